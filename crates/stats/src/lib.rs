@@ -1,0 +1,1 @@
+//! The statistics of zc: pure functions over slices.

@@ -1,0 +1,18 @@
+//! The kernel interfaces that zc uses: one interface to a module, one safe function to a system call, one test to a
+//! function. The only crate of zc with `unsafe` in it; every block says why it is sound. Errors are `std::io::Error`
+//! made in one place (`rustix::io::Errno`, or `io::Error::last_os_error` right after a raw call).
+//!
+//! What rustix has is used through rustix; what it has not (SCHED_IDLE, thread CPU clocks, MSG_ZEROCOPY completions,
+//! TCP_INFO whole, TCP_ZEROCOPY_RECEIVE, vmsplice with its lifetime) is here over libc.
+
+pub mod clock;
+pub mod errqueue;
+pub mod mapping;
+pub mod netlink;
+pub mod netns;
+pub mod process;
+pub mod sched;
+pub mod splice;
+pub mod tcp;
+pub mod uring;
+pub mod zerocopy_receive;

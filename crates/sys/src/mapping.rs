@@ -1,0 +1,1 @@
+//! Memory: files mapped for reading, anonymous memory, pinned-memory limits.

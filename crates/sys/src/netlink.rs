@@ -1,0 +1,1 @@
+//! Route and ethtool netlink: devices, addresses, counters, offloads.

@@ -1,0 +1,1 @@
+//! User and network namespaces, held by file descriptor.

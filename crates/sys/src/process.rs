@@ -1,0 +1,1 @@
+//! Facts about and control over processes: limits, capabilities, uname, autogroups.

@@ -1,0 +1,1 @@
+//! Scheduling: SCHED_IDLE, CPU affinity, timer slack.

@@ -1,0 +1,1 @@
+//! TCP_ZEROCOPY_RECEIVE: mapping received pages instead of copying them.

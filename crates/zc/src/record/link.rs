@@ -1,0 +1,34 @@
+//! What link the bytes travelled over.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::LinkKind;
+
+/// Offloads of a device by ethtool's names (`tx-tcp-segmentation` ...); on is true.
+pub type Offloads = BTreeMap<String, bool>;
+
+/// The link as it was brought up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkFacts {
+    /// Its kind.
+    pub kind: LinkKind,
+    /// The sending device: `lo`, `zc0`.
+    pub device: String,
+    /// MTU of the device in bytes.
+    pub mtu_bytes: u32,
+    /// Offloads of the sending device; null when they could not be read.
+    pub offloads: Option<Offloads>,
+    /// Whether the cost of sender and receiver can be told apart by CPU on this link: RPS is set, and softirq
+    /// counters show that each side's receive work ran on its own CPU.
+    pub sides_apart: bool,
+    /// How RPS was set: `rps_default_mask`, `sysfs`, or null when it was not.
+    pub rps: Option<String>,
+    /// Share of the NET_RX softirqs of the sender's incoming packets (ACKs) that ran on the sender's CPU, as
+    /// checked with /proc/softirqs when the link came up; null when it was not checked.
+    pub rps_check: Option<String>,
+    /// Other links that were tried first and why they were not taken (one sentence each).
+    pub passed_over: Vec<String>,
+}

@@ -1,0 +1,30 @@
+//! The saved run: what was planned, on what host, what was counted, and what went wrong.
+//!
+//! Only observations live here. Whatever is computed from them (costs, ratios, intervals, verdicts) belongs to
+//! `estimate`, so that an old run can always be read with better arithmetic. Every unit stands in the name of
+//! its field; absent is `null`, never 0. This room imports nothing of zc; everything may import it.
+
+mod fault;
+mod file;
+mod host;
+mod link;
+mod names;
+mod plan;
+mod reading;
+mod run;
+mod support;
+mod warning;
+
+pub use fault::{Fault, FaultKind, Result};
+pub use file::{append_block, close, open, parse};
+pub use host::{CpuFacts, Host, MemoryFacts};
+pub use link::{LinkFacts, Offloads};
+pub use names::{LinkKind, RecvPath, SendPath, SoakerKind, UnknownName};
+pub use plan::{Cell, FileSetFacts, FixedParams, Plan, Timing};
+pub use reading::{
+    CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,
+    TcpReading,
+};
+pub use run::{Block, Dropped, End, EndReason, Header, IdleWindow, Probe, Run, SCHEMA, Slot, Trial, TrialKind};
+pub use support::{No, Support, SupportRow};
+pub use warning::{Severity, Warning};

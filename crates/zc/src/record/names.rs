@@ -1,0 +1,125 @@
+//! The names of send paths, receive paths, links and soakers, as the user types them and as they are saved.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A name that is none of the known ones; lists those that are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {what} \"{given}\"")]
+pub struct UnknownName {
+    /// `send path`, `link` ...
+    pub what: &'static str,
+    /// What was typed.
+    pub given: String,
+    /// The names that exist, in the order of the documentation.
+    pub known: Vec<&'static str>,
+}
+
+macro_rules! names {
+    ($(#[$doc:meta])* $type:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        pub enum $type {
+            $($(#[$vdoc])* #[serde(rename = $name)] $variant,)+
+        }
+
+        impl $type {
+            /// Every one, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name as typed and saved.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = UnknownName;
+
+            fn from_str(given: &str) -> Result<Self, UnknownName> {
+                Self::ALL.iter().copied().find(|each| each.name() == given).ok_or_else(|| UnknownName {
+                    what: $what,
+                    given: given.to_owned(),
+                    known: Self::ALL.iter().map(|each| each.name()).collect(),
+                })
+            }
+        }
+    };
+}
+
+names! {
+    /// One way of getting the bytes of files into a TCP socket. docs/paths/ has a page for each.
+    SendPath, "send path", {
+        /// `read(2)` into a buffer, `write(2)` out of it.
+        ReadWrite = "read+write",
+        /// `read(2)` into a buffer, `send(2)` out of it: the reference.
+        ReadSend = "read+send",
+        /// `write(2)` straight out of the mapped file.
+        MmapWrite = "mmap+write",
+        /// `sendfile(2)`.
+        Sendfile = "sendfile",
+        /// `splice(2)` file to pipe, pipe to socket.
+        Splice = "splice",
+        /// `vmsplice(2)` of user pages into a pipe, `splice(2)` to the socket.
+        Vmsplice = "vmsplice",
+        /// `send(2)` with `MSG_ZEROCOPY` from a resident copy of the file set.
+        MsgZerocopy = "msg-zerocopy",
+        /// `send(2)` with `MSG_ZEROCOPY` out of the mapped file.
+        MsgZerocopyMmap = "msg-zerocopy-mmap",
+        /// `IORING_OP_READ` linked to `IORING_OP_SEND`.
+        UringSend = "uring-send",
+        /// `IORING_OP_SEND_ZC` from a resident copy of the file set.
+        UringSendZc = "uring-send-zc",
+        /// `IORING_OP_SEND_ZC` from a resident copy that is registered with the ring.
+        UringSendZcFixed = "uring-send-zc-fixed",
+        /// `IORING_OP_SPLICE` file to pipe, linked to pipe to socket.
+        UringSplice = "uring-splice",
+    }
+}
+
+names! {
+    /// One way of getting bytes out of a TCP socket.
+    RecvPath, "receive path", {
+        /// `recv(2)` into a buffer.
+        Recv = "recv",
+        /// `recv(2)` with `MSG_TRUNC`: the bytes are dropped uncopied. An upper bound, not a receiver.
+        RecvTrunc = "recv-trunc",
+        /// `splice(2)` socket to pipe, pipe to /dev/null.
+        Splice = "splice",
+        /// `TCP_ZEROCOPY_RECEIVE`, and `recv(2)` for what the kernel will not map.
+        ZerocopyReceive = "zerocopy-receive",
+        /// `IORING_OP_RECV`.
+        UringRecv = "uring-recv",
+        /// `IORING_OP_RECV` multishot with a ring of provided buffers.
+        UringMultishot = "uring-multishot",
+    }
+}
+
+names! {
+    /// Where the bytes travel.
+    LinkKind, "link", {
+        /// The host's own `lo`.
+        Loopback = "loopback",
+        /// Two network namespaces of zc's own and a veth pair between them.
+        Veth = "veth",
+    }
+}
+
+names! {
+    /// What the soakers do with the time nobody else wants.
+    SoakerKind, "soaker", {
+        /// A dependency chain in registers: prices CPU time.
+        Alu = "alu",
+        /// Dirties cache lines too: prices CPU time and memory bandwidth.
+        Cache = "cache",
+    }
+}

@@ -1,0 +1,170 @@
+//! What the meters said at one moment. A window is two readings; everything in them only ever grows.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// All meters at one edge of a window. Times are CLOCK_MONOTONIC in nanoseconds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reading {
+    /// The soakers: read last when a window opens and first when it closes.
+    pub soak: SoakReading,
+    /// CPU time of the whole process (CLOCK_PROCESS_CPUTIME_ID), soakers included.
+    pub process_cpu_ns: u64,
+    /// The sender threads, added up.
+    pub sender: TaskReading,
+    /// The receiver threads, added up.
+    pub receiver: TaskReading,
+    /// What senders did.
+    pub sent: SendCounts,
+    /// What receivers did.
+    pub received: RecvCounts,
+    /// TCP_INFO of the sending sockets, added up where that makes sense; null in idle windows.
+    pub tcp: Option<TcpReading>,
+    /// /proc/stat.
+    pub stat: StatReading,
+    /// /proc/softirqs per soaked CPU.
+    pub softirqs: SoftirqCounts,
+    /// Device interrupts per soaked CPU, all sources of /proc/interrupts added up, timers included.
+    pub interrupts: Vec<u64>,
+    /// Packets and bytes of the sending device.
+    pub link: Option<LinkCounters>,
+    /// CPU time of the ksoftirqd threads of the soaked CPUs, added up; null when it cannot be read.
+    pub ksoftirqd_ns: Option<u64>,
+}
+
+/// Work done by the soakers, per CPU in the order of `FixedParams::soaked_cpus`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SoakReading {
+    /// When the counters were read.
+    pub at_ns: u64,
+    /// Units of fixed work done so far. Empty while the soakers are stopped.
+    pub units: Vec<u64>,
+    /// When each soaker last finished a unit.
+    pub stamp_ns: Vec<u64>,
+}
+
+/// CPU time of a set of threads: what getrusage(RUSAGE_THREAD) adds up to (utime + stime).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskReading {
+    /// When it was read.
+    pub at_ns: u64,
+    /// Thread CPU time (CLOCK_THREAD_CPUTIME_ID of each thread, added up).
+    pub cpu_ns: u64,
+    /// Voluntary context switches.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+}
+
+/// What a send path did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SendCounts {
+    /// Payload bytes taken by the socket.
+    pub bytes: u64,
+    /// System calls made, waits for completions included.
+    pub calls: u64,
+    /// Zero-copy sends that the kernel has reported as done.
+    pub completions: u64,
+    /// Those of them that it flagged as copied.
+    pub copied: u64,
+    /// ENOBUFS or ENOMEM answers to zero-copy sends: the limit of pinned or option memory was reached.
+    pub enobufs: u64,
+    /// Calls that took fewer bytes than they were given.
+    pub short: u64,
+}
+
+/// What a receive path did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecvCounts {
+    /// Payload bytes taken out of the socket.
+    pub bytes: u64,
+    /// System calls made.
+    pub calls: u64,
+    /// Bytes that were mapped instead of copied (zerocopy-receive only).
+    pub mapped_bytes: u64,
+}
+
+/// TCP_INFO (include/uapi/linux/tcp.h) of the sending sockets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TcpReading {
+    /// When it was read.
+    pub at_ns: u64,
+    /// tcpi_bytes_sent (retransmissions included).
+    pub bytes_sent: u64,
+    /// tcpi_bytes_acked.
+    pub bytes_acked: u64,
+    /// tcpi_bytes_retrans.
+    pub bytes_retrans: u64,
+    /// tcpi_total_retrans.
+    pub total_retrans: u64,
+    /// tcpi_segs_out.
+    pub segs_out: u64,
+    /// tcpi_segs_in.
+    pub segs_in: u64,
+    /// tcpi_busy_time.
+    pub busy_us: u64,
+    /// tcpi_rwnd_limited.
+    pub rwnd_limited_us: u64,
+    /// tcpi_sndbuf_limited.
+    pub sndbuf_limited_us: u64,
+    /// tcpi_snd_mss of the first flow.
+    pub snd_mss: u32,
+    /// tcpi_snd_cwnd of the first flow.
+    pub snd_cwnd: u32,
+}
+
+/// /proc/stat, per soaked CPU.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StatReading {
+    /// When it was read.
+    pub at_ns: u64,
+    /// Ticks (USER_HZ, 10 ms) per CPU.
+    pub cpus: Vec<CpuTicks>,
+    /// `ctxt`: context switches of the machine.
+    pub context_switches: u64,
+    /// `intr`: interrupts of the machine.
+    pub interrupts: u64,
+}
+
+/// One cpuN line of /proc/stat, in USER_HZ ticks. `guest` is already in `user` and is left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CpuTicks {
+    /// user
+    pub user: u64,
+    /// nice
+    pub nice: u64,
+    /// system
+    pub system: u64,
+    /// idle
+    pub idle: u64,
+    /// iowait
+    pub iowait: u64,
+    /// irq
+    pub irq: u64,
+    /// softirq
+    pub softirq: u64,
+    /// steal
+    pub steal: u64,
+}
+
+/// /proc/softirqs: the kind (`NET_RX` ...) to counts per soaked CPU.
+pub type SoftirqCounts = BTreeMap<String, Vec<u64>>;
+
+/// Counters of a network device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkCounters {
+    /// When they were read.
+    pub at_ns: u64,
+    /// Packets sent (a GSO packet counts once).
+    pub tx_packets: u64,
+    /// Bytes sent, headers included.
+    pub tx_bytes: u64,
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Bytes received, headers included.
+    pub rx_bytes: u64,
+    /// Packets dropped, both ways.
+    pub dropped: u64,
+}
