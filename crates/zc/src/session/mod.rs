@@ -1,1 +1,7 @@
 //! session
+
+mod options;
+mod progress;
+
+pub use options::{CpuPair, RunOptions};
+pub use progress::{Next, Progress, Silent};

@@ -1,0 +1,64 @@
+//! What a run is asked for, resolved: names are known, sizes are bytes, durations are nanoseconds, defaults that do
+//! not depend on the machine are filled in. `cli` makes it out of arguments; `None` leaves the choice to the session,
+//! which knows the machine.
+
+use std::path::PathBuf;
+
+use crate::record::{LinkKind, RecvPath, SendPath, SoakerKind};
+
+/// Everything that `zc run` can be told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOptions {
+    /// The command line as it is saved in the run.
+    pub command: Vec<String>,
+    /// Files whose bytes are sent; empty for the generated set.
+    pub files: Vec<PathBuf>,
+    /// The send paths to compare, without duplicates, in the order given; `None` for all. The reference is measured
+    /// whether it is named or not.
+    pub paths: Option<Vec<SendPath>>,
+    /// The receive path.
+    pub recv: RecvPath,
+    /// Bytes per call on the receiving side.
+    pub recv_buffer_bytes: usize,
+    /// Bytes per call for send paths with a user-space buffer.
+    pub buffer_bytes: usize,
+    /// Payload bytes per second over all flows at which cost is measured; `None`: one that every path can hold.
+    pub rate_bytes_per_s: Option<f64>,
+    /// The whole run, everything included.
+    pub budget_ns: u64,
+    /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
+    pub target: f64,
+    /// The seed of the order; `None` for a fresh one.
+    pub seed: Option<u64>,
+    /// The link; `None` for the best that this user can have.
+    pub link: Option<LinkKind>,
+    /// Connections at a time, at least 1.
+    pub flows: usize,
+    /// TCP congestion control; `None`: cubic where there is one.
+    pub congestion: Option<String>,
+    /// SO_SNDBUF in bytes; `None` leaves the kernel's autotuning on.
+    pub sndbuf_bytes: Option<usize>,
+    /// SO_RCVBUF in bytes; `None` leaves the kernel's autotuning on.
+    pub rcvbuf_bytes: Option<usize>,
+    /// The CPUs of the two sides, which differ; `None` to choose.
+    pub cpus: Option<CpuPair>,
+    /// What the soakers do.
+    pub soaker: SoakerKind,
+    /// Where the run is saved. The session creates it with O_EXCL before it measures anything.
+    pub out: PathBuf,
+    /// The measured part of a trial; `None` for the default.
+    pub window_ns: Option<u64>,
+    /// The idle window beside each trial; `None` for the default.
+    pub idle_ns: Option<u64>,
+    /// What is thrown away before each window; `None` for the default.
+    pub warmup_ns: Option<u64>,
+}
+
+/// One CPU for each side. Whether they exist and may be used is for the session to find out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CpuPair {
+    /// The sender's CPU.
+    pub sender: usize,
+    /// The receiver's CPU.
+    pub receiver: usize,
+}
