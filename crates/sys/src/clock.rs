@@ -1,1 +1,126 @@
 //! Clocks: CLOCK_MONOTONIC, sleeping until a moment of it, and the CPU clocks of threads and of the process.
+//!
+//! All times are nanoseconds in a `u64`, which lasts 584 years from boot.
+
+use std::io;
+use std::mem::MaybeUninit;
+
+use rustix::thread::{ClockId, clock_nanosleep_absolute};
+use rustix::time::{Timespec, clock_gettime};
+
+const NS_PER_S: u64 = 1_000_000_000;
+
+/// CLOCK_MONOTONIC in nanoseconds since some moment around boot: the clock of every time stamp of zc. Where the clock
+/// source is a CPU's time stamp counter this is a call into the vDSO, about 20 ns; else it is a system call.
+///
+/// # References
+/// clock_gettime(2), vdso(7).
+pub fn monotonic_ns() -> u64 {
+    // rustix's `clock_gettime` cannot fail: its `ClockId` holds only clocks that every kernel has.
+    nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
+/// Sleeps until CLOCK_MONOTONIC reads `at_ns`, over signals. Returns at once when that moment has passed. How much later
+/// it wakes depends on the thread's timer slack (50 us unless [`set_timer_slack`](crate::sched::set_timer_slack) lowered
+/// it) and on its scheduling class.
+///
+/// # References
+/// clock_nanosleep(2) with TIMER_ABSTIME.
+pub fn sleep_until(at_ns: u64) {
+    // Neither part can overflow: u64::MAX ns are 18,446,744,073 s.
+    let request = Timespec { tv_sec: (at_ns / NS_PER_S) as i64, tv_nsec: (at_ns % NS_PER_S) as _ };
+    // EINTR is the only failure that a valid clock and a valid time leave, and an absolute sleep is simply taken up again.
+    while clock_nanosleep_absolute(ClockId::Monotonic, &request).is_err() && monotonic_ns() < at_ns {}
+}
+
+/// CPU time, user and system, that the thread `tid` of this process has used, in nanoseconds: the scheduler's exact sum,
+/// not the sampled ticks. Without CONFIG_IRQ_TIME_ACCOUNTING it includes interrupts and softirqs that ran on top of the
+/// thread.
+///
+/// # Errors
+/// EINVAL: no such thread in this process.
+///
+/// # References
+/// clock_getcpuclockid(3); `CPUCLOCK_PERTHREAD_MASK` and `CPUCLOCK_SCHED` of include/linux/posix-timers_types.h, which
+/// make the clock id of a thread `(~tid << 3) | 6`.
+pub fn thread_cpu_ns(tid: i32) -> io::Result<u64> {
+    cpu_clock_ns((!tid << 3) | 6)
+}
+
+/// CPU time, user and system, of all threads of this process, ended ones included, in nanoseconds.
+///
+/// # References
+/// clock_gettime(2), CLOCK_PROCESS_CPUTIME_ID.
+pub fn process_cpu_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+/// CPU time of the calling thread, in nanoseconds.
+///
+/// # References
+/// clock_gettime(2), CLOCK_THREAD_CPUTIME_ID.
+pub fn own_cpu_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// A clock that rustix has no name for.
+fn cpu_clock_ns(clock: libc::clockid_t) -> io::Result<u64> {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: clock_gettime(2) writes one timespec through the pointer, which points to room for one, and does so for any
+    // clock id it accepts; it takes any integer for a clock id and answers EINVAL to those that are none.
+    let status = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the call succeeded, so the timespec is written.
+    let time = unsafe { time.assume_init() };
+    Ok(time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64)
+}
+
+fn nanoseconds(time: Timespec) -> u64 {
+    time.tv_sec as u64 * NS_PER_S + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sched::gettid;
+
+    #[test]
+    fn the_monotonic_clock_does_not_go_back() {
+        let times: Vec<u64> = (0..1000).map(|_| monotonic_ns()).collect();
+        assert!(times.is_sorted());
+    }
+
+    #[test]
+    fn a_sleep_ends_no_sooner_than_asked() {
+        let at = monotonic_ns() + 2_000_000;
+        sleep_until(at);
+        assert!(monotonic_ns() >= at);
+        sleep_until(0);
+    }
+
+    #[test]
+    fn a_thread_is_seen_to_use_cpu_from_another_thread() {
+        let tid = gettid();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                let before = thread_cpu_ns(tid).unwrap();
+                while thread_cpu_ns(tid).unwrap() < before + 100_000 {
+                    std::thread::yield_now();
+                }
+            });
+            while !other.is_finished() {
+                std::hint::black_box(monotonic_ns());
+            }
+        });
+        assert!(own_cpu_ns() >= 100_000);
+        assert!(process_cpu_ns() >= own_cpu_ns());
+    }
+
+    #[test]
+    fn a_thread_of_another_process_is_an_error() {
+        // Process 1 is never this one, and is in every process id namespace.
+        assert_eq!(thread_cpu_ns(1).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+    }
+}
