@@ -10,6 +10,7 @@ pub mod errqueue;
 pub mod mapping;
 pub mod netlink;
 pub mod netns;
+pub mod pages;
 pub mod process;
 pub mod sched;
 pub mod splice;

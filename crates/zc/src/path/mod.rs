@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::record::{No, RecvCounts, RecvPath, Result, SendCounts, SendPath};
 use crate::workload::{FileSet, Piece};
 
-pub use resident::Resident;
+pub use resident::{Resident, ResidentCopy};
 
 /// What a send path is built from.
 #[derive(Debug, Clone)]

@@ -1,6 +1,178 @@
 //! The file set in anonymous memory, for the paths whose bytes are in memory already: read once, never changed, so
 //! that no page is reused while the kernel may still read it.
+//!
+//! Every file begins on a page of its own, as it would in the page cache, so that a piece spans as few pages here as
+//! there. The memory is plain `mmap`ped anonymous memory: whether it is made of huge pages is the system's policy
+//! (`/sys/kernel/mm/transparent_hugepage/enabled`), as it would be for a server's own cache.
+
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, OnceLock};
+
+use zc_sys::pages::Pages;
+
+use crate::record::No;
+use crate::workload::{FileSet, Piece};
+
+/// Where the files begin, so that a piece spans no more pages than in the page cache.
+const ALIGNMENT: usize = 4096;
 
 /// The file set in memory; filled when first wanted, shared by all paths and trials of a run.
 #[derive(Debug, Default)]
-pub struct Resident {}
+pub struct Resident {
+    copy: OnceLock<Result<ResidentCopy, No>>,
+}
+
+/// The bytes of a file set in memory.
+#[derive(Debug)]
+pub struct ResidentCopy {
+    pages: Arc<Pages>,
+    /// Where each file begins.
+    starts: Vec<usize>,
+}
+
+impl Resident {
+    /// The copy of `files`, which is made now if this is the first call. All calls name the same file set.
+    ///
+    /// # Errors
+    /// The set does not fit into half of the memory that is available, or a file could not be read whole. The answer
+    /// is final: later calls give the same one.
+    pub fn copy_of(&self, files: &FileSet) -> Result<&ResidentCopy, No> {
+        self.copy.get_or_init(|| ResidentCopy::read(files, available_bytes())).as_ref().map_err(Clone::clone)
+    }
+}
+
+impl ResidentCopy {
+    fn read(files: &FileSet, available: Option<u64>) -> Result<Self, No> {
+        let mut starts = Vec::with_capacity(files.files.len());
+        let mut total = 0_u64;
+        for file in &files.files {
+            starts.push(total);
+            total = total.saturating_add(file.len).div_ceil(ALIGNMENT as u64).saturating_mul(ALIGNMENT as u64);
+        }
+        let too_big = |room: &str| {
+            No::refused(format!("the file set needs {total} bytes of memory, and {room}"))
+                .remedy("give fewer or smaller files with --files")
+        };
+        if let Some(available) = available
+            && total > available / 2
+        {
+            return Err(too_big(&format!("half of what is available is {}", available / 2)));
+        }
+        let no_room = |_| too_big("the kernel did not give it");
+        let mut pages = usize::try_from(total)
+            .map_err(|_| too_big("this machine cannot address it"))
+            .and_then(|len| Pages::new(len).map_err(|error| no_room(error)))?;
+        let memory = pages.as_mut_slice();
+        // Every start is at most `total`, which has just been found to fit.
+        let starts: Vec<usize> = starts.into_iter().map(|start| start as usize).collect();
+        for (file, &start) in files.files.iter().zip(&starts) {
+            let place = &mut memory[start..start + file.len as usize];
+            file.file.read_exact_at(place, 0).map_err(|error| {
+                No::failed(if error.kind() == std::io::ErrorKind::UnexpectedEof {
+                    format!("file \"{}\" has become shorter than the {} bytes it had", file.name, file.len)
+                } else {
+                    format!("cannot read file \"{}\": {error}", file.name)
+                })
+            })?;
+        }
+        Ok(Self { pages: Arc::new(pages), starts })
+    }
+
+    /// The memory as a whole.
+    pub fn pages(&self) -> &Arc<Pages> {
+        &self.pages
+    }
+
+    /// Where `piece` begins in [`pages`](Self::pages).
+    pub fn offset(&self, piece: Piece) -> usize {
+        // The piece lies within its file, and the file within an allocation that was addressable.
+        self.starts[piece.file] + piece.offset as usize
+    }
+
+    /// The bytes of `piece`.
+    pub fn bytes(&self, piece: Piece) -> &[u8] {
+        let start = self.offset(piece);
+        &self.pages.as_slice()[start..start + piece.len]
+    }
+}
+
+/// `MemAvailable` of /proc/meminfo (Documentation/filesystems/proc.rst); none when it cannot be read.
+fn available_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::workload::SourceFile;
+
+    fn set_of(contents: &[&[u8]]) -> FileSet {
+        let files = contents
+            .iter()
+            .enumerate()
+            .map(|(at, bytes)| {
+                let mut file = tempfile::tempfile().unwrap();
+                file.write_all(bytes).unwrap();
+                SourceFile { name: format!("file{at}"), file, len: bytes.len() as u64 }
+            })
+            .collect();
+        FileSet { files }
+    }
+
+    #[test]
+    fn the_copy_holds_every_file_on_pages_of_its_own() {
+        let big = vec![3_u8; 5000];
+        let files = set_of(&[b"a", &big, b"xyz"]);
+        let resident = Resident::default();
+        let copy = resident.copy_of(&files).unwrap();
+        for (piece, expected) in [
+            (Piece { file: 0, offset: 0, len: 1 }, &b"a"[..]),
+            (Piece { file: 1, offset: 4990, len: 10 }, &big[4990..]),
+            (Piece { file: 2, offset: 1, len: 2 }, &b"yz"[..]),
+        ] {
+            assert_eq!(copy.bytes(piece), expected);
+        }
+        assert_eq!(copy.offset(Piece { file: 1, offset: 0, len: 1 }), 4096);
+        assert_eq!(copy.offset(Piece { file: 2, offset: 0, len: 1 }), 4096 + 8192);
+    }
+
+    #[test]
+    fn threads_that_ask_at_once_share_one_copy() {
+        let files = set_of(&[b"abc"]);
+        let resident = Resident::default();
+        let bases: Vec<usize> = std::thread::scope(|scope| {
+            let askers: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| resident.copy_of(&files).unwrap().pages().as_slice().as_ptr() as usize))
+                .collect();
+            askers.into_iter().map(|asker| asker.join().unwrap()).collect()
+        });
+        assert!(bases.iter().all(|&base| base == bases[0]));
+    }
+
+    #[test]
+    fn a_set_larger_than_half_of_the_memory_is_refused_with_both_figures() {
+        let files = set_of(&[b"a", b"b"]);
+        let no = ResidentCopy::read(&files, Some(8192)).unwrap_err();
+        assert_eq!(no.word(), "refused");
+        assert!(no.reason().contains("8192") && no.reason().contains("4096"), "{}", no.reason());
+        assert!(no.remedy_text().unwrap().contains("--files"));
+    }
+
+    #[test]
+    fn a_file_that_has_become_shorter_is_named() {
+        let files = set_of(&[b"abc"]);
+        files.files[0].file.set_len(1).unwrap();
+        let no = Resident::default().copy_of(&files).unwrap_err();
+        assert!(no.reason().contains("\"file0\""), "{}", no.reason());
+    }
+
+    #[test]
+    fn the_available_memory_of_this_machine_is_known() {
+        assert!(available_bytes().unwrap() > 0);
+    }
+}

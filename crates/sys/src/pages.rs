@@ -1,0 +1,101 @@
+//! Anonymous memory of whole pages: what is lent to the kernel, and what stays readable by it while it sends.
+
+use std::io;
+use std::ptr::NonNull;
+
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// Anonymous private memory, page-aligned, zeroed, unmapped on drop. Its pages are its own: no allocator hands them
+/// to somebody else, so what the kernel still reads after the drop (it holds references to the pages) stays as it was.
+///
+/// # References
+/// mmap(2), `MAP_ANONYMOUS`.
+#[derive(Debug)]
+pub struct Pages {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone, is not bound to a thread, and is only changed through `&mut self`.
+unsafe impl Send for Pages {}
+// SAFETY: `&Pages` gives out shared slices only.
+unsafe impl Sync for Pages {}
+
+impl Pages {
+    /// At least `len` bytes (rounded up to whole pages; one page for 0).
+    ///
+    /// # Errors
+    /// ENOMEM: no room, or over RLIMIT_AS.
+    pub fn new(len: usize) -> io::Result<Self> {
+        let page = rustix::param::page_size();
+        let len = len.max(1).checked_next_multiple_of(page).ok_or(rustix::io::Errno::NOMEM)?;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice changes no existing memory.
+        let base = unsafe {
+            rustix::mm::mmap_anonymous(
+                std::ptr::null_mut(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE,
+            )?
+        };
+        let base = NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?;
+        Ok(Self { base, len })
+    }
+
+    /// Bytes, a multiple of the page size.
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: the mapping is readable, initialised (the kernel zeroes it), `len` long, and lives as long as `self`.
+        // Nobody writes to it while `&self` exists: `as_mut_slice` wants `&mut`, and the modules of this crate that
+        // lend `base` to the kernel for writing keep `self` private and make slices only when nothing is lent.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
+    }
+
+    /// The bytes, to be filled.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `&mut self` excludes every other slice.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
+    }
+
+    /// Where the memory begins, for what is lent to the kernel.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        // SAFETY: `base` and `len` are those of a mapping made in `new`; slices of it cannot outlive `self`.
+        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+        debug_assert!(unmapped.is_ok(), "munmap of our own mapping cannot fail");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_zeroed_aligned_and_whole() {
+        let page = rustix::param::page_size();
+        for (asked, got) in [(0, page), (1, page), (page, page), (page + 1, 2 * page)] {
+            let mut pages = Pages::new(asked).unwrap();
+            assert_eq!(pages.len(), got);
+            assert_eq!(pages.base() as usize % page, 0);
+            assert!(pages.as_slice().iter().all(|&byte| byte == 0));
+            pages.as_mut_slice().fill(7);
+            assert_eq!(pages.as_slice()[got - 1], 7);
+        }
+    }
+
+    #[test]
+    fn more_than_there_is_room_for_is_an_error() {
+        assert!(Pages::new(usize::MAX).is_err());
+        assert!(Pages::new(usize::MAX / 2).is_err());
+    }
+}
