@@ -1,8 +1,67 @@
-//! The command line: arguments in, exit code out.
+//! The command line: arguments in, a result on stdout, progress and warnings on stderr, an exit code out
+//! (docs/exit-codes.md). The only room besides `report` that makes text for people, and the only one that prints.
 
+mod args;
+mod doctor;
+mod generate;
+mod names;
+mod progress;
+mod render;
+mod resolve;
+mod run;
+mod show;
+mod tell;
 mod units;
+mod wrong_arguments;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser as _;
+use clap::error::ErrorKind;
+
+use crate::record::Result;
 
 /// The program.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn main() -> ExitCode {
+    match parse().and_then(|cli| cli.map_or(Ok(()), |cli| dispatch(&cli))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(fault) => {
+            tell::fault(&fault);
+            ExitCode::from(fault.kind.exit_code())
+        }
+    }
+}
+
+/// The arguments; `None` when all that was wanted was help or the version, which has been printed.
+fn parse() -> Result<Option<Cli>> {
+    let error = match Cli::try_parse() {
+        Ok(cli) => return Ok(Some(cli)),
+        Err(error) => error,
+    };
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            tell::help(&error.render())?;
+            Ok(None)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(crate::record::Fault::usage("a command is missing")
+                .hint("zc run measures; zc --help lists the commands"))
+        }
+        _ => {
+            let typed = std::env::args_os().nth(1).and_then(|word| word.into_string().ok());
+            let known = <Cli as clap::CommandFactory>::command();
+            let command = typed.filter(|typed| known.find_subcommand(typed).is_some());
+            Err(wrong_arguments::fault(&error, command.as_deref()))
+        }
+    }
+}
+
+fn dispatch(cli: &Cli) -> Result<()> {
+    match &cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Show(args) => show::show(args),
+        Command::Doctor => doctor::doctor(),
+        Command::Generate(args) => generate::generate(args),
+    }
 }

@@ -1,0 +1,210 @@
+//! What can be typed, as it is typed. Values stay text here: `resolve` gives them their meaning, so that every wrong
+//! value is told in the same way, by a sentence and a hint.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueHint};
+
+use crate::record::{LinkKind, RecvPath, SendPath, SoakerKind};
+
+/// What sending bytes over TCP costs on this machine, by every way there is to send them.
+#[derive(Debug, Parser)]
+#[command(name = "zc", version, disable_help_subcommand = true, max_term_width = 100)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+#[allow(clippy::large_enum_variant)] // there is one
+pub(super) enum Command {
+    /// Measure what each send path costs here, and print the table
+    ///
+    /// Sends a set of files over a link inside this machine by every send path in turn, and measures the CPU time
+    /// that each takes from the whole machine, by what it leaves to the soakers. The run is saved after every block
+    /// of measurements, so that Ctrl-C loses nothing and prints what is known so far.
+    Run(RunArgs),
+    /// Print a saved run again
+    Show(ShowArgs),
+    /// Tell whether this machine is fit to measure, and what this user can have on it
+    Doctor,
+    /// Write man pages or shell completions into a folder
+    #[command(hide = true)]
+    Generate(GenerateArgs),
+}
+
+/// Arguments of `zc run`.
+#[derive(Debug, Default, Args)]
+pub(super) struct RunArgs {
+    /// Files whose bytes are sent [default: 63 generated files of 350 kB on average]
+    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath, help_heading = "What is sent")]
+    pub(super) files: Vec<PathBuf>,
+    /// Send paths to compare, separated by commas; read+send is always among them [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true,
+          value_parser = known(SendPath::ALL.iter().map(|each| each.name())), hide_possible_values = true,
+          help_heading = "What is sent")]
+    pub(super) paths: Option<Vec<String>>,
+    /// Receive path, and the bytes of its buffer if not 64k
+    #[arg(long, value_name = "NAME[:SIZE]", default_value = "recv", allow_hyphen_values = true,
+          value_parser = known(RecvPath::ALL.iter().map(|each| each.name())), hide_possible_values = true,
+          help_heading = "What is sent")]
+    pub(super) recv: String,
+    /// Bytes per call of the paths that have a buffer: 64k is 65,536
+    #[arg(long, value_name = "SIZE", default_value = "64k", allow_hyphen_values = true, help_heading = "What is sent")]
+    pub(super) buffer: String,
+    /// Rate at which cost is measured, over all flows: 400MB/s, 10Gbit/s, or auto for one that every path can hold
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value = "auto",
+        allow_hyphen_values = true,
+        help_heading = "What is sent"
+    )]
+    pub(super) rate: String,
+
+    /// Where the bytes travel; auto takes veth if this user can have it, else loopback
+    #[arg(long, value_name = "LINK", default_value = "auto", allow_hyphen_values = true,
+          value_parser = known(std::iter::once("auto").chain(LinkKind::ALL.iter().map(|each| each.name()))),
+          hide_possible_values = true, help_heading = "Where it is sent")]
+    pub(super) link: String,
+    /// Connections at a time
+    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    pub(super) flows: String,
+    /// TCP congestion control of both ends [default: cubic where there is one]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    pub(super) congestion: Option<String>,
+    /// Send buffer of the sockets (SO_SNDBUF) [default: as the kernel tunes it]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    pub(super) sndbuf: Option<String>,
+    /// Receive buffer of the sockets (SO_RCVBUF) [default: as the kernel tunes it]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    pub(super) rcvbuf: Option<String>,
+    /// The CPUs of sender and receiver, as in 0,1 [default: chosen]
+    #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    pub(super) cpus: Option<String>,
+
+    /// Time for the whole run, everything included
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "60s",
+        allow_hyphen_values = true,
+        help_heading = "How long, how well"
+    )]
+    pub(super) budget: String,
+    /// Half-width of the intervals at which the run may end early
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value = "2.5%",
+        allow_hyphen_values = true,
+        help_heading = "How long, how well"
+    )]
+    pub(super) target: String,
+    /// Seed of the random order [default: a fresh one, saved in the run]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
+    pub(super) seed: Option<String>,
+    /// What the soakers do: alu prices CPU time, cache prices memory bandwidth too
+    #[arg(long, value_name = "KIND", default_value = "alu", allow_hyphen_values = true,
+          value_parser = known(SoakerKind::ALL.iter().map(|each| each.name())), hide_possible_values = true,
+          help_heading = "How long, how well")]
+    pub(super) soaker: String,
+    /// The measured part of each trial
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    pub(super) window: Option<String>,
+    /// The idle window beside each trial
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    pub(super) idle: Option<String>,
+    /// What is thrown away before each window
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    pub(super) warmup: Option<String>,
+
+    /// Where the run is saved; the file must not exist [default: zc-DATE.json in this folder]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(super) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) format: FormatArgs,
+}
+
+/// Arguments of `zc show`.
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// A run that `zc run` has saved
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) format: FormatArgs,
+}
+
+/// How the result is written to stdout. At most one; none is the table.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(super) struct FormatArgs {
+    /// Print one JSON document instead of the table
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["csv", "markdown"])]
+    pub(super) json: bool,
+    /// Print CSV instead of the table, a line to a path
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "markdown"])]
+    pub(super) csv: bool,
+    /// Print Markdown instead of the table
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv"])]
+    pub(super) markdown: bool,
+}
+
+/// Arguments of `zc generate`.
+#[derive(Debug, Args)]
+pub(super) struct GenerateArgs {
+    /// `man` or `completions`
+    #[arg(value_name = "WHAT", value_parser = known(["man", "completions"].into_iter()), hide_possible_values = true)]
+    pub(super) what: String,
+    /// The folder, which must exist
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(super) dir: PathBuf,
+}
+
+/// Takes any text, and tells shell completion which names are known.
+fn known(names: impl Iterator<Item = &'static str>) -> Known {
+    Known(names.collect())
+}
+
+#[derive(Debug, Clone)]
+struct Known(Vec<&'static str>);
+
+impl TypedValueParser for Known {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(|name| PossibleValue::new(*name))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_option_has_a_help_text_that_fits_its_line() {
+        for command in Cli::command().get_subcommands() {
+            for arg in command.get_arguments() {
+                let help = arg.get_help().unwrap_or_else(|| panic!("{}: {}", command.get_name(), arg.get_id()));
+                assert!(!help.to_string().ends_with('.'), "{help}");
+            }
+        }
+    }
+}

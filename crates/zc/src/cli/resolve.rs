@@ -1,0 +1,338 @@
+//! What was typed, given its meaning: names are looked up, units are read, defaults are filled in. The machine is not
+//! looked at here, except for the place where the run is to be saved.
+
+use std::path::{Path, PathBuf};
+
+use super::args::{FormatArgs, RunArgs};
+use super::names::{unknown, unknown_among};
+use super::units;
+use crate::record::{Fault, LinkKind, RecvPath, Result, SendPath, SoakerKind};
+use crate::session::{CpuPair, RunOptions};
+
+/// How the result is written to stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// For people, as wide as the terminal.
+    Table,
+    /// One JSON document.
+    Json,
+    /// A line to a cell.
+    Csv,
+    /// For an issue or a page.
+    Markdown,
+}
+
+impl From<FormatArgs> for Format {
+    fn from(args: FormatArgs) -> Self {
+        match args {
+            FormatArgs { json: true, .. } => Self::Json,
+            FormatArgs { csv: true, .. } => Self::Csv,
+            FormatArgs { markdown: true, .. } => Self::Markdown,
+            _ => Self::Table,
+        }
+    }
+}
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000 * MS;
+
+/// Call buffers: a byte is silly but works; above 1g one buffer would be larger than most file sets.
+const BUFFER: std::ops::RangeInclusive<u64> = 1..=1 << 30;
+/// Receive path buffers when `--recv` names none.
+const RECV_BUFFER: usize = 64 << 10;
+/// SO_SNDBUF and SO_RCVBUF are ints that the kernel doubles (socket(7)).
+const SOCKET_BUFFER: std::ops::RangeInclusive<u64> = 1..=1 << 30;
+
+/// The options of `zc run`. `command` is saved in the run; `default_out` is used when no `--out` was given.
+///
+/// # Errors
+/// [`FaultKind::Usage`](crate::record::FaultKind): something that was typed has no meaning.
+pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce() -> PathBuf) -> Result<RunOptions> {
+    let (recv, recv_buffer_bytes) = recv(&args.recv)?;
+    Ok(RunOptions {
+        command,
+        files: args.files.clone(),
+        paths: args.paths.as_deref().map(paths).transpose()?,
+        recv,
+        recv_buffer_bytes,
+        buffer_bytes: buffer("--buffer", &args.buffer, BUFFER)?,
+        rate_bytes_per_s: units::rate(&args.rate).map_err(|fault| of("--rate", fault))?,
+        budget_ns: units::duration(&args.budget, S..=24 * 3600 * S).map_err(|fault| of("--budget", fault))?,
+        target: units::percent(&args.target).map_err(|fault| of("--target", fault))?,
+        seed: args
+            .seed
+            .as_deref()
+            .map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|fault| of("--seed", fault)))
+            .transpose()?,
+        link: link(&args.link)?,
+        flows: units::count("number of flows", &args.flows, 1..=1024)
+            .map(|flows| flows as usize)
+            .map_err(|fault| of("--flows", fault))?,
+        congestion: args.congestion.as_deref().map(congestion).transpose()?,
+        sndbuf_bytes: args.sndbuf.as_deref().map(|text| buffer("--sndbuf", text, SOCKET_BUFFER)).transpose()?,
+        rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER)).transpose()?,
+        cpus: args.cpus.as_deref().map(cpus).transpose()?,
+        soaker: args.soaker.parse::<SoakerKind>().map_err(unknown)?,
+        out: args.out.clone().unwrap_or_else(default_out),
+        window_ns: optional_duration("--window", args.window.as_deref(), MS)?,
+        idle_ns: optional_duration("--idle", args.idle.as_deref(), MS)?,
+        warmup_ns: optional_duration("--warmup", args.warmup.as_deref(), 0)?,
+    })
+}
+
+/// The same failure, said of an option.
+fn of(option: &str, mut fault: Fault) -> Fault {
+    fault.sentence = format!("{option}: {}", fault.sentence);
+    fault
+}
+
+fn buffer(option: &str, text: &str, bounds: std::ops::RangeInclusive<u64>) -> Result<usize> {
+    units::size(text, bounds).map(|bytes| bytes as usize).map_err(|fault| of(option, fault))
+}
+
+fn optional_duration(option: &str, text: Option<&str>, least_ns: u64) -> Result<Option<u64>> {
+    text.map(|text| units::duration(text, least_ns..=60 * S).map_err(|fault| of(option, fault))).transpose()
+}
+
+/// Names without duplicates, in the order given.
+fn paths(names: &[String]) -> Result<Vec<SendPath>> {
+    let mut paths = Vec::new();
+    for name in names {
+        let path = name.trim().parse::<SendPath>().map_err(unknown)?;
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// `NAME` or `NAME:SIZE`.
+fn recv(text: &str) -> Result<(RecvPath, usize)> {
+    let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
+    let path = name.trim().parse::<RecvPath>().map_err(unknown)?;
+    let bytes = size.map_or(Ok(RECV_BUFFER), |size| buffer("--recv", size, BUFFER))?;
+    Ok((path, bytes))
+}
+
+fn link(text: &str) -> Result<Option<LinkKind>> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    let known: Vec<&str> = std::iter::once("auto").chain(LinkKind::ALL.iter().map(|link| link.name())).collect();
+    text.parse::<LinkKind>().map(Some).map_err(|error| unknown_among(error.what, &error.given, &known))
+}
+
+/// Whether the kernel has it is for the session to find out; what cannot be a name is refused here (TCP_CA_NAME_MAX is
+/// 16 with its NUL, include/net/tcp.h).
+fn congestion(text: &str) -> Result<String> {
+    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    if plain && (1..=15).contains(&text.len()) {
+        return Ok(text.to_owned());
+    }
+    Err(Fault::usage(format!("--congestion: \"{}\" cannot be a congestion control", crate::report::escape(text, 40)))
+        .hint("the kernel's own are in /proc/sys/net/ipv4/tcp_available_congestion_control"))
+}
+
+/// `S,R`: two different CPUs. Whether they exist is for the session to find out.
+fn cpus(text: &str) -> Result<CpuPair> {
+    const HINT: &str = "two CPU numbers and a comma: 0,1 puts the sender on CPU 0 and the receiver on CPU 1";
+    let wrong = |what: &str| Fault::usage(format!("--cpus: \"{}\" {what}", crate::report::escape(text, 40))).hint(HINT);
+    let mut parts = text.split(',');
+    let (Some(sender), Some(receiver), None) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(wrong("is not two CPUs"));
+    };
+    let number = |part: &str| {
+        units::count("CPU", part, 0..=65_535).map(|cpu| cpu as usize).map_err(|fault| of("--cpus", fault).hint(HINT))
+    };
+    let (sender, receiver) = (number(sender)?, number(receiver)?);
+    if sender == receiver {
+        return Err(wrong("puts both sides on one CPU"));
+    }
+    Ok(CpuPair { sender, receiver })
+}
+
+/// Whether a run can be saved at `out`, before anything is measured.
+///
+/// # Errors
+/// [`FaultKind::Output`](crate::record::FaultKind): it exists, its folder does not, or nothing can be written there.
+pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
+    let name = super::tell::path(out);
+    if out.as_os_str().is_empty() {
+        return Err(Fault::usage("--out: the file name is empty").hint("--out FILE"));
+    }
+    match out.symlink_metadata() {
+        Ok(found) if found.is_dir() => {
+            return Err(Fault::output(format!("cannot save the run as \"{name}\": it is a directory"))
+                .hint("name a file in it with --out"));
+        }
+        Ok(_) => {
+            return Err(Fault::output(format!("file \"{name}\" exists, and zc does not write over anything"))
+                .hint("choose another name with --out, or remove it"));
+        }
+        Err(_) => {}
+    }
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = if folder == Path::new(".") {
+        "this folder".to_owned()
+    } else {
+        format!("folder \"{}\"", super::tell::path(folder))
+    };
+    let hint =
+        if named { "choose another place with --out" } else { "choose a place with --out, as in --out /tmp/run.json" };
+    match folder.metadata() {
+        Ok(found) if !found.is_dir() => {
+            return Err(Fault::output(format!("cannot save the run in {place}: it is not a directory")).hint(hint));
+        }
+        Ok(_) => {}
+        Err(error) => {
+            return Err(
+                Fault::output(format!("cannot save the run in {place}: {}", super::tell::io(&error))).hint(hint)
+            );
+        }
+    }
+    // access(2) asks for the real user, and tells a read-only file system too (EROFS).
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).map_err(|error| {
+        Fault::output(format!("cannot save the run in {place}: {}", super::tell::io(&error.into()))).hint(hint)
+    })
+}
+
+/// `zc-2026-11-21T20-25-00.json`, or with `-2` and so on when there is one already.
+pub(super) fn default_out(now: &jiff::Zoned) -> PathBuf {
+    let stem = now.strftime("zc-%Y-%m-%dT%H-%M-%S").to_string();
+    let mut name = PathBuf::from(format!("{stem}.json"));
+    let mut count = 2;
+    while count < 100 && name.symlink_metadata().is_ok() {
+        name = PathBuf::from(format!("{stem}-{count}.json"));
+        count += 1;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::super::args::{Cli, Command};
+    use super::*;
+
+    fn resolved(words: &[&str]) -> Result<RunOptions> {
+        let cli = Cli::try_parse_from(["zc", "run"].iter().chain(words)).expect("clap takes it");
+        let Command::Run(args) = cli.command else { panic!("not a run") };
+        run(&args, vec!["zc".to_owned()], || PathBuf::from("default.json"))
+    }
+
+    fn refused(words: &[&str]) -> String {
+        resolved(words).unwrap_err().sentence
+    }
+
+    #[test]
+    fn no_option_at_all_has_a_meaning() {
+        let options = resolved(&[]).unwrap();
+        assert_eq!(options.buffer_bytes, 65_536);
+        assert_eq!(options.recv, RecvPath::Recv);
+        assert_eq!(options.recv_buffer_bytes, 65_536);
+        assert_eq!(options.budget_ns, 60 * S);
+        assert_eq!(options.target, 0.025);
+        assert_eq!(options.flows, 1);
+        assert_eq!(options.soaker, SoakerKind::Alu);
+        assert_eq!(options.out, PathBuf::from("default.json"));
+        assert_eq!((options.rate_bytes_per_s, options.paths, options.link, options.cpus), (None, None, None, None));
+    }
+
+    #[test]
+    fn every_option_arrives() {
+        let options = resolved(&[
+            "--files",
+            "/a",
+            "/b",
+            "--paths",
+            "sendfile,splice,sendfile",
+            "--recv",
+            "splice:1m",
+            "--buffer",
+            "16k",
+            "--rate",
+            "400MB/s",
+            "--link",
+            "veth",
+            "--flows",
+            "4",
+            "--congestion",
+            "reno",
+            "--sndbuf",
+            "1m",
+            "--rcvbuf",
+            "2m",
+            "--cpus",
+            "1,0",
+            "--budget",
+            "2m",
+            "--target",
+            "5%",
+            "--seed",
+            "7",
+            "--soaker",
+            "cache",
+            "--window",
+            "80ms",
+            "--idle",
+            "40ms",
+            "--warmup",
+            "0ms",
+            "--out",
+            "x.json",
+            "--json",
+        ])
+        .unwrap();
+        assert_eq!(options.files, [PathBuf::from("/a"), PathBuf::from("/b")]);
+        assert_eq!(options.paths, Some(vec![SendPath::Sendfile, SendPath::Splice]));
+        assert_eq!((options.recv, options.recv_buffer_bytes), (RecvPath::Splice, 1 << 20));
+        assert_eq!(options.buffer_bytes, 16 << 10);
+        assert_eq!(options.rate_bytes_per_s, Some(400e6));
+        assert_eq!(options.link, Some(LinkKind::Veth));
+        assert_eq!(options.flows, 4);
+        assert_eq!(options.congestion.as_deref(), Some("reno"));
+        assert_eq!((options.sndbuf_bytes, options.rcvbuf_bytes), (Some(1 << 20), Some(2 << 20)));
+        assert_eq!(options.cpus, Some(CpuPair { sender: 1, receiver: 0 }));
+        assert_eq!((options.budget_ns, options.target, options.seed), (120 * S, 0.05, Some(7)));
+        assert_eq!(options.soaker, SoakerKind::Cache);
+        assert_eq!((options.window_ns, options.idle_ns, options.warmup_ns), (Some(80 * MS), Some(40 * MS), Some(0)));
+        assert_eq!(options.out, PathBuf::from("x.json"));
+    }
+
+    #[test]
+    fn what_has_no_meaning_names_its_option() {
+        for (words, sentence) in [
+            (&["--paths", "senfile"][..], "unknown send path \"senfile\""),
+            (&["--paths", "sendfile,"], "the name of a send path is empty"),
+            (&["--recv", "read"], "unknown receive path \"read\""),
+            (&["--recv", "recv:64kB"], "--recv: size \"64kB\" could be binary or decimal: \"kB\" means both"),
+            (&["--buffer", "64x"], "--buffer: size \"64x\" has an unknown unit \"x\""),
+            (&["--buffer", "-64k"], "--buffer: size \"-64k\" is negative"),
+            (&["--buffer", "0"], "--buffer: size \"0\" is zero"),
+            (&["--buffer", "8g"], "--buffer: size \"8g\" is too large: at most 1g"),
+            (&["--rate", "10G"], "--rate: rate \"10G\" could be bits or bytes a second: \"G\" does not say"),
+            (&["--budget", "60"], "--budget: duration \"60\" has no unit"),
+            (&["--budget", "10ms"], "--budget: duration \"10ms\" is too short: at least 1s"),
+            (&["--target", "0"], "--target: percentage \"0\" is zero"),
+            (&["--seed", "x"], "--seed: seed \"x\" does not begin with a number"),
+            (&["--link", "ethernet"], "unknown link \"ethernet\""),
+            (&["--flows", "0"], "--flows: number of flows \"0\" is zero"),
+            (&["--congestion", "a b"], "--congestion: \"a b\" cannot be a congestion control"),
+            (&["--cpus", "0"], "--cpus: \"0\" is not two CPUs"),
+            (&["--cpus", "0,1,2"], "--cpus: \"0,1,2\" is not two CPUs"),
+            (&["--cpus", "1,1"], "--cpus: \"1,1\" puts both sides on one CPU"),
+            (&["--cpus", "-1,1"], "--cpus: CPU \"-1\" is negative"),
+            (&["--soaker", "mmx"], "unknown soaker \"mmx\""),
+            (&["--window", "0ms"], "--window: duration \"0ms\" is zero"),
+        ] {
+            assert_eq!(refused(words), sentence);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_number() {
+        let now: jiff::Zoned = "2026-11-21T20:25:00+00:00[UTC]".parse().unwrap();
+        assert_eq!(default_out(&now), PathBuf::from("zc-2026-11-21T20-25-00.json"));
+    }
+}

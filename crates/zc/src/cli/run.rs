@@ -1,0 +1,39 @@
+//! `zc run`: measure, save, print. Ends with the run's own outcome: one that was interrupted prints what it knows and
+//! exits with 130, one that could not go on prints what it knows and says why.
+
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use super::args::RunArgs;
+use super::progress::Watcher;
+use super::resolve::{self, Format};
+use super::{render, tell};
+use crate::record::{EndReason, Fault, FaultKind, Result};
+use crate::session;
+
+/// Runs it.
+///
+/// # Errors
+/// What was typed has no meaning, nothing can be saved, nothing could be measured, or the run ended before its time.
+pub(super) fn run(args: &RunArgs) -> Result<()> {
+    let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let options = resolve::run(args, command, || resolve::default_out(&jiff::Zoned::now()))?;
+    resolve::check_out(&options.out, args.out.is_some())?;
+
+    let mut watcher = Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
+    let outcome = session::run(&options, &mut watcher);
+    watcher.clear();
+    let run = outcome?;
+
+    let printed = tell::result(&render::document(&run, Format::from(args.format)));
+    tell::note(&format!("saved: \"{}\"", tell::path(&options.out)));
+    printed?;
+    match run.end.map(|end| end.reason) {
+        Some(EndReason::Interrupted) => {
+            Err(Fault::new(FaultKind::Interrupted, "interrupted: this is what was known so far")
+                .hint("zc show prints the saved run again"))
+        }
+        Some(EndReason::Failed { reason }) => Err(Fault::failed(format!("the run ended before its time: {reason}"))),
+        _ => Ok(()),
+    }
+}
