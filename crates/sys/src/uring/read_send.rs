@@ -1,0 +1,145 @@
+//! File to buffer to socket: `IORING_OP_READ` linked to `IORING_OP_SEND`, several such pairs in one chain.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use io_uring::{opcode, squeue, types};
+
+use super::lent::Lent;
+use super::ring::Ring;
+use super::{TransferError, error_of, is_interruption};
+use crate::pages::Pages;
+
+/// Pairs of READ and SEND in one chain, and so in one io_uring_enter(2).
+const PAIRS: usize = 16;
+
+/// The most that one request can be asked for (a 32-bit length, rounded as MAX_RW_COUNT is).
+const LARGEST_BUFFER: usize = 1 << 30;
+
+/// A ring with one buffer, through which files go to one socket.
+///
+/// A chain is strictly in order (`IOSQE_IO_LINK`): a READ begins when the SEND before it is done, so one buffer does
+/// for all of them, and stays in the cache. A short or failed request calls off the rest of its chain.
+#[derive(Debug)]
+pub struct ReadSend {
+    lent: Lent<Pages>,
+    socket: OwnedFd,
+    buffer_bytes: usize,
+    short: u64,
+}
+
+impl ReadSend {
+    /// A ring that sends to `socket` through a buffer of `buffer_bytes`, its worker threads (which only serve reads that
+    /// miss the page cache) on `worker_cpu`.
+    ///
+    /// # Errors
+    /// As io_uring_setup(2); `ErrorKind::Unsupported` where the kernel lacks an operation.
+    pub fn new(socket: OwnedFd, buffer_bytes: usize, worker_cpu: Option<usize>) -> io::Result<Self> {
+        let ring = Ring::new(2 * PAIRS as u32, 4 * PAIRS as u32)?;
+        ring.require(&[(opcode::Read::CODE, "IORING_OP_READ"), (opcode::Send::CODE, "IORING_OP_SEND")])?;
+        if let Some(cpu) = worker_cpu {
+            ring.pin_workers(cpu)?;
+        }
+        let buffer_bytes = buffer_bytes.clamp(1, LARGEST_BUFFER);
+        let lent = Lent::new(ring, Pages::new(buffer_bytes)?, Duration::from_secs(1));
+        Ok(Self { lent, socket, buffer_bytes, short: 0 })
+    }
+
+    /// Sends `len` bytes of `file` from `offset` on, blocking while the socket is full.
+    ///
+    /// # Errors
+    /// See [`TransferError`]; the connection is of no further use.
+    pub fn send(&mut self, file: BorrowedFd<'_>, mut offset: u64, mut len: usize) -> Result<(), TransferError> {
+        self.lent.ring.must_be_idle().map_err(TransferError::Ring)?;
+        while len > 0 {
+            let sent = self.chain(file, offset, len)?;
+            offset += sent as u64;
+            len -= sent;
+        }
+        Ok(())
+    }
+
+    /// Sends up to [`PAIRS`] buffers of the file in one chain. Returns how many bytes the socket took.
+    fn chain(&mut self, file: BorrowedFd<'_>, offset: u64, len: usize) -> Result<usize, TransferError> {
+        let pairs = len.div_ceil(self.buffer_bytes).min(PAIRS);
+        let wanted = |pair: usize| self.buffer_bytes.min(len - pair * self.buffer_bytes);
+        let (ring, buffer) = self.lent.parts();
+        let (file, socket) = (types::Fd(file.as_raw_fd()), types::Fd(self.socket.as_raw_fd()));
+        for pair in 0..pairs {
+            let bytes = wanted(pair) as u32;
+            let read = opcode::Read::new(file, buffer.base(), bytes)
+                .offset(offset + (pair * self.buffer_bytes) as u64)
+                .build()
+                .flags(squeue::Flags::IO_LINK)
+                .user_data(2 * pair as u64);
+            let link = if pair + 1 < pairs { squeue::Flags::IO_LINK } else { squeue::Flags::empty() };
+            let send = send_of(socket, buffer.base(), bytes).flags(link).user_data(2 * pair as u64 + 1);
+            // SAFETY: both point into `buffer`, for at most `buffer_bytes`, its size; `Lent` keeps it until the ring is
+            // owed nothing, no slice of it is ever made, and one chain is under way at a time (`must_be_idle`).
+            unsafe { ring.push(&read).and_then(|()| ring.push(&send)) }.map_err(TransferError::Ring)?;
+        }
+        let mut results = [-libc::ECANCELED; 2 * PAIRS];
+        ring.run(&mut results).map_err(TransferError::Ring)?;
+
+        let mut sent = 0;
+        for pair in 0..pairs {
+            let (read, taken) = (results[2 * pair], results[2 * pair + 1]);
+            let read = match usize::try_from(read) {
+                Ok(0) => return Err(TransferError::FileEnded),
+                Ok(read) => read,
+                Err(_) if is_interruption(&error_of(read)) => return Ok(sent),
+                Err(_) => return Err(TransferError::File(error_of(read))),
+            };
+            if taken >= 0 && taken as usize == wanted(pair) {
+                sent += read;
+                continue;
+            }
+            // The chain ended here: either the read was short, and its send was called off, or the send was short or
+            // failed. In both cases the buffer still holds what was read last.
+            let taken = match usize::try_from(taken) {
+                Ok(taken) => taken,
+                Err(_) if read < wanted(pair) || is_interruption(&error_of(taken)) => 0,
+                Err(_) => return Err(TransferError::Socket(error_of(taken))),
+            };
+            self.short += 1;
+            self.rest(taken, read)?;
+            return Ok(sent + read);
+        }
+        Ok(sent)
+    }
+
+    /// Sends the bytes `from..to` of the buffer.
+    fn rest(&mut self, mut from: usize, to: usize) -> Result<(), TransferError> {
+        let (ring, buffer) = self.lent.parts();
+        let socket = types::Fd(self.socket.as_raw_fd());
+        while from < to {
+            let start = buffer.base().wrapping_add(from);
+            let send = send_of(socket, start, (to - from) as u32).user_data(0);
+            let mut result = [0];
+            // SAFETY: as in `chain`: `from..to` lies within the buffer.
+            unsafe { ring.push(&send) }.and_then(|()| ring.run(&mut result)).map_err(TransferError::Ring)?;
+            match usize::try_from(result[0]) {
+                Ok(taken) => from += taken,
+                Err(_) if is_interruption(&error_of(result[0])) => {}
+                Err(_) => return Err(TransferError::Socket(error_of(result[0]))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls of io_uring_enter(2) so far.
+    pub fn calls(&self) -> u64 {
+        self.lent.ring.calls()
+    }
+
+    /// Chains that ended early: a short read, or a send that took less than it was given.
+    pub fn short(&self) -> u64 {
+        self.short
+    }
+}
+
+/// A SEND that does not raise SIGPIPE, and that the kernel itself continues until all is taken.
+fn send_of(socket: types::Fd, start: *const u8, bytes: u32) -> squeue::Entry {
+    opcode::Send::new(socket, start, bytes).flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL).build()
+}

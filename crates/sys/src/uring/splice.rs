@@ -1,0 +1,139 @@
+//! File to pipe to socket: two linked `IORING_OP_SPLICE` (Linux 5.7).
+//!
+//! io_uring never splices on the submitting thread: splice(2) may block anywhere, so both requests go to a worker
+//! thread (`iou-wrk-*`), which is a thread of this process and does the work. What it costs is therefore not in the
+//! submitter's CPU time (`RUSAGE_THREAD`).
+//!
+//! # References
+//! io_uring_prep_splice(3); io_splice() in io_uring/splice.c.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use io_uring::{opcode, squeue, types};
+use rustix::pipe::PipeFlags;
+
+use super::lent::Lent;
+use super::ring::Ring;
+use super::{TransferError, error_of, is_interruption};
+
+/// What is asked for; less where `fs.pipe-max-size` or `fs.pipe-user-pages-soft` say so.
+const PIPE_BYTES: usize = 1 << 20;
+
+/// A ring and a pipe, through which files go to one socket.
+#[derive(Debug)]
+pub struct Splice {
+    lent: Lent<Pipe>,
+    socket: OwnedFd,
+    short: u64,
+    /// A failure has left bytes in the pipe.
+    spoilt: bool,
+}
+
+#[derive(Debug)]
+struct Pipe {
+    read: OwnedFd,
+    write: OwnedFd,
+    bytes: usize,
+}
+
+impl Splice {
+    /// A ring that sends to `socket`, its worker threads on `worker_cpu`.
+    ///
+    /// # Errors
+    /// As io_uring_setup(2), pipe2(2), and IORING_REGISTER_IOWQ_AFF; `ErrorKind::Unsupported` where the kernel lacks the
+    /// operation.
+    pub fn new(socket: OwnedFd, worker_cpu: Option<usize>) -> io::Result<Self> {
+        let ring = Ring::new(4, 8)?;
+        ring.require(&[(opcode::Splice::CODE, "IORING_OP_SPLICE")])?;
+        if let Some(cpu) = worker_cpu {
+            ring.pin_workers(cpu)?;
+        }
+        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        // EPERM (over a limit of this user) leaves it at its 16 pages, or as many as the user may still have.
+        let _ = rustix::pipe::fcntl_setpipe_size(&write, PIPE_BYTES);
+        let bytes = rustix::pipe::fcntl_getpipe_size(&write)?;
+        let lent = Lent::new(ring, Pipe { read, write, bytes }, Duration::from_secs(1));
+        Ok(Self { lent, socket, short: 0, spoilt: false })
+    }
+
+    /// Bytes that the pipe takes.
+    pub fn pipe_bytes(&self) -> usize {
+        self.lent.memory().bytes
+    }
+
+    /// Sends `len` bytes of `file` from `offset` on, blocking while the socket is full.
+    ///
+    /// # Errors
+    /// See [`TransferError`]; the connection is of no further use.
+    pub fn send(&mut self, file: BorrowedFd<'_>, mut offset: u64, mut len: usize) -> Result<(), TransferError> {
+        self.lent.ring.must_be_idle().map_err(TransferError::Ring)?;
+        if self.spoilt {
+            return Err(TransferError::Ring(io::Error::other("an earlier failure left bytes in the pipe")));
+        }
+        while len > 0 {
+            let sent = self.through_the_pipe(file, offset, len).inspect_err(|_| self.spoilt = true)?;
+            offset += sent as u64;
+            len -= sent;
+        }
+        Ok(())
+    }
+
+    /// Fills the pipe once and empties it. Returns how many bytes went through.
+    fn through_the_pipe(&mut self, file: BorrowedFd<'_>, offset: u64, len: usize) -> Result<usize, TransferError> {
+        let (ring, pipe) = self.lent.parts();
+        // A pipe holds pages, not bytes: a run that begins inside a page ends one page boundary earlier.
+        let page = rustix::param::page_size();
+        let bytes = len.min(pipe.bytes - offset as usize % page);
+        let (file, pipe_read, pipe_write) =
+            (types::Fd(file.as_raw_fd()), types::Fd(pipe.read.as_raw_fd()), types::Fd(pipe.write.as_raw_fd()));
+        let socket = types::Fd(self.socket.as_raw_fd());
+        let fill = opcode::Splice::new(file, offset as i64, pipe_write, -1, bytes as u32)
+            .build()
+            .flags(squeue::Flags::IO_LINK)
+            .user_data(0);
+        let empty = opcode::Splice::new(pipe_read, -1, socket, -1, bytes as u32).build().user_data(1);
+        let mut results = [0, 0];
+        // SAFETY: a splice points to no memory.
+        unsafe { ring.push(&fill).and_then(|()| ring.push(&empty)) }
+            .and_then(|()| ring.run(&mut results))
+            .map_err(TransferError::Ring)?;
+
+        let filled = match usize::try_from(results[0]) {
+            Ok(0) => return Err(TransferError::FileEnded),
+            Ok(filled) => filled,
+            Err(_) if is_interruption(&error_of(results[0])) => return Ok(0),
+            Err(_) => return Err(TransferError::File(error_of(results[0]))),
+        };
+        // A short fill calls its partner off.
+        let mut emptied = 0;
+        let mut result = if filled < bytes { 0 } else { results[1] };
+        loop {
+            match usize::try_from(result) {
+                Ok(taken) => emptied += taken,
+                Err(_) if is_interruption(&error_of(result)) => {}
+                Err(_) => return Err(TransferError::Socket(error_of(result))),
+            }
+            if emptied >= filled {
+                return Ok(filled);
+            }
+            self.short += 1;
+            let rest = opcode::Splice::new(pipe_read, -1, socket, -1, (filled - emptied) as u32).build().user_data(0);
+            let mut answer = [0];
+            // SAFETY: a splice points to no memory.
+            unsafe { ring.push(&rest) }.and_then(|()| ring.run(&mut answer)).map_err(TransferError::Ring)?;
+            result = answer[0];
+        }
+    }
+
+    /// Calls of io_uring_enter(2) so far.
+    pub fn calls(&self) -> u64 {
+        self.lent.ring.calls()
+    }
+
+    /// Fills of the pipe that were short, and splices to the socket that took less than they were given.
+    pub fn short(&self) -> u64 {
+        self.short
+    }
+}

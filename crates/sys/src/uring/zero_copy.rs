@@ -1,0 +1,295 @@
+//! Memory to socket without copying: `IORING_OP_SEND_ZC` (Linux 6.0).
+//!
+//! A request completes twice. The first completion says how many bytes the socket took; the second (`IORING_CQE_F_NOTIF`)
+//! that the kernel has let go of the pages, and, where `IORING_SEND_ZC_REPORT_USAGE` is known (6.2), whether it copied
+//! them after all. Between the two the pages must not change, which is why the memory is an `Arc<Pages>`, that nobody
+//! can write to.
+//!
+//! # References
+//! io_uring_prep_send_zc(3); io_uring/notif.c, io_uring/net.c.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use io_uring::{opcode, types};
+
+use super::lent::Lent;
+use super::ring::{Completion, Ring, lacking};
+use super::{error_of, is_interruption};
+use crate::pages::Pages;
+
+/// `IORING_SEND_ZC_REPORT_USAGE` of include/uapi/linux/io_uring.h: say in the notification whether there was a copy.
+const REPORT_USAGE: u16 = 1 << 3;
+
+/// `IORING_NOTIF_USAGE_ZC_COPIED` of include/uapi/linux/io_uring.h, in the result of a notification.
+const COPIED: u32 = 1 << 31;
+
+/// Sends whose notification is outstanding at a time. A socket's buffer is full long before, unless sends are tiny.
+const IN_FLIGHT: usize = 1024;
+
+/// The largest buffer that can be registered (io_uring_register(2): 1 GiB).
+const REGISTERED_BYTES: usize = 1 << 30;
+
+/// What ENOMEM makes a send smaller to, at most.
+const SMALLEST_CHUNK: usize = 4096;
+
+/// How long [`ZeroCopy`]'s drop waits for notifications that nobody waited for.
+const DROP_LIMIT: Duration = Duration::from_millis(20);
+
+/// What the notifications said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ZeroCopyCounts {
+    /// Sends that took bytes and whose memory the kernel has let go of, as far as it says whether it copied.
+    pub completions: u64,
+    /// Those of them that were copied.
+    pub copied: u64,
+    /// Sends refused with ENOMEM: RLIMIT_MEMLOCK was reached.
+    pub refused: u64,
+    /// Sends that took fewer bytes than they were given.
+    pub short: u64,
+}
+
+/// A ring that sends out of shared memory to one socket.
+///
+/// TCP is a stream, and of several sends under way a short one would be overtaken by the next: one send is under way at
+/// a time, but its notification is not waited for.
+#[derive(Debug)]
+pub struct ZeroCopy {
+    lent: Lent<Arc<Pages>>,
+    socket: OwnedFd,
+    /// The memory is registered, in buffers of `REGISTERED_BYTES`.
+    registered: bool,
+    /// 0 where the kernel does not know REPORT_USAGE.
+    report: u16,
+    /// The most that one send is given; smaller once RLIMIT_MEMLOCK was met with nothing in flight.
+    chunk_bytes: usize,
+    /// How long nothing may happen before an error is made of it.
+    patience: Duration,
+    /// The user data of the next send.
+    next: u64,
+    /// Sends that took nothing and have a notification outstanding all the same.
+    void: Vec<u64>,
+    counts: ZeroCopyCounts,
+}
+
+impl ZeroCopy {
+    /// A ring that sends to `socket` out of `memory`, at most `chunk_bytes` a send. With `register`, the memory is
+    /// registered with the ring first (pinned as a whole; [`registering_is_over_the_limit`] tells that failure).
+    /// `patience` bounds each wait for a notification.
+    ///
+    /// Tries a send of no bytes, to find out whether the kernel has the operation for this socket.
+    ///
+    /// # Errors
+    /// As io_uring_setup(2) and io_uring_register(2); `ErrorKind::Unsupported` where the kernel lacks the operation.
+    ///
+    /// [`registering_is_over_the_limit`]: Self::registering_is_over_the_limit
+    pub fn new(
+        socket: OwnedFd,
+        memory: Arc<Pages>,
+        chunk_bytes: usize,
+        register: bool,
+        patience: Duration,
+    ) -> io::Result<Self> {
+        let ring = Ring::new(8, 2 * IN_FLIGHT as u32)?;
+        ring.require(&[(opcode::SendZc::CODE, "IORING_OP_SEND_ZC")])?;
+        if register {
+            let buffers: Vec<libc::iovec> = (0..memory.len())
+                .step_by(REGISTERED_BYTES)
+                .map(|start| libc::iovec {
+                    iov_base: memory.base().wrapping_add(start).cast(),
+                    iov_len: REGISTERED_BYTES.min(memory.len() - start),
+                })
+                .collect();
+            // SAFETY: each buffer lies within `memory`. The kernel pins its pages, so that they stay what they are even
+            // after an munmap, and only reads them: no operation of this ring writes.
+            unsafe { ring.submitter().register_buffers(&buffers)? };
+        }
+        let lent = Lent::new(ring, memory, DROP_LIMIT);
+        let mut new = Self {
+            lent,
+            socket,
+            registered: register,
+            report: REPORT_USAGE,
+            chunk_bytes: chunk_bytes.clamp(1, REGISTERED_BYTES),
+            patience,
+            next: 0,
+            void: Vec::new(),
+            counts: ZeroCopyCounts::default(),
+        };
+        new.probe()?;
+        Ok(new)
+    }
+
+    /// Whether `error`, from [`new`](Self::new) with `register`, says that the memory is more than RLIMIT_MEMLOCK lets
+    /// this user pin.
+    pub fn registering_is_over_the_limit(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(libc::ENOMEM)
+    }
+
+    /// Sends nothing, to see whether it could send something.
+    fn probe(&mut self) -> io::Result<()> {
+        let mut result = self.attempt(0, 0)?;
+        if result == -libc::EINVAL {
+            self.report = 0;
+            result = self.attempt(0, 0)?;
+        }
+        match -result {
+            libc::EINVAL | libc::EOPNOTSUPP => Err(lacking("IORING_OP_SEND_ZC for this socket")),
+            _ if result < 0 => Err(error_of(result)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the kernel says which sends it copied. Where it does not, completions are not counted, for they would
+    /// read as "none was copied".
+    pub fn reports_copies(&self) -> bool {
+        self.report != 0
+    }
+
+    /// Sends `len` bytes from `offset` of the memory on, blocking while the socket is full. The pages stay in use after
+    /// it has returned.
+    ///
+    /// # Errors
+    /// What send(2) says; ENOMEM when RLIMIT_MEMLOCK does not even let the smallest send through; `ErrorKind::TimedOut`
+    /// when room under that limit did not come back in time. `InvalidInput` when the range is not within the memory.
+    pub fn send(&mut self, mut offset: usize, len: usize) -> io::Result<()> {
+        let end = offset.checked_add(len).filter(|&end| end <= self.lent.memory().len());
+        let end = end.ok_or(io::ErrorKind::InvalidInput)?;
+        while offset < end {
+            let mut bytes = self.chunk_bytes.min(end - offset);
+            if self.registered {
+                bytes = bytes.min(REGISTERED_BYTES - offset % REGISTERED_BYTES);
+            }
+            let result = self.attempt(offset, bytes)?;
+            match usize::try_from(result) {
+                Ok(taken) => {
+                    self.counts.short += u64::from(taken < bytes);
+                    offset += taken;
+                }
+                Err(_) if result == -libc::ENOMEM || result == -libc::ENOBUFS => {
+                    self.counts.refused += 1;
+                    self.make_room()?;
+                }
+                Err(_) if is_interruption(&error_of(result)) => {}
+                Err(_) => return Err(error_of(result)),
+            }
+            while self.lent.ring.owed() >= IN_FLIGHT {
+                self.await_notification()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One request, up to its first completion. Returns its result.
+    fn attempt(&mut self, offset: usize, bytes: usize) -> io::Result<i32> {
+        let this = self.next;
+        self.next += 1;
+        let (ring, memory) = self.lent.parts();
+        let start = memory.base().wrapping_add(offset);
+        let mut send = opcode::SendZc::new(types::Fd(self.socket.as_raw_fd()), start, bytes as u32)
+            .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
+            .zc_flags(self.report);
+        if self.registered {
+            // An index fits: memory would have to be 64 TiB otherwise.
+            send = send.buf_index(Some((offset / REGISTERED_BYTES) as u16));
+        }
+        // SAFETY: the callers have seen that `offset..offset + bytes` lies within the memory, which `Lent` keeps until
+        // the ring is owed nothing (notifications are owed too); it is only read, and nobody can write to `Arc<Pages>`.
+        unsafe { ring.push(&send.build().user_data(this))? };
+        let mut result = None;
+        while result.is_none() {
+            self.lent.ring.enter(1, None)?;
+            self.harvest(&mut |completion| {
+                if completion.user_data == this && !completion.notification {
+                    result = Some(completion);
+                }
+            });
+        }
+        // The loop has ended, so there is one.
+        let completion = result.ok_or(io::ErrorKind::Other)?;
+        if completion.more && completion.result <= 0 {
+            self.void.push(this);
+        }
+        Ok(completion.result)
+    }
+
+    /// Takes out what has come, counts the notifications, and shows the other completions to `first`. Returns how many
+    /// notifications there were.
+    fn harvest(&mut self, first: &mut dyn FnMut(Completion)) -> usize {
+        let mut notifications = 0;
+        while let Some(completion) = self.lent.ring.pop() {
+            if !completion.notification {
+                first(completion);
+                continue;
+            }
+            notifications += 1;
+            if let Some(at) = self.void.iter().position(|&void| void == completion.user_data) {
+                self.void.swap_remove(at);
+            } else if self.report != 0 {
+                self.counts.completions += 1;
+                self.counts.copied += u64::from(completion.result as u32 & COPIED != 0);
+            }
+        }
+        notifications
+    }
+
+    /// After ENOMEM: waits for a notification; if none is outstanding, the send was too large for the limit.
+    fn make_room(&mut self) -> io::Result<()> {
+        if self.lent.ring.owed() > 0 {
+            return self.await_notification();
+        }
+        if self.chunk_bytes <= SMALLEST_CHUNK {
+            return Err(error_of(-libc::ENOMEM));
+        }
+        self.chunk_bytes = (self.chunk_bytes / 2).max(SMALLEST_CHUNK);
+        Ok(())
+    }
+
+    /// Waits until at least one notification has come.
+    fn await_notification(&mut self) -> io::Result<()> {
+        let until = Instant::now() + self.patience;
+        while self.harvest(&mut |_| {}) == 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || !self.lent.ring.enter(1, Some(left))? {
+                if self.harvest(&mut |_| {}) > 0 {
+                    break;
+                }
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the kernel has let go of all memory.
+    ///
+    /// # Errors
+    /// `ErrorKind::TimedOut` when no notification came for as long as the ring is patient.
+    pub fn drain(&mut self) -> io::Result<()> {
+        while self.lent.ring.owed() > 0 {
+            self.await_notification()?;
+        }
+        Ok(())
+    }
+
+    /// What the notifications said so far.
+    pub fn counts(&self) -> ZeroCopyCounts {
+        self.counts
+    }
+
+    /// Calls of io_uring_enter(2) so far.
+    pub fn calls(&self) -> u64 {
+        self.lent.ring.calls()
+    }
+}
+
+impl Drop for ZeroCopy {
+    fn drop(&mut self) {
+        if self.registered && self.lent.ring.quiesce(DROP_LIMIT) {
+            // Closing a ring unpins its buffers at some later time, on some other CPU, and until then they count
+            // against RLIMIT_MEMLOCK. Should this fail, closing does it.
+            let _ = self.lent.ring.submitter().unregister_buffers();
+        }
+    }
+}
