@@ -7,6 +7,7 @@
 
 pub mod clock;
 pub mod errqueue;
+pub mod ethtool;
 pub mod mapping;
 pub mod netlink;
 pub mod netns;

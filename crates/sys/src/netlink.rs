@@ -1,1 +1,296 @@
-//! Route and ethtool netlink: devices, addresses, counters, offloads.
+//! Network devices over rtnetlink: make a veth pair across two namespaces, give it addresses, bring it up, count what
+//! it carries. One blocking socket, one request and its answer at a time.
+//!
+//! A netlink socket belongs to the network namespace it was made in, for good: a thread elsewhere may go on using it
+//! (see [netlink(7)], [network_namespaces(7)]). The messages are typed by the netlink-packet crates, whose interface
+//! changes with every few releases; nothing of it is visible outside this module and `ethtool`.
+//!
+//! [netlink(7)]: https://man7.org/linux/man-pages/man7/netlink.7.html
+//! [network_namespaces(7)]: https://man7.org/linux/man-pages/man7/network_namespaces.7.html
+
+use std::fmt::Debug;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::{Mutex, PoisonError};
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage,
+    NetlinkPayload, NetlinkSerializable,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+use netlink_packet_route::stats::{StatsAttribute, StatsFilterMask, StatsMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+
+/// A socket of one netlink protocol, and the number of the last request.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    inner: Mutex<(Socket, u32)>,
+}
+
+impl Channel {
+    pub(crate) fn open(protocol: isize) -> io::Result<Self> {
+        let mut socket = Socket::new(protocol)?;
+        socket.bind_auto()?;
+        socket.connect(&SocketAddr::new(0, 0))?;
+        // An error then comes without a copy of the request that caused it.
+        socket.set_cap_ack(true)?;
+        Ok(Self { inner: Mutex::new((socket, 0)) })
+    }
+
+    /// Sends one request and returns the messages that answer it, up to its acknowledgement.
+    pub(crate) fn request<P>(&self, payload: P, flags: u16) -> io::Result<Vec<P>>
+    where
+        P: NetlinkSerializable + NetlinkDeserializable + Debug,
+    {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.1 = inner.1.wrapping_add(1);
+        let sequence = inner.1;
+        let socket = &inner.0;
+
+        let mut header = NetlinkHeader::default();
+        header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+        header.sequence_number = sequence;
+        let mut message = NetlinkMessage::new(header, NetlinkPayload::InnerMessage(payload));
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        socket.send(&bytes, 0)?;
+
+        let mut answers = Vec::new();
+        // A link's description takes some 2 KiB; the kernel answers in buffers of at most 32 KiB.
+        let mut buffer = vec![0_u8; 32 * 1024];
+        loop {
+            let length = socket.recv(&mut &mut buffer[..], 0)?.min(buffer.len());
+            let mut rest = &buffer[..length];
+            while !rest.is_empty() {
+                let answer = NetlinkMessage::<P>::deserialize(rest).map_err(undecodable)?;
+                // Messages stand at multiples of 4 bytes (NLMSG_ALIGNTO).
+                let taken = (answer.header.length as usize).next_multiple_of(4).min(rest.len());
+                rest = &rest[taken..];
+                if answer.header.sequence_number != sequence {
+                    continue;
+                }
+                match answer.payload {
+                    NetlinkPayload::InnerMessage(inner) => answers.push(inner),
+                    NetlinkPayload::Error(error) if error.code.is_some() => {
+                        return Err(io::Error::from_raw_os_error(error.raw_code().saturating_neg()));
+                    }
+                    // An error of 0 is the acknowledgement.
+                    NetlinkPayload::Error(_) | NetlinkPayload::Done(_) => return Ok(answers),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// A message of the kernel that the netlink crates could not read.
+pub(crate) fn undecodable(error: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("netlink answer not understood: {error}"))
+}
+
+/// A network device, as far as zc cares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its number in its namespace.
+    pub index: u32,
+    /// Its MTU in bytes.
+    pub mtu_bytes: u32,
+    /// Whether it is administratively up (IFF_UP).
+    pub up: bool,
+}
+
+/// Counters of a device (struct rtnl_link_stats64), as far as zc cares.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DeviceCounters {
+    /// Packets sent; a GSO packet counts once.
+    pub tx_packets: u64,
+    /// Bytes sent, link-layer headers included.
+    pub tx_bytes: u64,
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Bytes received, link-layer headers included.
+    pub rx_bytes: u64,
+    /// Packets dropped while sending.
+    pub tx_dropped: u64,
+    /// Packets dropped while receiving.
+    pub rx_dropped: u64,
+}
+
+/// The network devices of the namespace in which this was opened.
+#[derive(Debug)]
+pub struct Devices {
+    channel: Channel,
+}
+
+impl Devices {
+    /// Opens an rtnetlink socket in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// socket(2), bind(2) or setsockopt(2) failed.
+    pub fn open() -> io::Result<Self> {
+        Ok(Self { channel: Channel::open(NETLINK_ROUTE)? })
+    }
+
+    /// Looks a device up by name.
+    ///
+    /// # Errors
+    /// `ENODEV`: there is none of this name in this namespace.
+    pub fn find(&self, name: &str) -> io::Result<Device> {
+        let mut request = LinkMessage::default();
+        request.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        let answers = self.channel.request(RouteNetlinkMessage::GetLink(request), 0)?;
+        for answer in answers {
+            if let RouteNetlinkMessage::NewLink(link) = answer {
+                let mtu_bytes = link.attributes.iter().find_map(|attribute| match attribute {
+                    LinkAttribute::Mtu(mtu) => Some(*mtu),
+                    _ => None,
+                });
+                return Ok(Device {
+                    index: link.header.index,
+                    mtu_bytes: mtu_bytes.ok_or_else(|| undecodable("a link without an mtu"))?,
+                    up: link.header.flags.contains(LinkFlags::Up),
+                });
+            }
+        }
+        Err(undecodable("no link in it"))
+    }
+
+    /// Makes a veth pair: `near` in this namespace, `far` in the namespace `far_ns`. Both are down. Each end is created
+    /// where it is to live, so each takes the defaults (`rps_default_mask`) of its own namespace.
+    ///
+    /// # Errors
+    /// `EPERM` without CAP_NET_ADMIN, `EOPNOTSUPP` when the kernel has no veth, `EEXIST` when a name is taken.
+    pub fn make_veth(&self, near: &str, far: &str, far_ns: BorrowedFd<'_>) -> io::Result<()> {
+        let mut peer = LinkMessage::default();
+        peer.attributes.push(LinkAttribute::IfName(far.to_owned()));
+        peer.attributes.push(LinkAttribute::NetNsFd(far_ns.as_raw_fd()));
+        let mut request = LinkMessage::default();
+        request.attributes.push(LinkAttribute::IfName(near.to_owned()));
+        request.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Veth),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+        ]));
+        self.channel.request(RouteNetlinkMessage::NewLink(request), NLM_F_CREATE | NLM_F_EXCL)?;
+        Ok(())
+    }
+
+    /// Brings a device up.
+    ///
+    /// # Errors
+    /// `EPERM` without CAP_NET_ADMIN, `ENODEV` when it is gone.
+    pub fn bring_up(&self, index: u32) -> io::Result<()> {
+        let mut request = LinkMessage::default();
+        request.header.index = index;
+        request.header.flags = LinkFlags::Up;
+        request.header.change_mask = LinkFlags::Up;
+        self.channel.request(RouteNetlinkMessage::SetLink(request), 0)?;
+        Ok(())
+    }
+
+    /// Sets the MTU of a device, in bytes.
+    ///
+    /// # Errors
+    /// `EPERM` without CAP_NET_ADMIN, `EINVAL` when the device cannot have this MTU.
+    pub fn set_mtu(&self, index: u32, mtu_bytes: u32) -> io::Result<()> {
+        let mut request = LinkMessage::default();
+        request.header.index = index;
+        request.attributes.push(LinkAttribute::Mtu(mtu_bytes));
+        self.channel.request(RouteNetlinkMessage::SetLink(request), 0)?;
+        Ok(())
+    }
+
+    /// Gives a device an IPv4 address.
+    ///
+    /// # Errors
+    /// `EPERM` without CAP_NET_ADMIN, `EEXIST` when it has that address.
+    pub fn add_address(&self, index: u32, address: Ipv4Addr, prefix_bits: u8) -> io::Result<()> {
+        let mut request = AddressMessage::default();
+        request.header.family = AddressFamily::Inet;
+        request.header.prefix_len = prefix_bits;
+        request.header.index = index;
+        request.attributes.push(AddressAttribute::Local(IpAddr::V4(address)));
+        request.attributes.push(AddressAttribute::Address(IpAddr::V4(address)));
+        self.channel.request(RouteNetlinkMessage::NewAddress(request), NLM_F_CREATE | NLM_F_EXCL)?;
+        Ok(())
+    }
+
+    /// Reads the counters of a device by RTM_GETSTATS, which is spared the rest of the device's description.
+    ///
+    /// # Errors
+    /// `ENODEV` when it is gone.
+    pub fn counters(&self, index: u32) -> io::Result<DeviceCounters> {
+        let mut request = StatsMessage::default();
+        request.header.ifindex = index;
+        request.header.filter_mask = StatsFilterMask::Link64;
+        let answers = self.channel.request(RouteNetlinkMessage::GetStats(request), 0)?;
+        for answer in answers {
+            let RouteNetlinkMessage::NewStats(stats) = answer else { continue };
+            for attribute in stats.attributes {
+                let StatsAttribute::Link64(counted) = attribute else { continue };
+                return Ok(DeviceCounters {
+                    tx_packets: counted.tx_packets,
+                    tx_bytes: counted.tx_bytes,
+                    rx_packets: counted.rx_packets,
+                    rx_bytes: counted.rx_bytes,
+                    tx_dropped: counted.tx_dropped,
+                    rx_dropped: counted.rx_dropped,
+                });
+            }
+        }
+        Err(undecodable("no counters in it"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lo_is_found_and_has_an_mtu() {
+        let lo = Devices::open().unwrap().find("lo").unwrap();
+        assert!(lo.index > 0);
+        assert!(lo.mtu_bytes > 0);
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_enodev() {
+        let error = Devices::open().unwrap().find("zc-no-such").unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
+    }
+
+    #[test]
+    fn what_is_sent_over_lo_is_counted() {
+        let devices = Devices::open().unwrap();
+        let lo = devices.find("lo").unwrap();
+        if !lo.up {
+            eprintln!("skipped: lo is down in this namespace");
+            return;
+        }
+        let before = devices.counters(lo.index).unwrap();
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.send_to(&[0; 1000], socket.local_addr().unwrap()).unwrap();
+        let after = devices.counters(lo.index).unwrap();
+        assert!(after.tx_packets > before.tx_packets);
+        assert!(after.tx_bytes - before.tx_bytes >= 1000);
+        assert!(after.rx_bytes - before.rx_bytes >= 1000);
+    }
+
+    #[test]
+    fn two_threads_may_ask_at_once() {
+        let devices = Devices::open().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        devices.find("lo").unwrap();
+                    }
+                });
+            }
+        });
+    }
+}

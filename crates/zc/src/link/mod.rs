@@ -2,11 +2,17 @@
 //! when the process dies: its namespaces are anonymous, held by file descriptors alone.
 
 mod loopback;
+mod offloads;
+mod refusal;
+mod settings;
+mod steering;
 mod veth;
 
 use std::net::IpAddr;
 
-use crate::record::{LinkCounters, LinkFacts, LinkKind, No, Result};
+use crate::record::{LinkCounters, LinkFacts, LinkKind, No, Result, Support};
+
+pub use steering::Steering;
 
 /// A link that is up.
 pub trait Link: Send + Sync {
@@ -45,13 +51,46 @@ pub struct Sides {
 }
 
 /// Brings a link up. For `veth` without root this makes a user namespace, which only a process with a single thread can
-/// do: call it before the first thread is started.
+/// do: call it before the first thread is started. The calling thread stays in the network namespace it is in.
 ///
 /// # Errors
 /// Why this user cannot have it here; nothing is left behind.
 pub fn bring_up(kind: LinkKind, sides: Sides) -> std::result::Result<Box<dyn Link>, No> {
+    bring_up_with(kind, sides, Steering::Best)
+}
+
+/// [`bring_up`], with a say in how receive work is steered to the two CPUs.
+///
+/// # Errors
+/// As [`bring_up`].
+pub fn bring_up_with(kind: LinkKind, sides: Sides, steering: Steering) -> std::result::Result<Box<dyn Link>, No> {
     match kind {
-        LinkKind::Loopback => loopback::bring_up(sides),
-        LinkKind::Veth => veth::bring_up(sides),
+        LinkKind::Loopback => loopback::bring_up(),
+        LinkKind::Veth => veth::bring_up(sides, steering),
     }
+}
+
+/// Whether this user can have a link here: it is really brought up, and dropped. Without root the process is in a user
+/// namespace afterwards, so a process that means to go on does this in a child.
+pub fn try_out(kind: LinkKind, sides: Sides) -> Support {
+    match bring_up(kind, sides) {
+        Ok(_) => Support::Yes,
+        Err(no) => Support::No(no),
+    }
+}
+
+/// The counters of a device as the record has them, with the time of reading.
+fn read_counters(devices: &zc_sys::netlink::Devices, name: &str, index: u32) -> Result<LinkCounters> {
+    let at_ns = zc_sys::clock::monotonic_ns();
+    let counted = devices
+        .counters(index)
+        .map_err(|error| crate::record::Fault::os(format_args!("read the counters of device \"{name}\""), error))?;
+    Ok(LinkCounters {
+        at_ns,
+        tx_packets: counted.tx_packets,
+        tx_bytes: counted.tx_bytes,
+        rx_packets: counted.rx_packets,
+        rx_bytes: counted.rx_bytes,
+        dropped: counted.tx_dropped.saturating_add(counted.rx_dropped),
+    })
 }

@@ -1,8 +1,208 @@
-//! veth
+//! `veth`: two network namespaces of zc's own and a veth pair between them. As root directly; else in a user namespace,
+//! which is tried out in a child first, because a process cannot leave one that turns out to be of no use.
 
-use super::{Link, Sides};
-use crate::record::No;
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsFd;
+use std::path::Path;
 
-pub(super) fn bring_up(_sides: Sides) -> Result<Box<dyn Link>, No> {
-    Err(No::unsupported("not written yet"))
+use zc_sys::netlink::Devices;
+use zc_sys::netns::{Identity, NetNs, unshare_user};
+use zc_sys::process;
+
+use super::refusal::{Policies, Stage, explain};
+use super::settings::Settings;
+use super::steering::{self, Steering, on_thread};
+use super::{Link, Sides, offloads, read_counters};
+use crate::record::{Fault, LinkCounters, LinkFacts, LinkKind, No, Result};
+
+const SENDER: &str = "zc0";
+const RECEIVER: &str = "zc1";
+// TEST-NET-1 (RFC 5737). Nothing else lives in these namespaces, so nothing can collide.
+const SENDER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const RECEIVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+const PREFIX_BITS: u8 = 30;
+
+struct Veth {
+    facts: LinkFacts,
+    sender: NetNs,
+    receiver: NetNs,
+    devices: Devices,
+    index: u32,
+}
+
+/// What every step needs to know.
+struct Wanted {
+    sides: Sides,
+    steering: Steering,
+    settings: Settings,
+    policies: Policies,
+}
+
+pub(super) fn bring_up(sides: Sides, steering: Steering) -> std::result::Result<Box<dyn Link>, No> {
+    let wanted = Wanted {
+        sides,
+        steering: steering.resolve(sides),
+        settings: Settings::here(),
+        policies: Policies::read(Path::new("/")),
+    };
+    if !process::may_make_namespaces() {
+        let threads = process::threads().map_err(|error| No::unknown(format!("/proc cannot be read: {error}")))?;
+        if threads != 1 {
+            return Err(No::refused(format!(
+                "a user namespace can only be made before the first thread is started, and this process has {threads} \
+                 threads"
+            ))
+            .remedy("run as root"));
+        }
+        rehearse(&wanted)?;
+        wanted.enter_user_namespace()?;
+    }
+    Ok(Box::new(wanted.build()?.checked(sides)?))
+}
+
+/// Goes through all of it in a child, so that this process is in a user namespace only when that leads to a link.
+fn rehearse(wanted: &Wanted) -> std::result::Result<(), No> {
+    let broke = |error: io::Error| No::failed(format!("the link could not be tried out in a child process: {error}"));
+    let (mut reader, writer) = io::pipe().map_err(broke)?;
+    let status = process::in_child(|| match wanted.enter_user_namespace().and_then(|()| wanted.build()) {
+        Ok(_) => 0,
+        Err(no) => {
+            // Far shorter than a pipe is wide, so this does not wait for a reader.
+            let _ = serde_json::to_writer(&writer, &no);
+            1
+        }
+    })
+    .map_err(broke)?;
+    drop(writer);
+    if status.success() {
+        return Ok(());
+    }
+    let mut said = String::new();
+    reader.read_to_string(&mut said).map_err(broke)?;
+    Err(serde_json::from_str(&said)
+        .unwrap_or_else(|_| No::failed(format!("the child that tried it out ended: {status}"))))
+}
+
+impl Wanted {
+    fn enter_user_namespace(&self) -> std::result::Result<(), No> {
+        // What root owns in a sysfs can only be written by root of the namespace; a sysctl by whoever has CAP_NET_ADMIN.
+        let identity = if self.steering == Steering::Sysfs { Identity::Root } else { Identity::Kept };
+        unshare_user(identity).map_err(|error| explain(Stage::UserNamespace, &error, &self.policies))
+    }
+
+    /// Makes the namespaces and what is in them on a helper thread, so that the caller stays where it is.
+    fn build(&self) -> std::result::Result<Veth, No> {
+        on_thread(|| Ok(self.build_here())).unwrap_or_else(|error| {
+            Err(No::failed(format!("no thread could be started to bring the link up: {error}")))
+        })
+    }
+
+    fn build_here(&self) -> std::result::Result<Veth, No> {
+        let no = |stage| move |error| explain(stage, &error, &self.policies);
+        let mut steered = Ok(());
+        let mut side = |cpu| {
+            let namespace = NetNs::unshare().map_err(no(Stage::NetworkNamespace))?;
+            self.settings.apply();
+            if self.steering == Steering::Best && steered.is_ok() {
+                // Before there is a device: it takes the mask as it is made.
+                steered = steering::set_default_mask(cpu);
+            }
+            let devices = Devices::open().map_err(no(Stage::Veth))?;
+            Ok((namespace, devices))
+        };
+        let (receiver, receiver_devices) = side(self.sides.receiver_cpu)?;
+        let (sender, devices) = side(self.sides.sender_cpu)?;
+        // This thread is in the sender's namespace now.
+        devices.make_veth(SENDER, RECEIVER, receiver.as_fd()).map_err(no(Stage::Veth))?;
+        let index = set_up(&devices, SENDER, SENDER_ADDRESS).map_err(no(Stage::Veth))?;
+        set_up(&receiver_devices, RECEIVER, RECEIVER_ADDRESS).map_err(no(Stage::Veth))?;
+        let mtu_bytes = devices.find(SENDER).map_err(no(Stage::Veth))?.mtu_bytes;
+        if self.steering == Steering::Sysfs {
+            steered = steering::set_by_sysfs(&sender, SENDER, self.sides.sender_cpu)
+                .and_then(|()| steering::set_by_sysfs(&receiver, RECEIVER, self.sides.receiver_cpu));
+        }
+
+        let (rps, rps_check) = match (self.steering, steered) {
+            (Steering::Off, _) => (None, None),
+            (Steering::Best, Ok(())) => (Some("rps_default_mask".to_owned()), None),
+            (Steering::Sysfs, Ok(())) => (Some("sysfs".to_owned()), None),
+            (_, Err(error)) => (None, Some(format!("receive packet steering could not be set: {error}"))),
+        };
+        let facts = LinkFacts {
+            kind: LinkKind::Veth,
+            device: SENDER.to_owned(),
+            mtu_bytes,
+            offloads: offloads::read(SENDER),
+            sides_apart: false,
+            rps,
+            rps_check,
+            passed_over: Vec::new(),
+        };
+        Ok(Veth { facts, sender, receiver, devices, index })
+    }
+}
+
+/// Brings `lo` and `device` up, the latter with `address`, and returns its index.
+fn set_up(devices: &Devices, device: &str, address: Ipv4Addr) -> io::Result<u32> {
+    devices.bring_up(devices.find("lo")?.index)?;
+    let index = devices.find(device)?.index;
+    devices.add_address(index, address, PREFIX_BITS)?;
+    devices.bring_up(index)?;
+    Ok(index)
+}
+
+impl Veth {
+    /// Sends packets over it and notes where they were received.
+    fn checked(mut self, sides: Sides) -> std::result::Result<Self, No> {
+        let check = steering::check(&self.sender, &self.receiver, (SENDER_ADDRESS, RECEIVER_ADDRESS), sides)
+            .map_err(|error| No::failed(format!("the veth pair is up and carries no packets: {error}")))?;
+        self.facts.sides_apart = check.apart;
+        self.facts.rps_check = Some(match self.facts.rps_check.take() {
+            Some(before) => format!("{before}; {}", check.sentence),
+            None => check.sentence,
+        });
+        Ok(self)
+    }
+}
+
+impl Link for Veth {
+    fn facts(&self) -> &LinkFacts {
+        &self.facts
+    }
+
+    fn enter_sender(&self) -> Result<()> {
+        self.sender.enter().map_err(|error| Fault::os("enter the sender's network namespace", error))
+    }
+
+    fn enter_receiver(&self) -> Result<()> {
+        self.receiver.enter().map_err(|error| Fault::os("enter the receiver's network namespace", error))
+    }
+
+    fn receiver_address(&self) -> IpAddr {
+        IpAddr::V4(RECEIVER_ADDRESS)
+    }
+
+    fn counters(&self) -> Result<LinkCounters> {
+        read_counters(&self.devices, SENDER, self.index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_root_a_process_with_threads_is_told_why_not() {
+        if process::may_make_namespaces() {
+            eprintln!("skipped: this user needs no user namespace");
+            return;
+        }
+        // The harness runs this one in a thread.
+        let Err(no) = bring_up(Sides { sender_cpu: 0, receiver_cpu: 0 }, Steering::Best) else {
+            panic!("a user namespace was made in a process with threads");
+        };
+        assert_eq!(no.word(), "refused");
+        assert!(no.reason().contains("threads"), "{no:?}");
+    }
 }

@@ -1,0 +1,209 @@
+//! Offloads of a network device: the features that `ethtool -k` lists, by its names, over generic netlink.
+//!
+//! The attributes are put together by hand, as no crate can write them. A feature set is a "bitset" in its verbose form,
+//! a list of names (Documentation/networking/ethtool-netlink.rst, sections "Bit sets" and "FEATURES_GET").
+
+use std::collections::BTreeMap;
+use std::io;
+
+use netlink_packet_core::{DecodeError, DefaultNla, Emitable, NLA_F_NESTED, NlasIterator, ParseableParametrized};
+use netlink_packet_generic::ctrl::nlas::GenlCtrlAttrs;
+use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd};
+use netlink_packet_generic::{GenlFamily, GenlHeader, GenlMessage};
+use netlink_sys::protocols::NETLINK_GENERIC;
+
+use crate::netlink::{Channel, undecodable};
+
+// include/uapi/linux/ethtool_netlink_generated.h and ethtool_netlink.h
+const FAMILY: &str = "ethtool";
+const VERSION: u8 = 1;
+const MSG_FEATURES_GET: u8 = 11;
+const MSG_FEATURES_SET: u8 = 12;
+const A_FEATURES_HEADER: u16 = 1;
+const A_FEATURES_WANTED: u16 = 3;
+const A_FEATURES_ACTIVE: u16 = 4;
+const A_HEADER_DEV_NAME: u16 = 2;
+const A_BITSET_NOMASK: u16 = 1;
+const A_BITSET_BITS: u16 = 3;
+const A_BITSET_BITS_BIT: u16 = 1;
+const A_BITSET_BIT_NAME: u16 = 2;
+const A_BITSET_BIT_VALUE: u16 = 3;
+
+/// A message of the `ethtool` family: its command and its attributes, as bytes.
+#[derive(Debug)]
+struct Features {
+    command: u8,
+    attributes: Vec<u8>,
+}
+
+impl GenlFamily for Features {
+    fn family_name() -> &'static str {
+        FAMILY
+    }
+
+    fn command(&self) -> u8 {
+        self.command
+    }
+
+    fn version(&self) -> u8 {
+        VERSION
+    }
+}
+
+impl Emitable for Features {
+    fn buffer_len(&self) -> usize {
+        self.attributes.len()
+    }
+
+    fn emit(&self, buffer: &mut [u8]) {
+        buffer[..self.attributes.len()].copy_from_slice(&self.attributes);
+    }
+}
+
+impl ParseableParametrized<[u8], GenlHeader> for Features {
+    fn parse_with_param(buffer: &[u8], header: GenlHeader) -> Result<Self, DecodeError> {
+        Ok(Self { command: header.cmd, attributes: buffer.to_vec() })
+    }
+}
+
+/// Offloads of the devices of the namespace in which this was opened.
+#[derive(Debug)]
+pub struct Ethtool {
+    channel: Channel,
+    family: u16,
+}
+
+impl Ethtool {
+    /// Opens a generic netlink socket in the calling thread's network namespace and asks for the `ethtool` family.
+    ///
+    /// # Errors
+    /// `ENOENT`: this kernel has no ethtool netlink (before 5.6, or without CONFIG_ETHTOOL_NETLINK).
+    pub fn open() -> io::Result<Self> {
+        let channel = Channel::open(NETLINK_GENERIC)?;
+        let request =
+            GenlCtrl { cmd: GenlCtrlCmd::GetFamily, nlas: vec![GenlCtrlAttrs::FamilyName(FAMILY.to_owned())] };
+        let answers = channel.request(GenlMessage::from_payload(request), 0)?;
+        let family = answers.iter().flat_map(|answer| &answer.payload.nlas).find_map(|attribute| match attribute {
+            GenlCtrlAttrs::FamilyId(id) => Some(*id),
+            _ => None,
+        });
+        Ok(Self { channel, family: family.ok_or_else(|| undecodable("a family without a number"))? })
+    }
+
+    /// The features of `device` that are on, by ethtool's names (`tx-tcp-segmentation`, `rx-gro` ...). One that is absent
+    /// is off.
+    ///
+    /// # Errors
+    /// `ENODEV`: there is no such device.
+    pub fn active(&self, device: &str) -> io::Result<Vec<String>> {
+        let answers = self.request(MSG_FEATURES_GET, header(device))?;
+        let answer = answers.first().ok_or_else(|| undecodable("no features in it"))?;
+        let active = child(&answer.attributes, A_FEATURES_ACTIVE).map_err(undecodable)?;
+        names_that_are_on(&active.unwrap_or_default()).map_err(undecodable)
+    }
+
+    /// Switches features of `device` on or off by ethtool's names. What the device cannot change stays as it is: read it
+    /// back with [`Ethtool::active`].
+    ///
+    /// # Errors
+    /// `EPERM` without CAP_NET_ADMIN, `EOPNOTSUPP` for an unknown name, `ENODEV`: there is no such device.
+    pub fn set(&self, device: &str, wanted: &BTreeMap<String, bool>) -> io::Result<()> {
+        let bits = wanted.iter().map(|(name, on)| {
+            let mut bit = vec![text(A_BITSET_BIT_NAME, name)];
+            if *on {
+                // A flag: it is there or it is not.
+                bit.push(DefaultNla::new(A_BITSET_BIT_VALUE, Vec::new()));
+            }
+            nested(A_BITSET_BITS_BIT, &bit)
+        });
+        let bits = nested(A_BITSET_BITS, &bits.collect::<Vec<_>>());
+        let mut attributes = header(device);
+        attributes.push(nested(A_FEATURES_WANTED, &[bits]));
+        self.request(MSG_FEATURES_SET, attributes)?;
+        Ok(())
+    }
+
+    fn request(&self, command: u8, attributes: Vec<DefaultNla>) -> io::Result<Vec<Features>> {
+        let mut message = GenlMessage::from_payload(Features { command, attributes: bytes(&attributes) });
+        message.set_resolved_family_id(self.family);
+        let answers = self.channel.request(message, 0)?;
+        Ok(answers.into_iter().map(|answer| answer.into_parts().1).collect())
+    }
+}
+
+fn header(device: &str) -> Vec<DefaultNla> {
+    vec![nested(A_FEATURES_HEADER, &[text(A_HEADER_DEV_NAME, device)])]
+}
+
+fn bytes(attributes: &[DefaultNla]) -> Vec<u8> {
+    let mut bytes = vec![0; attributes.buffer_len()];
+    attributes.emit(&mut bytes);
+    bytes
+}
+
+fn nested(kind: u16, children: &[DefaultNla]) -> DefaultNla {
+    DefaultNla::new(kind | NLA_F_NESTED, bytes(children))
+}
+
+/// A string attribute ends in a NUL.
+fn text(kind: u16, value: &str) -> DefaultNla {
+    DefaultNla::new(kind, [value.as_bytes(), &[0]].concat())
+}
+
+/// The value of the first attribute of `kind`.
+fn child(attributes: &[u8], kind: u16) -> Result<Option<Vec<u8>>, DecodeError> {
+    for attribute in NlasIterator::new(attributes) {
+        let attribute = attribute?;
+        if attribute.kind() == kind {
+            return Ok(Some(attribute.value().to_vec()));
+        }
+    }
+    Ok(None)
+}
+
+/// The names in a verbose bitset whose bit is set. Without a mask, being listed is being set.
+fn names_that_are_on(bitset: &[u8]) -> Result<Vec<String>, DecodeError> {
+    let listed_is_set = child(bitset, A_BITSET_NOMASK)?.is_some();
+    let bits = child(bitset, A_BITSET_BITS)?.unwrap_or_default();
+    let mut names = Vec::new();
+    for bit in NlasIterator::new(&bits[..]) {
+        let bit = bit?;
+        let set = listed_is_set || child(bit.value(), A_BITSET_BIT_VALUE)?.is_some();
+        if let (true, Some(name)) = (set, child(bit.value(), A_BITSET_BIT_NAME)?) {
+            names.push(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned());
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open() -> Option<Ethtool> {
+        Ethtool::open().inspect_err(|error| eprintln!("skipped: no ethtool netlink: {error}")).ok()
+    }
+
+    #[test]
+    fn lo_can_segment() {
+        let Some(ethtool) = open() else { return };
+        let active = ethtool.active("lo").unwrap();
+        assert!(active.iter().any(|name| name == "tx-generic-segmentation"), "{active:?}");
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_enodev() {
+        let Some(ethtool) = open() else { return };
+        let error = ethtool.active("zc-no-such").unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
+    }
+
+    #[test]
+    fn a_bitset_without_a_mask_lists_what_is_set() {
+        let bit = |name: &str| nested(A_BITSET_BITS_BIT, &[text(A_BITSET_BIT_NAME, name)]);
+        let bits = nested(A_BITSET_BITS, &[bit("one"), bit("two")]);
+        assert_eq!(names_that_are_on(&bytes(std::slice::from_ref(&bits))).unwrap(), [""; 0]);
+        let nomask = DefaultNla::new(A_BITSET_NOMASK, Vec::new());
+        assert_eq!(names_that_are_on(&bytes(&[nomask, bits])).unwrap(), ["one", "two"]);
+    }
+}

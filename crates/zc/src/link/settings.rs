@@ -1,0 +1,55 @@
+//! The host's TCP settings, carried into the namespaces of a link. A new network namespace starts with the kernel's own
+//! defaults for most of them, so without this a run on veth would tell nothing about a machine whose administrator has
+//! changed a sysctl. IPv6 is switched off in them: its router and neighbour discovery would be noise in the counters.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = "/proc/sys/net";
+
+/// Values of `net.ipv4.tcp_*` and of `net.core.*`, by their paths below /proc/sys/net.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Settings(BTreeMap<PathBuf, String>);
+
+impl Settings {
+    /// Those of the calling thread's network namespace. What cannot be read is left out.
+    pub(super) fn here() -> Self {
+        let mut settings = read_folder("ipv4", |name| name.starts_with("tcp_"));
+        settings.extend(read_folder("core", |_| true));
+        Self(settings)
+    }
+
+    /// Writes to the calling thread's network namespace what differs there, and switches IPv6 off. Returns the names of the
+    /// settings that this namespace has and that could not be carried over.
+    pub(super) fn apply(&self) -> Vec<String> {
+        let mut left = Vec::new();
+        for (path, value) in &self.0 {
+            let place = Path::new(ROOT).join(path);
+            let Ok(found) = std::fs::read_to_string(&place) else { continue };
+            if found != *value && std::fs::write(&place, value).is_err() {
+                left.push(format!("net.{}", path.display().to_string().replace('/', ".")));
+            }
+        }
+        for whose in ["all", "default"] {
+            // Without IPv6 there is nothing to switch off.
+            let _ = std::fs::write(Path::new(ROOT).join("ipv6/conf").join(whose).join("disable_ipv6"), "1");
+        }
+        left
+    }
+}
+
+fn read_folder(folder: &str, wanted: impl Fn(&str) -> bool) -> BTreeMap<PathBuf, String> {
+    let Ok(entries) = std::fs::read_dir(Path::new(ROOT).join(folder)) else { return BTreeMap::new() };
+    entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            // The key of TCP fast open is the host's secret; the masks are the link's own business.
+            if !wanted(&name) || name == "tcp_fastopen_key" || name == "rps_default_mask" {
+                return None;
+            }
+            let value = std::fs::read_to_string(entry.path()).ok()?;
+            Some((Path::new(folder).join(name), value))
+        })
+        .collect()
+}

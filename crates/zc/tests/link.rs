@@ -1,0 +1,347 @@
+//! Links against the kernel. Each case runs in a process of its own that has a single thread, because only such a one can
+//! make a user namespace; as root every case runs twice, once as root and once as `nobody`.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+
+use zc_tools::link::{Link, Sides, Steering, bring_up, bring_up_with};
+use zc_tools::record::{LinkKind, No};
+
+/// How a case ends, unless it panics.
+enum End {
+    Passed,
+    Skipped(String),
+}
+
+type Case = fn() -> End;
+
+const CASES: &[(&str, Case)] = &[
+    ("loopback_counts_what_is_sent", loopback_counts_what_is_sent),
+    ("veth_carries_tcp_and_counts_it", veth_carries_tcp_and_counts_it),
+    ("each_side_receives_on_its_own_cpu", each_side_receives_on_its_own_cpu),
+    ("sysfs_steers_as_well_as_the_default_mask", sysfs_steers_as_well_as_the_default_mask),
+    ("a_link_without_steering_is_found_out", a_link_without_steering_is_found_out),
+    ("one_cpu_is_enough_for_a_link_but_not_to_tell_the_sides_apart", one_cpu_is_enough),
+    ("a_cpu_that_does_not_exist_is_no_link_failure", a_cpu_that_does_not_exist),
+    ("the_caller_stays_where_and_who_it_is", the_caller_stays_where_and_who_it_is),
+    ("a_dropped_link_leaves_nothing", a_dropped_link_leaves_nothing),
+    ("a_killed_process_leaves_nothing", a_killed_process_leaves_nothing),
+    ("a_process_with_threads_needs_root", a_process_with_threads_needs_root),
+    ("a_limit_of_no_user_namespaces_is_named", a_limit_of_no_user_namespaces_is_named),
+    ("tcp_settings_are_those_of_the_host", tcp_settings_are_those_of_the_host),
+];
+
+const CASE: &str = "ZC_TEST_CASE";
+const SKIPPED: u8 = 77;
+// `nobody` and its group on every distribution that zc is likely to meet.
+const NOBODY: u32 = 65_534;
+
+fn main() -> ExitCode {
+    if let Ok(wanted) = std::env::var(CASE) {
+        return run_here(&wanted);
+    }
+    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for (name, _) in CASES.iter().filter(|(name, _)| filter.as_ref().is_none_or(|filter| name.contains(filter))) {
+        let users: &[Option<u32>] = if zc_sys::process::euid() == 0 { &[None, Some(NOBODY)] } else { &[None] };
+        for &user in users {
+            let who = if user.is_some() { " (as nobody)" } else { "" };
+            let status = child(name, user).status();
+            match status.as_ref().ok().and_then(std::process::ExitStatus::code) {
+                Some(0) => {
+                    println!("test {name}{who} ... ok");
+                    passed += 1;
+                }
+                Some(code) if code == i32::from(SKIPPED) => {
+                    println!("test {name}{who} ... ok (skipped)");
+                    skipped += 1;
+                }
+                _ if user.is_some()
+                    && matches!(&status, Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied) =>
+                {
+                    eprintln!("skipped: {name}{who}: nobody may not read this folder");
+                    skipped += 1;
+                }
+                _ => {
+                    println!("test {name}{who} ... FAILED: {status:?}");
+                    failed += 1;
+                }
+            }
+        }
+    }
+    let word = if failed == 0 { "ok" } else { "FAILED" };
+    println!("\ntest result: {word}. {passed} passed; {failed} failed; {skipped} skipped");
+    ExitCode::from(u8::from(failed != 0))
+}
+
+fn child(case: &str, user: Option<u32>) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("a running program has a path"));
+    command.env(CASE, case).current_dir("/");
+    if let Some(user) = user {
+        command.uid(user).gid(user);
+    }
+    command
+}
+
+fn run_here(wanted: &str) -> ExitCode {
+    match wanted {
+        "hold" => hold(),
+        "in_a_namespace_without_namespaces" => in_a_namespace_without_namespaces(),
+        _ => {}
+    }
+    let Some((_, case)) = CASES.iter().find(|(name, _)| *name == wanted) else {
+        panic!("no case \"{wanted}\"");
+    };
+    match case() {
+        End::Passed => ExitCode::SUCCESS,
+        End::Skipped(why) => {
+            eprintln!("skipped: {wanted}: {why}");
+            ExitCode::from(SKIPPED)
+        }
+    }
+}
+
+/// Two CPUs, or the reason to skip.
+fn two_cpus() -> Result<Sides, End> {
+    match zc_sys::sched::allowed_cpus().expect("the own affinity can be read")[..] {
+        [sender_cpu, receiver_cpu, ..] => Ok(Sides { sender_cpu, receiver_cpu }),
+        _ => Err(End::Skipped("needs two CPUs".to_owned())),
+    }
+}
+
+fn one_cpu() -> Sides {
+    let cpu = zc_sys::sched::allowed_cpus().expect("the own affinity can be read")[0];
+    Sides { sender_cpu: cpu, receiver_cpu: cpu }
+}
+
+/// A veth link, or the reason to skip: what this host withholds is not a fault of zc's. What broke is.
+fn veth(sides: Sides, steering: Steering) -> Result<Box<dyn Link>, End> {
+    bring_up_with(LinkKind::Veth, sides, steering).map_err(|no| match no {
+        No::Refused { .. } | No::Unsupported { .. } => End::Skipped(no.reason().to_owned()),
+        No::Failed { .. } | No::Unknown { .. } => panic!("{no:?}"),
+    })
+}
+
+macro_rules! or_skip {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(end) => return end,
+        }
+    };
+}
+
+/// Sends `bytes` over TCP from the sender's side to the receiver's.
+fn send(link: &dyn Link, bytes: usize) {
+    std::thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let receiver = scope.spawn(move || {
+            link.enter_receiver().unwrap();
+            let listener = TcpListener::bind((link.receiver_address(), 0)).unwrap();
+            tell.send(listener.local_addr().unwrap()).unwrap();
+            let mut all = Vec::new();
+            listener.accept().unwrap().0.read_to_end(&mut all).unwrap();
+            all.len()
+        });
+        scope.spawn(move || {
+            link.enter_sender().unwrap();
+            TcpStream::connect(told.recv().unwrap()).unwrap().write_all(&vec![7; bytes]).unwrap();
+        });
+        assert_eq!(receiver.join().unwrap(), bytes);
+    });
+}
+
+fn counts_what_is_sent(link: &dyn Link) {
+    let before = link.counters().unwrap();
+    send(link, 1_000_000);
+    let after = link.counters().unwrap();
+    assert!(after.at_ns > before.at_ns);
+    assert!(after.tx_bytes - before.tx_bytes >= 1_000_000);
+    assert!(after.tx_packets > before.tx_packets);
+    assert!(after.rx_packets > before.rx_packets);
+}
+
+fn loopback_counts_what_is_sent() -> End {
+    let link = bring_up(LinkKind::Loopback, one_cpu()).unwrap();
+    assert_eq!(link.facts().device, "lo");
+    assert!(!link.facts().sides_apart);
+    counts_what_is_sent(&*link);
+    End::Passed
+}
+
+fn veth_carries_tcp_and_counts_it() -> End {
+    let link = or_skip!(veth(one_cpu(), Steering::Best));
+    counts_what_is_sent(&*link);
+    let facts = link.facts();
+    assert_eq!((facts.device.as_str(), facts.mtu_bytes), ("zc0", 1500));
+    let offloads = facts.offloads.as_ref().expect("this kernel has ethtool netlink since 5.6");
+    assert_eq!(offloads.get("tx-tcp-segmentation"), Some(&true));
+    End::Passed
+}
+
+fn each_side_receives_on_its_own_cpu() -> End {
+    let link = or_skip!(veth(or_skip!(two_cpus()), Steering::Best));
+    let facts = link.facts();
+    eprintln!("{:?}: {:?}", facts.rps, facts.rps_check);
+    assert!(facts.rps.is_some());
+    assert!(facts.sides_apart, "{facts:?}");
+    End::Passed
+}
+
+fn sysfs_steers_as_well_as_the_default_mask() -> End {
+    let link = or_skip!(veth(or_skip!(two_cpus()), Steering::Sysfs));
+    let facts = link.facts();
+    eprintln!("{:?}: {:?}", facts.rps, facts.rps_check);
+    if facts.rps.is_none() {
+        return End::Skipped(format!("no sysfs of one's own: {:?}", facts.rps_check));
+    }
+    assert_eq!(facts.rps.as_deref(), Some("sysfs"));
+    assert!(facts.sides_apart, "{facts:?}");
+    End::Passed
+}
+
+fn a_link_without_steering_is_found_out() -> End {
+    let link = or_skip!(veth(or_skip!(two_cpus()), Steering::Off));
+    eprintln!("{:?}", link.facts().rps_check);
+    assert_eq!(link.facts().rps, None);
+    assert!(!link.facts().sides_apart);
+    End::Passed
+}
+
+fn one_cpu_is_enough() -> End {
+    let link = or_skip!(veth(one_cpu(), Steering::Best));
+    assert!(!link.facts().sides_apart);
+    assert!(link.facts().rps_check.as_ref().is_some_and(|why| why.contains("share CPU")));
+    End::Passed
+}
+
+fn a_cpu_that_does_not_exist() -> End {
+    let link = or_skip!(veth(Sides { receiver_cpu: 1000, ..one_cpu() }, Steering::Best));
+    eprintln!("{:?}", link.facts().rps_check);
+    assert!(!link.facts().sides_apart);
+    End::Passed
+}
+
+/// Everything of this process that a link could change.
+fn whereabouts() -> (BTreeSet<String>, BTreeSet<String>, usize, u32) {
+    let devices = std::fs::read_to_string("/proc/net/dev").unwrap();
+    let devices = devices.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect();
+    let namespaces = std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| std::fs::read_link(entry.path().join("ns/net")).ok())
+        .map(|namespace| namespace.display().to_string())
+        .collect();
+    let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
+    (devices, namespaces, files, zc_sys::process::euid())
+}
+
+fn the_caller_stays_where_and_who_it_is() -> End {
+    let folder = tempfile::tempdir().unwrap();
+    let owner = folder.path().metadata().unwrap().uid();
+    let namespace = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+    let euid = zc_sys::process::euid();
+
+    let _link = or_skip!(veth(one_cpu(), Steering::Best));
+
+    assert_eq!(std::fs::read_link("/proc/thread-self/ns/net").unwrap(), namespace);
+    assert_eq!(zc_sys::process::euid(), euid);
+    let file = folder.path().join("run.json");
+    std::fs::write(&file, "{}").unwrap();
+    assert_eq!(file.metadata().unwrap().uid(), owner);
+    End::Passed
+}
+
+fn a_dropped_link_leaves_nothing() -> End {
+    let before = whereabouts();
+    let link = or_skip!(veth(one_cpu(), Steering::Best));
+    send(&*link, 1000);
+    drop(link);
+    assert_eq!(whereabouts(), before);
+    End::Passed
+}
+
+/// Not a case: brings a link up, says so and waits for its end.
+fn hold() -> ! {
+    let held = veth(one_cpu(), Steering::Best);
+    println!("{}", if held.is_ok() { "up" } else { "skipped" });
+    loop {
+        std::thread::park();
+    }
+}
+
+fn a_killed_process_leaves_nothing() -> End {
+    let before = whereabouts();
+    let mut holder = child("hold", None).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    if said.trim() != "up" {
+        return End::Skipped("there is no veth link here".to_owned());
+    }
+    assert_eq!(whereabouts(), before);
+    End::Passed
+}
+
+fn a_process_with_threads_needs_root() -> End {
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || stopped.recv());
+    let tried = bring_up(LinkKind::Veth, one_cpu());
+    if zc_sys::process::may_make_namespaces() {
+        assert!(tried.is_ok());
+    } else {
+        let no = tried.err().expect("a user namespace was made in a process with threads");
+        assert_eq!(no.word(), "refused");
+        assert!(no.reason().contains("2 threads"), "{no:?}");
+    }
+    drop(stop);
+    let _ = thread.join();
+    End::Passed
+}
+
+fn a_limit_of_no_user_namespaces_is_named() -> End {
+    if zc_sys::process::euid() == 0 {
+        return End::Skipped("for root no user namespace is needed".to_owned());
+    }
+    // A limit can be set for a user namespace by whoever made it. The program is then started again, which takes the
+    // capabilities away from all but root.
+    if let Err(error) = zc_sys::netns::unshare_user(zc_sys::netns::Identity::Kept) {
+        return End::Skipped(format!("no user namespaces: {error}"));
+    }
+    if let Err(error) = std::fs::write("/proc/sys/user/max_user_namespaces", "0") {
+        return End::Skipped(format!("the limit cannot be set: {error}"));
+    }
+    panic!("{}", child("in_a_namespace_without_namespaces", None).exec());
+}
+
+/// Not a case: the second half of the one above.
+fn in_a_namespace_without_namespaces() -> ! {
+    let no = bring_up(LinkKind::Veth, one_cpu()).err().expect("a limit of 0 was not kept");
+    assert_eq!(no.word(), "refused", "{no:?}");
+    assert!(no.reason().contains("user.max_user_namespaces is 0"), "{no:?}");
+    assert!(no.remedy_text().is_some());
+    std::process::exit(0)
+}
+
+fn tcp_settings_are_those_of_the_host() -> End {
+    let names = ["tcp_rmem", "tcp_wmem", "tcp_congestion_control", "tcp_timestamps", "tcp_sack", "tcp_min_tso_segs"];
+    let read = || names.map(|name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok());
+    let host = read();
+    let link = or_skip!(veth(one_cpu(), Steering::Best));
+    std::thread::scope(|scope| {
+        for enter in [Link::enter_sender, Link::enter_receiver] {
+            let link = &*link;
+            let there = scope.spawn(move || {
+                enter(link).unwrap();
+                read()
+            });
+            assert_eq!(there.join().unwrap(), host);
+        }
+    });
+    End::Passed
+}
