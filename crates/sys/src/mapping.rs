@@ -1,1 +1,273 @@
-//! Memory: files mapped for reading, anonymous memory, pinned-memory limits.
+//! Memory that zc lends to the kernel: anonymous memory (writable, or frozen for good), files mapped for reading, and
+//! the limit of locked memory.
+//!
+//! Two things can go wrong with lent memory, and types rule them out. Memory that the kernel still reads must not change:
+//! [`Frozen`] cannot. A mapped file may shrink or change under its reader: [`FileMapping`] never lets this program look
+//! at its bytes, it only hands their address to system calls, which answer EFAULT where a load would be a SIGBUS.
+
+use std::io;
+use std::ops::{Deref, DerefMut};
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr::{self, NonNull};
+
+use rustix::mm::{MapFlags, MlockFlags, ProtFlags};
+
+/// The size of a page in bytes.
+pub fn page_bytes() -> usize {
+    rustix::param::page_size()
+}
+
+/// Memory of this process's own: anonymous, private, on page boundaries, at first all zeros and all there (no page fault
+/// is left for the first use).
+#[derive(Debug)]
+pub struct Memory {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: a `Memory` is the only owner of its pages, as a Vec<u8> is of its bytes; nothing about them belongs to a thread.
+unsafe impl Send for Memory {}
+// SAFETY: `&Memory` only gives `&[u8]`.
+unsafe impl Sync for Memory {}
+
+impl Memory {
+    /// `len` bytes, at least one page of them.
+    ///
+    /// # Errors
+    /// ENOMEM: no memory, or RLIMIT_AS is reached.
+    ///
+    /// # References
+    /// mmap(2): MAP_ANONYMOUS, MAP_POPULATE.
+    pub fn zeroed(len: usize) -> io::Result<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
+        // SAFETY: a null address without MAP_FIXED lets the kernel choose a range that is not in use, so no existing
+        // mapping is touched.
+        let start = unsafe {
+            rustix::mm::mmap_anonymous(ptr::null_mut(), len.max(1), ProtFlags::READ | ProtFlags::WRITE, flags)
+        }?;
+        let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(Self { start, len })
+    }
+
+    /// Gives up the right to change it.
+    pub fn freeze(self) -> Frozen {
+        Frozen(self)
+    }
+}
+
+impl Deref for Memory {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: `start` is the start of at least `len` readable bytes that stay mapped until drop; they were zeros at
+        // first, so they are initialised; whoever changes them holds `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl DerefMut for Memory {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`, and `&mut self` makes this the only reference.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `zeroed`, nobody else unmaps it, and no reference into it outlives `self`.
+        // Pages that the kernel still sends from are kept by its own references and go back to it afterwards.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len.max(1)) };
+    }
+}
+
+/// Memory that nobody can change any more. It may be lent to the kernel without waiting for its return: what the kernel
+/// reads late is what it would have read at once. When it is dropped, the kernel's references keep the pages alive.
+///
+/// It stays mapped as writable, because io_uring registers only memory that it may write
+/// (`io_pin_pages` of io_uring/memmap.c asks for FOLL_WRITE).
+#[derive(Debug)]
+pub struct Frozen(Memory);
+
+impl Deref for Frozen {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A file mapped for reading (MAP_SHARED), whose bytes only system calls read.
+#[derive(Debug)]
+pub struct FileMapping {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping is never written and never read by this program; its address may be used from any thread.
+unsafe impl Send for FileMapping {}
+// SAFETY: as above.
+unsafe impl Sync for FileMapping {}
+
+impl FileMapping {
+    /// Maps the first `len` bytes of `file`. With `populate` the page tables are filled at once, from the page cache
+    /// or else from the disk, so that no page fault is left for the first use.
+    ///
+    /// # Errors
+    /// EINVAL: `len` is 0. ENODEV: the file system cannot map. ENOMEM: too many mappings (vm.max_map_count).
+    ///
+    /// # References
+    /// mmap(2).
+    pub fn new(file: impl AsFd, len: u64, populate: bool) -> io::Result<Self> {
+        let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let flags = if populate { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
+        // SAFETY: as in `Memory::zeroed`. That the file may change or shrink while it is mapped is harmless here: no
+        // reference to its bytes is ever made.
+        let start = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, flags, file, 0) }?;
+        let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        Ok(Self { start, len })
+    }
+
+    /// How many bytes are mapped.
+    pub fn len_bytes(&self) -> usize {
+        self.len
+    }
+
+    /// write(2) of `len` mapped bytes from `offset` on.
+    ///
+    /// # Errors
+    /// EFAULT: the file has become shorter. EINVAL: the range is not within the mapping. What write(2) on the
+    /// descriptor answers: on a socket whose peer is gone EPIPE or ECONNRESET, and SIGPIPE where that is not
+    /// ignored.
+    ///
+    /// # References
+    /// write(2).
+    pub fn write(&self, to: impl AsFd, offset: u64, len: usize) -> io::Result<usize> {
+        let from = self.at(offset, len)?;
+        // SAFETY: write(2) reads at most `len` bytes from `from`, all within the mapping. Where the file has become
+        // shorter the kernel's own access faults and the call answers EFAULT.
+        let written = unsafe { libc::write(to.as_fd().as_raw_fd(), from.cast(), len) };
+        usize::try_from(written).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// send(2) with MSG_ZEROCOPY of `len` mapped bytes from `offset` on: the kernel sends from the pages of the page
+    /// cache and says on the error queue ([`crate::errqueue`]) when it is done.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), without SIGPIPE; ENOBUFS: see [`crate::errqueue::send_zerocopy`].
+    pub fn send_zerocopy(&self, socket: impl AsFd, offset: u64, len: usize) -> io::Result<usize> {
+        let from = self.at(offset, len)?;
+        let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL;
+        // SAFETY: send(2) reads at most `len` bytes from `from`, all within the mapping, and keeps references to their
+        // pages; a fault is EFAULT, as in `write`. Later changes of the file show in what is sent and nowhere in
+        // this program.
+        let sent = unsafe { libc::send(socket.as_fd().as_raw_fd(), from.cast(), len, flags) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    fn at(&self, offset: u64, len: usize) -> io::Result<*const u8> {
+        let offset = usize::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        if offset.checked_add(len).is_none_or(|end| end > self.len) {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        // SAFETY: `offset` is at most `len`, so the result lies within the mapping or just after it.
+        Ok(unsafe { self.start.as_ptr().add(offset) }.cast_const())
+    }
+}
+
+impl Drop for FileMapping {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` and nobody else unmaps it; there are no references into it.
+        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Whether this process may have `bytes` of memory locked: they are within RLIMIT_MEMLOCK, or it has CAP_IPC_LOCK where
+/// that counts, which is in the initial user namespace. Found out by locking an untouched mapping and letting it go;
+/// the same two rules bound MSG_ZEROCOPY (`mm_account_pinned_pages`) and io_uring.
+///
+/// # References
+/// mlock2(2): MLOCK_ONFAULT.
+pub fn may_lock(bytes: usize) -> bool {
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a null address without MAP_FIXED: no existing mapping is touched.
+    let Ok(start) = (unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), bytes.max(1), ProtFlags::READ, flags) })
+    else {
+        return false;
+    };
+    // SAFETY: the range is the mapping just made, which nothing refers to.
+    let locked = unsafe { rustix::mm::mlock_with(start, bytes.max(1), MlockFlags::ONFAULT) }.is_ok();
+    // SAFETY: as above; unmapping also unlocks.
+    let _ = unsafe { rustix::mm::munmap(start, bytes.max(1)) };
+    locked
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn memory_is_zeroed_aligned_and_writable_until_frozen() {
+        let mut memory = Memory::zeroed(10_000).unwrap();
+        assert_eq!(memory.len(), 10_000);
+        assert_eq!(memory.as_ptr() as usize % page_bytes(), 0);
+        assert!(memory.iter().all(|&byte| byte == 0));
+        memory[9_999] = 7;
+        let frozen = memory.freeze();
+        assert_eq!(frozen[9_999], 7);
+    }
+
+    #[test]
+    fn no_bytes_at_all_are_no_error() {
+        assert!(Memory::zeroed(0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_mapped_file_is_written_from_any_offset() {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes: Vec<u8> = (0..9_000u32).map(|i| i as u8).collect();
+        file.write_all(&bytes).unwrap();
+        let mapping = FileMapping::new(&file, 9_000, true).unwrap();
+        assert_eq!(mapping.len_bytes(), 9_000);
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        assert_eq!(mapping.write(&writer, 4_001, 4_999).unwrap(), 4_999);
+        drop(writer);
+        let mut got = Vec::new();
+        reader.read_to_end(&mut got).unwrap();
+        assert_eq!(got, &bytes[4_001..]);
+    }
+
+    #[test]
+    fn a_range_outside_the_mapping_is_refused() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(5_000).unwrap();
+        let mapping = FileMapping::new(&file, 5_000, false).unwrap();
+        let (_reader, writer) = std::io::pipe().unwrap();
+        for (offset, len) in [(5_000, 1), (0, 5_001), (u64::MAX, 2), (1, usize::MAX)] {
+            let error = mapping.write(&writer, offset, len).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{offset} {len}");
+        }
+    }
+
+    #[test]
+    fn a_truncated_file_is_a_fault_of_the_call_and_no_signal() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(3 << 16).unwrap();
+        let mapping = FileMapping::new(&file, 3 << 16, true).unwrap();
+        file.set_len(1).unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let error = mapping.write(&socket, 1 << 16, 1 << 16).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EFAULT));
+    }
+
+    #[test]
+    fn a_page_may_be_locked_and_the_whole_address_space_may_not() {
+        assert!(
+            may_lock(page_bytes()) || rustix::process::getrlimit(rustix::process::Resource::Memlock).current == Some(0)
+        );
+        assert!(!may_lock(usize::MAX / 2));
+    }
+}

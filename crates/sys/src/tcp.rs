@@ -1,1 +1,473 @@
-//! TCP sockets: TCP_INFO, congestion control, buffers, SO_ZEROCOPY, send and receive with flags.
+//! TCP sockets: TCP_INFO, congestion control, buffers, SO_ZEROCOPY, and send and receive with flags.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{RecvFlags, SendFlags, sockopt};
+
+use crate::clock::monotonic_ns;
+
+/// What the kernel knows about a connection. Fields that it did not return are 0; see [`known_bytes`](Self::known_bytes).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpInfo {
+    /// How much of `struct tcp_info` the kernel returned. 104 bytes in Linux 2.6, 232 since 4.19, 280 in 6.18.
+    pub known_bytes: usize,
+    /// tcpi_snd_mss: payload bytes per segment.
+    pub snd_mss: u32,
+    /// tcpi_snd_cwnd: congestion window, in segments.
+    pub snd_cwnd: u32,
+    /// tcpi_total_retrans: segments sent again.
+    pub total_retrans: u32,
+    /// tcpi_unacked: segments under way.
+    pub unacked: u32,
+    /// tcpi_rtt: smoothed round-trip time in microseconds.
+    pub rtt_us: u32,
+    /// tcpi_bytes_acked (4.1).
+    pub bytes_acked: u64,
+    /// tcpi_bytes_received (4.1).
+    pub bytes_received: u64,
+    /// tcpi_segs_out (4.2): segments, not packets: a GSO packet counts as often as it will be cut.
+    pub segs_out: u32,
+    /// tcpi_segs_in (4.2).
+    pub segs_in: u32,
+    /// tcpi_notsent_bytes (4.6): in the send buffer, not yet sent.
+    pub notsent_bytes: u32,
+    /// tcpi_busy_time (4.10): microseconds with data under way.
+    pub busy_time_us: u64,
+    /// tcpi_rwnd_limited (4.10): microseconds of those in which the receiver's window was what held it back.
+    pub rwnd_limited_us: u64,
+    /// tcpi_sndbuf_limited (4.10): microseconds of those in which its own send buffer was.
+    pub sndbuf_limited_us: u64,
+    /// tcpi_bytes_sent (4.19): payload, retransmissions included.
+    pub bytes_sent: u64,
+    /// tcpi_bytes_retrans (4.19).
+    pub bytes_retrans: u64,
+}
+
+/// `struct tcp_info` of include/uapi/linux/tcp.h up to the last field that is used here. libc's is not complete on musl.
+#[repr(C)]
+#[derive(Default)]
+struct RawTcpInfo {
+    /// tcpi_state to the bit fields.
+    bytes: [u8; 8],
+    /// tcpi_rto, tcpi_ato.
+    times: [u32; 2],
+    snd_mss: u32,
+    rcv_mss: u32,
+    unacked: u32,
+    /// tcpi_sacked, lost, retrans, fackets; the four tcpi_last_*; tcpi_pmtu, rcv_ssthresh.
+    unused_a: [u32; 10],
+    rtt: u32,
+    rttvar: u32,
+    snd_ssthresh: u32,
+    snd_cwnd: u32,
+    /// tcpi_advmss, reordering, rcv_rtt, rcv_space.
+    unused_b: [u32; 4],
+    total_retrans: u32,
+    pacing_rate: u64,
+    max_pacing_rate: u64,
+    bytes_acked: u64,
+    bytes_received: u64,
+    segs_out: u32,
+    segs_in: u32,
+    notsent_bytes: u32,
+    min_rtt: u32,
+    data_segs_in: u32,
+    data_segs_out: u32,
+    delivery_rate: u64,
+    busy_time: u64,
+    rwnd_limited: u64,
+    sndbuf_limited: u64,
+    delivered: u32,
+    delivered_ce: u32,
+    bytes_sent: u64,
+    bytes_retrans: u64,
+}
+
+const _: () = assert!(mem::offset_of!(RawTcpInfo, snd_cwnd) == 80);
+const _: () = assert!(mem::offset_of!(RawTcpInfo, pacing_rate) == 104);
+const _: () = assert!(mem::offset_of!(RawTcpInfo, busy_time) == 168);
+const _: () = assert!(mem::offset_of!(RawTcpInfo, bytes_sent) == 200);
+
+/// TCP_INFO of a connection.
+///
+/// # Errors
+/// EOPNOTSUPP or ENOPROTOOPT: not a TCP socket.
+///
+/// # References
+/// tcp(7), TCP_INFO; `tcp_get_info` of net/ipv4/tcp.c.
+pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
+    let mut raw = RawTcpInfo::default();
+    let mut known = mem::size_of::<RawTcpInfo>() as libc::socklen_t;
+    // SAFETY: getsockopt writes at most `known` bytes, the size of `raw`, which lives through the call, and any bytes are
+    // a valid RawTcpInfo: it is made of integers only.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut raw).cast(),
+            &raw mut known,
+        )
+    };
+    if status != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(TcpInfo {
+        known_bytes: known as usize,
+        snd_mss: raw.snd_mss,
+        snd_cwnd: raw.snd_cwnd,
+        total_retrans: raw.total_retrans,
+        unacked: raw.unacked,
+        rtt_us: raw.rtt,
+        bytes_acked: raw.bytes_acked,
+        bytes_received: raw.bytes_received,
+        segs_out: raw.segs_out,
+        segs_in: raw.segs_in,
+        notsent_bytes: raw.notsent_bytes,
+        busy_time_us: raw.busy_time,
+        rwnd_limited_us: raw.rwnd_limited,
+        sndbuf_limited_us: raw.sndbuf_limited,
+        bytes_sent: raw.bytes_sent,
+        bytes_retrans: raw.bytes_retrans,
+    })
+}
+
+/// Sets the congestion control of a socket by its name (`cubic`, `reno`, `bbr`).
+///
+/// # Errors
+/// ENOENT: this kernel does not have it. EPERM: it is not in net.ipv4.tcp_allowed_congestion_control and this user
+/// has no CAP_NET_ADMIN over the socket's network namespace.
+///
+/// # References
+/// tcp(7), TCP_CONGESTION.
+pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
+    Ok(sockopt::set_tcp_congestion(socket, name)?)
+}
+
+/// The congestion control of a socket.
+///
+/// # Errors
+/// Not a TCP socket.
+pub fn congestion(socket: impl AsFd) -> io::Result<String> {
+    Ok(sockopt::tcp_congestion(socket)?)
+}
+
+/// Asks for a send buffer. The kernel caps it at net.core.wmem_max, doubles it, and stops tuning it by itself.
+///
+/// # Errors
+/// Not a socket.
+///
+/// # References
+/// socket(7), SO_SNDBUF.
+pub fn set_sndbuf(socket: impl AsFd, bytes: usize) -> io::Result<()> {
+    Ok(sockopt::set_socket_send_buffer_size(socket, bytes.min(i32::MAX as usize))?)
+}
+
+/// The send buffer as it stands, the doubling included.
+///
+/// # Errors
+/// Not a socket.
+pub fn sndbuf(socket: impl AsFd) -> io::Result<usize> {
+    Ok(sockopt::socket_send_buffer_size(socket)?)
+}
+
+/// Asks for a receive buffer. As [`set_sndbuf`], with net.core.rmem_max; call it before listen(2) or connect(2), which
+/// settle the window scale.
+///
+/// # Errors
+/// Not a socket.
+///
+/// # References
+/// socket(7), SO_RCVBUF; tcp(7).
+pub fn set_rcvbuf(socket: impl AsFd, bytes: usize) -> io::Result<()> {
+    Ok(sockopt::set_socket_recv_buffer_size(socket, bytes.min(i32::MAX as usize))?)
+}
+
+/// The receive buffer as it stands, the doubling included.
+///
+/// # Errors
+/// Not a socket.
+pub fn rcvbuf(socket: impl AsFd) -> io::Result<usize> {
+    Ok(sockopt::socket_recv_buffer_size(socket)?)
+}
+
+/// TCP_NODELAY: sends what there is, small or not.
+///
+/// # Errors
+/// Not a TCP socket.
+pub fn set_nodelay(socket: impl AsFd, on: bool) -> io::Result<()> {
+    Ok(sockopt::set_tcp_nodelay(socket, on)?)
+}
+
+/// TCP_CORK: holds back segments that are not full, for at most 200 ms.
+///
+/// # Errors
+/// Not a TCP socket.
+pub fn set_cork(socket: impl AsFd, on: bool) -> io::Result<()> {
+    Ok(sockopt::set_tcp_cork(socket, on)?)
+}
+
+/// SO_INCOMING_CPU: the CPU on which the last packet of this connection was worked on; null before the first.
+///
+/// # Errors
+/// Not a socket.
+///
+/// # References
+/// socket(7).
+pub fn incoming_cpu(socket: impl AsFd) -> io::Result<Option<usize>> {
+    // -1 means none, and comes as u32::MAX.
+    Ok(usize::try_from(sockopt::socket_incoming_cpu(socket)?.cast_signed()).ok())
+}
+
+/// SO_ZEROCOPY: lets MSG_ZEROCOPY be used. Without it the flag is ignored.
+///
+/// # Errors
+/// ENOPROTOOPT: a kernel before 4.14. ENOTSUPP (524): not a socket that has it.
+///
+/// # References
+/// Documentation/networking/msg_zerocopy.rst.
+pub fn set_zerocopy(socket: impl AsFd, on: bool) -> io::Result<()> {
+    let value = libc::c_int::from(on);
+    // SAFETY: setsockopt reads one int through the pointer, which outlives the call.
+    let status = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ZEROCOPY,
+            (&raw const value).cast(),
+            mem::size_of_val(&value) as libc::socklen_t,
+        )
+    };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The error that waits on a socket, which is thereby cleared.
+///
+/// # Errors
+/// Not a socket.
+///
+/// # References
+/// socket(7), SO_ERROR.
+pub fn take_error(socket: impl AsFd) -> io::Result<Option<io::Error>> {
+    Ok(sockopt::socket_error(socket)?.err().map(io::Error::from))
+}
+
+/// send(2) with MSG_NOSIGNAL, over signals. Returns how many bytes the socket took.
+///
+/// # Errors
+/// EPIPE or ECONNRESET: the peer is gone.
+///
+/// # References
+/// send(2).
+pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    let socket = socket.as_fd();
+    Ok(retry_on_intr(|| rustix::net::send(socket, bytes, SendFlags::NOSIGNAL))?)
+}
+
+/// recv(2), over signals. Returns how many bytes came; 0 at the end of the stream.
+///
+/// # Errors
+/// ECONNRESET: the peer is gone.
+///
+/// # References
+/// recv(2).
+pub fn recv(socket: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
+    let socket = socket.as_fd();
+    Ok(retry_on_intr(|| rustix::net::recv(socket, &mut *into, RecvFlags::empty()).map(|(len, _)| len))?)
+}
+
+/// recv(2) with MSG_TRUNC, over signals: takes up to `len` bytes out of a TCP socket and drops them uncopied.
+///
+/// # Errors
+/// ECONNRESET: the peer is gone.
+///
+/// # References
+/// tcp(7), MSG_TRUNC.
+pub fn recv_discard(socket: impl AsFd, len: usize) -> io::Result<usize> {
+    let socket = socket.as_fd();
+    loop {
+        // SAFETY: with MSG_TRUNC TCP writes nothing through the pointer; where the socket is not TCP after all, a write
+        // to the null address is the kernel's, which answers EFAULT.
+        let received = unsafe { libc::recv(socket.as_raw_fd(), ptr::null_mut(), len, libc::MSG_TRUNC) };
+        match usize::try_from(received) {
+            Ok(received) => return Ok(received),
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// Waits until a socket can be read (or accepted from), is at its end or broken, or `at_most` has passed. Returns whether
+/// it can.
+///
+/// # Errors
+/// poll(2) failed.
+///
+/// # References
+/// poll(2).
+pub fn wait_readable(socket: impl AsFd, at_most: Duration) -> io::Result<bool> {
+    Ok(!wait(socket, PollFlags::IN, Some(at_most))?.is_empty())
+}
+
+/// Waits without end until a socket can be read, is at its end or broken.
+///
+/// # Errors
+/// poll(2) failed.
+pub fn wait_readable_forever(socket: impl AsFd) -> io::Result<()> {
+    wait(socket, PollFlags::IN, None).map(drop)
+}
+
+/// poll(2) of one descriptor, over signals; POLLERR and POLLHUP are always waited for.
+pub(crate) fn wait(socket: impl AsFd, events: PollFlags, at_most: Option<Duration>) -> io::Result<PollFlags> {
+    let until_ns =
+        at_most.map(|time| monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+    let mut fds = [PollFd::new(&socket, events)];
+    loop {
+        let left = until_ns.map(|until_ns| {
+            let left = Duration::from_nanos(until_ns.saturating_sub(monotonic_ns()));
+            // Seconds of a u64 of nanoseconds fit into any time_t.
+            Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() }
+        });
+        match poll(&mut fds, left.as_ref()) {
+            Ok(_) => return Ok(fds[0].revents()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (one, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn tcp_info_counts_what_was_sent_and_acknowledged() {
+        let (mut one, mut other) = pair();
+        let before = info(&one).unwrap();
+        one.write_all(&[7; 100_000]).unwrap();
+        other.read_exact(&mut vec![0; 100_000]).unwrap();
+        let after = info(&one).unwrap();
+        assert!(after.known_bytes >= 104, "{after:?}");
+        assert!(after.snd_mss > 0 && after.snd_cwnd > 0);
+        if after.known_bytes >= mem::size_of::<RawTcpInfo>() {
+            assert_eq!(after.bytes_sent - before.bytes_sent - (after.bytes_retrans - before.bytes_retrans), 100_000);
+            assert!(after.segs_out > before.segs_out);
+            assert_eq!(info(&other).unwrap().bytes_received, 100_000);
+        }
+    }
+
+    #[test]
+    fn tcp_info_of_something_else_is_an_error() {
+        let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        info(&udp).unwrap_err();
+    }
+
+    #[test]
+    fn congestion_control_is_set_by_name() {
+        let (one, _other) = pair();
+        set_congestion(&one, "reno").unwrap();
+        assert_eq!(congestion(&one).unwrap(), "reno");
+        assert_eq!(set_congestion(&one, "nonesuch").unwrap_err().raw_os_error(), Some(libc::ENOENT));
+    }
+
+    #[test]
+    fn buffers_are_doubled_and_absurd_ones_are_capped() {
+        let (one, _other) = pair();
+        set_sndbuf(&one, 32_768).unwrap();
+        assert_eq!(sndbuf(&one).unwrap(), 65_536);
+        set_rcvbuf(&one, 32_768).unwrap();
+        assert_eq!(rcvbuf(&one).unwrap(), 65_536);
+        set_sndbuf(&one, usize::MAX).unwrap();
+        assert!(sndbuf(&one).unwrap() > 65_536);
+    }
+
+    #[test]
+    fn switches_can_be_switched() {
+        let (mut one, mut other) = pair();
+        set_nodelay(&one, true).unwrap();
+        set_cork(&one, true).unwrap();
+        set_cork(&one, false).unwrap();
+        one.write_all(b"x").unwrap();
+        other.read_exact(&mut [0]).unwrap();
+        assert!(incoming_cpu(&other).unwrap().is_some());
+    }
+
+    #[test]
+    fn so_zerocopy_is_had_by_tcp_and_not_by_a_file() {
+        let (one, _other) = pair();
+        set_zerocopy(&one, true).unwrap();
+        set_zerocopy(std::fs::File::open("/dev/null").unwrap(), true).unwrap_err();
+    }
+
+    #[test]
+    fn bytes_are_sent_and_received() {
+        let (one, other) = pair();
+        assert_eq!(send(&one, b"four").unwrap(), 4);
+        let mut got = [0; 8];
+        assert_eq!(recv(&other, &mut got).unwrap(), 4);
+        assert_eq!(&got[..4], b"four");
+        drop(one);
+        assert_eq!(recv(&other, &mut got).unwrap(), 0);
+    }
+
+    #[test]
+    fn discarded_bytes_are_counted_and_gone() {
+        let (one, other) = pair();
+        send(&one, b"12345678").unwrap();
+        assert!(wait_readable(&other, Duration::from_secs(10)).unwrap());
+        assert_eq!(recv_discard(&other, 5).unwrap(), 5);
+        let mut got = [0; 8];
+        assert_eq!(recv(&other, &mut got).unwrap(), 3);
+        assert_eq!(&got[..3], b"678");
+    }
+
+    #[test]
+    fn a_gone_peer_is_an_error_and_no_signal() {
+        let (one, other) = pair();
+        drop(other);
+        let error = loop {
+            match send(&one, &[0; 1000]) {
+                Ok(_) => std::thread::yield_now(),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error.raw_os_error(), Some(libc::EPIPE | libc::ECONNRESET)), "{error}");
+    }
+
+    #[test]
+    fn waiting_for_nothing_ends() {
+        let (one, _other) = pair();
+        assert!(!wait_readable(&one, Duration::from_millis(1)).unwrap());
+    }
+
+    #[test]
+    fn a_waiting_error_is_taken_once() {
+        let (one, other) = pair();
+        assert!(take_error(&one).unwrap().is_none());
+        send(&one, b"x").unwrap();
+        assert!(wait_readable(&other, Duration::from_secs(10)).unwrap());
+        drop(other); // unread bytes: a reset
+        assert!(wait_readable(&one, Duration::from_secs(10)).unwrap());
+        assert_eq!(take_error(&one).unwrap().unwrap().raw_os_error(), Some(libc::ECONNRESET));
+        assert!(take_error(&one).unwrap().is_none());
+    }
+}
