@@ -1,100 +1,14 @@
-//! Memory that zc lends to the kernel: anonymous memory (writable, or frozen for good), files mapped for reading, and
-//! the limit of locked memory.
+//! Files mapped for reading, and the limit of locked memory.
 //!
-//! Two things can go wrong with lent memory, and types rule them out. Memory that the kernel still reads must not change:
-//! [`Frozen`] cannot. A mapped file may shrink or change under its reader: [`FileMapping`] never lets this program look
-//! at its bytes, it only hands their address to system calls, which answer EFAULT where a load would be a SIGBUS.
+//! A mapped file may shrink or change under its reader, and a load from a page that is gone is a SIGBUS. So a
+//! [`FileMapping`] never lets this program look at its bytes: it only hands their address to system calls, which answer
+//! EFAULT. Anonymous memory is in [`crate::pages`].
 
 use std::io;
-use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::{self, NonNull};
 
 use rustix::mm::{MapFlags, MlockFlags, ProtFlags};
-
-/// The size of a page in bytes.
-pub fn page_bytes() -> usize {
-    rustix::param::page_size()
-}
-
-/// Memory of this process's own: anonymous, private, on page boundaries, at first all zeros and all there (no page fault
-/// is left for the first use).
-#[derive(Debug)]
-pub struct Memory {
-    start: NonNull<u8>,
-    len: usize,
-}
-
-// SAFETY: a `Memory` is the only owner of its pages, as a Vec<u8> is of its bytes; nothing about them belongs to a thread.
-unsafe impl Send for Memory {}
-// SAFETY: `&Memory` only gives `&[u8]`.
-unsafe impl Sync for Memory {}
-
-impl Memory {
-    /// `len` bytes, at least one page of them.
-    ///
-    /// # Errors
-    /// ENOMEM: no memory, or RLIMIT_AS is reached.
-    ///
-    /// # References
-    /// mmap(2): MAP_ANONYMOUS, MAP_POPULATE.
-    pub fn zeroed(len: usize) -> io::Result<Self> {
-        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
-        // SAFETY: a null address without MAP_FIXED lets the kernel choose a range that is not in use, so no existing
-        // mapping is touched.
-        let start = unsafe {
-            rustix::mm::mmap_anonymous(ptr::null_mut(), len.max(1), ProtFlags::READ | ProtFlags::WRITE, flags)
-        }?;
-        let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        Ok(Self { start, len })
-    }
-
-    /// Gives up the right to change it.
-    pub fn freeze(self) -> Frozen {
-        Frozen(self)
-    }
-}
-
-impl Deref for Memory {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        // SAFETY: `start` is the start of at least `len` readable bytes that stay mapped until drop; they were zeros at
-        // first, so they are initialised; whoever changes them holds `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-}
-
-impl DerefMut for Memory {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `deref`, and `&mut self` makes this the only reference.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: the range was mapped by `zeroed`, nobody else unmaps it, and no reference into it outlives `self`.
-        // Pages that the kernel still sends from are kept by its own references and go back to it afterwards.
-        let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len.max(1)) };
-    }
-}
-
-/// Memory that nobody can change any more. It may be lent to the kernel without waiting for its return: what the kernel
-/// reads late is what it would have read at once. When it is dropped, the kernel's references keep the pages alive.
-///
-/// It stays mapped as writable, because io_uring registers only memory that it may write
-/// (`io_pin_pages` of io_uring/memmap.c asks for FOLL_WRITE).
-#[derive(Debug)]
-pub struct Frozen(Memory);
-
-impl Deref for Frozen {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
 
 /// A file mapped for reading (MAP_SHARED), whose bytes only system calls read.
 #[derive(Debug)]
@@ -120,7 +34,8 @@ impl FileMapping {
     pub fn new(file: impl AsFd, len: u64, populate: bool) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let flags = if populate { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
-        // SAFETY: as in `Memory::zeroed`. That the file may change or shrink while it is mapped is harmless here: no
+        // SAFETY: a null address without MAP_FIXED lets the kernel choose a range that is not in use, so no existing mapping
+        // is touched. That the file may change or shrink while it is mapped is harmless here: no
         // reference to its bytes is ever made.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, flags, file, 0) }?;
         let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
@@ -209,22 +124,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_is_zeroed_aligned_and_writable_until_frozen() {
-        let mut memory = Memory::zeroed(10_000).unwrap();
-        assert_eq!(memory.len(), 10_000);
-        assert_eq!(memory.as_ptr() as usize % page_bytes(), 0);
-        assert!(memory.iter().all(|&byte| byte == 0));
-        memory[9_999] = 7;
-        let frozen = memory.freeze();
-        assert_eq!(frozen[9_999], 7);
-    }
-
-    #[test]
-    fn no_bytes_at_all_are_no_error() {
-        assert!(Memory::zeroed(0).unwrap().is_empty());
-    }
-
-    #[test]
     fn a_mapped_file_is_written_from_any_offset() {
         let mut file = tempfile::tempfile().unwrap();
         let bytes: Vec<u8> = (0..9_000u32).map(|i| i as u8).collect();
@@ -265,9 +164,7 @@ mod tests {
 
     #[test]
     fn a_page_may_be_locked_and_the_whole_address_space_may_not() {
-        assert!(
-            may_lock(page_bytes()) || rustix::process::getrlimit(rustix::process::Resource::Memlock).current == Some(0)
-        );
+        assert!(may_lock(1) || rustix::process::getrlimit(rustix::process::Resource::Memlock).current == Some(0));
         assert!(!may_lock(usize::MAX / 2));
     }
 }

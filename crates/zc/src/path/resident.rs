@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use zc_sys::pages::Pages;
 
 use crate::record::No;
-use crate::workload::{FileSet, Piece};
+use crate::workload::{FileSet, Piece, available_bytes};
 
 /// Where the files begin, so that a piece spans no more pages than in the page cache.
 const ALIGNMENT: usize = 4096;
@@ -19,7 +19,7 @@ const ALIGNMENT: usize = 4096;
 /// The file set in memory; filled when first wanted, shared by all paths and trials of a run.
 #[derive(Debug, Default)]
 pub struct Resident {
-    copy: OnceLock<Result<ResidentCopy, No>>,
+    copy: OnceLock<Result<Arc<ResidentCopy>, No>>,
 }
 
 /// The bytes of a file set in memory.
@@ -36,8 +36,9 @@ impl Resident {
     /// # Errors
     /// The set does not fit into half of the memory that is available, or a file could not be read whole. The answer
     /// is final: later calls give the same one.
-    pub fn copy_of(&self, files: &FileSet) -> Result<&ResidentCopy, No> {
-        self.copy.get_or_init(|| ResidentCopy::read(files, available_bytes())).as_ref().map_err(Clone::clone)
+    pub fn copy_of(&self, files: &FileSet) -> Result<&Arc<ResidentCopy>, No> {
+        let read = || ResidentCopy::read(files, available_bytes()).map(Arc::new);
+        self.copy.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 }
 
@@ -96,14 +97,6 @@ impl ResidentCopy {
     }
 }
 
-/// `MemAvailable` of /proc/meminfo (Documentation/filesystems/proc.rst); none when it cannot be read.
-fn available_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -121,7 +114,7 @@ mod tests {
                 SourceFile { name: format!("file{at}"), file, len: bytes.len() as u64 }
             })
             .collect();
-        FileSet { files }
+        FileSet::new(files)
     }
 
     #[test]

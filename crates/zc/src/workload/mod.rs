@@ -1,7 +1,13 @@
 //! Which bytes are sent, in which pieces, and when: file sets, the walk over them, and the pacer.
 
 mod fileset;
+mod filesystem;
+mod generate;
+mod given;
+mod memory;
 mod pacer;
 
-pub use fileset::{FileSet, Piece, SourceFile, Walk};
-pub use pacer::Pacer;
+pub use fileset::{FileSet, Piece, SourceFile, Walk, checksum};
+pub use generate::{GENERATED_BYTES, GENERATED_FILES};
+pub use memory::available_bytes;
+pub use pacer::{Clock, Monotonic, Pacer};
