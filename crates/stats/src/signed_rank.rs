@@ -163,6 +163,7 @@ mod tests {
 
     /// Hamilton depression scale factor IV of nine patients, first visit minus second: Hollander and Wolfe (1973),
     /// table 3.1, which is also the example of R's `wilcox.test`.
+    #[allow(clippy::approx_constant)] // 3.14 is a patient
     const DEPRESSION: [(f64, f64); 9] = [
         (1.83, 0.878),
         (0.50, 0.647),

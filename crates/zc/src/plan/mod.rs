@@ -1,1 +1,6 @@
 //! plan
+
+pub mod costs;
+pub mod looks;
+pub mod ratios;
+pub mod rules;

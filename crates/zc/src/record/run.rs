@@ -147,7 +147,7 @@ pub enum Dropped {
     },
     /// Neighbouring idle windows differed by more than 2 %.
     IdleDrift {
-        /// The largest relative difference.
+        /// The median relative difference over the block's neighbouring pairs.
         share: f64,
     },
     /// Something else used more than 2 % of the CPUs.
@@ -175,7 +175,8 @@ pub struct End {
     pub elapsed_ns: u64,
     /// Why it ended.
     pub reason: EndReason,
-    /// How many times the intervals were looked at, and at which block counts.
+    /// How many times the intervals were looked at before the end, and at how many kept blocks: the planned looks that
+    /// were taken, with the one that stopped the run if one did, without the end of the budget.
     pub looks_at_blocks: Vec<usize>,
     /// Found during the run.
     pub warnings: Vec<Warning>,

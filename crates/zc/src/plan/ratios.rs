@@ -1,0 +1,180 @@
+//! The cost of a cell by the cost of the reference, over blocks, with its interval.
+//!
+//! Per block the logarithm of the ratio is taken: whatever slows a whole block down cancels in it, and the same noise
+//! on both makes it symmetric, which the signed-rank interval asks for. A block in which the cell cost nothing at all,
+//! or less (noise: the cost is a difference), has a ratio "below all others", minus infinity: Hodges-Lehmann and the
+//! signed ranks only need its place in the order, so it counts as the evidence it is, and is not dropped for being
+//! small. Only where that is not enough - the reference itself is at or below 0, or so many cells' costs are that the
+//! estimate has no logarithm - the costs are added up over blocks instead, and the interval is a BCa bootstrap.
+
+use zc_stats::{Interval, RESAMPLES, bca_interval, hodges_lehmann, signed_rank_p, wilcoxon_interval};
+
+use super::costs::{Side, TrialCost, block_costs};
+use crate::record::{Block, Header};
+
+/// How a ratio was computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Hodges-Lehmann over log ratios, signed-rank interval.
+    HodgesLehmann,
+    /// Sum of costs by sum of costs, BCa bootstrap over blocks.
+    RatioOfSums,
+}
+
+/// A ratio of two costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// Below 1: cheaper than the reference. Finite, and not below 0.
+    pub value: f64,
+    /// `None` with too few blocks for the level. `low` is not below 0; `high` may be infinite.
+    pub interval: Option<Interval>,
+    /// How it was computed.
+    pub method: Method,
+    /// Two-sided p-value of "the ratio is 1"; `None` for a ratio of sums.
+    pub p_value: Option<f64>,
+    /// Blocks it rests on.
+    pub blocks: usize,
+}
+
+impl Ratio {
+    /// The larger of high/value - 1 and 1 - low/value: 0.025 is +-2.5 %. `None` without an interval or when it has
+    /// no end.
+    pub fn half_width(&self) -> Option<f64> {
+        let interval = self.interval?;
+        let half = (interval.high / self.value - 1.0).max(1.0 - interval.low / self.value);
+        half.is_finite().then_some(half)
+    }
+}
+
+/// The ratio of pairs (cost of the cell, cost of the reference), one a block, in any one unit per byte.
+///
+/// `level` is the confidence of the interval (see [`super::looks`]), `seed` that of the bootstrap. `None` without a
+/// pair, or when even the sums have no ratio.
+pub fn ratio(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
+    let pairs: Vec<(f64, f64)> = pairs.iter().copied().filter(|(a, b)| a.is_finite() && b.is_finite()).collect();
+    log_ratio(&pairs, level).or_else(|| ratio_of_sums(&pairs, level, seed))
+}
+
+fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
+    if pairs.iter().any(|(_, reference)| *reference <= 0.0) {
+        return None;
+    }
+    // max(0): what is below 0 by noise is no less than nothing; the logarithm of 0 is minus infinity.
+    let logs: Vec<f64> = pairs.iter().map(|(cell, reference)| (cell.max(0.0) / reference).ln()).collect();
+    let value = hodges_lehmann(&logs)?.exp();
+    if !value.is_finite() || value <= 0.0 {
+        return None;
+    }
+    let interval = wilcoxon_interval(&logs, level).map(|interval| Interval {
+        low: interval.low.exp(),
+        high: interval.high.exp(),
+        confidence_reached: interval.confidence_reached,
+    });
+    Some(Ratio { value, interval, method: Method::HodgesLehmann, p_value: signed_rank_p(&logs), blocks: pairs.len() })
+}
+
+fn ratio_of_sums(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
+    let over = |drawn: &mut dyn Iterator<Item = &(f64, f64)>| {
+        let (cell, reference) = drawn.fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
+        let ratio = cell / reference;
+        (reference > 0.0 && ratio.is_finite()).then_some(ratio)
+    };
+    let value = over(&mut pairs.iter())?.max(0.0);
+    let interval =
+        bca_interval(pairs.len(), |drawn| over(&mut drawn.iter().map(|index| &pairs[*index])), level, RESAMPLES, seed);
+    // A cost cannot be negative, so neither can a ratio: this is a bound known beforehand, not a cut of the data.
+    let interval =
+        interval.map(|interval| Interval { low: interval.low.max(0.0), high: interval.high.max(0.0), ..interval });
+    Some(Ratio { value, interval, method: Method::RatioOfSums, p_value: None, blocks: pairs.len() })
+}
+
+/// The costs of two cells (by their place in the plan) in every block that has both, per KiB.
+pub fn pairs(costs: &[Vec<Option<TrialCost>>], cell: usize, reference: usize, side: Side) -> Vec<(f64, f64)> {
+    let of = |block: &[Option<TrialCost>], cell: usize| {
+        block.get(cell).and_then(|cost| cost.as_ref()).and_then(|cost| cost.ns_per_kib(side))
+    };
+    costs.iter().filter_map(|block| Some((of(block, cell)?, of(block, reference)?))).collect()
+}
+
+/// How far a run is: the ratio of each cell of the plan (of both sides together) from the blocks that are kept so far;
+/// `None` for the reference itself and for cells without a cost yet.
+pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Ratio>> {
+    let costs: Vec<_> =
+        blocks.iter().filter(|block| block.dropped.is_none()).map(|block| block_costs(block, header)).collect();
+    let plan = &header.plan;
+    let Some(reference) = plan.cells.iter().position(|cell| cell.label == plan.reference) else {
+        return vec![None; plan.cells.len()];
+    };
+    (0..plan.cells.len())
+        .map(|cell| {
+            if cell == reference { None } else { ratio(&pairs(&costs, cell, reference, Side::Both), level, plan.seed) }
+        })
+        .collect()
+}
+
+/// Whether every cell but the reference has a ratio whose half-width is within `target`.
+pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
+    let plan = &header.plan;
+    plan.cells.len() > 1
+        && progress.len() == plan.cells.len()
+        && plan.cells.iter().zip(progress).all(|(cell, ratio)| {
+            cell.label == plan.reference
+                || ratio.as_ref().and_then(Ratio::half_width).is_some_and(|half| half <= plan.target)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs_of(ratios: &[f64]) -> Vec<(f64, f64)> {
+        ratios.iter().zip(1..).map(|(ratio, n)| (ratio * f64::from(n), f64::from(n))).collect()
+    }
+
+    #[test]
+    fn what_slows_a_whole_block_cancels() {
+        let found = ratio(&pairs_of(&[0.5; 10]), 0.95, 1).unwrap();
+        assert!((found.value - 0.5).abs() < 1e-12);
+        assert!(found.half_width().unwrap() < 1e-12);
+        assert_eq!(found.method, Method::HodgesLehmann);
+        assert!(found.p_value.unwrap() < 0.01);
+    }
+
+    #[test]
+    fn too_few_blocks_have_an_estimate_and_no_interval() {
+        let found = ratio(&pairs_of(&[0.5, 0.6, 0.7]), 0.95, 1).unwrap();
+        assert!((found.value - 0.6).abs() < 0.01);
+        assert_eq!((found.interval, found.half_width()), (None, None));
+        assert_eq!(ratio(&[], 0.95, 1), None);
+    }
+
+    #[test]
+    fn a_cost_below_zero_in_one_block_counts_as_the_least_of_all() {
+        let mut pairs = pairs_of(&[0.10, 0.11, 0.12, 0.09, 0.10, 0.13, 0.12, 0.11, 0.10, 0.12, 0.11, 0.10]);
+        let without = ratio(&pairs, 0.95, 1).unwrap();
+        pairs[3].0 = -0.5;
+        let with = ratio(&pairs, 0.95, 1).unwrap();
+        assert_eq!(with.method, Method::HodgesLehmann);
+        assert!(with.value <= without.value && with.value > 0.09);
+        assert!(with.interval.unwrap().low <= without.interval.unwrap().low);
+    }
+
+    #[test]
+    fn costs_that_are_mostly_noise_are_added_up() {
+        let cells = [-0.2, 0.1, -0.1, 0.3, -0.3, 0.2, 0.1, -0.1, 0.15, -0.05, 0.2, -0.2];
+        let pairs: Vec<_> = cells.iter().map(|cell| (*cell, 1.0)).collect();
+        let found = ratio(&pairs, 0.95, 1).unwrap();
+        assert_eq!(found.method, Method::RatioOfSums);
+        assert_eq!(found.interval.unwrap().low, 0.0);
+        assert!(found.interval.unwrap().high < 0.3);
+        assert_eq!(found, ratio(&pairs, 0.95, 1).unwrap());
+    }
+
+    #[test]
+    fn a_reference_without_a_cost_has_no_ratio_or_one_of_sums() {
+        assert_eq!(ratio(&[(1.0, -1.0), (1.0, -1.0), (1.0, -1.0)], 0.95, 1), None);
+        let found = ratio(&[(1.0, -0.1), (1.0, 2.0), (1.0, 2.0), (1.0, 2.0)], 0.95, 1).unwrap();
+        assert_eq!(found.method, Method::RatioOfSums);
+        assert_eq!(ratio(&[(f64::NAN, 1.0), (1.0, f64::INFINITY)], 0.95, 1), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! Which blocks do not count: the rules, fixed before the run, that look at the machine and never at a cost.
+//!
+//! Three things make a block worthless, each with its limit:
+//!
+//! * **steal**: the hypervisor took more than 1 % of the soaked CPUs between the block's first and last reading. A soaker
+//!   cannot tell steal from work. /proc/stat counts it in ticks of 10 ms, so at least 2 ticks are asked for: one alone
+//!   may be the rounding of next to nothing.
+//! * **idle drift**: idle windows beside each other differ by more than 2 %, in the rates of all CPUs added up, by the
+//!   *median* over the block's neighbouring pairs. A trial is only held against the two idle windows beside it, so a
+//!   single jump spoils one trial, which the rank statistics bear; a machine that jumps all the time spoils all.
+//! * **foreign use**: while soakers run no CPU is ever idle, so what of the CPUs' time went neither to this process
+//!   (soakers included), nor to ksoftirqd, nor to the hypervisor, was somebody else's: more than 2 % over the block's
+//!   soaked windows. With CONFIG_IRQ_TIME_ACCOUNTING interrupt time is in nobody's CPU time either and is taken off
+//!   by /proc/stat's irq and softirq columns; where it is not known whether the kernel has it, idle windows alone are
+//!   used, since they have next to no interrupts.
+
+use super::costs::{Rates, idle_rates};
+use crate::record::{Block, CpuTicks, Dropped, FixedParams, Header, Reading, Slot, TrialKind};
+
+/// A block is dropped when the hypervisor took more than this share.
+pub const STEAL_LIMIT: f64 = 0.01;
+/// A block is dropped when neighbouring idle windows differ by more than this.
+pub const DRIFT_LIMIT: f64 = 0.02;
+/// A block is dropped when something else used more than this share.
+pub const FOREIGN_LIMIT: f64 = 0.02;
+
+/// USER_HZ is 100 on every architecture that Linux has left: include/uapi/asm-generic/param.h.
+pub const TICK_NS: f64 = 1e7;
+
+/// The first rule that the block breaks; `None` when it counts.
+pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
+    let fixed = &header.plan.fixed;
+    if let Some((share, ticks)) = steal(block, fixed)
+        && share > STEAL_LIMIT
+        && ticks >= 2
+    {
+        return Some(Dropped::Steal { share });
+    }
+    if let Some(share) = idle_drift(block, fixed).filter(|share| *share > DRIFT_LIMIT) {
+        return Some(Dropped::IdleDrift { share });
+    }
+    foreign(block, header).filter(|share| *share > FOREIGN_LIMIT).map(|share| Dropped::Foreign { share })
+}
+
+/// Share of the soaked CPUs that the hypervisor took over the whole block, and how many ticks that was.
+pub fn steal(block: &Block, fixed: &FixedParams) -> Option<(f64, u64)> {
+    let (opened, closed) = (edges(block.slots.first()?).0, edges(block.slots.last()?).1);
+    let elapsed_ns = closed.stat.at_ns.checked_sub(opened.stat.at_ns).filter(|ns| *ns > 0)? as f64;
+    let ticks = ticks_between(opened, closed, fixed, |cpu| cpu.steal)?;
+    Some((ticks as f64 * TICK_NS / (elapsed_ns * fixed.soaked_cpus.len() as f64), ticks))
+}
+
+/// The median relative difference between neighbouring idle windows of a block.
+pub fn idle_drift(block: &Block, fixed: &FixedParams) -> Option<f64> {
+    let rates: Vec<f64> =
+        block.slots.iter().filter_map(|slot| idle_rates(slot, fixed)).map(|rates| Rates::total(&rates)).collect();
+    let differences: Vec<f64> =
+        rates.windows(2).map(|pair| (pair[1] - pair[0]).abs() * 2.0 / (pair[0] + pair[1])).collect();
+    zc_stats::median(&differences)
+}
+
+/// Share of the soaked CPUs that neither this process nor the kernel on its behalf used, over the block's soaked
+/// windows.
+pub fn foreign(block: &Block, header: &Header) -> Option<f64> {
+    let fixed = &header.plan.fixed;
+    let irq_time = header.host.irq_time_accounting;
+    let (mut available_ns, mut unexplained_ns) = (0.0, 0.0);
+    for slot in &block.slots {
+        match slot {
+            Slot::Idle(_) => {}
+            Slot::Trial(trial) if trial.kind == TrialKind::Soaked && irq_time.is_some() => {}
+            Slot::Trial(_) => continue,
+        }
+        let (opened, closed) = edges(slot);
+        let Some((available, unexplained)) = unexplained(opened, closed, fixed, irq_time == Some(true)) else {
+            continue;
+        };
+        available_ns += available;
+        unexplained_ns += unexplained;
+    }
+    (available_ns > 0.0).then(|| (unexplained_ns / available_ns).max(0.0))
+}
+
+/// CPU time that there was in a window, and what of it nobody owns up to. The clock is that of /proc/stat, beside which
+/// the process's CPU time is read.
+fn unexplained(opened: &Reading, closed: &Reading, fixed: &FixedParams, irq_time: bool) -> Option<(f64, f64)> {
+    let elapsed_ns = closed.stat.at_ns.checked_sub(opened.stat.at_ns).filter(|ns| *ns > 0)? as f64;
+    let own_ns = closed.process_cpu_ns.checked_sub(opened.process_cpu_ns).filter(|ns| *ns > 0)? as f64;
+    let ksoftirqd_ns = match (opened.ksoftirqd_ns, closed.ksoftirqd_ns) {
+        (Some(opened), Some(closed)) => closed.saturating_sub(opened) as f64,
+        _ => 0.0,
+    };
+    let taken =
+        |cpu: &CpuTicks| cpu.steal.saturating_add(if irq_time { cpu.irq.saturating_add(cpu.softirq) } else { 0 });
+    let taken_ns = ticks_between(opened, closed, fixed, taken)? as f64 * TICK_NS;
+    let available_ns = elapsed_ns * fixed.soaked_cpus.len() as f64;
+    Some((available_ns, available_ns - own_ns - ksoftirqd_ns - taken_ns))
+}
+
+/// Ticks of some columns between two readings, all soaked CPUs added up; `None` when a reading lacks a CPU.
+pub fn ticks_between(
+    opened: &Reading,
+    closed: &Reading,
+    fixed: &FixedParams,
+    columns: impl Fn(&CpuTicks) -> u64,
+) -> Option<u64> {
+    let cpus = fixed.soaked_cpus.len();
+    if cpus == 0 || opened.stat.cpus.len() != cpus || closed.stat.cpus.len() != cpus {
+        return None;
+    }
+    // A column may step back by a tick when the kernel corrects itself: that is 0, not an enormous number.
+    let pairs = opened.stat.cpus.iter().zip(&closed.stat.cpus);
+    Some(
+        pairs.fold(0, |sum: u64, (opened, closed)| sum.saturating_add(columns(closed).saturating_sub(columns(opened)))),
+    )
+}
+
+/// The readings at the two edges of a slot.
+fn edges(slot: &Slot) -> (&Reading, &Reading) {
+    match slot {
+        Slot::Idle(window) => (&window.opened, &window.closed),
+        Slot::Trial(trial) => (&trial.opened, &trial.closed),
+    }
+}
