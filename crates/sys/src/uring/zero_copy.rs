@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use io_uring::{opcode, types};
 
 use super::lent::Lent;
-use super::ring::{Completion, Ring, lacking};
+use super::ring::{Ring, lacking};
 use super::{error_of, is_interruption};
 use crate::pages::Pages;
 
@@ -67,6 +67,8 @@ pub struct ZeroCopy {
     chunk_bytes: usize,
     /// How long nothing may happen before an error is made of it.
     patience: Duration,
+    /// What the send that is under way took, once that is known; one is under way at a time.
+    taken: Option<i32>,
     /// The user data of the next send.
     next: u64,
     /// Sends that took nothing and have a notification outstanding all the same.
@@ -114,6 +116,7 @@ impl ZeroCopy {
             report: REPORT_USAGE,
             chunk_bytes: chunk_bytes.clamp(1, REGISTERED_BYTES),
             patience,
+            taken: None,
             next: 0,
             void: Vec::new(),
             counts: ZeroCopyCounts::default(),
@@ -198,30 +201,26 @@ impl ZeroCopy {
         // SAFETY: the callers have seen that `offset..offset + bytes` lies within the memory, which `Lent` keeps until
         // the ring is owed nothing (notifications are owed too); it is only read, and nobody can write to `Arc<Pages>`.
         unsafe { ring.push(&send.build().user_data(this))? };
-        let mut result = None;
-        while result.is_none() {
+        self.taken = None;
+        loop {
             self.lent.ring.enter(1, None)?;
-            self.harvest(&mut |completion| {
-                if completion.user_data == this && !completion.notification {
-                    result = Some(completion);
-                }
-            });
+            self.harvest();
+            if let Some(taken) = self.taken {
+                return Ok(taken);
+            }
         }
-        // The loop has ended, so there is one.
-        let completion = result.ok_or(io::ErrorKind::Other)?;
-        if completion.more && completion.result <= 0 {
-            self.void.push(this);
-        }
-        Ok(completion.result)
     }
 
-    /// Takes out what has come, counts the notifications, and shows the other completions to `first`. Returns how many
-    /// notifications there were.
-    fn harvest(&mut self, first: &mut dyn FnMut(Completion)) -> usize {
+    /// Takes out what has come: the first completion of the send that is under way, and notifications, which are
+    /// counted. Returns how many notifications there were.
+    fn harvest(&mut self) -> usize {
         let mut notifications = 0;
         while let Some(completion) = self.lent.ring.pop() {
             if !completion.notification {
-                first(completion);
+                self.taken = Some(completion.result);
+                if completion.more && completion.result <= 0 {
+                    self.void.push(completion.user_data);
+                }
                 continue;
             }
             notifications += 1;
@@ -250,10 +249,10 @@ impl ZeroCopy {
     /// Waits until at least one notification has come.
     fn await_notification(&mut self) -> io::Result<()> {
         let until = Instant::now() + self.patience;
-        while self.harvest(&mut |_| {}) == 0 {
+        while self.harvest() == 0 {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || !self.lent.ring.enter(1, Some(left))? {
-                if self.harvest(&mut |_| {}) > 0 {
+                if self.harvest() > 0 {
                     break;
                 }
                 return Err(io::ErrorKind::TimedOut.into());

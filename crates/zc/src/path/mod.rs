@@ -6,6 +6,7 @@
 mod recv;
 mod resident;
 mod send;
+mod uring;
 
 use std::sync::Arc;
 

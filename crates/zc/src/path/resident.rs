@@ -62,7 +62,7 @@ impl ResidentCopy {
         let no_room = |_| too_big("the kernel did not give it");
         let mut pages = usize::try_from(total)
             .map_err(|_| too_big("this machine cannot address it"))
-            .and_then(|len| Pages::new(len).map_err(|error| no_room(error)))?;
+            .and_then(|len| Pages::new(len).map_err(no_room))?;
         let memory = pages.as_mut_slice();
         // Every start is at most `total`, which has just been found to fit.
         let starts: Vec<usize> = starts.into_iter().map(|start| start as usize).collect();

@@ -1,0 +1,36 @@
+//! `uring-recv`: `IORING_OP_RECV` into one buffer, one io_uring_enter(2) for each.
+
+use std::net::TcpStream;
+
+use zc_sys::uring::Receive;
+
+use crate::path::Receiver;
+use crate::path::uring::{no, own, receive_fault};
+use crate::record::{No, RecvCounts, Result};
+
+/// See the module.
+pub(super) struct UringRecv {
+    ring: Receive,
+    bytes: u64,
+}
+
+impl UringRecv {
+    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, No> {
+        Ok(Self { ring: Receive::new(own(socket)?, buffer_bytes).map_err(no)?, bytes: 0 })
+    }
+}
+
+impl Receiver for UringRecv {
+    fn receive(&mut self, inspect: Option<&mut dyn FnMut(&[u8])>) -> Result<usize> {
+        let received = self.ring.receive().map_err(receive_fault)?;
+        self.bytes += received.len() as u64;
+        if let Some(inspect) = inspect {
+            inspect(received);
+        }
+        Ok(received.len())
+    }
+
+    fn counts(&self) -> RecvCounts {
+        RecvCounts { bytes: self.bytes, calls: self.ring.calls(), mapped_bytes: 0 }
+    }
+}

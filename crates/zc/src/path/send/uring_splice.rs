@@ -1,0 +1,43 @@
+//! `uring-splice`: `IORING_OP_SPLICE` from the file into a pipe, linked to another from the pipe into the socket.
+
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use zc_sys::uring::Splice;
+
+use crate::path::uring::{no, own, transfer_fault};
+use crate::path::{SendSetup, Sender};
+use crate::record::{No, Result, SendCounts};
+use crate::workload::{FileSet, Piece};
+
+/// See the module.
+pub(super) struct UringSplice {
+    ring: Splice,
+    files: Arc<FileSet>,
+    bytes: u64,
+}
+
+impl UringSplice {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+        let ring = Splice::new(own(socket)?, setup.cpu).map_err(no)?;
+        Ok(Self { ring, files: Arc::clone(&setup.files), bytes: 0 })
+    }
+}
+
+impl Sender for UringSplice {
+    fn send(&mut self, piece: Piece) -> Result<()> {
+        let source = &self.files.files[piece.file];
+        self.ring.send(source.file.as_fd(), piece.offset, piece.len).map_err(|error| transfer_fault(source, error))?;
+        self.bytes += piece.len as u64;
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn counts(&self) -> SendCounts {
+        SendCounts { bytes: self.bytes, calls: self.ring.calls(), short: self.ring.short(), ..SendCounts::default() }
+    }
+}
