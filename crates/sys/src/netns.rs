@@ -15,16 +15,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// Where the own user and group stand in a new user namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Identity {
-    /// As themselves: geteuid(2) goes on telling the truth. Root is unmapped, so what is owned by root inside (files of a
-    /// sysfs) cannot be written.
-    Kept,
-    /// As root of the namespace. geteuid(2) says 0 from then on.
-    Root,
-}
-
 /// A network namespace, held open.
 #[derive(Debug)]
 pub struct NetNs {
@@ -65,26 +55,23 @@ impl AsFd for NetNs {
     }
 }
 
-/// Gives the process a new user namespace in which it has every capability, and in which its own user and group are
-/// mapped as `identity` says. Files keep their owners, and the process its access to them.
+/// Gives the process a new user namespace in which it has every capability, and in which its own user and group, and nobody
+/// else, are mapped to themselves: geteuid(2) goes on telling the truth, files keep their owners, and the process its
+/// access to them.
 ///
 /// # Errors
 /// `EINVAL` when the process has more than one thread; `ENOSPC` at the limit of `user.max_user_namespaces`; `EPERM` when
 /// a policy forbids it (seccomp, `kernel.unprivileged_userns_clone`, a chroot) or when one leaves the namespace powerless
 /// (AppArmor), which shows when the map is written. After a failure to write it the process is in the namespace all the
 /// same: rehearse in a child first.
-pub fn unshare_user(identity: Identity) -> io::Result<()> {
+pub fn unshare_user() -> io::Result<()> {
     let uid = rustix::process::geteuid().as_raw();
     let gid = rustix::process::getegid().as_raw();
     unshare(UnshareFlags::NEWUSER)?;
-    let (inner_uid, inner_gid) = match identity {
-        Identity::Kept => (uid, gid),
-        Identity::Root => (0, 0),
-    };
     // Without CAP_SETGID in the parent namespace a gid_map may only be written once setgroups is off for good.
     std::fs::write("/proc/self/setgroups", "deny")?;
-    std::fs::write("/proc/self/gid_map", format!("{inner_gid} {gid} 1"))?;
-    std::fs::write("/proc/self/uid_map", format!("{inner_uid} {uid} 1"))
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+    std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))
 }
 
 /// Gives the calling thread a mount namespace of its own, out of which nothing spreads, and mounts a sysfs on `/sys` there:
@@ -141,7 +128,7 @@ mod tests {
     #[test]
     fn a_process_with_threads_cannot_have_a_user_namespace() {
         // The test harness runs this one in a thread.
-        let error = unshare_user(Identity::Kept).unwrap_err();
+        let error = unshare_user().unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
     }
 }

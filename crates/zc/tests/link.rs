@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use zc_tools::link::{Link, Sides, Steering, bring_up, bring_up_with};
@@ -226,18 +227,24 @@ fn a_cpu_that_does_not_exist() -> End {
     End::Passed
 }
 
+/// The network namespaces that a process is in or holds open.
+fn namespaces_of(process: &Path) -> BTreeSet<PathBuf> {
+    let links = |folder: &str| std::fs::read_dir(process.join(folder)).into_iter().flatten().flatten();
+    let held = links("fd").map(|entry| entry.path());
+    let within = links("task").map(|entry| entry.path().join("ns/net"));
+    held.chain(within)
+        .filter_map(|link| std::fs::read_link(link).ok())
+        .filter(|target| target.to_string_lossy().starts_with("net:"))
+        .collect()
+}
+
 /// Everything of this process that a link could change.
-fn whereabouts() -> (BTreeSet<String>, BTreeSet<String>, usize, u32) {
+fn whereabouts() -> (BTreeSet<PathBuf>, String, usize, usize) {
     let devices = std::fs::read_to_string("/proc/net/dev").unwrap();
     let devices = devices.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect();
-    let namespaces = std::fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|entry| std::fs::read_link(entry.path().join("ns/net")).ok())
-        .map(|namespace| namespace.display().to_string())
-        .collect();
     let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
-    (devices, namespaces, files, zc_sys::process::euid())
+    let named = std::fs::read_dir("/run/netns").map_or(0, Iterator::count);
+    (namespaces_of(Path::new("/proc/self")), devices, files, named)
 }
 
 fn the_caller_stays_where_and_who_it_is() -> End {
@@ -265,10 +272,14 @@ fn a_dropped_link_leaves_nothing() -> End {
     End::Passed
 }
 
-/// Not a case: brings a link up, says so and waits for its end.
+/// Not a case: brings a link up, says which namespaces it holds and waits for its end.
 fn hold() -> ! {
     let held = veth(one_cpu(), Steering::Best);
-    println!("{}", if held.is_ok() { "up" } else { "skipped" });
+    let namespaces = namespaces_of(Path::new("/proc/self"));
+    match held {
+        Ok(_) => println!("{}", namespaces.iter().map(|each| each.display().to_string()).collect::<Vec<_>>().join(" ")),
+        Err(_) => println!(),
+    }
     loop {
         std::thread::park();
     }
@@ -281,8 +292,15 @@ fn a_killed_process_leaves_nothing() -> End {
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
     holder.kill().unwrap();
     holder.wait().unwrap();
-    if said.trim() != "up" {
+    let mut held: BTreeSet<PathBuf> = said.split_whitespace().map(PathBuf::from).collect();
+    if held.is_empty() {
         return End::Skipped("there is no veth link here".to_owned());
+    }
+    held.remove(&std::fs::read_link("/proc/self/ns/net").unwrap());
+    assert_eq!(held.len(), 2);
+    for process in std::fs::read_dir("/proc").unwrap().flatten() {
+        let left: Vec<_> = namespaces_of(&process.path()).intersection(&held).cloned().collect();
+        assert!(left.is_empty(), "{process:?} has {left:?}");
     }
     assert_eq!(whereabouts(), before);
     End::Passed
@@ -310,7 +328,7 @@ fn a_limit_of_no_user_namespaces_is_named() -> End {
     }
     // A limit can be set for a user namespace by whoever made it. The program is then started again, which takes the
     // capabilities away from all but root.
-    if let Err(error) = zc_sys::netns::unshare_user(zc_sys::netns::Identity::Kept) {
+    if let Err(error) = zc_sys::netns::unshare_user() {
         return End::Skipped(format!("no user namespaces: {error}"));
     }
     if let Err(error) = std::fs::write("/proc/sys/user/max_user_namespaces", "0") {
@@ -329,10 +347,20 @@ fn in_a_namespace_without_namespaces() -> ! {
 }
 
 fn tcp_settings_are_those_of_the_host() -> End {
+    // In a namespace that stands for the host, where a setting may be changed.
+    if !zc_sys::process::may_make_namespaces()
+        && let Err(error) = zc_sys::netns::unshare_user()
+    {
+        return End::Skipped(format!("no user namespaces: {error}"));
+    }
+    let _host = zc_sys::netns::NetNs::unshare().unwrap();
+    std::fs::write("/proc/sys/net/ipv4/tcp_min_tso_segs", "5").unwrap();
+    std::fs::write("/proc/sys/net/ipv4/tcp_wmem", "4096 32768 8000000").unwrap();
     let names = ["tcp_rmem", "tcp_wmem", "tcp_congestion_control", "tcp_timestamps", "tcp_sack", "tcp_min_tso_segs"];
     let read = || names.map(|name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok());
     let host = read();
-    let link = or_skip!(veth(one_cpu(), Steering::Best));
+    let link = veth(one_cpu(), Steering::Best).unwrap_or_else(|_| panic!("namespaces were had a moment ago"));
+    assert_eq!(link.warnings(), []);
     std::thread::scope(|scope| {
         for enter in [Link::enter_sender, Link::enter_receiver] {
             let link = &*link;

@@ -10,7 +10,7 @@ mod veth;
 
 use std::net::IpAddr;
 
-use crate::record::{LinkCounters, LinkFacts, LinkKind, No, Result, Support};
+use crate::record::{LinkCounters, LinkFacts, LinkKind, No, Result, Support, Warning};
 
 pub use steering::Steering;
 
@@ -18,6 +18,11 @@ pub use steering::Steering;
 pub trait Link: Send + Sync {
     /// As it was brought up, with what was checked about it.
     fn facts(&self) -> &LinkFacts;
+
+    /// What a reader of its figures must know about how it was brought up.
+    fn warnings(&self) -> &[Warning] {
+        &[]
+    }
 
     /// Moves the calling thread to the sender's side (its network namespace). Sockets it makes from now on live there.
     ///

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 const ROOT: &str = "/proc/sys/net";
 
+/// A secret of the host; the link's own business; and sizes of hash tables that cannot be changed afterwards.
+const NOT_CARRIED: [&str; 4] = ["tcp_fastopen_key", "rps_default_mask", "tcp_ehash_entries", "tcp_child_ehash_entries"];
+
 /// Values of `net.ipv4.tcp_*` and of `net.core.*`, by their paths below /proc/sys/net.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Settings(BTreeMap<PathBuf, String>);
@@ -20,7 +23,7 @@ impl Settings {
     }
 
     /// Writes to the calling thread's network namespace what differs there, and switches IPv6 off. Returns the names of the
-    /// settings that this namespace has and that could not be carried over.
+    /// settings that this namespace has and that could not be carried over. One that it has not is the same everywhere.
     pub(super) fn apply(&self) -> Vec<String> {
         let mut left = Vec::new();
         for (path, value) in &self.0 {
@@ -44,8 +47,7 @@ fn read_folder(folder: &str, wanted: impl Fn(&str) -> bool) -> BTreeMap<PathBuf,
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            // The key of TCP fast open is the host's secret; the masks are the link's own business.
-            if !wanted(&name) || name == "tcp_fastopen_key" || name == "rps_default_mask" {
+            if !wanted(&name) || NOT_CARRIED.contains(&name.as_str()) {
                 return None;
             }
             let value = std::fs::read_to_string(entry.path()).ok()?;

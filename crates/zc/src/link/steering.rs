@@ -1,8 +1,8 @@
 //! Receive packet steering (RPS): each side's receive work on that side's CPU, so that what a CPU lost is what its side cost.
 //!
 //! Without it a veth packet is received in a softirq on the CPU that sent it, and the receiver's protocol work is
-//! booked on the sender. Set by `rps_default_mask` of each namespace before the devices are made (Linux 6.3), else by
-//! `rps_cpus` in a sysfs of the namespace; then checked with packets (Documentation/networking/scaling.rst,
+//! booked on the sender. Set by `rps_default_mask` of each namespace before the devices are made (Linux 6.3), else, as
+//! root, by `rps_cpus` in a sysfs of the namespace; then checked with packets (Documentation/networking/scaling.rst,
 //! Documentation/admin-guide/sysctl/net.rst).
 
 use std::io;

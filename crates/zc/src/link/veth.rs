@@ -7,14 +7,14 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use zc_sys::netlink::Devices;
-use zc_sys::netns::{Identity, NetNs, unshare_user};
+use zc_sys::netns::{NetNs, unshare_user};
 use zc_sys::process;
 
 use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
 use super::steering::{self, Steering, on_thread};
 use super::{Link, Sides, offloads, read_counters};
-use crate::record::{Fault, LinkCounters, LinkFacts, LinkKind, No, Result};
+use crate::record::{Fault, LinkCounters, LinkFacts, LinkKind, No, Result, Severity, Warning};
 
 const SENDER: &str = "zc0";
 const RECEIVER: &str = "zc1";
@@ -25,6 +25,7 @@ const PREFIX_BITS: u8 = 30;
 
 struct Veth {
     facts: LinkFacts,
+    warnings: Vec<Warning>,
     sender: NetNs,
     receiver: NetNs,
     devices: Devices,
@@ -86,9 +87,7 @@ fn rehearse(wanted: &Wanted) -> std::result::Result<(), No> {
 
 impl Wanted {
     fn enter_user_namespace(&self) -> std::result::Result<(), No> {
-        // What root owns in a sysfs can only be written by root of the namespace; a sysctl by whoever has CAP_NET_ADMIN.
-        let identity = if self.steering == Steering::Sysfs { Identity::Root } else { Identity::Kept };
-        unshare_user(identity).map_err(|error| explain(Stage::UserNamespace, &error, &self.policies))
+        unshare_user().map_err(|error| explain(Stage::UserNamespace, &error, &self.policies))
     }
 
     /// Makes the namespaces and what is in them on a helper thread, so that the caller stays where it is.
@@ -101,9 +100,11 @@ impl Wanted {
     fn build_here(&self) -> std::result::Result<Veth, No> {
         let no = |stage| move |error| explain(stage, &error, &self.policies);
         let mut steered = Ok(());
+        let mut left = Vec::new();
         let mut side = |cpu| {
             let namespace = NetNs::unshare().map_err(no(Stage::NetworkNamespace))?;
-            self.settings.apply();
+            // The same for both sides.
+            left = self.settings.apply();
             if self.steering == Steering::Best && steered.is_ok() {
                 // Before there is a device: it takes the mask as it is made.
                 steered = steering::set_default_mask(cpu);
@@ -127,6 +128,10 @@ impl Wanted {
             (Steering::Off, _) => (None, None),
             (Steering::Best, Ok(())) => (Some("rps_default_mask".to_owned()), None),
             (Steering::Sysfs, Ok(())) => (Some("sysfs".to_owned()), None),
+            // A sysfs asks for CAP_NET_ADMIN on the host, whoever owns the namespace (store_rps_map, net/core/net-sysfs.c).
+            (Steering::Sysfs, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                (None, Some("receive packet steering is for root alone on kernels before 6.3".to_owned()))
+            }
             (_, Err(error)) => (None, Some(format!("receive packet steering could not be set: {error}"))),
         };
         let facts = LinkFacts {
@@ -139,8 +144,21 @@ impl Wanted {
             rps_check,
             passed_over: Vec::new(),
         };
-        Ok(Veth { facts, sender, receiver, devices, index })
+        let warnings = (!left.is_empty()).then(|| settings_left(&left)).into_iter().collect();
+        Ok(Veth { facts, warnings, sender, receiver, devices, index })
     }
+}
+
+fn settings_left(names: &[String]) -> Warning {
+    Warning::new(
+        "settings-left",
+        Severity::Doubt,
+        format!(
+            "these settings of the host could not be given to the link, which has the kernel's own: {}",
+            names.join(", ")
+        ),
+    )
+    .remedy("run as root")
 }
 
 /// Brings `lo` and `device` up, the latter with `address`, and returns its index.
@@ -169,6 +187,10 @@ impl Veth {
 impl Link for Veth {
     fn facts(&self) -> &LinkFacts {
         &self.facts
+    }
+
+    fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     fn enter_sender(&self) -> Result<()> {
