@@ -1,1 +1,16 @@
-//! trial
+//! One trial: one cell, once. Connect, warm up, a window with every meter at both edges, drain, collect.
+//!
+//! The rig is what stays between trials: the link, the soakers, the open meters, the files. A trial's connections and
+//! threads are its own, made fresh each time, so that what is peculiar to one connection (where its buffers lie, how it
+//! hashed) is drawn anew in every block instead of colouring a whole run.
+
+mod flow;
+mod memcpy;
+mod placement;
+mod proof;
+mod rig;
+mod window;
+
+pub use memcpy::memcpy_bytes_per_s;
+pub use placement::choose_cpus;
+pub use rig::{Rig, RigSetup};

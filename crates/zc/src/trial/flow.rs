@@ -1,0 +1,358 @@
+//! One flow: a connection, a sender thread and a receiver thread, each on its side of the link and on its CPU.
+//!
+//! The coordinator learns from each thread that it is ready, publishes when to begin and when to stop, and reads the
+//! counts that the threads publish after every piece. The threads know nothing of windows.
+
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::link::Link;
+use crate::path::{self, SendSetup};
+use crate::record::{Cell, Fault, FixedParams, No, RecvCounts, Result, SendCounts};
+use crate::workload::Pacer;
+
+/// How long a thread may take to connect and open its path, or to drain, before the trial is called failed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A value that one thread publishes and another reads; never contended for long.
+#[derive(Debug, Default)]
+struct Published<T>(Mutex<T>);
+
+impl<T: Copy> Published<T> {
+    fn set(&self, value: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    }
+
+    fn get(&self) -> T {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How a flow's sender is driven.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Drive {
+    /// Bytes per second of this flow; null is as fast as it goes.
+    pub(super) rate_bytes_per_s: Option<f64>,
+    /// Stop after this many bytes (proofs); null is until told to.
+    pub(super) stop_after_bytes: Option<u64>,
+    /// The receiver checks what it gets (proofs).
+    pub(super) checksum: bool,
+}
+
+/// Why a flow did not come up or did not end well.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The path cannot run here.
+    CannotRun(No),
+    /// Something broke.
+    Broke(Fault),
+}
+
+impl From<Fault> for Trouble {
+    fn from(fault: Fault) -> Self {
+        Self::Broke(fault)
+    }
+}
+
+struct Side<C> {
+    thread: Option<JoinHandle<()>>,
+    done: Inbox<std::result::Result<C, Trouble>>,
+    counts: Arc<Published<C>>,
+    tid: i32,
+    socket: TcpStream,
+}
+
+/// A flow that is up.
+pub(super) struct Flow {
+    sender: Side<SendCounts>,
+    receiver: Side<RecvCounts>,
+    crc32: Arc<Published<u32>>,
+    begin: Outbox<u64>,
+    stop: Arc<AtomicBool>,
+}
+
+struct Ready {
+    tid: i32,
+    socket: TcpStream,
+}
+
+impl Flow {
+    /// Connects flow number `index` of a trial and opens both paths. Nothing is sent before [`begin`](Self::begin).
+    pub(super) fn open(
+        index: usize,
+        cell: &Cell,
+        fixed: &FixedParams,
+        link: &Arc<dyn Link>,
+        setup: &SendSetup,
+        drive: Drive,
+    ) -> std::result::Result<Self, Trouble> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let crc32 = Arc::new(Published::default());
+        let (address_out, address_in) = channel();
+        let (receiver, receiver_ready) = {
+            let (cell, fixed, link, crc32) = (cell.clone(), fixed.clone(), Arc::clone(link), Arc::clone(&crc32));
+            spawn(format!("zc-recv-{index}"), move |ready, counts| {
+                receive(&cell, &fixed, &*link, drive.checksum, &address_out, ready, counts, &crc32)
+            })?
+        };
+        let address = await_message(&address_in, &receiver.done, "the receiver to listen")?;
+        let (begin, begin_in) = channel();
+        let (sender, sender_ready) = {
+            let (cell, fixed, link) = (cell.clone(), fixed.clone(), Arc::clone(link));
+            let (setup, stop) = (setup.clone(), Arc::clone(&stop));
+            spawn(format!("zc-send-{index}"), move |ready, counts| {
+                send(index, &cell, &fixed, &*link, &setup, drive, address, &begin_in, &stop, ready, counts)
+            })?
+        };
+        // On an early return `begin` is dropped, which ends the sender's thread, whose closed socket ends the receiver's.
+        let sender_ready = await_message(&sender_ready, &sender.done, "the sender to open its path")?;
+        let receiver_ready = await_message(&receiver_ready, &receiver.done, "the receiver to open its path")?;
+        Ok(Self { sender: sender.whole(sender_ready), receiver: receiver.whole(receiver_ready), crc32, begin, stop })
+    }
+
+    /// Lets the sender begin; its first burst is due at `at_ns` (CLOCK_MONOTONIC).
+    pub(super) fn begin(&self, at_ns: u64) {
+        let _ = self.begin.send(at_ns); // a sender that has ended is seen by `has_ended`
+    }
+
+    /// Lets the sender end after the piece it is at.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// What the two threads did so far.
+    pub(super) fn counts(&self) -> (SendCounts, RecvCounts) {
+        (self.sender.counts.get(), self.receiver.counts.get())
+    }
+
+    /// Thread ids: sender, receiver.
+    pub(super) fn tids(&self) -> (i32, i32) {
+        (self.sender.tid, self.receiver.tid)
+    }
+
+    /// The sending socket.
+    pub(super) fn socket(&self) -> &TcpStream {
+        &self.sender.socket
+    }
+
+    /// True once a thread has ended, well or not; before the stop signal that is a failure.
+    pub(super) fn has_ended(&self) -> bool {
+        let ended = |thread: &Option<JoinHandle<()>>| thread.as_ref().is_none_or(JoinHandle::is_finished);
+        ended(&self.sender.thread) || ended(&self.receiver.thread)
+    }
+
+    /// Waits until both threads have drained and ended; returns their last counts and, in proofs, the checksum.
+    pub(super) fn finish(mut self) -> std::result::Result<(SendCounts, RecvCounts, u32), Trouble> {
+        let sent = self.sender.done.recv_timeout(PATIENCE).map_err(|_| stuck("the sender did not drain"));
+        if !matches!(sent, Ok(Ok(_))) {
+            let _ = self.receiver.socket.shutdown(Shutdown::Both);
+        }
+        let received = self.receiver.done.recv_timeout(PATIENCE).map_err(|_| stuck("the receiver did not end"));
+        let (sent, received) = match (sent, received) {
+            (Ok(Ok(sent)), Ok(Ok(received))) => (sent, received),
+            // The side that failed first is the cause, the other one's reset is its consequence. A receiver's own failure
+            // makes the sender fail with a reset, never the other way round: an ended sender is an end of stream.
+            (_, Ok(Err(trouble))) | (Ok(Err(trouble)), _) | (Err(trouble), _) | (_, Err(trouble)) => {
+                return Err(trouble);
+            }
+        };
+        if sent.bytes != received.bytes {
+            return Err(Trouble::Broke(Fault::failed(format!(
+                "the sender sent {} bytes and the receiver received {}",
+                sent.bytes, received.bytes
+            ))));
+        }
+        Ok((sent, received, self.crc32.get()))
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.stop();
+        self.begin(0);
+        let joined = self.sender.thread.as_ref().is_none_or(JoinHandle::is_finished)
+            && self.receiver.thread.as_ref().is_none_or(JoinHandle::is_finished);
+        if !joined {
+            // Threads that are blocked on the socket wake with an error.
+            let _ = self.sender.socket.shutdown(Shutdown::Both);
+            let _ = self.receiver.socket.shutdown(Shutdown::Both);
+        }
+        for thread in [self.sender.thread.take(), self.receiver.thread.take()].into_iter().flatten() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn stuck(sentence: &str) -> Trouble {
+    Trouble::Broke(Fault::failed(format!("{sentence} within {} s", PATIENCE.as_secs())))
+}
+
+/// A thread that has been started and has not yet said that it is ready.
+struct Half<C> {
+    thread: JoinHandle<()>,
+    done: Inbox<std::result::Result<C, Trouble>>,
+    counts: Arc<Published<C>>,
+}
+
+impl<C> Half<C> {
+    fn whole(self, ready: Ready) -> Side<C> {
+        Side { thread: Some(self.thread), done: self.done, counts: self.counts, tid: ready.tid, socket: ready.socket }
+    }
+}
+
+fn spawn<C, F>(name: String, body: F) -> std::result::Result<(Half<C>, Inbox<Ready>), Trouble>
+where
+    C: Copy + Default + Send + 'static,
+    F: FnOnce(&Outbox<Ready>, &Published<C>) -> std::result::Result<(), Trouble> + Send + 'static,
+{
+    let counts = Arc::new(Published::default());
+    let (ready_out, ready_in) = channel();
+    let (done_out, done_in) = channel();
+    let published = Arc::clone(&counts);
+    let thread = std::thread::Builder::new()
+        .name(name)
+        .spawn(move || {
+            let ended = body(&ready_out, &published);
+            let _ = done_out.send(ended.map(|()| published.get())); // nobody listens any more: the trial was given up
+        })
+        .map_err(|error| Fault::os("start a thread", error))?;
+    Ok((Half { thread, done: done_in, counts }, ready_in))
+}
+
+/// Waits for a message of a thread that may end with an error instead.
+fn await_message<T, C>(
+    inbox: &Inbox<T>,
+    done: &Inbox<std::result::Result<C, Trouble>>,
+    what: &str,
+) -> std::result::Result<T, Trouble> {
+    match inbox.recv_timeout(PATIENCE) {
+        Ok(message) => Ok(message),
+        Err(RecvTimeoutError::Timeout) => {
+            Err(Trouble::Broke(Fault::failed(format!("waited {} s for {what}", PATIENCE.as_secs()))))
+        }
+        Err(RecvTimeoutError::Disconnected) => match done.recv_timeout(PATIENCE) {
+            Ok(Err(trouble)) => Err(trouble),
+            _ => Err(Trouble::Broke(Fault::failed(format!("a thread ended while zc waited for {what}")))),
+        },
+    }
+}
+
+/// The receiver's thread.
+#[allow(clippy::too_many_arguments)] // a thread's body: what it needs, once
+fn receive(
+    cell: &Cell,
+    fixed: &FixedParams,
+    link: &dyn Link,
+    checksum: bool,
+    address: &Outbox<SocketAddr>,
+    ready: &Outbox<Ready>,
+    counts: &Published<RecvCounts>,
+    crc32: &Published<u32>,
+) -> std::result::Result<(), Trouble> {
+    settle_on(fixed.receiver_cpu)?;
+    link.enter_receiver()?;
+    let listener =
+        TcpListener::bind((link.receiver_address(), 0)).map_err(|error| Fault::os("listen for a flow", error))?;
+    if let Some(bytes) = fixed.rcvbuf_bytes {
+        // Before listen's children exist: the window scale is agreed upon in the handshake (tcp(7)).
+        zc_sys::tcp::set_rcvbuf(&listener, bytes).map_err(|error| Fault::os("set SO_RCVBUF", error))?;
+    }
+    let local = listener.local_addr().map_err(|error| Fault::os("ask for a port", error))?;
+    let _ = address.send(local);
+    let (socket, _) = accept(&listener)?;
+    let mut receiver =
+        path::open_receiver(cell.recv, &socket, fixed.recv_buffer_bytes).map_err(Trouble::CannotRun)?;
+    let _ = ready.send(Ready { tid: zc_sys::sched::gettid(), socket: clone(&socket)? });
+    let mut crc = crc32fast::Hasher::new();
+    loop {
+        let received = if checksum {
+            receiver.receive(Some(&mut |bytes: &[u8]| crc.update(bytes)))?
+        } else {
+            receiver.receive(None)?
+        };
+        if received == 0 {
+            break;
+        }
+        counts.set(receiver.counts());
+    }
+    counts.set(receiver.counts());
+    crc32.set(crc.finalize());
+    Ok(())
+}
+
+/// The sender's thread.
+#[allow(clippy::too_many_arguments)] // a thread's body: what it needs, once
+fn send(
+    index: usize,
+    cell: &Cell,
+    fixed: &FixedParams,
+    link: &dyn Link,
+    setup: &SendSetup,
+    drive: Drive,
+    to: SocketAddr,
+    begin: &Inbox<u64>,
+    stop: &AtomicBool,
+    ready: &Outbox<Ready>,
+    counts: &Published<SendCounts>,
+) -> std::result::Result<(), Trouble> {
+    settle_on(fixed.sender_cpu)?;
+    link.enter_sender()?;
+    let socket = connect(to, fixed)?;
+    let mut sender = path::open_sender(cell.send, &socket, setup).map_err(Trouble::CannotRun)?;
+    let _ = ready.send(Ready { tid: zc_sys::sched::gettid(), socket: clone(&socket)? });
+    let Ok(begin_ns) = begin.recv() else {
+        return Ok(()); // the trial was given up
+    };
+    let mut pacer = Pacer::new(drive.rate_bytes_per_s, fixed.burst_ns, begin_ns);
+    let mut left = drive.stop_after_bytes;
+    // Flows start at different files, so that they do not all send the same bytes at the same time.
+    for mut piece in setup.files.walk(index * 17, fixed.piece_bytes) {
+        if stop.load(Ordering::Relaxed) || left == Some(0) {
+            break;
+        }
+        if let Some(left) = &mut left {
+            piece.len = piece.len.min(usize::try_from(*left).unwrap_or(usize::MAX));
+            *left -= piece.len as u64;
+        }
+        pacer.wait(piece.len);
+        sender.send(piece)?;
+        counts.set(sender.counts());
+    }
+    sender.drain()?;
+    counts.set(sender.counts());
+    socket.shutdown(Shutdown::Write).map_err(|error| Fault::os("close a flow for sending", error))?;
+    Ok(())
+}
+
+fn settle_on(cpu: usize) -> Result<()> {
+    zc_sys::sched::pin(&[cpu]).map_err(|error| Fault::os(format!("pin a thread to CPU {cpu}"), error))?;
+    // The default slack of 50 us would be a good part of a burst's period.
+    zc_sys::sched::set_timer_slack(1).map_err(|error| Fault::os("set the timer slack", error))
+}
+
+fn connect(to: SocketAddr, fixed: &FixedParams) -> Result<TcpStream> {
+    let socket = TcpStream::connect_timeout(&to, PATIENCE).map_err(|error| Fault::os("connect a flow", error))?;
+    if let Some(bytes) = fixed.sndbuf_bytes {
+        zc_sys::tcp::set_sndbuf(&socket, bytes).map_err(|error| Fault::os("set SO_SNDBUF", error))?;
+    }
+    zc_sys::tcp::set_congestion(&socket, &fixed.congestion)
+        .map_err(|error| Fault::os(format!("use congestion control \"{}\"", fixed.congestion), error))?;
+    Ok(socket)
+}
+
+/// accept(2) that gives up when nobody connects.
+fn accept(listener: &TcpListener) -> Result<(TcpStream, SocketAddr)> {
+    zc_sys::tcp::wait_readable(listener, PATIENCE)
+        .and_then(|readable| {
+            if readable { listener.accept() } else { Err(std::io::Error::from(std::io::ErrorKind::TimedOut)) }
+        })
+        .map_err(|error| Fault::os("accept a flow", error))
+}
+
+fn clone(socket: &TcpStream) -> Result<TcpStream> {
+    socket.try_clone().map_err(|error| Fault::os("duplicate a socket", error))
+}

@@ -1,0 +1,203 @@
+//! The rig: what stays between trials, and the trial itself.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use crate::link::Link;
+use crate::meter::{KernelMeters, Soakers, TaskMeter};
+use crate::path::SendSetup;
+use crate::record::{
+    Cell, Fault, FixedParams, IdleWindow, No, Probe, Reading, Result, Timing, Trial, TrialKind,
+};
+use zc_sys::clock::{monotonic_ns, sleep_until};
+
+use super::flow::{Drive, Flow, Trouble};
+use super::window::{APART_NS, flow_counts, tasks, tcp_reading};
+
+/// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
+const SETTLE_NS: u64 = 4_000_000;
+
+/// What a rig is made of.
+pub struct RigSetup {
+    /// The link, up.
+    pub link: Arc<dyn Link>,
+    /// The files and what the paths need.
+    pub setup: SendSetup,
+    /// What all cells share.
+    pub fixed: FixedParams,
+    /// How long the parts of a trial are.
+    pub timing: Timing,
+}
+
+/// Everything that a trial needs and that outlives it.
+pub struct Rig {
+    pub(super) link: Arc<dyn Link>,
+    pub(super) setup: SendSetup,
+    pub(super) fixed: FixedParams,
+    pub(super) expected: OnceCell<(u64, u32)>,
+    timing: Timing,
+    soakers: Soakers,
+    meters: KernelMeters,
+}
+
+impl Rig {
+    /// Starts the soakers, paused, and opens the meters.
+    ///
+    /// # Errors
+    /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
+    pub fn new(setup: RigSetup) -> Result<Self> {
+        let RigSetup { link, setup, fixed, timing } = setup;
+        let soakers = Soakers::start(&fixed.soaked_cpus, fixed.soaker)?;
+        soakers.pause();
+        let meters = KernelMeters::open(&fixed.soaked_cpus)?;
+        Ok(Self { link, setup, fixed, expected: OnceCell::new(), timing, soakers, meters })
+    }
+
+    /// The soakers, for probes.
+    pub fn soakers(&self) -> &Soakers {
+        &self.soakers
+    }
+
+    /// Sets the rate at which costs are measured.
+    pub fn set_rate(&mut self, rate_bytes_per_s: f64, chosen: bool) {
+        self.fixed.rate_bytes_per_s = rate_bytes_per_s;
+        self.fixed.rate_chosen = chosen;
+    }
+
+    /// What all cells share, as it stands.
+    pub fn fixed(&self) -> &FixedParams {
+        &self.fixed
+    }
+
+    /// Lets the soakers work (soaked trials and idle windows) or sleep (twins, top speed).
+    pub fn soak(&self, on: bool) {
+        if on {
+            self.soakers.resume();
+        } else {
+            self.soakers.pause();
+        }
+    }
+
+    /// Proves a cell, or says why it cannot run here.
+    ///
+    /// # Errors
+    /// A file has become shorter, or the bytes that arrived were others: the run must not go on.
+    pub fn prove(&self, cell: &Cell) -> Result<std::result::Result<Probe, No>> {
+        match self.attempt_proof(cell) {
+            Ok(probe) => Ok(Ok(probe)),
+            Err(Trouble::CannotRun(no)) => Ok(Err(no)),
+            Err(Trouble::Broke(fault)) => Err(fault),
+        }
+    }
+
+    /// A window in which nothing is sent. The soakers must be at work.
+    ///
+    /// # Errors
+    /// A meter that could be read before cannot be read now.
+    pub fn idle(&mut self) -> Result<IdleWindow> {
+        let opens_ns = monotonic_ns() + SETTLE_NS;
+        let mut opened = Reading::default();
+        self.meters.read(&mut opened)?;
+        sleep_until(opens_ns);
+        opened.soak = self.soakers.read();
+        sleep_until(opens_ns + self.timing.idle_ns);
+        let mut closed = Reading { soak: self.soakers.read(), ..Reading::default() };
+        self.meters.read(&mut closed)?;
+        Ok(IdleWindow { opened, closed })
+    }
+
+    /// Runs a cell once.
+    ///
+    /// # Errors
+    /// The connection broke, a file became shorter, the bytes that arrived were not the bytes that were sent, or a
+    /// thread got stuck. Nothing of the trial is left when it returns.
+    pub fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
+        self.attempt(cell, kind).map_err(|trouble| match trouble {
+            Trouble::Broke(fault) => fault,
+            Trouble::CannotRun(no) => Fault::failed(format!("\"{}\" could run before and cannot now: {}", cell.label, no.reason())),
+        })
+    }
+
+    fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, Trouble> {
+        let paced = kind != TrialKind::TopSpeed;
+        let flows = self.fixed.flows;
+        let rate_bytes_per_s = paced.then(|| self.fixed.rate_bytes_per_s / flows as f64);
+        let drive = Drive { rate_bytes_per_s, stop_after_bytes: None, checksum: false };
+        let flows = (0..flows)
+            .map(|index| Flow::open(index, cell, &self.fixed, &self.link, &self.setup, drive))
+            .collect::<std::result::Result<Vec<_>, _>>()?;
+        let (sender_tids, receiver_tids): (Vec<i32>, Vec<i32>) = flows.iter().map(Flow::tids).unzip();
+        let senders = TaskMeter::open(&sender_tids)?;
+        let receivers = TaskMeter::open(&receiver_tids)?;
+
+        let begin_ns = monotonic_ns() + 500_000;
+        for flow in &flows {
+            flow.begin(begin_ns);
+        }
+        let (opens_ns, closes_ns) = self.edges(begin_ns, kind);
+
+        let mut opened = Reading::default();
+        sleep_until(opens_ns - APART_NS);
+        self.slow_meters(&flows, &mut opened)?;
+        sleep_until(opens_ns);
+        opened.sender = tasks(&senders);
+        opened.receiver = tasks(&receivers);
+        flow_counts(&flows, &mut opened);
+        opened.soak = self.soakers.read();
+
+        sleep_until(closes_ns);
+        let mut closed = Reading { soak: self.soakers.read(), ..Reading::default() };
+        flow_counts(&flows, &mut closed);
+        if flows.iter().any(Flow::has_ended) {
+            // A sender stops only when it is told to: whoever ended has failed. Its own reason is the better sentence.
+            let reason = flows.into_iter().find_map(|flow| flow.finish().err());
+            return Err(reason.unwrap_or_else(|| Trouble::Broke(Fault::failed("a flow ended in the middle of a window"))));
+        }
+        closed.sender = tasks(&senders);
+        closed.receiver = tasks(&receivers);
+        self.slow_meters(&flows, &mut closed)?;
+
+        for flow in &flows {
+            flow.stop();
+        }
+        let mut trial = Trial {
+            cell: cell.label.clone(),
+            kind,
+            opened,
+            closed,
+            whole_bytes: 0,
+            whole_completions: 0,
+            whole_copied: 0,
+        };
+        for flow in flows {
+            let (sent, _, _) = flow.finish()?;
+            trial.whole_bytes += sent.bytes;
+            trial.whole_completions += sent.completions;
+            trial.whole_copied += sent.copied;
+        }
+        Ok(trial)
+    }
+
+    /// When the window opens and closes. Paced: both in the middle between two bursts, so that a burst is in the window
+    /// whole or not at all.
+    fn edges(&self, begin_ns: u64, kind: TrialKind) -> (u64, u64) {
+        let window_ns = if kind == TrialKind::Soaked { self.timing.window_ns } else { self.timing.unsoaked_ns };
+        let burst_ns = self.fixed.burst_ns.max(1);
+        let whole_bursts = |ns: u64| ns.div_ceil(burst_ns) * burst_ns;
+        let opens_ns = begin_ns + whole_bursts(self.timing.warmup_ns.max(2 * APART_NS)) + burst_ns / 2;
+        (opens_ns, opens_ns + whole_bursts(window_ns))
+    }
+
+    fn slow_meters(&mut self, flows: &[Flow], into: &mut Reading) -> Result<()> {
+        self.meters.read(into)?;
+        into.link = self.link.counters().ok();
+        into.tcp = tcp_reading(flows);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for Rig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rig").field("fixed", &self.fixed).field("timing", &self.timing).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,62 @@
+//! The edges of a window: which meter is read when.
+//!
+//! The soakers' counters are what the cost comes from, so they are read at exactly the moments that bound the window. The
+//! readers of /proc take a good part of a millisecond of CPU: they run `APART` before the window opens and right after it
+//! has closed, so that the work of reading is not in it. Each reading carries the time at which it was taken.
+
+use crate::record::{Reading, RecvCounts, SendCounts, TaskReading, TcpReading};
+
+use super::flow::Flow;
+
+/// How long before the window opens the slow meters are read.
+pub(super) const APART_NS: u64 = 3_000_000;
+
+/// What the flows did so far, added up.
+pub(super) fn flow_counts(flows: &[Flow], into: &mut Reading) {
+    let (mut sent, mut received) = (SendCounts::default(), RecvCounts::default());
+    for flow in flows {
+        let (one_sent, one_received) = flow.counts();
+        add_sent(&mut sent, &one_sent);
+        received.bytes += one_received.bytes;
+        received.calls += one_received.calls;
+        received.mapped_bytes += one_received.mapped_bytes;
+    }
+    into.sent = sent;
+    into.received = received;
+}
+
+fn add_sent(sum: &mut SendCounts, one: &SendCounts) {
+    sum.bytes += one.bytes;
+    sum.calls += one.calls;
+    sum.completions += one.completions;
+    sum.copied += one.copied;
+    sum.enobufs += one.enobufs;
+    sum.short += one.short;
+}
+
+/// TCP_INFO of the sending sockets, added up; null when the kernel did not answer for one of them.
+pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
+    let mut sum = TcpReading { at_ns: zc_sys::clock::monotonic_ns(), ..TcpReading::default() };
+    for (index, flow) in flows.iter().enumerate() {
+        let info = zc_sys::tcp::info(flow.socket()).ok()?;
+        sum.bytes_sent += info.bytes_sent;
+        sum.bytes_acked += info.bytes_acked;
+        sum.bytes_retrans += info.bytes_retrans;
+        sum.total_retrans += u64::from(info.total_retrans);
+        sum.segs_out += u64::from(info.segs_out);
+        sum.segs_in += u64::from(info.segs_in);
+        sum.busy_us += info.busy_time_us;
+        sum.rwnd_limited_us += info.rwnd_limited_us;
+        sum.sndbuf_limited_us += info.sndbuf_limited_us;
+        if index == 0 {
+            sum.snd_mss = info.snd_mss;
+            sum.snd_cwnd = info.snd_cwnd;
+        }
+    }
+    Some(sum)
+}
+
+/// The reading of a set of threads, or nothing where one of them has ended.
+pub(super) fn tasks(meter: &crate::meter::TaskMeter) -> TaskReading {
+    meter.read().unwrap_or_default()
+}
