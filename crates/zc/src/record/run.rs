@@ -58,6 +58,13 @@ pub enum Probe {
         /// CRC-32 of the bytes, as sent and as received.
         crc32: u32,
     },
+    /// The cell's unsoaked top speed in one short window, from which the rate is chosen.
+    TopSpeed {
+        /// Which cell.
+        cell: String,
+        /// Payload bytes per second.
+        bytes_per_s: f64,
+    },
     /// Wake-up latency of a sleeping thread on a CPU, without soakers and with them.
     WakeLatency {
         /// Which CPU.

@@ -1,36 +1,15 @@
-//! session
+//! A session walks the plan: it prepares the rig, measures block after block, saves after each, and ends in good order
+//! however it ends. It computes no estimate and prints nothing: whoever watches does (see [`Progress`]).
 
+mod blocks;
+mod doctor;
 mod options;
+mod prepare;
 mod progress;
+mod run;
+mod saving;
 
+pub use doctor::{Findings, examine};
 pub use options::{CpuPair, RunOptions};
 pub use progress::{Next, Progress, Silent};
-
-use crate::record::{Fault, Host, Result, Run, SupportRow, Warning};
-
-/// Measures what was asked for and saves it after every block.
-///
-/// # Errors
-/// Nothing could be measured. A run that ended early with blocks in it is `Ok`, and says why in its `end`.
-pub fn run(_options: &RunOptions, _progress: &mut dyn Progress) -> Result<Run> {
-    Err(Fault::failed("measuring is not written yet"))
-}
-
-/// What `zc doctor` found.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Findings {
-    /// The machine.
-    pub host: Host,
-    /// Every send path, receive path, link and meter, in the order of the documentation.
-    pub rows: Vec<SupportRow>,
-    /// What makes this machine less fit to measure.
-    pub warnings: Vec<Warning>,
-}
-
-/// Finds out what this user can have on this machine, and how fit the machine is, without measuring anything.
-///
-/// # Errors
-/// /proc cannot be read.
-pub fn examine() -> Result<Findings> {
-    Err(Fault::failed("the doctor is not written yet"))
-}
+pub use run::{Outcome, run};

@@ -9,8 +9,10 @@ mod memcpy;
 mod placement;
 mod proof;
 mod rig;
+mod setup;
 mod window;
 
 pub use memcpy::memcpy_bytes_per_s;
 pub use placement::choose_cpus;
 pub use rig::{Rig, RigSetup};
+pub use setup::{Up, allowed_cpus, bring_up, choose_congestion, open_files};

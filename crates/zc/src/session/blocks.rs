@@ -1,0 +1,130 @@
+//! One block: every cell once in an order of its own, an idle window on both sides of every soaked trial, and the
+//! unsoaked trials of the cells whose turn it is.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::plan;
+use crate::record::{Block, Dropped, Fault, FaultKind, Plan, Result, Slot, TrialKind, Warning};
+use crate::trial::{Rig, memcpy_bytes_per_s};
+
+use super::run::Budget;
+use super::{Next, Progress};
+
+/// How many cells have their unsoaked trials in each block: all of them in every block would cost half of the budget.
+const UNSOAKED_CELLS: usize = 2;
+
+/// How a block ended.
+#[derive(Debug)]
+pub(super) enum BlockEnd {
+    /// With its last trial.
+    Whole,
+    /// With the budget.
+    OutOfTime,
+    /// With Ctrl-C or SIGTERM.
+    Stopped,
+    /// The run cannot go on.
+    Broken(Fault),
+}
+
+/// Measures blocks.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    rig: Rig,
+    plan: Plan,
+    memory: (Vec<u8>, Vec<u8>),
+    warnings: Vec<Warning>,
+}
+
+impl Blocks {
+    pub(super) fn new(rig: Rig, plan: &Plan) -> Self {
+        Self { rig, plan: plan.clone(), memory: Default::default(), warnings: Vec::new() }
+    }
+
+    /// What was found on the way.
+    pub(super) fn into_warnings(self) -> Vec<Warning> {
+        self.warnings
+    }
+
+    /// Measures block number `index`. Whatever happens, what was observed is in the block that is returned.
+    pub(super) fn measure(
+        &mut self,
+        index: usize,
+        budget: &Budget,
+        stop: &AtomicBool,
+        progress: &mut dyn Progress,
+    ) -> (Block, BlockEnd) {
+        let mut block = Block {
+            index,
+            began_ns: zc_sys::clock::monotonic_ns(),
+            memcpy_bytes_per_s: Some(memcpy_bytes_per_s(&mut self.memory)),
+            slots: Vec::new(),
+            dropped: Some(Dropped::Unfinished),
+        };
+        let ended = match self.fill(&mut block, budget, stop, progress) {
+            Ok(ended) => ended,
+            // The files are not what they were: nothing that follows would be comparable.
+            Err((_, fault)) if fault.kind == FaultKind::Input => BlockEnd::Broken(fault),
+            Err((cell, fault)) => {
+                block.dropped = Some(Dropped::TrialFailed { cell, reason: fault.sentence });
+                BlockEnd::Whole
+            }
+        };
+        self.rig.soak(false);
+        if matches!(ended, BlockEnd::Whole) && block.dropped == Some(Dropped::Unfinished) {
+            block.dropped = plan::rules::drop_reason(&block, self.rig.fixed());
+        }
+        (block, ended)
+    }
+
+    fn fill(
+        &mut self,
+        block: &mut Block,
+        budget: &Budget,
+        stop: &AtomicBool,
+        progress: &mut dyn Progress,
+    ) -> std::result::Result<BlockEnd, (String, Fault)> {
+        let schedule = self.schedule(block.index);
+        let trials = schedule.len();
+        let mut soaking = false;
+        for (trial, (cell, kind)) in schedule.into_iter().enumerate() {
+            let label = self.plan.cells[cell].label.clone();
+            if stop.load(Ordering::Relaxed) {
+                return Ok(BlockEnd::Stopped);
+            }
+            if budget.left().is_zero() {
+                return Ok(BlockEnd::OutOfTime);
+            }
+            progress.trial(Next { block: block.index, cell: &label, trial, trials, left: budget.left() });
+            let named = |fault| (label.clone(), fault);
+            if (kind == TrialKind::Soaked) != soaking {
+                soaking = !soaking;
+                self.rig.soak(soaking);
+                if soaking {
+                    block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
+                }
+            }
+            block.slots.push(Slot::Trial(self.rig.run(&self.plan.cells[cell], kind).map_err(named)?));
+            if soaking {
+                block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
+            }
+        }
+        Ok(BlockEnd::Whole)
+    }
+
+    /// The trials of a block: the soaked ones in random order, then twin and top speed of the cells whose turn it is.
+    fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
+        let cells = self.plan.cells.len();
+        let soaked = plan::order(self.plan.seed, index, cells).into_iter().map(|cell| (cell, TrialKind::Soaked));
+        let turn = (0..UNSOAKED_CELLS.min(cells)).map(|each| (index * UNSOAKED_CELLS + each) % cells);
+        let unsoaked = turn.flat_map(|cell| [(cell, TrialKind::Twin), (cell, TrialKind::TopSpeed)]);
+        soaked.chain(unsoaked).collect()
+    }
+}
+
+/// Measures one unsoaked trial outside of any block and returns its speed in bytes per second.
+pub(super) fn top_speed(rig: &mut Rig, cell: &crate::record::Cell) -> Result<f64> {
+    let trial = rig.run(cell, TrialKind::TopSpeed)?;
+    let bytes = trial.closed.received.bytes.saturating_sub(trial.opened.received.bytes);
+    let elapsed_ns = trial.closed.soak.at_ns.saturating_sub(trial.opened.soak.at_ns).max(1);
+    Ok(bytes as f64 * 1e9 / elapsed_ns as f64)
+}

@@ -1,0 +1,125 @@
+//! `zc run` as a session: prepare, then blocks until the intervals are narrow enough or the budget is spent.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::plan::looks::Looks;
+use crate::record::{Dropped, End, EndReason, Fault, FaultKind, Result, Run};
+
+use super::blocks::{BlockEnd, Blocks};
+use super::prepare::prepare;
+use super::saving::Saving;
+use super::{Progress, RunOptions};
+
+/// Consecutive blocks that may fail before the run is given up.
+const FAILURES: usize = 5;
+
+/// What is left of the budget for printing and the last save.
+const RESERVE: Duration = Duration::from_millis(300);
+
+/// A run, and why it is not what was asked for, where it is not. The run is worth printing all the same.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Everything observed.
+    pub run: Run,
+    /// Interrupted, a file became shorter, the result could not be saved ...
+    pub fault: Option<Fault>,
+}
+
+/// The budget, running since the session was called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budget {
+    pub(super) began: Instant,
+    pub(super) length: Duration,
+}
+
+impl Budget {
+    pub(super) fn left(&self) -> Duration {
+        self.length.saturating_sub(self.began.elapsed())
+    }
+}
+
+/// Runs the experiment. Must be called while the process has one thread (see [`crate::link::bring_up`]). `stop` is looked
+/// at between trials.
+///
+/// # Errors
+/// Nothing could be measured: bad input, no link, no soakers, no file to write to.
+pub fn run(options: &RunOptions, stop: &AtomicBool, progress: &mut dyn Progress) -> Result<Outcome> {
+    let budget = Budget { began: Instant::now(), length: Duration::from_nanos(options.budget_ns) };
+    let mut saving = Saving::create(&options.out)?;
+    let prepared = prepare(options, &budget, stop, progress).inspect_err(|_| saving.discard())?;
+    let mut run = Run { header: prepared.header, blocks: Vec::new(), end: None };
+    saving.open(&run.header);
+    progress.started(&run.header);
+    let mut blocks = Blocks::new(prepared.rig, &run.header.plan);
+    let mut looks = Looks::new(options.budget_ns);
+    let (reason, fault) = measure(&mut run, &mut blocks, &mut looks, &mut saving, &budget, stop, progress);
+    let end = End {
+        ended_at: jiff::Timestamp::now().to_string(),
+        elapsed_ns: u64::try_from(budget.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        reason,
+        looks_at_blocks: looks.taken().to_vec(),
+        warnings: blocks.into_warnings(),
+    };
+    run.end = Some(end);
+    let saved = saving.close(&run);
+    Ok(Outcome { run, fault: fault.or(saved.err()) })
+}
+
+/// Blocks until there is a reason to stop.
+fn measure(
+    run: &mut Run,
+    blocks: &mut Blocks,
+    looks: &mut Looks,
+    saving: &mut Saving,
+    budget: &Budget,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> (EndReason, Option<Fault>) {
+    let mut longest = Duration::ZERO;
+    let mut failures = 0;
+    let mut saving_failed = false;
+    loop {
+        if budget.left() < longest + RESERVE && !run.blocks.is_empty() {
+            return (EndReason::BudgetSpent, None);
+        }
+        let began = Instant::now();
+        let (block, ended) = blocks.measure(run.blocks.len(), budget, stop, progress);
+        longest = longest.max(began.elapsed());
+        let dropped = block.dropped.clone();
+        run.blocks.push(block);
+        if let Err(fault) = saving.append(run)
+            && !std::mem::replace(&mut saving_failed, true)
+        {
+            progress.warning(&crate::record::Warning::new(
+                "not-saved",
+                crate::record::Severity::Note,
+                format!("the run could not be saved after this block and goes on: {fault}"),
+            ));
+        }
+        progress.block_done(run);
+        match ended {
+            BlockEnd::Whole => {}
+            BlockEnd::Stopped => {
+                let fault = Fault::new(FaultKind::Interrupted, "interrupted: what was measured so far is saved");
+                return (EndReason::Interrupted, Some(fault));
+            }
+            BlockEnd::OutOfTime => return (EndReason::BudgetSpent, None),
+            BlockEnd::Broken(fault) => return (EndReason::Failed { reason: fault.sentence.clone() }, Some(fault)),
+        }
+        failures = if matches!(dropped, Some(Dropped::TrialFailed { .. })) { failures + 1 } else { 0 };
+        if let Some(Dropped::TrialFailed { cell, reason }) = dropped
+            && failures == FAILURES
+        {
+            let reason = format!("{FAILURES} blocks in a row failed, the last one in \"{cell}\": {reason}");
+            return (EndReason::Failed { reason: reason.clone() }, Some(Fault::failed(reason)));
+        }
+        if looks.due(run, budget.began.elapsed()) && progress.enough(run) {
+            return (EndReason::TargetReached, None);
+        }
+        if stop.load(Ordering::Relaxed) {
+            let fault = Fault::new(FaultKind::Interrupted, "interrupted: what was measured so far is saved");
+            return (EndReason::Interrupted, Some(fault));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a session needs of the machine before there is a rig: CPUs, a link that is up, the files, a congestion control.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::link::{self, Link, Sides};
+use crate::path::{Resident, SendSetup};
+use crate::record::{Fault, FileSetFacts, LinkKind, No, Result};
+use crate::workload::FileSet;
+
+/// Paths are compared under a loss-based congestion control: BBR's pacing timers cost CPU of their own.
+const CONGESTIONS: [&str; 2] = ["cubic", "reno"];
+
+/// Links from the best to the one that everybody can have.
+const LINKS: [LinkKind; 2] = [LinkKind::Veth, LinkKind::Loopback];
+
+/// A link, and those that were tried before it.
+pub struct Up {
+    /// It is up.
+    pub link: Arc<dyn Link>,
+    /// A sentence for each better link that could not be had.
+    pub passed_over: Vec<String>,
+}
+
+/// The CPUs that this process may use, ascending.
+///
+/// # Errors
+/// sched_getaffinity(2) failed.
+pub fn allowed_cpus() -> Result<Vec<usize>> {
+    zc_sys::sched::allowed_cpus().map_err(|error| Fault::os("ask for the CPUs of this process", error))
+}
+
+/// Brings up the link that was asked for, or the best that can be had. Call it while the process has one thread.
+///
+/// # Errors
+/// The link that was asked for cannot be had, with the reason and the remedy.
+pub fn bring_up(asked: Option<LinkKind>, sender_cpu: usize, receiver_cpu: usize) -> Result<Up> {
+    let sides = Sides { sender_cpu, receiver_cpu };
+    let mut passed_over = Vec::new();
+    let mut last = None;
+    for kind in asked.map_or(LINKS.to_vec(), |kind| vec![kind]) {
+        match link::bring_up(kind, sides) {
+            Ok(link) => return Ok(Up { link: link.into(), passed_over }),
+            Err(no) => {
+                passed_over.push(sentence(kind, &no));
+                last = Some((kind, no));
+            }
+        }
+    }
+    let (kind, no) = last.unwrap_or_else(|| (LinkKind::Loopback, No::unknown("no link was tried")));
+    let fault = Fault::unsupported(format!("the link \"{kind}\" cannot be had here: {}", no.reason()));
+    Err(match no.remedy_text() {
+        Some(remedy) => fault.hint(remedy),
+        None => fault,
+    })
+}
+
+fn sentence(kind: LinkKind, no: &No) -> String {
+    match no.remedy_text() {
+        Some(remedy) => format!("{kind}: {} ({remedy})", no.reason()),
+        None => format!("{kind}: {}", no.reason()),
+    }
+}
+
+/// Opens the files, or makes the generated set, and reads them into the page cache.
+///
+/// # Errors
+/// A file cannot be used, or there is no room for the generated set.
+pub fn open_files(
+    paths: &[PathBuf],
+    seed: u64,
+    buffer_bytes: usize,
+    sender_cpu: usize,
+) -> Result<(SendSetup, FileSetFacts)> {
+    let (files, facts) = if paths.is_empty() { FileSet::generate(seed)? } else { FileSet::open(paths)? };
+    files.warm()?;
+    let setup = SendSetup {
+        files: Arc::new(files),
+        resident: Arc::new(Resident::default()),
+        buffer_bytes,
+        cpu: Some(sender_cpu),
+    };
+    Ok((setup, facts))
+}
+
+/// The congestion control that was asked for, or the first of [`CONGESTIONS`] that this user may have. Call it on the
+/// side of the link where the sockets are.
+///
+/// # Errors
+/// It does not exist here, or this user may not have it.
+pub fn choose_congestion(asked: Option<&str>) -> Result<String> {
+    let available = zc_sys::tcp::available_congestion().unwrap_or_default();
+    match asked {
+        None => Ok(CONGESTIONS
+            .into_iter()
+            .find(|name| available.iter().any(|have| have == name))
+            .unwrap_or("reno") // every kernel has it: net/ipv4/tcp_cong.c
+            .to_owned()),
+        Some(name) if available.iter().any(|have| have == name) => Ok(name.to_owned()),
+        Some(name) => Err(Fault::usage(format!("this kernel has no congestion control \"{name}\" that zc can use"))
+            .hint(format!("it has {}; `modprobe tcp_{name}` may add it", available.join(", ")))),
+    }
+}
