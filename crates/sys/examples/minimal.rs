@@ -1,0 +1,337 @@
+//! The plainest program that moves bytes by each send path: what zc's own loops are compared with.
+//!
+//! `cargo run --release --example minimal -- PATH SECONDS BUFFER SENDER_CPU RECEIVER_CPU FILE...` walks the files over
+//! one loopback connection and prints bytes per second as counted by the receiver (recv(2) with the same buffer size)
+//! after a tenth of a second of warm-up. No pacing, no counters, no completions beyond what the kernel insists on, no
+//! error handling beyond giving up. It shares no code with zc's paths, so that a detour there shows up here.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::net::SendFlags;
+use rustix::pipe::SpliceFlags;
+
+const PIECE: usize = 1 << 20;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [path, seconds, buffer, sender_cpu, receiver_cpu, files @ ..] = args.as_slice() else {
+        panic!("usage: minimal PATH SECONDS BUFFER SENDER_CPU RECEIVER_CPU FILE...");
+    };
+    let seconds: f64 = seconds.parse().expect("seconds");
+    let buffer: usize = buffer.parse().expect("buffer");
+    let files: Vec<File> = files.iter().map(|name| File::open(name).expect("file")).collect();
+    let congestion = std::env::var("MINIMAL_CONGESTION").unwrap_or_else(|_| "cubic".to_owned());
+
+    let listener = TcpListener::bind("127.0.0.1:0").expect("listen");
+    let to = listener.local_addr().expect("port");
+    let received = Arc::new(AtomicU64::new(0));
+    let counter = Arc::clone(&received);
+    let cpu = receiver_cpu.parse().expect("cpu");
+    std::thread::spawn(move || {
+        pin(cpu);
+        let (mut socket, _) = listener.accept().expect("accept");
+        let mut into = vec![0; buffer];
+        while let Ok(taken @ 1..) = socket.read(&mut into) {
+            counter.fetch_add(taken as u64, Ordering::Relaxed);
+        }
+    });
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let (path, cpu) = (path.clone(), sender_cpu.parse().expect("cpu"));
+    let sender = std::thread::spawn(move || {
+        pin(cpu);
+        let socket = TcpStream::connect(to).expect("connect");
+        rustix::net::sockopt::set_tcp_congestion(&socket, &congestion).expect("congestion control");
+        send(&path, &socket, &files, buffer, cpu, &stopped);
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    let (began, before) = (Instant::now(), received.load(Ordering::Relaxed));
+    std::thread::sleep(Duration::from_secs_f64(seconds));
+    let moved = received.load(Ordering::Relaxed) - before;
+    println!("{:.0}", moved as f64 / began.elapsed().as_secs_f64());
+    stop.store(true, Ordering::Relaxed);
+    sender.join().expect("sender");
+}
+
+fn pin(cpu: usize) {
+    let mut set = rustix::thread::CpuSet::new();
+    set.set(cpu);
+    rustix::thread::sched_setaffinity(None, &set).expect("pin");
+}
+
+fn send(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usize, stop: &AtomicBool) {
+    match path {
+        "read+write" | "read+send" => {
+            let mut bytes = vec![0; buffer];
+            each(files, buffer, stop, |file, _, offset, len| {
+                let got = files[file].read_at(&mut bytes[..len], offset).expect("read");
+                if path == "read+write" {
+                    (&mut &*socket).write_all(&bytes[..got]).expect("write");
+                } else {
+                    send_all(socket, &bytes[..got], SendFlags::NOSIGNAL);
+                }
+            });
+        }
+        "mmap+write" => {
+            let maps = maps(files, true);
+            each(files, buffer, stop, |file, _, offset, len| {
+                (&mut &*socket).write_all(&maps[file][offset as usize..offset as usize + len]).expect("write");
+            });
+        }
+        "sendfile" => each(files, PIECE, stop, |file, _, offset, len| {
+            let mut at = offset;
+            while at < offset + len as u64 {
+                let left = (offset + len as u64 - at) as usize;
+                rustix::fs::sendfile(socket, &files[file], Some(&mut at), left).expect("sendfile");
+            }
+        }),
+        "splice" => {
+            let (out, into) = pipe();
+            each(files, PIECE, stop, |file, _, offset, len| {
+                let mut at = offset;
+                while at < offset + len as u64 {
+                    let left = (offset + len as u64 - at) as usize;
+                    let got = rustix::pipe::splice(&files[file], Some(&mut at), &into, None, left, SpliceFlags::empty()).expect("splice");
+                    drain_pipe(&out, socket, got, left > got);
+                }
+            });
+        }
+        "vmsplice" => {
+            let maps = maps(files, false);
+            let (out, into) = pipe();
+            each(files, PIECE, stop, |file, _, offset, len| {
+                let mut slice = &maps[file][offset as usize..offset as usize + len];
+                while !slice.is_empty() {
+                    // SAFETY: the mapping lives and is not written to until the process ends.
+                    let got = unsafe { rustix::pipe::vmsplice(&into, &[rustix::pipe::IoSliceRaw::from_slice(slice)], SpliceFlags::empty()) }.expect("vmsplice");
+                    slice = &slice[got..];
+                    drain_pipe(&out, socket, got, !slice.is_empty());
+                }
+            });
+        }
+        "msg-zerocopy" | "msg-zerocopy-mmap" => msg_zerocopy(path, socket, files, buffer, stop),
+        _ => uring(path, socket, files, buffer, cpu, stop),
+    }
+}
+
+/// Every part of every file, over and over: file, its length, offset, length of the part.
+fn each(files: &[File], step: usize, stop: &AtomicBool, mut part: impl FnMut(usize, u64, u64, usize)) {
+    let lens: Vec<u64> = files.iter().map(|file| file.metadata().expect("metadata").len()).collect();
+    loop {
+        for (file, &len) in lens.iter().enumerate() {
+            let mut offset = 0;
+            while offset < len {
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let step = step.min((len - offset) as usize);
+                part(file, len, offset, step);
+                offset += step as u64;
+            }
+        }
+    }
+}
+
+fn send_all(socket: &TcpStream, mut bytes: &[u8], flags: SendFlags) {
+    while !bytes.is_empty() {
+        bytes = &bytes[rustix::net::send(socket, bytes, flags).expect("send")..];
+    }
+}
+
+fn pipe() -> (std::os::fd::OwnedFd, std::os::fd::OwnedFd) {
+    let (out, into) = rustix::pipe::pipe().expect("pipe");
+    rustix::pipe::fcntl_setpipe_size(&into, PIECE).expect("pipe size");
+    (out, into)
+}
+
+fn drain_pipe(out: impl AsFd, socket: &TcpStream, mut left: usize, more: bool) {
+    let flags = if more { SpliceFlags::MORE } else { SpliceFlags::empty() };
+    while left > 0 {
+        left -= rustix::pipe::splice(&out, None, socket, None, left, flags).expect("splice");
+    }
+}
+
+/// The files mapped (shared), or copied into anonymous memory; never unmapped.
+fn maps(files: &[File], shared: bool) -> Vec<&'static [u8]> {
+    files
+        .iter()
+        .map(|file| {
+            let len = file.metadata().expect("metadata").len() as usize;
+            if shared {
+                use rustix::mm::{MapFlags, ProtFlags, mmap};
+                // SAFETY: a fresh mapping of `len` bytes of a file that nobody truncates; it is never unmapped.
+                unsafe {
+                    let at = mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED | MapFlags::POPULATE, file, 0).expect("mmap");
+                    std::slice::from_raw_parts(at.cast::<u8>(), len)
+                }
+            } else {
+                // Page-aligned, as zc's own copy is.
+                let layout = std::alloc::Layout::from_size_align(len, 4096).expect("layout");
+                // SAFETY: `len` is not 0; the memory is written whole before it is read and never freed.
+                let bytes = unsafe { std::slice::from_raw_parts_mut(std::alloc::alloc_zeroed(layout), len) };
+                file.read_exact_at(bytes, 0).expect("read");
+                &*bytes
+            }
+        })
+        .collect()
+}
+
+fn msg_zerocopy(path: &str, socket: &TcpStream, files: &[File], buffer: usize, stop: &AtomicBool) {
+    let maps = maps(files, path == "msg-zerocopy-mmap");
+    let on: libc::c_int = 1;
+    // SAFETY: an int option with its size.
+    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, (&raw const on).cast(), 4) };
+    assert_eq!(set, 0, "SO_ZEROCOPY");
+    let mut since = 0;
+    each(files, buffer, stop, |file, _, offset, len| {
+        let mut bytes = &maps[file][offset as usize..offset as usize + len];
+        while !bytes.is_empty() {
+            match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as _)) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(rustix::io::Errno::NOBUFS) => reap(socket, true),
+                Err(error) => panic!("send: {error}"),
+            }
+        }
+        since += 1;
+        if since % 16 == 0 {
+            reap(socket, false);
+        }
+    });
+}
+
+/// Throws away what the error queue holds.
+fn reap(socket: &TcpStream, wait: bool) {
+    if wait {
+        let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: 0, revents: 0 };
+        // SAFETY: one pollfd.
+        unsafe { libc::poll(&raw mut poll, 1, 100) };
+    }
+    loop {
+        let mut control = [0_u8; 128];
+        // SAFETY: a msghdr of zeros is a valid empty one.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_control = control.as_mut_ptr().cast();
+        message.msg_controllen = control.len();
+        // SAFETY: the control buffer outlives the call.
+        if unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) } < 0 {
+            return;
+        }
+    }
+}
+
+fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usize, stop: &AtomicBool) {
+    let mut ring = IoUring::new(256).expect("ring");
+    let to = types::Fd(socket.as_raw_fd());
+    match path {
+        "uring-send" => {
+            let mut bytes = vec![0_u8; buffer];
+            each(files, buffer, stop, |file, _, offset, len| {
+                let from = types::Fd(files[file].as_raw_fd());
+                let read = opcode::Read::new(from, bytes.as_mut_ptr(), len as u32).offset(offset).build().flags(squeue::Flags::IO_LINK);
+                let send = opcode::Send::new(to, bytes.as_ptr(), len as u32).flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL).build();
+                // SAFETY: the buffer lives until both have completed, right below.
+                unsafe { ring.submission().push_multiple(&[read, send]) }.expect("push");
+                ring.submit_and_wait(2).expect("enter");
+                assert!(ring.completion().all(|done| done.result() == len as i32), "uring-send");
+            });
+        }
+        "uring-send-zc" | "uring-send-zc-fixed" => {
+            let maps = maps(files, false);
+            let fixed = path == "uring-send-zc-fixed";
+            if fixed {
+                let vectors: Vec<libc::iovec> = maps.iter().map(|map| libc::iovec { iov_base: map.as_ptr().cast_mut().cast(), iov_len: map.len() }).collect();
+                // SAFETY: the memory is never freed.
+                unsafe { ring.submitter().register_buffers(&vectors) }.expect("register");
+            }
+            let mut pending = 0_i64;
+            each(files, buffer, stop, |file, _, offset, len| {
+                let mut at = offset as usize;
+                while at < offset as usize + len {
+                    let left = offset as usize + len - at;
+                    let send = opcode::SendZc::new(to, maps[file][at..].as_ptr(), left as u32).flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL);
+                    let send = if fixed { send.buf_index(Some(file as u16)) } else { send }.build().user_data(1);
+                    // SAFETY: the memory is never freed nor written.
+                    unsafe { ring.submission().push(&send) }.expect("push");
+                    let mut done = None;
+                    while done.is_none() {
+                        ring.submit_and_wait(1).expect("enter");
+                        for entry in ring.completion() {
+                            if io_uring::cqueue::notif(entry.flags()) {
+                                pending -= 1;
+                            } else {
+                                pending += i64::from(io_uring::cqueue::more(entry.flags()));
+                                done = Some(entry.result());
+                            }
+                        }
+                    }
+                    match done {
+                        Some(sent @ 1..) => at += sent as usize,
+                        Some(error) if error == -libc::ENOMEM || error == -libc::ENOBUFS => {
+                            while pending > 0 {
+                                ring.submit_and_wait(1).expect("enter");
+                                pending -= ring.completion().count() as i64;
+                            }
+                        }
+                        other => panic!("send_zc: {other:?}"),
+                    }
+                }
+            });
+            while pending > 0 {
+                ring.submit_and_wait(1).expect("enter");
+                pending -= ring.completion().count() as i64;
+            }
+        }
+        "uring-splice" => {
+            // SAFETY: a cpu_set_t of zeros is the empty set.
+            let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+            // SAFETY: `set` is a valid set and `cpu` was good enough for pin().
+            unsafe { libc::CPU_SET(cpu, &mut set) };
+            ring.submitter().register_iowq_aff(&set).expect("affinity");
+            let (out, into) = pipe();
+            let (out, into) = (types::Fd(out.into_raw()), types::Fd(into.into_raw()));
+            each(files, PIECE, stop, |file, _, offset, len| {
+                let from = types::Fd(files[file].as_raw_fd());
+                let mut at = offset;
+                while at < offset + len as u64 {
+                    let left = (offset + len as u64 - at) as u32;
+                    let fill = opcode::Splice::new(from, at as i64, into, -1, left).build().user_data(1);
+                    // SAFETY: splice lends no memory.
+                    unsafe { ring.submission().push(&fill) }.expect("push");
+                    ring.submit_and_wait(1).expect("enter");
+                    let got = ring.completion().next().expect("completion").result();
+                    assert!(got > 0, "splice: {got}");
+                    at += got as u64;
+                    let mut in_pipe = got;
+                    while in_pipe > 0 {
+                        let drain = opcode::Splice::new(out, -1, to, -1, in_pipe as u32).build().user_data(2);
+                        // SAFETY: splice lends no memory.
+                        unsafe { ring.submission().push(&drain) }.expect("push");
+                        ring.submit_and_wait(1).expect("enter");
+                        let put = ring.completion().next().expect("completion").result();
+                        assert!(put > 0, "splice: {put}");
+                        in_pipe -= put;
+                    }
+                }
+            });
+        }
+        other => panic!("no minimal loop for {other}"),
+    }
+}
+
+trait IntoRaw {
+    fn into_raw(self) -> i32;
+}
+
+impl IntoRaw for std::os::fd::OwnedFd {
+    fn into_raw(self) -> i32 {
+        std::os::fd::IntoRawFd::into_raw_fd(self)
+    }
+}
