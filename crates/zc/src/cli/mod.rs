@@ -4,6 +4,7 @@
 mod args;
 mod doctor;
 mod generate;
+mod interrupt;
 mod names;
 mod progress;
 mod render;

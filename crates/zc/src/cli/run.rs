@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::args::RunArgs;
 use super::progress::Watcher;
 use super::resolve::{self, Format};
-use super::{render, tell};
-use crate::record::{EndReason, Fault, FaultKind, Result};
+use super::{interrupt, render, tell};
+use crate::record::Result;
 use crate::session;
 
 /// Runs it.
@@ -21,19 +21,13 @@ pub(super) fn run(args: &RunArgs) -> Result<()> {
     resolve::check_out(&options.out, args.out.is_some())?;
 
     let mut watcher = Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
-    let outcome = session::run(&options, &mut watcher);
+    let stop = interrupt::flag()?;
+    let outcome = session::run(&options, &stop, &mut watcher);
     watcher.clear();
-    let run = outcome?;
+    let session::Outcome { run, fault } = outcome?;
 
     let printed = tell::result(&render::document(&run, Format::from(args.format)));
     tell::note(&format!("saved: \"{}\"", tell::path(&options.out)));
     printed?;
-    match run.end.map(|end| end.reason) {
-        Some(EndReason::Interrupted) => {
-            Err(Fault::new(FaultKind::Interrupted, "interrupted: this is what was known so far")
-                .hint("zc show prints the saved run again"))
-        }
-        Some(EndReason::Failed { reason }) => Err(Fault::failed(format!("the run ended before its time: {reason}"))),
-        _ => Ok(()),
-    }
+    fault.map_or(Ok(()), Err)
 }
