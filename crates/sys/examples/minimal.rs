@@ -99,7 +99,9 @@ fn send(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usiz
                 let mut at = offset;
                 while at < offset + len as u64 {
                     let left = (offset + len as u64 - at) as usize;
-                    let got = rustix::pipe::splice(&files[file], Some(&mut at), &into, None, left, SpliceFlags::empty()).expect("splice");
+                    let got =
+                        rustix::pipe::splice(&files[file], Some(&mut at), &into, None, left, SpliceFlags::empty())
+                            .expect("splice");
                     drain_pipe(&out, socket, got, left > got);
                 }
             });
@@ -111,7 +113,14 @@ fn send(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usiz
                 let mut slice = &maps[file][offset as usize..offset as usize + len];
                 while !slice.is_empty() {
                     // SAFETY: the mapping lives and is not written to until the process ends.
-                    let got = unsafe { rustix::pipe::vmsplice(&into, &[rustix::pipe::IoSliceRaw::from_slice(slice)], SpliceFlags::empty()) }.expect("vmsplice");
+                    let got = unsafe {
+                        rustix::pipe::vmsplice(
+                            &into,
+                            &[rustix::pipe::IoSliceRaw::from_slice(slice)],
+                            SpliceFlags::empty(),
+                        )
+                    }
+                    .expect("vmsplice");
                     slice = &slice[got..];
                     drain_pipe(&out, socket, got, !slice.is_empty());
                 }
@@ -169,7 +178,15 @@ fn maps(files: &[File], shared: bool) -> Vec<&'static [u8]> {
                 use rustix::mm::{MapFlags, ProtFlags, mmap};
                 // SAFETY: a fresh mapping of `len` bytes of a file that nobody truncates; it is never unmapped.
                 unsafe {
-                    let at = mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED | MapFlags::POPULATE, file, 0).expect("mmap");
+                    let at = mmap(
+                        std::ptr::null_mut(),
+                        len,
+                        ProtFlags::READ,
+                        MapFlags::SHARED | MapFlags::POPULATE,
+                        file,
+                        0,
+                    )
+                    .expect("mmap");
                     std::slice::from_raw_parts(at.cast::<u8>(), len)
                 }
             } else {
@@ -188,13 +205,18 @@ fn msg_zerocopy(path: &str, socket: &TcpStream, files: &[File], buffer: usize, s
     let maps = maps(files, path == "msg-zerocopy-mmap");
     let on: libc::c_int = 1;
     // SAFETY: an int option with its size.
-    let set = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, (&raw const on).cast(), 4) };
+    let set =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, (&raw const on).cast(), 4) };
     assert_eq!(set, 0, "SO_ZEROCOPY");
     let mut since = 0;
     each(files, buffer, stop, |file, _, offset, len| {
         let mut bytes = &maps[file][offset as usize..offset as usize + len];
         while !bytes.is_empty() {
-            match rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as _)) {
+            match rustix::net::send(
+                socket,
+                bytes,
+                SendFlags::NOSIGNAL | SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as _),
+            ) {
                 Ok(sent) => bytes = &bytes[sent..],
                 Err(rustix::io::Errno::NOBUFS) => reap(socket, true),
                 Err(error) => panic!("send: {error}"),
@@ -235,8 +257,13 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
             let mut bytes = vec![0_u8; buffer];
             each(files, buffer, stop, |file, _, offset, len| {
                 let from = types::Fd(files[file].as_raw_fd());
-                let read = opcode::Read::new(from, bytes.as_mut_ptr(), len as u32).offset(offset).build().flags(squeue::Flags::IO_LINK);
-                let send = opcode::Send::new(to, bytes.as_ptr(), len as u32).flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL).build();
+                let read = opcode::Read::new(from, bytes.as_mut_ptr(), len as u32)
+                    .offset(offset)
+                    .build()
+                    .flags(squeue::Flags::IO_LINK);
+                let send = opcode::Send::new(to, bytes.as_ptr(), len as u32)
+                    .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
+                    .build();
                 // SAFETY: the buffer lives until both have completed, right below.
                 unsafe { ring.submission().push_multiple(&[read, send]) }.expect("push");
                 ring.submit_and_wait(2).expect("enter");
@@ -247,7 +274,10 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
             let maps = maps(files, false);
             let fixed = path == "uring-send-zc-fixed";
             if fixed {
-                let vectors: Vec<libc::iovec> = maps.iter().map(|map| libc::iovec { iov_base: map.as_ptr().cast_mut().cast(), iov_len: map.len() }).collect();
+                let vectors: Vec<libc::iovec> = maps
+                    .iter()
+                    .map(|map| libc::iovec { iov_base: map.as_ptr().cast_mut().cast(), iov_len: map.len() })
+                    .collect();
                 // SAFETY: the memory is never freed.
                 unsafe { ring.submitter().register_buffers(&vectors) }.expect("register");
             }
@@ -256,7 +286,8 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
                 let mut at = offset as usize;
                 while at < offset as usize + len {
                     let left = offset as usize + len - at;
-                    let send = opcode::SendZc::new(to, maps[file][at..].as_ptr(), left as u32).flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL);
+                    let send = opcode::SendZc::new(to, maps[file][at..].as_ptr(), left as u32)
+                        .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL);
                     let send = if fixed { send.buf_index(Some(file as u16)) } else { send }.build().user_data(1);
                     // SAFETY: the memory is never freed nor written.
                     unsafe { ring.submission().push(&send) }.expect("push");

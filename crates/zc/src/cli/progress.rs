@@ -102,12 +102,6 @@ impl Progress for Watcher {
         self.current = current(&estimate(run), self.ratios);
     }
 
-    fn enough(&mut self, run: &Run) -> bool {
-        let estimates = estimate(run);
-        self.current = current(&estimates, self.ratios);
-        enough(&estimates)
-    }
-
     fn warning(&mut self, warning: &Warning) {
         if warning.severity == Severity::Note {
             return;
@@ -118,12 +112,6 @@ impl Progress for Watcher {
             Face::Plain { .. } => tell(),
         }
     }
-}
-
-/// Whether every ratio that is wanted is within the target.
-fn enough(estimates: &Estimates) -> bool {
-    let mut wanted = estimates.cells.iter().filter(|cell| !cell.reference).peekable();
-    wanted.peek().is_some() && wanted.all(|cell| cell.ratio.both.is_some_and(|ratio| ratio.converged))
 }
 
 /// The cheapest path so far, and how many intervals are narrow enough.
@@ -157,8 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_cells_is_never_enough() {
-        assert!(!enough(&Estimates::default()));
+    fn a_run_without_cells_has_no_estimate_to_show() {
         assert_eq!(current(&Estimates::default(), 0), "");
     }
 

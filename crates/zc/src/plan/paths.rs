@@ -31,6 +31,9 @@ mod tests {
             cells(sends, RecvPath::Recv, SendPath::ReadSend).into_iter().map(|cell| cell.label).collect::<Vec<_>>()
         };
         assert_eq!(labels(&[SendPath::Sendfile]), ["read+send", "sendfile", "read+send (A/A)"]);
-        assert_eq!(labels(&[SendPath::Sendfile, SendPath::Sendfile, SendPath::ReadSend]), ["sendfile", "read+send", "read+send (A/A)"]);
+        assert_eq!(
+            labels(&[SendPath::Sendfile, SendPath::Sendfile, SendPath::ReadSend]),
+            ["sendfile", "read+send", "read+send (A/A)"]
+        );
     }
 }

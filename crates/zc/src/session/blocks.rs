@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan;
-use crate::record::{Block, Dropped, Fault, FaultKind, Plan, Result, Slot, TrialKind, Warning};
+use crate::record::{Block, Dropped, Fault, FaultKind, Header, Result, Slot, TrialKind, Warning};
 use crate::trial::{Rig, memcpy_bytes_per_s};
 
 use super::run::Budget;
@@ -30,14 +30,14 @@ pub(super) enum BlockEnd {
 #[derive(Debug)]
 pub(super) struct Blocks {
     rig: Rig,
-    plan: Plan,
+    header: Header,
     memory: (Vec<u8>, Vec<u8>),
     warnings: Vec<Warning>,
 }
 
 impl Blocks {
-    pub(super) fn new(rig: Rig, plan: &Plan) -> Self {
-        Self { rig, plan: plan.clone(), memory: Default::default(), warnings: Vec::new() }
+    pub(super) fn new(rig: Rig, header: &Header) -> Self {
+        Self { rig, header: header.clone(), memory: Default::default(), warnings: Vec::new() }
     }
 
     /// What was found on the way.
@@ -71,7 +71,7 @@ impl Blocks {
         };
         self.rig.soak(false);
         if matches!(ended, BlockEnd::Whole) && block.dropped == Some(Dropped::Unfinished) {
-            block.dropped = plan::rules::drop_reason(&block, self.rig.fixed());
+            block.dropped = plan::rules::drop_reason(&block, &self.header);
         }
         (block, ended)
     }
@@ -87,7 +87,7 @@ impl Blocks {
         let trials = schedule.len();
         let mut soaking = false;
         for (trial, (cell, kind)) in schedule.into_iter().enumerate() {
-            let label = self.plan.cells[cell].label.clone();
+            let label = self.header.plan.cells[cell].label.clone();
             if stop.load(Ordering::Relaxed) {
                 return Ok(BlockEnd::Stopped);
             }
@@ -103,7 +103,7 @@ impl Blocks {
                     block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
                 }
             }
-            block.slots.push(Slot::Trial(self.rig.run(&self.plan.cells[cell], kind).map_err(named)?));
+            block.slots.push(Slot::Trial(self.rig.run(&self.header.plan.cells[cell], kind).map_err(named)?));
             if soaking {
                 block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
             }
@@ -113,8 +113,8 @@ impl Blocks {
 
     /// The trials of a block: the soaked ones in random order, then twin and top speed of the cells whose turn it is.
     fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
-        let cells = self.plan.cells.len();
-        let soaked = plan::order(self.plan.seed, index, cells).into_iter().map(|cell| (cell, TrialKind::Soaked));
+        let cells = self.header.plan.cells.len();
+        let soaked = plan::order(self.header.plan.seed, index, cells).into_iter().map(|cell| (cell, TrialKind::Soaked));
         let turn = (0..UNSOAKED_CELLS.min(cells)).map(|each| (index * UNSOAKED_CELLS + each) % cells);
         let unsoaked = turn.flat_map(|cell| [(cell, TrialKind::Twin), (cell, TrialKind::TopSpeed)]);
         soaked.chain(unsoaked).collect()

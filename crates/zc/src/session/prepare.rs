@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan;
 use crate::record::{
-    Cell, Fault, FaultKind, FixedParams, Header, LinkKind, No, Plan, Probe, Result, SCHEMA, SendPath, Support, SupportRow,
-    Timing,
+    Cell, Fault, FaultKind, FixedParams, Header, No, Plan, Probe, Result, SCHEMA, SendPath, Support, SupportRow, Timing,
 };
-use crate::trial::{self, Rig, RigSetup};
+use crate::trial::{self, Rig, RigSetup, Up};
 
 use super::blocks::top_speed;
 use super::run::Budget;
@@ -52,11 +51,11 @@ pub(super) fn prepare(
     progress.preparing("reading the files", budget.left());
     let seed = options.seed.unwrap_or_else(fresh_seed);
     let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
-    let fixed = fixed_params(options, cpus, up.link.facts().kind)?;
+    let fixed = fixed_params(options, cpus, &up)?;
     let timing = timing(options);
     let mut rig = Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing })?;
-    let (host, warnings) = rig.conditions(&up.warnings);
-    let mut probes = rig.wake_latency_probes();
+    let (host, warnings) = (crate::record::Host::default(), Vec::new());
+    let mut probes = Vec::new();
 
     let wanted = plan::cells(options.paths.as_deref().unwrap_or(SendPath::ALL), options.recv, REFERENCE);
     let (cells, unavailable) = prove(&rig, wanted, &mut probes, budget, stop, progress)?;
@@ -108,9 +107,9 @@ fn listing(cpus: &[usize]) -> String {
     cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn fixed_params(options: &RunOptions, cpus: CpuPair, link: LinkKind) -> Result<FixedParams> {
+fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedParams> {
     Ok(FixedParams {
-        link,
+        link: up.link.facts().kind,
         rate_bytes_per_s: options.rate_bytes_per_s.unwrap_or(RATES[0]),
         rate_chosen: options.rate_bytes_per_s.is_none(),
         burst_ns: BURST_NS,
@@ -118,7 +117,7 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, link: LinkKind) -> Result<F
         recv_buffer_bytes: options.recv_buffer_bytes,
         piece_bytes: PIECE_BYTES,
         flows: options.flows,
-        congestion: trial::choose_congestion(options.congestion.as_deref())?,
+        congestion: trial::choose_congestion(options.congestion.as_deref(), &up.link)?,
         sndbuf_bytes: options.sndbuf_bytes,
         rcvbuf_bytes: options.rcvbuf_bytes,
         sender_cpu: cpus.sender,

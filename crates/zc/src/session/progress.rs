@@ -1,7 +1,6 @@
-//! What a session tells whoever watches it, and the one question that it asks: is it enough?
+//! What a session tells whoever watches it.
 //!
-//! The session may not import `estimate`, so the watcher (cli, or a test) computes. Every call is made between trials,
-//! with the soakers paused or about to be idle: what the watcher does costs budget, never accuracy.
+//! Every call is made between trials: what the watcher does (estimates, drawing) costs budget, never accuracy.
 
 use std::time::Duration;
 
@@ -20,9 +19,6 @@ pub trait Progress {
 
     /// The last of `run.blocks` is complete, counted or dropped, and saved.
     fn block_done(&mut self, run: &Run);
-
-    /// One of the planned looks: true when every interval is within the target, and the session may end.
-    fn enough(&mut self, run: &Run) -> bool;
 
     /// Found during the run. (Those in the header come with [`started`](Self::started).)
     fn warning(&mut self, warning: &Warning);
@@ -43,7 +39,7 @@ pub struct Next<'a> {
     pub left: Duration,
 }
 
-/// Watches nothing and is never satisfied: for tests, and where nobody looks.
+/// Watches nothing: for tests, and where nobody looks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
@@ -52,8 +48,5 @@ impl Progress for Silent {
     fn started(&mut self, _header: &Header) {}
     fn trial(&mut self, _next: Next<'_>) {}
     fn block_done(&mut self, _run: &Run) {}
-    fn enough(&mut self, _run: &Run) -> bool {
-        false
-    }
     fn warning(&mut self, _warning: &Warning) {}
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::plan::looks::Looks;
+use crate::plan::ratios;
 use crate::record::{Dropped, End, EndReason, Fault, FaultKind, Result, Run};
 
 use super::blocks::{BlockEnd, Blocks};
@@ -37,6 +38,10 @@ impl Budget {
     pub(super) fn left(&self) -> Duration {
         self.length.saturating_sub(self.began.elapsed())
     }
+
+    fn spent_share(&self) -> f64 {
+        self.began.elapsed().as_secs_f64() / self.length.as_secs_f64()
+    }
 }
 
 /// Runs the experiment. Must be called while the process has one thread (see [`crate::link::bring_up`]). `stop` is looked
@@ -51,14 +56,14 @@ pub fn run(options: &RunOptions, stop: &AtomicBool, progress: &mut dyn Progress)
     let mut run = Run { header: prepared.header, blocks: Vec::new(), end: None };
     saving.open(&run.header);
     progress.started(&run.header);
-    let mut blocks = Blocks::new(prepared.rig, &run.header.plan);
-    let mut looks = Looks::new(options.budget_ns);
-    let (reason, fault) = measure(&mut run, &mut blocks, &mut looks, &mut saving, &budget, stop, progress);
+    let mut blocks = Blocks::new(prepared.rig, &run.header);
+    let mut looks_at_blocks = Vec::new();
+    let (reason, fault) = measure(&mut run, &mut blocks, &mut looks_at_blocks, &mut saving, &budget, stop, progress);
     let end = End {
         ended_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: u64::try_from(budget.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         reason,
-        looks_at_blocks: looks.taken().to_vec(),
+        looks_at_blocks,
         warnings: blocks.into_warnings(),
     };
     run.end = Some(end);
@@ -70,12 +75,13 @@ pub fn run(options: &RunOptions, stop: &AtomicBool, progress: &mut dyn Progress)
 fn measure(
     run: &mut Run,
     blocks: &mut Blocks,
-    looks: &mut Looks,
+    looks_at_blocks: &mut Vec<usize>,
     saving: &mut Saving,
     budget: &Budget,
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> (EndReason, Option<Fault>) {
+    let mut looks = Looks::default();
     let mut longest = Duration::ZERO;
     let mut failures = 0;
     let mut saving_failed = false;
@@ -114,8 +120,13 @@ fn measure(
             let reason = format!("{FAILURES} blocks in a row failed, the last one in \"{cell}\": {reason}");
             return (EndReason::Failed { reason: reason.clone() }, Some(Fault::failed(reason)));
         }
-        if looks.due(run, budget.began.elapsed()) && progress.enough(run) {
-            return (EndReason::TargetReached, None);
+        let kept = run.blocks.iter().filter(|block| block.dropped.is_none()).count();
+        if looks.due(budget.spent_share(), kept) {
+            looks_at_blocks.push(run.blocks.len());
+            if ratios::all_within(&ratios::progress(&run.blocks, &run.header, looks.level()), &run.header) {
+                return (EndReason::TargetReached, None);
+            }
+            looks.take();
         }
         if stop.load(Ordering::Relaxed) {
             let fault = Fault::new(FaultKind::Interrupted, "interrupted: what was measured so far is saved");

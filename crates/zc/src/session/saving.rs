@@ -29,7 +29,8 @@ impl Saving {
     /// # Errors
     /// It exists, or its folder cannot be written.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| creation(path, &error))?;
+        let file =
+            OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| creation(path, &error))?;
         Ok(Self { path: path.to_owned(), file, body_bytes: 0, blocks: 0, broken: false })
     }
 
@@ -97,7 +98,8 @@ impl Saving {
     fn write(&mut self, at: u64, body: &str, tail: &str) -> io::Result<()> {
         let text = format!("{body}{tail}");
         let mut old_tail = Vec::new();
-        let result = self.file.write_all_at(text.as_bytes(), at).and_then(|()| self.file.set_len(at + text.len() as u64));
+        let result =
+            self.file.write_all_at(text.as_bytes(), at).and_then(|()| self.file.set_len(at + text.len() as u64));
         match result {
             Ok(()) => {
                 self.body_bytes = at + body.len() as u64;
@@ -121,8 +123,10 @@ impl Saving {
 fn creation(path: &Path, error: &io::Error) -> Fault {
     let name = path.display();
     match error.kind() {
-        ErrorKind::AlreadyExists => Fault::output(format!("the file \"{name}\" exists already, and zc does not write over it"))
-            .hint("choose another name with --out, or move it away"),
+        ErrorKind::AlreadyExists => {
+            Fault::output(format!("the file \"{name}\" exists already, and zc does not write over it"))
+                .hint("choose another name with --out, or move it away")
+        }
         ErrorKind::NotFound => Fault::output(format!("cannot make \"{name}\": its folder does not exist"))
             .hint("make the folder first, or choose another place with --out"),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {

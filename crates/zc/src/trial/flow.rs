@@ -264,8 +264,7 @@ fn receive(
     let local = listener.local_addr().map_err(|error| Fault::os("ask for a port", error))?;
     let _ = address.send(local);
     let (socket, _) = accept(&listener)?;
-    let mut receiver =
-        path::open_receiver(cell.recv, &socket, fixed.recv_buffer_bytes).map_err(Trouble::CannotRun)?;
+    let mut receiver = path::open_receiver(cell.recv, &socket, fixed.recv_buffer_bytes).map_err(Trouble::CannotRun)?;
     let _ = ready.send(Ready { tid: zc_sys::sched::gettid(), socket: clone(&socket)? });
     let mut crc = crc32fast::Hasher::new();
     loop {
@@ -318,7 +317,9 @@ fn send(
             piece.len = piece.len.min(usize::try_from(*left).unwrap_or(usize::MAX));
             *left -= piece.len as u64;
         }
-        pacer.wait(piece.len);
+        if !pacer.wait_unless(piece.len, stop) {
+            break;
+        }
         sender.send(piece)?;
         counts.set(sender.counts());
     }
@@ -347,9 +348,11 @@ fn connect(to: SocketAddr, fixed: &FixedParams) -> Result<TcpStream> {
 /// accept(2) that gives up when nobody connects.
 fn accept(listener: &TcpListener) -> Result<(TcpStream, SocketAddr)> {
     zc_sys::tcp::wait_readable(listener, PATIENCE)
-        .and_then(|readable| {
-            if readable { listener.accept() } else { Err(std::io::Error::from(std::io::ErrorKind::TimedOut)) }
-        })
+        .and_then(
+            |readable| {
+                if readable { listener.accept() } else { Err(std::io::Error::from(std::io::ErrorKind::TimedOut)) }
+            },
+        )
         .map_err(|error| Fault::os("accept a flow", error))
 }
 

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use crate::link::Link;
 use crate::meter::{KernelMeters, Soakers, TaskMeter};
 use crate::path::SendSetup;
-use crate::record::{
-    Cell, Fault, FixedParams, IdleWindow, No, Probe, Reading, Result, Timing, Trial, TrialKind,
-};
+use crate::record::{Cell, Fault, FixedParams, IdleWindow, No, Probe, Reading, Result, Timing, Trial, TrialKind};
 use zc_sys::clock::{monotonic_ns, sleep_until};
 
 use super::flow::{Drive, Flow, Trouble};
@@ -114,7 +112,9 @@ impl Rig {
     pub fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
         self.attempt(cell, kind).map_err(|trouble| match trouble {
             Trouble::Broke(fault) => fault,
-            Trouble::CannotRun(no) => Fault::failed(format!("\"{}\" could run before and cannot now: {}", cell.label, no.reason())),
+            Trouble::CannotRun(no) => {
+                Fault::failed(format!("\"{}\" could run before and cannot now: {}", cell.label, no.reason()))
+            }
         })
     }
 
@@ -151,7 +151,9 @@ impl Rig {
         if flows.iter().any(Flow::has_ended) {
             // A sender stops only when it is told to: whoever ended has failed. Its own reason is the better sentence.
             let reason = flows.into_iter().find_map(|flow| flow.finish().err());
-            return Err(reason.unwrap_or_else(|| Trouble::Broke(Fault::failed("a flow ended in the middle of a window"))));
+            return Err(
+                reason.unwrap_or_else(|| Trouble::Broke(Fault::failed("a flow ended in the middle of a window")))
+            );
         }
         closed.sender = tasks(&senders);
         closed.receiver = tasks(&receivers);

@@ -83,21 +83,26 @@ pub fn open_files(
     Ok((setup, facts))
 }
 
-/// The congestion control that was asked for, or the first of [`CONGESTIONS`] that this user may have. Call it on the
-/// side of the link where the sockets are.
+/// The congestion control that was asked for, or the first of [`CONGESTIONS`] that a socket on the sender's side takes.
 ///
 /// # Errors
 /// It does not exist here, or this user may not have it.
-pub fn choose_congestion(asked: Option<&str>) -> Result<String> {
-    let available = zc_sys::tcp::available_congestion().unwrap_or_default();
-    match asked {
-        None => Ok(CONGESTIONS
-            .into_iter()
-            .find(|name| available.iter().any(|have| have == name))
-            .unwrap_or("reno") // every kernel has it: net/ipv4/tcp_cong.c
-            .to_owned()),
-        Some(name) if available.iter().any(|have| have == name) => Ok(name.to_owned()),
-        Some(name) => Err(Fault::usage(format!("this kernel has no congestion control \"{name}\" that zc can use"))
-            .hint(format!("it has {}; `modprobe tcp_{name}` may add it", available.join(", ")))),
-    }
+pub fn choose_congestion(asked: Option<&str>, link: &Arc<dyn Link>) -> Result<String> {
+    let names: Vec<String> = asked.map_or(CONGESTIONS.map(str::to_owned).to_vec(), |name| vec![name.to_owned()]);
+    let there = Arc::clone(link);
+    // A namespace is entered by a thread and for good, so one is spent on the question.
+    let chosen = std::thread::spawn(move || -> Result<Option<String>> {
+        there.enter_sender()?;
+        let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))
+            .map_err(|error| Fault::os("open a socket", error))?;
+        Ok(names.into_iter().find(|name| zc_sys::tcp::set_congestion(&listener, name).is_ok()))
+    })
+    .join()
+    .map_err(|_| Fault::failed("the thread that asked for a congestion control died"))??;
+    chosen.ok_or_else(|| {
+        let name = asked.unwrap_or(CONGESTIONS[0]);
+        Fault::usage(format!("the congestion control \"{name}\" cannot be had here")).hint(
+            "those of this kernel stand in /proc/sys/net/ipv4/tcp_available_congestion_control; a module may add it",
+        )
+    })
 }
