@@ -146,7 +146,7 @@ impl Flow {
     }
 
     /// Waits until both threads have drained and ended; returns their last counts and, in proofs, the checksum.
-    pub(super) fn finish(mut self) -> std::result::Result<(SendCounts, RecvCounts, u32), Trouble> {
+    pub(super) fn finish(self) -> std::result::Result<(SendCounts, RecvCounts, u32), Trouble> {
         let sent = self.sender.done.recv_timeout(PATIENCE).map_err(|_| stuck("the sender did not drain"));
         if !matches!(sent, Ok(Ok(_))) {
             let _ = self.receiver.socket.shutdown(Shutdown::Both);
