@@ -154,3 +154,86 @@ pub(super) fn idle_rates(slot: &Slot, fixed: &FixedParams) -> Option<Rates> {
     let Slot::Idle(IdleWindow { opened, closed }) = slot else { return None };
     Rates::between(opened, closed, fixed).filter(|rates| rates.units_per_ns.iter().all(|rate| *rate > 0.0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::synthetic::Synthetic;
+
+    fn quiet() -> Synthetic {
+        Synthetic { blocks: 4, noise: 0.0, block_drift: 0.0, idle_noise: 0.0, ..Synthetic::default() }
+    }
+
+    #[test]
+    fn the_true_cost_comes_back_although_the_idle_rates_drift() {
+        let world = Synthetic { idle_drift_per_s: 0.05, ..quiet() };
+        let run = world.run();
+        for block in &run.blocks {
+            let costs = block_costs(block, &run.header);
+            for (cell, cost) in world.cells.iter().zip(costs) {
+                let cost = cost.unwrap();
+                assert!((cost.ns_per_kib(Side::Sender).unwrap() - cell.sender_ns_per_kib).abs() < 1.0);
+                assert!((cost.ns_per_kib(Side::Receiver).unwrap() - cell.receiver_ns_per_kib).abs() < 1.0);
+                let both = cell.sender_ns_per_kib + cell.receiver_ns_per_kib;
+                assert!((cost.ns_per_kib(Side::Both).unwrap() - both).abs() < 2.0);
+                assert_eq!(cost.ns_per_kib(Side::Elsewhere), None);
+            }
+        }
+    }
+
+    #[test]
+    fn sides_are_told_apart_only_where_link_and_cpus_allow_it() {
+        for world in
+            [Synthetic { sides_apart: false, ..quiet() }, Synthetic { cpus: 1, rate_bytes_per_s: 4e8, ..quiet() }]
+        {
+            let run = world.run();
+            let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+            assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
+            assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
+        }
+    }
+
+    #[test]
+    fn what_other_cpus_lose_is_kept_apart() {
+        let run = Synthetic { cpus: 4, elsewhere_ns_per_kib: 77.0, ..quiet() }.run();
+        let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        assert!((cost.ns_per_kib(Side::Elsewhere).unwrap() - 77.0).abs() < 1.0);
+        assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
+    }
+
+    #[test]
+    fn a_trial_that_cannot_be_priced_has_no_cost() {
+        let run = quiet().run();
+        let header = &run.header;
+        assert!(trial_cost(&run.blocks[0], 1, header).is_some());
+        assert_eq!(trial_cost(&run.blocks[0], 0, header), None, "an idle window");
+        assert_eq!(trial_cost(&run.blocks[0], 10_000, header), None, "no such slot");
+
+        let spoilt = |spoil: &dyn Fn(&mut crate::record::Trial)| {
+            let mut block = run.blocks[0].clone();
+            let Slot::Trial(trial) = &mut block.slots[1] else { panic!("slot 1 is a trial") };
+            spoil(trial);
+            trial_cost(&block, 1, header)
+        };
+        assert_eq!(spoilt(&|trial| trial.kind = TrialKind::Twin), None);
+        assert_eq!(spoilt(&|trial| trial.closed.received = trial.opened.received), None, "no bytes");
+        assert_eq!(spoilt(&|trial| trial.closed.soak.at_ns = trial.opened.soak.at_ns), None, "no length");
+        assert_eq!(spoilt(&|trial| trial.closed.soak.at_ns = 0), None, "backwards");
+        assert_eq!(spoilt(&|trial| trial.closed.soak.units.truncate(1)), None, "a counter is missing");
+        assert_eq!(spoilt(&|trial| trial.closed.soak.units[0] = 0), None, "a counter ran backwards");
+
+        let mut cut = run.blocks[0].clone();
+        cut.slots.truncate(2);
+        assert_eq!(trial_cost(&cut, 1, header), None, "no idle window after it");
+        let mut still = run.blocks[0].clone();
+        for slot in &mut still.slots {
+            if let Slot::Idle(window) = slot {
+                window.closed.soak.units = window.opened.soak.units.clone();
+            }
+        }
+        assert_eq!(trial_cost(&still, 1, header), None, "soakers stood still");
+        let mut elsewhere = run.header.clone();
+        elsewhere.plan.fixed.sender_cpu = 7;
+        assert_eq!(trial_cost(&run.blocks[0], 1, &elsewhere), None, "the sender's CPU has no soaker");
+    }
+}

@@ -13,6 +13,8 @@ mod plan;
 mod reading;
 mod run;
 mod support;
+#[doc(hidden)]
+pub mod synthetic;
 mod warning;
 
 pub use fault::{Fault, FaultKind, Result};

@@ -1,0 +1,401 @@
+//! Saved runs of a machine that does not exist, whose true costs are known: what tests of `plan`, `estimate` and
+//! `report` are held against. Not part of the instrument, and it knows nothing of how a cost is computed: it only
+//! plays what soakers, clocks and counters would have shown.
+
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+
+use super::{
+    Block, Cell, CpuTicks, End, EndReason, FileSetFacts, FixedParams, Header, Host, IdleWindow, LinkCounters,
+    LinkFacts, LinkKind, Plan, Probe, Reading, RecvPath, Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind,
+    TcpReading, Timing, Trial, TrialKind,
+};
+
+/// A cell and the truth about it.
+#[derive(Debug, Clone)]
+pub struct TrueCell {
+    /// What the plan says of it.
+    pub cell: Cell,
+    /// What the sender's CPU loses per KiB; below 0 only to play a cost that is nothing but noise.
+    pub sender_ns_per_kib: f64,
+    /// What the receiver's CPU loses per KiB.
+    pub receiver_ns_per_kib: f64,
+    /// Copied completions by completions; none for paths without completions.
+    pub copied_share: Option<f64>,
+    /// Unpaced.
+    pub top_speed_bytes_per_s: f64,
+}
+
+impl TrueCell {
+    /// A path under its own name.
+    pub fn new(send: SendPath, sender_ns_per_kib: f64, receiver_ns_per_kib: f64) -> Self {
+        let cell = Cell { label: send.name().to_owned(), send, recv: RecvPath::Recv, control: false };
+        Self { cell, sender_ns_per_kib, receiver_ns_per_kib, copied_share: None, top_speed_bytes_per_s: 2e9 }
+    }
+}
+
+/// A run to be played. Change fields of `Synthetic::default()`.
+#[derive(Debug, Clone)]
+pub struct Synthetic {
+    /// The first is the reference.
+    pub cells: Vec<TrueCell>,
+    /// Blocks to play.
+    pub blocks: usize,
+    /// Of all noise.
+    pub seed: u64,
+    /// Standard deviation of the logarithm of each trial's cost.
+    pub noise: f64,
+    /// Standard deviation of the steps of a random walk in the logarithm of all costs, from block to block.
+    pub block_drift: f64,
+    /// Standard deviation of each window's idle rates, relative.
+    pub idle_noise: f64,
+    /// By how much the idle rates change in a second, relative.
+    pub idle_drift_per_s: f64,
+    /// See `LinkFacts::sides_apart`.
+    pub sides_apart: bool,
+    /// Payload rate of paced trials.
+    pub rate_bytes_per_s: f64,
+    /// CPUs with soakers: CPU 0 sends, CPU 1 receives (CPU 0 if it is the only one).
+    pub cpus: usize,
+    /// What CPU 2 loses per KiB, if there is one.
+    pub elsewhere_ns_per_kib: f64,
+    /// Share of all CPUs that some other process uses.
+    pub foreign_share: f64,
+    /// Share of all CPUs that the hypervisor takes.
+    pub steal_share: f64,
+    /// Whether there are twin and top-speed trials in every fourth block.
+    pub unsoaked: bool,
+    /// What getrusage sees of a cost.
+    pub rusage_share: f64,
+    /// How it ended.
+    pub end: Option<End>,
+}
+
+impl Default for Synthetic {
+    fn default() -> Self {
+        let mut control = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
+        control.cell.label = "read+send (A/A)".to_owned();
+        control.cell.control = true;
+        let zero_copy = |send, ns| TrueCell { copied_share: Some(1.0), ..TrueCell::new(send, ns, 400.0) };
+        Self {
+            cells: vec![
+                TrueCell::new(SendPath::ReadSend, 500.0, 400.0),
+                control,
+                TrueCell::new(SendPath::ReadWrite, 502.0, 400.0),
+                TrueCell::new(SendPath::MmapWrite, 560.0, 400.0),
+                TrueCell::new(SendPath::Sendfile, 180.0, 390.0),
+                TrueCell::new(SendPath::Splice, 210.0, 390.0),
+                zero_copy(SendPath::MsgZerocopy, 640.0),
+                TrueCell::new(SendPath::UringSend, 520.0, 400.0),
+                zero_copy(SendPath::UringSendZc, 660.0),
+                TrueCell::new(SendPath::UringSplice, 240.0, 390.0),
+            ],
+            blocks: 30,
+            seed: 1,
+            noise: 0.05,
+            block_drift: 0.05,
+            idle_noise: 0.003,
+            idle_drift_per_s: 0.002,
+            sides_apart: true,
+            rate_bytes_per_s: 8e8,
+            cpus: 2,
+            elsewhere_ns_per_kib: 0.0,
+            foreign_share: 0.0,
+            steal_share: 0.0,
+            unsoaked: true,
+            rusage_share: 0.8,
+            end: Some(End {
+                ended_at: "2026-11-21T12:01:00Z".to_owned(),
+                elapsed_ns: 60_000_000_000,
+                reason: EndReason::BudgetSpent,
+                looks_at_blocks: vec![8, 15, 22],
+                warnings: Vec::new(),
+            }),
+        }
+    }
+}
+
+const IDLE_NS: u64 = 40_000_000;
+const WARMUP_NS: u64 = 20_000_000;
+const WINDOW_NS: u64 = 80_000_000;
+const UNSOAKED_NS: u64 = 100_000_000;
+/// Soakers of the machine that does not exist finish a unit in 3 us.
+const UNITS_PER_NS: f64 = 1.0 / 3000.0;
+
+impl Synthetic {
+    /// Plays the run.
+    pub fn run(&self) -> Run {
+        let mut machine = Machine::new(self);
+        let blocks = (0..self.blocks).map(|index| machine.block(index)).collect();
+        Run { header: self.header(), blocks, end: self.end.clone() }
+    }
+
+    /// What stands before the blocks.
+    pub fn header(&self) -> Header {
+        let receiver_cpu = usize::from(self.cpus > 1);
+        Header {
+            zc_run: SCHEMA,
+            zc_version: "0.1.0".to_owned(),
+            started_at: "2026-11-21T12:00:00Z".to_owned(),
+            command: vec!["zc".to_owned(), "run".to_owned()],
+            plan: Plan {
+                experiment: "paths".to_owned(),
+                reference: self.cells.first().map(|first| first.cell.label.clone()).unwrap_or_default(),
+                cells: self.cells.iter().map(|cell| cell.cell.clone()).collect(),
+                fixed: FixedParams {
+                    link: LinkKind::Veth,
+                    rate_bytes_per_s: self.rate_bytes_per_s,
+                    rate_chosen: true,
+                    burst_ns: 1_000_000,
+                    buffer_bytes: 65_536,
+                    recv_buffer_bytes: 65_536,
+                    piece_bytes: 1 << 20,
+                    flows: 1,
+                    congestion: "cubic".to_owned(),
+                    sndbuf_bytes: None,
+                    rcvbuf_bytes: None,
+                    sender_cpu: 0,
+                    receiver_cpu,
+                    soaked_cpus: (0..self.cpus).collect(),
+                    soaker: SoakerKind::Alu,
+                },
+                timing: Timing {
+                    warmup_ns: WARMUP_NS,
+                    window_ns: WINDOW_NS,
+                    idle_ns: IDLE_NS,
+                    unsoaked_ns: UNSOAKED_NS,
+                },
+                files: FileSetFacts {
+                    origin: "generated".to_owned(),
+                    files: 63,
+                    total_bytes: 22_050_000,
+                    min_bytes: 1_024,
+                    max_bytes: 4_194_304,
+                    filesystem: "ext4".to_owned(),
+                    skipped: Vec::new(),
+                },
+                seed: self.seed,
+                budget_ns: 60_000_000_000,
+                target: 0.025,
+            },
+            host: Host {
+                hostname: "synthetic".to_owned(),
+                kernel_release: "6.18.44".to_owned(),
+                machine: "x86_64".to_owned(),
+                irq_time_accounting: Some(false),
+                ..Host::default()
+            },
+            link: LinkFacts {
+                kind: LinkKind::Veth,
+                device: "zc0".to_owned(),
+                mtu_bytes: 1500,
+                offloads: None,
+                sides_apart: self.sides_apart,
+                rps: self.sides_apart.then(|| "sysfs".to_owned()),
+                rps_check: None,
+                passed_over: Vec::new(),
+            },
+            unavailable: Vec::new(),
+            warnings: Vec::new(),
+            probes: self
+                .cells
+                .iter()
+                .map(|cell| Probe::Proof { cell: cell.cell.label.clone(), bytes: 22_050_000, crc32: 0x1234_5678 })
+                .collect(),
+        }
+    }
+}
+
+/// The machine under way: what its meters show now, and its luck.
+struct Machine<'a> {
+    world: &'a Synthetic,
+    rng: Pcg64,
+    now: Reading,
+    units: Vec<f64>,
+    ticks: Vec<Ticks>,
+    process_cpu_ns: f64,
+    /// Logarithm by which all costs differ just now.
+    walk: f64,
+}
+
+/// Fractions of ticks so far: busy, idle, stolen.
+#[derive(Clone, Copy, Default)]
+struct Ticks {
+    busy: f64,
+    idle: f64,
+    steal: f64,
+}
+
+impl<'a> Machine<'a> {
+    fn new(world: &'a Synthetic) -> Self {
+        let mut now = Reading { tcp: None, link: None, ksoftirqd_ns: Some(0), ..Reading::default() };
+        now.soak.at_ns = 1_000_000_000;
+        Self {
+            world,
+            rng: Pcg64::seed_from_u64(world.seed),
+            now,
+            units: vec![0.0; world.cpus],
+            ticks: vec![Ticks::default(); world.cpus],
+            process_cpu_ns: 0.0,
+            walk: 0.0,
+        }
+    }
+
+    fn uniform(&mut self) -> f64 {
+        (self.rng.next_u32() as f64 + 0.5) / 4_294_967_296.0
+    }
+
+    fn normal(&mut self) -> f64 {
+        let (radius, angle) = (self.uniform(), self.uniform());
+        (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
+    }
+
+    fn block(&mut self, index: usize) -> Block {
+        let began_ns = self.now.soak.at_ns;
+        self.walk += self.world.block_drift * self.normal();
+        let mut order: Vec<usize> = (0..self.world.cells.len()).collect();
+        for place in (1..order.len()).rev() {
+            order.swap(place, (self.uniform() * (place + 1) as f64) as usize);
+        }
+        let mut slots = vec![self.idle()];
+        for cell in &order {
+            slots.push(self.trial(*cell, TrialKind::Soaked));
+            slots.push(self.idle());
+        }
+        if self.world.unsoaked && index.is_multiple_of(4) {
+            for cell in &order {
+                slots.push(self.trial(*cell, TrialKind::Twin));
+                slots.push(self.trial(*cell, TrialKind::TopSpeed));
+            }
+            slots.push(self.idle());
+        }
+        let memcpy_bytes_per_s = Some(1e10 * (-self.walk).exp());
+        Block { index, began_ns, memcpy_bytes_per_s, slots, dropped: None }
+    }
+
+    fn idle(&mut self) -> Slot {
+        let opened = self.reading(true);
+        self.pass(IDLE_NS, &vec![0.0; self.world.cpus], true);
+        Slot::Idle(IdleWindow { opened, closed: self.reading(true) })
+    }
+
+    fn trial(&mut self, cell: usize, kind: TrialKind) -> Slot {
+        let world = self.world;
+        let truth = &world.cells[cell];
+        let soaked = kind == TrialKind::Soaked;
+        let rate = if kind == TrialKind::TopSpeed {
+            truth.top_speed_bytes_per_s * (world.noise * self.normal()).exp()
+        } else {
+            world.rate_bytes_per_s
+        };
+        let length = if soaked { WINDOW_NS } else { UNSOAKED_NS };
+        let bytes = rate * length as f64 / 1e9;
+        let factor = (self.walk + world.noise * self.normal()).exp();
+        let (sender_ns, receiver_ns) =
+            (truth.sender_ns_per_kib * factor * bytes / 1024.0, truth.receiver_ns_per_kib * factor * bytes / 1024.0);
+        let mut busy_ns = vec![0.0; world.cpus];
+        busy_ns[0] += sender_ns;
+        busy_ns[usize::from(world.cpus > 1)] += receiver_ns;
+        if let Some(third) = busy_ns.get_mut(2) {
+            *third += world.elsewhere_ns_per_kib * bytes / 1024.0;
+        }
+
+        self.pass(WARMUP_NS, &vec![0.0; world.cpus], soaked);
+        self.now.tcp.get_or_insert_default();
+        self.now.link.get_or_insert_default();
+        let opened = self.reading(soaked);
+        self.pass(length, &busy_ns, soaked);
+        let whole = bytes as u64;
+        let now = &mut self.now;
+        now.sent.bytes += whole;
+        now.received.bytes += whole;
+        now.sent.calls += whole / 65_536 * 2;
+        now.received.calls += whole / 65_536;
+        now.sender.cpu_ns += (sender_ns * world.rusage_share).max(0.0) as u64;
+        now.receiver.cpu_ns += (receiver_ns * world.rusage_share).max(0.0) as u64;
+        now.sender.voluntary_switches += length / 1_000_000;
+        now.receiver.voluntary_switches += length / 500_000;
+        let (mut completions, mut copied) = (0, 0);
+        if let Some(share) = truth.copied_share {
+            completions = whole / 65_536;
+            copied = (completions as f64 * share) as u64;
+            now.sent.completions += completions;
+            now.sent.copied += copied;
+        }
+        if let Some(tcp) = &mut now.tcp {
+            tcp.bytes_sent += whole;
+            tcp.bytes_acked += whole;
+            tcp.busy_us += length / 1000;
+            tcp.sndbuf_limited_us += length / 10_000;
+        }
+        if let Some(link) = &mut now.link {
+            link.tx_packets += whole / 30_000;
+            link.tx_bytes += whole + whole / 30_000 * 66;
+        }
+        let closed = self.reading(soaked);
+        (self.now.tcp, self.now.link) = (None::<TcpReading>, None::<LinkCounters>);
+        Slot::Trial(Trial {
+            cell: truth.cell.label.clone(),
+            kind,
+            opened,
+            closed,
+            whole_bytes: whole,
+            whole_completions: completions,
+            whole_copied: copied,
+        })
+    }
+
+    /// Lets time pass, of which the traffic takes `busy_ns` on each CPU.
+    fn pass(&mut self, length: u64, busy_ns: &[f64], soaked: bool) {
+        let world = self.world;
+        let at = (self.now.soak.at_ns + length / 2) as f64 / 1e9;
+        let length_ns = length as f64;
+        let (foreign_ns, stolen_ns) = (world.foreign_share * length_ns, world.steal_share * length_ns);
+        for (cpu, busy) in busy_ns.iter().enumerate() {
+            let noise = self.normal();
+            let left_ns = (length_ns - busy - foreign_ns - stolen_ns).clamp(0.0, 2.0 * length_ns);
+            let ticks = &mut self.ticks[cpu];
+            ticks.steal += stolen_ns / 1e7;
+            if soaked {
+                let idle_rate = UNITS_PER_NS * (1.0 + world.idle_drift_per_s * at) * (1.0 + world.idle_noise * noise);
+                self.units[cpu] += left_ns * idle_rate;
+                self.process_cpu_ns += length_ns - foreign_ns - stolen_ns;
+                ticks.busy += (length_ns - stolen_ns) / 1e7;
+            } else {
+                self.process_cpu_ns += busy.max(0.0);
+                ticks.busy += (busy + foreign_ns).max(0.0) / 1e7;
+                ticks.idle += left_ns / 1e7;
+            }
+        }
+        self.now.soak.at_ns += length;
+        self.now.interrupts = vec![self.now.soak.at_ns / 4_000_000; world.cpus];
+    }
+
+    fn reading(&self, soaked: bool) -> Reading {
+        let at_ns = self.now.soak.at_ns;
+        let units = if soaked { self.units.iter().map(|units| *units as u64).collect() } else { Vec::new() };
+        let stamp_ns = vec![at_ns; units.len()];
+        let mut reading = self.now.clone();
+        reading.soak = SoakReading { at_ns, units, stamp_ns };
+        reading.process_cpu_ns = self.process_cpu_ns as u64;
+        reading.stat.at_ns = at_ns;
+        reading.stat.cpus = self
+            .ticks
+            .iter()
+            .map(|ticks| CpuTicks {
+                user: ticks.busy as u64,
+                idle: ticks.idle as u64,
+                steal: ticks.steal as u64,
+                ..CpuTicks::default()
+            })
+            .collect();
+        (reading.sender.at_ns, reading.receiver.at_ns) = (at_ns, at_ns);
+        if let Some(tcp) = &mut reading.tcp {
+            tcp.at_ns = at_ns;
+        }
+        if let Some(link) = &mut reading.link {
+            link.at_ns = at_ns;
+        }
+        reading
+    }
+}
