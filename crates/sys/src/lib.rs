@@ -17,4 +17,5 @@ pub mod sched;
 pub mod splice;
 pub mod tcp;
 pub mod uring;
+pub mod words;
 pub mod zerocopy_receive;
