@@ -10,6 +10,8 @@ use std::ptr::{self, NonNull};
 
 use rustix::mm::{MapFlags, MlockFlags, ProtFlags};
 
+use crate::tcp::over_signals;
+
 /// A file mapped for reading (MAP_SHARED), whose bytes only system calls read.
 #[derive(Debug)]
 pub struct FileMapping {
@@ -47,7 +49,7 @@ impl FileMapping {
         self.len
     }
 
-    /// write(2) of `len` mapped bytes from `offset` on.
+    /// write(2) of `len` mapped bytes from `offset` on, over signals.
     ///
     /// # Errors
     /// EFAULT: the file has become shorter. EINVAL: the range is not within the mapping. What write(2) on the
@@ -60,11 +62,10 @@ impl FileMapping {
         let from = self.at(offset, len)?;
         // SAFETY: write(2) reads at most `len` bytes from `from`, all within the mapping. Where the file has become
         // shorter the kernel's own access faults and the call answers EFAULT.
-        let written = unsafe { libc::write(to.as_fd().as_raw_fd(), from.cast(), len) };
-        usize::try_from(written).map_err(|_| io::Error::last_os_error())
+        over_signals(|| unsafe { libc::write(to.as_fd().as_raw_fd(), from.cast(), len) })
     }
 
-    /// send(2) with MSG_ZEROCOPY of `len` mapped bytes from `offset` on: the kernel sends from the pages of the page
+    /// send(2) with MSG_ZEROCOPY of `len` mapped bytes from `offset` on, over signals: the kernel sends from the pages of the page
     /// cache and says on the error queue ([`crate::errqueue`]) when it is done.
     ///
     /// # Errors
@@ -75,8 +76,7 @@ impl FileMapping {
         // SAFETY: send(2) reads at most `len` bytes from `from`, all within the mapping, and keeps references to their
         // pages; a fault is EFAULT, as in `write`. Later changes of the file show in what is sent and nowhere in
         // this program.
-        let sent = unsafe { libc::send(socket.as_fd().as_raw_fd(), from.cast(), len, flags) };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        over_signals(|| unsafe { libc::send(socket.as_fd().as_raw_fd(), from.cast(), len, flags) })
     }
 
     fn at(&self, offset: u64, len: usize) -> io::Result<*const u8> {

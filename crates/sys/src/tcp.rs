@@ -291,18 +291,20 @@ pub fn recv(socket: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
 /// tcp(7), MSG_TRUNC.
 pub fn recv_discard(socket: impl AsFd, len: usize) -> io::Result<usize> {
     let socket = socket.as_fd();
+    // SAFETY: with MSG_TRUNC TCP writes nothing through the pointer; where the socket is not TCP after all, a write to the
+    // null address is the kernel's, which answers EFAULT.
+    over_signals(|| unsafe { libc::recv(socket.as_raw_fd(), ptr::null_mut(), len, libc::MSG_TRUNC) })
+}
+
+/// Makes a call that returns a length or -1 again until no signal interrupts it.
+pub(crate) fn over_signals(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
-        // SAFETY: with MSG_TRUNC TCP writes nothing through the pointer; where the socket is not TCP after all, a write
-        // to the null address is the kernel's, which answers EFAULT.
-        let received = unsafe { libc::recv(socket.as_raw_fd(), ptr::null_mut(), len, libc::MSG_TRUNC) };
-        match usize::try_from(received) {
-            Ok(received) => return Ok(received),
-            Err(_) => {
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
-                }
-            }
+        if let Ok(len) = usize::try_from(call()) {
+            return Ok(len);
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
         }
     }
 }

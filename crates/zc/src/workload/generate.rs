@@ -1,7 +1,7 @@
 //! The generated file set: 63 files of 350,000 bytes on average, as ZC had them in 2001.
 //!
 //! Their lengths are always the same, whatever the seed: runs are comparable. They grow with the cube from one page to
-//! 1.4 MB (a third of the files has a twentieth of a per cent of the bytes, as file servers see it) and are dealt out in an
+//! 1.4 MB (the shortest third of them has a sixtieth of the bytes) and are dealt out in an
 //! order of the seed's. The content is of the seed's too, and does not compress. The files have no name: they are gone
 //! with the process, however it ends.
 
