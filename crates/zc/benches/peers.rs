@@ -1,0 +1,240 @@
+//! Does zc cost anything of its own? The top speed of every send path against the plainest loop that uses the same path,
+//! and against iperf3, netperf and neper where they have it. Interleaved, in random order, medians of pairs.
+//!
+//! `cargo bench --bench peers` prints a Markdown table. Programs that are not on the PATH are left out (`ZC_PEERS` may
+//! name folders to look in first). Environment: `ZC_PAIRS` (default 11), `ZC_SECONDS` a measurement (default 0.4).
+//!
+//! All run on loopback, same CPUs, 64 KiB buffers, cubic, and a receiver that does recv(2) into 64 KiB. The minimal
+//! loops walk the same 63 files as zc. The peers resend one hot buffer of 64 KiB, so beside them zc sends a file set of
+//! one such file: `mmap+write` is then a write out of hot memory, as theirs is, and `sendfile` their sendfile.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::SeedableRng as _;
+use rand::seq::SliceRandom as _;
+use zc_tools::record::{
+    Cell, FixedParams, LinkKind, RecvPath, SendPath, SoakerKind, Timing, TrialKind,
+};
+use zc_tools::trial::{self, Rig, RigSetup};
+
+const BUFFER: usize = 64 << 10;
+
+fn main() {
+    if std::env::args().any(|arg| arg == "--test") {
+        return; // `cargo test --benches` asks whether it starts
+    }
+    let pairs = setting("ZC_PAIRS", 11.0) as usize;
+    let seconds = setting("ZC_SECONDS", 0.4);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let set = files(folder.path(), 63, 350_000);
+    let hot = files(folder.path(), 1, BUFFER);
+    let cpus = trial::choose_cpus(&trial::allowed_cpus().expect("CPUs"));
+
+    println!("| path | zc Gbit/s | other | Gbit/s | zc / other, median | range |\n|---|---|---|---|---|---|");
+    let mut walking = rig(&set, cpus, seconds);
+    let minimal = built_beside("examples/minimal");
+    for &path in SendPath::ALL {
+        let other = || minimal_speed(&minimal, path, seconds, cpus, &set);
+        compare(path, "minimal loop", pairs, &mut walking, &other);
+    }
+    drop(walking);
+    let mut hot_rig = rig(&hot, cpus, seconds);
+    for (path, name, speed) in peers(seconds, cpus, &hot) {
+        compare(path, &name, pairs, &mut hot_rig, &*speed);
+    }
+}
+
+/// Measures pairs in random order and prints a row.
+fn compare(path: SendPath, name: &str, pairs: usize, rig: &mut Rig, other: &dyn Fn() -> Option<f64>) {
+    let cell = Cell { label: path.to_string(), send: path, recv: RecvPath::Recv, control: false };
+    let mut random = rand_pcg::Pcg64::seed_from_u64(1);
+    let mut found = Vec::new();
+    for _ in 0..pairs {
+        let mut order = [true, false];
+        order.shuffle(&mut random);
+        let (mut ours, mut theirs) = (None, None);
+        for zc in order {
+            if zc { ours = top_speed(rig, &cell) } else { theirs = other() }
+        }
+        match (ours, theirs) {
+            (Some(ours), Some(theirs)) => found.push((ours, theirs)),
+            (None, _) => return println!("| {path} | cannot run here | {name} | | | |"),
+            (_, None) => return println!("| {path} | | {name} | did not run | | |"),
+        }
+    }
+    let column = |value: &dyn Fn(&(f64, f64)) -> f64| {
+        let mut values: Vec<f64> = found.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let gbit = |values: Vec<f64>| values[values.len() / 2] * 8e-9;
+    let ratios = column(&|(ours, theirs)| ours / theirs);
+    println!(
+        "| {path} | {:.1} | {name} | {:.1} | {:.3} | {:.3} ... {:.3} |",
+        gbit(column(&|pair| pair.0)),
+        gbit(column(&|pair| pair.1)),
+        ratios[ratios.len() / 2],
+        ratios[0],
+        ratios[ratios.len() - 1],
+    );
+}
+
+fn setting(name: &str, default: f64) -> f64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+fn files(folder: &Path, count: usize, bytes: usize) -> Vec<PathBuf> {
+    (0..count)
+        .map(|index| {
+            let path = folder.join(format!("{bytes}-{index}"));
+            let content: Vec<u8> = (0..bytes).map(|at| (at.wrapping_mul(31) ^ index) as u8).collect();
+            std::fs::write(&path, content).expect("write a file");
+            path
+        })
+        .collect()
+}
+
+fn rig(files: &[PathBuf], (sender_cpu, receiver_cpu): (usize, usize), seconds: f64) -> Rig {
+    let up = trial::bring_up(Some(LinkKind::Loopback), sender_cpu, receiver_cpu).expect("loopback");
+    let (setup, _) = trial::open_files(files, 1, BUFFER, sender_cpu).expect("files");
+    let fixed = FixedParams {
+        link: LinkKind::Loopback,
+        rate_bytes_per_s: 0.0,
+        rate_chosen: false,
+        burst_ns: 1_000_000,
+        buffer_bytes: BUFFER,
+        recv_buffer_bytes: BUFFER,
+        piece_bytes: 1 << 20,
+        flows: 1,
+        congestion: "cubic".to_owned(),
+        sndbuf_bytes: None,
+        rcvbuf_bytes: None,
+        sender_cpu,
+        receiver_cpu,
+        soaked_cpus: vec![sender_cpu, receiver_cpu],
+        soaker: SoakerKind::Alu,
+    };
+    let unsoaked_ns = (seconds * 1e9) as u64;
+    let timing = Timing { warmup_ns: 100_000_000, window_ns: unsoaked_ns, idle_ns: 0, unsoaked_ns };
+    Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing }).expect("rig")
+}
+
+fn top_speed(rig: &mut Rig, cell: &Cell) -> Option<f64> {
+    let trial = rig.run(cell, TrialKind::TopSpeed).ok()?;
+    let bytes = trial.closed.received.bytes - trial.opened.received.bytes;
+    let ns = trial.closed.soak.at_ns - trial.opened.soak.at_ns;
+    Some(bytes as f64 * 1e9 / ns as f64)
+}
+
+/// `target/release/NAME`, beside this bench's own `target/release/deps/peers-...`.
+fn built_beside(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("own name");
+    own.parent().and_then(Path::parent).expect("target folder").join(name)
+}
+
+fn minimal_speed(program: &Path, path: SendPath, seconds: f64, cpus: (usize, usize), files: &[PathBuf]) -> Option<f64> {
+    let output = Command::new(program)
+        .args([path.name(), &seconds.to_string(), &BUFFER.to_string(), &cpus.0.to_string(), &cpus.1.to_string()])
+        .args(files)
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    String::from_utf8_lossy(&output.stdout).trim().parse().ok()
+}
+
+type Speed = Box<dyn Fn() -> Option<f64>>;
+
+/// The peers that are there, and the path of zc that does what they do.
+fn peers(seconds: f64, (sender, receiver): (usize, usize), hot: &[PathBuf]) -> Vec<(SendPath, String, Speed)> {
+    let seconds = (seconds.ceil() as u64).max(1).to_string();
+    let mut all: Vec<(SendPath, String, Speed)> = Vec::new();
+    if let Some(iperf3) = find("iperf3") {
+        for (path, flags) in [(SendPath::MmapWrite, &[][..]), (SendPath::Sendfile, &["-Z"][..])] {
+            let (iperf3, seconds) = (iperf3.clone(), seconds.clone());
+            let name = format!("iperf3 {}", flags.join(" "));
+            all.push((path, name.trim().to_owned(), Box::new(move || {
+                let port = free_port();
+                let server = start(Command::new(&iperf3).args(["-s", "-1", "-p", &port, "-A", &receiver.to_string()]));
+                let output = Command::new(&iperf3)
+                    .args(["-c", "127.0.0.1", "-p", &port, "-A", &sender.to_string(), "-t", &seconds])
+                    .args(["-l", "64K", "-C", "cubic", "-J"])
+                    .args(flags)
+                    .output()
+                    .ok();
+                stop(server);
+                let json: serde_json::Value = serde_json::from_slice(&output?.stdout).ok()?;
+                Some(json["end"]["sum_received"]["bits_per_second"].as_f64()? / 8.0)
+            })));
+        }
+    }
+    if let (Some(netperf), Some(netserver)) = (find("netperf"), find("netserver")) {
+        for (path, test) in [(SendPath::MmapWrite, "TCP_STREAM"), (SendPath::Sendfile, "TCP_SENDFILE")] {
+            let (netperf, netserver, seconds) = (netperf.clone(), netserver.clone(), seconds.clone());
+            let file = hot[0].clone();
+            all.push((path, format!("netperf {test}"), Box::new(move || {
+                let port = free_port();
+                let server = start(Command::new(&netserver).args(["-D", "-4", "-L", "127.0.0.1", "-p", &port]));
+                let output = Command::new(&netperf)
+                    .args(["-4", "-H", "127.0.0.1", "-p", &port, "-t", test, "-l", &seconds, "-P", "0"])
+                    .args(["-T", &format!("{sender},{receiver}"), "-F"])
+                    .arg(&file)
+                    .args(["--", "-m", "64K", "-M", "64K", "-K", "cubic"])
+                    .output()
+                    .ok();
+                stop(server);
+                let text = String::from_utf8_lossy(&output?.stdout).into_owned();
+                let megabit: f64 = text.split_whitespace().last()?.parse().ok()?;
+                Some(megabit * 1e6 / 8.0)
+            })));
+        }
+    }
+    if let Some(neper) = find("tcp_stream") {
+        for (path, flags) in [(SendPath::MmapWrite, &[][..]), (SendPath::MsgZerocopy, &["-Z"][..])] {
+            let (neper, seconds) = (neper.clone(), seconds.clone());
+            let name = format!("neper tcp_stream {}", flags.join(" "));
+            all.push((path, name.trim().to_owned(), Box::new(move || {
+                let (control, data) = (free_port(), free_port());
+                let common = ["-B", "65536", "-l", &seconds, "-C", &control, "-P", &data, "--congestion-control", "cubic", "--nolog"];
+                let taskset = |cpu: usize| {
+                    let mut command = Command::new("taskset");
+                    command.args(["-c", &cpu.to_string()]).arg(&neper).args(common);
+                    command
+                };
+                let server = taskset(receiver).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+                std::thread::sleep(Duration::from_millis(300)); // it does not say when it listens
+                let client = taskset(sender).args(["-c", "-H", "127.0.0.1"]).args(flags).output().ok();
+                let output = server.wait_with_output().ok()?;
+                client?;
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                let megabit = text.lines().find_map(|line| line.strip_prefix("throughput="))?;
+                Some(megabit.trim().parse::<f64>().ok()? * 1e6 / 8.0)
+            })));
+        }
+    }
+    all
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    let folders = std::env::var("ZC_PEERS").unwrap_or_default() + ":" + &std::env::var("PATH").unwrap_or_default();
+    folders.split(':').map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
+}
+
+fn free_port() -> String {
+    std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port().to_string()
+}
+
+fn start(command: &mut Command) -> Option<Child> {
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok();
+    std::thread::sleep(Duration::from_millis(300)); // it does not say when it listens
+    child
+}
+
+fn stop(child: Option<Child>) {
+    if let Some(mut child) = child {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
