@@ -54,8 +54,11 @@ pub(super) fn prepare(
     let fixed = fixed_params(options, cpus, &up)?;
     let timing = timing(options);
     let mut rig = Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing })?;
-    let (host, warnings) = (crate::record::Host::default(), Vec::new());
-    let mut probes = Vec::new();
+    let (host, mut warnings) = (crate::record::Host::default(), Vec::new());
+    progress.preparing("trying out wake-ups beside soakers", budget.left());
+    let latencies = rig.wake_latencies()?;
+    warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
+    let mut probes: Vec<Probe> = latencies.into_iter().map(|latency| latency.probe()).collect();
 
     let wanted = plan::cells(options.paths.as_deref().unwrap_or(SendPath::ALL), options.recv, REFERENCE);
     let (cells, unavailable) = prove(&rig, wanted, &mut probes, budget, stop, progress)?;

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::link::Link;
-use crate::meter::{KernelMeters, Soakers, TaskMeter};
+use crate::meter::{KernelMeters, Soakers, TaskMeter, WakeLatency, wake_latency};
 use crate::path::SendSetup;
 use crate::record::{Cell, Fault, FixedParams, IdleWindow, No, Probe, Reading, Result, Timing, Trial, TrialKind};
 use zc_sys::clock::{monotonic_ns, sleep_until};
@@ -51,9 +51,16 @@ impl Rig {
         Ok(Self { link, setup, fixed, expected: OnceCell::new(), timing, soakers, meters })
     }
 
-    /// The soakers, for probes.
-    pub fn soakers(&self) -> &Soakers {
-        &self.soakers
+    /// Whether soakers delay those who wake up on the CPUs of the two sides; leaves the soakers asleep.
+    ///
+    /// # Errors
+    /// A CPU may not be used.
+    pub fn wake_latencies(&self) -> Result<Vec<WakeLatency>> {
+        let mut cpus = vec![self.fixed.sender_cpu, self.fixed.receiver_cpu];
+        cpus.dedup();
+        let latencies = cpus.into_iter().map(|cpu| wake_latency(cpu, &self.soakers)).collect();
+        self.soakers.pause();
+        latencies
     }
 
     /// Sets the rate at which costs are measured.
