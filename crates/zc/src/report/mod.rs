@@ -1,29 +1,27 @@
-//! A saved run as text. Pure: the same document in, the same bytes out; no clock, no terminal, no file.
+//! A saved run as text. Pure: the same document in, the same bytes out; no clock, no terminal, no file. Everything that
+//! comes from outside (file names, host names, reasons) goes through [`escape`] on its way to people; JSON and CSV have
+//! quoting of their own.
 
+mod csv;
+mod digits;
+mod doctor;
 mod escape;
+mod grid;
+mod json;
+mod markdown;
+mod notes;
+mod rows;
+mod table;
+mod words;
 
+pub use csv::csv;
+pub use doctor::doctor;
 pub use escape::escape;
+pub use json::json;
+pub use markdown::markdown;
+pub use table::table;
 
-use crate::estimate::Estimates;
-use crate::record::{Host, Run, SupportRow, Warning};
-
-/// For people.
-pub fn table(_run: &Run, _estimates: &Estimates, _columns: usize) -> String {
-    String::new()
-}
-/// JSON
-pub fn json(_run: &Run, _estimates: &Estimates) -> String {
-    String::new()
-}
-/// CSV
-pub fn csv(_run: &Run, _estimates: &Estimates) -> String {
-    String::new()
-}
-/// Markdown
-pub fn markdown(_run: &Run, _estimates: &Estimates) -> String {
-    String::new()
-}
-/// Doctor
-pub fn doctor(_host: &Host, _rows: &[SupportRow], _warnings: &[Warning], _columns: usize) -> String {
-    String::new()
-}
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;

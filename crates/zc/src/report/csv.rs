@@ -1,0 +1,131 @@
+//! The report as CSV: a line to a cell of the plan, the control included, and a line to a path that could not be had.
+//! Full precision, no units in the cells, empty where there is nothing. The columns only ever grow at the end.
+
+use super::digits::us_per_mb;
+use crate::estimate::{Bounds, CellEstimate, Comparison, Estimates, Figure, RatioFigure};
+use crate::record::{Run, Support};
+
+/// The heading. Costs are microseconds of soaked CPU time per MB (10^6 bytes).
+const HEAD: &[&str] = &[
+    "path",
+    "recv",
+    "status",
+    "blocks",
+    "sender_us_per_mb",
+    "sender_half_width_us_per_mb",
+    "receiver_us_per_mb",
+    "receiver_half_width_us_per_mb",
+    "both_us_per_mb",
+    "both_half_width_us_per_mb",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "ratio_half_width",
+    "converged",
+    "comparison",
+    "gbit_per_s_per_core",
+    "top_speed_bytes_per_s",
+    "copied_share",
+    "failed_zero_copy",
+    "getrusage_sender_us_per_mb",
+    "getrusage_receiver_us_per_mb",
+    "getrusage_both_us_per_mb",
+    "proc_stat_both_us_per_mb",
+    "send_calls_per_mb",
+    "recv_calls_per_mb",
+    "packets_per_s",
+    "packet_bytes",
+    "interrupts_per_s",
+    "switches_per_mb",
+    "retransmits",
+    "enobufs",
+    "soaked_by_twin",
+    "soaked_by_nominal",
+    "reason",
+];
+
+/// The whole file, with its heading.
+pub fn csv(run: &Run, estimates: &Estimates) -> String {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    let mut lines = vec![HEAD.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
+    lines.extend(estimates.cells.iter().map(|cell| line(estimates, cell)));
+    for row in &run.header.unavailable {
+        if let Support::No(no) = &row.support {
+            let mut cells = vec![String::new(); HEAD.len()];
+            cells[0].clone_from(&row.name);
+            cells[2] = no.word().to_owned();
+            cells[HEAD.len() - 1] = no.reason().to_owned();
+            lines.push(cells);
+        }
+    }
+    for cells in lines {
+        out.write_record(cells).expect("a Vec takes every byte, and every line is as long as the heading");
+    }
+    let bytes = out.into_inner().expect("a Vec takes every byte");
+    String::from_utf8(bytes).expect("strings and commas are UTF-8")
+}
+
+fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
+    let cost = &cell.cost_ns_per_kib;
+    let ratio = cell.ratio.both;
+    let bounds = ratio.and_then(|ratio| ratio.interval);
+    let others = &cell.others;
+    let traffic = &cell.traffic;
+    let status = match (cell.reference, cell.control, cell.blocks) {
+        (_, _, 0) => "unmeasured",
+        (true, _, _) => "reference",
+        (_, true, _) => "control",
+        _ => "measured",
+    };
+    let mut cells = vec![cell.label.clone(), cell.recv.to_string(), status.to_owned(), cell.blocks.to_string()];
+    for figure in [cost.sender, cost.receiver, cost.both] {
+        cells.push(number(figure.map(|figure: Figure| us_per_mb(figure.value))));
+        cells.push(number(figure.and_then(|figure| figure.half_width).map(us_per_mb)));
+    }
+    cells.extend([
+        number(ratio.map(|ratio: RatioFigure| ratio.value)),
+        number(bounds.map(|bounds: Bounds| bounds.low)),
+        number(bounds.and_then(|bounds| bounds.high)),
+        number(ratio.and_then(|ratio| ratio.half_width)),
+        ratio.map_or_else(String::new, |ratio| ratio.converged.to_string()),
+        comparison(estimates, cell).to_owned(),
+        number(cell.gbit_per_core.both.map(|figure| figure.value)),
+        number(cell.top_speed_bytes_per_s.map(|figure| figure.value)),
+        number(cell.copied_share),
+        cell.failed_zero_copy.to_string(),
+        number(others.getrusage_soaked.cost_ns_per_kib.sender.map(us_per_mb)),
+        number(others.getrusage_soaked.cost_ns_per_kib.receiver.map(us_per_mb)),
+        number(others.getrusage_soaked.cost_ns_per_kib.both.map(us_per_mb)),
+        number(others.proc_stat_twin.cost_ns_per_kib.both.map(us_per_mb)),
+        number(traffic.send_calls_per_mb),
+        number(traffic.recv_calls_per_mb),
+        number(traffic.packets_per_s),
+        number(traffic.packet_bytes),
+        number(traffic.interrupts_per_s),
+        number(traffic.switches_per_mb),
+        traffic.retransmits.map_or_else(String::new, |count| count.to_string()),
+        traffic.enobufs.to_string(),
+        number(cell.perturbation.soaked_by_twin),
+        number(cell.perturbation.soaked_by_nominal),
+        String::new(),
+    ]);
+    cells
+}
+
+/// The word of the verdict; `withheld` when nothing may be said.
+fn comparison(estimates: &Estimates, cell: &CellEstimate) -> &'static str {
+    let Some(found) = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label) else { return "" };
+    if !estimates.verdict.stands() {
+        return "withheld";
+    }
+    match found.comparison {
+        Comparison::Cheaper { .. } => "cheaper",
+        Comparison::Dearer { .. } => "dearer",
+        Comparison::Same { .. } => "same",
+        Comparison::Undecided => "undecided",
+    }
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}

@@ -1,0 +1,43 @@
+//! The report in Markdown, for an issue or a page.
+
+use super::grid::markdown_text;
+use super::rows::{TRAFFIC, WHOLE};
+use super::{notes, rows, words};
+use crate::estimate::Estimates;
+use crate::record::Run;
+
+/// The whole report.
+pub fn markdown(run: &Run, estimates: &Estimates) -> String {
+    let mut out = format!("## zc {}\n\n", markdown_text(&run.header.plan.experiment));
+    for note in notes::above(run, estimates) {
+        out.push_str(&format!("- {}: {}\n", note.label, markdown_text(&note.text)));
+    }
+    out.push('\n');
+    out.push_str(&rows::grid(estimates, WHOLE).markdown());
+    let unavailable = notes::unavailable(run);
+    if !unavailable.is_empty() {
+        out.push_str("\nNot to be had here:\n\n");
+        for (name, reason) in unavailable {
+            out.push_str(&format!("- {}: {}\n", markdown_text(&name), markdown_text(&reason)));
+        }
+    }
+    let footnotes = notes::footnotes(estimates);
+    if !footnotes.is_empty() {
+        out.push('\n');
+        for footnote in footnotes {
+            out.push_str(&format!("- {}\n", markdown_text(&footnote)));
+        }
+    }
+    out.push_str("\n### Traffic\n\n");
+    out.push_str(&rows::grid(estimates, TRAFFIC).markdown());
+    out.push_str("\n### Why to believe it\n\n");
+    for note in notes::below(run, estimates) {
+        out.push_str(&format!("- {}: {}\n", note.label, markdown_text(&note.text)));
+    }
+    out.push_str("\n### Verdict\n\n");
+    for sentence in words::verdict(run, estimates) {
+        out.push_str(&markdown_text(&sentence));
+        out.push('\n');
+    }
+    out
+}

@@ -1,0 +1,284 @@
+//! What stands above and below the tables: what was measured on what, and what a reader must know to believe it. Label
+//! and text; the terminal aligns them, Markdown makes a list.
+
+use super::digits::{bytes, percent, rate, ratio, seconds, signed_percent, size};
+use super::words::list;
+use super::{escape, rows};
+use crate::estimate::{CellEstimate, Estimates};
+use crate::record::{EndReason, RecvPath, Run, Severity, SupportRow, Warning};
+
+/// A line above or below a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Note {
+    pub(super) label: &'static str,
+    pub(super) text: String,
+}
+
+fn note(label: &'static str, text: impl Into<String>) -> Note {
+    Note { label, text: text.into() }
+}
+
+/// File set, rate, link, machine: what stands above the table.
+pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
+    let header = &run.header;
+    let (plan, host) = (&header.plan, &header.host);
+    let fixed = &plan.fixed;
+
+    let files = &plan.files;
+    let average = if files.files == 0 { 0.0 } else { files.total_bytes as f64 / files.files as f64 };
+    let mut file_set = format!(
+        "{} {} file{}, {} on average, {} together, on {}",
+        files.files,
+        shown(&files.origin),
+        if files.files == 1 { "" } else { "s" },
+        bytes(average),
+        bytes(files.total_bytes as f64),
+        shown(&files.filesystem)
+    );
+    if !files.skipped.is_empty() {
+        file_set.push_str(&format!("; {} left out", files.skipped.len()));
+    }
+
+    let chosen = if fixed.rate_chosen { " (chosen so that every path can hold it)" } else { "" };
+    let rate = format!(
+        "{}{chosen}, {} flow{}, buffers of {}, received by {} of {}",
+        rate(fixed.rate_bytes_per_s),
+        fixed.flows,
+        if fixed.flows == 1 { "" } else { "s" },
+        size(fixed.buffer_bytes),
+        receivers(run),
+        size(fixed.recv_buffer_bytes)
+    );
+
+    let mut link = format!("{}, MTU {}, {}", fixed.link, header.link.mtu_bytes, shown(&fixed.congestion));
+    for passed_over in &header.link.passed_over {
+        link.push_str("; not ");
+        link.push_str(&escape(passed_over, 300));
+    }
+
+    let machine = format!(
+        "{}, Linux {} {}, {}, {} of {} CPUs{}; sender on CPU {}, receiver on CPU {}",
+        shown(&host.hostname),
+        shown(&host.kernel_release),
+        shown(&host.machine),
+        shown(&host.cpu.model),
+        host.cpu.allowed.len(),
+        host.cpu.online,
+        host.hypervisor.as_deref().map_or_else(String::new, |name| format!(", {}", shown(name))),
+        fixed.sender_cpu,
+        fixed.receiver_cpu
+    );
+
+    let ended = match run.end.as_ref() {
+        None => "no end was saved: the run was killed, or is still going on".to_owned(),
+        Some(end) => match &end.reason {
+            EndReason::TargetReached => {
+                format!("every interval within ±{} after {}", percent(plan.target), seconds(end.elapsed_ns))
+            }
+            EndReason::BudgetSpent => format!("the budget of {} was spent", seconds(plan.budget_ns)),
+            EndReason::Interrupted => format!("interrupted after {}", seconds(end.elapsed_ns)),
+            EndReason::Failed { reason } => {
+                format!("ended before its time, after {}: {}", seconds(end.elapsed_ns), escape(reason, 400))
+            }
+        },
+    };
+    let run_line = format!(
+        "zc {}, {}, seed {}, {} soakers; {ended}",
+        shown(&header.zc_version),
+        shown(&header.started_at),
+        plan.seed,
+        fixed.soaker
+    );
+    let level = estimates.confidence * 100.0;
+    vec![
+        note("files", file_set),
+        note("rate", rate),
+        note("link", link),
+        note("machine", machine),
+        note("run", run_line),
+        note(
+            "figures",
+            format!(
+                "us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; ratios refer to {}; \
+                 getrusage and /proc/stat: what they say of both",
+                shown(&estimates.reference)
+            ),
+        ),
+    ]
+}
+
+/// The receive paths of the plan, each once.
+fn receivers(run: &Run) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for cell in &run.header.plan.cells {
+        let name = cell.recv.to_string();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    list(&names)
+}
+
+/// The paths that could not be had, by name, each with its reason.
+pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
+    run.header.unavailable.iter().filter_map(reason).collect()
+}
+
+fn reason(row: &SupportRow) -> Option<(String, String)> {
+    let crate::record::Support::No(no) = &row.support else { return None };
+    let what = if row.what == "send path" { String::new() } else { format!(" ({})", shown(&row.what)) };
+    let remedy = no.remedy_text().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
+    Some((format!("{}{what}", shown(&row.name)), format!("{}: {}{remedy}", no.word(), escape(no.reason(), 400))))
+}
+
+/// What the marks in the table mean.
+pub(super) fn footnotes(estimates: &Estimates) -> Vec<String> {
+    rows::marks_in_use(estimates).iter().map(|mark| format!("{} {}", mark.sign, mark.meaning)).collect()
+}
+
+/// What a reader must know to believe it: what stands below the tables.
+pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
+    let mut notes = vec![control(estimates)];
+    if !estimates.sides_apart {
+        notes.push(note(
+            "sides",
+            format!(
+                "over {} the work of the two ends cannot be told apart by CPU, so only the cost of both is given",
+                run.header.plan.fixed.link
+            ),
+        ));
+    }
+    if run.header.plan.cells.iter().any(|cell| cell.recv == RecvPath::RecvTrunc) {
+        notes.push(note("receiver", "recv-trunc drops the bytes uncopied: no real receiver costs so little"));
+    }
+    notes.extend(perturbation(estimates));
+    notes.extend(other_methods(estimates));
+    notes.extend(memcpy(estimates));
+    notes.push(blocks(estimates));
+    notes.extend(warnings(run).into_iter().map(|warning| {
+        let remedy =
+            warning.remedy.as_deref().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
+        let label = match warning.severity {
+            Severity::Note => "note",
+            Severity::Doubt => "doubt",
+            Severity::Withhold => "WITHHELD",
+        };
+        note(label, format!("{}{remedy}", escape(&warning.text, 600)))
+    }));
+    notes
+}
+
+/// Those of the header and of the end, each once, the gravest first.
+fn warnings(run: &Run) -> Vec<&Warning> {
+    let mut warnings: Vec<&Warning> = Vec::new();
+    for warning in run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings)) {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings.sort_by_key(|warning| std::cmp::Reverse(warning.severity));
+    warnings
+}
+
+fn control(estimates: &Estimates) -> Note {
+    let text = match &estimates.control {
+        None => "none in this plan".to_owned(),
+        Some(control) => match (control.ratio.both, control.fits) {
+            (Some(figure), Some(fits)) => format!(
+                "{} against itself {}: {}",
+                shown(&estimates.reference),
+                ratio(figure.value, figure.half_width),
+                if fits { "no difference, as it should be" } else { "A DIFFERENCE WHERE THERE IS NONE" }
+            ),
+            (Some(figure), None) => format!(
+                "{} against itself {}: too few blocks for an interval",
+                shown(&estimates.reference),
+                ratio(figure.value, None)
+            ),
+            (None, _) => "not measured".to_owned(),
+        },
+    };
+    note("A/A control", text)
+}
+
+fn perturbation(estimates: &Estimates) -> Option<Note> {
+    let shares = extremes(estimates, |cell| cell.perturbation.soaked_by_twin.map(|share| share - 1.0));
+    let reached = extremes(estimates, |cell| cell.perturbation.soaked_by_nominal);
+    let mut parts = Vec::new();
+    if let Some(((least, low), (most, high))) = shares {
+        parts.push(format!(
+            "soakers changed the throughput by {} ({least}) to {} ({most})",
+            signed_percent(low),
+            signed_percent(high)
+        ));
+    }
+    if let Some(((least, low), (_, high))) = reached {
+        parts.push(format!("{} ({least}) to {} of the rate was reached", percent(low), percent(high)));
+    }
+    (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))
+}
+
+fn other_methods(estimates: &Estimates) -> Option<Note> {
+    let off = |by: fn(&CellEstimate) -> Option<f64>| {
+        extremes(estimates, by).map(|((least, low), (most, high))| {
+            format!("off by {} ({least}) to {} ({most})", signed_percent(low - 1.0), signed_percent(high - 1.0))
+        })
+    };
+    let mut parts = Vec::new();
+    if let Some(text) = off(|cell| cell.others.getrusage_soaked.by_soaked.both) {
+        parts.push(format!("getrusage of both ends in the same windows {text}"));
+    }
+    if let Some(text) = off(|cell| cell.others.proc_stat_twin.by_soaked.both) {
+        parts.push(format!("/proc/stat in the windows without soakers {text}"));
+    }
+    (!parts.is_empty()).then(|| note("others", parts.join("; ")))
+}
+
+fn memcpy(estimates: &Estimates) -> Option<Note> {
+    let conditions = &estimates.conditions;
+    let median = conditions.memcpy_bytes_per_s?;
+    let range = match (conditions.memcpy_slowest_bytes_per_s, conditions.memcpy_fastest_bytes_per_s) {
+        (Some(slowest), Some(fastest)) => format!(" ({} to {} between blocks)", rate(slowest), rate(fastest)),
+        _ => String::new(),
+    };
+    Some(note("memcpy", format!("{}{range}: the cost of paths that copy moves with it", rate(median))))
+}
+
+fn blocks(estimates: &Estimates) -> Note {
+    let account = &estimates.blocks;
+    let dropped = &account.dropped;
+    let by_rule: Vec<String> = [
+        (dropped.steal, "for steal above 1 %"),
+        (dropped.idle_drift, "for idle drift above 2 %"),
+        (dropped.foreign, "for other work above 2 %"),
+        (dropped.trial_failed, "for a trial that failed"),
+        (dropped.unfinished, "cut short"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, why)| format!("{count} {why}"))
+    .collect();
+    let mut text = format!("{} of {} kept", account.kept, account.measured);
+    if !by_rule.is_empty() {
+        text.push_str(&format!("; dropped: {}", list(&by_rule)));
+    }
+    if let Some(steal) = estimates.conditions.steal_share.filter(|steal| *steal >= 0.0005) {
+        text.push_str(&format!("; the hypervisor took {}", percent(steal)));
+    }
+    note("blocks", text)
+}
+
+/// The least and the greatest of a figure over the rows, each with the path it belongs to.
+fn extremes(
+    estimates: &Estimates,
+    of: impl Fn(&CellEstimate) -> Option<f64>,
+) -> Option<((String, f64), (String, f64))> {
+    let mut found: Vec<(String, f64)> =
+        rows::sorted(estimates).iter().filter_map(|cell| Some((shown(&cell.label), of(cell)?))).collect();
+    found.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    Some((found.first()?.clone(), found.last()?.clone()))
+}
+
+fn shown(text: &str) -> String {
+    escape(text, 80)
+}

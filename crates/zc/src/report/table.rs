@@ -1,0 +1,58 @@
+//! The report for a terminal, as wide as it is told.
+
+use super::grid::wrap;
+use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
+use super::{notes, rows, words};
+use crate::estimate::Estimates;
+use crate::record::Run;
+
+/// Where the text of notes begins.
+const INDENT: usize = 14;
+
+/// The whole report in at most `columns` columns where that is possible: one main table if it fits, else two.
+pub fn table(run: &Run, estimates: &Estimates, columns: usize) -> String {
+    let mut out = String::new();
+    for note in notes::above(run, estimates) {
+        out.push_str(&wrap(note.label, &note.text, INDENT, columns));
+    }
+    out.push('\n');
+
+    let whole = rows::grid(estimates, WHOLE);
+    let traffic = rows::grid(estimates, TRAFFIC).terminal();
+    if whole.columns_wide() <= columns {
+        out.push_str(&whole.terminal());
+        out.push_str(&under(run, estimates, columns));
+    } else {
+        out.push_str(&rows::grid(estimates, COSTS).terminal());
+        out.push_str(&under(run, estimates, columns));
+        out.push('\n');
+        out.push_str(&rows::grid(estimates, SIDES).terminal());
+    }
+    out.push('\n');
+    out.push_str(&traffic);
+    out.push('\n');
+
+    for note in notes::below(run, estimates) {
+        out.push_str(&wrap(note.label, &note.text, INDENT, columns));
+    }
+    out.push('\n');
+    for sentence in words::verdict(run, estimates) {
+        out.push_str(&wrap("", &sentence, 0, columns));
+    }
+    out
+}
+
+/// The rows of what could not be had, and the meaning of the marks.
+fn under(run: &Run, estimates: &Estimates, columns: usize) -> String {
+    let unavailable = notes::unavailable(run);
+    let names = unavailable.iter().map(|(name, _)| name.chars().count());
+    let indent = names.max().unwrap_or(0).min(40) + 2;
+    let mut out = String::new();
+    for (name, reason) in &unavailable {
+        out.push_str(&wrap(name, reason, indent, columns));
+    }
+    for footnote in notes::footnotes(estimates) {
+        out.push_str(&wrap("", &footnote, 0, columns));
+    }
+    out
+}
