@@ -14,6 +14,7 @@ pub mod netns;
 pub mod pages;
 pub mod process;
 pub mod sched;
+pub mod spawn;
 pub mod splice;
 pub mod tcp;
 pub mod uring;
