@@ -4,7 +4,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -55,14 +55,15 @@ pub struct Ended {
     pub system_ns: u64,
 }
 
-/// Waits for the child `pid` to end, and takes it away.
+/// Waits for `child` to end.
 ///
 /// # Errors
-/// ECHILD: it is no child, or somebody else has waited for it.
+/// ECHILD: SIGCHLD is ignored, or somebody else has waited for it.
 ///
 /// # References
 /// wait4(2), getrusage(2).
-pub fn wait_with_usage(pid: i32) -> io::Result<Ended> {
+pub fn wait_with_usage(child: Child) -> io::Result<Ended> {
+    let pid = child.id() as i32;
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
@@ -255,10 +256,12 @@ mod tests {
     #[test]
     fn a_child_s_end_and_usage_are_told() {
         let child = shell("exit 7").spawn().unwrap();
-        assert_eq!(wait_with_usage(child.id() as i32).unwrap().status.code(), Some(7));
-        assert_eq!(wait_with_usage(child.id() as i32).unwrap_err().raw_os_error(), Some(libc::ECHILD));
+        assert_eq!(wait_with_usage(child).unwrap().status.code(), Some(7));
+        let mut child = shell("exit 7").spawn().unwrap();
+        child.wait().unwrap();
+        assert_eq!(wait_with_usage(child).unwrap_err().raw_os_error(), Some(libc::ECHILD));
         let busy = shell("i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done").spawn().unwrap();
-        let ended = wait_with_usage(busy.id() as i32).unwrap();
+        let ended = wait_with_usage(busy).unwrap();
         assert!(ended.status.success() && ended.user_ns + ended.system_ns > 0);
     }
 
@@ -270,7 +273,7 @@ mod tests {
         assert_eq!(wait_readable(&[fd.as_fd()], Some(Duration::ZERO)).unwrap(), [false]);
         kill(pid, libc::SIGTERM).unwrap();
         while wait_readable(&[fd.as_fd()], None).unwrap() != [true] {}
-        assert_eq!(wait_with_usage(pid).unwrap().status.signal(), Some(libc::SIGTERM));
+        assert_eq!(wait_with_usage(child).unwrap().status.signal(), Some(libc::SIGTERM));
         assert!(kill(pid, 0x7fff).is_err());
     }
 
@@ -285,7 +288,8 @@ mod tests {
             assert_eq!(held.next(), Some(Held { signal: libc::SIGURG, by_kernel: false }));
             // What was held back before stays so in the child, what is held back now does not.
             let inner = HeldSignals::hold(&[libc::SIGWINCH]).unwrap();
-            let mut command = shell("grep SigBlk /proc/self/status");
+            let mut command = Command::new("grep"); // not through a shell, which clears its mask
+            command.args(["SigBlk", "/proc/self/status"]);
             inner.release_in_child(&mut command);
             let status = String::from_utf8(command.output().unwrap().stdout).unwrap();
             let blocked = u64::from_str_radix(status.split_whitespace().nth(1).unwrap(), 16).unwrap();

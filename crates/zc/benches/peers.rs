@@ -15,9 +15,7 @@ use std::time::Duration;
 
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
-use zc_tools::record::{
-    Cell, FixedParams, LinkKind, RecvPath, SendPath, SoakerKind, Timing, TrialKind,
-};
+use zc_tools::record::{Cell, FixedParams, LinkKind, RecvPath, SendPath, SoakerKind, Timing, TrialKind};
 use zc_tools::trial::{self, Rig, RigSetup};
 
 const BUFFER: usize = 64 << 10;
@@ -155,63 +153,88 @@ fn peers(seconds: f64, (sender, receiver): (usize, usize), hot: &[PathBuf]) -> V
         for (path, flags) in [(SendPath::MmapWrite, &[][..]), (SendPath::Sendfile, &["-Z"][..])] {
             let (iperf3, seconds) = (iperf3.clone(), seconds.clone());
             let name = format!("iperf3 {}", flags.join(" "));
-            all.push((path, name.trim().to_owned(), Box::new(move || {
-                let port = free_port();
-                let server = start(Command::new(&iperf3).args(["-s", "-1", "-p", &port, "-A", &receiver.to_string()]));
-                let output = Command::new(&iperf3)
-                    .args(["-c", "127.0.0.1", "-p", &port, "-A", &sender.to_string(), "-t", &seconds])
-                    .args(["-l", "64K", "-C", "cubic", "-J"])
-                    .args(flags)
-                    .output()
-                    .ok();
-                stop(server);
-                let json: serde_json::Value = serde_json::from_slice(&output?.stdout).ok()?;
-                Some(json["end"]["sum_received"]["bits_per_second"].as_f64()? / 8.0)
-            })));
+            all.push((
+                path,
+                name.trim().to_owned(),
+                Box::new(move || {
+                    let port = free_port();
+                    let server =
+                        start(Command::new(&iperf3).args(["-s", "-1", "-p", &port, "-A", &receiver.to_string()]));
+                    let output = Command::new(&iperf3)
+                        .args(["-c", "127.0.0.1", "-p", &port, "-A", &sender.to_string(), "-t", &seconds])
+                        .args(["-l", "64K", "-C", "cubic", "-J"])
+                        .args(flags)
+                        .output()
+                        .ok();
+                    stop(server);
+                    let json: serde_json::Value = serde_json::from_slice(&output?.stdout).ok()?;
+                    Some(json["end"]["sum_received"]["bits_per_second"].as_f64()? / 8.0)
+                }),
+            ));
         }
     }
     if let (Some(netperf), Some(netserver)) = (find("netperf"), find("netserver")) {
         for (path, test) in [(SendPath::MmapWrite, "TCP_STREAM"), (SendPath::Sendfile, "TCP_SENDFILE")] {
             let (netperf, netserver, seconds) = (netperf.clone(), netserver.clone(), seconds.clone());
             let file = hot[0].clone();
-            all.push((path, format!("netperf {test}"), Box::new(move || {
-                let port = free_port();
-                let server = start(Command::new(&netserver).args(["-D", "-4", "-L", "127.0.0.1", "-p", &port]));
-                let output = Command::new(&netperf)
-                    .args(["-4", "-H", "127.0.0.1", "-p", &port, "-t", test, "-l", &seconds, "-P", "0"])
-                    .args(["-T", &format!("{sender},{receiver}"), "-F"])
-                    .arg(&file)
-                    .args(["--", "-m", "64K", "-M", "64K", "-K", "cubic"])
-                    .output()
-                    .ok();
-                stop(server);
-                let text = String::from_utf8_lossy(&output?.stdout).into_owned();
-                let megabit: f64 = text.split_whitespace().last()?.parse().ok()?;
-                Some(megabit * 1e6 / 8.0)
-            })));
+            all.push((
+                path,
+                format!("netperf {test}"),
+                Box::new(move || {
+                    let port = free_port();
+                    let server = start(Command::new(&netserver).args(["-D", "-4", "-L", "127.0.0.1", "-p", &port]));
+                    let output = Command::new(&netperf)
+                        .args(["-4", "-H", "127.0.0.1", "-p", &port, "-t", test, "-l", &seconds, "-P", "0"])
+                        .args(["-T", &format!("{sender},{receiver}"), "-F"])
+                        .arg(&file)
+                        .args(["--", "-m", "64K", "-M", "64K", "-K", "cubic"])
+                        .output()
+                        .ok();
+                    stop(server);
+                    let text = String::from_utf8_lossy(&output?.stdout).into_owned();
+                    let megabit: f64 = text.split_whitespace().last()?.parse().ok()?;
+                    Some(megabit * 1e6 / 8.0)
+                }),
+            ));
         }
     }
     if let Some(neper) = find("tcp_stream") {
         for (path, flags) in [(SendPath::MmapWrite, &[][..]), (SendPath::MsgZerocopy, &["-Z"][..])] {
             let (neper, seconds) = (neper.clone(), seconds.clone());
             let name = format!("neper tcp_stream {}", flags.join(" "));
-            all.push((path, name.trim().to_owned(), Box::new(move || {
-                let (control, data) = (free_port(), free_port());
-                let common = ["-B", "65536", "-l", &seconds, "-C", &control, "-P", &data, "--congestion-control", "cubic", "--nolog"];
-                let taskset = |cpu: usize| {
-                    let mut command = Command::new("taskset");
-                    command.args(["-c", &cpu.to_string()]).arg(&neper).args(common);
-                    command
-                };
-                let server = taskset(receiver).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-                std::thread::sleep(Duration::from_millis(300)); // it does not say when it listens
-                let client = taskset(sender).args(["-c", "-H", "127.0.0.1"]).args(flags).output().ok();
-                let output = server.wait_with_output().ok()?;
-                client?;
-                let text = String::from_utf8_lossy(&output.stdout).into_owned();
-                let megabit = text.lines().find_map(|line| line.strip_prefix("throughput="))?;
-                Some(megabit.trim().parse::<f64>().ok()? * 1e6 / 8.0)
-            })));
+            all.push((
+                path,
+                name.trim().to_owned(),
+                Box::new(move || {
+                    let (control, data) = (free_port(), free_port());
+                    let common = [
+                        "-B",
+                        "65536",
+                        "-l",
+                        &seconds,
+                        "-C",
+                        &control,
+                        "-P",
+                        &data,
+                        "--congestion-control",
+                        "cubic",
+                        "--nolog",
+                    ];
+                    let taskset = |cpu: usize| {
+                        let mut command = Command::new("taskset");
+                        command.args(["-c", &cpu.to_string()]).arg(&neper).args(common);
+                        command
+                    };
+                    let server = taskset(receiver).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+                    std::thread::sleep(Duration::from_millis(300)); // it does not say when it listens
+                    let client = taskset(sender).args(["-c", "-H", "127.0.0.1"]).args(flags).output().ok();
+                    let output = server.wait_with_output().ok()?;
+                    client?;
+                    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                    let megabit = text.lines().find_map(|line| line.strip_prefix("throughput="))?;
+                    Some(megabit.trim().parse::<f64>().ok()? * 1e6 / 8.0)
+                }),
+            ));
         }
     }
     all
@@ -223,7 +246,11 @@ fn find(name: &str) -> Option<PathBuf> {
 }
 
 fn free_port() -> String {
-    std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port().to_string()
+    std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|socket| socket.local_addr())
+        .expect("a port")
+        .port()
+        .to_string()
 }
 
 fn start(command: &mut Command) -> Option<Child> {
