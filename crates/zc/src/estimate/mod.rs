@@ -5,16 +5,100 @@
 //! out of a block is in `plan::costs`, because the session needs it while it measures; this room does the rest.
 //! Whatever cannot be computed from a run is `None`: there is no NaN and no infinity in what it hands out.
 
+mod account;
+mod cells;
+mod figures;
 mod model;
+mod others;
+mod traffic;
+mod verdict;
 
 pub use model::{
     BlockAccount, Bounds, CellEstimate, CellVerdict, Comparison, Conditions, Control, DropCounts, Estimates, Figure,
     LimitedBy, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict, Withheld,
 };
 
-use crate::record::Run;
+use crate::plan::costs::{TrialCost, block_costs, sides_apart};
+use crate::plan::looks::{CONFIDENCE, level_of};
+use crate::record::{Block, Header, Run, Slot, Trial, TrialKind};
 
 /// All that can be computed from a run. Takes any run that parses: none, one or many blocks, readings missing or not.
-pub fn estimate(_run: &Run) -> Estimates {
-    Estimates::default()
+pub fn estimate(run: &Run) -> Estimates {
+    let kept = Kept::of(run);
+    let cells: Vec<CellEstimate> = (0..kept.header.plan.cells.len()).map(|cell| cells::cell(&kept, cell)).collect();
+    let control = cells.iter().find(|cell| cell.control).map(|cell| Control {
+        label: cell.label.clone(),
+        ratio: cell.ratio,
+        fits: cell.ratio.both.and_then(|ratio| ratio.interval).map(|interval| interval.contains(1.0)),
+    });
+    let blocks = account::blocks(run);
+    let verdict = verdict::verdict(run, &kept, &cells, control.as_ref(), &blocks);
+    Estimates {
+        confidence: CONFIDENCE,
+        interval_level: kept.level,
+        reference: run.header.plan.reference.clone(),
+        sides_apart: sides_apart(&run.header),
+        cells,
+        control,
+        blocks,
+        conditions: account::conditions(run),
+        verdict,
+    }
 }
+
+/// The part of a run that counts: the blocks that were not dropped, with the costs of their soaked trials.
+struct Kept<'a> {
+    header: &'a Header,
+    blocks: Vec<&'a Block>,
+    /// By block, then by cell of the plan.
+    costs: Vec<Vec<Option<TrialCost>>>,
+    /// The place of the reference among the plan's cells.
+    reference: Option<usize>,
+    /// The confidence of each interval.
+    level: f64,
+}
+
+impl<'a> Kept<'a> {
+    fn of(run: &'a Run) -> Self {
+        let header = &run.header;
+        let blocks: Vec<&Block> = run.blocks.iter().filter(|block| block.dropped.is_none()).collect();
+        Self {
+            header,
+            costs: blocks.iter().map(|block| block_costs(block, header)).collect(),
+            blocks,
+            reference: header.plan.cells.iter().position(|cell| cell.label == header.plan.reference),
+            level: level_of(run.end.as_ref()),
+        }
+    }
+
+    /// The trials of a cell of one kind, by block.
+    fn trials(&self, label: &str, kind: TrialKind) -> impl Iterator<Item = (usize, &'a Trial)> {
+        self.blocks.iter().enumerate().flat_map(move |(place, block)| {
+            block.slots.iter().filter_map(move |slot| match slot {
+                Slot::Trial(trial) if trial.kind == kind && trial.cell == label => Some((place, trial)),
+                _ => None,
+            })
+        })
+    }
+}
+
+/// Payload bytes that arrived in a trial's window.
+fn bytes(trial: &Trial) -> u64 {
+    trial.closed.received.bytes.saturating_sub(trial.opened.received.bytes)
+}
+
+/// The length of a trial's window; `None` when it has none.
+fn elapsed_ns(trial: &Trial) -> Option<u64> {
+    let (opened, closed) = (&trial.opened, &trial.closed);
+    // The soakers' clock is the window's own. A window without soakers may lack it.
+    let clocks = [(opened.soak.at_ns, closed.soak.at_ns), (opened.stat.at_ns, closed.stat.at_ns)];
+    clocks.into_iter().filter(|(from, _)| *from > 0).find_map(|(from, to)| to.checked_sub(from).filter(|ns| *ns > 0))
+}
+
+/// Payload bytes per second in a trial's window.
+fn throughput(trial: &Trial) -> Option<f64> {
+    Some(bytes(trial) as f64 * 1e9 / elapsed_ns(trial)? as f64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -56,6 +56,13 @@ pub struct Bounds {
     pub confidence: f64,
 }
 
+impl Bounds {
+    /// Whether the value lies between the ends, these included.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low <= value && self.high.is_none_or(|high| value <= high)
+    }
+}
+
 /// Something for the sender, the receiver, and both together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sides<T> {
@@ -208,7 +215,8 @@ pub struct Others {
     /// The same in the twin trials, where no soaker ran.
     pub getrusage_twin: OtherMethod,
     /// Busy ticks (user, nice, system, irq, softirq; never steal) of all soaked CPUs in the twin trials: while soakers
-    /// run, /proc/stat shows every CPU as busy. Only `both` exists, and it holds whatever else ran.
+    /// run, /proc/stat shows every CPU as busy. Only `both` exists; it holds whatever else ran, so its `by_soaked` is
+    /// against both sides and elsewhere together.
     pub proc_stat_twin: OtherMethod,
 }
 

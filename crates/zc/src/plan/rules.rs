@@ -30,11 +30,8 @@ pub const TICK_NS: f64 = 1e7;
 /// The first rule that the block breaks; `None` when it counts.
 pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
     let fixed = &header.plan.fixed;
-    if let Some((share, ticks)) = steal(block, fixed)
-        && share > STEAL_LIMIT
-        && ticks >= 2
-    {
-        return Some(Dropped::Steal { share });
+    if let Some(steal) = steal(block, fixed).filter(|steal| steal.share() > STEAL_LIMIT && steal.ticks >= 2) {
+        return Some(Dropped::Steal { share: steal.share() });
     }
     if let Some(share) = idle_drift(block, fixed).filter(|share| *share > DRIFT_LIMIT) {
         return Some(Dropped::IdleDrift { share });
@@ -42,12 +39,28 @@ pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
     foreign(block, header).filter(|share| *share > FOREIGN_LIMIT).map(|share| Dropped::Foreign { share })
 }
 
-/// Share of the soaked CPUs that the hypervisor took over the whole block, and how many ticks that was.
-pub fn steal(block: &Block, fixed: &FixedParams) -> Option<(f64, u64)> {
+/// What the hypervisor took in a block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steal {
+    /// Ticks (10 ms) that it took, all soaked CPUs added up.
+    pub ticks: u64,
+    /// CPU time that there was, all soaked CPUs added up; above 0.
+    pub available_ns: f64,
+}
+
+impl Steal {
+    /// Ticks by time, 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.ticks as f64 * TICK_NS / self.available_ns
+    }
+}
+
+/// What the hypervisor took over the whole block, from its first reading to its last.
+pub fn steal(block: &Block, fixed: &FixedParams) -> Option<Steal> {
     let (opened, closed) = (edges(block.slots.first()?).0, edges(block.slots.last()?).1);
     let elapsed_ns = closed.stat.at_ns.checked_sub(opened.stat.at_ns).filter(|ns| *ns > 0)? as f64;
     let ticks = ticks_between(opened, closed, fixed, |cpu| cpu.steal)?;
-    Some((ticks as f64 * TICK_NS / (elapsed_ns * fixed.soaked_cpus.len() as f64), ticks))
+    Some(Steal { ticks, available_ns: elapsed_ns * fixed.soaked_cpus.len() as f64 })
 }
 
 /// The median relative difference between neighbouring idle windows of a block.
@@ -155,8 +168,8 @@ mod tests {
         let mut run = Synthetic { cells: Synthetic::default().cells[..1].to_vec(), blocks: 1, ..small() }.run();
         let Some(Slot::Idle(last)) = run.blocks[0].slots.last_mut() else { panic!("a block ends idle") };
         last.closed.stat.cpus[0].steal += 1;
-        let (share, ticks) = steal(&run.blocks[0], &run.header.plan.fixed).unwrap();
-        assert!(share > STEAL_LIMIT && ticks == 1);
+        let steal = steal(&run.blocks[0], &run.header.plan.fixed).unwrap();
+        assert!(steal.share() > STEAL_LIMIT && steal.ticks == 1);
         assert_eq!(drop_reason(&run.blocks[0], &run.header), None);
     }
 

@@ -1,0 +1,70 @@
+//! What the other accounting methods would have said of the same traffic.
+//!
+//! getrusage sees the CPU time of the two threads, /proc/stat the ticks that found a CPU busy. Both are sums by bytes, as
+//! a tool would have computed them over the whole run: a tick of 10 ms says nothing in a window of 80.
+
+use super::figures::per;
+use super::model::{Figure, OtherMethod, Others, Sides};
+use super::{Kept, bytes, elapsed_ns};
+use crate::plan::rules::{TICK_NS, ticks_between};
+use crate::record::{CpuTicks, TrialKind};
+
+pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere: Option<&Figure>) -> Others {
+    let soaked = Sides {
+        sender: soaked.sender.map(|figure| figure.value),
+        receiver: soaked.receiver.map(|figure| figure.value),
+        both: soaked.both.map(|figure| figure.value),
+    };
+    // /proc/stat looks at all CPUs, so it is held against all that the soakers lost.
+    let everywhere = Sides {
+        sender: None,
+        receiver: None,
+        both: soaked.both.map(|both| both + elsewhere.map_or(0.0, |figure| figure.value)),
+    };
+    Others {
+        getrusage_soaked: getrusage(kept, label, TrialKind::Soaked, &soaked),
+        getrusage_twin: getrusage(kept, label, TrialKind::Twin, &soaked),
+        proc_stat_twin: proc_stat(kept, label, &everywhere),
+    }
+}
+
+fn getrusage(kept: &Kept, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> OtherMethod {
+    let (mut sender_ns, mut receiver_ns, mut moved) = (0.0, 0.0, 0u64);
+    for (_, trial) in kept.trials(label, kind).filter(|(_, trial)| elapsed_ns(trial).is_some()) {
+        sender_ns += trial.closed.sender.cpu_ns.saturating_sub(trial.opened.sender.cpu_ns) as f64;
+        receiver_ns += trial.closed.receiver.cpu_ns.saturating_sub(trial.opened.receiver.cpu_ns) as f64;
+        moved = moved.saturating_add(bytes(trial));
+    }
+    let cost = |ns: f64| per(ns * 1024.0, moved as f64);
+    let cost = Sides { sender: cost(sender_ns), receiver: cost(receiver_ns), both: cost(sender_ns + receiver_ns) };
+    compared(cost, soaked, moved)
+}
+
+fn proc_stat(kept: &Kept, label: &str, soaked: &Sides<f64>) -> OtherMethod {
+    let (mut ticks, mut moved) = (0u64, 0u64);
+    for (_, trial) in kept.trials(label, TrialKind::Twin).filter(|(_, trial)| elapsed_ns(trial).is_some()) {
+        let Some(busy) = ticks_between(&trial.opened, &trial.closed, &kept.header.plan.fixed, busy) else { continue };
+        ticks = ticks.saturating_add(busy);
+        moved = moved.saturating_add(bytes(trial));
+    }
+    let both = per(ticks as f64 * TICK_NS * 1024.0, moved as f64);
+    compared(Sides { sender: None, receiver: None, both }, soaked, moved)
+}
+
+/// All that is not idle, iowait or steal: what a careful reader of /proc/stat takes for work.
+fn busy(cpu: &CpuTicks) -> u64 {
+    [cpu.user, cpu.nice, cpu.system, cpu.irq, cpu.softirq].into_iter().fold(0, u64::saturating_add)
+}
+
+fn compared(cost: Sides<f64>, soaked: &Sides<f64>, bytes: u64) -> OtherMethod {
+    let by = |cost: Option<f64>, soaked: Option<f64>| per(cost?, soaked?);
+    OtherMethod {
+        cost_ns_per_kib: cost,
+        by_soaked: Sides {
+            sender: by(cost.sender, soaked.sender),
+            receiver: by(cost.receiver, soaked.receiver),
+            both: by(cost.both, soaked.both),
+        },
+        bytes,
+    }
+}
