@@ -18,7 +18,7 @@ use io_uring::opcode;
 use io_uring::types::{self, BufRingEntry};
 
 use super::lent::Lent;
-use super::ring::{Completion, Ring, lacking};
+use super::ring::{Completion, Ring, lacking, within_memlock};
 use super::{error_of, is_interruption};
 use crate::pages::Pages;
 
@@ -64,16 +64,14 @@ impl Multishot {
         let offers = Pages::new(usize::from(BUFFERS) * size_of::<BufRingEntry>())?;
         let mut pool =
             Pool { offers, buffers: Pages::new(usize::from(BUFFERS) * buffer_bytes)?, buffer_bytes, tail: 0 };
+        let base = pool.offers.base() as u64;
         // SAFETY: `offers` is page-aligned, has room for BUFFERS entries, and stays mapped until the ring is owed nothing
         // (`Lent`); what the kernel does with it after that is to unpin it.
-        unsafe {
-            ring.submitter().register_buf_ring_with_flags(pool.offers.base() as u64, BUFFERS, GROUP, 0).map_err(
-                |error| match error.raw_os_error() {
-                    Some(libc::EINVAL) => lacking("IORING_REGISTER_PBUF_RING"),
-                    _ => error,
-                },
-            )?;
-        }
+        let register = || unsafe { ring.submitter().register_buf_ring_with_flags(base, BUFFERS, GROUP, 0) };
+        within_memlock(pool.offers.len(), register).map_err(|error| match error.raw_os_error() {
+            Some(libc::EINVAL) => lacking("IORING_REGISTER_PBUF_RING"),
+            _ => error,
+        })?;
         for buffer in 0..BUFFERS {
             pool.offer(buffer);
         }

@@ -11,6 +11,12 @@ use std::time::{Duration, Instant};
 use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, cqueue, squeue};
 
+/// What a ring takes, roughly: less is never enough.
+const RING_BYTES: usize = 8192;
+
+/// How long a ring may take to be taken down after it was closed.
+const TEARDOWN: Duration = Duration::from_millis(500);
+
 /// One completion queue entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Completion {
@@ -39,7 +45,7 @@ impl Ring {
     ///
     /// # Errors
     /// ENOSYS: not in this kernel. EPERM: `kernel.io_uring_disabled`, or a seccomp filter. ENOMEM: RLIMIT_MEMLOCK
-    /// (before 5.12). EMFILE: RLIMIT_NOFILE.
+    /// (before 5.12, and again since 6.14, without CAP_IPC_LOCK). EMFILE: RLIMIT_NOFILE.
     pub(super) fn new(entries: u32, completions: u32) -> io::Result<Self> {
         let mut deferred = IoUring::builder();
         deferred.setup_single_issuer().setup_defer_taskrun().setup_submit_all();
@@ -48,7 +54,8 @@ impl Ring {
         let mut plain = IoUring::builder();
         let mut answer = Err(io::Error::from_raw_os_error(libc::EINVAL));
         for builder in [&mut deferred, &mut cooperative, &mut plain] {
-            answer = builder.setup_clamp().setup_cqsize(completions.max(2 * entries)).build(entries);
+            builder.setup_clamp().setup_cqsize(completions.max(2 * entries));
+            answer = within_memlock(RING_BYTES, || builder.build(entries));
             // EINVAL is how a kernel says that it does not know a flag.
             if !matches!(&answer, Err(error) if error.raw_os_error() == Some(libc::EINVAL)) {
                 break;
@@ -202,6 +209,30 @@ impl std::fmt::Debug for Ring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Ring").field("owed", &self.owed).field("calls", &self.calls).finish_non_exhaustive()
     }
+}
+
+/// Does `attempt`, which charges about `bytes` to RLIMIT_MEMLOCK, and does it again for a while if it fails with ENOMEM
+/// although the limit allows as much: a ring that was closed is taken down by a kernel thread after a grace period, and
+/// until then its memory counts against its user.
+pub(super) fn within_memlock<T>(bytes: usize, attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let until = Instant::now() + TEARDOWN;
+    loop {
+        match attempt() {
+            Err(error)
+                if error.raw_os_error() == Some(libc::ENOMEM)
+                    && memlock_limit().is_none_or(|limit| limit >= bytes as u64)
+                    && Instant::now() < until =>
+            {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// The soft limit of locked memory in bytes (RLIMIT_MEMLOCK of getrlimit(2)); none where there is none.
+pub(super) fn memlock_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Memlock).current
 }
 
 /// The error for something that this kernel's io_uring does not have.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use io_uring::{opcode, types};
 
 use super::lent::Lent;
-use super::ring::{Ring, lacking};
+use super::ring::{Ring, lacking, memlock_limit, within_memlock};
 use super::{error_of, is_interruption};
 use crate::pages::Pages;
 
@@ -94,7 +94,7 @@ impl ZeroCopy {
         register: bool,
         patience: Duration,
     ) -> io::Result<Self> {
-        let ring = Ring::new(8, 2 * IN_FLIGHT as u32)?;
+        let ring = Ring::new(1, IN_FLIGHT as u32)?;
         ring.require(&[(opcode::SendZc::CODE, "IORING_OP_SEND_ZC")])?;
         if register {
             let buffers: Vec<libc::iovec> = (0..memory.len())
@@ -106,7 +106,7 @@ impl ZeroCopy {
                 .collect();
             // SAFETY: each buffer lies within `memory`. The kernel pins its pages, so that they stay what they are even
             // after an munmap, and only reads them: no operation of this ring writes.
-            unsafe { ring.submitter().register_buffers(&buffers)? };
+            within_memlock(memory.len(), || unsafe { ring.submitter().register_buffers(&buffers) })?;
         }
         let lent = Lent::new(ring, memory, DROP_LIMIT);
         let mut new = Self {
@@ -160,6 +160,7 @@ impl ZeroCopy {
     pub fn send(&mut self, mut offset: usize, len: usize) -> io::Result<()> {
         let end = offset.checked_add(len).filter(|&end| end <= self.lent.memory().len());
         let end = end.ok_or(io::ErrorKind::InvalidInput)?;
+        let mut since = None;
         while offset < end {
             let mut bytes = self.chunk_bytes.min(end - offset);
             if self.registered {
@@ -170,10 +171,11 @@ impl ZeroCopy {
                 Ok(taken) => {
                     self.counts.short += u64::from(taken < bytes);
                     offset += taken;
+                    since = None;
                 }
                 Err(_) if result == -libc::ENOMEM || result == -libc::ENOBUFS => {
                     self.counts.refused += 1;
-                    self.make_room()?;
+                    self.make_room(bytes, *since.get_or_insert_with(Instant::now))?;
                 }
                 Err(_) if is_interruption(&error_of(result)) => {}
                 Err(_) => return Err(error_of(result)),
@@ -234,15 +236,24 @@ impl ZeroCopy {
         notifications
     }
 
-    /// After ENOMEM: waits for a notification; if none is outstanding, the send was too large for the limit.
-    fn make_room(&mut self) -> io::Result<()> {
+    /// After ENOMEM for a send of `bytes`, first met at `since`: makes the next attempt likelier to succeed. Waits for a
+    /// notification. If none is outstanding, the send is larger than the limit, and shall be smaller; or somebody else
+    /// of this user is using the limit up (every process of the user counts), and may stop.
+    fn make_room(&mut self, bytes: usize, since: Instant) -> io::Result<()> {
         if self.lent.ring.owed() > 0 {
             return self.await_notification();
         }
-        if self.chunk_bytes <= SMALLEST_CHUNK {
+        // io_notif_account_mem() charges a send with its whole pages and two.
+        let page = rustix::param::page_size();
+        let charge = (bytes / page + 2) * page;
+        let too_large = memlock_limit().is_some_and(|limit| charge as u64 > limit);
+        if self.chunk_bytes > SMALLEST_CHUNK && (too_large || since.elapsed() > Duration::from_millis(100)) {
+            self.chunk_bytes = (self.chunk_bytes / 2).max(SMALLEST_CHUNK);
+        } else if too_large || since.elapsed() > self.patience {
             return Err(error_of(-libc::ENOMEM));
+        } else {
+            std::thread::sleep(Duration::from_millis(1));
         }
-        self.chunk_bytes = (self.chunk_bytes / 2).max(SMALLEST_CHUNK);
         Ok(())
     }
 
@@ -290,5 +301,79 @@ impl Drop for ZeroCopy {
             // against RLIMIT_MEMLOCK. Should this fail, closing does it.
             let _ = self.lent.ring.submitter().unregister_buffers();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// A socket with room to send, whose peer has next to no room to receive.
+    fn stuffy_connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 4_096).unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        rustix::net::sockopt::set_socket_send_buffer_size(&near, 400_000).unwrap();
+        (near, listener.accept().unwrap().0)
+    }
+
+    fn ring_to(socket: TcpStream, memory: &Arc<Pages>, register: bool) -> Option<ZeroCopy> {
+        ZeroCopy::new(socket.into(), Arc::clone(memory), 65_536, register, Duration::from_millis(50))
+            .map_err(|error| eprintln!("skipped: {error}"))
+            .ok()
+    }
+
+    #[test]
+    fn a_drain_whose_peer_does_not_read_is_over_in_time_and_nothing_the_kernel_reads_is_freed() {
+        let memory = Arc::new(Pages::new(200_000).unwrap());
+        for register in [false, true] {
+            let (near, far) = stuffy_connection();
+            let Some(mut ring) = ring_to(near, &memory, register) else { return };
+            ring.send(0, 200_000).unwrap();
+            let held = Arc::strong_count(&memory);
+            assert_eq!(ring.drain().unwrap_err().kind(), io::ErrorKind::TimedOut);
+            drop(ring);
+            assert_eq!(Arc::strong_count(&memory), held, "leaked, for the kernel still had it");
+            drop(far);
+        }
+    }
+
+    #[test]
+    fn a_drained_ring_gives_its_memory_back() {
+        let memory = Arc::new(Pages::new(200_000).unwrap());
+        for register in [false, true] {
+            let (near, mut far) = stuffy_connection();
+            let Some(mut ring) = ring_to(near, &memory, register) else { return };
+            let reader = std::thread::spawn(move || std::io::copy(&mut far, &mut std::io::sink()));
+            ring.send(1, 199_999).unwrap();
+            ring.drain().unwrap();
+            drop(ring);
+            assert_eq!(reader.join().unwrap().unwrap(), 199_999);
+            assert_eq!(Arc::strong_count(&memory), 1);
+        }
+    }
+
+    #[test]
+    fn a_range_that_is_not_within_the_memory_is_refused() {
+        let memory = Arc::new(Pages::new(4_096).unwrap());
+        let (near, _far) = stuffy_connection();
+        let Some(mut ring) = ring_to(near, &memory, false) else { return };
+        for (offset, len) in [(0, memory.len() + 1), (memory.len(), 1), (usize::MAX, 2)] {
+            assert_eq!(ring.send(offset, len).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
+    }
+
+    #[test]
+    fn a_socket_that_cannot_send_without_copying_is_told_at_once() {
+        let memory = Arc::new(Pages::new(4_096).unwrap());
+        let (near, _far) = std::os::unix::net::UnixStream::pair().unwrap();
+        let error = ZeroCopy::new(near.into(), memory, 65_536, false, Duration::from_millis(50)).unwrap_err();
+        if error.raw_os_error().is_some() {
+            eprintln!("skipped: {error}");
+            return;
+        }
+        assert_eq!(error.kind(), io::ErrorKind::Unsupported);
     }
 }

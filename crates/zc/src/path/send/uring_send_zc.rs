@@ -25,17 +25,8 @@ pub(super) struct UringSendZc {
 
 impl UringSendZc {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup, fixed: bool) -> std::result::Result<Self, No> {
-        Self::open_patiently(socket, setup, fixed, PATIENCE)
-    }
-
-    fn open_patiently(
-        socket: &TcpStream,
-        setup: &SendSetup,
-        fixed: bool,
-        patience: Duration,
-    ) -> std::result::Result<Self, No> {
         let copy = Arc::clone(setup.resident.copy_of(&setup.files)?);
-        let ring = ZeroCopy::new(own(socket)?, Arc::clone(copy.pages()), setup.buffer_bytes, fixed, patience)
+        let ring = ZeroCopy::new(own(socket)?, Arc::clone(copy.pages()), setup.buffer_bytes, fixed, PATIENCE)
             .map_err(|error| if fixed && over_the_limit(&error) { too_large(copy.pages().len()) } else { no(error) })?;
         Ok(Self { ring, copy, bytes: 0 })
     }
@@ -87,4 +78,20 @@ fn fault(error: std::io::Error) -> Fault {
             .hint("ulimit -l unlimited, or run as root");
     }
     send_fault(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_that_stopped_reading_and_a_limit_are_told_from_other_failures() {
+        let stopped = fault(std::io::ErrorKind::TimedOut.into());
+        assert!(stopped.sentence.contains("stopped reading"), "{stopped}");
+        let limit = fault(rustix::io::Errno::NOMEM.into());
+        assert!(limit.sentence.contains("RLIMIT_MEMLOCK") && limit.hint.is_some(), "{limit}");
+        let reset = fault(rustix::io::Errno::CONNRESET.into());
+        assert!(reset.sentence.contains("reset"), "{reset}");
+        assert!(!fault(rustix::io::Errno::TIMEDOUT.into()).sentence.contains("stopped reading"));
+    }
 }

@@ -281,6 +281,128 @@ fn a_receiver_dropped_while_bytes_come_leaves_nothing_that_writes_to_its_memory(
     }
 }
 
+/// Runs the test `name` again in a process of its own, with `LIMIT` saying how much memory it may lock.
+fn under_memlock(name: &str, limit: u64) {
+    let test = format!("path::uring::tests::{name}");
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &test, "--nocapture"])
+        .env("ZC_TEST_MEMLOCK", limit.to_string())
+        .output()
+        .unwrap();
+    let said = [&child.stdout[..], &child.stderr[..]].concat();
+    assert!(child.status.success(), "with {limit} bytes: {}", String::from_utf8_lossy(&said));
+}
+
+/// In a process made by [`under_memlock`]: makes the limit hold, for this thread and for root too. None elsewhere.
+fn memlock_of_this_process() -> Option<u64> {
+    let limit = std::env::var("ZC_TEST_MEMLOCK").ok()?.parse().ok()?;
+    let mut own = rustix::thread::capabilities(None).unwrap();
+    own.effective.remove(rustix::thread::CapabilitySet::IPC_LOCK);
+    own.permitted.remove(rustix::thread::CapabilitySet::IPC_LOCK);
+    rustix::thread::set_capabilities(None, own).unwrap();
+    let memlock = rustix::process::Resource::Memlock;
+    let maximum = rustix::process::getrlimit(memlock).maximum;
+    rustix::process::setrlimit(memlock, rustix::process::Rlimit { current: Some(limit), maximum }).unwrap();
+    Some(limit)
+}
+
+#[test]
+fn with_little_locked_memory_zero_copy_sends_are_smaller_and_complete_or_refused() {
+    let Some(limit) = memlock_of_this_process() else {
+        for limit in [0, 65_536, 300_000] {
+            under_memlock("with_little_locked_memory_zero_copy_sends_are_smaller_and_complete_or_refused", limit);
+        }
+        return;
+    };
+    let (mut setup, all) = setup_of(&SIZES);
+    // Larger than the limit, so that it is met for certain where it holds.
+    setup.buffer_bytes = 400_000;
+    let (near, mut far) = connection();
+    let reader = thread::spawn(move || {
+        let mut got = Vec::new();
+        far.read_to_end(&mut got).map(|_| got)
+    });
+    let mut sender = match open_sender(SendPath::UringSendZc, &near, &setup) {
+        Ok(sender) => sender,
+        Err(no) => {
+            assert!(limit == 0 || no.word() == "unsupported", "{}: {}", no.word(), no.reason());
+            return;
+        }
+    };
+    let sent = pieces(&setup.files, 2, 1 << 20).try_for_each(|piece| sender.send(piece));
+    if let Err(fault) = sent {
+        assert!(limit == 0 && fault.sentence.contains("RLIMIT_MEMLOCK"), "{fault}");
+        return;
+    }
+    sender.drain().unwrap();
+    near.shutdown(Shutdown::Write).unwrap();
+    assert!(reader.join().unwrap().unwrap() == [&all[..], &all[..]].concat());
+    assert!(sender.counts().enobufs > 0, "{:?}", sender.counts());
+}
+
+#[test]
+fn a_set_that_may_not_be_registered_is_refused_with_both_figures_and_a_remedy() {
+    let Some(limit) = memlock_of_this_process() else {
+        under_memlock("a_set_that_may_not_be_registered_is_refused_with_both_figures_and_a_remedy", 1_000_000);
+        return;
+    };
+    let (setup, _) = setup_of(&[2_000_000]);
+    let (near, _far) = connection();
+    let Err(no) = open_sender(SendPath::UringSendZcFixed, &near, &setup) else { panic!("registered over the limit") };
+    if no.word() == "unsupported" {
+        eprintln!("skipped: {}", no.reason());
+        return;
+    }
+    assert_eq!(no.word(), "refused", "{}", no.reason());
+    let set = setup.resident.copy_of(&setup.files).unwrap().pages().len();
+    assert!(no.reason().contains(&set.to_string()) && no.reason().contains(&limit.to_string()), "{}", no.reason());
+    assert!(no.remedy_text().unwrap().contains("ulimit -l"));
+}
+
+#[test]
+fn paths_are_opened_over_and_over_without_using_the_limit_of_locked_memory_up() {
+    // Closed rings are taken down later than they are closed; 1 MB is what about 40 rings need.
+    let Some(_) = memlock_of_this_process() else {
+        under_memlock("paths_are_opened_over_and_over_without_using_the_limit_of_locked_memory_up", 1_000_000);
+        return;
+    };
+    let (setup, _) = setup_of(&[400_000]);
+    let (near, far) = connection();
+    for _ in 0..50 {
+        if SENDERS.iter().any(|&path| sender(path, &near, &setup).is_none())
+            || RECEIVERS.iter().any(|&path| receiver(path, &far, 65_536).is_none())
+        {
+            return;
+        }
+    }
+}
+
+#[test]
+fn the_worker_threads_of_a_splice_stay_on_the_cpu_of_their_sender() {
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    let Some(cpu) = (0..rustix::thread::CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu)) else { return };
+    let (mut setup, _) = setup_of(&[100_000]);
+    setup.cpu = Some(cpu);
+    let (near, mut far) = connection();
+    let reader = thread::spawn(move || std::io::copy(&mut far, &mut std::io::sink()));
+    let Some(mut sender) = sender(SendPath::UringSplice, &near, &setup) else { return };
+    sender.send(Piece { file: 0, offset: 0, len: 100_000 }).unwrap();
+    let name = format!("iou-wrk-{}", rustix::thread::gettid().as_raw_nonzero());
+    let mut workers = 0;
+    for task in std::fs::read_dir("/proc/self/task").unwrap() {
+        // A thread of another test may have ended meanwhile.
+        let Ok(status) = std::fs::read_to_string(task.unwrap().path().join("status")) else { continue };
+        let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim();
+        if field("Name:") == name {
+            workers += 1;
+            assert_eq!(field("Cpus_allowed_list:"), cpu.to_string());
+        }
+    }
+    assert!(workers > 0, "no thread is called {name}");
+    drop((sender, near));
+    reader.join().unwrap().unwrap();
+}
+
 fn no_of(errno: Errno, disabled: Option<u8>) -> No {
     no_because(&io::Error::from(errno), disabled)
 }
