@@ -35,7 +35,8 @@ pub struct Completion {
     pub first: u32,
     /// The number of the last of them.
     pub last: u32,
-    /// The kernel copied at least one of them after all: they were delivered on this machine, or the device cannot gather.
+    /// The kernel copied after all: the bytes were delivered on this machine, or the device cannot gather. When ranges are
+    /// merged the flag of the first stands for all (`skb_zerocopy_notify_extend` does not look at it).
     pub copied: bool,
 }
 

@@ -6,6 +6,9 @@
 mod recv;
 mod resident;
 mod send;
+
+#[cfg(test)]
+mod testing;
 mod uring;
 
 use std::sync::Arc;
@@ -48,6 +51,9 @@ pub trait Sender {
     fn counts(&self) -> SendCounts;
 }
 
+/// Is shown the bytes that were received, in order, in slices.
+pub type Inspect<'a> = &'a mut dyn FnMut(&[u8]);
+
 /// One way of receiving. Made and used on one thread.
 pub trait Receiver {
     /// Takes bytes out of the socket, blocking until there are some. Returns how many; 0 at the end of the stream.
@@ -56,7 +62,7 @@ pub trait Receiver {
     ///
     /// # Errors
     /// The connection was reset, or the kernel refused.
-    fn receive(&mut self, inspect: Option<&mut dyn FnMut(&[u8])>) -> Result<usize>;
+    fn receive(&mut self, inspect: Option<Inspect<'_>>) -> Result<usize>;
 
     /// What it did so far.
     fn counts(&self) -> RecvCounts;

@@ -1,7 +1,13 @@
 //! The receive paths, one to a file.
 
-mod uring_multishot;
-mod uring_recv;
+mod inlet;
+mod recv_copy;
+mod recv_trunc;
+mod splice;
+mod zerocopy_receive;
+
+#[cfg(test)]
+mod tests;
 
 use std::net::TcpStream;
 
@@ -9,9 +15,12 @@ use super::Receiver;
 use crate::record::{No, RecvPath};
 
 pub(super) fn open(path: RecvPath, socket: &TcpStream, buffer_bytes: usize) -> Result<Box<dyn Receiver>, No> {
-    match path {
-        RecvPath::UringRecv => Ok(Box::new(uring_recv::UringRecv::open(socket, buffer_bytes)?)),
-        RecvPath::UringMultishot => Ok(Box::new(uring_multishot::UringMultishot::open(socket, buffer_bytes)?)),
-        _ => Err(No::unsupported("not written yet")),
-    }
+    let buffer_bytes = buffer_bytes.max(1);
+    Ok(match path {
+        RecvPath::Recv => Box::new(recv_copy::Recv::open(socket, buffer_bytes)?),
+        RecvPath::RecvTrunc => Box::new(recv_trunc::RecvTrunc::open(socket, buffer_bytes)?),
+        RecvPath::Splice => Box::new(splice::Splice::open(socket, buffer_bytes)?),
+        RecvPath::ZerocopyReceive => Box::new(zerocopy_receive::ZerocopyReceive::open(socket, buffer_bytes)?),
+        _ => return Err(No::unsupported("not written yet")),
+    })
 }

@@ -22,7 +22,7 @@ impl UringMultishot {
 }
 
 impl Receiver for UringMultishot {
-    fn receive(&mut self, inspect: Option<&mut dyn FnMut(&[u8])>) -> Result<usize> {
+    fn receive(&mut self, inspect: Option<Inspect<'_>>) -> Result<usize> {
         let received = match inspect {
             Some(inspect) => self.ring.receive(inspect),
             None => self.ring.receive(&mut |_| {}),

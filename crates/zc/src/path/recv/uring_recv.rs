@@ -21,7 +21,7 @@ impl UringRecv {
 }
 
 impl Receiver for UringRecv {
-    fn receive(&mut self, inspect: Option<&mut dyn FnMut(&[u8])>) -> Result<usize> {
+    fn receive(&mut self, inspect: Option<Inspect<'_>>) -> Result<usize> {
         let received = self.ring.receive().map_err(receive_fault)?;
         self.bytes += received.len() as u64;
         if let Some(inspect) = inspect {

@@ -1,8 +1,18 @@
 //! The send paths, one to a file.
 
-mod uring_send;
-mod uring_send_zc;
-mod uring_splice;
+mod lending;
+mod mmap_write;
+mod msg_zerocopy;
+mod msg_zerocopy_mmap;
+mod outlet;
+mod read_send;
+mod read_write;
+mod sendfile;
+mod splice;
+mod vmsplice;
+
+#[cfg(test)]
+mod tests;
 
 use std::net::TcpStream;
 
@@ -10,11 +20,15 @@ use super::{SendSetup, Sender};
 use crate::record::{No, SendPath};
 
 pub(super) fn open(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Result<Box<dyn Sender>, No> {
-    match path {
-        SendPath::UringSend => Ok(Box::new(uring_send::UringSend::open(socket, setup)?)),
-        SendPath::UringSendZc => Ok(Box::new(uring_send_zc::UringSendZc::open(socket, setup, false)?)),
-        SendPath::UringSendZcFixed => Ok(Box::new(uring_send_zc::UringSendZc::open(socket, setup, true)?)),
-        SendPath::UringSplice => Ok(Box::new(uring_splice::UringSplice::open(socket, setup)?)),
-        _ => Err(No::unsupported("not written yet")),
-    }
+    Ok(match path {
+        SendPath::ReadWrite => Box::new(read_write::ReadWrite::open(socket, setup)?),
+        SendPath::ReadSend => Box::new(read_send::ReadSend::open(socket, setup)?),
+        SendPath::MmapWrite => Box::new(mmap_write::MmapWrite::open(socket, setup)?),
+        SendPath::Sendfile => Box::new(sendfile::Sendfile::open(socket, setup)?),
+        SendPath::Splice => Box::new(splice::Splice::open(socket, setup)?),
+        SendPath::Vmsplice => Box::new(vmsplice::Vmsplice::open(socket, setup)?),
+        SendPath::MsgZerocopy => Box::new(msg_zerocopy::MsgZerocopy::open(socket, setup)?),
+        SendPath::MsgZerocopyMmap => Box::new(msg_zerocopy_mmap::MsgZerocopyMmap::open(socket, setup)?),
+        _ => return Err(No::unsupported("not written yet")),
+    })
 }
