@@ -199,6 +199,32 @@ mod tests {
     }
 
     #[test]
+    fn segmentation_can_be_switched_off_and_on() {
+        // In a thread of its own: a namespace belongs to a thread.
+        std::thread::spawn(|| {
+            if crate::netns::NetNs::unshare().is_err() {
+                eprintln!("skipped: needs CAP_SYS_ADMIN");
+                return;
+            }
+            let Some(ethtool) = open() else { return };
+            let devices = crate::netlink::Devices::open().unwrap();
+            let here = crate::netns::NetNs::current().unwrap();
+            devices.make_veth("near0", "far0", std::os::fd::AsFd::as_fd(&here)).unwrap();
+            const TSO: &str = "tx-tcp-segmentation";
+            let is_on = || ethtool.active("near0").unwrap().iter().any(|name| name == TSO);
+            assert!(is_on());
+            for on in [false, true] {
+                ethtool.set("near0", &BTreeMap::from([(TSO.to_owned(), on)])).unwrap();
+                assert_eq!(is_on(), on);
+            }
+            let unknown = ethtool.set("near0", &BTreeMap::from([("no-such-offload".to_owned(), true)])).unwrap_err();
+            assert_eq!(unknown.raw_os_error(), Some(libc::EOPNOTSUPP));
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
     fn a_bitset_without_a_mask_lists_what_is_set() {
         let bit = |name: &str| nested(A_BITSET_BITS_BIT, &[text(A_BITSET_BIT_NAME, name)]);
         let bits = nested(A_BITSET_BITS, &[bit("one"), bit("two")]);

@@ -281,6 +281,31 @@ mod tests {
     }
 
     #[test]
+    fn a_veth_pair_is_made_in_two_namespaces_and_given_an_address_and_an_mtu() {
+        // In a thread of its own: a namespace belongs to a thread.
+        std::thread::spawn(|| {
+            let Ok(far_ns) = crate::netns::NetNs::unshare() else {
+                eprintln!("skipped: needs CAP_SYS_ADMIN");
+                return;
+            };
+            let far = Devices::open().unwrap();
+            crate::netns::NetNs::unshare().unwrap();
+            let near = Devices::open().unwrap();
+            near.make_veth("near0", "far0", std::os::fd::AsFd::as_fd(&far_ns)).unwrap();
+            assert_eq!(near.find("far0").unwrap_err().raw_os_error(), Some(libc::ENODEV));
+            let index = near.find("near0").unwrap().index;
+            near.add_address(index, Ipv4Addr::new(192, 0, 2, 1), 30).unwrap();
+            near.set_mtu(index, 9000).unwrap();
+            near.bring_up(index).unwrap();
+            assert_eq!(near.find("near0").unwrap(), Device { index, mtu_bytes: 9000, up: true });
+            assert!(!far.find("far0").unwrap().up);
+            std::net::UdpSocket::bind("192.0.2.1:0").unwrap();
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
     fn two_threads_may_ask_at_once() {
         let devices = Devices::open().unwrap();
         std::thread::scope(|scope| {

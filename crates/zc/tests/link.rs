@@ -9,8 +9,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use zc_tools::link::{Link, Sides, Steering, bring_up, bring_up_with};
-use zc_tools::record::{LinkKind, No};
+use zc_tools::link::{Link, Sides, Steering, bring_up, bring_up_with, try_out};
+use zc_tools::record::{LinkKind, No, Support};
 
 /// How a case ends, unless it panics.
 enum End {
@@ -29,6 +29,7 @@ const CASES: &[(&str, Case)] = &[
     ("one_cpu_is_enough_for_a_link_but_not_to_tell_the_sides_apart", one_cpu_is_enough),
     ("a_cpu_that_does_not_exist_is_no_link_failure", a_cpu_that_does_not_exist),
     ("the_caller_stays_where_and_who_it_is", the_caller_stays_where_and_who_it_is),
+    ("a_link_can_be_tried_out_and_then_brought_up", a_link_can_be_tried_out),
     ("a_dropped_link_leaves_nothing", a_dropped_link_leaves_nothing),
     ("a_killed_process_leaves_nothing", a_killed_process_leaves_nothing),
     ("a_process_with_threads_needs_root", a_process_with_threads_needs_root),
@@ -260,6 +261,22 @@ fn the_caller_stays_where_and_who_it_is() -> End {
     let file = folder.path().join("run.json");
     std::fs::write(&file, "{}").unwrap();
     assert_eq!(file.metadata().unwrap().uid(), owner);
+    End::Passed
+}
+
+fn a_link_can_be_tried_out() -> End {
+    let before = whereabouts();
+    let user_namespace = || std::fs::read_link("/proc/self/ns/user").unwrap();
+    let own = user_namespace();
+    for &kind in LinkKind::ALL {
+        let tried = try_out(kind, one_cpu());
+        assert_eq!((whereabouts(), user_namespace()), (before.clone(), own.clone()));
+        match (tried, bring_up(kind, one_cpu())) {
+            (Support::Yes, Ok(_)) => {}
+            (Support::No(expected), Err(no)) => assert_eq!(no, expected),
+            (tried, _) => panic!("{kind} was {tried:?} and then it was not"),
+        }
+    }
     End::Passed
 }
 

@@ -41,13 +41,32 @@ struct Wanted {
 }
 
 pub(super) fn bring_up(sides: Sides, steering: Steering) -> std::result::Result<Box<dyn Link>, No> {
-    let wanted = Wanted {
-        sides,
-        steering: steering.resolve(sides),
-        settings: Settings::here(),
-        policies: Policies::read(Path::new("/")),
-    };
+    let wanted = Wanted::new(sides, steering);
     if !process::may_make_namespaces() {
+        wanted.rehearse()?;
+        wanted.enter_user_namespace()?;
+    }
+    Ok(Box::new(wanted.build()?.checked(sides)?))
+}
+
+/// Whether it could be brought up. Leaves this process as it was.
+pub(super) fn try_out(sides: Sides) -> std::result::Result<(), No> {
+    let wanted = Wanted::new(sides, Steering::Best);
+    if process::may_make_namespaces() { wanted.build()?.checked(sides).map(drop) } else { wanted.rehearse() }
+}
+
+impl Wanted {
+    fn new(sides: Sides, steering: Steering) -> Self {
+        Self {
+            sides,
+            steering: steering.resolve(sides),
+            settings: Settings::here(),
+            policies: Policies::read(Path::new("/")),
+        }
+    }
+
+    /// Goes through all of it in a child, so that this process is in a user namespace only when that leads to a link.
+    fn rehearse(&self) -> std::result::Result<(), No> {
         let threads = process::threads().map_err(|error| No::unknown(format!("/proc cannot be read: {error}")))?;
         if threads != 1 {
             return Err(No::refused(format!(
@@ -56,38 +75,32 @@ pub(super) fn bring_up(sides: Sides, steering: Steering) -> std::result::Result<
             ))
             .remedy("run as root"));
         }
-        rehearse(&wanted)?;
-        wanted.enter_user_namespace()?;
-    }
-    Ok(Box::new(wanted.build()?.checked(sides)?))
-}
-
-/// Goes through all of it in a child, so that this process is in a user namespace only when that leads to a link.
-fn rehearse(wanted: &Wanted) -> std::result::Result<(), No> {
-    let broke = |error: io::Error| No::failed(format!("the link could not be tried out in a child process: {error}"));
-    let (mut reader, writer) = io::pipe().map_err(broke)?;
-    let status = process::in_child(|| match wanted.enter_user_namespace().and_then(|()| wanted.build()) {
-        Ok(_) => 0,
-        Err(no) => {
-            // Far shorter than a pipe is wide, so this does not wait for a reader.
-            let _ = serde_json::to_writer(&writer, &no);
-            1
+        let broke =
+            |error: io::Error| No::failed(format!("the link could not be tried out in a child process: {error}"));
+        let (mut reader, writer) = io::pipe().map_err(broke)?;
+        let perform = || self.enter_user_namespace()?.build()?.checked(self.sides).map(drop);
+        let status = process::in_child(|| match perform() {
+            Ok(()) => 0,
+            Err(no) => {
+                // Far shorter than a pipe is wide, so this does not wait for a reader.
+                let _ = serde_json::to_writer(&writer, &no);
+                1
+            }
+        })
+        .map_err(broke)?;
+        drop(writer);
+        if status.success() {
+            return Ok(());
         }
-    })
-    .map_err(broke)?;
-    drop(writer);
-    if status.success() {
-        return Ok(());
+        let mut said = String::new();
+        reader.read_to_string(&mut said).map_err(broke)?;
+        let unsaid = || No::failed(format!("the child process that tried the link out ended with {status}"));
+        Err(serde_json::from_str(&said).unwrap_or_else(|_| unsaid()))
     }
-    let mut said = String::new();
-    reader.read_to_string(&mut said).map_err(broke)?;
-    Err(serde_json::from_str(&said)
-        .unwrap_or_else(|_| No::failed(format!("the child that tried it out ended: {status}"))))
-}
 
-impl Wanted {
-    fn enter_user_namespace(&self) -> std::result::Result<(), No> {
-        unshare_user().map_err(|error| explain(Stage::UserNamespace, &error, &self.policies))
+    fn enter_user_namespace(&self) -> std::result::Result<&Self, No> {
+        unshare_user().map_err(|error| explain(Stage::UserNamespace, &error, &self.policies))?;
+        Ok(self)
     }
 
     /// Makes the namespaces and what is in them on a helper thread, so that the caller stays where it is.

@@ -1,14 +1,23 @@
 //! Meters: things that are read at both edges of a window. Reading never writes to the host and never prints.
 
+pub mod conditions;
 mod counter;
+mod doctor;
+#[cfg(test)]
+mod fake_root;
+mod host;
 mod kernel;
 mod latency;
 mod proc;
 mod soakers;
+mod surroundings;
 mod tasks;
 mod unit;
 
+pub use doctor::meters;
+pub use host::host;
 pub use kernel::KernelMeters;
 pub use latency::{WakeLatency, wake_latency};
 pub use soakers::Soakers;
+pub use surroundings::{Alone, Surroundings, sniffers};
 pub use tasks::TaskMeter;
