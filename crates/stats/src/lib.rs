@@ -8,11 +8,13 @@
 //! | [`median_interval`] | the median | independent values of any shape | never; it is wide instead |
 //! | [`mann_whitney_interval`] | a shift between two samples | two samples of one shape | shapes that differ |
 //! | [`welch_interval`] | a difference of means | two normal samples | few values with long tails |
-//! | [`bca_interval`] | whatever statistic it is given | nothing; in the limit | few values: below about 20 it covers less than it says |
+//! | [`bca_interval`] | whatever statistic it is given | nothing; in the limit | few values: see [`few_blocks_confidence`] |
 //!
 //! Values that are paired in blocks are differenced first, so that what a block's cells share cancels. If the noise of
 //! two cells has the same shape, however skewed, the difference of the two is symmetric: this is why the log ratio of
 //! two costs goes into [`wilcoxon_interval`] and a cost by itself into [`median_interval`].
+//!
+//! `tests/coverage.rs` shows by simulation how often each covers, under skewed, heavy-tailed and drifting noise too.
 //!
 //! Too few values for a confidence is `None`, never a wider claim. So is a slice with a NaN in it.
 
@@ -25,7 +27,7 @@ mod signed_rank;
 mod spending;
 mod welch;
 
-pub use bootstrap::{RESAMPLES, bca_interval};
+pub use bootstrap::{RESAMPLES, bca_interval, few_blocks_confidence};
 pub use order::{mad, median, median_interval, median_least_n, quantile};
 pub use rank_sum::{hodges_lehmann_shift, mann_whitney_interval, mann_whitney_p};
 pub use signed_rank::{hodges_lehmann, signed_rank_p, wilcoxon_interval, wilcoxon_least_n};

@@ -3,10 +3,10 @@
 //! The error that all looks together may make is spent bit by bit (Lan and DeMets, Biometrika 1983), by the function
 //! that resembles O'Brien and Fleming's bounds: hardly anything early, nearly all at the end. Each look's interval has
 //! the confidence 1 - (what was spent since the look before). By Bonferroni's inequality the probability that *any* of
-//! the intervals misses is at most alpha, whatever their dependence and whatever decides when to stop. This is a
-//! little wider than Lan and DeMets's own bounds, which use the correlation between looks: 2.22 instead of about
-//! 2.01 sigma at the last of looks at 1/4, 1/2, 3/4 and 1. Theirs bound the error of a test; an interval that is
-//! stopped by its width, among a dozen others, deserves the plain inequality.
+//! the intervals misses is at most alpha, whatever their dependence and whatever decides when to stop. The price at the
+//! last of looks at 1/4, 1/2, 3/4 and 1 is an interval of 2.22 sigma instead of 1.96; bounds that use the correlation
+//! between looks (Lan and DeMets's own) would pay less, but they bound the error of one test that stops at its own
+//! rejection. An interval that is stopped by its width, among a dozen others, deserves the plain inequality.
 
 use crate::normal::{phi, z};
 
@@ -50,9 +50,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_o_brien_fleming_like_function_has_its_published_values() {
-        // Two-sided 5 % at t = 1/4, 1/2, 3/4, 1: 0.00009, 0.00557, 0.02362, 0.05 (2 - 2 Phi(1.95996 / sqrt(t))). The
-        // one-sided values of Lan and DeMets (1983) at alpha = 0.025 (DeMets and Lan 1994, table I) are half of them.
+    fn the_o_brien_fleming_like_function_has_the_values_of_its_formula() {
+        // 2 - 2 Phi(1.959964 / sqrt(t)), by SciPy: 2 * norm.sf(norm.ppf(.975) / sqrt(t)).
         let spending = Spending::new(0.95).unwrap();
         for (t, expected) in [(0.25, 0.000_088_6), (0.5, 0.005_574_6), (0.75, 0.023_625), (1.0, 0.05)] {
             assert!((spending.spent(t) / expected - 1.0).abs() < 1e-3, "{t}: {}", spending.spent(t));

@@ -7,7 +7,9 @@
 //! small. Only where that is not enough - the reference itself is at or below 0, or so many cells' costs are that the
 //! estimate has no logarithm - the costs are added up over blocks instead, and the interval is a BCa bootstrap.
 
-use zc_stats::{Interval, RESAMPLES, bca_interval, hodges_lehmann, signed_rank_p, wilcoxon_interval};
+use zc_stats::{
+    Interval, RESAMPLES, bca_interval, few_blocks_confidence, hodges_lehmann, signed_rank_p, wilcoxon_interval,
+};
 
 use super::costs::{Side, TrialCost, block_costs};
 use crate::record::{Block, Header};
@@ -80,11 +82,15 @@ fn ratio_of_sums(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
         (reference > 0.0 && ratio.is_finite()).then_some(ratio)
     };
     let value = over(&mut pairs.iter())?.max(0.0);
-    let interval =
-        bca_interval(pairs.len(), |drawn| over(&mut drawn.iter().map(|index| &pairs[*index])), level, RESAMPLES, seed);
+    let drawn_ratio = |drawn: &[usize]| over(&mut drawn.iter().map(|index| &pairs[*index]));
+    let interval = few_blocks_confidence(level, pairs.len())
+        .and_then(|asked| bca_interval(pairs.len(), drawn_ratio, asked, RESAMPLES, seed));
     // A cost cannot be negative, so neither can a ratio: this is a bound known beforehand, not a cut of the data.
-    let interval =
-        interval.map(|interval| Interval { low: interval.low.max(0.0), high: interval.high.max(0.0), ..interval });
+    let interval = interval.map(|interval| Interval {
+        low: interval.low.max(0.0),
+        high: interval.high.max(0.0),
+        confidence_reached: level,
+    });
     Some(Ratio { value, interval, method: Method::RatioOfSums, p_value: None, blocks: pairs.len() })
 }
 
