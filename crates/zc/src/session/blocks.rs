@@ -32,17 +32,17 @@ pub(super) struct Blocks {
     rig: Rig,
     header: Header,
     memory: (Vec<u8>, Vec<u8>),
-    warnings: Vec<Warning>,
 }
 
 impl Blocks {
     pub(super) fn new(rig: Rig, header: &Header) -> Self {
-        Self { rig, header: header.clone(), memory: Default::default(), warnings: Vec::new() }
+        Self { rig, header: header.clone(), memory: Default::default() }
     }
 
-    /// What was found on the way.
-    pub(super) fn into_warnings(self) -> Vec<Warning> {
-        self.warnings
+    /// What came up while the run went on, and was not there before it.
+    pub(super) fn warnings_at_end(&self) -> Vec<Warning> {
+        let known = |warning: &Warning| self.header.warnings.iter().any(|before| before.name == warning.name);
+        self.rig.sniffers().into_iter().filter(|warning| !known(warning)).collect()
     }
 
     /// Measures block number `index`. Whatever happens, what was observed is in the block that is returned.

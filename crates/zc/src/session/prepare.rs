@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::meter::{self, Alone};
 use crate::plan;
 use crate::record::{
     Cell, Fault, FaultKind, FixedParams, Header, No, Plan, Probe, Result, SCHEMA, SendPath, Support, SupportRow, Timing,
@@ -32,6 +33,8 @@ const RATE_SHARE: f64 = 0.5;
 pub(super) struct Prepared {
     pub(super) header: Header,
     pub(super) rig: Rig,
+    /// Held while the run lasts, so that another zc sees this one.
+    pub(super) alone: Alone,
 }
 
 /// Prepares a run.
@@ -45,6 +48,9 @@ pub(super) fn prepare(
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
+    // Both before the link: they belong to the host's own namespaces.
+    let alone = Alone::claim();
+    let host = meter::host();
     let cpus = choose_cpus(options)?;
     progress.preparing("bringing up the link", budget.left());
     let up = trial::bring_up(options.link, cpus.sender, cpus.receiver)?;
@@ -54,7 +60,10 @@ pub(super) fn prepare(
     let fixed = fixed_params(options, cpus, &up)?;
     let timing = timing(options);
     let mut rig = Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing })?;
-    let (host, mut warnings) = (crate::record::Host::default(), Vec::new());
+    let mut link = up.link.facts().clone();
+    link.passed_over = up.passed_over;
+    let mut warnings = up.link.warnings().to_vec();
+    warnings.extend(rig.conditions(&host, &link, &alone)?);
     progress.preparing("trying out wake-ups beside soakers", budget.left());
     let latencies = rig.wake_latencies()?;
     warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
@@ -63,8 +72,6 @@ pub(super) fn prepare(
     let wanted = plan::cells(options.paths.as_deref().unwrap_or(SendPath::ALL), options.recv, REFERENCE);
     let (cells, unavailable) = prove(&rig, wanted, &mut probes, budget, stop, progress)?;
     choose_rate(&mut rig, options, &cells, &mut probes, budget, stop, progress)?;
-    let mut link = up.link.facts().clone();
-    link.passed_over = up.passed_over;
     let plan = Plan {
         experiment: "paths".to_owned(),
         reference: REFERENCE.name().to_owned(),
@@ -88,7 +95,7 @@ pub(super) fn prepare(
         warnings,
         probes,
     };
-    Ok(Prepared { header, rig })
+    Ok(Prepared { header, rig, alone })
 }
 
 fn choose_cpus(options: &RunOptions) -> Result<CpuPair> {

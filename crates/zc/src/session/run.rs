@@ -53,18 +53,20 @@ pub fn run(options: &RunOptions, stop: &AtomicBool, progress: &mut dyn Progress)
     let budget = Budget { began: Instant::now(), length: Duration::from_nanos(options.budget_ns) };
     let mut saving = Saving::create(&options.out)?;
     let prepared = prepare(options, &budget, stop, progress).inspect_err(|_| saving.discard())?;
+    let _alone = prepared.alone;
     let mut run = Run { header: prepared.header, blocks: Vec::new(), end: None };
     saving.open(&run.header);
     progress.started(&run.header);
     let mut blocks = Blocks::new(prepared.rig, &run.header);
     let mut looks_at_blocks = Vec::new();
     let (reason, fault) = measure(&mut run, &mut blocks, &mut looks_at_blocks, &mut saving, &budget, stop, progress);
+    let warnings = blocks.warnings_at_end();
     let end = End {
         ended_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: u64::try_from(budget.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         reason,
         looks_at_blocks,
-        warnings: blocks.into_warnings(),
+        warnings,
     };
     run.end = Some(end);
     let saved = saving.close(&run);

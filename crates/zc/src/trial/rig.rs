@@ -4,9 +4,13 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::link::Link;
-use crate::meter::{KernelMeters, Soakers, TaskMeter, WakeLatency, wake_latency};
+use crate::meter::{
+    self, Alone, KernelMeters, Soakers, Surroundings, TaskMeter, WakeLatency, conditions, wake_latency,
+};
 use crate::path::SendSetup;
-use crate::record::{Cell, Fault, FixedParams, IdleWindow, No, Probe, Reading, Result, Timing, Trial, TrialKind};
+use crate::record::{
+    Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, Result, Timing, Trial, TrialKind, Warning,
+};
 use zc_sys::clock::{monotonic_ns, sleep_until};
 
 use super::flow::{Drive, Flow, Trouble};
@@ -14,6 +18,9 @@ use super::window::{APART_NS, flow_counts, tasks, tcp_reading};
 
 /// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
 const SETTLE_NS: u64 = 4_000_000;
+
+/// How long zc looks at the machine before it does anything: 20 ticks of 10 ms.
+const LOOK_NS: u64 = 200_000_000;
 
 /// What a rig is made of.
 pub struct RigSetup {
@@ -61,6 +68,36 @@ impl Rig {
         let latencies = cpus.into_iter().map(|cpu| wake_latency(cpu, &self.soakers)).collect();
         self.soakers.pause();
         latencies
+    }
+
+    /// What can be known before the first block that would make the figures a lie; takes a fifth of a second, in which
+    /// nothing of zc is at work.
+    ///
+    /// # Errors
+    /// A namespace could not be entered, or /proc/stat cannot be read.
+    pub fn conditions(&mut self, host: &Host, link: &LinkFacts, alone: &Alone) -> Result<Vec<Warning>> {
+        let (mut opened, mut closed) = (Reading::default(), Reading::default());
+        self.meters.read(&mut opened)?;
+        sleep_until(monotonic_ns() + LOOK_NS);
+        self.meters.read(&mut closed)?;
+        let sender_cpu = self.fixed.sender_cpu;
+        let around = self.on_senders_side(|| Surroundings::read(&link.device, sender_cpu, alone))?;
+        let mut warnings = conditions::before(host, link, &self.fixed, &around);
+        warnings.extend(conditions::while_idle(&opened.stat, &closed.stat));
+        Ok(warnings)
+    }
+
+    /// Somebody who listens in on the link just now.
+    pub fn sniffers(&self) -> Option<Warning> {
+        let device = self.link.facts().device.clone();
+        conditions::sniffers(self.on_senders_side(|| meter::sniffers(&device)).ok().flatten())
+    }
+
+    /// Asks something in the sender's namespace. A namespace is entered by a thread for good, so it has one of its own.
+    fn on_senders_side<T: Send>(&self, ask: impl FnOnce() -> T + Send) -> Result<T> {
+        let link = &self.link;
+        std::thread::scope(|scope| scope.spawn(|| link.enter_sender().map(|()| ask())).join())
+            .map_err(|_| Fault::failed("a thread that looked around on the sender's side died"))?
     }
 
     /// Sets the rate at which costs are measured.
