@@ -4,6 +4,8 @@ mod inlet;
 mod recv_copy;
 mod recv_trunc;
 mod splice;
+mod uring_multishot;
+mod uring_recv;
 mod zerocopy_receive;
 
 #[cfg(test)]
@@ -21,6 +23,7 @@ pub(super) fn open(path: RecvPath, socket: &TcpStream, buffer_bytes: usize) -> R
         RecvPath::RecvTrunc => Box::new(recv_trunc::RecvTrunc::open(socket, buffer_bytes)?),
         RecvPath::Splice => Box::new(splice::Splice::open(socket, buffer_bytes)?),
         RecvPath::ZerocopyReceive => Box::new(zerocopy_receive::ZerocopyReceive::open(socket, buffer_bytes)?),
-        _ => return Err(No::unsupported("not written yet")),
+        RecvPath::UringRecv => Box::new(uring_recv::UringRecv::open(socket, buffer_bytes)?),
+        RecvPath::UringMultishot => Box::new(uring_multishot::UringMultishot::open(socket, buffer_bytes)?),
     })
 }

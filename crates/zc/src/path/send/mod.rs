@@ -9,6 +9,9 @@ mod read_send;
 mod read_write;
 mod sendfile;
 mod splice;
+mod uring_send;
+mod uring_send_zc;
+mod uring_splice;
 mod vmsplice;
 
 #[cfg(test)]
@@ -29,6 +32,9 @@ pub(super) fn open(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Res
         SendPath::Vmsplice => Box::new(vmsplice::Vmsplice::open(socket, setup)?),
         SendPath::MsgZerocopy => Box::new(msg_zerocopy::MsgZerocopy::open(socket, setup)?),
         SendPath::MsgZerocopyMmap => Box::new(msg_zerocopy_mmap::MsgZerocopyMmap::open(socket, setup)?),
-        _ => return Err(No::unsupported("not written yet")),
+        SendPath::UringSend => Box::new(uring_send::UringSend::open(socket, setup)?),
+        SendPath::UringSendZc => Box::new(uring_send_zc::UringSendZc::open(socket, setup, false)?),
+        SendPath::UringSendZcFixed => Box::new(uring_send_zc::UringSendZc::open(socket, setup, true)?),
+        SendPath::UringSplice => Box::new(uring_splice::UringSplice::open(socket, setup)?),
     })
 }
