@@ -9,7 +9,8 @@ use crate::meter::{
 };
 use crate::path::SendSetup;
 use crate::record::{
-    Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, Result, Timing, Trial, TrialKind, Warning,
+    Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, Result, Timing, Trial, TrialKind,
+    Warning,
 };
 use zc_sys::clock::{monotonic_ns, sleep_until};
 

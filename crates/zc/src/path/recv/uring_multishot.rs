@@ -5,8 +5,8 @@ use std::net::TcpStream;
 
 use zc_sys::uring::Multishot;
 
-use crate::path::Receiver;
 use crate::path::uring::{no, own, receive_fault};
+use crate::path::{Inspect, Receiver};
 use crate::record::{No, RecvCounts, Result};
 
 /// See the module.
