@@ -1,6 +1,13 @@
-//! `zc doctor`: what this user can have on this machine, and how fit the machine is.
+//! `zc doctor`: what this user can have on this machine, and how fit the machine is. Every answer comes from trying.
 
-use crate::record::{Fault, Host, Result, SupportRow, Warning};
+use std::path::PathBuf;
+
+use crate::meter;
+use crate::record::{Cell, Host, LinkKind, RecvPath, Result, SendPath, Support, SupportRow, Warning};
+use crate::trial::{self, Rig};
+
+use super::RunOptions;
+use super::prepare::{Standing, set_up, timing, try_out};
 
 /// What `zc doctor` found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -13,10 +20,34 @@ pub struct Findings {
     pub warnings: Vec<Warning>,
 }
 
-/// Finds out what this user can have on this machine, and how fit the machine is, without measuring anything.
+/// Finds out what this user can have on this machine, and how fit the machine is, without measuring anything. Paths are
+/// tried on the best link. Must be called while the process has one thread, like [`super::run`].
 ///
 /// # Errors
-/// /proc cannot be read.
+/// Not even a rig can be set up here: no link, no soakers, no room for the files.
 pub fn examine() -> Result<Findings> {
-    Err(Fault::failed("the doctor is not written yet"))
+    let options = RunOptions::plain(PathBuf::new());
+    let links = LinkKind::ALL.iter().map(|&kind| row("link", kind.name(), trial::try_out_link(kind))).collect();
+    let Standing { rig, host, warnings, .. } = set_up(&options, 0, timing(&options), |_| {})?;
+    let mut rows: Vec<SupportRow> = links;
+    for &send in SendPath::ALL {
+        rows.push(row("send path", send.name(), support(&rig, send, RecvPath::Recv)?));
+    }
+    for &recv in RecvPath::ALL {
+        rows.push(row("receive path", recv.name(), support(&rig, SendPath::ReadSend, recv)?));
+    }
+    rows.extend(meter::meters());
+    Ok(Findings { host, rows, warnings })
+}
+
+fn support(rig: &Rig, send: SendPath, recv: RecvPath) -> Result<Support> {
+    let cell = Cell { label: format!("{send} to {recv}"), send, recv, control: false };
+    Ok(match try_out(rig, &cell)? {
+        Ok(_) => Support::Yes,
+        Err(no) => Support::No(no),
+    })
+}
+
+fn row(what: &str, name: &str, support: Support) -> SupportRow {
+    SupportRow { what: what.to_owned(), name: name.to_owned(), support }
 }

@@ -62,3 +62,32 @@ pub struct CpuPair {
     /// The receiver's CPU.
     pub receiver: usize,
 }
+
+impl RunOptions {
+    /// What `zc run` does without any option, saved in `out`.
+    pub fn plain(out: PathBuf) -> Self {
+        Self {
+            command: Vec::new(),
+            files: Vec::new(),
+            paths: None,
+            recv: RecvPath::Recv,
+            recv_buffer_bytes: 64 << 10,
+            buffer_bytes: 64 << 10,
+            rate_bytes_per_s: None,
+            budget_ns: 60_000_000_000,
+            target: 0.025,
+            seed: None,
+            link: None,
+            flows: 1,
+            congestion: None,
+            sndbuf_bytes: None,
+            rcvbuf_bytes: None,
+            cpus: None,
+            soaker: SoakerKind::Alu,
+            out,
+            window_ns: None,
+            idle_ns: None,
+            warmup_ns: None,
+        }
+    }
+}

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::meter::{self, Alone};
 use crate::plan;
 use crate::record::{
-    Cell, Fault, FaultKind, FixedParams, Header, No, Plan, Probe, Result, SCHEMA, SendPath, Support, SupportRow, Timing,
+    Cell, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, No, Plan, Probe, Result, SCHEMA,
+    SendPath, Support, SupportRow, Timing, Warning,
 };
 use crate::trial::{self, Rig, RigSetup, Up};
 
@@ -37,6 +38,43 @@ pub(super) struct Prepared {
     pub(super) alone: Alone,
 }
 
+/// A rig that stands, and what was found while it was set up.
+pub(super) struct Standing {
+    pub(super) rig: Rig,
+    pub(super) host: Host,
+    pub(super) link: LinkFacts,
+    pub(super) files: FileSetFacts,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) probes: Vec<Probe>,
+    pub(super) alone: Alone,
+}
+
+/// Sets the rig up, and looks at the machine. Call it while the process has one thread.
+///
+/// # Errors
+/// Bad input, or nothing can be measured here.
+pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: impl FnMut(&str)) -> Result<Standing> {
+    // Both before the link: they belong to the host's own namespaces.
+    let alone = Alone::claim();
+    let host = meter::host();
+    let cpus = choose_cpus(options)?;
+    say("bringing up the link");
+    let up = trial::bring_up(options.link, cpus.sender, cpus.receiver)?;
+    say("reading the files");
+    let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
+    let fixed = fixed_params(options, cpus, &up)?;
+    let mut rig = Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing })?;
+    let mut link = up.link.facts().clone();
+    link.passed_over = up.passed_over;
+    say("looking at the machine");
+    let mut warnings = up.link.warnings().to_vec();
+    warnings.extend(rig.conditions(&host, &link, &alone)?);
+    let latencies = rig.wake_latencies()?;
+    warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
+    let probes = latencies.into_iter().map(|latency| latency.probe()).collect();
+    Ok(Standing { rig, host, link, files, warnings, probes, alone })
+}
+
 /// Prepares a run.
 ///
 /// # Errors
@@ -48,27 +86,10 @@ pub(super) fn prepare(
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
-    // Both before the link: they belong to the host's own namespaces.
-    let alone = Alone::claim();
-    let host = meter::host();
-    let cpus = choose_cpus(options)?;
-    progress.preparing("bringing up the link", budget.left());
-    let up = trial::bring_up(options.link, cpus.sender, cpus.receiver)?;
-    progress.preparing("reading the files", budget.left());
-    let seed = options.seed.unwrap_or_else(fresh_seed);
-    let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
-    let fixed = fixed_params(options, cpus, &up)?;
+    let seed = options.seed.unwrap_or_else(rand::random); // saved, so that the run's order can be had again
     let timing = timing(options);
-    let mut rig = Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing })?;
-    let mut link = up.link.facts().clone();
-    link.passed_over = up.passed_over;
-    let mut warnings = up.link.warnings().to_vec();
-    warnings.extend(rig.conditions(&host, &link, &alone)?);
-    progress.preparing("trying out wake-ups beside soakers", budget.left());
-    let latencies = rig.wake_latencies()?;
-    warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
-    let mut probes: Vec<Probe> = latencies.into_iter().map(|latency| latency.probe()).collect();
-
+    let Standing { mut rig, host, link, files, warnings, mut probes, alone } =
+        set_up(options, seed, timing, |what| progress.preparing(what, budget.left()))?;
     let wanted = plan::cells(options.paths.as_deref().unwrap_or(SendPath::ALL), options.recv, REFERENCE);
     let (cells, unavailable) = prove(&rig, wanted, &mut probes, budget, stop, progress)?;
     choose_rate(&mut rig, options, &cells, &mut probes, budget, stop, progress)?;
@@ -137,18 +158,13 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
     })
 }
 
-fn timing(options: &RunOptions) -> Timing {
+pub(super) fn timing(options: &RunOptions) -> Timing {
     Timing {
         warmup_ns: options.warmup_ns.unwrap_or(30_000_000),
         window_ns: options.window_ns.unwrap_or(80_000_000),
         idle_ns: options.idle_ns.unwrap_or(40_000_000),
         unsoaked_ns: options.window_ns.unwrap_or(50_000_000),
     }
-}
-
-/// A seed that differs from run to run; it is saved, so that the run's order can be had again.
-fn fresh_seed() -> u64 {
-    rand::random()
 }
 
 /// Lets every cell send the files once; what cannot run here becomes a row with its reason.
@@ -168,15 +184,13 @@ fn prove(
             continue;
         }
         progress.preparing(&format!("proving the bytes of {}", cell.label), budget.left());
-        let no = match rig.prove(&cell) {
-            Ok(Ok(probe)) => {
+        let no = match try_out(rig, &cell)? {
+            Ok(probe) => {
                 probes.push(probe);
                 cells.push(cell);
                 continue;
             }
-            Ok(Err(no)) => no,
-            Err(fault) if fault.kind == FaultKind::Input => return Err(fault),
-            Err(fault) => No::failed(fault.sentence),
+            Err(no) => no,
         };
         if cell.send == REFERENCE {
             return Err(Fault::failed(format!("the reference path \"{REFERENCE}\" cannot run here: {}", no.reason())));
@@ -184,6 +198,17 @@ fn prove(
         unavailable.push(SupportRow { what: "send path".into(), name: cell.label, support: Support::No(no) });
     }
     Ok((cells, unavailable))
+}
+
+/// Proves one cell; one that breaks while it is tried out cannot be had either, and says how it broke.
+///
+/// # Errors
+/// The files are not what they were.
+pub(super) fn try_out(rig: &Rig, cell: &Cell) -> Result<std::result::Result<Probe, No>> {
+    match rig.prove(cell) {
+        Err(fault) if fault.kind != FaultKind::Input => Ok(Err(No::failed(fault.sentence))),
+        proven => proven,
+    }
 }
 
 /// Measures every cell's top speed, and where the user gave no rate takes one that the slowest can well hold.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::link::{self, Link, Sides};
 use crate::path::{Resident, SendSetup};
-use crate::record::{Fault, FileSetFacts, LinkKind, No, Result};
+use crate::record::{Fault, FileSetFacts, LinkKind, No, Result, Support};
 use crate::workload::FileSet;
 
 /// Paths are compared under a loss-based congestion control: BBR's pacing timers cost CPU of their own.
@@ -53,6 +53,12 @@ pub fn bring_up(asked: Option<LinkKind>, sender_cpu: usize, receiver_cpu: usize)
         Some(remedy) => fault.hint(remedy),
         None => fault,
     })
+}
+
+/// Whether this user can have a link; leaves the process as it was. Call it while the process has one thread.
+pub fn try_out_link(kind: LinkKind) -> Support {
+    let cpus = allowed_cpus().map(|allowed| super::choose_cpus(&allowed)).unwrap_or_default();
+    link::try_out(kind, Sides { sender_cpu: cpus.0, receiver_cpu: cpus.1 })
 }
 
 fn sentence(kind: LinkKind, no: &No) -> String {
