@@ -6,10 +6,10 @@
 mod recv;
 mod resident;
 mod send;
+mod uring;
 
 #[cfg(test)]
 mod testing;
-mod uring;
 
 use std::sync::Arc;
 
