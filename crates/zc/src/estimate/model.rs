@@ -33,6 +33,9 @@ pub struct Estimates {
 }
 
 /// A number with its interval over blocks.
+///
+/// The interval takes blocks to be independent. What wanders slowly over the whole run (the neighbours' use of memory,
+/// say) moves a cost and is only partly in its interval; it cancels in a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Figure {
     /// The median over blocks.

@@ -1,18 +1,18 @@
 //! Which blocks do not count: the rules, fixed before the run, that look at the machine and never at a cost.
 //!
-//! Three things make a block worthless, each with its limit:
+//! Three things make a block worthless, each with its limit, in this order, causes before symptoms:
 //!
 //! * **steal**: the hypervisor took more than 1 % of the soaked CPUs between the block's first and last reading. A soaker
 //!   cannot tell steal from work. /proc/stat counts it in ticks of 10 ms, so at least 2 ticks are asked for: one alone
 //!   may be the rounding of next to nothing.
-//! * **idle drift**: idle windows beside each other differ by more than 2 %, in the rates of all CPUs added up, by the
-//!   *median* over the block's neighbouring pairs. A trial is only held against the two idle windows beside it, so a
-//!   single jump spoils one trial, which the rank statistics bear; a machine that jumps all the time spoils all.
 //! * **foreign use**: while soakers run no CPU is ever idle, so what of the CPUs' time went neither to this process
 //!   (soakers included), nor to ksoftirqd, nor to the hypervisor, was somebody else's: more than 2 % over the block's
 //!   soaked windows. With CONFIG_IRQ_TIME_ACCOUNTING interrupt time is in nobody's CPU time either and is taken off
 //!   by /proc/stat's irq and softirq columns; where it is not known whether the kernel has it, idle windows alone are
 //!   used, since they have next to no interrupts.
+//! * **idle drift**: idle windows beside each other differ by more than 2 %, in the rates of all CPUs added up, by the
+//!   *median* over the block's neighbouring pairs. A trial is only held against the two idle windows beside it, so a
+//!   single jump spoils one trial, which the rank statistics bear; a machine that jumps all the time spoils all.
 
 use super::costs::{Rates, idle_rates};
 use crate::record::{Block, CpuTicks, Dropped, FixedParams, Header, Reading, Slot, TrialKind};
@@ -33,10 +33,10 @@ pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
     if let Some(steal) = steal(block, fixed).filter(|steal| steal.share() > STEAL_LIMIT && steal.ticks >= 2) {
         return Some(Dropped::Steal { share: steal.share() });
     }
-    if let Some(share) = idle_drift(block, fixed).filter(|share| *share > DRIFT_LIMIT) {
-        return Some(Dropped::IdleDrift { share });
+    if let Some(share) = foreign(block, header).filter(|share| *share > FOREIGN_LIMIT) {
+        return Some(Dropped::Foreign { share });
     }
-    foreign(block, header).filter(|share| *share > FOREIGN_LIMIT).map(|share| Dropped::Foreign { share })
+    idle_drift(block, fixed).filter(|share| *share > DRIFT_LIMIT).map(|share| Dropped::IdleDrift { share })
 }
 
 /// What the hypervisor took in a block.

@@ -182,7 +182,7 @@ pub struct End {
     pub elapsed_ns: u64,
     /// Why it ended.
     pub reason: EndReason,
-    /// How many times the intervals were looked at before the end, and at how many kept blocks: the planned looks that
+    /// How many times the intervals were looked at before the end, and after how many blocks: the planned looks that
     /// were taken, with the one that stopped the run if one did, without the end of the budget.
     pub looks_at_blocks: Vec<usize>,
     /// Found during the run.
