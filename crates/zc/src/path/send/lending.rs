@@ -17,7 +17,7 @@ use zc_sys::{mapping, tcp};
 use super::outlet::{Outlet, broken, takes_nothing};
 use crate::record::{Fault, No, Result, SendCounts};
 
-/// Completions are looked for after so many sends. With the 20,480 bytes of net.core.optmem_max that kernels before 6.7
+/// Completions are looked for after so many sends. With the 20,480 bytes of net.core.optmem_max that older kernels
 /// had, some twenty may be outstanding.
 const LOOK_EVERY: u64 = 16;
 

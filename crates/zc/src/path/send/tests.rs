@@ -194,7 +194,7 @@ fn a_slow_reader_and_a_small_send_buffer_change_no_byte() {
         let setup = setup_of(files_of(&lens), 65_536);
         let (one, mut other) = pair();
         zc_sys::tcp::set_sndbuf(&one, 4_096).unwrap();
-        zc_sys::tcp::set_rcvbuf(&other, 4_096).unwrap();
+        zc_sys::tcp::set_rcvbuf(&other, 65_536).unwrap();
         let Some(mut sender) = sender(path, &one, &setup) else { continue };
         // Slow by reading little at a time, with a turn for everybody else in between.
         let reader = in_time(move || {
