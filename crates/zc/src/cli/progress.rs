@@ -61,7 +61,6 @@ impl Watcher {
                 let share = spent / self.budget.as_secs_f64().max(f64::MIN_POSITIVE);
                 bar.set_position((share * 100.0).clamp(0.0, 100.0) as u64);
                 bar.set_message(text.to_owned());
-                bar.tick();
             }
             Face::Plain { last } => {
                 if last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY) {

@@ -5,12 +5,14 @@ use super::escape;
 use super::grid::wrap;
 use crate::record::{Host, Severity, Support, SupportRow, Warning};
 
-/// Where the text of a line begins.
-const INDENT: usize = 22;
+/// Where the text of a line begins, at least.
+const INDENT: usize = 16;
 
 /// The machine, the rows grouped by what they are, and the warnings, the gravest first.
 pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: usize) -> String {
-    let mut out = machine(host, columns);
+    let names = rows.iter().map(|row| &row.name).chain(warnings.iter().map(|warning| &warning.name));
+    let indent = names.map(|name| shown(name).chars().count() + 4).max().unwrap_or(0).clamp(INDENT, 40);
+    let mut out = machine(host, indent, columns);
     let mut kinds: Vec<&str> = Vec::new();
     for row in rows {
         if !kinds.contains(&row.what.as_str()) {
@@ -24,9 +26,9 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
                 Support::Yes => ("yes".to_owned(), None),
                 Support::No(no) => (format!("no, {}: {}", no.word(), escape(no.reason(), 600)), no.remedy_text()),
             };
-            out.push_str(&wrap(&format!("  {} ", shown(&row.name)), &text, INDENT, columns));
+            out.push_str(&wrap(&format!("  {} ", shown(&row.name)), &text, indent, columns));
             if let Some(remedy) = remedy {
-                out.push_str(&wrap("", &format!("to change it: {}", escape(remedy, 600)), INDENT, columns));
+                out.push_str(&wrap("", &format!("to change it: {}", escape(remedy, 600)), indent, columns));
             }
         }
     }
@@ -41,9 +43,9 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
             Severity::Withhold => "unfit",
         };
         let text = format!("{word}: {}", escape(&warning.text, 600));
-        out.push_str(&wrap(&format!("  {} ", shown(&warning.name)), &text, INDENT, columns));
+        out.push_str(&wrap(&format!("  {} ", shown(&warning.name)), &text, indent, columns));
         if let Some(remedy) = &warning.remedy {
-            out.push_str(&wrap("", &format!("to change it: {}", escape(remedy, 600)), INDENT, columns));
+            out.push_str(&wrap("", &format!("to change it: {}", escape(remedy, 600)), indent, columns));
         }
     }
     let worst = warnings.first().map(|warning| warning.severity);
@@ -57,7 +59,7 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
     out
 }
 
-fn machine(host: &Host, columns: usize) -> String {
+fn machine(host: &Host, indent: usize, columns: usize) -> String {
     let cpu = &host.cpu;
     let mut lines = vec![
         ("machine", shown(&host.hostname)),
@@ -112,7 +114,7 @@ fn machine(host: &Host, columns: usize) -> String {
             host.euid
         ),
     ));
-    lines.iter().map(|(label, text)| wrap(label, text, INDENT, columns)).collect()
+    lines.iter().map(|(label, text)| wrap(label, text, indent, columns)).collect()
 }
 
 fn shown(text: &str) -> String {

@@ -28,8 +28,10 @@ pub fn markdown(run: &Run, estimates: &Estimates) -> String {
             out.push_str(&format!("- {}\n", markdown_text(&footnote)));
         }
     }
-    out.push_str("\n### Traffic\n\n");
-    out.push_str(&rows::grid(estimates, TRAFFIC).markdown());
+    if estimates.blocks.kept > 0 {
+        out.push_str("\n### Traffic\n\n");
+        out.push_str(&rows::grid(estimates, TRAFFIC).markdown());
+    }
     out.push_str("\n### Why to believe it\n\n");
     for note in notes::below(run, estimates) {
         out.push_str(&format!("- {}: {}\n", note.label, markdown_text(&note.text)));

@@ -85,7 +85,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let run_line = format!(
         "zc {}, {}, seed {}, {} soakers; {ended}",
         shown(&header.zc_version),
-        shown(&header.started_at),
+        to_the_second(&shown(&header.started_at)),
         plan.seed,
         fixed.soaker
     );
@@ -105,6 +105,14 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
             ),
         ),
     ]
+}
+
+/// A time of RFC 3339 without its fraction of a second.
+fn to_the_second(time: &str) -> String {
+    match time.split_once('.') {
+        Some((whole, rest)) => format!("{whole}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
+        None => time.to_owned(),
+    }
 }
 
 /// The receive paths of the plan, each once.

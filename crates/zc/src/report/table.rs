@@ -18,7 +18,6 @@ pub fn table(run: &Run, estimates: &Estimates, columns: usize) -> String {
     out.push('\n');
 
     let whole = rows::grid(estimates, WHOLE);
-    let traffic = rows::grid(estimates, TRAFFIC).terminal();
     if whole.columns_wide() <= columns {
         out.push_str(&whole.terminal());
         out.push_str(&under(run, estimates, columns));
@@ -29,8 +28,10 @@ pub fn table(run: &Run, estimates: &Estimates, columns: usize) -> String {
         out.push_str(&rows::grid(estimates, SIDES).terminal());
     }
     out.push('\n');
-    out.push_str(&traffic);
-    out.push('\n');
+    if estimates.blocks.kept > 0 {
+        out.push_str(&rows::grid(estimates, TRAFFIC).terminal());
+        out.push('\n');
+    }
 
     for note in notes::below(run, estimates) {
         out.push_str(&wrap(note.label, &note.text, INDENT, columns));
