@@ -32,8 +32,8 @@ pub fn sendfile(socket: impl AsFd, file: impl AsFd, offset: &mut u64, len: usize
 /// A pipe that one thread fills and empties.
 #[derive(Debug)]
 pub struct Pipe {
-    read_end: OwnedFd,
-    write_end: OwnedFd,
+    pub(crate) read_end: OwnedFd,
+    pub(crate) write_end: OwnedFd,
     capacity_bytes: usize,
 }
 

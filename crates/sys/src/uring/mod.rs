@@ -22,6 +22,8 @@ mod zero_copy;
 
 use std::io;
 
+use crate::pages::Pages;
+
 pub use multishot::Multishot;
 pub use read_send::ReadSend;
 pub use receive::Receive;
@@ -55,4 +57,11 @@ fn is_interruption(error: &io::Error) -> bool {
 /// The error in a completion's negative result.
 fn error_of(result: i32) -> io::Error {
     io::Error::from_raw_os_error(result.wrapping_neg())
+}
+
+/// A buffer whose pages are there already, so that no page fault is in what is measured.
+fn touched(bytes: usize) -> io::Result<Pages> {
+    let mut pages = Pages::new(bytes)?;
+    pages.as_mut_slice().fill(0);
+    Ok(pages)
 }

@@ -10,7 +10,8 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use io_uring::types::{self, BufRingEntry};
 
 use super::lent::Lent;
 use super::ring::{Completion, Ring, lacking, within_memlock};
-use super::{error_of, is_interruption};
+use super::{error_of, is_interruption, touched};
 use crate::pages::Pages;
 
 /// Buffers in the pool, a power of two. Enough to hold what arrives between two harvests, few enough to stay in a cache.
@@ -53,7 +54,7 @@ struct Pool {
 }
 
 impl Multishot {
-    /// A ring that receives from `socket` into buffers of `buffer_bytes`. The request is under way when it returns.
+    /// A ring that receives from `socket` into buffers of `buffer_bytes`.
     ///
     /// # Errors
     /// As io_uring_setup(2) and io_uring_register(2); `ErrorKind::Unsupported` where the kernel lacks the operation.
@@ -62,8 +63,7 @@ impl Multishot {
         let ring = Ring::new(2, 4 * u32::from(BUFFERS))?;
         ring.require(&[(opcode::Recv::CODE, "IORING_OP_RECV")])?;
         let offers = Pages::new(usize::from(BUFFERS) * size_of::<BufRingEntry>())?;
-        let mut pool =
-            Pool { offers, buffers: Pages::new(usize::from(BUFFERS) * buffer_bytes)?, buffer_bytes, tail: 0 };
+        let mut pool = Pool { offers, buffers: touched(usize::from(BUFFERS) * buffer_bytes)?, buffer_bytes, tail: 0 };
         let base = pool.offers.base() as u64;
         // SAFETY: `offers` is page-aligned, has room for BUFFERS entries, and stays mapped until the ring is owed nothing
         // (`Lent`); what the kernel does with it after that is to unpin it.
@@ -78,17 +78,34 @@ impl Multishot {
         pool.publish();
         let lent = Lent::new(ring, pool, Duration::from_secs(1));
         let mut new = Self { lent, socket, armed: false, waiting: VecDeque::new(), end: None };
-        new.arm()?;
-        new.harvest(0)?;
-        if new.waiting.front().is_some_and(|first| first.result == -libc::EINVAL) {
-            return Err(lacking("multishot IORING_OP_RECV"));
-        }
+        new.probe()?;
         Ok(new)
     }
 
+    /// Asks for the end of a stream that has ended, so as not to take a byte from the socket before anybody wants it.
+    fn probe(&mut self) -> io::Result<()> {
+        let (ended, _) = UnixStream::pair()?;
+        self.arm(ended.as_raw_fd())?;
+        while self.waiting.is_empty() {
+            self.harvest(1)?;
+        }
+        for completion in std::mem::take(&mut self.waiting) {
+            if let Some(buffer) = completion.buffer {
+                self.lent.parts().1.offer(buffer);
+            }
+            match completion.result {
+                0 => {}
+                result if result == -libc::EINVAL => return Err(lacking("multishot IORING_OP_RECV")),
+                result => return Err(error_of(result)),
+            }
+        }
+        self.lent.parts().1.publish();
+        Ok(())
+    }
+
     /// Puts the request into the queue.
-    fn arm(&mut self) -> io::Result<()> {
-        let recv = opcode::RecvMulti::new(types::Fd(self.socket.as_raw_fd()), GROUP).build();
+    fn arm(&mut self, socket: RawFd) -> io::Result<()> {
+        let recv = opcode::RecvMulti::new(types::Fd(socket), GROUP).build();
         // SAFETY: the request points to no memory itself; the pool's buffers, which the kernel will write to, are kept by
         // `Lent` until the ring is owed nothing, and are not touched while the kernel has them.
         unsafe { self.lent.ring.push(&recv)? };
@@ -119,7 +136,7 @@ impl Multishot {
             }
             if self.waiting.is_empty() {
                 if !self.armed {
-                    self.arm()?;
+                    self.arm(self.socket.as_raw_fd())?;
                 }
                 self.harvest(1)?;
             }

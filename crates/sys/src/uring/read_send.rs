@@ -8,7 +8,7 @@ use io_uring::{opcode, squeue, types};
 
 use super::lent::Lent;
 use super::ring::Ring;
-use super::{TransferError, error_of, is_interruption};
+use super::{TransferError, error_of, is_interruption, touched};
 use crate::pages::Pages;
 
 /// Pairs of READ and SEND in one chain, and so in one io_uring_enter(2).
@@ -42,7 +42,7 @@ impl ReadSend {
             ring.pin_workers(cpu)?;
         }
         let buffer_bytes = buffer_bytes.clamp(1, LARGEST_BUFFER);
-        let lent = Lent::new(ring, Pages::new(buffer_bytes)?, Duration::from_secs(1));
+        let lent = Lent::new(ring, touched(buffer_bytes)?, Duration::from_secs(1));
         Ok(Self { lent, socket, buffer_bytes, short: 0 })
     }
 

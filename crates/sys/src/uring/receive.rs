@@ -8,7 +8,7 @@ use io_uring::{opcode, types};
 
 use super::lent::Lent;
 use super::ring::Ring;
-use super::{error_of, is_interruption};
+use super::{error_of, is_interruption, touched};
 use crate::pages::Pages;
 
 /// A ring with one buffer, into which one socket's bytes come.
@@ -28,7 +28,7 @@ impl Receive {
         let ring = Ring::new(2, 4)?;
         ring.require(&[(opcode::Recv::CODE, "IORING_OP_RECV")])?;
         let buffer_bytes = buffer_bytes.clamp(1, 1 << 30);
-        Ok(Self { lent: Lent::new(ring, Pages::new(buffer_bytes)?, Duration::from_secs(1)), socket, buffer_bytes })
+        Ok(Self { lent: Lent::new(ring, touched(buffer_bytes)?, Duration::from_secs(1)), socket, buffer_bytes })
     }
 
     /// What came, waiting until there is something; nothing at the end of the stream.

@@ -11,15 +11,11 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use io_uring::{opcode, squeue, types};
-use rustix::pipe::PipeFlags;
-
 use super::lent::Lent;
 use super::ring::Ring;
 use super::{TransferError, error_of, is_interruption};
-
-/// What is asked for; less where `fs.pipe-max-size` or `fs.pipe-user-pages-soft` say so.
-const PIPE_BYTES: usize = 1 << 20;
+use crate::splice::Pipe;
+use io_uring::{opcode, squeue, types};
 
 /// A ring and a pipe, through which files go to one socket.
 #[derive(Debug)]
@@ -31,36 +27,18 @@ pub struct Splice {
     spoilt: bool,
 }
 
-#[derive(Debug)]
-struct Pipe {
-    read: OwnedFd,
-    write: OwnedFd,
-    bytes: usize,
-}
-
 impl Splice {
-    /// A ring that sends to `socket`, its worker threads on `worker_cpu`.
+    /// A ring that sends to `socket` through `pipe`, which is empty, its worker threads on `worker_cpu`.
     ///
     /// # Errors
-    /// As io_uring_setup(2), pipe2(2), and IORING_REGISTER_IOWQ_AFF; `ErrorKind::Unsupported` where the kernel lacks the
-    /// operation.
-    pub fn new(socket: OwnedFd, worker_cpu: Option<usize>) -> io::Result<Self> {
+    /// As io_uring_setup(2) and IORING_REGISTER_IOWQ_AFF; `ErrorKind::Unsupported` where the kernel lacks the operation.
+    pub fn new(socket: OwnedFd, pipe: Pipe, worker_cpu: Option<usize>) -> io::Result<Self> {
         let ring = Ring::new(4, 8)?;
         ring.require(&[(opcode::Splice::CODE, "IORING_OP_SPLICE")])?;
         if let Some(cpu) = worker_cpu {
             ring.pin_workers(cpu)?;
         }
-        let (read, write) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        // EPERM (over a limit of this user) leaves it at its 16 pages, or as many as the user may still have.
-        let _ = rustix::pipe::fcntl_setpipe_size(&write, PIPE_BYTES);
-        let bytes = rustix::pipe::fcntl_getpipe_size(&write)?;
-        let lent = Lent::new(ring, Pipe { read, write, bytes }, Duration::from_secs(1));
-        Ok(Self { lent, socket, short: 0, spoilt: false })
-    }
-
-    /// Bytes that the pipe takes.
-    pub fn pipe_bytes(&self) -> usize {
-        self.lent.memory().bytes
+        Ok(Self { lent: Lent::new(ring, pipe, Duration::from_secs(1)), socket, short: 0, spoilt: false })
     }
 
     /// Sends `len` bytes of `file` from `offset` on, blocking while the socket is full.
@@ -85,15 +63,18 @@ impl Splice {
         let (ring, pipe) = self.lent.parts();
         // A pipe holds pages, not bytes: a run that begins inside a page ends one page boundary earlier.
         let page = rustix::param::page_size();
-        let bytes = len.min(pipe.bytes - offset as usize % page);
+        let bytes = len.min(pipe.capacity_bytes() - offset as usize % page);
         let (file, pipe_read, pipe_write) =
-            (types::Fd(file.as_raw_fd()), types::Fd(pipe.read.as_raw_fd()), types::Fd(pipe.write.as_raw_fd()));
+            (types::Fd(file.as_raw_fd()), types::Fd(pipe.read_end.as_raw_fd()), types::Fd(pipe.write_end.as_raw_fd()));
         let socket = types::Fd(self.socket.as_raw_fd());
         let fill = opcode::Splice::new(file, offset as i64, pipe_write, -1, bytes as u32)
             .build()
             .flags(squeue::Flags::IO_LINK)
             .user_data(0);
-        let empty = opcode::Splice::new(pipe_read, -1, socket, -1, bytes as u32).build().user_data(1);
+        // As splice(2) does in `splice`: only inside a piece, for between pieces nothing may wait in the socket.
+        let more = if bytes < len { libc::SPLICE_F_MORE } else { 0 };
+        let emptying = |bytes: usize| opcode::Splice::new(pipe_read, -1, socket, -1, bytes as u32).flags(more).build();
+        let empty = emptying(bytes).user_data(1);
         let mut results = [0, 0];
         // SAFETY: a splice points to no memory.
         unsafe { ring.push(&fill).and_then(|()| ring.push(&empty)) }
@@ -119,7 +100,7 @@ impl Splice {
                 return Ok(filled);
             }
             self.short += 1;
-            let rest = opcode::Splice::new(pipe_read, -1, socket, -1, (filled - emptied) as u32).build().user_data(0);
+            let rest = emptying(filled - emptied).user_data(0);
             let mut answer = [0];
             // SAFETY: a splice points to no memory.
             unsafe { ring.push(&rest) }.and_then(|()| ring.run(&mut answer)).map_err(TransferError::Ring)?;

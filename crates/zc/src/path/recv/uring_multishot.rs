@@ -5,7 +5,8 @@ use std::net::TcpStream;
 
 use zc_sys::uring::Multishot;
 
-use crate::path::uring::{no, own, receive_fault};
+use super::inlet::broken;
+use crate::path::uring::{no, own};
 use crate::path::{Inspect, Receiver};
 use crate::record::{No, RecvCounts, Result};
 
@@ -27,7 +28,7 @@ impl Receiver for UringMultishot {
             Some(inspect) => self.ring.receive(inspect),
             None => self.ring.receive(&mut |_| {}),
         };
-        let received = received.map_err(receive_fault)?;
+        let received = received.map_err(|error| broken("io_uring", error))?;
         self.bytes += received as u64;
         Ok(received)
     }

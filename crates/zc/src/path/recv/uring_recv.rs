@@ -4,7 +4,8 @@ use std::net::TcpStream;
 
 use zc_sys::uring::Receive;
 
-use crate::path::uring::{no, own, receive_fault};
+use super::inlet::broken;
+use crate::path::uring::{no, own};
 use crate::path::{Inspect, Receiver};
 use crate::record::{No, RecvCounts, Result};
 
@@ -22,7 +23,7 @@ impl UringRecv {
 
 impl Receiver for UringRecv {
     fn receive(&mut self, inspect: Option<Inspect<'_>>) -> Result<usize> {
-        let received = self.ring.receive().map_err(receive_fault)?;
+        let received = self.ring.receive().map_err(|error| broken("io_uring", error))?;
         self.bytes += received.len() as u64;
         if let Some(inspect) = inspect {
             inspect(received);

@@ -9,6 +9,7 @@ mod read_send;
 mod read_write;
 mod sendfile;
 mod splice;
+mod uring_fault;
 mod uring_send;
 mod uring_send_zc;
 mod uring_splice;

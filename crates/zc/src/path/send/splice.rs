@@ -23,15 +23,18 @@ pub(super) struct Splice {
 
 impl Splice {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
-        // One byte into a pipe that is then thrown away: not every file system can splice.
-        let probe = pipe(0)?;
-        if let Some(source) = setup.files.files.first() {
-            probe
-                .fill_from_file(&source.file, &mut 0, 1)
-                .map_err(|error| No::unsupported(format!("splice(2) of file \"{}\": {error}", source.name)))?;
-        }
+        probe(setup)?;
         Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), pipe: pipe(PIPE_BYTES)? })
     }
+}
+
+/// Splices one byte into a pipe that is then thrown away: not every file system can splice.
+pub(super) fn probe(setup: &SendSetup) -> std::result::Result<(), No> {
+    let Some(source) = setup.files.files.first() else { return Ok(()) };
+    pipe(0)?
+        .fill_from_file(&source.file, &mut 0, 1)
+        .map(drop)
+        .map_err(|error| No::unsupported(format!("splice(2) of file \"{}\": {error}", source.name)))
 }
 
 /// A pipe of `bytes`, or of what this user may have.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use zc_sys::uring::ReadSend;
 
-use crate::path::uring::{no, own, transfer_fault};
+use super::uring_fault::fault;
+use crate::path::uring::{no, own};
 use crate::path::{SendSetup, Sender};
 use crate::record::{No, Result, SendCounts};
 use crate::workload::{FileSet, Piece};
@@ -29,7 +30,7 @@ impl UringSend {
 impl Sender for UringSend {
     fn send(&mut self, piece: Piece) -> Result<()> {
         let source = &self.files.files[piece.file];
-        self.ring.send(source.file.as_fd(), piece.offset, piece.len).map_err(|error| transfer_fault(source, error))?;
+        self.ring.send(source.file.as_fd(), piece.offset, piece.len).map_err(|error| fault(source, error))?;
         self.bytes += piece.len as u64;
         Ok(())
     }

@@ -7,14 +7,15 @@ use std::time::Duration;
 
 use zc_sys::uring::ZeroCopy;
 
+use super::outlet::broken;
 use crate::path::resident::ResidentCopy;
-use crate::path::uring::{no, own, send_fault};
+use crate::path::uring::{no, own};
 use crate::path::{SendSetup, Sender};
 use crate::record::{Fault, No, Result, SendCounts};
 use crate::workload::Piece;
 
 /// How long no notification may come before the peer is taken to have stopped reading.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// See the module.
 pub(super) struct UringSendZc {
@@ -77,7 +78,7 @@ fn fault(error: std::io::Error) -> Fault {
         return Fault::failed("the limit of locked memory (RLIMIT_MEMLOCK) lets no zero-copy send through")
             .hint("ulimit -l unlimited, or run as root");
     }
-    send_fault(error)
+    broken("io_uring", error)
 }
 
 #[cfg(test)]
@@ -91,7 +92,7 @@ mod tests {
         let limit = fault(rustix::io::Errno::NOMEM.into());
         assert!(limit.sentence.contains("RLIMIT_MEMLOCK") && limit.hint.is_some(), "{limit}");
         let reset = fault(rustix::io::Errno::CONNRESET.into());
-        assert!(reset.sentence.contains("reset"), "{reset}");
+        assert!(reset.sentence.contains("closed the connection"), "{reset}");
         assert!(!fault(rustix::io::Errno::TIMEDOUT.into()).sentence.contains("stopped reading"));
     }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use zc_sys::uring::Splice;
 
-use crate::path::uring::{no, own, transfer_fault};
+use super::splice::{PIPE_BYTES, pipe, probe};
+use super::uring_fault::fault;
+use crate::path::uring::{no, own};
 use crate::path::{SendSetup, Sender};
 use crate::record::{No, Result, SendCounts};
 use crate::workload::{FileSet, Piece};
@@ -20,7 +22,8 @@ pub(super) struct UringSplice {
 
 impl UringSplice {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
-        let ring = Splice::new(own(socket)?, setup.cpu).map_err(no)?;
+        probe(setup)?;
+        let ring = Splice::new(own(socket)?, pipe(PIPE_BYTES)?, setup.cpu).map_err(no)?;
         Ok(Self { ring, files: Arc::clone(&setup.files), bytes: 0 })
     }
 }
@@ -28,7 +31,7 @@ impl UringSplice {
 impl Sender for UringSplice {
     fn send(&mut self, piece: Piece) -> Result<()> {
         let source = &self.files.files[piece.file];
-        self.ring.send(source.file.as_fd(), piece.offset, piece.len).map_err(|error| transfer_fault(source, error))?;
+        self.ring.send(source.file.as_fd(), piece.offset, piece.len).map_err(|error| fault(source, error))?;
         self.bytes += piece.len as u64;
         Ok(())
     }

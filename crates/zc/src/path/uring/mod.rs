@@ -1,13 +1,12 @@
-//! What the paths over io_uring have in common: why it cannot be had here, and what went wrong.
+//! What the paths over io_uring have in common: why it cannot be had here.
 
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 
-use zc_sys::uring::{TransferError, disabled_sysctl};
+use zc_sys::uring::disabled_sysctl;
 
-use crate::record::{Fault, No};
-use crate::workload::SourceFile;
+use crate::record::No;
 
 /// A descriptor of its own for a ring, so that a path owns what its requests name.
 pub(super) fn own(socket: &TcpStream) -> Result<OwnedFd, No> {
@@ -40,26 +39,6 @@ fn no_because(error: &io::Error, disabled: Option<u8>) -> No {
         _ if error.kind() == io::ErrorKind::Unsupported => No::unsupported(error.to_string()),
         _ => No::failed(format!("cannot set up io_uring: {error}")),
     }
-}
-
-/// What went wrong on the way from a file to the socket.
-pub(super) fn transfer_fault(file: &SourceFile, error: TransferError) -> Fault {
-    match error {
-        TransferError::FileEnded => file.became_shorter(),
-        TransferError::File(error) => file.unreadable(error),
-        TransferError::Socket(error) => send_fault(error),
-        TransferError::Ring(error) => Fault::os("use io_uring", error),
-    }
-}
-
-/// Sending failed.
-pub(super) fn send_fault(error: io::Error) -> Fault {
-    Fault::os("send through io_uring", error)
-}
-
-/// Receiving failed.
-pub(super) fn receive_fault(error: io::Error) -> Fault {
-    Fault::os("receive through io_uring", error)
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! The io_uring paths over a real TCP connection of the loopback interface.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::net::Shutdown;
 use std::thread;
 
 use rustix::io::Errno;
 
 use super::*;
-use crate::path::{Receiver, Resident, SendSetup, Sender, open_receiver, open_sender};
+use crate::path::testing::{self, content, files_of, pair, receiver, sender};
+use crate::path::{SendSetup, open_receiver, open_sender};
 use crate::record::{FaultKind, RecvPath, SendPath};
 use crate::workload::{FileSet, Piece};
 
@@ -21,42 +20,16 @@ const RECEIVERS: [RecvPath; 2] = [RecvPath::UringRecv, RecvPath::UringMultishot]
 /// Odd sizes: less than a page, around a page, around 64k, more than a pipe and a chain hold.
 const SIZES: [usize; 6] = [1, 4095, 4096, 4097, 65_537, 3_000_000];
 
-/// Bytes that repeat only after more than 64k pages.
-fn bytes_of(len: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed | 1;
-    let words = std::iter::repeat_with(move || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 32) as u32
-    });
-    words.flat_map(u32::to_le_bytes).take(len).collect()
-}
-
+/// Files of these sizes, what paths are built from, and all bytes in a row.
 fn setup_of(sizes: &[usize]) -> (SendSetup, Vec<u8>) {
-    let mut all = Vec::new();
-    let files = sizes
-        .iter()
-        .enumerate()
-        .map(|(at, &len)| {
-            let bytes = bytes_of(len, at as u64 + 1);
-            let file = tempfile::tempfile().unwrap();
-            file.write_all_at(&bytes, 0).unwrap();
-            all.extend(bytes);
-            SourceFile { name: format!("file{at}"), file, len: len as u64 }
-        })
-        .collect();
-    let setup = SendSetup {
-        files: Arc::new(FileSet::new(files)),
-        resident: Arc::new(Resident::default()),
-        buffer_bytes: 65_536,
-        cpu: Some(0),
-    };
-    (setup, all)
+    let mut setup = testing::setup_of(files_of(sizes), 65_536);
+    setup.cpu = Some(0);
+    (setup, sizes.iter().enumerate().flat_map(|(at, &len)| content(at, len)).collect())
 }
 
-fn connection() -> (TcpStream, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    (near, listener.accept().unwrap().0)
+/// A test that is over in time, or fails instead of hanging.
+fn within_time(body: impl FnOnce() + Send + 'static) {
+    testing::in_time(body).recv_timeout(testing::PATIENCE).expect("it is over in time, and did not panic");
 }
 
 /// The pieces of all files, `rounds` times over.
@@ -65,220 +38,246 @@ fn pieces(files: &FileSet, rounds: usize, piece_bytes: usize) -> impl Iterator<I
     files.walk(0, piece_bytes).take(rounds * per_round as usize)
 }
 
-fn sender(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Option<Box<dyn Sender>> {
-    open_sender(path, socket, setup)
-        .inspect_err(|no| {
-            assert_ne!(no.word(), "failed", "{path}: {}", no.reason());
-            eprintln!("skipped: {path}: {}", no.reason());
-        })
-        .ok()
+#[test]
+fn a_path_that_cannot_be_had_here_is_unsupported_or_refused_but_not_broken() {
+    let (setup, _) = setup_of(&[1_000]);
+    let (near, far) = pair();
+    let senders = SENDERS.map(|path| open_sender(path, &near, &setup).err());
+    let receivers = RECEIVERS.map(|path| open_receiver(path, &far, 1_000).err());
+    for no in senders.into_iter().chain(receivers).flatten() {
+        assert!(matches!(no.word(), "unsupported" | "refused"), "{}: {}", no.word(), no.reason());
+    }
 }
 
-fn receiver(path: RecvPath, socket: &TcpStream, buffer_bytes: usize) -> Option<Box<dyn Receiver>> {
-    open_receiver(path, socket, buffer_bytes)
-        .inspect_err(|no| {
-            assert_ne!(no.word(), "failed", "{path}: {}", no.reason());
-            eprintln!("skipped: {path}: {}", no.reason());
-        })
-        .ok()
+#[test]
+fn a_receiver_that_is_opened_and_dropped_takes_no_byte() {
+    within_time(|| {
+        for path in RECEIVERS {
+            let (mut near, mut far) = pair();
+            near.write_all(b"untouched").unwrap();
+            let Some(opened) = receiver(path, &far, 4_096) else { continue };
+            drop(opened);
+            let mut got = [0; 9];
+            far.read_exact(&mut got).unwrap();
+            assert_eq!(&got, b"untouched", "{path}");
+        }
+    });
 }
 
 #[test]
 fn every_path_sends_exactly_the_bytes_of_its_files() {
-    for path in SENDERS {
-        for (piece_bytes, buffer_bytes) in [(1 << 20, 65_536), (4 << 20, 5_000), (10_000, 1 << 20)] {
-            let (mut setup, all) = setup_of(&SIZES);
-            setup.buffer_bytes = buffer_bytes;
-            let (near, mut far) = connection();
+    within_time(|| {
+        for path in SENDERS {
+            for (piece_bytes, buffer_bytes) in [(1 << 20, 65_536), (4 << 20, 5_000), (10_000, 1 << 20)] {
+                let (mut setup, all) = setup_of(&SIZES);
+                setup.buffer_bytes = buffer_bytes;
+                let (near, mut far) = pair();
+                let reader = thread::spawn(move || {
+                    let mut got = Vec::new();
+                    far.read_to_end(&mut got).map(|_| got)
+                });
+                let Some(mut sender) = sender(path, &near, &setup) else { continue };
+                for piece in pieces(&setup.files, 2, piece_bytes) {
+                    sender.send(piece).unwrap();
+                }
+                sender.drain().unwrap();
+                near.shutdown(Shutdown::Write).unwrap();
+                let got = reader.join().unwrap().unwrap();
+                assert!(got == [&all[..], &all[..]].concat(), "{path}: {} bytes came of {}", got.len(), 2 * all.len());
+                let counts = sender.counts();
+                assert_eq!(counts.bytes, 2 * all.len() as u64, "{path}");
+                assert!(counts.calls > 0 && counts.copied <= counts.completions, "{path}: {counts:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_slow_reader_gets_every_byte_all_the_same() {
+    within_time(|| {
+        for path in SENDERS {
+            let (setup, all) = setup_of(&[2_000_000, 1, 2_000_001]);
+            let (near, mut far) = pair();
+            rustix::net::sockopt::set_socket_send_buffer_size(&near, 20_000).unwrap();
+            let reader = thread::spawn(move || {
+                let (mut got, mut buffer) = (Vec::new(), [0; 9_999]);
+                loop {
+                    match far.read(&mut buffer).unwrap() {
+                        0 => return got,
+                        read => got.extend_from_slice(&buffer[..read]),
+                    }
+                    thread::yield_now();
+                }
+            });
+            let Some(mut sender) = sender(path, &near, &setup) else { continue };
+            for piece in pieces(&setup.files, 1, 1 << 20) {
+                sender.send(piece).unwrap();
+            }
+            sender.drain().unwrap();
+            near.shutdown(Shutdown::Write).unwrap();
+            assert!(reader.join().unwrap() == all, "{path}");
+        }
+    });
+}
+
+#[test]
+fn a_zero_copy_completion_comes_for_every_send() {
+    within_time(|| {
+        for path in [SendPath::UringSendZc, SendPath::UringSendZcFixed] {
+            let (setup, _) = setup_of(&[65_536 * 5]);
+            let (near, mut far) = pair();
+            let reader = thread::spawn(move || std::io::copy(&mut far, &mut std::io::sink()));
+            let Some(mut sender) = sender(path, &near, &setup) else { continue };
+            for piece in pieces(&setup.files, 3, 1 << 20) {
+                sender.send(piece).unwrap();
+            }
+            sender.drain().unwrap();
+            near.shutdown(Shutdown::Write).unwrap();
+            reader.join().unwrap().unwrap();
+            // The loopback interface delivers locally, so every one of them is copied.
+            let counts = sender.counts();
+            assert_eq!((counts.completions, counts.copied), (15, 15), "{path}: {counts:?}");
+        }
+    });
+}
+
+#[test]
+fn a_peer_that_goes_away_is_an_error_and_nothing_hangs() {
+    within_time(|| {
+        for path in SENDERS {
+            let (setup, _) = setup_of(&[3_000_000]);
+            let (near, mut far) = pair();
+            let Some(mut sender) = sender(path, &near, &setup) else { continue };
+            let reader = thread::spawn(move || {
+                // Closing with bytes unread resets the connection.
+                far.read_exact(&mut [0; 100_000])
+            });
+            let mut endless = setup.files.walk(0, 1 << 20);
+            let fault = loop {
+                if let Err(fault) = sender.send(endless.next().unwrap()) {
+                    break fault;
+                }
+            };
+            reader.join().unwrap().unwrap();
+            assert_eq!(fault.kind, FaultKind::Failed, "{path}: {fault}");
+            assert!(sender.send(Piece { file: 0, offset: 0, len: 1 }).is_err(), "{path}");
+            // What is outstanding comes back, for the connection has been torn down.
+            let _ = sender.drain();
+        }
+    });
+}
+
+#[test]
+fn a_sender_that_is_blocked_notices_that_the_peer_goes_away() {
+    within_time(|| {
+        for path in SENDERS {
+            let (setup, _) = setup_of(&[3_000_000]);
+            let (near, far) = pair();
+            let (filled, full) = std::sync::mpsc::channel();
+            let Some(probe) = sender(path, &near, &setup) else { continue };
+            drop(probe);
+            let sending = thread::spawn(move || {
+                let mut sender = open_sender(path, &near, &setup).unwrap();
+                for piece in setup.files.walk(0, 1 << 20) {
+                    filled.send(()).unwrap();
+                    if let Err(fault) = sender.send(piece) {
+                        return fault;
+                    }
+                }
+                unreachable!("the walk is endless")
+            });
+            // Until no new piece is begun for a while: it is blocked, or soon will be.
+            while full.recv_timeout(std::time::Duration::from_millis(50)).is_ok() {}
+            drop(far);
+            assert_eq!(sending.join().unwrap().kind, FaultKind::Failed, "{path}");
+        }
+    });
+}
+
+#[test]
+fn a_file_that_becomes_shorter_while_it_is_sent_is_named() {
+    within_time(|| {
+        for path in [SendPath::UringSend, SendPath::UringSplice] {
+            let (setup, all) = setup_of(&[300_000]);
+            let (near, mut far) = pair();
             let reader = thread::spawn(move || {
                 let mut got = Vec::new();
                 far.read_to_end(&mut got).map(|_| got)
             });
             let Some(mut sender) = sender(path, &near, &setup) else { continue };
-            for piece in pieces(&setup.files, 2, piece_bytes) {
-                sender.send(piece).unwrap();
-            }
-            sender.drain().unwrap();
+            sender.send(Piece { file: 0, offset: 0, len: 100_000 }).unwrap();
+            setup.files.files[0].file.set_len(250_001).unwrap();
+            let fault = sender.send(Piece { file: 0, offset: 100_000, len: 200_000 }).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Input, "{path}: {fault}");
+            assert!(fault.sentence.contains("\"file 0\""), "{path}: {fault}");
             near.shutdown(Shutdown::Write).unwrap();
-            let got = reader.join().unwrap().unwrap();
-            assert!(got == [&all[..], &all[..]].concat(), "{path}: {} bytes came of {}", got.len(), 2 * all.len());
-            let counts = sender.counts();
-            assert_eq!(counts.bytes, 2 * all.len() as u64, "{path}");
-            assert!(counts.calls > 0 && counts.copied <= counts.completions, "{path}: {counts:?}");
+            drop(sender);
+            assert!(all.starts_with(&reader.join().unwrap().unwrap()), "{path}: what was sent is what was there");
         }
-    }
-}
-
-#[test]
-fn a_slow_reader_gets_every_byte_all_the_same() {
-    for path in SENDERS {
-        let (setup, all) = setup_of(&[2_000_000, 1, 2_000_001]);
-        let (near, mut far) = connection();
-        rustix::net::sockopt::set_socket_send_buffer_size(&near, 20_000).unwrap();
-        let reader = thread::spawn(move || {
-            let (mut got, mut buffer) = (Vec::new(), [0; 9_999]);
-            loop {
-                match far.read(&mut buffer).unwrap() {
-                    0 => return got,
-                    read => got.extend_from_slice(&buffer[..read]),
-                }
-                thread::yield_now();
-            }
-        });
-        let Some(mut sender) = sender(path, &near, &setup) else { continue };
-        for piece in pieces(&setup.files, 1, 1 << 20) {
-            sender.send(piece).unwrap();
-        }
-        sender.drain().unwrap();
-        near.shutdown(Shutdown::Write).unwrap();
-        assert!(reader.join().unwrap() == all, "{path}");
-    }
-}
-
-#[test]
-fn a_zero_copy_completion_comes_for_every_send() {
-    for path in [SendPath::UringSendZc, SendPath::UringSendZcFixed] {
-        let (setup, _) = setup_of(&[65_536 * 5]);
-        let (near, mut far) = connection();
-        let reader = thread::spawn(move || std::io::copy(&mut far, &mut std::io::sink()));
-        let Some(mut sender) = sender(path, &near, &setup) else { continue };
-        for piece in pieces(&setup.files, 3, 1 << 20) {
-            sender.send(piece).unwrap();
-        }
-        sender.drain().unwrap();
-        near.shutdown(Shutdown::Write).unwrap();
-        reader.join().unwrap().unwrap();
-        // The loopback interface delivers locally, so every one of them is copied.
-        let counts = sender.counts();
-        assert_eq!((counts.completions, counts.copied), (15, 15), "{path}: {counts:?}");
-    }
-}
-
-#[test]
-fn a_peer_that_goes_away_is_an_error_and_nothing_hangs() {
-    for path in SENDERS {
-        let (setup, _) = setup_of(&[3_000_000]);
-        let (near, mut far) = connection();
-        let Some(mut sender) = sender(path, &near, &setup) else { continue };
-        let reader = thread::spawn(move || {
-            // Closing with bytes unread resets the connection.
-            far.read_exact(&mut [0; 100_000])
-        });
-        let mut endless = setup.files.walk(0, 1 << 20);
-        let fault = loop {
-            if let Err(fault) = sender.send(endless.next().unwrap()) {
-                break fault;
-            }
-        };
-        reader.join().unwrap().unwrap();
-        assert_eq!(fault.kind, FaultKind::Failed, "{path}: {fault}");
-        assert!(sender.send(Piece { file: 0, offset: 0, len: 1 }).is_err(), "{path}");
-        // What is outstanding comes back, for the connection has been torn down.
-        let _ = sender.drain();
-    }
-}
-
-#[test]
-fn a_sender_that_is_blocked_notices_that_the_peer_goes_away() {
-    for path in SENDERS {
-        let (setup, _) = setup_of(&[3_000_000]);
-        let (near, far) = connection();
-        let (filled, full) = std::sync::mpsc::channel();
-        let Some(probe) = sender(path, &near, &setup) else { continue };
-        drop(probe);
-        let sending = thread::spawn(move || {
-            let mut sender = open_sender(path, &near, &setup).unwrap();
-            for piece in setup.files.walk(0, 1 << 20) {
-                filled.send(()).unwrap();
-                if let Err(fault) = sender.send(piece) {
-                    return fault;
-                }
-            }
-            unreachable!("the walk is endless")
-        });
-        // Until no new piece is begun for a while: it is blocked, or soon will be.
-        while full.recv_timeout(std::time::Duration::from_millis(50)).is_ok() {}
-        drop(far);
-        assert_eq!(sending.join().unwrap().kind, FaultKind::Failed, "{path}");
-    }
-}
-
-#[test]
-fn a_file_that_becomes_shorter_while_it_is_sent_is_named() {
-    for path in [SendPath::UringSend, SendPath::UringSplice] {
-        let (setup, all) = setup_of(&[300_000]);
-        let (near, mut far) = connection();
-        let reader = thread::spawn(move || {
-            let mut got = Vec::new();
-            far.read_to_end(&mut got).map(|_| got)
-        });
-        let Some(mut sender) = sender(path, &near, &setup) else { continue };
-        sender.send(Piece { file: 0, offset: 0, len: 100_000 }).unwrap();
-        setup.files.files[0].file.set_len(250_001).unwrap();
-        let fault = sender.send(Piece { file: 0, offset: 100_000, len: 200_000 }).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Input, "{path}: {fault}");
-        assert!(fault.sentence.contains("\"file0\""), "{path}: {fault}");
-        near.shutdown(Shutdown::Write).unwrap();
-        drop(sender);
-        assert!(all.starts_with(&reader.join().unwrap().unwrap()), "{path}: what was sent is what was there");
-    }
+    });
 }
 
 #[test]
 fn every_receive_path_shows_exactly_the_bytes_that_were_sent() {
-    for path in RECEIVERS {
-        for buffer_bytes in [1_000, 65_536, 1 << 20] {
-            let sent = bytes_of(9_999_999, 7);
-            let (mut near, far) = connection();
-            let Some(mut receiver) = receiver(path, &far, buffer_bytes) else { continue };
-            let copy = sent.clone();
-            let writer = thread::spawn(move || near.write_all(&copy));
-            let (mut got, mut counted) = (Vec::new(), 0);
-            loop {
-                match receiver.receive(Some(&mut |bytes| got.extend_from_slice(bytes))).unwrap() {
-                    0 => break,
-                    bytes => counted += bytes,
+    within_time(|| {
+        for path in RECEIVERS {
+            for buffer_bytes in [1_000, 65_536, 1 << 20] {
+                let sent = content(7, 9_999_999);
+                let (mut near, far) = pair();
+                let Some(mut receiver) = receiver(path, &far, buffer_bytes) else { continue };
+                let copy = sent.clone();
+                let writer = thread::spawn(move || near.write_all(&copy));
+                let (mut got, mut counted) = (Vec::new(), 0);
+                loop {
+                    match receiver.receive(Some(&mut |bytes| got.extend_from_slice(bytes))).unwrap() {
+                        0 => break,
+                        bytes => counted += bytes,
+                    }
                 }
+                writer.join().unwrap().unwrap();
+                assert!(got == sent, "{path}: {} bytes came of {}", got.len(), sent.len());
+                assert_eq!(receiver.receive(None).unwrap(), 0, "{path}: the end stays the end");
+                assert_eq!(counted, sent.len(), "{path}");
+                assert_eq!(receiver.counts().bytes, sent.len() as u64, "{path}");
+                assert!(receiver.counts().calls > 0, "{path}");
             }
-            writer.join().unwrap().unwrap();
-            assert!(got == sent, "{path}: {} bytes came of {}", got.len(), sent.len());
-            assert_eq!(receiver.receive(None).unwrap(), 0, "{path}: the end stays the end");
-            assert_eq!(counted, sent.len(), "{path}");
-            assert_eq!(receiver.counts().bytes, sent.len() as u64, "{path}");
-            assert!(receiver.counts().calls > 0, "{path}");
         }
-    }
+    });
 }
 
 #[test]
 fn a_receiver_tells_what_came_before_a_reset_and_then_the_reset() {
-    for path in RECEIVERS {
-        let (mut near, far) = connection();
-        let Some(mut receiver) = receiver(path, &far, 65_536) else { continue };
-        near.write_all(b"last words").unwrap();
-        let mut got = Vec::new();
-        while got.len() < 10 {
-            receiver.receive(Some(&mut |bytes| got.extend_from_slice(bytes))).unwrap();
+    within_time(|| {
+        for path in RECEIVERS {
+            let (mut near, far) = pair();
+            let Some(mut receiver) = receiver(path, &far, 65_536) else { continue };
+            near.write_all(b"last words").unwrap();
+            let mut got = Vec::new();
+            while got.len() < 10 {
+                receiver.receive(Some(&mut |bytes| got.extend_from_slice(bytes))).unwrap();
+            }
+            assert_eq!(got, b"last words", "{path}");
+            rustix::net::sockopt::set_socket_linger(&near, Some(std::time::Duration::ZERO)).unwrap();
+            drop(near);
+            let fault = receiver.receive(None).unwrap_err();
+            assert_eq!(fault.kind, FaultKind::Failed, "{path}: {fault}");
         }
-        assert_eq!(got, b"last words", "{path}");
-        rustix::net::sockopt::set_socket_linger(&near, Some(std::time::Duration::ZERO)).unwrap();
-        drop(near);
-        let fault = receiver.receive(None).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Failed, "{path}: {fault}");
-    }
+    });
 }
 
 #[test]
 fn a_receiver_dropped_while_bytes_come_leaves_nothing_that_writes_to_its_memory() {
-    for path in RECEIVERS {
-        let (mut near, far) = connection();
-        let Some(mut receiver) = receiver(path, &far, 4_096) else { continue };
-        let writer = thread::spawn(move || while near.write_all(&[1; 65_536]).is_ok() {});
-        receiver.receive(None).unwrap();
-        drop(receiver);
-        drop(far);
-        writer.join().unwrap();
-    }
+    within_time(|| {
+        for path in RECEIVERS {
+            let (mut near, far) = pair();
+            let Some(mut receiver) = receiver(path, &far, 4_096) else { continue };
+            let writer = thread::spawn(move || while near.write_all(&[1; 65_536]).is_ok() {});
+            receiver.receive(None).unwrap();
+            drop(receiver);
+            drop(far);
+            writer.join().unwrap();
+        }
+    });
 }
 
 /// Runs the test `name` again in a process of its own, with `LIMIT` saying how much memory it may lock.
@@ -317,7 +316,7 @@ fn with_little_locked_memory_zero_copy_sends_are_smaller_and_complete_or_refused
     let (mut setup, all) = setup_of(&SIZES);
     // Larger than the limit, so that it is met for certain where it holds.
     setup.buffer_bytes = 400_000;
-    let (near, mut far) = connection();
+    let (near, mut far) = pair();
     let reader = thread::spawn(move || {
         let mut got = Vec::new();
         far.read_to_end(&mut got).map(|_| got)
@@ -347,7 +346,7 @@ fn a_set_that_may_not_be_registered_is_refused_with_both_figures_and_a_remedy() 
         return;
     };
     let (setup, _) = setup_of(&[2_000_000]);
-    let (near, _far) = connection();
+    let (near, _far) = pair();
     let Err(no) = open_sender(SendPath::UringSendZcFixed, &near, &setup) else { panic!("registered over the limit") };
     if no.word() == "unsupported" {
         eprintln!("skipped: {}", no.reason());
@@ -367,7 +366,7 @@ fn paths_are_opened_over_and_over_without_using_the_limit_of_locked_memory_up() 
         return;
     };
     let (setup, _) = setup_of(&[400_000]);
-    let (near, far) = connection();
+    let (near, far) = pair();
     for _ in 0..50 {
         if SENDERS.iter().any(|&path| sender(path, &near, &setup).is_none())
             || RECEIVERS.iter().any(|&path| receiver(path, &far, 65_536).is_none())
@@ -379,28 +378,30 @@ fn paths_are_opened_over_and_over_without_using_the_limit_of_locked_memory_up() 
 
 #[test]
 fn the_worker_threads_of_a_splice_stay_on_the_cpu_of_their_sender() {
-    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
-    let Some(cpu) = (0..rustix::thread::CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu)) else { return };
-    let (mut setup, _) = setup_of(&[100_000]);
-    setup.cpu = Some(cpu);
-    let (near, mut far) = connection();
-    let reader = thread::spawn(move || std::io::copy(&mut far, &mut std::io::sink()));
-    let Some(mut sender) = sender(SendPath::UringSplice, &near, &setup) else { return };
-    sender.send(Piece { file: 0, offset: 0, len: 100_000 }).unwrap();
-    let name = format!("iou-wrk-{}", rustix::thread::gettid().as_raw_nonzero());
-    let mut workers = 0;
-    for task in std::fs::read_dir("/proc/self/task").unwrap() {
-        // A thread of another test may have ended meanwhile.
-        let Ok(status) = std::fs::read_to_string(task.unwrap().path().join("status")) else { continue };
-        let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim();
-        if field("Name:") == name {
-            workers += 1;
-            assert_eq!(field("Cpus_allowed_list:"), cpu.to_string());
+    within_time(|| {
+        let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+        let Some(cpu) = (0..rustix::thread::CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu)) else { return };
+        let (mut setup, _) = setup_of(&[100_000]);
+        setup.cpu = Some(cpu);
+        let (near, mut far) = pair();
+        let reader = thread::spawn(move || std::io::copy(&mut far, &mut std::io::sink()));
+        let Some(mut sender) = sender(SendPath::UringSplice, &near, &setup) else { return };
+        sender.send(Piece { file: 0, offset: 0, len: 100_000 }).unwrap();
+        let name = format!("iou-wrk-{}", rustix::thread::gettid().as_raw_nonzero());
+        let mut workers = 0;
+        for task in std::fs::read_dir("/proc/self/task").unwrap() {
+            // A thread of another test may have ended meanwhile.
+            let Ok(status) = std::fs::read_to_string(task.unwrap().path().join("status")) else { continue };
+            let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim();
+            if field("Name:") == name {
+                workers += 1;
+                assert_eq!(field("Cpus_allowed_list:"), cpu.to_string());
+            }
         }
-    }
-    assert!(workers > 0, "no thread is called {name}");
-    drop((sender, near));
-    reader.join().unwrap().unwrap();
+        assert!(workers > 0, "no thread is called {name}");
+        drop((sender, near));
+        reader.join().unwrap().unwrap();
+    });
 }
 
 fn no_of(errno: Errno, disabled: Option<u8>) -> No {
