@@ -43,7 +43,8 @@ const DROP_LIMIT: Duration = Duration::from_millis(20);
 pub struct ZeroCopyCounts {
     /// Sends that took bytes and whose memory the kernel has let go of, as far as it says whether it copied.
     pub completions: u64,
-    /// Those of them that were copied.
+    /// Those of them that the kernel says it copied: an upper bound, for it says so too of a send that fitted whole into
+    /// the packet of an earlier one (io_link_skb() in io_uring/notif.c, Linux 6.10).
     pub copied: u64,
     /// Sends refused with ENOMEM: RLIMIT_MEMLOCK was reached.
     pub refused: u64,
