@@ -1,8 +1,8 @@
 //! MSG_ZEROCOPY: sends whose pages the kernel borrows, and the completions by which it gives them back.
 //!
-//! The kernel numbers the MSG_ZEROCOPY sends of a socket from 0 (modulo 2^32, sends that failed not counted) and puts a
-//! message on the socket's error queue when a range of them is done: acknowledged by the peer, or copied after all. Ranges
-//! that follow one another are merged while they wait in the queue, so one message may stand for many sends.
+//! The kernel numbers the MSG_ZEROCOPY sends of a socket from 0 (modulo 2^32, sends that failed not counted) and puts
+//! a message on the socket's error queue when a range of them is done: acknowledged by the peer, or copied after all.
+//! Ranges that follow one another are merged while they wait in the queue, so one message may stand for many sends.
 //!
 //! # References
 //! Documentation/networking/msg_zerocopy.rst; `__msg_zerocopy_callback` and `skb_orphan_frags_rx` of net/core/skbuff.c.
@@ -35,8 +35,8 @@ pub struct Completion {
     pub first: u32,
     /// The number of the last of them.
     pub last: u32,
-    /// The kernel copied after all: the bytes were delivered on this machine, or the device cannot gather. When ranges are
-    /// merged the flag of the first stands for all (`skb_zerocopy_notify_extend` does not look at it).
+    /// The kernel copied after all: the bytes were delivered on this machine, or the device cannot gather. When
+    /// ranges are merged the flag of the first stands for all (`skb_zerocopy_notify_extend` does not look at it).
     pub copied: bool,
 }
 
@@ -47,21 +47,21 @@ impl Completion {
     }
 }
 
-/// send(2) with MSG_ZEROCOPY and MSG_NOSIGNAL of a range of `pages`, over signals. Returns how many bytes the socket took;
-/// if that is not an error, the send has the next number.
+/// send(2) with MSG_ZEROCOPY and MSG_NOSIGNAL of a range of `pages`, over signals. Returns how many bytes the socket
+/// took; if that is not an error, the send has the next number.
 ///
-/// What the kernel reads late is what is in the pages then: they must not be changed before the completion. The socket needs
-/// [`set_zerocopy`](crate::tcp::set_zerocopy).
+/// What the kernel reads late is what is in the pages then: they must not be changed before the completion. The
+/// socket needs [`set_zerocopy`](crate::tcp::set_zerocopy).
 ///
 /// # Errors
-/// ENOBUFS: too many pages are lent (RLIMIT_MEMLOCK, for all sockets of this user, unless the process has CAP_IPC_LOCK in
-/// the initial user namespace) or too many completions are outstanding (net.core.optmem_max). EPIPE or ECONNRESET: the
-/// peer is gone. EINVAL: the range is not within the pages.
+/// ENOBUFS: too many pages are lent (RLIMIT_MEMLOCK, for all sockets of this user, unless the process has
+/// CAP_IPC_LOCK in the initial user namespace) or too many completions are outstanding (net.core.optmem_max). EPIPE or
+/// ECONNRESET: the peer is gone. EINVAL: the range is not within the pages.
 pub fn send_zerocopy(socket: impl AsFd, pages: &Pages, range: Range<usize>) -> io::Result<usize> {
     let bytes = pages.as_slice().get(range).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL;
-    // SAFETY: send(2) reads at most `bytes.len()` bytes from the slice, which is valid during the call. What the kernel keeps
-    // are references to the pages themselves, which outlive the mapping; it never writes to them.
+    // SAFETY: send(2) reads at most `bytes.len()` bytes from the slice, which is valid during the call. What the
+    // kernel keeps are references to the pages themselves, which outlive the mapping; it never writes to them.
     over_signals(|| unsafe { libc::send(socket.as_fd().as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) })
 }
 
@@ -100,8 +100,8 @@ pub fn next_completion(socket: impl AsFd) -> io::Result<Option<Completion>> {
 
 /// Finds the completion in a message that recvmsg(2) filled.
 fn completion_of(message: &libc::msghdr) -> Option<Completion> {
-    // SAFETY: msg_control points to `msg_controllen` bytes of control messages that the kernel wrote (or that a test made
-    // by the same rules), which is what the CMSG macros ask for.
+    // SAFETY: msg_control points to `msg_controllen` bytes of control messages that the kernel wrote (or that a test
+    // made by the same rules), which is what the CMSG macros ask for.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !header.is_null() {
         // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return null or a header that lies whole within the control part.
@@ -110,8 +110,8 @@ fn completion_of(message: &libc::msghdr) -> Option<Completion> {
         // SAFETY: CMSG_LEN only computes.
         let enough = unsafe { libc::CMSG_LEN(mem::size_of::<libc::sock_extended_err>() as u32) } as usize;
         if is_error && len >= enough {
-            // SAFETY: the length says that a sock_extended_err lies whole behind the header; it is integers only, and is
-            // read without asking for its alignment.
+            // SAFETY: the length says that a sock_extended_err lies whole behind the header; it is integers only, and
+            // is read without asking for its alignment.
             let error = unsafe { ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::sock_extended_err>()) };
             if error.ee_origin == SO_EE_ORIGIN_ZEROCOPY && error.ee_errno == 0 {
                 return Some(Completion {

@@ -36,9 +36,9 @@ impl FileMapping {
     pub fn new(file: impl AsFd, len: u64, populate: bool) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let flags = if populate { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
-        // SAFETY: a null address without MAP_FIXED lets the kernel choose a range that is not in use, so no existing mapping
-        // is touched. That the file may change or shrink while it is mapped is harmless here: no
-        // reference to its bytes is ever made.
+        // SAFETY: a null address without MAP_FIXED lets the kernel choose a range that is not in use, so no existing
+        // mapping is touched. That the file may change or shrink while it is mapped is harmless here: no reference to
+        // its bytes is ever made.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, flags, file, 0) }?;
         let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { start, len })
@@ -65,8 +65,8 @@ impl FileMapping {
         over_signals(|| unsafe { libc::write(to.as_fd().as_raw_fd(), from.cast(), len) })
     }
 
-    /// send(2) with MSG_ZEROCOPY of `len` mapped bytes from `offset` on, over signals: the kernel sends from the pages of the page
-    /// cache and says on the error queue ([`crate::errqueue`]) when it is done.
+    /// send(2) with MSG_ZEROCOPY of `len` mapped bytes from `offset` on, over signals: the kernel sends from the
+    /// pages of the page cache and says on the error queue ([`crate::errqueue`]) when it is done.
     ///
     /// # Errors
     /// As [`write`](Self::write), without SIGPIPE; ENOBUFS: see [`crate::errqueue::send_zerocopy`].

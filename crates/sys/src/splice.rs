@@ -1,9 +1,10 @@
 //! sendfile, splice and vmsplice: bytes that reach a socket as references to pages.
 //!
-//! A pipe is a ring of references to pages. `splice` of a file puts references to page-cache pages into it, `vmsplice`
-//! references to a process's own pages; `splice` to a socket moves them into the socket's send queue (since Linux 6.5 by
-//! sendmsg with the kernel-internal MSG_SPLICE_PAGES, before that by sendpage). `sendfile` does the same through a pipe of 16
-//! pages that belongs to the thread. Whoever changes a page before the peer has acknowledged it changes what is sent.
+//! A pipe is a ring of references to pages. `splice` of a file puts references to page-cache pages into it,
+//! `vmsplice` references to a process's own pages; `splice` to a socket moves them into the socket's send queue
+//! (since Linux 6.5 by sendmsg with the kernel-internal MSG_SPLICE_PAGES, before that by sendpage). `sendfile` does
+//! the same through a pipe of 16 pages that belongs to the thread. Whoever changes a page before the peer has
+//! acknowledged it changes what is sent.
 //!
 //! These calls have no MSG_NOSIGNAL: a peer that is gone is SIGPIPE, which Rust programs ignore, and then EPIPE.
 
@@ -16,8 +17,8 @@ use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags};
 
 use crate::pages::Pages;
 
-/// sendfile(2) of `len` bytes from `offset` on, over signals. Returns how many bytes the socket took and moves `offset` by
-/// as many; 0 is the end of the file. One call moves at most 0x7ffff000 bytes.
+/// sendfile(2) of `len` bytes from `offset` on, over signals. Returns how many bytes the socket took and moves
+/// `offset` by as many; 0 is the end of the file. One call moves at most 0x7ffff000 bytes.
 ///
 /// # Errors
 /// EPIPE or ECONNRESET: the peer is gone. EIO: the file could not be read.
@@ -61,8 +62,8 @@ impl Pipe {
         self.capacity_bytes
     }
 
-    /// splice(2) from a file, from `offset` on, over signals. Returns how many bytes are in the pipe now and moves `offset` by
-    /// as many; 0 is the end of the file. The pipe must be empty, or this may block for ever.
+    /// splice(2) from a file, from `offset` on, over signals. Returns how many bytes are in the pipe now and moves
+    /// `offset` by as many; 0 is the end of the file. The pipe must be empty, or this may block for ever.
     ///
     /// # Errors
     /// EIO: the file could not be read. EINVAL: its file system has no splice.
@@ -71,15 +72,15 @@ impl Pipe {
     /// splice(2).
     pub fn fill_from_file(&self, file: impl AsFd, offset: &mut u64, len: usize) -> io::Result<usize> {
         let file = file.as_fd();
-        // SPLICE_F_MOVE has meant nothing for reading files since 2.6.21; programs set it all the same, and so it is what
-        // is measured.
+        // SPLICE_F_MOVE has meant nothing for reading files since 2.6.21; programs set it all the same, and so it is
+        // what is measured.
         Ok(retry_on_intr(|| {
             rustix::pipe::splice(file, Some(&mut *offset), &self.write_end, None, len, SpliceFlags::MOVE)
         })?)
     }
 
-    /// splice(2) from a socket, blocking until there are bytes, over signals. Returns how many are in the pipe now; 0 is the
-    /// end of the stream. The pipe must be empty, or this may block for ever.
+    /// splice(2) from a socket, blocking until there are bytes, over signals. Returns how many are in the pipe now; 0
+    /// is the end of the stream. The pipe must be empty, or this may block for ever.
     ///
     /// # Errors
     /// ECONNRESET: the peer is gone.
@@ -91,11 +92,11 @@ impl Pipe {
         Ok(retry_on_intr(|| rustix::pipe::splice(socket, None, &self.write_end, None, len, SpliceFlags::MOVE))?)
     }
 
-    /// vmsplice(2) of a range of `pages`, over signals: puts references to them into the pipe. Returns how many bytes that
-    /// was: less than asked for where the pipe is full. The pipe must be empty, or this may block for ever.
+    /// vmsplice(2) of a range of `pages`, over signals: puts references to them into the pipe. Returns how many bytes
+    /// that was: less than asked for where the pipe is full. The pipe must be empty, or this may block for ever.
     ///
-    /// The kernel does not say when it has sent the pages. What it reads late is what is in them then: pages that must arrive as
-    /// they are must not be changed any more.
+    /// The kernel does not say when it has sent the pages. What it reads late is what is in them then: pages that
+    /// must arrive as they are must not be changed any more.
     ///
     /// # Errors
     /// EINVAL: the range is not within the pages. ENOMEM.
@@ -112,8 +113,9 @@ impl Pipe {
         })?)
     }
 
-    /// splice(2) to a socket or to /dev/null of `len` bytes that are in the pipe, over signals. Returns how many it took.
-    /// `more` (SPLICE_F_MORE) says that more will follow at once: TCP then keeps back a segment that is not full.
+    /// splice(2) to a socket or to /dev/null of `len` bytes that are in the pipe, over signals. Returns how many it
+    /// took. `more` (SPLICE_F_MORE) says that more will follow at once: TCP then keeps back a segment that is not
+    /// full.
     ///
     /// # Errors
     /// EPIPE or ECONNRESET: the peer is gone.

@@ -12,7 +12,8 @@ use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 use crate::clock::monotonic_ns;
 
-/// What the kernel knows about a connection. Fields that it did not return are 0; see [`known_bytes`](Self::known_bytes).
+/// What the kernel knows about a connection. Fields that it did not return are 0; see
+/// [`known_bytes`](Self::known_bytes).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// How much of `struct tcp_info` the kernel returned. 104 bytes in Linux 2.6, 232 since 4.19, 280 in 6.18.
@@ -49,7 +50,8 @@ pub struct TcpInfo {
     pub bytes_retrans: u64,
 }
 
-/// `struct tcp_info` of include/uapi/linux/tcp.h up to the last field that is used here. libc's is not complete on musl.
+/// `struct tcp_info` of include/uapi/linux/tcp.h up to the last field that is used here. libc's is not complete on
+/// musl.
 #[repr(C)]
 #[derive(Default)]
 struct RawTcpInfo {
@@ -104,8 +106,8 @@ const _: () = assert!(mem::offset_of!(RawTcpInfo, bytes_sent) == 200);
 pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut raw = RawTcpInfo::default();
     let mut known = mem::size_of::<RawTcpInfo>() as libc::socklen_t;
-    // SAFETY: getsockopt writes at most `known` bytes, the size of `raw`, which lives through the call, and any bytes are
-    // a valid RawTcpInfo: it is made of integers only.
+    // SAFETY: getsockopt writes at most `known` bytes, the size of `raw`, which lives through the call, and any bytes
+    // are a valid RawTcpInfo: it is made of integers only.
     let status = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -291,8 +293,8 @@ pub fn recv(socket: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
 /// tcp(7), MSG_TRUNC.
 pub fn recv_discard(socket: impl AsFd, len: usize) -> io::Result<usize> {
     let socket = socket.as_fd();
-    // SAFETY: with MSG_TRUNC TCP writes nothing through the pointer; where the socket is not TCP after all, a write to the
-    // null address is the kernel's, which answers EFAULT.
+    // SAFETY: with MSG_TRUNC TCP writes nothing through the pointer; where the socket is not TCP after all, a write
+    // to the null address is the kernel's, which answers EFAULT.
     over_signals(|| unsafe { libc::recv(socket.as_raw_fd(), ptr::null_mut(), len, libc::MSG_TRUNC) })
 }
 
@@ -309,8 +311,8 @@ pub(crate) fn over_signals(mut call: impl FnMut() -> isize) -> io::Result<usize>
     }
 }
 
-/// Waits until a socket can be read (or accepted from), is at its end or broken, or `at_most` has passed. Returns whether
-/// it can.
+/// Waits until a socket can be read (or accepted from), is at its end or broken, or `at_most` has passed. Returns
+/// whether it can.
 ///
 /// # Errors
 /// poll(2) failed.

@@ -1,9 +1,10 @@
 //! TCP_ZEROCOPY_RECEIVE: mapping received pages instead of copying them.
 //!
-//! A range of addresses is mapped from the socket. Each call of the socket option maps as many whole pages of received
-//! payload into it as there are at the head of the queue, takes them out of the queue, and unmaps what the call before had
-//! mapped. Payload that is not a whole page of its own (a device that does not split headers, a segment size that is not a
-//! multiple of a page, memory of local senders) is not mapped: the call says how much of it must be read otherwise.
+//! A range of addresses is mapped from the socket. Each call of the socket option maps as many whole pages of
+//! received payload into it as there are at the head of the queue, takes them out of the queue, and unmaps what the
+//! call before had mapped. Payload that is not a whole page of its own (a device that does not split headers, a
+//! segment size that is not a multiple of a page, memory of local senders) is not mapped: the call says how much of
+//! it must be read otherwise.
 //!
 //! # References
 //! `tcp_zerocopy_receive` of net/ipv4/tcp.c; tools/testing/selftests/net/tcp_mmap.c. Linux 4.18.
@@ -15,8 +16,8 @@ use std::ptr::{self, NonNull};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// The first fields of `struct tcp_zerocopy_receive` of include/uapi/linux/tcp.h: those that Linux 5.7 has. The later ones,
-/// with which the kernel copies small reads itself, are left out: the copying shall be this program's.
+/// The first fields of `struct tcp_zerocopy_receive` of include/uapi/linux/tcp.h: those that Linux 5.7 has. The later
+/// ones, with which the kernel copies small reads itself, are left out: the copying shall be this program's.
 #[repr(C)]
 struct Request {
     address: u64,
@@ -52,8 +53,8 @@ pub struct ReceiveMapping {
 }
 
 impl ReceiveMapping {
-    /// Maps `len` bytes (rounded up to whole pages) of a connected socket, and asks once, for nothing, whether this kernel has the
-    /// socket option.
+    /// Maps `len` bytes (rounded up to whole pages) of a connected socket, and asks once, for nothing, whether this
+    /// kernel has the socket option.
     ///
     /// # Errors
     /// ENODEV: this kernel cannot map sockets. ENOPROTOOPT or EOPNOTSUPP: it does not have the option. ENOMEM.
@@ -63,8 +64,8 @@ impl ReceiveMapping {
             .max(1)
             .checked_next_multiple_of(rustix::param::page_size())
             .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        // SAFETY: a null address without MAP_FIXED lets the kernel choose a range that is not in use, so no existing mapping
-        // is touched.
+        // SAFETY: a null address without MAP_FIXED lets the kernel choose a range that is not in use, so no existing
+        // mapping is touched.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, &socket, 0) }?;
         let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let mut mapping = Self { socket, start, len, mapped_bytes: 0 };
@@ -90,9 +91,9 @@ impl ReceiveMapping {
             err: 0,
         };
         let mut size = mem::size_of::<Request>() as libc::socklen_t;
-        // SAFETY: the kernel reads and writes at most `size` bytes of `request`, which lives through the call, and changes
-        // the page tables only within the mapping that `address` and `length` name, which is `self`'s own: no reference
-        // into it exists, because `copy_mapped` keeps none and this takes `&mut self`.
+        // SAFETY: the kernel reads and writes at most `size` bytes of `request`, which lives through the call, and
+        // changes the page tables only within the mapping that `address` and `length` name, which is `self`'s own: no
+        // reference into it exists, because `copy_mapped` keeps none and this takes `&mut self`.
         let status = unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),
@@ -122,9 +123,9 @@ impl ReceiveMapping {
     /// Copies what is mapped now, for those who want to see it.
     pub fn copy_mapped(&self) -> Vec<u8> {
         let mut copy = vec![0; self.mapped_bytes];
-        // SAFETY: the last call mapped pages over the first `mapped_bytes` of the range, and they stay until the next call or the
-        // drop, which need `self` exclusively. The pages are the kernel's and no longer in its queue; they are copied by address
-        // and never borrowed.
+        // SAFETY: the last call mapped pages over the first `mapped_bytes` of the range, and they stay until the next
+        // call or the drop, which need `self` exclusively. The pages are the kernel's and no longer in its queue;
+        // they are copied by address and never borrowed.
         unsafe { ptr::copy_nonoverlapping(self.start.as_ptr(), copy.as_mut_ptr(), self.mapped_bytes) };
         copy
     }

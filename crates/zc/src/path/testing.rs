@@ -53,8 +53,8 @@ pub(super) fn receiver(path: RecvPath, socket: &TcpStream, buffer_bytes: usize) 
     open_receiver(path, socket, buffer_bytes).map_err(|no| eprintln!("skipped: {path}: {}", no.reason())).ok()
 }
 
-/// Sends `rounds` rounds of the files in pieces of `piece_bytes` and receives them. Returns the counts and the bytes that
-/// the receiver showed; null where a path cannot run here.
+/// Sends `rounds` rounds of the files in pieces of `piece_bytes` and receives them. Returns the counts and the bytes
+/// that the receiver showed; null where a path cannot run here.
 pub(super) fn transfer(
     send: SendPath,
     recv: RecvPath,

@@ -73,7 +73,8 @@ impl FileSet {
         self.files.iter().map(|file| file.len).sum()
     }
 
-    /// A walk that begins at file `first` (modulo the number of files), in pieces of at most `piece_bytes` (at least 1).
+    /// A walk that begins at file `first` (modulo the number of files), in pieces of at most `piece_bytes` (at least
+    /// 1).
     pub fn walk(&self, first: usize, piece_bytes: usize) -> Walk {
         Walk {
             lens: self.files.iter().map(|file| file.len).collect(),
@@ -106,8 +107,8 @@ impl FileSet {
         available_bytes().is_none_or(|available| self.total_bytes() <= available / 2)
     }
 
-    /// Reads every file once, so that they are in the page cache. Does nothing and returns false where the set is larger
-    /// than half of the available memory: they would not stay there.
+    /// Reads every file once, so that they are in the page cache. Does nothing and returns false where the set is
+    /// larger than half of the available memory: they would not stay there.
     ///
     /// # Errors
     /// A file cannot be read, or has become shorter.

@@ -61,7 +61,8 @@ fn generate_in(folder: &Path, seed: u64) -> Result<(FileSet, FileSetFacts)> {
         file.write_all(&content).map_err(cannot)?;
         files.push(SourceFile { name: format!("generated file {}", at + 1), file, len });
     }
-    // Else they would be written back some seconds later, in the middle of a window. The first call does most of the work.
+    // Else they would be written back some seconds later, in the middle of a window. The first call does most of the
+    // work.
     for source in &files {
         source.file.sync_data().map_err(cannot)?;
     }

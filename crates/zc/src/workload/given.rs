@@ -138,7 +138,8 @@ pub(super) fn make_room(files: usize) -> Result<()> {
         Room::AfterRaising(soft) => setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: limit.maximum })
             .map_err(|error| Fault::os("raise the limit of open files", error)),
         Room::No(hard) => Err(Fault::unsupported(format!(
-            "{files} files cannot be open at a time: RLIMIT_NOFILE is {hard}, and zc needs {OTHER_DESCRIPTORS} beside them"
+            "{files} files cannot be open at a time: RLIMIT_NOFILE is {hard}, and zc needs \
+             {OTHER_DESCRIPTORS} beside them"
         ))
         .hint(format!(
             "raise it (`ulimit -Hn {}` as root), or give fewer files",

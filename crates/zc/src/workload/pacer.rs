@@ -2,9 +2,10 @@
 //!
 //! It runs on the sender's thread. Bursts are due at `start + k x period`; a sender that is late goes on without
 //! sleeping until it has caught up (at most `CATCH_UP` periods: what is further behind is written off, so that a
-//! stall does not turn into a burst at top speed). A piece may be larger than a burst: it is sent when there is anything
-//! left to be sent, and the following bursts pay for it. So the bytes sent never differ from the bytes due by more than
-//! a piece and `CATCH_UP` bursts, and the rate in the long run is exact unless something was written off.
+//! stall does not turn into a burst at top speed). A piece may be larger than a burst: it is sent when there is
+//! anything left to be sent, and the following bursts pay for it. So the bytes sent never differ from the bytes due
+//! by more than a piece and `CATCH_UP` bursts, and the rate in the long run is exact unless something was written
+//! off.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -69,14 +70,15 @@ impl<C: Clock> Pacer<C> {
         Self { clock, burst_bytes, period_ns, start_ns, due: 0, written_off: 0, sent_bytes: 0 }
     }
 
-    /// Returns when the next piece, of `about_to_send` bytes, is due: at once where the rate allows it or there is none.
+    /// Returns when the next piece, of `about_to_send` bytes, is due: at once where the rate allows it or there is
+    /// none.
     pub fn wait(&mut self, about_to_send: usize) {
         static NEVER: AtomicBool = AtomicBool::new(false);
         self.wait_unless(about_to_send, &NEVER);
     }
 
-    /// As [`wait`](Self::wait), but returns false, having sent nothing, once `stop` is seen to be set: no later than a period
-    /// after that, however low the rate is.
+    /// As [`wait`](Self::wait), but returns false, having sent nothing, once `stop` is seen to be set: no later than
+    /// a period after that, however low the rate is.
     pub fn wait_unless(&mut self, about_to_send: usize, stop: &AtomicBool) -> bool {
         let Some(burst_bytes) = self.burst_bytes else {
             return !stop.load(Ordering::Relaxed);
@@ -120,8 +122,8 @@ impl<C: Clock> Pacer<C> {
         self.start_ns
     }
 
-    /// The first moment at or after `ns` that lies in the middle between two bursts: where a window should open or close,
-    /// so that every burst is in it whole or not at all.
+    /// The first moment at or after `ns` that lies in the middle between two bursts: where a window should open or
+    /// close, so that every burst is in it whole or not at all.
     pub fn between_bursts(&self, ns: u64) -> u64 {
         let first = self.start_ns.saturating_add(self.period_ns / 2);
         let late = ns.saturating_sub(first);
@@ -220,7 +222,8 @@ mod tests {
                 sent += piece as f64;
             }
             let due = ((clock.now_ns() - 5 * MS) / period_ns + 1) as f64 * burst;
-            prop_assert!((sent - due).abs() <= largest + burst * (1.0 + late_ns as f64 / period_ns as f64), "{sent} {due}");
+            let late = burst * (1.0 + late_ns as f64 / period_ns as f64);
+            prop_assert!((sent - due).abs() <= largest + late, "{sent} {due}");
             prop_assert_eq!(pacer.written_off_bursts(), 0);
         }
     }

@@ -1,5 +1,5 @@
-//! `recv-trunc`: recv(2) with MSG_TRUNC, by which TCP drops the bytes without copying them. No program can do anything with
-//! them: what it measures is a bound for all receivers, and no receiver.
+//! `recv-trunc`: recv(2) with MSG_TRUNC, by which TCP drops the bytes without copying them. No program can do
+//! anything with them: what it measures is a bound for all receivers, and no receiver.
 
 use std::net::TcpStream;
 

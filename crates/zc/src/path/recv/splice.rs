@@ -1,5 +1,5 @@
-//! `splice`: splice(2) from the socket into a pipe, and from the pipe to /dev/null. The payload moves as references to the pages
-//! that it arrived in; /dev/null lets go of them.
+//! `splice`: splice(2) from the socket into a pipe, and from the pipe to /dev/null. The payload moves as references
+//! to the pages that it arrived in; /dev/null lets go of them.
 
 use std::fs::{File, OpenOptions};
 use std::net::TcpStream;
@@ -10,7 +10,8 @@ use super::super::{Inspect, Receiver};
 use super::inlet::{Inlet, broken};
 use crate::record::{Fault, No, RecvCounts, Result};
 
-/// The default of fs.pipe-max-size. A page of the pipe holds one reference, and references are often to less than a page.
+/// The default of fs.pipe-max-size. A page of the pipe holds one reference, and references are often to less than a
+/// page.
 const PIPE_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]

@@ -1,6 +1,7 @@
-//! `zerocopy-receive`: TCP_ZEROCOPY_RECEIVE maps the pages that payload arrived in, and recv(2) copies what the kernel will
-//! not map. Only whole pages of payload, each alone in a page of the device's, can be mapped; `mapped_bytes` says how much it
-//! was. On loopback and veth it is nothing for most senders, because what arrives there are the sender's own buffers.
+//! `zerocopy-receive`: TCP_ZEROCOPY_RECEIVE maps the pages that payload arrived in, and recv(2) copies what the
+//! kernel will not map. Only whole pages of payload, each alone in a page of the device's, can be mapped;
+//! `mapped_bytes` says how much it was. On loopback and veth it is nothing for most senders, because what arrives
+//! there are the sender's own buffers.
 
 use std::net::TcpStream;
 

@@ -1,9 +1,9 @@
-//! What the MSG_ZEROCOPY paths do alike: lend pages to the kernel send by send, take note of the completions by which it
-//! gives them back, wait when it will not borrow more, and wait for the last ones at the end.
+//! What the MSG_ZEROCOPY paths do alike: lend pages to the kernel send by send, take note of the completions by which
+//! it gives them back, wait when it will not borrow more, and wait for the last ones at the end.
 //!
 //! Completions are looked for every few sends and without blocking: a send that waited for its own completion would
-//! wait for the peer's acknowledgement. That costs two calls of recvmsg(2) each time, the second of which finds the queue
-//! empty.
+//! wait for the peer's acknowledgement. That costs two calls of recvmsg(2) each time, the second of which finds the
+//! queue empty.
 
 use std::io;
 use std::net::TcpStream;
@@ -24,7 +24,8 @@ const LOOK_EVERY: u64 = 16;
 /// How long the kernel may give nothing back before the peer is taken to have stopped reading.
 const PATIENCE_NS: u64 = 2_000_000_000;
 
-/// Between two attempts when nothing is outstanding here and the kernel still will not lend: somebody else has to give back.
+/// Between two attempts when nothing is outstanding here and the kernel still will not lend: somebody else has to
+/// give back.
 const PAUSE_NS: u64 = 1_000_000;
 
 /// The socket, the counts, and how many sends are under way.
@@ -107,7 +108,8 @@ impl Lending {
         Ok(found)
     }
 
-    /// Waits, at most until `until_ns`, for something on the error queue, and takes it. Says whether there was a completion.
+    /// Waits, at most until `until_ns`, for something on the error queue, and takes it. Says whether there was a
+    /// completion.
     fn wait(&mut self, until_ns: u64) -> Result<bool> {
         let left_ns = until_ns.saturating_sub(monotonic_ns());
         self.out.counts.calls += 1;

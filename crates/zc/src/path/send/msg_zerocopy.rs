@@ -1,6 +1,6 @@
-//! `msg-zerocopy`: send(2) with MSG_ZEROCOPY from the resident copy of the file set: the bytes are in memory already, as in a
-//! server's own cache. The pages are never reused, so completions are counted and waited for only where the kernel wants
-//! to have its queue emptied, and at the end.
+//! `msg-zerocopy`: send(2) with MSG_ZEROCOPY from the resident copy of the file set: the bytes are in memory already,
+//! as in a server's own cache. The pages are never reused, so completions are counted and waited for only where the
+//! kernel wants to have its queue emptied, and at the end.
 
 use std::net::TcpStream;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `msg-zerocopy-mmap`: send(2) with MSG_ZEROCOPY out of the mapped file: the kernel borrows the pages of the page cache, as
-//! sendfile(2) does, but by way of a user's page tables.
+//! `msg-zerocopy-mmap`: send(2) with MSG_ZEROCOPY out of the mapped file: the kernel borrows the pages of the page
+//! cache, as sendfile(2) does, but by way of a user's page tables.
 
 use std::net::TcpStream;
 use std::sync::Arc;

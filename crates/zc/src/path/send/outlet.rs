@@ -23,8 +23,8 @@ impl Outlet {
         Ok(Self { socket, counts: SendCounts::default() })
     }
 
-    /// Puts `len` bytes on the socket by as many calls as it takes. `call` is told how many bytes were taken already and how
-    /// many, at most `most`, to offer; it returns how many were taken. `explain` makes its error a sentence.
+    /// Puts `len` bytes on the socket by as many calls as it takes. `call` is told how many bytes were taken already
+    /// and how many, at most `most`, to offer; it returns how many were taken. `explain` makes its error a sentence.
     pub(super) fn push(
         &mut self,
         len: usize,

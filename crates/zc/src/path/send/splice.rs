@@ -1,5 +1,5 @@
-//! `splice`: splice(2) from the file into a pipe, and from the pipe into the socket. What sendfile(2) does inside the kernel,
-//! with a pipe of the program's own, which may be larger.
+//! `splice`: splice(2) from the file into a pipe, and from the pipe into the socket. What sendfile(2) does inside the
+//! kernel, with a pipe of the program's own, which may be larger.
 
 use std::net::TcpStream;
 use std::sync::Arc;

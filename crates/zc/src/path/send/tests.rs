@@ -273,8 +273,9 @@ fn a_limit_of_locked_memory_that_holds_no_send_is_refused_with_a_remedy() {
     let child = std::process::Command::new("sh")
         .arg("-c")
         // In a user namespace CAP_IPC_LOCK does not count, so the limit holds for root as well.
-        .arg("ulimit -l 64 && exec unshare -r \"$0\" --ignored --exact path::send::tests::child_with_64_kib_of_locked_memory")
+        .arg("ulimit -l 64 && exec unshare -r \"$0\" \"$@\"")
         .arg(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "path::send::tests::child_with_64_kib_of_locked_memory"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&child.stdout);

@@ -1,8 +1,9 @@
 //! `vmsplice`: vmsplice(2) of the program's own pages into a pipe, splice(2) from the pipe into the socket.
 //!
 //! The kernel does not say when it has sent the pages, so a program that wants to use them again has to guess (or to
-//! ask SIOCOUTQ until nothing is under way). Here no completions are needed: the pages are those of the resident copy, which
-//! nobody writes to for the rest of the run, and which the kernel keeps alive by its own references beyond that.
+//! ask SIOCOUTQ until nothing is under way). Here no completions are needed: the pages are those of the resident
+//! copy, which nobody writes to for the rest of the run, and which the kernel keeps alive by its own references
+//! beyond that.
 
 use std::net::TcpStream;
 use std::sync::Arc;
