@@ -33,7 +33,9 @@ pub(crate) fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     if weight == 0.0 || sorted[below] == sorted[above] {
         return Some(sorted[below]);
     }
-    Some(sorted[below] * (1.0 - weight) + sorted[above] * weight)
+    // Between minus and plus infinity lies nothing.
+    let between = sorted[below] * (1.0 - weight) + sorted[above] * weight;
+    (!between.is_nan()).then_some(between)
 }
 
 /// The median absolute deviation from the median, times 1.4826: estimates sigma of normal values.
@@ -80,6 +82,12 @@ fn binomial_depth(n: usize, confidence: f64) -> Option<(usize, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn two_opposite_infinities_have_no_median() {
+        assert_eq!(median(&[f64::NEG_INFINITY, f64::INFINITY]), None);
+        assert_eq!(median(&[f64::INFINITY, f64::INFINITY]), Some(f64::INFINITY));
+    }
 
     #[test]
     fn quantiles_are_those_of_r_type_7() {
