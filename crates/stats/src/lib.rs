@@ -7,6 +7,7 @@
 //! | [`wilcoxon_interval`] | the centre of symmetry (pseudomedian) | independent, symmetric differences, any tails | asymmetric ones: it is then about the pseudomedian, and only nearly |
 //! | [`median_interval`] | the median | independent values of any shape | never; it is wide instead |
 //! | [`mann_whitney_interval`] | a shift between two samples | two samples of one shape | shapes that differ |
+//! | [`mean_interval`] | a mean | normal values | few values with long tails |
 //! | [`welch_interval`] | a difference of means | two normal samples | few values with long tails |
 //! | [`bca_interval`] | whatever statistic it is given | nothing; in the limit | few values: see [`few_blocks_confidence`] |
 //!
@@ -25,6 +26,7 @@ mod rank_sum;
 mod select;
 mod signed_rank;
 mod spending;
+mod student;
 mod welch;
 
 pub use bootstrap::{RESAMPLES, bca_interval, few_blocks_confidence};
@@ -32,6 +34,7 @@ pub use order::{mad, median, median_interval, median_least_n, quantile};
 pub use rank_sum::{hodges_lehmann_shift, mann_whitney_interval, mann_whitney_p};
 pub use signed_rank::{hodges_lehmann, signed_rank_p, wilcoxon_interval, wilcoxon_least_n};
 pub use spending::Spending;
+pub use student::mean_interval;
 pub use welch::{Welch, welch_interval};
 
 /// An interval, and what it is worth.

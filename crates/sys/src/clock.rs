@@ -55,6 +55,17 @@ pub fn process_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
+/// CPU time, user and system, of all threads of the process `pid`, in nanoseconds.
+///
+/// # Errors
+/// EINVAL: no such process.
+///
+/// # References
+/// clock_getcpuclockid(3): the clock id of a process is `(~pid << 3) | 2`.
+pub fn cpu_ns_of_process(pid: i32) -> io::Result<u64> {
+    cpu_clock_ns((!pid << 3) | 2)
+}
+
 /// CPU time of the calling thread, in nanoseconds.
 ///
 /// # References
@@ -116,6 +127,14 @@ mod tests {
         });
         assert!(own_cpu_ns() >= 100_000);
         assert!(process_cpu_ns() >= own_cpu_ns());
+    }
+
+    #[test]
+    fn another_process_s_clock_is_this_one_s_when_it_is_this_one() {
+        let before = process_cpu_ns();
+        let other = cpu_ns_of_process(std::process::id() as i32).unwrap();
+        assert!((before..=process_cpu_ns()).contains(&other));
+        assert!(cpu_ns_of_process(i32::MAX).is_err());
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod cells;
 mod figures;
 mod model;
 mod others;
+pub mod soak;
 mod traffic;
 mod verdict;
 

@@ -12,6 +12,7 @@ mod names;
 mod plan;
 mod reading;
 mod run;
+mod soak;
 mod support;
 #[doc(hidden)]
 pub mod synthetic;
@@ -28,5 +29,9 @@ pub use reading::{
     TcpReading,
 };
 pub use run::{Block, Dropped, End, EndReason, Header, IdleWindow, Probe, Run, SCHEMA, Slot, Trial, TrialKind};
+pub use soak::{
+    BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerRank, Taken, Twin,
+    VerifyVisit,
+};
 pub use support::{No, Support, SupportRow};
 pub use warning::{Severity, Warning};

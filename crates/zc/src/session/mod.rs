@@ -8,6 +8,7 @@ mod prepare;
 mod progress;
 mod run;
 mod saving;
+pub mod soak;
 
 pub use doctor::{Findings, examine};
 pub use options::{CpuPair, RunOptions};

@@ -1,0 +1,42 @@
+//! The mean of a few values, with Student's t.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+use crate::{Interval, alpha};
+
+/// Student's t interval of the mean. `None` with fewer than two values or one that is not finite.
+pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+    let alpha = alpha(confidence)?;
+    if values.len() < 2 || !values.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(1.0 - alpha / 2.0);
+    let half = t * (squares / (n - 1.0) / n).sqrt();
+    half.is_finite().then_some(Interval { low: mean - half, high: mean + half, confidence_reached: confidence })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn student_s_sleep_data_as_r_gives_them() {
+        // R: t.test(sleep$extra[sleep$group == 2]): 95 percent confidence interval 0.8976775 3.7623225.
+        let values = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
+        let interval = mean_interval(&values, 0.95).unwrap();
+        assert!((interval.low - 0.897_677_5).abs() < 5e-8, "{interval:?}");
+        assert!((interval.high - 3.762_322_5).abs() < 5e-8, "{interval:?}");
+    }
+
+    #[test]
+    fn too_little_is_none() {
+        assert_eq!(mean_interval(&[1.0], 0.95), None);
+        assert_eq!(mean_interval(&[1.0, f64::NAN], 0.95), None);
+        assert_eq!(mean_interval(&[1.0, 2.0], 1.0), None);
+        let same = mean_interval(&[3.0, 3.0], 0.95).unwrap();
+        assert_eq!((same.low, same.high), (3.0, 3.0));
+    }
+}

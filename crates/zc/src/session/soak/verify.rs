@@ -1,0 +1,152 @@
+//! The soakers held against loads that are known: a burner thread whose thread CPU clock is the truth, at several loads, in
+//! duty cycles of 1 ms and of 100 ms, each between two idle windows, and each once more without soakers to see what
+//! /proc/stat says then.
+//!
+//! Unlike live soaking this is done by soakers of zc's own process, as in `zc run`: they rank in the burner's own session.
+
+use std::sync::atomic::AtomicBool;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
+use zc_sys::{clock, sched};
+
+use super::burner::Burner;
+use super::{Soaked, interrupted, sleep_or_stop};
+use crate::meter::{KernelMeters, Soakers};
+use crate::record::{BurnShape, Result, SoakEdge, SoakVerify, SoakWindow, Twin, VerifyVisit};
+
+/// The loads, in percent of a CPU.
+const PERCENT: [u32; 8] = [0, 5, 10, 25, 50, 75, 90, 95];
+/// Two periods of the bursty burner.
+const WINDOW_NS: u64 = 200_000_000;
+/// Between two loads. Shared by both.
+const IDLE_NS: u64 = 100_000_000;
+/// A period of the bursty burner.
+const TWIN_NS: u64 = 100_000_000;
+/// From when a burner is told to work or rest to when a window opens.
+const SETTLE_NS: u64 = 10_000_000;
+/// The order of visits is drawn anew for every round; from this seed, as nothing hangs on it.
+const SEED: u64 = 2001;
+
+/// What [`verify`] is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifyOptions {
+    /// The soakers.
+    pub soaked: Soaked,
+    /// Time for all of it. It is never cut short in the middle of a round of all loads, and does at least two.
+    pub budget_ns: u64,
+}
+
+/// Visits every load, round after round, until the budget is spent; `round` is told how many rounds of how many are done.
+///
+/// # Errors
+/// [`FaultKind::Interrupted`](crate::record::FaultKind) when `stop` came up before there were two rounds; soakers cannot be had.
+pub fn verify(options: &VerifyOptions, stop: &AtomicBool, round: &mut dyn FnMut(usize, usize)) -> Result<SoakVerify> {
+    let cpus = options.soaked.cpus()?;
+    // The last: on most machines the first one has more of the interrupts.
+    let burner = cpus.len().saturating_sub(1);
+    let burner_cpu = cpus.get(burner).copied().unwrap_or(0);
+    let mut bench = Bench {
+        meters: KernelMeters::open(&cpus)?,
+        soakers: Soakers::start(&cpus, options.soaked.kind)?,
+        burner: Burner::start(burner_cpu)?,
+    };
+    // Whoever reads the meters should do it elsewhere. If there is only one CPU it cannot.
+    let others: Vec<usize> = sched::allowed_cpus().unwrap_or_default();
+    let elsewhere: Vec<usize> = others.iter().copied().filter(|&cpu| cpu != burner_cpu).collect();
+    drop(sched::pin(&elsewhere));
+
+    let mut cases: Vec<(BurnShape, u32)> = [BurnShape::Smooth, BurnShape::Bursty]
+        .into_iter()
+        .flat_map(|shape| PERCENT.into_iter().map(move |percent| (shape, percent)))
+        .collect();
+    let visit_ns = WINDOW_NS + IDLE_NS + TWIN_NS + 3 * SETTLE_NS;
+    let rounds = usize::try_from(options.budget_ns / (visit_ns * cases.len() as u64)).unwrap_or(usize::MAX).max(2);
+    let mut rng = Pcg64::seed_from_u64(SEED);
+    let mut visits = Vec::new();
+    for done in 0..rounds {
+        cases.shuffle(&mut rng);
+        let Some(soaked) = bench.soaked_round(&cases, stop)? else { break };
+        bench.soakers.pause();
+        let twins = bench.twin_round(&cases, stop)?;
+        bench.soakers.resume();
+        let Some(twins) = twins else { break };
+        visits.extend(soaked.into_iter().zip(twins).map(|(visit, twin)| VerifyVisit { twin, ..visit }));
+        round(done + 1, rounds);
+    }
+    drop(sched::pin(&others));
+    if visits.len() < 2 * cases.len() {
+        return Err(interrupted());
+    }
+    Ok(SoakVerify { cpus, burner, soaker: options.soaked.kind, visits })
+}
+
+struct Bench {
+    soakers: Soakers,
+    meters: KernelMeters,
+    burner: Burner,
+}
+
+/// A window with what the burner did in it.
+struct Seen {
+    window: SoakWindow,
+    truth_ns: u64,
+    switches: u64,
+}
+
+impl Bench {
+    /// Every load once, between idle windows. None when it was interrupted.
+    fn soaked_round(&mut self, cases: &[(BurnShape, u32)], stop: &AtomicBool) -> Result<Option<Vec<VerifyVisit>>> {
+        let mut visits: Vec<VerifyVisit> = Vec::new();
+        let Some(first) = self.window(IDLE_NS, stop)? else { return Ok(None) };
+        let mut idle_before = first.window;
+        for &(shape, percent) in cases {
+            self.burner.work(percent, shape);
+            let seen = self.window(WINDOW_NS, stop)?;
+            self.burner.rest();
+            let (Some(seen), Some(idle)) = (seen, self.window(IDLE_NS, stop)?) else { return Ok(None) };
+            visits.push(VerifyVisit {
+                shape,
+                percent,
+                idle_before: std::mem::replace(&mut idle_before, idle.window.clone()),
+                window: seen.window,
+                truth_ns: seen.truth_ns,
+                switches: seen.switches,
+                idle_after: idle.window,
+                twin: Twin { opened: Default::default(), closed: Default::default(), truth_ns: 0 },
+            });
+        }
+        Ok(Some(visits))
+    }
+
+    /// Every load once, without soakers. None when it was interrupted.
+    fn twin_round(&mut self, cases: &[(BurnShape, u32)], stop: &AtomicBool) -> Result<Option<Vec<Twin>>> {
+        let mut twins = Vec::new();
+        for &(shape, percent) in cases {
+            self.burner.work(percent, shape);
+            let seen = self.window(TWIN_NS, stop)?;
+            self.burner.rest();
+            let Some(Seen { window, truth_ns, .. }) = seen else { return Ok(None) };
+            twins.push(Twin { opened: window.opened.stat, closed: window.closed.stat, truth_ns });
+        }
+        Ok(Some(twins))
+    }
+
+    /// The soakers and the burner's clock are read side by side, /proc/stat outside of them.
+    fn window(&mut self, length_ns: u64, stop: &AtomicBool) -> Result<Option<Seen>> {
+        clock::sleep_until(clock::monotonic_ns() + SETTLE_NS);
+        let stat = self.meters.read_stat()?;
+        let (soaker_cpu_ns, sleeps) = (self.soakers.cpu_ns()?, self.burner.sleeps());
+        let began_ns = self.burner.cpu_ns()?;
+        let opened = SoakEdge { soak: self.soakers.read(), soaker_cpu_ns, stat };
+        if sleep_or_stop(clock::monotonic_ns() + length_ns, stop) {
+            return Ok(None);
+        }
+        let soak = self.soakers.read();
+        let truth_ns = self.burner.cpu_ns()? - began_ns;
+        let (soaker_cpu_ns, switches) = (self.soakers.cpu_ns()?, self.burner.sleeps() - sleeps);
+        let closed = SoakEdge { soak, soaker_cpu_ns, stat: self.meters.read_stat()? };
+        Ok(Some(Seen { window: SoakWindow { opened, closed }, truth_ns, switches }))
+    }
+}
