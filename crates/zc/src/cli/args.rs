@@ -27,6 +27,12 @@ pub(super) enum Command {
     Run(RunArgs),
     /// Print a saved run again
     Show(ShowArgs),
+    /// Watch the load of this machine, or tell what a command costs all of it, by the soakers alone
+    ///
+    /// Without a command: a line of load for each period, until Ctrl-C. With one, after `--`: the CPU seconds that
+    /// the whole machine spent on it, beside what getrusage and /proc/stat say; its streams, signals and exit code
+    /// are its own (125: zc failed, 126: it cannot be run, 127: there is none), and the result goes to stderr.
+    Soak(super::soak::SoakArgs),
     /// Tell whether this machine is fit to measure, and what this user can have on it
     Doctor,
     /// Write man pages or shell completions into a folder

@@ -11,6 +11,7 @@ mod render;
 mod resolve;
 mod run;
 mod show;
+mod soak;
 mod tell;
 mod units;
 mod wrong_arguments;
@@ -25,8 +26,8 @@ use crate::record::Result;
 
 /// The program.
 pub fn main() -> ExitCode {
-    match parse().and_then(|cli| cli.map_or(Ok(()), |cli| dispatch(&cli))) {
-        Ok(()) => ExitCode::SUCCESS,
+    match parse().and_then(|cli| cli.map_or(Ok(0), |cli| dispatch(&cli))) {
+        Ok(code) => ExitCode::from(code),
         Err(fault) => {
             tell::fault(&fault);
             ExitCode::from(fault.kind.exit_code())
@@ -58,11 +59,14 @@ fn parse() -> Result<Option<Cli>> {
     }
 }
 
-fn dispatch(cli: &Cli) -> Result<()> {
+/// Does what was asked for, and gives the exit code where it did.
+fn dispatch(cli: &Cli) -> Result<u8> {
     match &cli.command {
         Command::Run(args) => run::run(args),
         Command::Show(args) => show::show(args),
+        Command::Soak(args) => return soak::run(args),
         Command::Doctor => doctor::doctor(),
         Command::Generate(args) => generate::generate(args),
     }
+    .map(|()| 0)
 }

@@ -17,6 +17,9 @@ const CONFIDENCE: f64 = 0.95;
 const TICK_NS: f64 = 1e7;
 /// What may be busy on a machine that is called quiet: 2 % of its CPUs.
 const QUIET: f64 = 0.02;
+/// With more than this in use by something else, nothing is said about a command: what else runs, and the command, take from
+/// each other what they would both have had.
+const HOPELESS: f64 = 0.1;
 
 /// The load of a window.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,6 +70,8 @@ pub enum Against {
     Same,
     /// There is no interval to judge it by.
     Unknown,
+    /// Something else used the machine too much to judge it.
+    Withheld,
 }
 
 /// What a command cost.
@@ -161,18 +166,23 @@ pub fn taken_share(taken: &Taken, rates: &[f64]) -> Option<TakenShare> {
     (share.soakers.is_finite() && share.lost.is_finite() && share.lost_unsoaked.is_finite()).then_some(share)
 }
 
+/// The share of the CPUs that was in use by something else while the idle rates were taken.
+fn busy_share(idle: &[SoakWindow]) -> f64 {
+    let cpus = idle.first().map_or(0, |window| window.opened.soak.units.len());
+    let elapsed: f64 = idle.iter().map(elapsed_ns).sum();
+    let used = idle.iter().map(|window| window.closed.soaker_cpu_ns.saturating_sub(window.opened.soaker_cpu_ns));
+    // By the soakers' CPU clock, which is exact, and not by /proc/stat, whose tick is a tenth of such a window.
+    1.0 - used.sum::<u64>() as f64 / (elapsed * cpus as f64)
+}
+
 /// The warning `busy-machine`, when the machine was not quiet while the idle rates were taken: a soaker that does not get
 /// its CPU counts too little, and every load after that is too small.
 pub fn not_quiet(start: &SoakStart) -> Option<Warning> {
-    let elapsed: f64 = start.idle.iter().map(elapsed_ns).sum();
-    let used: u64 =
-        start.idle.iter().map(|window| window.closed.soaker_cpu_ns.saturating_sub(window.opened.soaker_cpu_ns)).sum();
-    // By the soakers' CPU clock, which is exact, and not by /proc/stat, whose tick is a tenth of such a window.
-    let busy = 1.0 - used as f64 / (elapsed * start.cpus.len() as f64);
+    let busy = busy_share(&start.idle);
     (busy > QUIET).then(|| {
         Warning::new(
             "busy-machine",
-            Severity::Doubt,
+            if busy > HOPELESS { Severity::Withhold } else { Severity::Doubt },
             format!(
                 "something else used {:.1} % of the CPUs while the soakers' idle rates were taken: what is more than that \
                  is seen, that itself is not",
@@ -206,6 +216,7 @@ pub fn command_cost(seen: &SoakCommand) -> Option<CommandCost> {
         stat_cpu_s: load.stat_cpus * stat_elapsed_s,
         beyond_getrusage_s: beyond,
         against_getrusage: match half_width {
+            _ if busy_share(&seen.start.idle).max(busy_share(&seen.idle_after)) > HOPELESS => Against::Withheld,
             None => Against::Unknown,
             Some(half_width) if beyond.abs() <= half_width => Against::Same,
             Some(_) if beyond > 0.0 => Against::More,
@@ -465,6 +476,14 @@ mod tests {
         let warning = not_quiet(&start(idle(0.0, [90_000; 10]))).unwrap();
         assert_eq!(warning.name, "busy-machine");
         assert!(warning.text.contains("10.0 %"), "{}", warning.text);
+    }
+
+    #[test]
+    fn on_a_busy_machine_nothing_is_said_about_a_difference() {
+        for (before, after) in [(80_000, 99_000), (99_000, 80_000)] {
+            let cost = command([before; 10], [2_000_000, 2_000_000], [after; 10]);
+            assert_eq!(cost.against_getrusage, Against::Withheld, "{cost:?}");
+        }
     }
 
     #[test]

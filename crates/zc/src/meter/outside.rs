@@ -285,12 +285,9 @@ pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Resu
             burn_on_request(ready, &cpus, requests, &mut replies)
         }
     };
-    match done {
+    if let Err(Fault { kind, sentence, hint }) = done {
         // Whoever started it reads the reply; if nobody does, nobody needs it.
-        Err(Fault { kind, sentence, hint }) => {
-            drop(write_line(&mut replies, &Reply::Fault { exit_code: kind.exit_code(), sentence, hint }));
-        }
-        Ok(()) => {}
+        drop(write_line(&mut replies, &Reply::Fault { exit_code: kind.exit_code(), sentence, hint }));
     }
     Ok(())
 }

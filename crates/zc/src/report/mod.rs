@@ -11,6 +11,7 @@ mod json;
 mod markdown;
 mod notes;
 mod rows;
+pub mod soak;
 mod table;
 mod words;
 

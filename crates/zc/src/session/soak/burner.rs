@@ -65,7 +65,7 @@ impl Burner {
             self.shared.stop.store(false, Relaxed);
             self.shared.idle.store(false, Relaxed);
             // It takes orders as long as it lives.
-            drop(orders.send(Load { period_ns, busy_ns: period_ns * u64::from(percent) / 100 }));
+            let _ = orders.send(Load { period_ns, busy_ns: period_ns * u64::from(percent) / 100 });
         } else {
             self.shared.idle.store(true, Relaxed);
         }

@@ -16,6 +16,8 @@ pub use command::{CommandFault, CommandOptions, command};
 pub use live::{Heard, LiveOptions, live};
 pub use verify::{VerifyOptions, verify};
 
+/// The other end of a process that zc has started for itself: see [`crate::meter::serve`].
+pub use crate::meter::serve as outside;
 use crate::meter::{KernelMeters, SoakerProcess};
 use crate::record::{Fault, FaultKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind};
 

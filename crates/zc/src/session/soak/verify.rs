@@ -16,6 +16,8 @@ use super::{Soaked, interrupted, sleep_or_stop};
 use crate::meter::{KernelMeters, Soakers};
 use crate::record::{BurnShape, Result, SoakEdge, SoakVerify, SoakWindow, Twin, VerifyVisit};
 
+/// How the loads are spread.
+const SHAPES: [BurnShape; 2] = [BurnShape::Smooth, BurnShape::Bursty];
 /// The loads, in percent of a CPU.
 const PERCENT: [u32; 8] = [0, 5, 10, 25, 50, 75, 90, 95];
 /// Two periods of the bursty burner.
@@ -56,27 +58,10 @@ pub fn verify(options: &VerifyOptions, stop: &AtomicBool, round: &mut dyn FnMut(
     let others: Vec<usize> = sched::allowed_cpus().unwrap_or_default();
     let elsewhere: Vec<usize> = others.iter().copied().filter(|&cpu| cpu != burner_cpu).collect();
     drop(sched::pin(&elsewhere));
-
-    let mut cases: Vec<(BurnShape, u32)> = [BurnShape::Smooth, BurnShape::Bursty]
-        .into_iter()
-        .flat_map(|shape| PERCENT.into_iter().map(move |percent| (shape, percent)))
-        .collect();
-    let visit_ns = WINDOW_NS + IDLE_NS + TWIN_NS + 3 * SETTLE_NS;
-    let rounds = usize::try_from(options.budget_ns / (visit_ns * cases.len() as u64)).unwrap_or(usize::MAX).max(2);
-    let mut rng = Pcg64::seed_from_u64(SEED);
-    let mut visits = Vec::new();
-    for done in 0..rounds {
-        cases.shuffle(&mut rng);
-        let Some(soaked) = bench.soaked_round(&cases, stop)? else { break };
-        bench.soakers.pause();
-        let twins = bench.twin_round(&cases, stop)?;
-        bench.soakers.resume();
-        let Some(twins) = twins else { break };
-        visits.extend(soaked.into_iter().zip(twins).map(|(visit, twin)| VerifyVisit { twin, ..visit }));
-        round(done + 1, rounds);
-    }
+    let visits = bench.rounds(options.budget_ns, stop, round);
     drop(sched::pin(&others));
-    if visits.len() < 2 * cases.len() {
+    let visits = visits?;
+    if visits.len() < 2 * SHAPES.len() * PERCENT.len() {
         return Err(interrupted());
     }
     Ok(SoakVerify { cpus, burner, soaker: options.soaked.kind, visits })
@@ -96,6 +81,32 @@ struct Seen {
 }
 
 impl Bench {
+    /// As many rounds of all loads as there is time for.
+    fn rounds(
+        &mut self,
+        budget_ns: u64,
+        stop: &AtomicBool,
+        round: &mut dyn FnMut(usize, usize),
+    ) -> Result<Vec<VerifyVisit>> {
+        let mut cases: Vec<(BurnShape, u32)> =
+            SHAPES.into_iter().flat_map(|shape| PERCENT.into_iter().map(move |percent| (shape, percent))).collect();
+        let visit_ns = WINDOW_NS + IDLE_NS + TWIN_NS + 3 * SETTLE_NS;
+        let rounds = usize::try_from(budget_ns / (visit_ns * cases.len() as u64)).unwrap_or(usize::MAX).max(2);
+        let mut rng = Pcg64::seed_from_u64(SEED);
+        let mut visits = Vec::new();
+        for done in 0..rounds {
+            cases.shuffle(&mut rng);
+            let Some(soaked) = self.soaked_round(&cases, stop)? else { break };
+            self.soakers.pause();
+            let twins = self.twin_round(&cases, stop)?;
+            self.soakers.resume();
+            let Some(twins) = twins else { break };
+            visits.extend(soaked.into_iter().zip(twins).map(|(visit, twin)| VerifyVisit { twin, ..visit }));
+            round(done + 1, rounds);
+        }
+        Ok(visits)
+    }
+
     /// Every load once, between idle windows. None when it was interrupted.
     fn soaked_round(&mut self, cases: &[(BurnShape, u32)], stop: &AtomicBool) -> Result<Option<Vec<VerifyVisit>>> {
         let mut visits: Vec<VerifyVisit> = Vec::new();
