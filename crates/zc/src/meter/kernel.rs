@@ -1,5 +1,4 @@
-//! What the kernel itself counts: /proc/stat, /proc/softirqs, /proc/interrupts, the CPU time of this process and of
-//! ksoftirqd.
+//! What the kernel itself counts: /proc/stat, /proc/softirqs, /proc/interrupts, the CPU time of ksoftirqd.
 //!
 //! The files stay open and are read with `pread` at 0, which makes the kernel write them anew, into one buffer.
 
@@ -43,12 +42,11 @@ impl KernelMeters {
         Ok(meters)
     }
 
-    /// Fills `process_cpu_ns`, `stat`, `softirqs`, `interrupts` and `ksoftirqd_ns` of a reading.
+    /// Fills `stat`, `softirqs`, `interrupts` and `ksoftirqd_ns` of a reading.
     ///
     /// # Errors
     /// A file that could be read before cannot be read now, or a CPU has gone offline.
     pub fn read(&mut self, into: &mut Reading) -> Result<()> {
-        into.process_cpu_ns = clock::process_cpu_ns();
         into.stat = self.read_stat()?;
         let buffer = &mut self.buffer;
         if let Some(file) = &self.softirqs {
@@ -131,7 +129,6 @@ mod tests {
         let (mut first, mut second) = (Reading::default(), Reading::default());
         meters.read(&mut first).unwrap();
         meters.read(&mut second).unwrap();
-        assert!(second.process_cpu_ns > first.process_cpu_ns);
         assert!(second.stat.at_ns > first.stat.at_ns);
         assert!(second.stat.interrupts >= first.stat.interrupts);
         assert_eq!(second.stat.cpus.len(), cpus.len());

@@ -23,4 +23,4 @@ pub use latency::{WakeLatency, wake_latency};
 pub use outside::{OutsideJob, SoakerProcess, Stranger, serve};
 pub use soakers::Soakers;
 pub use surroundings::{Alone, Surroundings, sniffers};
-pub use tasks::TaskMeter;
+pub use tasks::{TaskMeter, workers_of};

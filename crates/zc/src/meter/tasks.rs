@@ -53,6 +53,18 @@ impl TaskMeter {
     }
 }
 
+/// The threads that io_uring has made to work for these threads (`iou-wrk-TID`, see io_uring(7)): they belong to whoever
+/// submits, although getrusage(RUSAGE_THREAD) of the submitter leaves them out and RUSAGE_SELF of its process does not.
+pub fn workers_of(tids: &[i32]) -> Vec<i32> {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let is_worker = |tid: &i32| {
+        let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
+        let submitter = name.trim_end().strip_prefix("iou-wrk-").and_then(|submitter| submitter.parse().ok());
+        submitter.is_some_and(|submitter| tids.contains(&submitter))
+    };
+    tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).filter(is_worker).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Reading {
     /// The soakers: read last when a window opens and first when it closes.
     pub soak: SoakReading,
-    /// CPU time of the whole process (CLOCK_PROCESS_CPUTIME_ID), soakers included.
+    /// CPU time of the soakers, of the threads of the flows and their io_uring workers, and of the thread that reads all
+    /// this; read right before /proc/stat. From the threads' own clocks: CLOCK_PROCESS_CPUTIME_ID is behind by up to a
+    /// tick for every thread that is running on another CPU (kernel/sched/cputime.c, thread_group_cputime).
     pub process_cpu_ns: u64,
     /// The sender threads, added up.
     pub sender: TaskReading,

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use crate::link::Link;
 use crate::meter::{
-    self, Alone, KernelMeters, Soakers, Surroundings, TaskMeter, WakeLatency, conditions, wake_latency,
+    self, Alone, KernelMeters, Soakers, Surroundings, WakeLatency, conditions, wake_latency,
 };
 use crate::path::SendSetup;
 use crate::record::{
     Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, Result, Timing, Trial, TrialKind,
     Warning,
 };
-use zc_sys::clock::{monotonic_ns, sleep_until};
+use zc_sys::clock::{monotonic_ns, own_cpu_ns, sleep_until};
 
 use super::flow::{Drive, Flow, Trouble};
-use super::window::{APART_NS, flow_counts, tasks, tcp_reading};
+use super::window::{APART_NS, Threads, flow_counts, tcp_reading};
 
 /// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
 const SETTLE_NS: u64 = 4_000_000;
@@ -140,12 +140,12 @@ impl Rig {
     pub fn idle(&mut self) -> Result<IdleWindow> {
         let opens_ns = monotonic_ns() + SETTLE_NS;
         let mut opened = Reading::default();
-        self.meters.read(&mut opened)?;
+        self.kernel(None, &mut opened)?;
         sleep_until(opens_ns);
         opened.soak = self.soakers.read();
         sleep_until(opens_ns + self.timing.idle_ns);
         let mut closed = Reading { soak: self.soakers.read(), ..Reading::default() };
-        self.meters.read(&mut closed)?;
+        self.kernel(None, &mut closed)?;
         Ok(IdleWindow { opened, closed })
     }
 
@@ -171,9 +171,6 @@ impl Rig {
         let flows = (0..flows)
             .map(|index| Flow::open(index, cell, &self.fixed, &self.link, &self.setup, drive))
             .collect::<std::result::Result<Vec<_>, _>>()?;
-        let (sender_tids, receiver_tids): (Vec<i32>, Vec<i32>) = flows.iter().map(Flow::tids).unzip();
-        let senders = TaskMeter::open(&sender_tids)?;
-        let receivers = TaskMeter::open(&receiver_tids)?;
 
         let begin_ns = monotonic_ns() + 500_000;
         for flow in &flows {
@@ -183,10 +180,10 @@ impl Rig {
 
         let mut opened = Reading::default();
         sleep_until(opens_ns - APART_NS);
-        self.slow_meters(&flows, &mut opened)?;
+        let threads = Threads::open(&flows)?; // by now io_uring has made its workers
+        self.slow_meters(&flows, &threads, &mut opened)?;
         sleep_until(opens_ns);
-        opened.sender = tasks(&senders);
-        opened.receiver = tasks(&receivers);
+        threads.read(&mut opened);
         flow_counts(&flows, &mut opened);
         opened.soak = self.soakers.read();
 
@@ -200,9 +197,8 @@ impl Rig {
                 reason.unwrap_or_else(|| Trouble::Broke(Fault::failed("a flow ended in the middle of a window")))
             );
         }
-        closed.sender = tasks(&senders);
-        closed.receiver = tasks(&receivers);
-        self.slow_meters(&flows, &mut closed)?;
+        threads.read(&mut closed);
+        self.slow_meters(&flows, &threads, &mut closed)?;
 
         for flow in &flows {
             flow.stop();
@@ -235,8 +231,15 @@ impl Rig {
         (opens_ns, opens_ns + whole_bursts(window_ns))
     }
 
-    fn slow_meters(&mut self, flows: &[Flow], into: &mut Reading) -> Result<()> {
-        self.meters.read(into)?;
+    /// What the kernel counts, and right before it the CPU time of everything that is zc's.
+    fn kernel(&mut self, threads: Option<&Threads>, into: &mut Reading) -> Result<()> {
+        let flows_ns = threads.map_or(0, Threads::cpu_ns);
+        into.process_cpu_ns = self.soakers.cpu_ns()? + own_cpu_ns() + flows_ns;
+        self.meters.read(into)
+    }
+
+    fn slow_meters(&mut self, flows: &[Flow], threads: &Threads, into: &mut Reading) -> Result<()> {
+        self.kernel(Some(threads), into)?;
         into.link = self.link.counters().ok();
         into.tcp = tcp_reading(flows);
         Ok(())

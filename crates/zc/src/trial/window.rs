@@ -4,7 +4,8 @@
 //! readers of /proc take a good part of a millisecond of CPU: they run `APART` before the window opens and right after it
 //! has closed, so that the work of reading is not in it. Each reading carries the time at which it was taken.
 
-use crate::record::{Reading, RecvCounts, SendCounts, TaskReading, TcpReading};
+use crate::meter::{TaskMeter, workers_of};
+use crate::record::{Reading, RecvCounts, Result, SendCounts, TcpReading};
 
 use super::flow::Flow;
 
@@ -56,7 +57,29 @@ pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
     Some(sum)
 }
 
-/// The reading of a set of threads, or nothing where one of them has ended.
-pub(super) fn tasks(meter: &crate::meter::TaskMeter) -> TaskReading {
-    meter.read().unwrap_or_default()
+/// The threads of a trial's flows, the workers that io_uring made for them included.
+pub(super) struct Threads {
+    senders: TaskMeter,
+    receivers: TaskMeter,
+}
+
+impl Threads {
+    pub(super) fn open(flows: &[Flow]) -> Result<Self> {
+        let (mut senders, mut receivers): (Vec<i32>, Vec<i32>) = flows.iter().map(Flow::tids).unzip();
+        senders.extend(workers_of(&senders));
+        receivers.extend(workers_of(&receivers));
+        Ok(Self { senders: TaskMeter::open(&senders)?, receivers: TaskMeter::open(&receivers)? })
+    }
+
+    /// CPU time and switches of either side; 0 where a thread has ended, which `Flow::has_ended` then tells.
+    pub(super) fn read(&self, into: &mut Reading) {
+        into.sender = self.senders.read().unwrap_or_default();
+        into.receiver = self.receivers.read().unwrap_or_default();
+    }
+
+    /// CPU time of all of them.
+    pub(super) fn cpu_ns(&self) -> u64 {
+        let cpu_ns = |meter: &TaskMeter| meter.read().map_or(0, |reading| reading.cpu_ns);
+        cpu_ns(&self.senders) + cpu_ns(&self.receivers)
+    }
 }
