@@ -10,9 +10,6 @@ use crate::trial::{Rig, memcpy_bytes_per_s};
 use super::run::Budget;
 use super::{Next, Progress};
 
-/// How many cells have their unsoaked trials in each block: all of them in every block would cost half of the budget.
-const UNSOAKED_CELLS: usize = 2;
-
 /// How a block ended.
 #[derive(Debug)]
 pub(super) enum BlockEnd {
@@ -111,13 +108,13 @@ impl Blocks {
         Ok(BlockEnd::Whole)
     }
 
-    /// The trials of a block: the soaked ones in random order, then twin and top speed of the cells whose turn it is.
+    /// The trials of a block: the soaked ones in random order, then one unsoaked one. Cells take turns, first as twin, in
+    /// the next block at top speed: more of them would cost the soaked trials a good part of the budget.
     fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
         let cells = self.header.plan.cells.len();
         let soaked = plan::order(self.header.plan.seed, index, cells).into_iter().map(|cell| (cell, TrialKind::Soaked));
-        let turn = (0..UNSOAKED_CELLS.min(cells)).map(|each| (index * UNSOAKED_CELLS + each) % cells);
-        let unsoaked = turn.flat_map(|cell| [(cell, TrialKind::Twin), (cell, TrialKind::TopSpeed)]);
-        soaked.chain(unsoaked).collect()
+        let kind = if index.is_multiple_of(2) { TrialKind::Twin } else { TrialKind::TopSpeed };
+        soaked.chain([(index / 2 % cells, kind)]).collect()
     }
 }
 
