@@ -366,7 +366,7 @@ fn man_pages_and_completions_change_only_on_purpose() {
 
 #[test]
 fn the_help_of_every_command_changes_only_on_purpose() {
-    for args in [&["--help"][..], &["run", "--help"], &["show", "--help"], &["doctor", "--help"]] {
+    for args in [&["--help"][..], &["run", "--help"], &["show", "--help"], &["soak", "--help"], &["doctor", "--help"]] {
         insta::assert_snapshot!(format!("help_{}", args.join("_").replace("--", "")), printed(&zc(args)));
     }
 }

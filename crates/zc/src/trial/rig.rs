@@ -4,9 +4,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::link::Link;
-use crate::meter::{
-    self, Alone, KernelMeters, Soakers, Surroundings, WakeLatency, conditions, wake_latency,
-};
+use crate::meter::{self, Alone, KernelMeters, Soakers, Surroundings, WakeLatency, conditions, wake_latency};
 use crate::path::SendSetup;
 use crate::record::{
     Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, Result, Timing, Trial, TrialKind,
