@@ -14,14 +14,18 @@ use crate::session::{Next, Progress};
 /// The least time between two plain lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
+/// The least time between two estimates.
+const ESTIMATE_EVERY: Duration = Duration::from_secs(2);
+
 /// Watches a run for a person.
 pub(super) struct Watcher {
     face: Face,
     budget: Duration,
     /// Cells of the plan whose ratio is wanted.
     ratios: usize,
-    target: f64,
+    /// The current estimate in words, and when it was made.
     current: String,
+    estimated: Option<Instant>,
 }
 
 enum Face {
@@ -44,7 +48,7 @@ impl Watcher {
         } else {
             Face::Plain { last: None }
         };
-        Self { face, budget, ratios: 0, target: 0.0, current: String::new() }
+        Self { face, budget, ratios: 0, current: String::new(), estimated: None }
     }
 
     /// Wipes the line, so that what is printed next stands alone.
@@ -72,7 +76,7 @@ impl Watcher {
     }
 }
 
-const TEMPLATE: &str = "[{bar:20}] {msg}";
+const TEMPLATE: &str = "[{bar:20}] {wide_msg}";
 
 fn plain(text: &str) {
     use std::io::Write as _;
@@ -87,7 +91,6 @@ impl Progress for Watcher {
 
     fn started(&mut self, header: &Header) {
         self.ratios = header.plan.cells.iter().filter(|cell| cell.label != header.plan.reference).count();
-        self.target = header.plan.target;
     }
 
     fn trial(&mut self, next: Next<'_>) {
@@ -97,8 +100,11 @@ impl Progress for Watcher {
     }
 
     fn block_done(&mut self, run: &Run) {
-        // Also for plain lines: the next one may be due after this block.
-        self.current = current(&estimate(run), self.ratios);
+        // An estimate costs budget, more so with every block, and nobody reads faster than this.
+        if self.estimated.is_none_or(|at| at.elapsed() >= ESTIMATE_EVERY) {
+            self.current = current(&estimate(run), self.ratios);
+            self.estimated = Some(Instant::now());
+        }
     }
 
     fn warning(&mut self, warning: &Warning) {

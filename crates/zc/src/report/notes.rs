@@ -1,7 +1,7 @@
 //! What stands above and below the tables: what was measured on what, and what a reader must know to believe it. Label
 //! and text; the terminal aligns them, Markdown makes a list.
 
-use super::digits::{bytes, percent, rate, ratio, seconds, signed_percent, size};
+use super::digits::{bytes, percent, rate, ratio, seconds, signed_percent, size, us_per_mb};
 use super::words::list;
 use super::{escape, rows};
 use crate::estimate::{CellEstimate, Estimates};
@@ -161,6 +161,7 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     }
     notes.extend(perturbation(estimates));
     notes.extend(other_methods(estimates));
+    notes.extend(elsewhere(estimates));
     notes.extend(memcpy(estimates));
     notes.push(blocks(estimates));
     notes.extend(warnings(run).into_iter().map(|warning| {
@@ -240,6 +241,17 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
         parts.push(format!("/proc/stat in the windows without soakers {text}"));
     }
     (!parts.is_empty()).then(|| note("others", parts.join("; ")))
+}
+
+/// What CPUs lost that are neither the sender's nor the receiver's: it is in no column of the table.
+fn elsewhere(estimates: &Estimates) -> Option<Note> {
+    let cost = |cell: &CellEstimate| cell.elsewhere_ns_per_kib.map(|figure| us_per_mb(figure.value));
+    extremes(estimates, cost).map(|((least, low), (most, high))| {
+        note(
+            "elsewhere",
+            format!("other CPUs lost {low:.1} ({least}) to {high:.1} ({most}) us/MB besides, which no column holds"),
+        )
+    })
 }
 
 fn memcpy(estimates: &Estimates) -> Option<Note> {

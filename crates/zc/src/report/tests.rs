@@ -96,6 +96,15 @@ fn a_withheld_verdict_says_why_and_no_word_stands_in_the_table() {
 }
 
 #[test]
+fn what_other_cpus_lost_is_told() {
+    let (run, mut estimates) = veth();
+    assert!(!table(&run, &estimates, 120).contains("elsewhere"));
+    estimates.cells[0].elsewhere_ns_per_kib = estimates.cells[0].cost_ns_per_kib.sender;
+    let text = table(&run, &estimates, 120);
+    assert!(text.contains("elsewhere     other CPUs lost 175.8 (sendfile) to 175.8 (sendfile) us/MB"), "{text}");
+}
+
+#[test]
 fn markdown_holds_the_same() {
     let (run, estimates) = veth();
     insta::assert_snapshot!("markdown", markdown(&run, &estimates));
