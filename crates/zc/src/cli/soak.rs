@@ -10,7 +10,7 @@ use clap::ValueHint;
 use serde_json::json;
 
 use super::{interrupt, tell, units};
-use crate::estimate::soak::{command_cost, idle_rates, load, not_quiet, taken_share, verify_rows};
+use crate::estimate::soak::{command_cost, idle_rates, load, not_quiet, taken_share, verified};
 use crate::record::{CommandEnd, Fault, Result, SoakCommand, SoakStart, SoakerKind};
 use crate::report::soak as report;
 use crate::session::soak::{
@@ -198,8 +198,12 @@ fn hold_against_known_loads(args: &SoakArgs, soaked: Soaked) -> Result<()> {
     let stop = interrupt::flag()?;
     let mut round = |done: usize, of: usize| tell::note(&format!("round {done} of {of}"));
     let seen = verify(&options, &stop, &mut round)?;
-    let rows = verify_rows(&seen);
-    tell::result(&if args.json { line(&json!({ "rows": rows, "seen": seen })) } else { report::verify(&seen, &rows) })
+    let verified = verified(&seen);
+    tell::result(&if args.json {
+        line(&json!({ "verified": verified, "seen": seen }))
+    } else {
+        report::verify(&seen, &verified)
+    })
 }
 
 /// What is known before the first window, on stderr.

@@ -4,11 +4,11 @@
 //! CPU seconds comes from how much the idle rate scattered and shifted around it; docs/method.md has the formula.
 
 use serde::Serialize;
-use zc_stats::{mean_interval, welch_interval};
+use zc_stats::{hodges_lehmann, welch_interval, wilcoxon_interval};
 
 use crate::record::{
     BurnShape, CpuTicks, Severity, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, StatReading, Taken,
-    Warning,
+    VerifyVisit, Warning,
 };
 
 /// The confidence of every interval here.
@@ -97,7 +97,21 @@ pub struct CommandCost {
     pub cpus: Vec<f64>,
 }
 
-/// A known load, and what the soakers and /proc/stat made of it. All are shares of one CPU.
+/// The soakers held against known loads.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verified {
+    /// A row for each load, smooth ones first.
+    pub rows: Vec<VerifyRow>,
+    /// What a wake-up costs beyond what the thread clock of the woken thread shows: the interrupt of its timer and the
+    /// switches, which the kernel charges to whom they interrupt. From the load that only wakes up.
+    pub wakeup_cost_ns: Option<PlusMinus>,
+    /// Windows that do not count, because something else used more than 2 % of the CPUs in them or beside them. Found by
+    /// CPU clocks alone, whatever the soakers counted.
+    pub dropped: usize,
+}
+
+/// A known load, and what the soakers and /proc/stat made of it. All are shares of one CPU. Errors are Hodges-Lehmann
+/// estimates over windows with Wilcoxon's interval.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerifyRow {
     /// How the load was spread.
@@ -112,6 +126,8 @@ pub struct VerifyRow {
     pub soaked: f64,
     /// soaked - truth, window by window.
     pub error: PlusMinus,
+    /// The same without the cost of the wake-ups; null for the load that this cost is known from.
+    pub error_beyond_wakeups: Option<PlusMinus>,
     /// By /proc/stat without soakers; mean over the twins.
     pub stat: f64,
     /// /proc/stat - truth, over the twins.
@@ -167,12 +183,14 @@ pub fn taken_share(taken: &Taken, rates: &[f64]) -> Option<TakenShare> {
 }
 
 /// The share of the CPUs that was in use by something else while the idle rates were taken.
-fn busy_share(idle: &[SoakWindow]) -> f64 {
-    let cpus = idle.first().map_or(0, |window| window.opened.soak.units.len());
-    let elapsed: f64 = idle.iter().map(elapsed_ns).sum();
-    let used = idle.iter().map(|window| window.closed.soaker_cpu_ns.saturating_sub(window.opened.soaker_cpu_ns));
-    // By the soakers' CPU clock, which is exact, and not by /proc/stat, whose tick is a tenth of such a window.
-    1.0 - used.sum::<u64>() as f64 / (elapsed * cpus as f64)
+fn busy_share<'a>(idle: impl IntoIterator<Item = &'a SoakWindow>) -> f64 {
+    let (mut had_ns, mut used_ns) = (0.0, 0.0);
+    for window in idle {
+        had_ns += elapsed_ns(window) * window.opened.soak.units.len() as f64;
+        // By the soakers' CPU clock, which is exact, and not by /proc/stat, whose tick is a tenth of such a window.
+        used_ns += window.closed.soaker_cpu_ns.saturating_sub(window.opened.soaker_cpu_ns) as f64;
+    }
+    1.0 - used_ns / had_ns
 }
 
 /// The warning `busy-machine`, when the machine was not quiet while the idle rates were taken: a soaker that does not get
@@ -260,44 +278,79 @@ fn idle_half_width(seen: &SoakCommand, rates: &[f64], load: &Load) -> Option<f64
     half.is_finite().then_some(half)
 }
 
-/// A row for each known load, smooth ones first.
-pub fn verify_rows(seen: &SoakVerify) -> Vec<VerifyRow> {
+/// Rows and the cost of a wake-up.
+pub fn verified(seen: &SoakVerify) -> Verified {
     let mut cases: Vec<(BurnShape, u32)> = seen.visits.iter().map(|visit| (visit.shape, visit.percent)).collect();
     cases.sort_unstable();
     cases.dedup();
-    cases.into_iter().filter_map(|case| verify_row(seen, case)).collect()
+    let null: Option<Vec<Visit>> = visits_of(seen, NULL_LOAD);
+    let wakeup_cost_ns = null.and_then(|null| {
+        let cost = |visit: &Visit| 1e9 * (visit.soaked - visit.truth) / visit.wakeups_per_s;
+        centre(&null.iter().map(cost).collect::<Vec<_>>())
+    });
+    let rows = cases.into_iter().filter_map(|case| verify_row(seen, case, wakeup_cost_ns)).collect();
+    let dropped = seen.visits.iter().filter(|visit| !counts(visit)).count();
+    Verified { rows, wakeup_cost_ns, dropped }
 }
 
-fn verify_row(seen: &SoakVerify, (shape, percent): (BurnShape, u32)) -> Option<VerifyRow> {
-    let cpu = seen.burner;
-    let visits: Vec<_> = seen.visits.iter().filter(|visit| (visit.shape, visit.percent) == (shape, percent)).collect();
-    let (mut truth, mut soaked, mut error, mut stat_soaked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let (mut twin_truth, mut stat, mut wakeups) = (Vec::new(), Vec::new(), Vec::new());
-    for visit in &visits {
-        let rates = idle_rates(&[visit.idle_before.clone(), visit.idle_after.clone()])?;
-        let load = load(&visit.window, &rates)?;
-        let elapsed = load.elapsed_ns as f64;
-        truth.push(visit.truth_ns as f64 / elapsed);
-        soaked.push(*load.cpus.get(cpu)?);
-        error.push(load.cpus.get(cpu)? - visit.truth_ns as f64 / elapsed);
-        wakeups.push(visit.switches as f64 / elapsed * 1e9);
-        stat_soaked.push(stat_of(&visit.window.opened.stat, &visit.window.closed.stat, cpu, busy_but_nice)?);
-        let twin = &visit.twin;
-        twin_truth.push(twin.truth_ns as f64 / stat_elapsed_ns(&twin.opened, &twin.closed));
-        stat.push(stat_of(&twin.opened, &twin.closed, cpu, busy)?);
-    }
-    let stat_error: Vec<f64> = stat.iter().zip(&twin_truth).map(|(stat, truth)| stat - truth).collect();
+/// The load that wakes up most and burns nothing.
+const NULL_LOAD: (BurnShape, u32) = (BurnShape::Smooth, 0);
+
+/// The figures of one visit, in shares of the burner's CPU.
+struct Visit {
+    truth: f64,
+    soaked: f64,
+    wakeups_per_s: f64,
+    stat: f64,
+    stat_truth: f64,
+    stat_soaked: f64,
+}
+
+fn visits_of(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<Vec<Visit>> {
+    let visits = seen.visits.iter().filter(|visit| (visit.shape, visit.percent) == case && counts(visit));
+    visits.map(|visit| visit_of(visit, seen.burner)).collect()
+}
+
+/// Whether nothing else was at work in a window and beside it.
+fn counts(visit: &VerifyVisit) -> bool {
+    let used_ns = (visit.truth_ns + visit.soaker_cpu_ns) as f64;
+    let foreign = 1.0 - used_ns / elapsed_ns(&visit.window);
+    foreign <= QUIET && [&visit.idle_before, &visit.idle_after].iter().all(|idle| busy_share([*idle]) <= QUIET)
+}
+
+fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
+    let rates = idle_rates(&[visit.idle_before.clone(), visit.idle_after.clone()])?;
+    let load = load(&visit.window, &rates)?;
+    let elapsed = load.elapsed_ns as f64;
+    let twin = &visit.twin;
+    Some(Visit {
+        truth: visit.truth_ns as f64 / elapsed,
+        soaked: *load.cpus.get(cpu)?,
+        wakeups_per_s: 1e9 * visit.switches as f64 / elapsed,
+        stat: stat_of(&twin.opened, &twin.closed, cpu, busy)?,
+        stat_truth: twin.truth_ns as f64 / stat_elapsed_ns(&twin.opened, &twin.closed),
+        stat_soaked: stat_of(&visit.window.opened.stat, &visit.window.closed.stat, cpu, busy_but_nice)?,
+    })
+}
+
+fn verify_row(seen: &SoakVerify, case: (BurnShape, u32), wakeup_cost_ns: Option<PlusMinus>) -> Option<VerifyRow> {
+    let visits = visits_of(seen, case)?;
+    let of = |figure: &dyn Fn(&Visit) -> f64| visits.iter().map(figure).collect::<Vec<_>>();
+    let beyond = wakeup_cost_ns
+        .filter(|_| case != NULL_LOAD)
+        .and_then(|cost| centre(&of(&|visit| visit.soaked - visit.truth - visit.wakeups_per_s * cost.value / 1e9)));
     Some(VerifyRow {
-        shape,
-        percent,
+        shape: case.0,
+        percent: case.1,
         visits: visits.len(),
-        truth: mean(&truth)?,
-        soaked: mean(&soaked)?,
-        error: mean_with_interval(&error)?,
-        stat: mean(&stat)?,
-        stat_error: mean_with_interval(&stat_error)?,
-        stat_soaked: mean(&stat_soaked)?,
-        wakeups_per_s: mean(&wakeups)?,
+        truth: mean(&of(&|visit| visit.truth))?,
+        soaked: mean(&of(&|visit| visit.soaked))?,
+        error: centre(&of(&|visit| visit.soaked - visit.truth))?,
+        error_beyond_wakeups: beyond,
+        stat: mean(&of(&|visit| visit.stat))?,
+        stat_error: centre(&of(&|visit| visit.stat - visit.stat_truth))?,
+        stat_soaked: mean(&of(&|visit| visit.stat_soaked))?,
+        wakeups_per_s: mean(&of(&|visit| visit.wakeups_per_s))?,
     })
 }
 
@@ -306,9 +359,11 @@ fn mean(values: &[f64]) -> Option<f64> {
     mean.is_finite().then_some(mean)
 }
 
-fn mean_with_interval(values: &[f64]) -> Option<PlusMinus> {
-    let half_width = mean_interval(values, CONFIDENCE).map(|interval| (interval.high - interval.low) / 2.0);
-    Some(PlusMinus { value: mean(values)?, half_width })
+/// Where the values lie, whatever a few of them do: there are neighbours on most machines.
+fn centre(values: &[f64]) -> Option<PlusMinus> {
+    let half_width = wilcoxon_interval(values, CONFIDENCE).map(|interval| (interval.high - interval.low) / 2.0);
+    let value = hodges_lehmann(values).filter(|value| value.is_finite())?;
+    Some(PlusMinus { value, half_width: half_width.filter(|half| half.is_finite()) })
 }
 
 fn elapsed_ns(window: &SoakWindow) -> f64 {
@@ -487,13 +542,15 @@ mod tests {
     }
 
     #[test]
-    fn a_known_load_gives_an_error_with_an_interval() {
-        let visit = |percent, units| VerifyVisit {
+    fn a_known_load_gives_errors_with_and_without_its_wake_ups() {
+        // 200 ms of which the burner had `truth` and the soaker `units` of 1 us; 200 wake-ups.
+        let visit = |percent, truth_ns, units| VerifyVisit {
             shape: BurnShape::Smooth,
             percent,
             idle_before: window(0.0, 0.1, &[100_000, 100_000], 0),
             window: window(0.1, 0.2, &[200_000, units], 0),
-            truth_ns: 100_000_000,
+            truth_ns,
+            soaker_cpu_ns: 200_000_000 - truth_ns,
             switches: 200,
             idle_after: window(0.3, 0.1, &[100_000, 100_000], 0),
             twin: Twin {
@@ -502,15 +559,27 @@ mod tests {
                 truth_ns: 50_000_000,
             },
         };
-        let visits = vec![visit(50, 99_000), visit(5, 0), visit(50, 101_000)];
+        // Each wake-up costs 10 us that the thread clock does not show; eight visits, with a scatter of 0 to 7 units.
+        let visits =
+            (0..8).flat_map(|i| [visit(50, 100_000_000, 98_000 + i), visit(0, 1_000_000, 197_000 + i)]).collect();
         let seen = SoakVerify { cpus: vec![0, 1], burner: 1, soaker: SoakerKind::Alu, visits };
-        let rows = verify_rows(&seen);
-        assert_eq!(rows.iter().map(|row| (row.percent, row.visits)).collect::<Vec<_>>(), [(5, 1), (50, 2)]);
-        assert!((rows[1].truth - 0.5).abs() < 1e-9 && rows[1].error.value.abs() < 1e-9, "{:?}", rows[1]);
-        assert!((rows[1].error.half_width.unwrap() - 12.706 * 0.005).abs() < 1e-4);
+        let verified = verified(&seen);
+        let cost = verified.wakeup_cost_ns.unwrap();
+        assert!((cost.value - 10_000.0).abs() < 50.0 && cost.half_width.unwrap() < 50.0, "{cost:?}");
+        let rows = verified.rows;
+        assert_eq!(rows.iter().map(|row| (row.percent, row.visits)).collect::<Vec<_>>(), [(0, 8), (50, 8)]);
+        assert_eq!(rows[0].error_beyond_wakeups, None);
+        assert!((rows[1].truth - 0.5).abs() < 1e-9 && (rows[1].error.value - 0.01).abs() < 1e-4, "{:?}", rows[1]);
+        assert!(rows[1].error_beyond_wakeups.unwrap().value.abs() < 1e-4, "{:?}", rows[1]);
         assert!((rows[1].stat_error.value + 0.5).abs() < 1e-9);
         assert!((rows[1].wakeups_per_s - 1000.0).abs() < 1e-6);
-        assert_eq!(rows[0].error.half_width, None);
+        let mut busy = seen.clone();
+        busy.visits[0].soaker_cpu_ns -= 10_000_000;
+        busy.visits[3].idle_after.closed.soaker_cpu_ns -= 10_000_000;
+        let busy = super::verified(&busy);
+        assert_eq!((busy.dropped, busy.rows[0].visits, busy.rows[1].visits), (2, 7, 7));
+        let few = SoakVerify { visits: seen.visits[..4].to_vec(), ..seen };
+        assert_eq!(super::verified(&few).rows[0].error.half_width, None);
     }
 
     #[test]

@@ -124,8 +124,16 @@ impl Soakers {
     /// # Errors
     /// A soaker is gone.
     pub fn cpu_ns(&self) -> Result<u64> {
+        Ok(self.each_cpu_ns()?.iter().sum())
+    }
+
+    /// CPU time that each soaker has used so far, by its thread clock.
+    ///
+    /// # Errors
+    /// A soaker is gone.
+    pub fn each_cpu_ns(&self) -> Result<Vec<u64>> {
         let each = self.tids.iter().map(|&tid| clock::thread_cpu_ns(tid));
-        each.sum::<std::io::Result<u64>>().map_err(|error| Fault::os("read the CPU clock of a soaker", error))
+        each.collect::<std::io::Result<_>>().map_err(|error| Fault::os("read the CPU clock of a soaker", error))
     }
 
     /// Stops the work and returns when every soaker sleeps. A soaker that does not get its CPU for a second counts as
@@ -250,7 +258,7 @@ mod tests {
                 let grown = |(new, old)| new > old;
                 now.units.iter().zip(&first.units).all(grown) && now.stamp_ns.iter().zip(&first.stamp_ns).all(grown)
             });
-            assert!(soakers.cpu_ns().unwrap() > 0);
+            assert!(soakers.each_cpu_ns().unwrap().iter().all(|used_ns| *used_ns > 0));
         }
     }
 

@@ -152,6 +152,8 @@ pub struct VerifyVisit {
     pub window: SoakWindow,
     /// CPU time of the burner in that window, by its thread CPU clock.
     pub truth_ns: u64,
+    /// CPU time of the soaker of the burner's CPU in that window, by its thread CPU clock.
+    pub soaker_cpu_ns: u64,
     /// Times that the burner went to sleep in that window.
     pub switches: u64,
     /// The idle window after.

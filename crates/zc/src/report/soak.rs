@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escape;
-use crate::estimate::soak::{Against, CommandCost, Load, PlusMinus, TakenShare, VerifyRow};
+use crate::estimate::soak::{Against, CommandCost, Load, PlusMinus, TakenShare, Verified, VerifyRow};
 use crate::record::{BurnShape, CommandEnd, SoakCommand, SoakStart, SoakVerify, SoakerKind, SoakerRank};
 
 /// A machine with more CPUs than this gets no column for each.
@@ -126,39 +126,57 @@ fn difference(cost: &CommandCost, places: usize) -> String {
 }
 
 /// The table of known loads, and the largest error of each method.
-pub fn verify(seen: &SoakVerify, rows: &[VerifyRow]) -> String {
+pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     let burner = seen.cpus.get(seen.burner).copied().unwrap_or(0);
+    let rows = &verified.rows;
     let mut text = format!(
         "known loads on CPU {burner}, in percent of it; errors in percentage points, with their 95 % interval\n\n\
-         {:<14}{:>8}{:>9}{:>16}{:>12}{:>16}{:>12}\n",
-        "load", "truth", "soaked", "error", "/proc/stat", "error", "wake-ups/s"
+         {:<12}{:>8}{:>9}{:>14}{:>12}{:>16}{:>12}{:>16}\n",
+        "load", "truth", "soaked", "error", "wake-ups/s", "beyond these", "/proc/stat", "error"
     );
     for row in rows {
         let _ = writeln!(
             text,
-            "{:<14}{:>8}{:>9}{:>16}{:>12}{:>16}{:>12.0}",
+            "{:<12}{:>8}{:>9}{:>14}{:>12.0}{:>16}{:>12}{:>16}",
             name(row),
             figure(100.0 * row.truth, 2),
             figure(100.0 * row.soaked, 2),
             points(row.error),
+            row.wakeups_per_s,
+            row.error_beyond_wakeups.map_or_else(|| "-".to_owned(), points),
             figure(100.0 * row.stat, 1),
             points(row.stat_error),
-            row.wakeups_per_s,
         );
     }
-    let largest = |of: fn(&VerifyRow) -> f64| {
-        rows.iter().max_by(|a, b| of(a).abs().total_cmp(&of(b).abs())).map(|row| (of(row).abs() * 100.0, name(row)))
-    };
-    if let (Some((soaked, soaked_at)), Some((stat, stat_at))) =
-        (largest(|row| row.error.value), largest(|row| row.stat_error.value))
-    {
-        let visits = rows.iter().map(|row| row.visits).min().unwrap_or(0);
+    if let Some(cost) = verified.wakeup_cost_ns {
+        let half = cost.half_width.map(|half| format!(" ±{:.1}", half / 1e3)).unwrap_or_default();
         let _ = writeln!(
             text,
-            "\nlargest error: soakers {soaked:.2} points (at {soaked_at}), /proc/stat {stat:.1} points (at {stat_at}); \
-             {visits} windows of each load"
+            "\na wake-up costs this CPU {:.1}{half} us more than the clock of the woken thread shows (its timer's interrupt \
+             and the switches,\ncharged to whom they interrupt): measured at smooth 0 %, where the burner only wakes up",
+            cost.value / 1e3
         );
     }
+    if verified.dropped > 0 {
+        let _ = writeln!(
+            text,
+            "{} of {} windows do not count: something else used more than 2 % of the CPUs in or beside them",
+            verified.dropped,
+            seen.visits.len()
+        );
+    }
+    let largest = |of: &dyn Fn(&VerifyRow) -> Option<f64>| {
+        let errors = rows.iter().filter_map(|row| Some((100.0 * of(row)?.abs(), name(row))));
+        errors.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(error, at)| format!("{error:.2} points (at {at})"))
+    };
+    let by = [
+        ("soakers", largest(&|row| Some(row.error.value))),
+        ("soakers beyond wake-ups", largest(&|row| Some(row.error_beyond_wakeups?.value))),
+        ("/proc/stat", largest(&|row| Some(row.stat_error.value))),
+    ];
+    let by: Vec<String> = by.into_iter().filter_map(|(who, most)| Some(format!("{who} {}", most?))).collect();
+    let windows = rows.iter().map(|row| row.visits).min().unwrap_or(0);
+    let _ = writeln!(text, "largest error of {windows} windows of each load: {}", by.join(", "));
     text
 }
 
@@ -307,26 +325,35 @@ mod tests {
         let row = |shape, percent, error| VerifyRow {
             shape,
             percent,
-            visits: 4,
+            visits: 8,
             truth: f64::from(percent) / 100.0,
             soaked: f64::from(percent) / 100.0 + error,
             error: PlusMinus { value: error, half_width: Some(0.001) },
+            error_beyond_wakeups: (percent > 0).then_some(PlusMinus { value: -0.0004, half_width: Some(0.001) }),
             stat: 0.4,
-            stat_error: PlusMinus { value: -0.1, half_width: None },
+            stat_error: PlusMinus { value: f64::from(percent) / -1000.0, half_width: None },
             stat_soaked: 0.4,
             wakeups_per_s: 999.6,
         };
-        let rows = [row(BurnShape::Smooth, 5, 0.0031), row(BurnShape::Bursty, 95, -0.0001)];
+        let rows = vec![
+            row(BurnShape::Smooth, 0, 0.0102),
+            row(BurnShape::Smooth, 5, 0.0131),
+            row(BurnShape::Bursty, 95, -0.0001),
+        ];
+        let wakeup_cost_ns = Some(PlusMinus { value: 10_230.0, half_width: Some(410.0) });
         let seen = SoakVerify { cpus: vec![0, 1], burner: 1, soaker: SoakerKind::Alu, visits: Vec::new() };
-        insta::assert_snapshot!(verify(&seen, &rows), @"
+        insta::assert_snapshot!(verify(&seen, &Verified { rows, wakeup_cost_ns, dropped: 0 }), @"
         known loads on CPU 1, in percent of it; errors in percentage points, with their 95 % interval
 
-        load             truth   soaked           error  /proc/stat           error  wake-ups/s
-        smooth 5 %        5.00     5.31     +0.31 ±0.10        40.0          -10.00        1000
-        bursty 95 %      95.00    94.99     -0.01 ±0.10        40.0          -10.00        1000
+        load           truth   soaked         error  wake-ups/s    beyond these  /proc/stat           error
+        smooth 0 %      0.00     1.02   +1.02 ±0.10        1000               -        40.0           +0.00
+        smooth 5 %      5.00     6.31   +1.31 ±0.10        1000     -0.04 ±0.10        40.0           -0.50
+        bursty 95 %    95.00    94.99   -0.01 ±0.10        1000     -0.04 ±0.10        40.0           -9.50
 
-        largest error: soakers 0.31 points (at smooth 5 %), /proc/stat 10.0 points (at bursty 95 %); 4 windows of each load
+        a wake-up costs this CPU 10.2 ±0.4 us more than the clock of the woken thread shows (its timer's interrupt and the switches,
+        charged to whom they interrupt): measured at smooth 0 %, where the burner only wakes up
+        largest error of 8 windows of each load: soakers 1.31 points (at smooth 5 %), soakers beyond wake-ups 0.04 points (at bursty 95 %), /proc/stat 9.50 points (at bursty 95 %)
         ");
-        assert!(verify(&seen, &[]).contains("load"));
+        assert!(verify(&seen, &Verified { rows: vec![], wakeup_cost_ns: None, dropped: 3 }).contains("load"));
     }
 }

@@ -1,82 +1,111 @@
 //! A thread that uses a known share of a CPU. What it really used, its thread CPU clock tells: that is the truth which
 //! the soakers are held against.
+//!
+//! A thread clock does not tell all: the interrupt that ends a sleep, and half of the switch, are charged to whom they
+//! interrupt, which is a soaker. With a timer on the burner's own CPU that is 8 us and more on a virtual machine (most of it
+//! for setting the next deadline, which the hypervisor has to do), so 1 % of a CPU at 1000 wake-ups a second. So the
+//! burner has no timer: a second thread, on another CPU where there is one, wakes it up. What is left of that cost
+//! is measured by a burner that only wakes up.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, mpsc};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use zc_sys::{clock, sched};
 
 use crate::record::{BurnShape, Fault, Result};
 
-/// A pinned thread. It sleeps until it is given a load, and ends when this is dropped.
+/// Units of burning between two looks at the clock: a microsecond or so.
+const STEP: u64 = 256;
+
+/// A pinned thread, and one that wakes it up. They sleep until they are given a load, and end when this is dropped.
 #[derive(Debug)]
 pub(super) struct Burner {
-    orders: Option<mpsc::Sender<Load>>,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
     tid: i32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
-    stop: AtomicBool,
-    idle: AtomicBool,
+    state: Mutex<State>,
+    /// For the burner: there is an order, or a period has begun.
+    burner: Condvar,
+    /// For the waker: there is an order.
+    waker: Condvar,
     sleeps: AtomicU64,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Load {
-    period_ns: u64,
-    busy_ns: u64,
+#[derive(Debug)]
+struct State {
+    order: Order,
+    /// Periods that have begun since the order was given.
+    periods: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Rest,
+    Work { period_ns: u64, busy_ns: u64 },
+    End,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that can panic runs under this lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Burner {
-    /// Starts it on `cpu`, asleep.
-    pub(super) fn start(cpu: usize) -> Result<Self> {
-        let fault = move |error| Fault::os(format!("put a burner on CPU \"{cpu}\""), error);
-        let shared = Arc::new(Shared::default());
-        let (orders, take) = mpsc::channel();
-        let (tell, tid) = mpsc::channel();
-        let its = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("zc-burner".into())
-            .spawn(move || {
-                let ready = sched::pin(&[cpu]).and_then(|()| sched::set_timer_slack(1)).map(|()| sched::gettid());
-                drop(tell.send(ready));
-                while let Ok(load) = take.recv() {
-                    burn(load, &its);
-                    its.idle.store(true, Release);
-                }
-            })
-            .map_err(fault)?;
-        let tid = tid.recv().map_err(|_| Fault::failed("the burner ended before it began"))?.map_err(fault)?;
-        Ok(Self { orders: Some(orders), shared, thread: Some(thread), tid })
+    /// Starts it on `cpu`, asleep; it is woken up from one of `elsewhere`.
+    pub(super) fn start(cpu: usize, elsewhere: &[usize]) -> Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State { order: Order::Rest, periods: 0 }),
+            burner: Condvar::new(),
+            waker: Condvar::new(),
+            sleeps: AtomicU64::new(0),
+        });
+        // From here on the threads end when this is dropped.
+        let mut burner = Self { shared, threads: Vec::new(), tid: 0 };
+        burner.spawn("zc-waker", elsewhere, wake)?;
+        burner.tid = burner.spawn("zc-burner", &[cpu], burn)?;
+        Ok(burner)
     }
 
-    /// Lets it use `percent` of its CPU until [`rest`](Self::rest).
+    fn spawn(&mut self, name: &str, cpus: &[usize], life: fn(&Shared)) -> Result<i32> {
+        let (its, its_cpus) = (Arc::clone(&self.shared), cpus.to_vec());
+        let (tell, tid) = mpsc::channel();
+        let work = move || {
+            let pinned = if its_cpus.is_empty() { Ok(()) } else { sched::pin(&its_cpus) };
+            drop(tell.send(pinned.and_then(|()| sched::set_timer_slack(1)).map(|()| sched::gettid())));
+            life(&its);
+        };
+        let fault = |error| Fault::os(format!("put a thread (\"{name}\") on CPUs {cpus:?}"), error);
+        self.threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(fault)?);
+        tid.recv().map_err(|_| Fault::failed("the burner ended before it began"))?.map_err(fault)
+    }
+
+    /// Lets it use `percent` of its CPU until [`rest`](Self::rest). With 0 percent it only wakes up, period for period.
     pub(super) fn work(&self, percent: u32, shape: BurnShape) {
         let period_ns = match shape {
             BurnShape::Smooth => 1_000_000,
             BurnShape::Bursty => 100_000_000,
         };
-        if let (Some(orders), true) = (&self.orders, percent > 0) {
-            self.shared.stop.store(false, Relaxed);
-            self.shared.idle.store(false, Relaxed);
-            // It takes orders as long as it lives.
-            let _ = orders.send(Load { period_ns, busy_ns: period_ns * u64::from(percent) / 100 });
-        } else {
-            self.shared.idle.store(true, Relaxed);
-        }
+        self.command(Order::Work { period_ns, busy_ns: period_ns * u64::from(percent) / 100 });
     }
 
-    /// Lets it sleep again, and returns when it does.
+    /// Lets it sleep again. It does within microseconds.
     pub(super) fn rest(&self) {
-        self.shared.stop.store(true, Relaxed);
-        while !self.shared.idle.load(Acquire) && self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
-            clock::sleep_until(clock::monotonic_ns() + 1_000_000);
-        }
+        self.command(Order::Rest);
+    }
+
+    fn command(&self, order: Order) {
+        *self.shared.state() = State { order, periods: 0 };
+        self.shared.waker.notify_all();
+        self.shared.burner.notify_all();
     }
 
     /// CPU time that it has used so far.
@@ -92,31 +121,63 @@ impl Burner {
 
 impl Drop for Burner {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Relaxed);
-        self.orders = None;
-        if let Some(thread) = self.thread.take() {
+        self.command(Order::End);
+        for thread in self.threads.drain(..) {
             drop(thread.join());
         }
     }
 }
 
-/// Uses `busy_ns` of CPU in every period, by the thread's own CPU clock, and sleeps for the rest of it.
-fn burn(load: Load, shared: &Shared) {
-    let mut due_ns = clock::monotonic_ns();
-    while !shared.stop.load(Relaxed) {
-        let enough_ns = clock::own_cpu_ns() + load.busy_ns;
-        while clock::own_cpu_ns() < enough_ns {
-            for step in 0..64_u64 {
+/// The life of a burner: it uses `busy_ns` of CPU in every period, by its own CPU clock, and sleeps for the rest of it.
+fn burn(shared: &Shared) {
+    let mut done = 0;
+    loop {
+        let mut state = shared.state();
+        // A new order counts its periods from 0. If the burner is late it leaves periods out: what it used is what counts.
+        done = done.min(state.periods);
+        while state.order != Order::End && (state.order == Order::Rest || state.periods == done) {
+            shared.sleeps.fetch_add(1, Relaxed);
+            state = shared.burner.wait(state).unwrap_or_else(PoisonError::into_inner);
+            done = done.min(state.periods);
+        }
+        let order = state.order;
+        done = state.periods;
+        drop(state);
+        let Order::Work { busy_ns, .. } = order else { return };
+        let enough_ns = clock::own_cpu_ns() + busy_ns;
+        while clock::own_cpu_ns() < enough_ns && shared.state().order == order {
+            for step in 0..STEP {
                 std::hint::black_box(step);
             }
         }
-        due_ns += load.period_ns;
-        let now_ns = clock::monotonic_ns();
-        if due_ns > now_ns {
-            shared.sleeps.fetch_add(1, Relaxed);
-            clock::sleep_until(due_ns);
-        } else {
-            due_ns = now_ns; // late: it does not catch up, what it used is what counts
-        }
+    }
+}
+
+/// The life of the other one: it begins periods.
+fn wake(shared: &Shared) {
+    let mut due_ns = clock::monotonic_ns();
+    let mut state = shared.state();
+    loop {
+        let left = match state.order {
+            Order::End => return,
+            Order::Rest => {
+                state = shared.waker.wait(state).unwrap_or_else(PoisonError::into_inner);
+                due_ns = clock::monotonic_ns();
+                continue;
+            }
+            Order::Work { period_ns, .. } => {
+                let now_ns = clock::monotonic_ns();
+                if due_ns <= now_ns {
+                    due_ns += period_ns;
+                    state.periods += 1;
+                    // Not under the lock, which the woken one takes first.
+                    drop(state);
+                    shared.burner.notify_all();
+                    state = shared.state();
+                }
+                due_ns.saturating_sub(now_ns)
+            }
+        };
+        state = shared.waker.wait_timeout(state, Duration::from_nanos(left)).unwrap_or_else(PoisonError::into_inner).0;
     }
 }

@@ -20,14 +20,15 @@ use crate::record::{BurnShape, Result, SoakEdge, SoakVerify, SoakWindow, Twin, V
 const SHAPES: [BurnShape; 2] = [BurnShape::Smooth, BurnShape::Bursty];
 /// The loads, in percent of a CPU.
 const PERCENT: [u32; 8] = [0, 5, 10, 25, 50, 75, 90, 95];
-/// Two periods of the bursty burner.
-const WINDOW_NS: u64 = 200_000_000;
+/// A period of the bursty burner. No longer: the noise of a shared machine is slow, so that short windows side by side
+/// compare, and many of them tell more than a few long ones.
+const WINDOW_NS: u64 = 100_000_000;
 /// Between two loads. Shared by both.
-const IDLE_NS: u64 = 100_000_000;
+const IDLE_NS: u64 = 50_000_000;
 /// A period of the bursty burner.
 const TWIN_NS: u64 = 100_000_000;
 /// From when a burner is told to work or rest to when a window opens.
-const SETTLE_NS: u64 = 10_000_000;
+const SETTLE_NS: u64 = 5_000_000;
 /// The order of visits is drawn anew for every round; from this seed, as nothing hangs on it.
 const SEED: u64 = 2001;
 
@@ -49,17 +50,18 @@ pub fn verify(options: &VerifyOptions, stop: &AtomicBool, round: &mut dyn FnMut(
     // The last: on most machines the first one has more of the interrupts.
     let burner = cpus.len().saturating_sub(1);
     let burner_cpu = cpus.get(burner).copied().unwrap_or(0);
+    // Whoever reads the meters, and whoever wakes the burner up, should be elsewhere. If there is only one CPU they cannot.
+    let allowed: Vec<usize> = sched::allowed_cpus().unwrap_or_default();
+    let elsewhere: Vec<usize> = allowed.iter().copied().filter(|&cpu| cpu != burner_cpu).collect();
     let mut bench = Bench {
         meters: KernelMeters::open(&cpus)?,
         soakers: Soakers::start(&cpus, options.soaked.kind)?,
-        burner: Burner::start(burner_cpu)?,
+        burner: Burner::start(burner_cpu, &elsewhere)?,
+        place: burner,
     };
-    // Whoever reads the meters should do it elsewhere. If there is only one CPU it cannot.
-    let others: Vec<usize> = sched::allowed_cpus().unwrap_or_default();
-    let elsewhere: Vec<usize> = others.iter().copied().filter(|&cpu| cpu != burner_cpu).collect();
     drop(sched::pin(&elsewhere));
     let visits = bench.rounds(options.budget_ns, stop, round);
-    drop(sched::pin(&others));
+    drop(sched::pin(&allowed));
     let visits = visits?;
     if visits.len() < 2 * SHAPES.len() * PERCENT.len() {
         return Err(interrupted());
@@ -71,12 +73,15 @@ struct Bench {
     soakers: Soakers,
     meters: KernelMeters,
     burner: Burner,
+    /// Of the burner's CPU among the soakers'.
+    place: usize,
 }
 
 /// A window with what the burner did in it.
 struct Seen {
     window: SoakWindow,
     truth_ns: u64,
+    soaker_cpu_ns: u64,
     switches: u64,
 }
 
@@ -123,6 +128,7 @@ impl Bench {
                 idle_before: std::mem::replace(&mut idle_before, idle.window.clone()),
                 window: seen.window,
                 truth_ns: seen.truth_ns,
+                soaker_cpu_ns: seen.soaker_cpu_ns,
                 switches: seen.switches,
                 idle_after: idle.window,
                 twin: Twin { opened: Default::default(), closed: Default::default(), truth_ns: 0 },
@@ -148,16 +154,18 @@ impl Bench {
     fn window(&mut self, length_ns: u64, stop: &AtomicBool) -> Result<Option<Seen>> {
         clock::sleep_until(clock::monotonic_ns() + SETTLE_NS);
         let stat = self.meters.read_stat()?;
-        let (soaker_cpu_ns, sleeps) = (self.soakers.cpu_ns()?, self.burner.sleeps());
+        let (soakers_began, sleeps) = (self.soakers.each_cpu_ns()?, self.burner.sleeps());
         let began_ns = self.burner.cpu_ns()?;
-        let opened = SoakEdge { soak: self.soakers.read(), soaker_cpu_ns, stat };
+        let opened = SoakEdge { soak: self.soakers.read(), soaker_cpu_ns: soakers_began.iter().sum(), stat };
         if sleep_or_stop(clock::monotonic_ns() + length_ns, stop) {
             return Ok(None);
         }
         let soak = self.soakers.read();
         let truth_ns = self.burner.cpu_ns()? - began_ns;
-        let (soaker_cpu_ns, switches) = (self.soakers.cpu_ns()?, self.burner.sleeps() - sleeps);
-        let closed = SoakEdge { soak, soaker_cpu_ns, stat: self.meters.read_stat()? };
-        Ok(Some(Seen { window: SoakWindow { opened, closed }, truth_ns, switches }))
+        let (soakers_ended, switches) = (self.soakers.each_cpu_ns()?, self.burner.sleeps() - sleeps);
+        let closed = SoakEdge { soak, soaker_cpu_ns: soakers_ended.iter().sum(), stat: self.meters.read_stat()? };
+        let its = |each: &[u64]| each.get(self.place).copied().unwrap_or(0);
+        let soaker_cpu_ns = its(&soakers_ended) - its(&soakers_began);
+        Ok(Some(Seen { window: SoakWindow { opened, closed }, truth_ns, soaker_cpu_ns, switches }))
     }
 }
