@@ -10,7 +10,7 @@ use clap::ValueHint;
 use serde_json::json;
 
 use super::{interrupt, tell, units};
-use crate::estimate::soak::{command_cost, idle_rates, load, not_quiet, taken_share, verified};
+use crate::estimate::soak::{command_cost, load, not_quiet, paces, taken_share, verified};
 use crate::record::{CommandEnd, Fault, Result, SoakCommand, SoakStart, SoakerKind};
 use crate::report::soak as report;
 use crate::session::soak::{
@@ -100,7 +100,7 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
     let mut hear = |heard: Heard<'_>| {
         let text = match heard {
             Heard::Start(start) => {
-                let Some(rates) = idle_rates(&start.idle) else {
+                let Some(rates) = paces(start) else {
                     failed = Some(stood_still());
                     return ControlFlow::Break(());
                 };
@@ -108,7 +108,7 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
                 known = Some((start.clone(), rates.clone()));
                 if args.json {
                     let taken = start.taken.as_ref().and_then(|taken| taken_share(taken, &rates));
-                    line(&json!({ "start": start, "taken": taken, "warnings": not_quiet(start) }))
+                    line(&json!({ "start": start, "taken": taken }))
                 } else {
                     report::live_heading(start)
                 }
@@ -180,7 +180,7 @@ fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
 
 /// The result of a command as text.
 fn cost_of(args: &SoakArgs, seen: &SoakCommand) -> Result<String> {
-    let rates = idle_rates(&seen.start.idle).ok_or_else(stood_still)?;
+    let rates = paces(&seen.start).ok_or_else(stood_still)?;
     let cost = command_cost(seen).ok_or_else(stood_still)?;
     let taken = seen.start.taken.as_ref().and_then(|taken| taken_share(taken, &rates));
     let warning = not_quiet(&seen.start);
@@ -210,13 +210,10 @@ fn hold_against_known_loads(args: &SoakArgs, soaked: Soaked) -> Result<()> {
 fn begin(start: &SoakStart, rates: &[f64]) {
     let taken = start.taken.as_ref().and_then(|taken| taken_share(taken, rates));
     tell::note(report::start(start, taken).trim_end());
-    if let Some(warning) = not_quiet(start) {
-        tell::warning(&warning.text, warning.remedy.as_deref());
-    }
 }
 
 fn stood_still() -> Fault {
-    Fault::failed("a soaker stood still while its idle rate was taken")
+    Fault::failed("a soaker got no CPU time while its rate was taken")
         .hint("something of higher rank keeps its CPU busy; choose other CPUs with --cpus")
 }
 

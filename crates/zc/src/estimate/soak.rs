@@ -149,6 +149,14 @@ pub fn idle_rates(windows: &[SoakWindow]) -> Option<Vec<f64>> {
     rates.collect()
 }
 
+/// The rate of each soaker while it has its CPU, in units per nanosecond of its own CPU time: what it would count on an idle
+/// machine, also when the machine was not idle. It knows nothing of interrupts, which are charged to whom they interrupt:
+/// beside a machine with many of them it is a little low. None when a soaker had no CPU time.
+pub fn paces(start: &SoakStart) -> Option<Vec<f64>> {
+    let each = start.pace.iter().map(|pace| pace.units as f64 / pace.cpu_ns as f64);
+    each.map(|rate| (rate > 0.0 && rate.is_finite()).then_some(rate)).collect()
+}
+
 /// The load of a window beside idle rates. None when the two are not of the same CPUs.
 pub fn load(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
     let elapsed = elapsed_ns(window);
@@ -409,7 +417,7 @@ fn stat_cpus(opened: &StatReading, closed: &StatReading, busy: fn(&CpuTicks) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Burnt, CommandEnd, SoakReading, SoakerKind, SoakerRank, Twin, VerifyVisit};
+    use crate::record::{Burnt, CommandEnd, SoakReading, SoakerKind, SoakerPace, SoakerRank, Twin, VerifyVisit};
 
     const S: u64 = 1_000_000_000;
 
@@ -430,7 +438,14 @@ mod tests {
     }
 
     fn start(idle: Vec<SoakWindow>) -> SoakStart {
-        SoakStart { cpus: vec![0, 1], soaker: SoakerKind::Alu, rank: SoakerRank::Autogroup, idle, taken: None }
+        SoakStart {
+            cpus: vec![0, 1],
+            soaker: SoakerKind::Alu,
+            rank: SoakerRank::Autogroup,
+            idle,
+            pace: vec![SoakerPace { units: 500, cpu_ns: 1_000_000 }, SoakerPace { units: 900, cpu_ns: 900_000 }],
+            taken: None,
+        }
     }
 
     /// Ten idle windows of 0.1 s whose rates are those of `per_window` on both CPUs.
@@ -523,6 +538,14 @@ mod tests {
         assert!((share.soakers - 0.003).abs() < 1e-12);
         assert!((share.lost - 0.005).abs() < 1e-12 && (share.lost_unsoaked - 0.001).abs() < 1e-12);
         assert_eq!(taken_share(&Taken { soaked: vec![], ..taken }, &[1e-3, 1e-3]), None);
+    }
+
+    #[test]
+    fn a_soaker_s_pace_is_by_its_own_cpu_time() {
+        let mut start = start(vec![]);
+        assert_eq!(paces(&start), Some(vec![5e-4, 1e-3]));
+        start.pace[1].cpu_ns = 0;
+        assert_eq!(paces(&start), None);
     }
 
     #[test]

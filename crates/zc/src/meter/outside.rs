@@ -22,7 +22,7 @@ use super::counter::words_for;
 use super::group::Group;
 use super::soakers::{Soakers, read_words};
 use super::unit::unit;
-use crate::record::{Burnt, Fault, FaultKind, Result, SoakReading, SoakerKind, SoakerRank};
+use crate::record::{Burnt, Fault, FaultKind, Result, SoakReading, SoakerKind, SoakerPace, SoakerRank};
 
 /// Under which number the process finds the memory for its counters.
 const MEMORY: i32 = 3;
@@ -53,6 +53,7 @@ pub enum OutsideJob {
 enum Request {
     Pause,
     Resume,
+    Pace,
     Burn { from_ns: u64, until_ns: u64 },
 }
 
@@ -62,6 +63,7 @@ enum Reply {
     Soaking { rank: SoakerRank },
     Waiting { other_cgroup: bool },
     Done,
+    Pace { each: Vec<SoakerPace> },
     Burnt { each: Vec<Burnt> },
     Fault { exit_code: u8, sentence: String, hint: Option<String> },
 }
@@ -113,6 +115,17 @@ impl SoakerProcess {
     pub fn cpu_ns(&self) -> Result<u64> {
         clock::cpu_ns_of_process(self.process.child.id() as i32)
             .map_err(|_| Fault::failed("the process of the soakers has ended before its time"))
+    }
+
+    /// What each soaker has done so far, and with how much CPU time: for how fast it counts when others use its CPU too.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn pace(&mut self) -> Result<Vec<SoakerPace>> {
+        match self.process.ask(&Request::Pace)? {
+            Reply::Pace { each } => Ok(each),
+            _ => Err(confused()),
+        }
     }
 
     /// As [`Soakers::pause`].
@@ -272,10 +285,14 @@ pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Resu
             let group = Group::lowest();
             Soakers::start_in(&cpus, kind, Arc::new(words)).and_then(|soakers| {
                 let ready = Reply::Soaking { rank: group.rank().clone() };
-                answer(ready, requests, &mut replies, |request| match request {
-                    Request::Pause => soakers.pause(),
-                    Request::Resume => soakers.resume(),
-                    Request::Burn { .. } => {}
+                each_request(&ready, requests, &mut replies, |request| {
+                    match request {
+                        Request::Pause => soakers.pause(),
+                        Request::Resume => soakers.resume(),
+                        Request::Pace => return Ok(Reply::Pace { each: pace(&soakers)? }),
+                        Request::Burn { .. } => {}
+                    }
+                    Ok(Reply::Done)
                 })
             })
         }
@@ -312,17 +329,15 @@ fn each_request(
     Ok(())
 }
 
-fn answer(ready: Reply, requests: impl BufRead, replies: &mut impl Write, mut act: impl FnMut(Request)) -> Result<()> {
-    each_request(&ready, requests, replies, |request| {
-        act(request);
-        Ok(Reply::Done)
-    })
+fn pace(soakers: &Soakers) -> Result<Vec<SoakerPace>> {
+    let each = soakers.read().units.into_iter().zip(soakers.each_cpu_ns()?);
+    Ok(each.map(|(units, cpu_ns)| SoakerPace { units, cpu_ns }).collect())
 }
 
 fn burn_on_request(ready: Reply, cpus: &[usize], requests: impl BufRead, replies: &mut impl Write) -> Result<()> {
     each_request(&ready, requests, replies, |request| match request {
         Request::Burn { from_ns, until_ns } => Ok(Reply::Burnt { each: burn(cpus, from_ns, until_ns)? }),
-        Request::Pause | Request::Resume => Ok(Reply::Done),
+        Request::Pause | Request::Resume | Request::Pace => Ok(Reply::Done),
     })
 }
 
@@ -379,7 +394,7 @@ mod tests {
     #[test]
     fn rubbish_for_a_request_ends_the_process() {
         let mut replies = Vec::new();
-        assert!(answer(Reply::Done, "rubbish\n".as_bytes(), &mut replies, drop).is_err());
+        assert!(burn_on_request(Reply::Done, &[], "rubbish\n".as_bytes(), &mut replies).is_err());
         assert_eq!(String::from_utf8(replies).unwrap(), "{\"is\":\"done\"}\n");
     }
 }

@@ -30,8 +30,8 @@ pub use reading::{
 };
 pub use run::{Block, Dropped, End, EndReason, Header, IdleWindow, Probe, Run, SCHEMA, Slot, Trial, TrialKind};
 pub use soak::{
-    BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerRank, Taken, Twin,
-    VerifyVisit,
+    BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
+    Taken, Twin, VerifyVisit,
 };
 pub use support::{No, Support, SupportRow};
 pub use warning::{Severity, Warning};

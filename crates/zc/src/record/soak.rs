@@ -68,6 +68,15 @@ pub struct Taken {
     pub closed: SoakReading,
 }
 
+/// How far a soaker got with the CPU time that it had.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SoakerPace {
+    /// Units of fixed work.
+    pub units: u64,
+    /// CPU time, by its thread CPU clock.
+    pub cpu_ns: u64,
+}
+
 /// What is known when the soakers are at work and before anything is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakStart {
@@ -79,6 +88,8 @@ pub struct SoakStart {
     pub rank: SoakerRank,
     /// Windows in which nothing was measured: how fast the soakers count on this machine as it is.
     pub idle: Vec<SoakWindow>,
+    /// What each soaker did from the first of these windows to the last, beside the CPU time that it had for that.
+    pub pace: Vec<SoakerPace>,
     /// What they take from others; null when that could not be tried out.
     pub taken: Option<Taken>,
 }

@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     fn soak_start(cpus: Vec<usize>, rank: SoakerRank) -> SoakStart {
-        SoakStart { cpus, soaker: SoakerKind::Alu, rank, idle: Vec::new(), taken: None }
+        SoakStart { cpus, soaker: SoakerKind::Alu, rank, idle: Vec::new(), pace: Vec::new(), taken: None }
     }
 
     fn cost(against: Against, beyond: f64) -> CommandCost {

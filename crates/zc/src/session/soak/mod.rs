@@ -19,7 +19,7 @@ pub use verify::{VerifyOptions, verify};
 /// The other end of a process that zc has started for itself: see [`crate::meter::serve`].
 pub use crate::meter::serve as outside;
 use crate::meter::{KernelMeters, SoakerProcess};
-use crate::record::{Fault, FaultKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind};
+use crate::record::{Fault, FaultKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind, SoakerPace};
 
 /// Idle windows before (and after) what is measured, and how long each is. Several, because their scatter is what says how
 /// sure the result is.
@@ -89,12 +89,19 @@ impl Bench {
     fn start(&mut self, kind: SoakerKind, interrupted: &mut dyn FnMut(u64) -> bool) -> Result<Option<SoakStart>> {
         // The stranger first: what it leaves behind in caches and clocks is over when the idle windows begin.
         let taken = taken::try_out(&mut self.soakers)?;
+        let before = self.soakers.pace()?;
         let idle = self.idle(interrupted)?;
+        let after = self.soakers.pace()?;
         if idle.len() < IDLE_WINDOWS {
             return Ok(None);
         }
+        let pace = after.iter().zip(&before).map(|(after, before)| SoakerPace {
+            units: after.units.saturating_sub(before.units),
+            cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
+        });
+        let pace = pace.collect();
         let (cpus, rank) = (self.soakers.cpus().to_vec(), self.soakers.rank().clone());
-        Ok(Some(SoakStart { cpus, soaker: kind, rank, idle, taken }))
+        Ok(Some(SoakStart { cpus, soaker: kind, rank, idle, pace, taken }))
     }
 }
 
