@@ -105,6 +105,11 @@ impl Rig {
         self.fixed.rate_chosen = chosen;
     }
 
+    /// Sets how long the parts of a trial are.
+    pub fn set_timing(&mut self, timing: Timing) {
+        self.timing = timing;
+    }
+
     /// What all cells share, as it stands.
     pub fn fixed(&self) -> &FixedParams {
         &self.fixed
