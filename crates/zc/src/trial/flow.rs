@@ -359,3 +359,74 @@ fn accept(listener: &TcpListener) -> Result<(TcpStream, SocketAddr)> {
 fn clone(socket: &TcpStream) -> Result<TcpStream> {
     socket.try_clone().map_err(|error| Fault::os("duplicate a socket", error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{LinkKind, RecvPath, SendPath, SoakerKind};
+    use crate::trial;
+
+    fn fixed() -> FixedParams {
+        let cpu = trial::allowed_cpus().unwrap()[0];
+        FixedParams {
+            link: LinkKind::Loopback,
+            rate_bytes_per_s: 50e6,
+            rate_chosen: false,
+            burst_ns: 1_000_000,
+            buffer_bytes: 16 << 10,
+            recv_buffer_bytes: 16 << 10,
+            piece_bytes: 1 << 20,
+            flows: 1,
+            congestion: "reno".to_owned(),
+            sndbuf_bytes: None,
+            rcvbuf_bytes: None,
+            sender_cpu: cpu,
+            receiver_cpu: cpu,
+            soaked_cpus: vec![cpu],
+            soaker: SoakerKind::Alu,
+        }
+    }
+
+    fn flow(send: SendPath) -> Flow {
+        let fixed = fixed();
+        let up = trial::bring_up(Some(LinkKind::Loopback), fixed.sender_cpu, fixed.receiver_cpu).unwrap();
+        let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, fixed.sender_cpu).unwrap();
+        let cell = Cell { label: send.to_string(), send, recv: RecvPath::Recv, control: false };
+        let drive = Drive { rate_bytes_per_s: Some(50e6), stop_after_bytes: None, checksum: false };
+        Flow::open(0, &cell, &fixed, &up.link, &setup, drive).unwrap_or_else(|trouble| panic!("{trouble:?}"))
+    }
+
+    fn wait_until_bytes_arrive(flow: &Flow) {
+        while flow.counts().1.bytes == 0 {
+            assert!(!flow.has_ended());
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_receiver_that_dies_in_the_middle_is_a_sentence_and_no_hang() {
+        for send in [SendPath::ReadSend, SendPath::Sendfile, SendPath::Splice, SendPath::MsgZerocopy] {
+            let flow = flow(send);
+            flow.begin(zc_sys::clock::monotonic_ns());
+            wait_until_bytes_arrive(&flow);
+            flow.receiver.socket.shutdown(Shutdown::Both).unwrap();
+            let Err(Trouble::Broke(fault)) = flow.finish() else { panic!("{send} did not notice") };
+            assert!(!fault.sentence.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_flow_that_is_told_to_stop_ends_with_as_many_bytes_received_as_sent() {
+        let flow = flow(SendPath::Sendfile);
+        flow.begin(zc_sys::clock::monotonic_ns());
+        wait_until_bytes_arrive(&flow);
+        flow.stop();
+        let (sent, received, _) = flow.finish().unwrap_or_else(|trouble| panic!("{trouble:?}"));
+        assert_eq!(sent.bytes, received.bytes);
+    }
+
+    #[test]
+    fn a_flow_that_is_given_up_before_it_began_ends_its_threads() {
+        drop(flow(SendPath::ReadSend)); // joins them
+    }
+}
