@@ -6,7 +6,7 @@ use super::figures::{figure, gbit_per_core, per, ratio_figure};
 use super::model::{CellEstimate, Figure, Perturbation, RatioFigure, RatioMethod, Sides};
 use super::{Kept, elapsed_ns, others, throughput, traffic};
 use crate::plan::costs::Side;
-use crate::plan::ratios::{pairs, ratio};
+use crate::plan::ratios::{divisors, pairs, ratio};
 use crate::record::TrialKind;
 
 /// Below this share of the plan's rate a cell was measured at saturation.
@@ -66,7 +66,8 @@ fn reaches_zero(cost: &Figure) -> bool {
 
 fn to_reference(kept: &Kept, place: usize, side: Side) -> Option<RatioFigure> {
     let plan = &kept.header.plan;
-    let pairs = pairs(&kept.costs, place, kept.reference?, side);
+    kept.reference?;
+    let pairs = pairs(&kept.costs, place, &divisors(&kept.header.plan, place), side);
     ratio(&pairs, kept.level, plan.seed).map(|ratio| ratio_figure(&ratio, plan.target))
 }
 

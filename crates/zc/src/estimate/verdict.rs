@@ -8,7 +8,7 @@
 use super::Kept;
 use super::model::{BlockAccount, CellEstimate, CellVerdict, Comparison, Control, RatioFigure, Verdict, Withheld};
 use crate::plan::costs::Side;
-use crate::plan::ratios::{Ratio, pairs, ratio};
+use crate::plan::ratios::{Ratio, divisors, pairs, ratio};
 use crate::record::{Run, Severity};
 
 /// Two cells are called the same when the interval of their ratio lies within this of 1.
@@ -68,7 +68,12 @@ fn word(ratio: &RatioFigure, differs: bool) -> Comparison {
 /// Which of `cells` differ from cell `base`, by Holm's procedure.
 fn differing(kept: &Kept, cells: &[usize], base: usize) -> Vec<bool> {
     let alpha = 1.0 - kept.level;
-    let of = |cell: usize, level: f64| ratio(&pairs(&kept.costs, cell, base, Side::Both), level, kept.header.plan.seed);
+    let plan = &kept.header.plan;
+    let by = |cell: usize| {
+        // Among themselves, cells are compared trial by trial.
+        if plan.cells[base].label == plan.reference { divisors(plan, cell) } else { vec![base] }
+    };
+    let of = |cell: usize, level: f64| ratio(&pairs(&kept.costs, cell, &by(cell), Side::Both), level, plan.seed);
     let m = cells.iter().filter(|cell| of(**cell, kept.level).is_some()).count();
     let mut ordered: Vec<(f64, usize)> = (0..cells.len())
         .filter_map(|place| {

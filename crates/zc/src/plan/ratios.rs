@@ -12,7 +12,7 @@ use zc_stats::{
 };
 
 use super::costs::{Side, TrialCost, block_costs};
-use crate::record::{Block, Header};
+use crate::record::{Block, Cell, Header, Plan};
 
 /// How a ratio was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,12 +94,26 @@ fn ratio_of_sums(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
     Some(Ratio { value, interval, method: Method::RatioOfSums, p_value: None, blocks: pairs.len() })
 }
 
-/// The costs of two cells (by their place in the plan) in every block that has both, per KiB.
-pub fn pairs(costs: &[Vec<Option<TrialCost>>], cell: usize, reference: usize, side: Side) -> Vec<(f64, f64)> {
+/// What a cell is divided by: the reference and, because it is the same path, its A/A control too, which makes the divisor
+/// the mean of two trials and its noise smaller. The control itself is divided by the reference alone, or it would be none.
+pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
+    let is_reference = |cell: &Cell| cell.label == plan.reference;
+    let own = plan.cells.get(cell).is_some_and(|cell| cell.control || is_reference(cell));
+    let divides = |cell: &Cell| is_reference(cell) || (cell.control && !own);
+    plan.cells.iter().enumerate().filter(|(_, cell)| divides(cell)).map(|(place, _)| place).collect()
+}
+
+/// The cost of a cell and the mean cost of its [`divisors`] (by their places in the plan) in every block that has them all,
+/// per KiB.
+pub fn pairs(costs: &[Vec<Option<TrialCost>>], cell: usize, divisors: &[usize], side: Side) -> Vec<(f64, f64)> {
     let of = |block: &[Option<TrialCost>], cell: usize| {
         block.get(cell).and_then(|cost| cost.as_ref()).and_then(|cost| cost.ns_per_kib(side))
     };
-    costs.iter().filter_map(|block| Some((of(block, cell)?, of(block, reference)?))).collect()
+    let mean = |block: &[Option<TrialCost>]| {
+        let sum = divisors.iter().map(|&divisor| of(block, divisor)).sum::<Option<f64>>()?;
+        (!divisors.is_empty()).then_some(sum / divisors.len() as f64)
+    };
+    costs.iter().filter_map(|block| Some((of(block, cell)?, mean(block)?))).collect()
 }
 
 /// How far a run is: the ratio of each cell of the plan (of both sides together) from the blocks that are kept so far;
@@ -113,7 +127,8 @@ pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Rat
     };
     (0..plan.cells.len())
         .map(|cell| {
-            if cell == reference { None } else { ratio(&pairs(&costs, cell, reference, Side::Both), level, plan.seed) }
+            let pairs = pairs(&costs, cell, &divisors(plan, cell), Side::Both);
+            if cell == reference { None } else { ratio(&pairs, level, plan.seed) }
         })
         .collect()
 }

@@ -16,7 +16,7 @@ use super::flow::{Drive, Flow, Trouble};
 use super::window::{APART_NS, Threads, flow_counts, tcp_reading};
 
 /// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
-const SETTLE_NS: u64 = 4_000_000;
+const SETTLE_NS: u64 = 3_000_000;
 
 /// How long zc looks at the machine before it does anything: 20 ticks of 10 ms.
 const LOOK_NS: u64 = 200_000_000;
@@ -183,7 +183,11 @@ impl Rig {
 
         let mut opened = Reading::default();
         sleep_until(opens_ns - APART_NS);
-        let threads = Threads::open(&flows)?; // by now io_uring has made its workers
+        // By now io_uring has made its workers.
+        let threads = match Threads::open(&flows) {
+            Err(_) if flows.iter().any(Flow::has_ended) => return Err(why_ended(flows)),
+            opened => opened?,
+        };
         self.slow_meters(&flows, &threads, &mut opened)?;
         sleep_until(opens_ns);
         threads.read(&mut opened);
@@ -194,11 +198,7 @@ impl Rig {
         let mut closed = Reading { soak: self.soakers.read(), ..Reading::default() };
         flow_counts(&flows, &mut closed);
         if flows.iter().any(Flow::has_ended) {
-            // A sender stops only when it is told to: whoever ended has failed. Its own reason is the better sentence.
-            let reason = flows.into_iter().find_map(|flow| flow.finish().err());
-            return Err(
-                reason.unwrap_or_else(|| Trouble::Broke(Fault::failed("a flow ended in the middle of a window")))
-            );
+            return Err(why_ended(flows));
         }
         threads.read(&mut closed);
         self.slow_meters(&flows, &threads, &mut closed)?;
@@ -247,6 +247,15 @@ impl Rig {
         into.tcp = tcp_reading(flows);
         Ok(())
     }
+}
+
+/// Why flows have ended that were not told to: their own reason is the better sentence.
+fn why_ended(flows: Vec<Flow>) -> Trouble {
+    for flow in &flows {
+        flow.stop();
+    }
+    let reason = flows.into_iter().find_map(|flow| flow.finish().err());
+    reason.unwrap_or_else(|| Trouble::Broke(Fault::failed("a flow ended in the middle of a trial")))
 }
 
 impl std::fmt::Debug for Rig {
