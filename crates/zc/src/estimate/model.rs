@@ -217,10 +217,10 @@ pub struct Others {
     pub getrusage_soaked: OtherMethod,
     /// The same in the twin trials, where no soaker ran.
     pub getrusage_twin: OtherMethod,
-    /// Busy ticks (user, nice, system, irq, softirq; never steal) of all soaked CPUs in the twin trials: while soakers
-    /// run, /proc/stat shows every CPU as busy. Only `both` exists; it holds whatever else ran, so its `by_soaked` is
-    /// against both sides and elsewhere together.
-    pub proc_stat_twin: OtherMethod,
+    /// Busy ticks (user, system, irq, softirq; not steal, and not nice, where the soakers' ticks are) of all soaked CPUs in
+    /// the soaked windows. Only `both` exists; it holds whatever else ran, so its `by_soaked` is against both sides and
+    /// elsewhere together.
+    pub proc_stat: OtherMethod,
 }
 
 /// What one other method says.

@@ -1,7 +1,7 @@
 //! What the other accounting methods would have said of the same traffic.
 //!
 //! getrusage sees the CPU time of the two threads, /proc/stat the ticks that found a CPU busy. Both are sums by bytes, as
-//! a tool would have computed them over the whole run: a tick of 10 ms says nothing in a window of 80.
+//! a tool would have computed them over the whole run: ticks of 4 or 10 ms say nothing in a window of 12.
 
 use super::figures::per;
 use super::model::{Figure, OtherMethod, Others, Sides};
@@ -24,7 +24,7 @@ pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere
     Others {
         getrusage_soaked: getrusage(kept, label, TrialKind::Soaked, &soaked),
         getrusage_twin: getrusage(kept, label, TrialKind::Twin, &soaked),
-        proc_stat_twin: proc_stat(kept, label, &everywhere),
+        proc_stat: proc_stat(kept, label, &everywhere),
     }
 }
 
@@ -40,20 +40,27 @@ fn getrusage(kept: &Kept, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> 
     compared(cost, soaked, moved)
 }
 
+/// In the soaked windows: soakers run at nice 19, so their ticks stand in a column of their own and everybody else's beside
+/// it. /proc/stat is at its best there: no tick is stopped, because no CPU idles.
 fn proc_stat(kept: &Kept, label: &str, soaked: &Sides<f64>) -> OtherMethod {
-    let (mut ticks, mut moved) = (0u64, 0u64);
-    for (_, trial) in kept.trials(label, TrialKind::Twin).filter(|(_, trial)| elapsed_ns(trial).is_some()) {
-        let Some(busy) = ticks_between(&trial.opened, &trial.closed, &kept.header.plan.fixed, busy) else { continue };
+    let (mut ticks, mut moved, mut moved_meanwhile) = (0u64, 0u64, 0.0);
+    for (_, trial) in kept.trials(label, TrialKind::Soaked) {
+        let Some(window_ns) = elapsed_ns(trial) else { continue };
+        let (opened, closed) = (&trial.opened, &trial.closed);
+        let Some(busy) = ticks_between(opened, closed, &kept.header.plan.fixed, busy) else { continue };
+        // It is read some milliseconds before the window opens and after it has closed, at the same rate of traffic.
+        let stat_ns = closed.stat.at_ns.saturating_sub(opened.stat.at_ns);
         ticks = ticks.saturating_add(busy);
         moved = moved.saturating_add(bytes(trial));
+        moved_meanwhile += bytes(trial) as f64 * stat_ns as f64 / window_ns as f64;
     }
-    let both = per(ticks as f64 * TICK_NS * 1024.0, moved as f64);
+    let both = per(ticks as f64 * TICK_NS * 1024.0, moved_meanwhile);
     compared(Sides { sender: None, receiver: None, both }, soaked, moved)
 }
 
-/// All that is not idle, iowait or steal: what a careful reader of /proc/stat takes for work.
+/// All that is not idle, iowait, steal or a soaker.
 fn busy(cpu: &CpuTicks) -> u64 {
-    [cpu.user, cpu.nice, cpu.system, cpu.irq, cpu.softirq].into_iter().fold(0, u64::saturating_add)
+    [cpu.user, cpu.system, cpu.irq, cpu.softirq].into_iter().fold(0, u64::saturating_add)
 }
 
 fn compared(cost: Sides<f64>, soaked: &Sides<f64>, bytes: u64) -> OtherMethod {

@@ -117,13 +117,12 @@ fn the_other_methods_are_held_against_the_soakers() {
             assert!((method.by_soaked.both.unwrap() - 0.8).abs() < 0.05, "{}: {method:?}", cell.label);
             assert!(method.by_soaked.sender.is_some() && method.cost_ns_per_kib.receiver.is_some());
         }
-        let stat = &others.proc_stat_twin;
+        let stat = &others.proc_stat;
         assert!((stat.by_soaked.both.unwrap() - 1.0).abs() < 0.1, "{}: {stat:?}", cell.label);
         assert_eq!(stat.cost_ns_per_kib.sender, None);
-        assert_eq!(stat.bytes, 10 * 80_000_000);
+        assert_eq!(stat.bytes, 40 * 80_000_000);
     }
     let without = estimate(&Synthetic { unsoaked: false, ..Synthetic::default() }.run());
-    assert_eq!(without.cells[0].others.proc_stat_twin.cost_ns_per_kib.both, None);
     assert_eq!(without.cells[0].perturbation.soaked_by_twin, None);
     assert_eq!(without.cells[0].top_speed_bytes_per_s, None);
 }
@@ -250,7 +249,7 @@ fn what_other_cpus_lose_is_a_figure_of_its_own() {
     let world = Synthetic { cpus: 4, elsewhere_ns_per_kib: 77.0, block_drift: 0.0, ..Synthetic::default() };
     let estimates = estimate(&world.run());
     assert!((cell(&estimates, "splice").elsewhere_ns_per_kib.unwrap().value - 77.0).abs() < 8.0);
-    let stat = cell(&estimates, "read+send").others.proc_stat_twin.by_soaked.both.unwrap();
+    let stat = cell(&estimates, "read+send").others.proc_stat.by_soaked.both.unwrap();
     assert!((stat - 1.0).abs() < 0.15, "{stat}");
 }
 

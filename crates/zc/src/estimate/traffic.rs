@@ -17,6 +17,7 @@ struct Sums {
     mapped_bytes: f64,
     switches: f64,
     interrupts: Option<f64>,
+    interrupts_ns: f64,
     link: Option<LinkSums>,
     tcp: Option<TcpSums>,
 }
@@ -42,7 +43,6 @@ pub(super) fn traffic(kept: &Kept, cell: &Cell) -> Traffic {
         sums.add(trial);
     }
     let megabytes = sums.bytes as f64 / 1e6;
-    let seconds = sums.elapsed_ns as f64 / 1e9;
     Traffic {
         bytes: sums.bytes,
         elapsed_ns: sums.elapsed_ns,
@@ -50,7 +50,7 @@ pub(super) fn traffic(kept: &Kept, cell: &Cell) -> Traffic {
         recv_calls_per_mb: per(sums.recv_calls, megabytes),
         packet_bytes: sums.link.as_ref().and_then(|link| per(link.bytes, link.packets)),
         packets_per_s: sums.link.as_ref().and_then(|link| per(link.packets * 1e9, link.elapsed_ns)),
-        interrupts_per_s: sums.interrupts.and_then(|interrupts| per(interrupts, seconds)),
+        interrupts_per_s: sums.interrupts.and_then(|interrupts| per(interrupts * 1e9, sums.interrupts_ns)),
         switches_per_mb: per(sums.switches, megabytes),
         retransmits: sums.tcp.as_ref().map(|tcp| tcp.retransmits),
         enobufs: sums.enobufs,
@@ -83,6 +83,7 @@ impl Sums {
         self.switches += switches(&opened.sender, &closed.sender) + switches(&opened.receiver, &closed.receiver);
         if let Some(interrupts) = interrupts(opened, closed) {
             *self.interrupts.get_or_insert(0.0) += interrupts;
+            self.interrupts_ns += since(opened.stat.at_ns, closed.stat.at_ns); // read right after /proc/stat
         }
         if let (Some(opened), Some(closed)) = (&opened.link, &closed.link) {
             self.link.get_or_insert_default().add(opened, closed);

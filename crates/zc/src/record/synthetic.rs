@@ -218,10 +218,11 @@ struct Machine<'a> {
     walk: f64,
 }
 
-/// Fractions of ticks so far: busy, idle, stolen.
+/// Fractions of ticks so far: busy, a soaker's, idle, stolen.
 #[derive(Clone, Copy, Default)]
 struct Ticks {
     busy: f64,
+    soaker: f64,
     idle: f64,
     steal: f64,
 }
@@ -360,7 +361,8 @@ impl<'a> Machine<'a> {
                 let idle_rate = UNITS_PER_NS * (1.0 + world.idle_drift_per_s * at) * (1.0 + world.idle_noise * noise);
                 self.units[cpu] += left_ns * idle_rate;
                 self.process_cpu_ns += length_ns - foreign_ns - stolen_ns;
-                ticks.busy += (length_ns - stolen_ns) / 1e7;
+                ticks.busy += (busy + foreign_ns).max(0.0) / 1e7;
+                ticks.soaker += left_ns / 1e7;
             } else {
                 self.process_cpu_ns += busy.max(0.0);
                 ticks.busy += (busy + foreign_ns).max(0.0) / 1e7;
@@ -384,6 +386,7 @@ impl<'a> Machine<'a> {
             .iter()
             .map(|ticks| CpuTicks {
                 user: ticks.busy as u64,
+                nice: ticks.soaker as u64,
                 idle: ticks.idle as u64,
                 steal: ticks.steal as u64,
                 ..CpuTicks::default()

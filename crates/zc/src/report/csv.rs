@@ -96,7 +96,7 @@ fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
         number(others.getrusage_soaked.cost_ns_per_kib.sender.map(us_per_mb)),
         number(others.getrusage_soaked.cost_ns_per_kib.receiver.map(us_per_mb)),
         number(others.getrusage_soaked.cost_ns_per_kib.both.map(us_per_mb)),
-        number(others.proc_stat_twin.cost_ns_per_kib.both.map(us_per_mb)),
+        number(others.proc_stat.cost_ns_per_kib.both.map(us_per_mb)),
         number(traffic.send_calls_per_mb),
         number(traffic.recv_calls_per_mb),
         number(traffic.packets_per_s),

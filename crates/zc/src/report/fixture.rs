@@ -237,7 +237,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         others: Others {
             getrusage_soaked: other(1.0 - path.half * 5.0),
             getrusage_twin: other(0.97),
-            proc_stat_twin: other(0.8 + path.half * 10.0),
+            proc_stat: other(0.8 + path.half * 10.0),
         },
     }
 }

@@ -237,8 +237,8 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
     if let Some(text) = off(|cell| cell.others.getrusage_soaked.by_soaked.both) {
         parts.push(format!("getrusage of both ends in the same windows {text}"));
     }
-    if let Some(text) = off(|cell| cell.others.proc_stat_twin.by_soaked.both) {
-        parts.push(format!("/proc/stat in the windows without soakers {text}"));
+    if let Some(text) = off(|cell| cell.others.proc_stat.by_soaked.both) {
+        parts.push(format!("/proc/stat, soakers left out, {text}"));
     }
     (!parts.is_empty()).then(|| note("others", parts.join("; ")))
 }

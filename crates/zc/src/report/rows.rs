@@ -53,11 +53,8 @@ const GETRUSAGE: Field = Field {
     left: false,
     text: |_, cell| said(cell.others.getrusage_soaked.cost_ns_per_kib.both),
 };
-const PROC_STAT: Field = Field {
-    head: ["/proc/", "stat"],
-    left: false,
-    text: |_, cell| said(cell.others.proc_stat_twin.cost_ns_per_kib.both),
-};
+const PROC_STAT: Field =
+    Field { head: ["/proc/", "stat"], left: false, text: |_, cell| said(cell.others.proc_stat.cost_ns_per_kib.both) };
 const PACKETS: Field = Field {
     head: ["packets", "/s"],
     left: false,
