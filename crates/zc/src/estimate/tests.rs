@@ -120,7 +120,7 @@ fn the_other_methods_are_held_against_the_soakers() {
         let stat = &others.proc_stat;
         assert!((stat.by_soaked.both.unwrap() - 1.0).abs() < 0.1, "{}: {stat:?}", cell.label);
         assert_eq!(stat.cost_ns_per_kib.sender, None);
-        assert_eq!(stat.bytes, 40 * 80_000_000);
+        assert_eq!(stat.bytes, 40 * 64_000_000);
     }
     let without = estimate(&Synthetic { unsoaked: false, ..Synthetic::default() }.run());
     assert_eq!(without.cells[0].perturbation.soaked_by_twin, None);
