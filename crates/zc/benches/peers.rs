@@ -188,8 +188,8 @@ fn peers(seconds: f64, (sender, receiver): (usize, usize), hot: &[PathBuf]) -> V
                         .args(["-T", &format!("{sender},{receiver}"), "-F"])
                         .arg(&file)
                         .args(["--", "-m", "64K", "-M", "64K"])
-                    // TCP_SENDFILE has no -K: it takes the host's default, which should be cubic then.
-                    .args(if test == "TCP_STREAM" { &["-K", "cubic"][..] } else { &[] })
+                        // TCP_SENDFILE has no -K: it takes the host's default, which should be cubic then.
+                        .args(if test == "TCP_STREAM" { &["-K", "cubic"][..] } else { &[] })
                         .output()
                         .ok();
                     stop(server);
