@@ -44,7 +44,7 @@ pub fn sleep_until(at_ns: u64) {
 /// clock_getcpuclockid(3); `CPUCLOCK_PERTHREAD_MASK` and `CPUCLOCK_SCHED` of include/linux/posix-timers_types.h, which
 /// make the clock id of a thread `(~tid << 3) | 6`.
 pub fn thread_cpu_ns(tid: i32) -> io::Result<u64> {
-    cpu_clock_ns((!tid << 3) | 6)
+    cpu_clock_ns(tid, 6)
 }
 
 /// CPU time, user and system, of all threads of this process, ended ones included, in nanoseconds.
@@ -63,7 +63,7 @@ pub fn process_cpu_ns() -> u64 {
 /// # References
 /// clock_getcpuclockid(3): the clock id of a process is `(~pid << 3) | 2`.
 pub fn cpu_ns_of_process(pid: i32) -> io::Result<u64> {
-    cpu_clock_ns((!pid << 3) | 2)
+    cpu_clock_ns(pid, 2)
 }
 
 /// CPU time of the calling thread, in nanoseconds.
@@ -74,8 +74,13 @@ pub fn own_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// A clock that rustix has no name for.
-fn cpu_clock_ns(clock: libc::clockid_t) -> io::Result<u64> {
+/// A clock that rustix has no name for: that of the thread or process `id`. `kind` is the low three bits of the clock's id.
+fn cpu_clock_ns(id: i32, kind: i32) -> io::Result<u64> {
+    // What does not fit beside the three bits would name another clock. (Ids end at 2^22: PID_MAX_LIMIT.)
+    if !(0..=i32::MAX >> 3).contains(&id) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    let clock: libc::clockid_t = (!id << 3) | kind;
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: clock_gettime(2) writes one timespec through the pointer, which points to room for one, and does so for any
     // clock id it accepts; it takes any integer for a clock id and answers EINVAL to those that are none.
@@ -137,7 +142,9 @@ mod tests {
         // by one (thread_group_sample_cputime). Another process's clock would be off by far more than a tick.
         const TICK_NS: u64 = 10_000_000;
         assert!((before.saturating_sub(TICK_NS)..=process_cpu_ns() + TICK_NS).contains(&other));
-        assert!(cpu_ns_of_process(i32::MAX).is_err());
+        for nobody in [-1, 1 << 22, i32::MAX >> 3, i32::MAX] {
+            assert_eq!(cpu_ns_of_process(nobody).unwrap_err().raw_os_error(), Some(libc::EINVAL), "{nobody}");
+        }
     }
 
     #[test]
