@@ -16,6 +16,8 @@ struct Sums {
     recv_calls: f64,
     mapped_bytes: f64,
     switches: f64,
+    /// Bytes in MB that moved between the readings of the switches, which lie some milliseconds outside of the window.
+    switches_mb: f64,
     interrupts: Option<f64>,
     interrupts_ns: f64,
     link: Option<LinkSums>,
@@ -51,7 +53,7 @@ pub(super) fn traffic(kept: &Kept, cell: &Cell) -> Traffic {
         packet_bytes: sums.link.as_ref().and_then(|link| per(link.bytes, link.packets)),
         packets_per_s: sums.link.as_ref().and_then(|link| per(link.packets * 1e9, link.elapsed_ns)),
         interrupts_per_s: sums.interrupts.and_then(|interrupts| per(interrupts * 1e9, sums.interrupts_ns)),
-        switches_per_mb: per(sums.switches, megabytes),
+        switches_per_mb: per(sums.switches, sums.switches_mb),
         retransmits: sums.tcp.as_ref().map(|tcp| tcp.retransmits),
         enobufs: sums.enobufs,
         short_share: per(sums.short, sums.send_calls),
@@ -80,6 +82,8 @@ impl Sums {
         self.enobufs = self.enobufs.saturating_add(closed.sent.enobufs.saturating_sub(opened.sent.enobufs));
         self.recv_calls += since(opened.received.calls, closed.received.calls);
         self.mapped_bytes += since(opened.received.mapped_bytes, closed.received.mapped_bytes);
+        let stat_ns = since(opened.stat.at_ns, closed.stat.at_ns);
+        self.switches_mb += bytes(trial) as f64 / 1e6 * stat_ns / elapsed as f64;
         self.switches += switches(&opened.sender, &closed.sender) + switches(&opened.receiver, &closed.receiver);
         if let Some(interrupts) = interrupts(opened, closed) {
             *self.interrupts.get_or_insert(0.0) += interrupts;

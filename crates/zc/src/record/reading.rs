@@ -54,9 +54,9 @@ pub struct TaskReading {
     pub at_ns: u64,
     /// Thread CPU time (CLOCK_THREAD_CPUTIME_ID of each thread, added up).
     pub cpu_ns: u64,
-    /// Voluntary context switches.
+    /// Voluntary context switches; read beside /proc/stat, not at `at_ns`.
     pub voluntary_switches: u64,
-    /// Involuntary context switches.
+    /// Involuntary context switches; read beside /proc/stat, not at `at_ns`.
     pub involuntary_switches: u64,
 }
 

@@ -190,7 +190,7 @@ impl Rig {
         };
         self.slow_meters(&flows, &threads, &mut opened)?;
         sleep_until(opens_ns);
-        threads.read(&mut opened);
+        threads.read_cpu(&mut opened);
         flow_counts(&flows, &mut opened);
         opened.soak = self.soakers.read();
 
@@ -200,7 +200,7 @@ impl Rig {
         if flows.iter().any(Flow::has_ended) {
             return Err(why_ended(flows));
         }
-        threads.read(&mut closed);
+        threads.read_cpu(&mut closed);
         self.slow_meters(&flows, &threads, &mut closed)?;
 
         for flow in &flows {
@@ -243,6 +243,7 @@ impl Rig {
 
     fn slow_meters(&mut self, flows: &[Flow], threads: &Threads, into: &mut Reading) -> Result<()> {
         self.kernel(Some(threads), into)?;
+        threads.read_switches(into);
         into.link = self.link.counters().ok();
         into.tcp = tcp_reading(flows);
         Ok(())

@@ -71,15 +71,24 @@ impl Threads {
         Ok(Self { senders: TaskMeter::open(&senders)?, receivers: TaskMeter::open(&receivers)? })
     }
 
-    /// CPU time and switches of either side; 0 where a thread has ended, which `Flow::has_ended` then tells.
-    pub(super) fn read(&self, into: &mut Reading) {
-        into.sender = self.senders.read().unwrap_or_default();
-        into.receiver = self.receivers.read().unwrap_or_default();
+    /// CPU time of either side; what has ended adds nothing, and `Flow::has_ended` tells of it.
+    pub(super) fn read_cpu(&self, into: &mut Reading) {
+        for (meter, side) in [(&self.senders, &mut into.sender), (&self.receivers, &mut into.receiver)] {
+            let reading = meter.read_cpu().unwrap_or_default();
+            (side.at_ns, side.cpu_ns) = (reading.at_ns, reading.cpu_ns);
+        }
+    }
+
+    /// Context switches of either side, beside the slow meters.
+    pub(super) fn read_switches(&self, into: &mut Reading) {
+        for (meter, side) in [(&self.senders, &mut into.sender), (&self.receivers, &mut into.receiver)] {
+            let _ = meter.read_switches(side); // as above
+        }
     }
 
     /// CPU time of all of them.
     pub(super) fn cpu_ns(&self) -> u64 {
-        let cpu_ns = |meter: &TaskMeter| meter.read().map_or(0, |reading| reading.cpu_ns);
+        let cpu_ns = |meter: &TaskMeter| meter.read_cpu().map_or(0, |reading| reading.cpu_ns);
         cpu_ns(&self.senders) + cpu_ns(&self.receivers)
     }
 }
