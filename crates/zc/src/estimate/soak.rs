@@ -126,8 +126,6 @@ pub struct VerifyRow {
     pub soaked: f64,
     /// soaked - truth, window by window.
     pub error: PlusMinus,
-    /// The same without the cost of the wake-ups; null for the load that this cost is known from.
-    pub error_beyond_wakeups: Option<PlusMinus>,
     /// By /proc/stat without soakers; mean over the twins.
     pub stat: f64,
     /// /proc/stat - truth, over the twins.
@@ -296,7 +294,7 @@ pub fn verified(seen: &SoakVerify) -> Verified {
         let cost = |visit: &Visit| 1e9 * (visit.soaked - visit.truth) / visit.wakeups_per_s;
         centre(&null.iter().map(cost).collect::<Vec<_>>())
     });
-    let rows = cases.into_iter().filter_map(|case| verify_row(seen, case, wakeup_cost_ns)).collect();
+    let rows = cases.into_iter().filter_map(|case| verify_row(seen, case)).collect();
     let dropped = seen.visits.iter().filter(|visit| !counts(visit)).count();
     Verified { rows, wakeup_cost_ns, dropped }
 }
@@ -341,12 +339,9 @@ fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
     })
 }
 
-fn verify_row(seen: &SoakVerify, case: (BurnShape, u32), wakeup_cost_ns: Option<PlusMinus>) -> Option<VerifyRow> {
+fn verify_row(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<VerifyRow> {
     let visits = visits_of(seen, case)?;
     let of = |figure: &dyn Fn(&Visit) -> f64| visits.iter().map(figure).collect::<Vec<_>>();
-    let beyond = wakeup_cost_ns
-        .filter(|_| case != NULL_LOAD)
-        .and_then(|cost| centre(&of(&|visit| visit.soaked - visit.truth - visit.wakeups_per_s * cost.value / 1e9)));
     Some(VerifyRow {
         shape: case.0,
         percent: case.1,
@@ -354,7 +349,6 @@ fn verify_row(seen: &SoakVerify, case: (BurnShape, u32), wakeup_cost_ns: Option<
         truth: mean(&of(&|visit| visit.truth))?,
         soaked: mean(&of(&|visit| visit.soaked))?,
         error: centre(&of(&|visit| visit.soaked - visit.truth))?,
-        error_beyond_wakeups: beyond,
         stat: mean(&of(&|visit| visit.stat))?,
         stat_error: centre(&of(&|visit| visit.stat - visit.stat_truth))?,
         stat_soaked: mean(&of(&|visit| visit.stat_soaked))?,
@@ -565,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_load_gives_errors_with_and_without_its_wake_ups() {
+    fn a_known_load_gives_an_error_and_one_that_only_wakes_up_the_cost_of_that() {
         // 200 ms of which the burner had `truth` and the soaker `units` of 1 us; 200 wake-ups.
         let visit = |percent, truth_ns, units| VerifyVisit {
             shape: BurnShape::Smooth,
@@ -591,9 +585,7 @@ mod tests {
         assert!((cost.value - 10_000.0).abs() < 50.0 && cost.half_width.unwrap() < 50.0, "{cost:?}");
         let rows = verified.rows;
         assert_eq!(rows.iter().map(|row| (row.percent, row.visits)).collect::<Vec<_>>(), [(0, 8), (50, 8)]);
-        assert_eq!(rows[0].error_beyond_wakeups, None);
         assert!((rows[1].truth - 0.5).abs() < 1e-9 && (rows[1].error.value - 0.01).abs() < 1e-4, "{:?}", rows[1]);
-        assert!(rows[1].error_beyond_wakeups.unwrap().value.abs() < 1e-4, "{:?}", rows[1]);
         assert!((rows[1].stat_error.value + 0.5).abs() < 1e-9);
         assert!((rows[1].wakeups_per_s - 1000.0).abs() < 1e-6);
         let mut busy = seen.clone();

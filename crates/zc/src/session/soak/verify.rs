@@ -20,13 +20,13 @@ use crate::record::{BurnShape, Result, SoakEdge, SoakVerify, SoakWindow, Twin, V
 const SHAPES: [BurnShape; 2] = [BurnShape::Smooth, BurnShape::Bursty];
 /// The loads, in percent of a CPU.
 const PERCENT: [u32; 8] = [0, 5, 10, 25, 50, 75, 90, 95];
-/// A period of the bursty burner. No longer: the noise of a shared machine is slow, so that short windows side by side
-/// compare, and many of them tell more than a few long ones.
-const WINDOW_NS: u64 = 100_000_000;
+/// The window of a smooth load. Short: the noise of a shared machine is slow, so that what is close in time compares, and
+/// many short windows tell more than a few long ones.
+const SMOOTH_NS: u64 = 50_000_000;
+/// The window of a bursty load, and of an unsoaked one: one period of the bursty burner.
+const BURSTY_NS: u64 = 100_000_000;
 /// Between two loads. Shared by both.
-const IDLE_NS: u64 = 50_000_000;
-/// A period of the bursty burner.
-const TWIN_NS: u64 = 100_000_000;
+const IDLE_NS: u64 = 40_000_000;
 /// From when a burner is told to work or rest to when a window opens.
 const SETTLE_NS: u64 = 5_000_000;
 /// The order of visits is drawn anew for every round; from this seed, as nothing hangs on it.
@@ -69,6 +69,13 @@ pub fn verify(options: &VerifyOptions, stop: &AtomicBool, round: &mut dyn FnMut(
     Ok(SoakVerify { cpus, burner, soaker: options.soaked.kind, visits })
 }
 
+fn window_ns(shape: BurnShape) -> u64 {
+    match shape {
+        BurnShape::Smooth => SMOOTH_NS,
+        BurnShape::Bursty => BURSTY_NS,
+    }
+}
+
 struct Bench {
     soakers: Soakers,
     meters: KernelMeters,
@@ -95,8 +102,9 @@ impl Bench {
     ) -> Result<Vec<VerifyVisit>> {
         let mut cases: Vec<(BurnShape, u32)> =
             SHAPES.into_iter().flat_map(|shape| PERCENT.into_iter().map(move |percent| (shape, percent))).collect();
-        let visit_ns = WINDOW_NS + IDLE_NS + TWIN_NS + 3 * SETTLE_NS;
-        let rounds = usize::try_from(budget_ns / (visit_ns * cases.len() as u64)).unwrap_or(usize::MAX).max(2);
+        let visit_ns = |shape| window_ns(shape) + IDLE_NS + BURSTY_NS + 3 * SETTLE_NS;
+        let round_ns: u64 = cases.iter().map(|&(shape, _)| visit_ns(shape)).sum();
+        let rounds = usize::try_from(budget_ns / round_ns).unwrap_or(usize::MAX).max(2);
         let mut rng = Pcg64::seed_from_u64(SEED);
         let mut visits = Vec::new();
         for done in 0..rounds {
@@ -119,7 +127,7 @@ impl Bench {
         let mut idle_before = first.window;
         for &(shape, percent) in cases {
             self.burner.work(percent, shape);
-            let seen = self.window(WINDOW_NS, stop)?;
+            let seen = self.window(window_ns(shape), stop)?;
             self.burner.rest();
             let (Some(seen), Some(idle)) = (seen, self.window(IDLE_NS, stop)?) else { return Ok(None) };
             visits.push(VerifyVisit {
@@ -142,7 +150,7 @@ impl Bench {
         let mut twins = Vec::new();
         for &(shape, percent) in cases {
             self.burner.work(percent, shape);
-            let seen = self.window(TWIN_NS, stop)?;
+            let seen = self.window(BURSTY_NS, stop)?;
             self.burner.rest();
             let Some(Seen { window, truth_ns, .. }) = seen else { return Ok(None) };
             twins.push(Twin { opened: window.opened.stat, closed: window.closed.stat, truth_ns });
