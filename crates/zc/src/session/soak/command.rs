@@ -148,11 +148,22 @@ fn end_of(status: ExitStatus) -> CommandEnd {
 
 fn not_run(program: &std::ffi::OsStr, error: &io::Error) -> CommandFault {
     let name = program.to_string_lossy();
-    let found = error.kind() != io::ErrorKind::NotFound;
+    let found = match error.kind() {
+        io::ErrorKind::NotFound => false,
+        // execvp(3) says EACCES also when a folder of the PATH may not be searched and no other one has the command.
+        io::ErrorKind::PermissionDenied => name.contains('/') || is_in_path(program),
+        _ => true,
+    };
     let fault = if found {
         Fault::os(format!("run \"{name}\""), io::Error::from(error.kind()))
     } else {
         Fault::usage(format!("there is no command \"{name}\"")).hint("a shell's own words need a shell: sh -c '...'")
     };
     CommandFault::NotRun { found, fault }
+}
+
+/// Whether a folder of the PATH that can be searched has a file of this name.
+fn is_in_path(program: &std::ffi::OsStr) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).exists())
 }
