@@ -1,7 +1,7 @@
 //! Windows of `zc soak` to loads and CPU seconds.
 //!
 //! A load is always a subtraction: the share of a soaker's idle rate that it did not reach. The interval of a command's
-//! CPU seconds comes from how much the idle rate scattered and shifted around it; docs/method.md has the formula.
+//! CPU seconds comes from how much the idle rate scattered and shifted around it; docs/soak.md has the formula.
 
 use serde::Serialize;
 use zc_stats::{hodges_lehmann, welch_interval, wilcoxon_interval};

@@ -11,7 +11,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use zc_sys::{clock, sched};
 
@@ -19,6 +18,9 @@ use crate::record::{BurnShape, Fault, Result};
 
 /// Units of burning between two looks at the clock: a microsecond or so.
 const STEP: u64 = 256;
+
+/// How often the waker looks whether a period begins: the shortest period.
+const TICK_NS: u64 = 1_000_000;
 
 /// A pinned thread, and one that wakes it up. They sleep until they are given a load, and end when this is dropped.
 #[derive(Debug)]
@@ -33,8 +35,6 @@ struct Shared {
     state: Mutex<State>,
     /// For the burner: there is an order, or a period has begun.
     burner: Condvar,
-    /// For the waker: there is an order.
-    waker: Condvar,
     sleeps: AtomicU64,
 }
 
@@ -65,7 +65,6 @@ impl Burner {
         let shared = Arc::new(Shared {
             state: Mutex::new(State { order: Order::Rest, periods: 0 }),
             burner: Condvar::new(),
-            waker: Condvar::new(),
             sleeps: AtomicU64::new(0),
         });
         // From here on the threads end when this is dropped.
@@ -91,8 +90,8 @@ impl Burner {
     /// Lets it use `percent` of its CPU until [`rest`](Self::rest). With 0 percent it only wakes up, period for period.
     pub(super) fn work(&self, percent: u32, shape: BurnShape) {
         let period_ns = match shape {
-            BurnShape::Smooth => 1_000_000,
-            BurnShape::Bursty => 100_000_000,
+            BurnShape::Smooth => TICK_NS,
+            BurnShape::Bursty => 100 * TICK_NS,
         };
         self.command(Order::Work { period_ns, busy_ns: period_ns * u64::from(percent) / 100 });
     }
@@ -104,7 +103,6 @@ impl Burner {
 
     fn command(&self, order: Order) {
         *self.shared.state() = State { order, periods: 0 };
-        self.shared.waker.notify_all();
         self.shared.burner.notify_all();
     }
 
@@ -153,31 +151,27 @@ fn burn(shared: &Shared) {
     }
 }
 
-/// The life of the other one: it begins periods.
+/// The life of the other one: it begins periods. It wakes up a thousand times a second whatever the order is, so that its own
+/// CPU, which may share clock and power with the burner's, does the same in idle windows as under load.
 fn wake(shared: &Shared) {
     let mut due_ns = clock::monotonic_ns();
-    let mut state = shared.state();
+    let mut ticks: u64 = 0;
     loop {
-        let left = match state.order {
+        due_ns = (due_ns + TICK_NS).max(clock::monotonic_ns());
+        clock::sleep_until(due_ns);
+        let mut state = shared.state();
+        match state.order {
             Order::End => return,
-            Order::Rest => {
-                state = shared.waker.wait(state).unwrap_or_else(PoisonError::into_inner);
-                due_ns = clock::monotonic_ns();
-                continue;
-            }
+            Order::Rest => ticks = 0,
             Order::Work { period_ns, .. } => {
-                let now_ns = clock::monotonic_ns();
-                if due_ns <= now_ns {
-                    due_ns += period_ns;
+                let begins = ticks.is_multiple_of(period_ns / TICK_NS);
+                ticks += 1;
+                if begins {
                     state.periods += 1;
-                    // Not under the lock, which the woken one takes first.
-                    drop(state);
+                    drop(state); // the woken one takes it first of all
                     shared.burner.notify_all();
-                    state = shared.state();
                 }
-                due_ns.saturating_sub(now_ns)
             }
-        };
-        state = shared.waker.wait_timeout(state, Duration::from_nanos(left)).unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 }
