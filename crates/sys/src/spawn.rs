@@ -190,6 +190,32 @@ impl HeldSignals {
         }
     }
 
+    /// Lets a held signal have the effect on this process that it would have had: SIGTSTP stops it until it is continued, but not
+    /// where nobody is left to continue it (in an orphaned process group).
+    ///
+    /// # Errors
+    /// EINVAL: no signal's number.
+    pub fn let_through(&self, signal: i32) -> io::Result<()> {
+        let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+        // SAFETY: sigemptyset(3) initialises the set that the pointer leads room for.
+        check(unsafe { libc::sigemptyset(set.as_mut_ptr()) })?;
+        // SAFETY: the set is initialised; a number that is no signal's is EINVAL.
+        check(unsafe { libc::sigaddset(set.as_mut_ptr(), signal) })?;
+        // SAFETY: initialised above.
+        let set = unsafe { set.assume_init() };
+        // SAFETY: raise(3) takes any number; the signal is held back, so it waits for this thread.
+        check(unsafe { libc::raise(signal) })?;
+        for how in [libc::SIG_UNBLOCK, libc::SIG_BLOCK] {
+            // SAFETY: the set is initialised and outlives the call. At SIG_UNBLOCK the signal takes its effect, which is
+            // the default one or that of a handler that somebody installed for it.
+            let status = unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) };
+            if status != 0 {
+                return Err(io::Error::from_raw_os_error(status));
+            }
+        }
+        Ok(())
+    }
+
     /// Lets the child of `command` start with the signals as they were before they were held back.
     pub fn release_in_child(&self, command: &mut Command) {
         let before = self.before;
@@ -214,15 +240,6 @@ impl Drop for HeldSignals {
         // SAFETY: the set is the one that pthread_sigmask wrote. It cannot fail with a valid `how`.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };
     }
-}
-
-/// Stops the calling process, until it is continued.
-///
-/// # References
-/// SIGSTOP in signal(7).
-pub fn stop_self() {
-    // A process may always send itself a signal.
-    let _ = kill_process(rustix::process::getpid(), Signal::STOP);
 }
 
 fn check(status: libc::c_int) -> io::Result<()> {
@@ -286,6 +303,9 @@ mod tests {
             // SAFETY: raise(3) takes any number.
             unsafe { libc::raise(libc::SIGURG) };
             assert_eq!(held.next(), Some(Held { signal: libc::SIGURG, by_kernel: false }));
+            held.let_through(libc::SIGURG).unwrap();
+            assert_eq!(held.next(), None, "it was let through, and had no effect");
+            assert!(held.let_through(0x7fff).is_err());
             // What was held back before stays so in the child, what is held back now does not.
             let inner = HeldSignals::hold(&[libc::SIGWINCH]).unwrap();
             let mut command = Command::new("grep"); // not through a shell, which clears its mask

@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use zc_sys::clock;
-use zc_sys::spawn::{HeldSignals, kill, pidfd, stop_self, wait_readable, wait_with_usage};
+use zc_sys::spawn::{HeldSignals, kill, pidfd, wait_readable, wait_with_usage};
 
 use super::{Bench, Soaked, interrupted};
 use crate::record::{CommandEnd, Fault, SoakCommand, SoakWindow};
@@ -103,7 +103,7 @@ fn signal_before(at_ns: u64, signals: &HeldSignals) -> bool {
     loop {
         while let Some(held) = signals.next() {
             match held.signal {
-                signal_hook::consts::SIGTSTP => stop_self(),
+                signal_hook::consts::SIGTSTP => drop(signals.let_through(held.signal)),
                 signal_hook::consts::SIGCONT => {}
                 _ => return true,
             }
@@ -133,7 +133,7 @@ fn pass_signals_on(signals: &HeldSignals, pid: i32) {
                 drop(kill(pid, held.signal)); // it has ended this very moment, or has another user
             }
             if held.signal == signal_hook::consts::SIGTSTP {
-                stop_self();
+                drop(signals.let_through(held.signal));
             }
         }
     }
