@@ -5,9 +5,16 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
+
+/// One at a time: the soakers of each would take the idle time of all others, and find none left for themselves.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn zc(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zc"));
@@ -84,6 +91,7 @@ fn kill(pid: u32, signal: &str) {
 
 #[test]
 fn a_command_s_exit_code_and_streams_are_its_own() {
+    let _alone = alone();
     let mut child = zc(&["--", "sh", "-c", "cat; echo err >&2; exit 7"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -101,6 +109,7 @@ fn a_command_s_exit_code_and_streams_are_its_own() {
 
 #[test]
 fn a_command_killed_by_a_signal_is_128_and_the_signal() {
+    let _alone = alone();
     let output = output(&["--", "sh", "-c", "kill -KILL $$"]);
     assert_eq!(output.status.code(), Some(137));
     assert!(stderr(&output).contains("killed by signal 9"));
@@ -108,6 +117,7 @@ fn a_command_killed_by_a_signal_is_128_and_the_signal() {
 
 #[test]
 fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
+    let _alone = alone();
     for (arguments, code, word) in [
         (&["--", "zc-no-such-command"][..], 127, "\"zc-no-such-command\""),
         (&["--", "/etc/passwd"], 126, "\"/etc/passwd\""),
@@ -132,6 +142,7 @@ fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
 
 #[test]
 fn signals_are_passed_on_to_the_command() {
+    let _alone = alone();
     for signal in ["TERM", "INT", "HUP", "USR1"] {
         let script = format!("trap 'echo got; exit 3' {signal}; echo ready; while :; do sleep 0.02; done");
         let (child, mut stdout) = started(&script);
@@ -145,6 +156,7 @@ fn signals_are_passed_on_to_the_command() {
 
 #[test]
 fn a_stopped_zc_stops_the_command_and_both_go_on() {
+    let _alone = alone();
     let (child, mut stdout) = started("echo ready; while [ ! -e /dev/null/x ]; do sleep 0.02; done");
     let stopped = |pid| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
@@ -163,6 +175,7 @@ fn a_stopped_zc_stops_the_command_and_both_go_on() {
 
 #[test]
 fn nothing_is_left_behind_when_zc_is_killed() {
+    let _alone = alone();
     let (mut child, stdout) = started("echo ready; exec sleep 1000");
     let children = children(child.id());
     let pid_of = |wanted: &str| children.iter().find(|(name, _)| name == wanted).map(|(_, pid)| *pid);
@@ -185,6 +198,7 @@ fn nothing_is_left_behind_when_zc_is_killed() {
 
 #[test]
 fn the_cost_of_a_known_load_is_found() {
+    let _alone = alone();
     // A shell loop whose CPU time getrusage knows; the machine may be busy, so only gross errors are errors.
     let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
     let output = output(&["--json", "--", "sh", "-c", script]);
@@ -203,6 +217,7 @@ fn the_cost_of_a_known_load_is_found() {
 
 #[test]
 fn live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is() {
+    let _alone = alone();
     let output = output(&["--period", "50ms", "--count", "3"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if stderr(&output).contains("got no CPU time") {
@@ -217,6 +232,7 @@ fn live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is() {
 
 #[test]
 fn live_load_in_json_has_a_document_to_a_line() {
+    let _alone = alone();
     let output = output(&["--period", "50ms", "--count", "2", "--json"]);
     if stderr(&output).contains("got no CPU time") {
         eprintln!("skipped: something else uses this machine");
@@ -231,6 +247,7 @@ fn live_load_in_json_has_a_document_to_a_line() {
 
 #[test]
 fn ctrl_c_ends_live_load_cleanly() {
+    let _alone = alone();
     let mut child = zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -247,6 +264,7 @@ fn ctrl_c_ends_live_load_cleanly() {
 
 #[test]
 fn a_reader_that_goes_away_ends_live_load() {
+    let _alone = alone();
     let mut child = zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
@@ -255,6 +273,7 @@ fn a_reader_that_goes_away_ends_live_load() {
 
 #[test]
 fn the_result_of_a_command_goes_where_it_is_wanted() {
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cost.json");
     let output = output(&["--json", "--output", file.to_str().unwrap(), "--", "sh", "-c", "exit 0"]);
