@@ -126,12 +126,14 @@ pub struct VerifyRow {
     pub soaked: f64,
     /// soaked - truth, window by window.
     pub error: PlusMinus,
-    /// By /proc/stat without soakers; mean over the twins.
+    /// By /proc/stat in the same windows; mean. Beside soakers it is at its best: no CPU idles.
     pub stat: f64,
-    /// /proc/stat - truth, over the twins.
+    /// /proc/stat - truth, window by window.
     pub stat_error: PlusMinus,
-    /// By /proc/stat in the windows with soakers; mean.
-    pub stat_soaked: f64,
+    /// By /proc/stat in windows without soakers; mean. Whatever else ran in them is in it: without soakers nobody knows.
+    pub stat_unsoaked: f64,
+    /// /proc/stat - truth in those, window by window.
+    pub stat_unsoaked_error: PlusMinus,
     /// Wake-ups of the burner per second.
     pub wakeups_per_s: f64,
 }
@@ -308,8 +310,8 @@ struct Visit {
     soaked: f64,
     wakeups_per_s: f64,
     stat: f64,
-    stat_truth: f64,
-    stat_soaked: f64,
+    twin_stat: f64,
+    twin_truth: f64,
 }
 
 fn visits_of(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<Vec<Visit>> {
@@ -333,9 +335,9 @@ fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
         truth: visit.truth_ns as f64 / elapsed,
         soaked: *load.cpus.get(cpu)?,
         wakeups_per_s: 1e9 * visit.switches as f64 / elapsed,
-        stat: stat_of(&twin.opened, &twin.closed, cpu, busy)?,
-        stat_truth: twin.truth_ns as f64 / stat_elapsed_ns(&twin.opened, &twin.closed),
-        stat_soaked: stat_of(&visit.window.opened.stat, &visit.window.closed.stat, cpu, busy_but_nice)?,
+        twin_stat: stat_of(&twin.opened, &twin.closed, cpu, busy)?,
+        twin_truth: twin.truth_ns as f64 / stat_elapsed_ns(&twin.opened, &twin.closed),
+        stat: stat_of(&visit.window.opened.stat, &visit.window.closed.stat, cpu, busy_but_nice)?,
     })
 }
 
@@ -350,8 +352,9 @@ fn verify_row(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<VerifyRow> {
         soaked: mean(&of(&|visit| visit.soaked))?,
         error: centre(&of(&|visit| visit.soaked - visit.truth))?,
         stat: mean(&of(&|visit| visit.stat))?,
-        stat_error: centre(&of(&|visit| visit.stat - visit.stat_truth))?,
-        stat_soaked: mean(&of(&|visit| visit.stat_soaked))?,
+        stat_error: centre(&of(&|visit| visit.stat - visit.truth))?,
+        stat_unsoaked: mean(&of(&|visit| visit.twin_stat))?,
+        stat_unsoaked_error: centre(&of(&|visit| visit.twin_stat - visit.twin_truth))?,
         wakeups_per_s: mean(&of(&|visit| visit.wakeups_per_s))?,
     })
 }
@@ -586,7 +589,9 @@ mod tests {
         let rows = verified.rows;
         assert_eq!(rows.iter().map(|row| (row.percent, row.visits)).collect::<Vec<_>>(), [(0, 8), (50, 8)]);
         assert!((rows[1].truth - 0.5).abs() < 1e-9 && (rows[1].error.value - 0.01).abs() < 1e-4, "{:?}", rows[1]);
-        assert!((rows[1].stat_error.value + 0.5).abs() < 1e-9);
+        assert!(
+            (rows[1].stat_error.value + 0.5).abs() < 1e-9 && (rows[1].stat_unsoaked_error.value + 0.5).abs() < 1e-9
+        );
         assert!((rows[1].wakeups_per_s - 1000.0).abs() < 1e-6);
         let mut busy = seen.clone();
         busy.visits[0].soaker_cpu_ns -= 10_000_000;

@@ -130,20 +130,22 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     let burner = seen.cpus.get(seen.burner).copied().unwrap_or(0);
     let rows = &verified.rows;
     let mut text = format!(
-        "known loads on CPU {burner}, in percent of it; errors in percentage points, with their 95 % interval\n\n\
-         {:<12}{:>8}{:>9}{:>14}{:>12}{:>16}{:>12}\n",
-        "load", "truth", "soaked", "error", "/proc/stat", "error", "wake-ups/s"
+        "known loads on CPU {burner}, in percent of it; errors in percentage points, with their 95 % interval;\n\
+         /proc/stat in the same windows, and once more without soakers\n\n\
+         {:<12}{:>8}{:>9}{:>14}{:>12}{:>16}{:>16}{:>12}\n",
+        "load", "truth", "soaked", "error", "/proc/stat", "error", "unsoaked", "wake-ups/s"
     );
     for row in rows {
         let _ = writeln!(
             text,
-            "{:<12}{:>8}{:>9}{:>14}{:>12}{:>16}{:>12.0}",
+            "{:<12}{:>8}{:>9}{:>14}{:>12}{:>16}{:>16}{:>12.0}",
             name(row),
             figure(100.0 * row.truth, 2),
             figure(100.0 * row.soaked, 2),
-            points(row.error),
+            points(row.error, 2),
             figure(100.0 * row.stat, 1),
-            points(row.stat_error),
+            points(row.stat_error, 1),
+            points(row.stat_unsoaked_error, 1),
             row.wakeups_per_s,
         );
     }
@@ -216,10 +218,10 @@ fn plus_minus(value: PlusMinus, places: usize) -> String {
 }
 
 /// An error in percentage points.
-fn points(error: PlusMinus) -> String {
+fn points(error: PlusMinus, places: usize) -> String {
     let sign = if error.value >= 0.0 { "+" } else { "" };
     let scaled = PlusMinus { value: 100.0 * error.value, half_width: error.half_width.map(|half| 100.0 * half) };
-    let text = plus_minus(scaled, 2);
+    let text = plus_minus(scaled, places);
     if text.starts_with(['-', '+']) { text } else { format!("{sign}{text}") }
 }
 
@@ -327,7 +329,8 @@ mod tests {
             error: PlusMinus { value: error, half_width: Some(0.001) },
             stat: 0.4,
             stat_error: PlusMinus { value: f64::from(percent) / -1000.0, half_width: None },
-            stat_soaked: 0.4,
+            stat_unsoaked: 0.3,
+            stat_unsoaked_error: PlusMinus { value: -0.2, half_width: Some(0.03) },
             wakeups_per_s: 999.6,
         };
         let rows = vec![
@@ -338,12 +341,13 @@ mod tests {
         let wakeup_cost_ns = Some(PlusMinus { value: 10_230.0, half_width: Some(410.0) });
         let seen = SoakVerify { cpus: vec![0, 1], burner: 1, soaker: SoakerKind::Alu, visits: Vec::new() };
         insta::assert_snapshot!(verify(&seen, &Verified { rows, wakeup_cost_ns, dropped: 0 }), @"
-        known loads on CPU 1, in percent of it; errors in percentage points, with their 95 % interval
+        known loads on CPU 1, in percent of it; errors in percentage points, with their 95 % interval;
+        /proc/stat in the same windows, and once more without soakers
 
-        load           truth   soaked         error  /proc/stat           error  wake-ups/s
-        smooth 0 %      0.00     1.02   +1.02 ±0.10        40.0           +0.00        1000
-        smooth 5 %      5.00     6.31   +1.31 ±0.10        40.0           -0.50        1000
-        bursty 95 %    95.00    94.99   -0.01 ±0.10        40.0           -9.50        1000
+        load           truth   soaked         error  /proc/stat           error        unsoaked  wake-ups/s
+        smooth 0 %      0.00     1.02   +1.02 ±0.10        40.0            +0.0      -20.0 ±3.0        1000
+        smooth 5 %      5.00     6.31   +1.31 ±0.10        40.0            -0.5      -20.0 ±3.0        1000
+        bursty 95 %    95.00    94.99   -0.01 ±0.10        40.0            -9.5      -20.0 ±3.0        1000
 
         part of the error of smooth loads is what the kernel charges to whom a wake-up interrupts, a soaker:
         10.2 ±0.4 us each, by smooth 0 %, where the burner only wakes up

@@ -169,11 +169,11 @@ impl Bench {
             return Ok(None);
         }
         let soak = self.soakers.read();
-        let truth_ns = self.burner.cpu_ns()? - began_ns;
-        let (soakers_ended, switches) = (self.soakers.each_cpu_ns()?, self.burner.sleeps() - sleeps);
+        let truth_ns = self.burner.cpu_ns()?.saturating_sub(began_ns);
+        let (soakers_ended, switches) = (self.soakers.each_cpu_ns()?, self.burner.sleeps().saturating_sub(sleeps));
         let closed = SoakEdge { soak, soaker_cpu_ns: soakers_ended.iter().sum(), stat: self.meters.read_stat()? };
         let its = |each: &[u64]| each.get(self.place).copied().unwrap_or(0);
-        let soaker_cpu_ns = its(&soakers_ended) - its(&soakers_began);
+        let soaker_cpu_ns = its(&soakers_ended).saturating_sub(its(&soakers_began));
         Ok(Some(Seen { window: SoakWindow { opened, closed }, truth_ns, soaker_cpu_ns, switches }))
     }
 }
