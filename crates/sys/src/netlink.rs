@@ -15,11 +15,14 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader, NetlinkMessage,
-    NetlinkPayload, NetlinkSerializable,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
+    NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+};
 use netlink_packet_route::stats::{StatsAttribute, StatsFilterMask, StatsMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
@@ -216,6 +219,31 @@ impl Devices {
         request.attributes.push(AddressAttribute::Local(IpAddr::V4(address)));
         request.attributes.push(AddressAttribute::Address(IpAddr::V4(address)));
         self.channel.request(RouteNetlinkMessage::NewAddress(request), NLM_F_CREATE | NLM_F_EXCL)?;
+        Ok(())
+    }
+
+    /// Lets TCP begin with a congestion window of `packets` towards the network that [`add_address`](Self::add_address)
+    /// has made reachable: replaces the route that the kernel made for it, which is there once the device is up.
+    ///
+    /// # Errors
+    /// `EPERM` without CAP_NET_ADMIN, `ENODEV` when the device is gone, `ENETDOWN` when it is down.
+    pub fn set_initial_window(&self, index: u32, address: Ipv4Addr, prefix_bits: u8, packets: u32) -> io::Result<()> {
+        let host_bits = u32::MAX.checked_shr(prefix_bits.into()).unwrap_or(0);
+        let network = Ipv4Addr::from(u32::from(address) & !host_bits);
+        let mut request = RouteMessage::default();
+        request.header.address_family = AddressFamily::Inet;
+        request.header.destination_prefix_length = prefix_bits;
+        request.header.table = RouteHeader::RT_TABLE_MAIN;
+        request.header.protocol = RouteProtocol::Kernel;
+        request.header.scope = RouteScope::Link;
+        request.header.kind = RouteType::Unicast;
+        request.attributes = vec![
+            RouteAttribute::Destination(RouteAddress::Inet(network)),
+            RouteAttribute::PrefSource(RouteAddress::Inet(address)),
+            RouteAttribute::Oif(index),
+            RouteAttribute::Metrics(vec![RouteMetric::InitCwnd(packets)]),
+        ];
+        self.channel.request(RouteNetlinkMessage::NewRoute(request), NLM_F_CREATE | NLM_F_REPLACE)?;
         Ok(())
     }
 

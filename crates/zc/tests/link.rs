@@ -23,6 +23,7 @@ type Case = fn() -> End;
 const CASES: &[(&str, Case)] = &[
     ("loopback_counts_what_is_sent", loopback_counts_what_is_sent),
     ("veth_carries_tcp_and_counts_it", veth_carries_tcp_and_counts_it),
+    ("a_connection_over_veth_begins_with_the_window_that_the_facts_name", veth_begins_with_a_wide_window),
     ("each_side_receives_on_its_own_cpu", each_side_receives_on_its_own_cpu),
     ("sysfs_steers_as_well_as_the_default_mask", sysfs_steers_as_well_as_the_default_mask),
     ("a_link_without_steering_is_found_out", a_link_without_steering_is_found_out),
@@ -182,6 +183,27 @@ fn veth_carries_tcp_and_counts_it() -> End {
     assert_eq!((facts.device.as_str(), facts.mtu_bytes), ("zc0", 1500));
     let offloads = facts.offloads.as_ref().expect("this kernel has ethtool netlink since 5.6");
     assert_eq!(offloads.get("tx-tcp-segmentation"), Some(&true));
+    End::Passed
+}
+
+fn veth_begins_with_a_wide_window() -> End {
+    let link = or_skip!(veth(one_cpu(), Steering::Best));
+    std::thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let link = &*link;
+        scope.spawn(move || {
+            link.enter_receiver().unwrap();
+            let listener = TcpListener::bind((link.receiver_address(), 0)).unwrap();
+            tell.send(listener.local_addr().unwrap()).unwrap();
+            listener.accept().unwrap();
+        });
+        scope.spawn(move || {
+            link.enter_sender().unwrap();
+            let socket = TcpStream::connect(told.recv().unwrap()).unwrap();
+            let window = zc_sys::tcp::info(&socket).unwrap().snd_cwnd;
+            assert_eq!(Some(window), link.facts().initial_window_packets);
+        });
+    });
     End::Passed
 }
 

@@ -37,6 +37,7 @@ pub(super) fn bring_up() -> std::result::Result<Box<dyn Link>, No> {
         sides_apart: false,
         rps: None,
         rps_check: None,
+        initial_window_packets: None,
         passed_over: Vec::new(),
     };
     Ok(Box::new(Loopback { facts, devices, index: lo.index }))

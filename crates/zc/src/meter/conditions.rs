@@ -332,6 +332,7 @@ mod tests {
             sides_apart: true,
             rps: Some("rps_default_mask".to_owned()),
             rps_check: None,
+            initial_window_packets: None,
             passed_over: Vec::new(),
         }
     }

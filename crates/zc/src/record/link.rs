@@ -29,6 +29,9 @@ pub struct LinkFacts {
     /// Share of the NET_RX softirqs of the sender's incoming packets (ACKs) that ran on the sender's CPU, as
     /// checked with /proc/softirqs when the link came up; null when it was not checked.
     pub rps_check: Option<String>,
+    /// Congestion window with which connections over this link begin, in packets; null is the kernel's own (10).
+    #[serde(default)]
+    pub initial_window_packets: Option<u32>,
     /// Other links that were tried first and why they were not taken (one sentence each).
     pub passed_over: Vec<String>,
 }

@@ -46,7 +46,8 @@ pub struct FixedParams {
     pub buffer_bytes: usize,
     /// Bytes per call on the receiving side.
     pub recv_buffer_bytes: usize,
-    /// The largest piece of a file that is handed to a path at once.
+    /// The largest piece of a file that is handed to a path at once; at a rate, no larger than a burst's bytes rounded up to
+    /// a power of two.
     pub piece_bytes: usize,
     /// Connections at a time, each with its own sender and receiver thread.
     pub flows: usize,

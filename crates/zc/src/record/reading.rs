@@ -14,15 +14,20 @@ pub struct Reading {
     /// this; read right before /proc/stat. From the threads' own clocks: CLOCK_PROCESS_CPUTIME_ID is behind by up to a
     /// tick for every thread that is running on another CPU (kernel/sched/cputime.c, thread_group_cputime).
     pub process_cpu_ns: u64,
-    /// The sender threads, added up.
+    /// The sender threads, added up. This and what else belongs to a flow is left out of idle windows.
+    #[serde(default, skip_serializing_if = "is_nothing")]
     pub sender: TaskReading,
     /// The receiver threads, added up.
+    #[serde(default, skip_serializing_if = "is_nothing")]
     pub receiver: TaskReading,
     /// What senders did.
+    #[serde(default, skip_serializing_if = "is_nothing")]
     pub sent: SendCounts,
     /// What receivers did.
+    #[serde(default, skip_serializing_if = "is_nothing")]
     pub received: RecvCounts,
-    /// TCP_INFO of the sending sockets, added up where that makes sense; null in idle windows.
+    /// TCP_INFO of the sending sockets, added up where that makes sense.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpReading>,
     /// /proc/stat.
     pub stat: StatReading,
@@ -31,9 +36,14 @@ pub struct Reading {
     /// Device interrupts per soaked CPU, all sources of /proc/interrupts added up, timers included.
     pub interrupts: Vec<u64>,
     /// Packets and bytes of the sending device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkCounters>,
     /// CPU time of the ksoftirqd threads of the soaked CPUs, added up; null when it cannot be read.
     pub ksoftirqd_ns: Option<u64>,
+}
+
+fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Work done by the soakers, per CPU in the order of `FixedParams::soaked_cpus`.

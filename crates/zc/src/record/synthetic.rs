@@ -193,6 +193,7 @@ impl Synthetic {
                 sides_apart: self.sides_apart,
                 rps: self.sides_apart.then(|| "sysfs".to_owned()),
                 rps_check: None,
+                initial_window_packets: None,
                 passed_over: Vec::new(),
             },
             unavailable: Vec::new(),

@@ -325,6 +325,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
                 sides_apart: false,
                 rps: Some("sysfs".to_owned()),
                 rps_check: None,
+                initial_window_packets: None,
                 passed_over: Vec::new(),
             },
             unavailable: vec![SupportRow {

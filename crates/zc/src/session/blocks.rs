@@ -80,6 +80,7 @@ impl Blocks {
         stop: &AtomicBool,
         progress: &mut dyn Progress,
     ) -> std::result::Result<BlockEnd, (String, Fault)> {
+        self.rig.begin_block(block.index).map_err(|fault| (String::new(), fault))?;
         let schedule = self.schedule(block.index);
         let trials = schedule.len();
         let mut soaking = false;

@@ -27,6 +27,10 @@ const BURST_NS: u64 = 1_000_000;
 /// The rates that zc chooses from: few and far apart, so that runs on one machine have the same rate and compare.
 const RATES: [f64; 8] = [800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
 
+/// How often every path's top speed is measured before the rate is chosen. The best of them counts: what takes a window away,
+/// or is slow only at first, makes a path slower and never faster.
+const TOP_SPEED_ROUNDS: usize = 3;
+
 /// A chosen rate is at most this share of the slowest path's top speed: at saturation soakers change the workload.
 const RATE_SHARE: f64 = 0.5;
 
@@ -224,17 +228,18 @@ fn choose_rate(
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<()> {
-    let mut slowest = f64::INFINITY;
-    for cell in cells.iter().filter(|cell| !cell.control) {
-        interrupted(stop)?;
-        progress.preparing(&format!("top speed of {}", cell.label), budget.left());
-        // The median of three: a single window that something else took would give the whole run too low a rate.
-        let mut speeds = [top_speed(rig, cell)?, top_speed(rig, cell)?, top_speed(rig, cell)?];
-        speeds.sort_by(f64::total_cmp);
-        let bytes_per_s = speeds[1];
-        probes.push(Probe::TopSpeed { cell: cell.label.clone(), bytes_per_s });
-        slowest = slowest.min(bytes_per_s);
+    let cells: Vec<&Cell> = cells.iter().filter(|cell| !cell.control).collect();
+    let mut best = vec![0.0_f64; cells.len()];
+    for _ in 0..TOP_SPEED_ROUNDS {
+        for (cell, best) in cells.iter().zip(&mut best) {
+            interrupted(stop)?;
+            progress.preparing(&format!("top speed of {}", cell.label), budget.left());
+            *best = best.max(top_speed(rig, cell)?);
+        }
     }
+    let slowest = best.iter().copied().fold(f64::INFINITY, f64::min);
+    let probe = |(cell, &bytes_per_s): (&&Cell, &f64)| Probe::TopSpeed { cell: cell.label.clone(), bytes_per_s };
+    probes.extend(cells.iter().zip(&best).map(probe));
     if options.rate_bytes_per_s.is_none() {
         let fits = RATES.into_iter().find(|rate| *rate <= slowest * RATE_SHARE);
         rig.set_rate(fits.unwrap_or(slowest * RATE_SHARE), true);

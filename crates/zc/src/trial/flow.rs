@@ -39,6 +39,10 @@ pub(super) struct Drive {
     pub(super) rate_bytes_per_s: Option<f64>,
     /// Stop after this many bytes (proofs); null is until told to.
     pub(super) stop_after_bytes: Option<u64>,
+    /// The file that the first flow begins with.
+    pub(super) first_file: usize,
+    /// The largest piece of a file that is handed to the path at once.
+    pub(super) piece_bytes: usize,
     /// The receiver checks what it gets (proofs).
     pub(super) checksum: bool,
 }
@@ -309,7 +313,7 @@ fn send(
     let mut pacer = Pacer::new(drive.rate_bytes_per_s, fixed.burst_ns, begin_ns);
     let mut left = drive.stop_after_bytes;
     // Flows start at different files, so that they do not all send the same bytes at the same time.
-    for mut piece in setup.files.walk(index * 17, fixed.piece_bytes) {
+    for mut piece in setup.files.walk(drive.first_file + index * 17, drive.piece_bytes) {
         if stop.load(Ordering::Relaxed) || left == Some(0) {
             break;
         }
@@ -392,7 +396,13 @@ mod tests {
         let up = trial::bring_up(Some(LinkKind::Loopback), fixed.sender_cpu, fixed.receiver_cpu).unwrap();
         let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, fixed.sender_cpu).unwrap();
         let cell = Cell { label: send.to_string(), send, recv: RecvPath::Recv, control: false };
-        let drive = Drive { rate_bytes_per_s: Some(50e6), stop_after_bytes: None, checksum: false };
+        let drive = Drive {
+            rate_bytes_per_s: Some(50e6),
+            stop_after_bytes: None,
+            first_file: 0,
+            piece_bytes: 1 << 20,
+            checksum: false,
+        };
         Flow::open(0, &cell, &fixed, &up.link, &setup, drive).unwrap_or_else(|trouble| panic!("{trouble:?}"))
     }
 

@@ -25,7 +25,13 @@ impl Rig {
             },
             ..cell.clone()
         };
-        let drive = Drive { rate_bytes_per_s: None, stop_after_bytes: Some(bytes), checksum: true };
+        let drive = Drive {
+            rate_bytes_per_s: None,
+            stop_after_bytes: Some(bytes),
+            first_file: 0,
+            piece_bytes: self.fixed.piece_bytes,
+            checksum: true,
+        };
         let flow = Flow::open(0, &shown, &self.fixed, &self.link, &self.setup, drive)?;
         flow.begin(0);
         let (sent, _, crc32) = flow.finish()?;

@@ -18,6 +18,9 @@ use super::window::{APART_NS, Threads, flow_counts, tcp_reading};
 /// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
 const SETTLE_NS: u64 = 3_000_000;
 
+/// A piece is not cut smaller than this, however low the rate.
+const SMALLEST_PIECE_BYTES: usize = 16 << 10;
+
 /// How long zc looks at the machine before it does anything: 20 ticks of 10 ms.
 const LOOK_NS: u64 = 200_000_000;
 
@@ -40,6 +43,7 @@ pub struct Rig {
     pub(super) fixed: FixedParams,
     pub(super) expected: OnceCell<(u64, u32)>,
     timing: Timing,
+    first_file: usize,
     soakers: Soakers,
     meters: KernelMeters,
 }
@@ -54,7 +58,7 @@ impl Rig {
         let soakers = Soakers::start(&fixed.soaked_cpus, fixed.soaker)?;
         soakers.pause();
         let meters = KernelMeters::open(&fixed.soaked_cpus)?;
-        Ok(Self { link, setup, fixed, expected: OnceCell::new(), timing, soakers, meters })
+        Ok(Self { link, setup, fixed, expected: OnceCell::new(), timing, first_file: 0, soakers, meters })
     }
 
     /// Whether soakers delay those who wake up on the CPUs of the two sides; leaves the soakers asleep.
@@ -103,6 +107,26 @@ impl Rig {
     pub fn set_rate(&mut self, rate_bytes_per_s: f64, chosen: bool) {
         self.fixed.rate_bytes_per_s = rate_bytes_per_s;
         self.fixed.rate_chosen = chosen;
+    }
+
+    /// The largest piece that a path is handed at once. Paced: about a burst's bytes, as a larger piece would pay for
+    /// several bursts and leave the window with few and uneven ones.
+    fn piece_bytes(&self, rate_bytes_per_s: Option<f64>) -> usize {
+        let largest = self.fixed.piece_bytes;
+        let burst_bytes = rate_bytes_per_s.map(|rate| rate * self.fixed.burst_ns as f64 / 1e9);
+        burst_bytes.map_or(largest, |bytes| (bytes as usize).max(SMALLEST_PIECE_BYTES).next_power_of_two().min(largest))
+    }
+
+    /// Lets every trial of block number `block` begin with the same file, the blocks one after the other through the whole
+    /// set, and reads into the page cache what a trial at the rate will send.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has become shorter.
+    pub fn begin_block(&mut self, block: usize) -> Result<()> {
+        let seconds = (self.timing.warmup_ns + APART_NS + self.timing.window_ns) as f64 / 1e9;
+        let bytes = (self.fixed.rate_bytes_per_s * seconds) as u64;
+        self.first_file = self.setup.files.file_at((block as u64).saturating_mul(bytes));
+        self.setup.files.warm_from(self.first_file, bytes)
     }
 
     /// Sets how long the parts of a trial are.
@@ -170,7 +194,13 @@ impl Rig {
         let paced = kind != TrialKind::TopSpeed;
         let flows = self.fixed.flows;
         let rate_bytes_per_s = paced.then(|| self.fixed.rate_bytes_per_s / flows as f64);
-        let drive = Drive { rate_bytes_per_s, stop_after_bytes: None, checksum: false };
+        let drive = Drive {
+            rate_bytes_per_s,
+            stop_after_bytes: None,
+            first_file: self.first_file,
+            piece_bytes: self.piece_bytes(rate_bytes_per_s),
+            checksum: false,
+        };
         let flows = (0..flows)
             .map(|index| Flow::open(index, cell, &self.fixed, &self.link, &self.setup, drive))
             .collect::<std::result::Result<Vec<_>, _>>()?;

@@ -73,6 +73,18 @@ impl FileSet {
         self.files.iter().map(|file| file.len).sum()
     }
 
+    /// The file that holds byte number `offset` of the endless walk over the files.
+    pub fn file_at(&self, offset: u64) -> usize {
+        let mut left = offset % self.total_bytes().max(1);
+        for (index, file) in self.files.iter().enumerate() {
+            match left.checked_sub(file.len) {
+                Some(rest) => left = rest,
+                None => return index,
+            }
+        }
+        0
+    }
+
     /// A walk that begins at file `first` (modulo the number of files), in pieces of at most `piece_bytes` (at least
     /// 1).
     pub fn walk(&self, first: usize, piece_bytes: usize) -> Walk {
@@ -120,6 +132,24 @@ impl FileSet {
             self.read(Piece { file, offset: 0, len: self.len_of(file)? }, |_| ())?;
         }
         Ok(true)
+    }
+
+    /// Reads the first `bytes` of the walk from file `first` on, so that they are in the page cache whatever has pushed them
+    /// out since.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has become shorter.
+    pub fn warm_from(&self, first: usize, bytes: u64) -> Result<()> {
+        let mut left = bytes.min(self.total_bytes());
+        for mut piece in self.walk(first, 1 << 20) {
+            if left == 0 {
+                break;
+            }
+            piece.len = piece.len.min(usize::try_from(left).unwrap_or(usize::MAX));
+            left -= piece.len as u64;
+            self.read(piece, |_| ())?;
+        }
+        Ok(())
     }
 
     /// Compares the files' present lengths with those they had. A path that sends out of a mapping needs this after its
@@ -282,6 +312,22 @@ mod tests {
     fn a_set_that_should_not_be_ends_its_walk_instead_of_looping() {
         assert_eq!(FileSet::new(Vec::new()).walk(3, 10).next(), None);
         assert_eq!(set_of(&[Vec::new()]).walk(0, 10).next(), None);
+    }
+
+    #[test]
+    fn every_byte_of_the_walk_is_found_in_its_file() {
+        let files = set_of(&[vec![1; 3], vec![2; 1], vec![3; 2]]);
+        let found: Vec<usize> = (0..8).map(|offset| files.file_at(offset)).collect();
+        assert_eq!(found, [0, 0, 0, 1, 2, 2, 0, 0]);
+        assert_eq!(FileSet::new(Vec::new()).file_at(5), 0);
+    }
+
+    #[test]
+    fn warming_from_a_file_on_names_a_file_that_is_shorter_only_when_it_comes_to_it() {
+        let files = set_of(&[vec![1; 3], vec![2; 5], vec![3; 2]]);
+        files.files[0].file.set_len(1).unwrap();
+        files.warm_from(1, 7).unwrap();
+        assert!(files.warm_from(1, 9).unwrap_err().sentence.contains("\"file 0\""));
     }
 
     #[test]
