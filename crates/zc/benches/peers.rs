@@ -40,7 +40,8 @@ fn main() {
     }
     drop(walking);
     let mut hot_rig = rig(&hot, cpus, seconds);
-    for (path, name, speed) in peers(seconds, cpus, &hot) {
+    let larger = files(folder.path(), 1, 16 * BUFFER).remove(0);
+    for (path, name, speed) in peers(seconds, cpus, &hot, &larger) {
         compare(path, &name, pairs, &mut hot_rig, &*speed);
     }
 }
@@ -146,7 +147,12 @@ fn minimal_speed(program: &Path, path: SendPath, seconds: f64, cpus: (usize, usi
 type Speed = Box<dyn Fn() -> Option<f64>>;
 
 /// The peers that are there, and the path of zc that does what they do.
-fn peers(seconds: f64, (sender, receiver): (usize, usize), hot: &[PathBuf]) -> Vec<(SendPath, String, Speed)> {
+fn peers(
+    seconds: f64,
+    (sender, receiver): (usize, usize),
+    hot: &[PathBuf],
+    larger: &Path,
+) -> Vec<(SendPath, String, Speed)> {
     let seconds = (seconds.ceil() as u64).max(1).to_string();
     let mut all: Vec<(SendPath, String, Speed)> = Vec::new();
     if let Some(iperf3) = find("iperf3") {
@@ -176,7 +182,8 @@ fn peers(seconds: f64, (sender, receiver): (usize, usize), hot: &[PathBuf]) -> V
     if let (Some(netperf), Some(netserver)) = (find("netperf"), find("netserver")) {
         for (path, test) in [(SendPath::MmapWrite, "TCP_STREAM"), (SendPath::Sendfile, "TCP_SENDFILE")] {
             let (netperf, netserver, seconds) = (netperf.clone(), netserver.clone(), seconds.clone());
-            let file = hot[0].clone();
+            // TCP_SENDFILE refuses a file that is not larger than all its buffers together.
+            let file = if test == "TCP_SENDFILE" { larger.to_path_buf() } else { hot[0].clone() };
             all.push((
                 path,
                 format!("netperf {test}"),
