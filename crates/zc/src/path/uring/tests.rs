@@ -293,8 +293,15 @@ fn under_memlock(name: &str, limit: u64) {
 }
 
 /// In a process made by [`under_memlock`]: makes the limit hold, for this thread and for root too. None elsewhere.
+///
+/// Locked memory is counted by user, over all processes: root's thread becomes a user that nobody else is, or what another
+/// process has locked would count here.
 fn memlock_of_this_process() -> Option<u64> {
     let limit = std::env::var("ZC_TEST_MEMLOCK").ok()?.parse().ok()?;
+    if rustix::process::geteuid().is_root() {
+        let nobody_else = rustix::process::Uid::from_raw(1_000_000_000 + std::process::id());
+        rustix::thread::set_thread_res_uid(nobody_else, nobody_else, nobody_else).unwrap();
+    }
     let mut own = rustix::thread::capabilities(None).unwrap();
     own.effective.remove(rustix::thread::CapabilitySet::IPC_LOCK);
     own.permitted.remove(rustix::thread::CapabilitySet::IPC_LOCK);
