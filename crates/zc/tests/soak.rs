@@ -76,6 +76,10 @@ fn cgroups() -> Vec<PathBuf> {
 
 /// Starts a command under `zc soak` and waits until it has said something.
 fn started(script: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    // A shell starts what it puts in the background with SIGINT ignored, a shell cannot trap what was ignored when it was
+    // started, and the test would wait for ever. What is caught here has its default again in the child (execve(2)).
+    let default = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, default).unwrap();
     let mut child =
         zc(&["--", "sh", "-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
