@@ -181,8 +181,9 @@ fn a_stopped_zc_stops_the_command_and_both_go_on() {
 fn nothing_is_left_behind_when_zc_is_killed() {
     let _alone = alone();
     let (mut child, stdout) = started("echo ready; exec sleep 1000");
-    let children = children(child.id());
-    let pid_of = |wanted: &str| children.iter().find(|(name, _)| name == wanted).map(|(_, pid)| *pid);
+    let pid_of = |wanted: &str| children(child.id()).into_iter().find(|(name, _)| name == wanted).map(|(_, pid)| pid);
+    // The shell says that it is ready and becomes sleep after that.
+    until(|| pid_of("zc-soakers").is_some() && pid_of("sleep").is_some());
     let (soakers, command) = (pid_of("zc-soakers").unwrap(), pid_of("sleep").unwrap());
     kill(child.id(), "KILL");
     assert_eq!(child.wait().unwrap().signal(), Some(9)); // its pipes stay open: the command has them
