@@ -42,6 +42,68 @@ pub fn nofile_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
+/// What a process has used so far, all its threads together, ended ones included; or between two such readings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time in user mode, in nanoseconds (to the microsecond).
+    pub user_ns: u64,
+    /// CPU time in the kernel, in nanoseconds (to the microsecond).
+    pub system_ns: u64,
+    /// The most memory that it had at any time, in KiB. It is a mark and not a sum.
+    pub max_resident_kib: u64,
+    /// Page faults that were served from memory.
+    pub minor_faults: u64,
+    /// Page faults that were served from a disk.
+    pub major_faults: u64,
+    /// Context switches because it waited.
+    pub voluntary_switches: u64,
+    /// Context switches because something else had its turn.
+    pub involuntary_switches: u64,
+}
+
+impl Usage {
+    /// What was used since `before`.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            max_resident_kib: self.max_resident_kib,
+            minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
+            major_faults: self.major_faults.saturating_sub(before.major_faults),
+            voluntary_switches: self.voluntary_switches.saturating_sub(before.voluntary_switches),
+            involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
+        }
+    }
+}
+
+/// What this process has used so far.
+///
+/// # Errors
+/// None that is known; a seccomp filter could forbid it.
+///
+/// # References
+/// getrusage(2), RUSAGE_SELF.
+pub fn usage() -> io::Result<Usage> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer leads to room for the rusage that getrusage(2) writes.
+    if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was zeroed, and all zeros is an rusage; the call has filled it.
+    let usage = unsafe { usage.assume_init() };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    Ok(Usage {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        max_resident_kib: usage.ru_maxrss as u64,
+        minor_faults: usage.ru_minflt as u64,
+        major_faults: usage.ru_majflt as u64,
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+    })
+}
+
 /// Runs `attempt` in a child process and returns how it ended: what cannot be undone (a user namespace) is tried out
 /// without being in it afterwards. The child ends by _exit(2) with what `attempt` returns; nothing is flushed, nothing
 /// dropped.
@@ -95,6 +157,17 @@ mod tests {
     fn limits_are_read() {
         assert!(nofile_limit().is_none_or(|limit| limit > 0));
         let _ = memlock_limit_bytes();
+    }
+
+    #[test]
+    fn what_was_used_grows() {
+        let before = usage().unwrap();
+        let used = std::hint::black_box(vec![1_u8; 4 << 20]);
+        let after = usage().unwrap();
+        assert!(after.user_ns + after.system_ns > 0 && after.max_resident_kib > 0);
+        assert!(after.minor_faults >= before.minor_faults);
+        assert_eq!(before.since(&after).minor_faults, 0);
+        drop(used);
     }
 
     #[test]
