@@ -19,6 +19,8 @@ pub mod trial;
 
 pub mod session;
 
+pub mod classic;
+
 pub mod estimate;
 pub mod report;
 

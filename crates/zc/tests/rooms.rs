@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 /// The table, without `-> record`, which everything may import, and `record`, which may import nothing.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("cli", &["session", "estimate", "report"]),
+    ("cli", &["session", "classic", "estimate", "report"]),
     ("session", &["plan", "trial", "meter", "zc_sys"]),
+    ("classic", &["path", "meter", "workload", "zc_sys"]),
     ("trial", &["link", "path", "meter", "workload", "zc_sys"]),
     ("link", &["zc_sys"]),
     ("path", &["zc_sys", "workload"]),

@@ -35,6 +35,19 @@ pub(super) enum Command {
     Soak(super::soak::SoakArgs),
     /// Tell whether this machine is fit to measure, and what this user can have on it
     Doctor,
+    /// The server of 2001: swallows what zcc sends, and says how fast it comes
+    Zcs(super::classic::ClassicArgs),
+    /// The client of 2001: sends files to zcs, over and over
+    Zcc(super::classic::ClassicArgs),
+    /// The load monitor of 2001: calibrated once, then a line of load a second
+    Cyclesoak(super::classic::ClassicArgs),
+    /// Run a command, or a shell, SCHED_RR
+    #[command(alias = "run_rr")]
+    RunRr(super::classic::ClassicArgs),
+    /// ttcp, with sendfile
+    Ttcp(super::classic::ClassicArgs),
+    /// Make links by which zc has the names zcs, zcc, cyclesoak, run_rr and ttcp
+    InstallClassic(super::classic::InstallArgs),
     /// Write man pages or shell completions into a folder
     #[command(hide = true)]
     Generate(GenerateArgs),

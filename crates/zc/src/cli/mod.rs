@@ -2,6 +2,7 @@
 //! (docs/exit-codes.md). The only room besides `report` that makes text for people, and the only one that prints.
 
 mod args;
+mod classic;
 mod doctor;
 mod generate;
 mod interrupt;
@@ -22,11 +23,17 @@ use args::{Cli, Command};
 use clap::Parser as _;
 use clap::error::ErrorKind;
 
+use crate::classic::Tool;
 use crate::record::Result;
 
 /// The program.
 pub fn main() -> ExitCode {
-    match parse().and_then(|cli| cli.map_or(Ok(0), |cli| dispatch(&cli))) {
+    // What the tools of 2001 are given is read as they always read it.
+    let done = match classic::asked_for() {
+        Some((tool, words)) => classic::run(tool, &words),
+        None => parse().and_then(|cli| cli.map_or(Ok(0), |cli| dispatch(&cli))),
+    };
+    match done {
         Ok(code) => ExitCode::from(code),
         Err(fault) => {
             tell::fault(&fault);
@@ -66,6 +73,12 @@ fn dispatch(cli: &Cli) -> Result<u8> {
         Command::Show(args) => show::show(args),
         Command::Soak(args) => return soak::run(args),
         Command::Doctor => doctor::doctor(),
+        Command::Zcs(args) => return classic::run(Tool::Zcs, &args.words),
+        Command::Zcc(args) => return classic::run(Tool::Zcc, &args.words),
+        Command::Cyclesoak(args) => return classic::run(Tool::Cyclesoak, &args.words),
+        Command::RunRr(args) => return classic::run(Tool::RunRr, &args.words),
+        Command::Ttcp(args) => return classic::run(Tool::Ttcp, &args.words),
+        Command::InstallClassic(args) => classic::install(args),
         Command::Generate(args) => generate::generate(args),
     }
     .map(|()| 0)

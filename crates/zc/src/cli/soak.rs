@@ -18,9 +18,9 @@ use crate::session::soak::{
 };
 
 /// Where a command is run by zc and not zc itself has failed: as env(1), nohup(1) and timeout(1) have it.
-const OWN_FAILURE: u8 = 125;
-const NOT_EXECUTABLE: u8 = 126;
-const NOT_FOUND: u8 = 127;
+pub(super) const OWN_FAILURE: u8 = 125;
+pub(super) const NOT_EXECUTABLE: u8 = 126;
+pub(super) const NOT_FOUND: u8 = 127;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;

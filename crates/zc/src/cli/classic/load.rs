@@ -1,0 +1,129 @@
+//! `cyclesoak`, and what `zcc` has of it: calibrating, and `System load: 12.3%`, where 100 % is all CPUs.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+
+use super::{debug, here, line, usage};
+use crate::classic::{self, Calibration, CyclesoakOptions, FILE_NAME, Tool};
+use crate::cli::{interrupt, tell};
+use crate::estimate::soak::{self, Load, idle_rates, not_quiet};
+use crate::record::{Fault, Result, SoakWindow};
+use crate::report::escape;
+
+/// The load monitor.
+pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
+    let options = CyclesoakOptions::read(words)?;
+    if options.help {
+        return usage::of(Tool::Cyclesoak);
+    }
+    if options.calibrate {
+        return calibrate(options.nr_cpus, options.debug, &*interrupt::flag()?);
+    }
+    let calibration = calibration(options.nr_cpus)?;
+    let rates = calibration.rates();
+    let stop = interrupt::flag()?;
+    let mut failed = None;
+    classic::cyclesoak(&calibration, options.period_ns, &stop, &mut |window| {
+        let Some(load) = of(&window, &rates) else { return ControlFlow::Continue(()) };
+        debug(options.debug > 0, || {
+            let counts = window.closed.soak.units.iter().zip(&window.opened.soak.units);
+            let each: Vec<String> = counts.map(|(new, old)| new.saturating_sub(*old).to_string()).collect();
+            format!("cyclesoak: counts {} in {:.3} s", each.join(" "), load.elapsed_ns as f64 / 1e9)
+        });
+        line(&line_of(&load, if options.each_cpu { &calibration.cpus } else { &[] }), &mut failed)
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// Writes `./counts_per_sec`.
+///
+/// # Errors
+/// The soakers cannot be had, or the file cannot be written.
+pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &AtomicBool) -> Result<()> {
+    let cpus = soaked_cpus(nr_cpus)?;
+    let start = classic::calibrate(&cpus, stop)?;
+    let rates = idle_rates(&start.idle).ok_or_else(|| {
+        Fault::failed("a soaker got no CPU time while it was being calibrated")
+            .hint("something keeps its CPU busy; calibrate while nothing else runs")
+    })?;
+    if let Some(warning) = not_quiet(&start) {
+        tell::warning(&warning.text, warning.remedy.as_deref());
+    }
+    let counts_per_s: Vec<f64> = rates.iter().map(|rate| rate * 1e9).collect();
+    debug(debugging > 0, || {
+        let each: Vec<String> = counts_per_s.iter().map(|counts| format!("{counts:.0}")).collect();
+        format!("calibrated: {} counts per second on CPUs {cpus:?}, soakers {:?}", each.join(" "), start.rank)
+    });
+    Calibration::new(cpus, counts_per_s).write(here())?;
+    tell::note(&format!("calibrated: wrote \"{FILE_NAME}\""));
+    Ok(())
+}
+
+/// Reads `./counts_per_sec`.
+///
+/// # Errors
+/// There is none, or it is not from here.
+pub(super) fn calibration(nr_cpus: Option<usize>) -> Result<Calibration> {
+    Calibration::read(here(), &soaked_cpus(nr_cpus)?).map_err(|mut fault| {
+        // A host name or a line of a strange file could be anything.
+        fault.sentence = escape(&fault.sentence, 1000);
+        fault
+    })
+}
+
+/// Which CPUs are soaked; a warning where that is not all of them.
+fn soaked_cpus(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
+    let (all, soaked) = (classic::cpus_for(None)?, classic::cpus_for(nr_cpus)?);
+    if soaked.len() < all.len() {
+        tell::warning(
+            &format!("{} of {} CPUs are soaked: what runs on the others is not seen", soaked.len(), all.len()),
+            Some("leave -N out: the machine knows how many it has"),
+        );
+    }
+    Ok(soaked)
+}
+
+/// The load of a window.
+pub(super) fn of(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
+    soak::load(window, rates)
+}
+
+/// `System load: 12.3%`, and what each of `cpus` had free.
+pub(super) fn line_of(load: &Load, cpus: &[usize]) -> String {
+    let mut text = format!("System load: {}", percent(load.busy_cpus / load.cpus.len().max(1) as f64));
+    if !cpus.is_empty() {
+        text.push_str(" || Free:");
+        for (cpu, share) in cpus.iter().zip(&load.cpus) {
+            let _ = write!(text, " {}({cpu})", percent(1.0 - share)); // to a String
+        }
+    }
+    text
+}
+
+/// `12.3%`. A little less than nothing is what an idle machine may show, as rates scatter; it stays.
+fn percent(share: f64) -> String {
+    let text = format!("{:.1}%", 100.0 * share);
+    if text == "-0.0%" { "0.0%".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_percent_is_all_cpus() {
+        let load = Load {
+            elapsed_ns: 1_000_000_000,
+            cpus: vec![0.25, -0.0004],
+            busy_cpus: 0.2496,
+            stat_cpus: 0.0,
+            steal_cpus: 0.0,
+        };
+        assert_eq!(line_of(&load, &[]), "System load: 12.5%");
+        assert_eq!(line_of(&load, &[0, 3]), "System load: 12.5% || Free: 75.0%(0) 100.0%(3)");
+        assert_eq!(percent(-0.0004), "0.0%");
+        assert_eq!(percent(-0.01), "-1.0%");
+    }
+}
