@@ -690,6 +690,23 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
     rustix::process::kill_process(rustix::process::Pid::from_child(&soak), rustix::process::Signal::INT).unwrap();
     assert_eq!(soak.wait().unwrap().code(), Some(0));
 
+    // Soakers that do a thousand times what they did when they were calibrated are doubted, once.
+    let lowered: Vec<String> = calibration
+        .lines()
+        .map(|line| match line.strip_prefix("cpu ").and_then(|rest| rest.split_once(' ')) {
+            Some((cpu, counts)) => format!("cpu {cpu} {}\n", counts.parse::<f64>().unwrap() / 1000.0),
+            None => format!("{line}\n"),
+        })
+        .collect();
+    std::fs::write(folder.path().join("counts_per_sec"), lowered.concat()).unwrap();
+    let soak = here(&["cyclesoak", "-m20"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut soak = Reaped(soak);
+    let mut warning = String::new();
+    BufReader::new(soak.0.stderr.take().unwrap()).read_line(&mut warning).unwrap();
+    assert!(warning.starts_with("warning: the soakers do more than when they were calibrated"), "{warning}");
+    drop(soak);
+    std::fs::write(folder.path().join("counts_per_sec"), &calibration).unwrap();
+
     // The client measures by the same file.
     let mut server = Server::start(&["zcs", "-p0"]);
     let output = here(&files.words(&["zcc", "-c", "-n200", "-s0", "-p", &server.port])).output().unwrap();

@@ -14,7 +14,7 @@ use super::letters::{Known, Letter, number};
 use super::zcc::nr_cpus;
 use super::{Calibration, Tool};
 use crate::meter::{KernelMeters, SoakerProcess};
-use crate::record::{Fault, FaultKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind};
+use crate::record::{Fault, FaultKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind, SoakerPace};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -171,6 +171,7 @@ pub fn calibrate(cpus: &[usize], stop: &AtomicBool) -> Result<SoakStart> {
     if sleep_or_stop(clock::monotonic_ns() + SETTLE_NS, stop) {
         return Err(interrupted());
     }
+    let before = soaking.soakers.pace()?;
     soaking.open()?;
     let mut idle = Vec::with_capacity(WINDOWS);
     for _ in 0..WINDOWS {
@@ -179,8 +180,13 @@ pub fn calibrate(cpus: &[usize], stop: &AtomicBool) -> Result<SoakStart> {
         }
         idle.push(soaking.window()?);
     }
-    let (cpus, rank) = (cpus.to_vec(), soaking.soakers.rank().clone());
-    Ok(SoakStart { cpus, soaker: KIND, rank, idle, pace: Vec::new(), taken: None })
+    let after = soaking.soakers.pace()?;
+    let pace = after.iter().zip(&before).map(|(after, before)| SoakerPace {
+        units: after.units.saturating_sub(before.units),
+        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
+    });
+    let (pace, cpus, rank) = (pace.collect(), cpus.to_vec(), soaking.soakers.rank().clone());
+    Ok(SoakStart { cpus, soaker: KIND, rank, idle, pace, taken: None })
 }
 
 /// Tells a window a period, until `stop` is up or `hear` has enough.

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::{debug, here, line, usage};
 use crate::classic::{self, Calibration, CyclesoakOptions, FILE_NAME, Tool};
 use crate::cli::{interrupt, tell};
-use crate::estimate::soak::{self, Load, idle_rates, not_quiet};
+use crate::estimate::soak::{self, Load, idle_rates, not_quiet, paces};
 use crate::record::{Fault, Result, SoakWindow};
 use crate::report::escape;
 
@@ -25,6 +25,7 @@ pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
     let rates = calibration.rates();
     let stop = interrupt::flag()?;
     let mut failed = None;
+    let mut doubts = Doubts::default();
     classic::cyclesoak(&calibration, options.period_ns, &stop, &mut |window| {
         let Some(load) = of(&window, &rates) else { return ControlFlow::Continue(()) };
         debug(options.debug > 0, || {
@@ -32,6 +33,7 @@ pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
             let each: Vec<String> = counts.map(|(new, old)| new.saturating_sub(*old).to_string()).collect();
             format!("cyclesoak: counts {} in {:.3} s", each.join(" "), load.elapsed_ns as f64 / 1e9)
         });
+        doubts.look(&load);
         line(&line_of(&load, if options.each_cpu { &calibration.cpus } else { &[] }), &mut failed)
     })?;
     failed.map_or(Ok(()), Err)
@@ -44,12 +46,19 @@ pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
 pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &AtomicBool) -> Result<()> {
     let cpus = soaked_cpus(nr_cpus)?;
     let start = classic::calibrate(&cpus, stop)?;
-    let rates = idle_rates(&start.idle).ok_or_else(|| {
+    // As in 2001 on a quiet machine: what runs there all the time is no load. On a busy one that would make every load too
+    // small by what was busy, so that the soakers' own CPU time has to do, which is nearly as good.
+    let busy = not_quiet(&start).is_some();
+    let rates = if busy { paces(&start) } else { idle_rates(&start.idle) };
+    let rates = rates.ok_or_else(|| {
         Fault::failed("a soaker got no CPU time while it was being calibrated")
             .hint("something keeps its CPU busy; calibrate while nothing else runs")
     })?;
-    if let Some(warning) = not_quiet(&start) {
-        tell::warning(&warning.text, warning.remedy.as_deref());
+    if busy {
+        tell::warning(
+            "something else ran while the soakers were calibrated: it was done by their own CPU time, which is less exact",
+            Some("calibrate again while nothing else runs"),
+        );
     }
     let counts_per_s: Vec<f64> = rates.iter().map(|rate| rate * 1e9).collect();
     debug(debugging > 0, || {
@@ -85,6 +94,35 @@ fn soaked_cpus(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
     Ok(soaked)
 }
 
+/// How far below nothing a load may be before it is called wrong: rates scatter by less than this.
+const NOTHING: f64 = -0.05;
+
+/// Doubts about a calibration, which are told once.
+#[derive(Debug, Default)]
+pub(super) struct Doubts {
+    told: bool,
+}
+
+impl Doubts {
+    /// Looks at a load: a machine cannot do less than nothing.
+    pub(super) fn look(&mut self, load: &Load) {
+        if !self.told && share(load) < NOTHING {
+            self.told = true;
+            tell::warning(
+                &format!(
+                    "the soakers do more than when they were calibrated, so loads by \"{FILE_NAME}\" are too small"
+                ),
+                Some("the CPUs' clock changed, or something else ran then; calibrate again: cyclesoak -C"),
+            );
+        }
+    }
+}
+
+/// The load of all CPUs as a share of them.
+fn share(load: &Load) -> f64 {
+    load.busy_cpus / load.cpus.len().max(1) as f64
+}
+
 /// The load of a window.
 pub(super) fn of(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
     soak::load(window, rates)
@@ -92,7 +130,7 @@ pub(super) fn of(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
 
 /// `System load: 12.3%`, and what each of `cpus` had free.
 pub(super) fn line_of(load: &Load, cpus: &[usize]) -> String {
-    let mut text = format!("System load: {}", percent(load.busy_cpus / load.cpus.len().max(1) as f64));
+    let mut text = format!("System load: {}", percent(share(load)));
     if !cpus.is_empty() {
         text.push_str(" || Free:");
         for (cpu, share) in cpus.iter().zip(&load.cpus) {

@@ -55,7 +55,11 @@ pub(super) fn zcc(words: &[OsString]) -> Result<()> {
     }
     let calibration = options.load.then(|| load::calibration(options.nr_cpus)).transpose()?;
     let rates = calibration.as_ref().map(|calibration| calibration.rates());
-    let load = |window| rates.as_deref().and_then(|rates| load::of(&window, rates));
+    let mut doubts = load::Doubts::default();
+    let mut load = |window| {
+        let load = rates.as_deref().and_then(|rates| load::of(&window, rates));
+        load.inspect(|load| doubts.look(load))
+    };
     classic::zcc(&options, calibration.as_ref(), &mut |said| match said {
         ZccSaid::Skipped(why) => {
             debug(options.debug > 0, || format!("zcc: left out: {}", crate::report::escape(&why, 500)));
