@@ -11,6 +11,8 @@ pub mod ethtool;
 pub mod mapping;
 pub mod netlink;
 pub mod netns;
+pub mod null_link;
+pub mod packet;
 pub mod pages;
 pub mod process;
 pub mod sched;

@@ -105,6 +105,8 @@ pub struct Device {
     pub mtu_bytes: u32,
     /// Whether it is administratively up (IFF_UP).
     pub up: bool,
+    /// Its Ethernet address; null where it has none of 6 bytes.
+    pub mac: Option<[u8; 6]>,
 }
 
 /// Counters of a device (struct rtnl_link_stats64), as far as zc cares.
@@ -153,7 +155,12 @@ impl Devices {
                     LinkAttribute::Mtu(mtu) => Some(*mtu),
                     _ => None,
                 });
+                let mac = link.attributes.iter().find_map(|attribute| match attribute {
+                    LinkAttribute::Address(address) => address.as_slice().try_into().ok(),
+                    _ => None,
+                });
                 return Ok(Device {
+                    mac,
                     index: link.header.index,
                     mtu_bytes: mtu_bytes.ok_or_else(|| undecodable("a link without an mtu"))?,
                     up: link.header.flags.contains(LinkFlags::Up),
@@ -325,7 +332,9 @@ mod tests {
             near.add_address(index, Ipv4Addr::new(192, 0, 2, 1), 30).unwrap();
             near.set_mtu(index, 9000).unwrap();
             near.bring_up(index).unwrap();
-            assert_eq!(near.find("near0").unwrap(), Device { index, mtu_bytes: 9000, up: true });
+            let device = near.find("near0").unwrap();
+            assert_eq!((device.index, device.mtu_bytes, device.up), (index, 9000, true));
+            assert!(device.mac.is_some());
             assert!(!far.find("far0").unwrap().up);
             std::net::UdpSocket::bind("192.0.2.1:0").unwrap();
         })

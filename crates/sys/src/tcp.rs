@@ -2,13 +2,14 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{RecvFlags, SendFlags, sockopt};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
 use crate::clock::monotonic_ns;
 
@@ -296,6 +297,75 @@ pub fn recv_discard(socket: impl AsFd, len: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC TCP writes nothing through the pointer; where the socket is not TCP after all, a write
     // to the null address is the kernel's, which answers EFAULT.
     over_signals(|| unsafe { libc::recv(socket.as_raw_fd(), ptr::null_mut(), len, libc::MSG_TRUNC) })
+}
+
+/// Lets close(2) reset the connection instead of ending it in peace (SO_LINGER of no time).
+///
+/// # Errors
+/// It is no socket.
+///
+/// # References
+/// socket(7), tcp(7).
+pub fn set_reset_on_close(socket: impl AsFd) -> io::Result<()> {
+    Ok(sockopt::set_socket_linger(socket, Some(Duration::ZERO))?)
+}
+
+/// A TCP socket that is bound to a port of the kernel's choice and not yet connected, for those who must know the port before
+/// the first packet leaves.
+#[derive(Debug)]
+pub struct Unconnected {
+    socket: OwnedFd,
+    port: u16,
+}
+
+impl Unconnected {
+    /// Binds a socket of the family of `to` to any address and a free port.
+    ///
+    /// # Errors
+    /// EMFILE, EADDRINUSE (no port is free), EAFNOSUPPORT.
+    ///
+    /// # References
+    /// socket(2), bind(2), getsockname(2).
+    pub fn bind_towards(to: SocketAddr) -> io::Result<Self> {
+        let (family, any) = match to {
+            SocketAddr::V4(_) => (AddressFamily::INET, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))),
+            SocketAddr::V6(_) => (AddressFamily::INET6, SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))),
+        };
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        rustix::net::bind(&socket, &any)?;
+        let port = SocketAddr::try_from(rustix::net::getsockname(&socket)?)?.port();
+        Ok(Self { socket, port })
+    }
+
+    /// The port that the connection will come from.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Connects, within `at_most`.
+    ///
+    /// # Errors
+    /// ETIMEDOUT: nobody answered in time. ECONNREFUSED, ENETUNREACH and the others of connect(2).
+    ///
+    /// # References
+    /// connect(2), `EINPROGRESS`.
+    pub fn connect(self, to: SocketAddr, at_most: Duration) -> io::Result<TcpStream> {
+        rustix::io::ioctl_fionbio(&self.socket, true)?;
+        match rustix::net::connect(&self.socket, &to) {
+            Ok(()) => {}
+            Err(Errno::INPROGRESS | Errno::INTR) => {
+                if wait(&self.socket, PollFlags::OUT, Some(at_most))?.is_empty() {
+                    return Err(Errno::TIMEDOUT.into());
+                }
+                if let Some(error) = take_error(&self.socket)? {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error.into()),
+        }
+        rustix::io::ioctl_fionbio(&self.socket, false)?;
+        Ok(TcpStream::from(self.socket))
+    }
 }
 
 /// Makes a call that returns a length or -1 again until no signal interrupts it.

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// The egress of the null link: an ideal network card, at which packets end.
+//
+// Attached to the egress of the sender's device (tc, direct action). A TCP packet to the discard port is noted in the cell
+// of its flow and swallowed: the kernel frees it as a card would after DMA, so that zero-copy sends stay zero-copy. All
+// other packets (ARP, the connections by which paths are proven) pass as they would without it.
+//
+// Nothing is parsed that user space can parse: a SYN's options are kept as they are. A flow's packets leave from one CPU
+// (its sender is pinned, and receive packet steering brings its ACKs to the same CPU), so a cell has one writer.
+//
+// build.sh beside this file compiles it; egress.bpf.o is committed, so that users need no clang. The layout of `cell` is
+// that of `Cell` in mod.rs.
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/pkt_cls.h>
+#include <linux/tcp.h>
+
+#define SEC(name) __attribute__((section(name), used))
+#define be16(value) __builtin_bswap16(value)
+#define be32(value) __builtin_bswap32(value)
+
+static void *(*const map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*const load_bytes)(const void *skb, __u32 offset, void *to, __u32 len) = (void *)BPF_FUNC_skb_load_bytes;
+
+// Ephemeral ports (net.ipv4.ip_local_port_range, 32768 to 60999) differ in their lower 15 bits.
+#define CELLS (1 << 15)
+#define DISCARD 9
+#define OPTIONS 40
+#define FIN 0x01
+#define SYN 0x02
+#define RST 0x04
+
+struct cell {
+	__u64 connections; // SYNs of new connections so far; the last thing that a SYN writes
+	__u64 bytes;       // payload that arrived in order
+	__u64 again_bytes; // payload that had arrived before
+	__u64 packets;     // packets with payload; a GSO packet is one
+	__u64 gaps;        // packets beyond what was expected: never, as nothing is lost or overtaken here
+	__u64 ends;        // bit 0: a FIN arrived in order; bit 1: a RST
+	__u32 first;       // sequence number of the SYN
+	__u32 timestamp;   // newest TSval
+	__u16 port;        // source port
+	__u8 options_len;
+	__u8 ipv6;
+	__u8 options[OPTIONS]; // those of the SYN
+	__u8 unused[28];
+};
+
+struct {
+	int (*type)[BPF_MAP_TYPE_ARRAY];
+	__u32 *key;
+	struct cell *value;
+	int (*max_entries)[CELLS];
+	int (*map_flags)[BPF_F_MMAPABLE];
+} cells SEC(".maps");
+
+static __always_inline void begin(struct __sk_buff *skb, struct cell *cell, const struct tcphdr *tcp, __u32 options_at,
+				  __u32 header_len, int ipv6)
+{
+	__u32 first = be32(tcp->seq);
+	__u32 len = header_len - sizeof(*tcp);
+
+	if (cell->connections && cell->first == first && cell->port == be16(tcp->source) && !cell->bytes)
+		return; // the same SYN, sent again
+	cell->bytes = cell->again_bytes = cell->packets = cell->gaps = cell->ends = 0;
+	cell->first = first;
+	cell->timestamp = 0;
+	cell->port = be16(tcp->source);
+	cell->ipv6 = ipv6;
+	cell->options_len = 0;
+	if (len > 0 && len <= OPTIONS && !load_bytes(skb, options_at, cell->options, len))
+		cell->options_len = len;
+	__sync_fetch_and_add(&cell->connections, 1);
+}
+
+static __always_inline int note(struct __sk_buff *skb, const struct tcphdr *tcp, const void *end, __u32 tcp_at, int ipv6)
+{
+	const __u8 *bytes = (const void *)tcp;
+	const __u32 *options = (const void *)(tcp + 1);
+	__u32 header_len = tcp->doff * 4;
+	__u32 key = be16(tcp->source) & (CELLS - 1);
+	__u8 flags = bytes[13];
+	struct cell *cell = map_lookup(&cells, &key);
+
+	if (!cell || header_len < sizeof(*tcp) || skb->len < tcp_at + header_len)
+		return TC_ACT_OK;
+	if (flags & SYN) {
+		begin(skb, cell, tcp, tcp_at + sizeof(*tcp), header_len, ipv6);
+		return TC_ACT_STOLEN;
+	}
+
+	// NOP, NOP, timestamps: how Linux lays out the options of an established connection (tcp_options_write).
+	if ((const void *)(options + 2) <= end && options[0] == be32(0x0101080a))
+		cell->timestamp = be32(options[1]);
+
+	__u32 len = skb->len - tcp_at - header_len;
+	__u32 expected = cell->first + 1 + (__u32)cell->bytes;
+	__s32 ahead = be32(tcp->seq) - expected;
+
+	if (cell->ends & FIN) {
+		cell->again_bytes += len; // what comes after a FIN came before it
+	} else if (ahead > 0) {
+		cell->gaps++;
+	} else if ((__s32)len + ahead < 0 || (len && (__s32)len + ahead == 0)) {
+		cell->again_bytes += len;
+	} else {
+		cell->again_bytes += -ahead;
+		cell->packets += len > 0;
+		cell->bytes += (__s32)len + ahead;
+		if (flags & FIN)
+			cell->ends |= FIN;
+	}
+	if (flags & RST)
+		cell->ends |= 2;
+	return TC_ACT_STOLEN;
+}
+
+SEC("classifier") int egress(struct __sk_buff *skb)
+{
+	const void *end = (const void *)(long)skb->data_end;
+	const struct ethhdr *ethernet = (const void *)(long)skb->data;
+	const struct tcphdr *tcp;
+	int ipv6 = 0;
+
+	if ((const void *)(ethernet + 1) > end)
+		return TC_ACT_OK;
+	if (ethernet->h_proto == be16(ETH_P_IP)) {
+		const struct iphdr *ip = (const void *)(ethernet + 1);
+
+		if ((const void *)(ip + 1) > end || ip->protocol != IPPROTO_TCP || ip->ihl != 5)
+			return TC_ACT_OK;
+		tcp = (const void *)(ip + 1);
+	} else if (ethernet->h_proto == be16(ETH_P_IPV6)) {
+		const struct ipv6hdr *ip = (const void *)(ethernet + 1);
+
+		if ((const void *)(ip + 1) > end || ip->nexthdr != IPPROTO_TCP)
+			return TC_ACT_OK;
+		tcp = (const void *)(ip + 1);
+		ipv6 = 1;
+	} else {
+		return TC_ACT_OK;
+	}
+	if ((const void *)(tcp + 1) > end || tcp->dest != be16(DISCARD))
+		return TC_ACT_OK;
+	return note(skb, tcp, end, (const char *)tcp - (const char *)ethernet, ipv6);
+}
+
+char egress_license[] SEC("license") = "Dual MIT/GPL";
