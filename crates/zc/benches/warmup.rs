@@ -1,14 +1,14 @@
 //! How long is a path's start? The soaked cost of every path after warm-ups of different lengths, by the cost after the
 //! longest, from windows that follow one another in random order. The default warm-up is chosen from what this prints.
 //!
-//! `cargo bench --bench warmup`, on veth (loopback where there is none). Environment: `ZC_ROUNDS` (default 40).
+//! `cargo bench --bench warmup`, on veth. Environment: `ZC_ROUNDS` (default 40).
 
 use std::sync::Arc;
 
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use zc_tools::record::{
-    Cell, FixedParams, IdleWindow, RecvPath, SendPath, SoakReading, SoakerKind, Timing, Trial, TrialKind,
+    Cell, FixedParams, IdleWindow, LinkKind, RecvPath, SendPath, SoakReading, SoakerKind, Timing, Trial, TrialKind,
 };
 use zc_tools::trial::{self, Rig, RigSetup};
 
@@ -68,7 +68,7 @@ fn timing(warmup_ns: u64) -> Timing {
 fn rig() -> Rig {
     let allowed = trial::allowed_cpus().expect("CPUs");
     let (sender_cpu, receiver_cpu) = trial::choose_cpus(&allowed);
-    let up = trial::bring_up(None, sender_cpu, receiver_cpu).expect("a link");
+    let up = trial::bring_up(Some(LinkKind::Veth), sender_cpu, receiver_cpu, Default::default()).expect("a link");
     let (setup, _) = trial::open_files(&[], 1, 64 << 10, sender_cpu).expect("files");
     let fixed = FixedParams {
         link: up.link.facts().kind,

@@ -9,8 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use zc_tools::link::{Link, Sides, Steering, bring_up, bring_up_with, try_out};
-use zc_tools::record::{LinkKind, No, Support};
+use zc_sys::tcp::Unconnected;
+use zc_tools::link::{FarFlow, Link, Sides, Steering, bring_up, bring_up_with, try_out};
+use zc_tools::record::{FarEndOptions, LinkKind, No, Support};
 
 /// How a case ends, unless it panics.
 enum End {
@@ -36,8 +37,20 @@ const CASES: &[(&str, Case)] = &[
     ("a_process_with_threads_needs_root", a_process_with_threads_needs_root),
     ("a_limit_of_no_user_namespaces_is_named", a_limit_of_no_user_namespaces_is_named),
     ("tcp_settings_are_those_of_the_host", tcp_settings_are_those_of_the_host),
+    ("null_notes_and_acknowledges_what_is_sent_by_several_flows", null_notes_what_several_flows_send),
+    ("null_agrees_to_what_a_syn_asks_for", null_agrees_to_what_a_syn_asks_for),
+    ("null_leaves_zero_copy_sends_uncopied", null_leaves_zero_copy_sends_uncopied),
+    ("null_counts_past_four_gib_in_one_flow", null_counts_past_four_gib),
+    ("null_makes_up_a_round_trip_time", null_makes_up_a_round_trip_time),
+    ("null_passes_what_goes_to_other_ports", null_passes_other_ports),
+    ("null_sees_a_flow_that_is_reset", null_sees_a_reset),
+    ("null_needs_a_second_cpu_and_root_and_says_so", null_needs_two_cpus_and_root),
+    ("null_leaves_no_program_and_no_namespace_behind", null_leaves_nothing),
+    ("a_killed_process_leaves_no_program_of_null", a_killed_null_leaves_nothing),
 ];
 
+/// Far longer than anything here takes on a machine that is not stuck.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 const CASE: &str = "ZC_TEST_CASE";
 const SKIPPED: u8 = 77;
 // `nobody` and its group on every distribution that zc is likely to meet.
@@ -93,6 +106,7 @@ fn child(case: &str, user: Option<u32>) -> Command {
 fn run_here(wanted: &str) -> ExitCode {
     match wanted {
         "hold" => hold(),
+        "hold-null" => hold_null(),
         "in_a_namespace_without_namespaces" => in_a_namespace_without_namespaces(),
         _ => {}
     }
@@ -123,7 +137,7 @@ fn one_cpu() -> Sides {
 
 /// A veth link, or the reason to skip: what this host withholds is not a fault of zc's. What broke is.
 fn veth(sides: Sides, steering: Steering) -> Result<Box<dyn Link>, End> {
-    bring_up_with(LinkKind::Veth, sides, steering).map_err(|no| match no {
+    bring_up_with(LinkKind::Veth, sides, steering, FarEndOptions::default()).map_err(|no| match no {
         No::Refused { .. } | No::Unsupported { .. } => End::Skipped(no.reason().to_owned()),
         No::Failed { .. } | No::Unknown { .. } => panic!("{no:?}"),
     })
@@ -287,10 +301,10 @@ fn the_caller_stays_where_and_who_it_is() -> End {
 }
 
 fn a_link_can_be_tried_out() -> End {
-    let before = whereabouts();
     let user_namespace = || std::fs::read_link("/proc/self/ns/user").unwrap();
-    let own = user_namespace();
     for &kind in LinkKind::ALL {
+        // Without root the process stays in the user namespace of the veth link.
+        let (before, own) = (whereabouts(), user_namespace());
         let tried = try_out(kind, one_cpu());
         assert_eq!((whereabouts(), user_namespace()), (before.clone(), own.clone()));
         match (tried, bring_up(kind, one_cpu())) {
@@ -383,6 +397,208 @@ fn in_a_namespace_without_namespaces() -> ! {
     assert!(no.reason().contains("user.max_user_namespaces is 0"), "{no:?}");
     assert!(no.remedy_text().is_some());
     std::process::exit(0)
+}
+
+fn null(far_end: FarEndOptions) -> Result<Box<dyn Link>, End> {
+    let sides = two_cpus()?;
+    bring_up_with(LinkKind::Null, sides, Steering::Best, far_end).map_err(|no| match no {
+        No::Refused { .. } | No::Unsupported { .. } => End::Skipped(no.reason().to_owned()),
+        No::Failed { .. } | No::Unknown { .. } => panic!("{no:?}"),
+    })
+}
+
+/// A connection to the far end, made by the calling thread, which is in the sender's namespace.
+fn connect_to_far_end(link: &dyn Link) -> (TcpStream, FarFlow) {
+    let far_end = link.far_end().unwrap();
+    let socket = Unconnected::bind_towards(far_end.address()).unwrap();
+    let flow = far_end.expect(socket.port());
+    (socket.connect(far_end.address(), PATIENCE).unwrap(), flow)
+}
+
+/// Does `work` on a thread on the sender's side.
+fn on_senders_side<T: Send>(link: &dyn Link, work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            link.enter_sender().unwrap();
+            work()
+        });
+        thread.join().unwrap()
+    })
+}
+
+fn null_notes_what_several_flows_send() -> End {
+    let link = or_skip!(null(FarEndOptions::default()));
+    let link = &*link;
+    std::thread::scope(|scope| {
+        for index in 0..5_usize {
+            scope.spawn(move || {
+                link.enter_sender().unwrap();
+                let (mut stream, flow) = connect_to_far_end(link);
+                let bytes = 3_000_000 + index * 77_777;
+                stream.write_all(&vec![1; bytes]).unwrap();
+                drop(stream);
+                let counts = flow.wait_for_end(PATIENCE);
+                assert_eq!((counts.bytes, counts.acked_bytes), (bytes as u64, bytes as u64), "{counts:?}");
+                assert_eq!((counts.gaps, counts.ended, counts.reset), (0, true, false), "{counts:?}");
+            });
+        }
+    });
+    End::Passed
+}
+
+fn null_agrees_to_what_a_syn_asks_for() -> End {
+    let link = or_skip!(null(FarEndOptions::default()));
+    on_senders_side(&*link, || {
+        let (mut stream, flow) = connect_to_far_end(&*link);
+        let info = zc_sys::tcp::info(&stream).unwrap();
+        // MTU 1500 less 40 bytes of headers and 12 of timestamps.
+        assert_eq!(info.snd_mss, 1448, "{info:?}");
+        // More than a window that is not scaled.
+        stream.write_all(&vec![0; 300_000]).unwrap();
+        drop(stream);
+        assert_eq!(flow.wait_for_end(PATIENCE).acked_bytes, 300_000);
+    });
+    End::Passed
+}
+
+fn null_leaves_zero_copy_sends_uncopied() -> End {
+    let link = or_skip!(null(FarEndOptions::default()));
+    on_senders_side(&*link, || {
+        let (stream, _flow) = connect_to_far_end(&*link);
+        zc_sys::tcp::set_zerocopy(&stream, true).unwrap();
+        let pages = zc_sys::pages::Pages::new(64 << 10).unwrap();
+        let (mut sends, mut done, mut copied) = (0, 0, 0);
+        for _ in 0..100 {
+            zc_sys::errqueue::send_zerocopy(&stream, &pages, 0..pages.len()).unwrap();
+            sends += 1;
+        }
+        while done < sends {
+            zc_sys::errqueue::wait_for_completion(&stream, PATIENCE).unwrap();
+            while let Some(completion) = zc_sys::errqueue::next_completion(&stream).unwrap() {
+                done += completion.sends();
+                copied += if completion.copied { completion.sends() } else { 0 };
+            }
+        }
+        assert_eq!((done, copied), (100, 0));
+    });
+    End::Passed
+}
+
+fn null_counts_past_four_gib() -> End {
+    let link = or_skip!(null(FarEndOptions::default()));
+    on_senders_side(&*link, || {
+        let (mut stream, flow) = connect_to_far_end(&*link);
+        let bytes = (4_u64 << 30) + 12_345;
+        let piece = vec![0; 1 << 20];
+        let mut left = bytes;
+        while left > 0 {
+            let len = piece.len().min(left as usize);
+            stream.write_all(&piece[..len]).unwrap();
+            left -= len as u64;
+        }
+        drop(stream);
+        let counts = flow.wait_for_end(PATIENCE);
+        assert_eq!((counts.bytes, counts.acked_bytes, counts.gaps), (bytes, bytes, 0), "{counts:?}");
+    });
+    End::Passed
+}
+
+fn null_makes_up_a_round_trip_time() -> End {
+    let rtt_ns = 5_000_000;
+    let link = or_skip!(null(FarEndOptions { rtt_ns, ..FarEndOptions::default() }));
+    on_senders_side(&*link, || {
+        let (mut stream, flow) = connect_to_far_end(&*link);
+        for _ in 0..10 {
+            stream.write_all(&[0; 10_000]).unwrap();
+            while zc_sys::tcp::info(&stream).unwrap().unacked > 0 {
+                std::thread::yield_now();
+            }
+        }
+        // At least: the machine may be busy.
+        assert!(u64::from(zc_sys::tcp::info(&stream).unwrap().rtt_us) * 1000 >= rtt_ns * 9 / 10);
+        drop(stream);
+        assert_eq!(flow.wait_for_end(PATIENCE).acked_bytes, 100_000);
+    });
+    End::Passed
+}
+
+fn null_passes_other_ports() -> End {
+    let link = or_skip!(null(FarEndOptions::default()));
+    counts_what_is_sent(&*link); // over a listener, and back
+    End::Passed
+}
+
+fn null_sees_a_reset() -> End {
+    let link = or_skip!(null(FarEndOptions::default()));
+    on_senders_side(&*link, || {
+        let (mut stream, flow) = connect_to_far_end(&*link);
+        stream.write_all(&[0; 10]).unwrap();
+        zc_sys::tcp::set_reset_on_close(&stream).unwrap();
+        drop(stream);
+        assert!(flow.wait_for_end(PATIENCE).reset);
+    });
+    End::Passed
+}
+
+fn null_needs_two_cpus_and_root() -> End {
+    let no = bring_up(LinkKind::Null, one_cpu()).err().expect("one CPU is not enough");
+    assert!(no.reason().contains("a CPU of its own"), "{no:?}");
+    if zc_sys::process::may_make_namespaces() {
+        return End::Passed;
+    }
+    let no = bring_up(LinkKind::Null, or_skip!(two_cpus())).err().expect("it needs root");
+    assert!(no.reason().contains("root"), "{no:?}");
+    End::Passed
+}
+
+/// The kernel lets go of a program when the namespace of its device is taken down, which is not at once.
+fn wait_until_unloaded(program_id: u32) {
+    let until = std::time::Instant::now() + PATIENCE;
+    while zc_sys::null_link::is_loaded(program_id).unwrap() {
+        assert!(std::time::Instant::now() < until, "program {program_id} is still loaded");
+        std::thread::yield_now();
+    }
+}
+
+fn null_leaves_nothing() -> End {
+    let before = whereabouts();
+    let link = or_skip!(null(FarEndOptions::default()));
+    let program_id = link.far_end().unwrap().program_id();
+    assert!(zc_sys::null_link::is_loaded(program_id).unwrap());
+    on_senders_side(&*link, || {
+        let (mut stream, _flow) = connect_to_far_end(&*link);
+        stream.write_all(&[0; 1000]).unwrap();
+    });
+    drop(link);
+    assert_eq!(whereabouts(), before);
+    wait_until_unloaded(program_id);
+    End::Passed
+}
+
+/// Not a case: brings the null link up, says the number of its program and waits for its end.
+fn hold_null() -> ! {
+    match null(FarEndOptions::default()) {
+        Ok(link) => {
+            println!("{}", link.far_end().unwrap().program_id());
+            loop {
+                std::thread::park();
+            }
+        }
+        Err(_) => std::process::exit(0),
+    }
+}
+
+fn a_killed_null_leaves_nothing() -> End {
+    let mut holder = child("hold-null", None).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    let Ok(program_id) = said.trim().parse() else {
+        return End::Skipped("there is no null link here".to_owned());
+    };
+    wait_until_unloaded(program_id);
+    End::Passed
 }
 
 fn tcp_settings_are_those_of_the_host() -> End {

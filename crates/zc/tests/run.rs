@@ -218,6 +218,29 @@ fn few_descriptors_and_little_locked_memory_are_rows_and_sentences_and_no_panics
 }
 
 #[test]
+fn the_null_link_is_taken_where_it_can_be_had_and_its_zero_copy_sends_are_not_copied() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run_in(folder.path(), &["--budget", "8s", "--paths", "msg-zerocopy"]).output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let run = saved(folder.path());
+    if run.header.link.kind != record::LinkKind::Null {
+        let why = run.header.link.passed_over.iter().find(|why| why.starts_with("null: "));
+        assert!(why.is_some(), "{:?}", run.header.link);
+        return eprintln!("skipped: {}", why.unwrap());
+    }
+    let trials = run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
+        record::Slot::Trial(trial) if trial.cell == "msg-zerocopy" => Some(trial),
+        _ => None,
+    });
+    let (completions, copied) =
+        trials.fold((0, 0), |sum, trial| (sum.0 + trial.whole_completions, sum.1 + trial.whole_copied));
+    assert!(completions > 0);
+    assert_eq!(copied, 0);
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(table.contains("there is no receiver"), "{table}");
+}
+
+#[test]
 fn without_network_namespaces_the_run_takes_loopback_and_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let script = format!(

@@ -82,11 +82,29 @@ pub(super) struct RunArgs {
     )]
     pub(super) rate: String,
 
-    /// Where the bytes travel; auto takes veth if this user can have it, else loopback
+    /// Where the bytes travel; auto takes null if this user can have it, else veth, else loopback
     #[arg(long, value_name = "LINK", default_value = "auto", allow_hyphen_values = true,
           value_parser = known(std::iter::once("auto").chain(LinkKind::ALL.iter().map(|each| each.name()))),
           hide_possible_values = true, help_heading = "Where it is sent")]
     pub(super) link: String,
+    /// Bytes after which the far end of the null link acknowledges
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "64k",
+        allow_hyphen_values = true,
+        help_heading = "Where it is sent"
+    )]
+    pub(super) ack_every: String,
+    /// Round-trip time that the far end of the null link makes up
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "0s",
+        allow_hyphen_values = true,
+        help_heading = "Where it is sent"
+    )]
+    pub(super) rtt: String,
     /// Connections at a time
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) flows: String,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::args::{FormatArgs, RunArgs};
 use super::names::{unknown, unknown_among};
 use super::units;
-use crate::record::{Fault, LinkKind, RecvPath, Result, SendPath, SoakerKind};
+use crate::record::{FarEndOptions, Fault, LinkKind, RecvPath, Result, SendPath, SoakerKind};
 use crate::session::{CpuPair, RunOptions};
 
 /// How the result is written to stdout.
@@ -43,6 +43,9 @@ const RECV_BUFFER: usize = 64 << 10;
 /// SO_SNDBUF and SO_RCVBUF are ints that the kernel doubles (socket(7)).
 const SOCKET_BUFFER: std::ops::RangeInclusive<u64> = 1..=1 << 30;
 
+/// Above a few megabytes a send buffer is full before it is acknowledged, and everything waits for the far end's patience.
+const ACK_EVERY: std::ops::RangeInclusive<u64> = 1..=1 << 20;
+
 /// The options of `zc run`. `command` is saved in the run; `default_out` is used when no `--out` was given.
 ///
 /// # Errors
@@ -65,6 +68,10 @@ pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce
             .map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|fault| of("--seed", fault)))
             .transpose()?,
         link: link(&args.link)?,
+        far_end: FarEndOptions {
+            ack_every_bytes: buffer("--ack-every", &args.ack_every, ACK_EVERY)? as u64,
+            rtt_ns: units::duration(&args.rtt, 0..=S).map_err(|fault| of("--rtt", fault))?,
+        },
         flows: units::count("number of flows", &args.flows, 1..=1024)
             .map(|flows| flows as usize)
             .map_err(|fault| of("--flows", fault))?,

@@ -6,7 +6,8 @@
 use super::figures::per;
 use super::model::{Figure, OtherMethod, Others, Sides};
 use super::{Kept, bytes, elapsed_ns};
-use crate::plan::rules::{TICK_NS, ticks_between};
+use crate::plan::costs::sender_alone;
+use crate::plan::rules::{TICK_NS, ticks_by_cpu};
 use crate::record::{CpuTicks, TrialKind};
 
 pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere: Option<&Figure>) -> Others {
@@ -43,11 +44,16 @@ fn getrusage(kept: &Kept, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> 
 /// In the soaked windows: soakers run at nice 19, so their ticks stand in a column of their own and everybody else's beside
 /// it. /proc/stat is at its best there: no tick is stopped, because no CPU idles.
 fn proc_stat(kept: &Kept, label: &str, soaked: &Sides<f64>) -> OtherMethod {
+    let fixed = &kept.header.plan.fixed;
+    // The far end of a link without a receiver is always busy.
+    let not_counted = sender_alone(kept.header).then_some(fixed.receiver_cpu);
     let (mut ticks, mut moved, mut moved_meanwhile) = (0u64, 0u64, 0.0);
     for (_, trial) in kept.trials(label, TrialKind::Soaked) {
         let Some(window_ns) = elapsed_ns(trial) else { continue };
         let (opened, closed) = (&trial.opened, &trial.closed);
-        let Some(busy) = ticks_between(opened, closed, &kept.header.plan.fixed, busy) else { continue };
+        let Some(busy) = ticks_by_cpu(opened, closed, fixed, busy) else { continue };
+        let counted = fixed.soaked_cpus.iter().zip(busy).filter(|(cpu, _)| Some(**cpu) != not_counted);
+        let busy = counted.fold(0u64, |sum, (_, ticks)| sum.saturating_add(ticks));
         // It is read some milliseconds before the window opens and after it has closed, at the same rate of traffic.
         let stat_ns = closed.stat.at_ns.saturating_sub(opened.stat.at_ns);
         ticks = ticks.saturating_add(busy);

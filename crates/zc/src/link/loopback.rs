@@ -38,6 +38,7 @@ pub(super) fn bring_up() -> std::result::Result<Box<dyn Link>, No> {
         rps: None,
         rps_check: None,
         initial_window_packets: None,
+        far_end: None,
         passed_over: Vec::new(),
     };
     Ok(Box::new(Loopback { facts, devices, index: lo.index }))

@@ -2,6 +2,7 @@
 //! when the process dies: its namespaces are anonymous, held by file descriptors alone.
 
 mod loopback;
+mod null;
 mod offloads;
 mod refusal;
 mod settings;
@@ -10,8 +11,9 @@ mod veth;
 
 use std::net::IpAddr;
 
-use crate::record::{LinkCounters, LinkFacts, LinkKind, No, Result, Support, Warning};
+use crate::record::{FarEndOptions, LinkCounters, LinkFacts, LinkKind, No, Result, Support, Warning};
 
+pub use null::{FarCounts, FarEnd, FarFlow};
 pub use steering::Steering;
 
 /// A link that is up.
@@ -44,6 +46,11 @@ pub trait Link: Send + Sync {
     /// # Errors
     /// Netlink failed.
     fn counters(&self) -> Result<LinkCounters>;
+
+    /// The far end of a link that has no receiver; null where the receiver is a path of zc's own.
+    fn far_end(&self) -> Option<&FarEnd> {
+        None
+    }
 }
 
 /// Which CPUs the two sides are to run on.
@@ -61,17 +68,24 @@ pub struct Sides {
 /// # Errors
 /// Why this user cannot have it here; nothing is left behind.
 pub fn bring_up(kind: LinkKind, sides: Sides) -> std::result::Result<Box<dyn Link>, No> {
-    bring_up_with(kind, sides, Steering::Best)
+    bring_up_with(kind, sides, Steering::Best, FarEndOptions::default())
 }
 
-/// [`bring_up`], with a say in how receive work is steered to the two CPUs.
+/// [`bring_up`], with a say in how receive work is steered to the two CPUs of a veth pair, and in what the far end of the
+/// null link does.
 ///
 /// # Errors
 /// As [`bring_up`].
-pub fn bring_up_with(kind: LinkKind, sides: Sides, steering: Steering) -> std::result::Result<Box<dyn Link>, No> {
+pub fn bring_up_with(
+    kind: LinkKind,
+    sides: Sides,
+    steering: Steering,
+    far_end: FarEndOptions,
+) -> std::result::Result<Box<dyn Link>, No> {
     match kind {
         LinkKind::Loopback => loopback::bring_up(),
-        LinkKind::Veth => veth::bring_up(sides, steering),
+        LinkKind::Veth => Ok(Box::new(veth::Veth::bring_up(sides, steering)?)),
+        LinkKind::Null => null::bring_up(sides, far_end),
     }
 }
 
@@ -81,6 +95,7 @@ pub fn try_out(kind: LinkKind, sides: Sides) -> Support {
     let tried = match kind {
         LinkKind::Loopback => loopback::bring_up().map(drop),
         LinkKind::Veth => veth::try_out(sides),
+        LinkKind::Null => null::bring_up(sides, FarEndOptions::default()).map(drop),
     };
     tried.map_or_else(Support::No, |()| Support::Yes)
 }

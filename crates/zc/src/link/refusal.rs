@@ -6,6 +6,8 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
+use zc_sys::null_link::{EgressError, Stage as EgressStage};
+
 use crate::record::No;
 
 /// How far it went.
@@ -67,6 +69,29 @@ pub(super) fn explain(stage: Stage, error: &io::Error, policies: &Policies) -> N
         }
         _ if denied(errno) => denied_by(policies),
         _ => No::failed(format!("namespaces could not be made: {error}")),
+    }
+}
+
+/// The reason and the remedy for a BPF program that could not be set to work.
+pub(super) fn explain_egress(error: &EgressError) -> No {
+    let errno = Errno::from_io_error(&error.error);
+    match (error.stage, errno) {
+        (_, Some(Errno::NOSYS)) => No::unsupported("this kernel was built without BPF (CONFIG_BPF_SYSCALL)"),
+        (_, errno) if denied(errno) => No::refused(
+            "the kernel does not let this process use BPF (a container without CAP_BPF and CAP_NET_ADMIN, a seccomp filter, or lockdown)",
+        )
+        .remedy("run as root outside of the container, or start it with --privileged"),
+        (EgressStage::Map | EgressStage::Load, Some(Errno::INVAL)) => {
+            No::unsupported(format!("this kernel does not take the BPF program of the null link: {error}"))
+        }
+        (EgressStage::Attach, Some(Errno::OPNOTSUPP | Errno::NOENT | Errno::INVAL)) => No::unsupported(
+            "this kernel has no clsact queueing discipline with BPF filters (CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_BPF)",
+        )
+        .remedy("sudo modprobe -a sch_ingress cls_bpf"),
+        (EgressStage::Mmap, _) => {
+            No::unsupported(format!("this kernel cannot map BPF maps into a process (before Linux 5.5): {}", error.error))
+        }
+        _ => No::failed(format!("the BPF program of the null link could not be set to work: {error}")),
     }
 }
 

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use zc_sys::netlink::Devices;
+use zc_sys::netlink::{Device, Devices};
 use zc_sys::netns::{NetNs, unshare_user};
 use zc_sys::process;
 
@@ -16,11 +16,11 @@ use super::steering::{self, Steering, on_thread};
 use super::{Link, Sides, offloads, read_counters};
 use crate::record::{Fault, LinkCounters, LinkFacts, LinkKind, No, Result, Severity, Warning};
 
-const SENDER: &str = "zc0";
-const RECEIVER: &str = "zc1";
+pub(super) const SENDER: &str = "zc0";
+pub(super) const RECEIVER: &str = "zc1";
 // TEST-NET-1 (RFC 5737). Nothing else lives in these namespaces, so nothing can collide.
-const SENDER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-const RECEIVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+pub(super) const SENDER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+pub(super) const RECEIVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 const PREFIX_BITS: u8 = 30;
 
 /// The congestion window, in packets, with which every connection over this link begins: more than a send buffer of 4 MiB
@@ -30,12 +30,13 @@ const PREFIX_BITS: u8 = 30;
 /// connection to connection (docs/performance.md).
 const INITIAL_WINDOW_PACKETS: u32 = 3000;
 
-struct Veth {
+pub(super) struct Veth {
     facts: LinkFacts,
     warnings: Vec<Warning>,
     sender: NetNs,
     receiver: NetNs,
     devices: Devices,
+    receiver_devices: Devices,
     index: u32,
 }
 
@@ -45,15 +46,6 @@ struct Wanted {
     steering: Steering,
     settings: Settings,
     policies: Policies,
-}
-
-pub(super) fn bring_up(sides: Sides, steering: Steering) -> std::result::Result<Box<dyn Link>, No> {
-    let wanted = Wanted::new(sides, steering);
-    if !process::may_make_namespaces() {
-        wanted.rehearse()?;
-        wanted.enter_user_namespace()?;
-    }
-    Ok(Box::new(wanted.build()?.checked(sides)?))
 }
 
 /// Whether it could be brought up. Leaves this process as it was.
@@ -163,10 +155,11 @@ impl Wanted {
             rps,
             rps_check,
             initial_window_packets: Some(INITIAL_WINDOW_PACKETS),
+            far_end: None,
             passed_over: Vec::new(),
         };
         let warnings = (!left.is_empty()).then(|| settings_left(&left)).into_iter().collect();
-        Ok(Veth { facts, warnings, sender, receiver, devices, index })
+        Ok(Veth { facts, warnings, sender, receiver, devices, receiver_devices, index })
     }
 }
 
@@ -193,6 +186,33 @@ fn set_up(devices: &Devices, device: &str, address: Ipv4Addr) -> io::Result<u32>
 }
 
 impl Veth {
+    pub(super) fn bring_up(sides: Sides, steering: Steering) -> std::result::Result<Self, No> {
+        let wanted = Wanted::new(sides, steering);
+        if !process::may_make_namespaces() {
+            wanted.rehearse()?;
+            wanted.enter_user_namespace()?;
+        }
+        wanted.build()?.checked(sides)
+    }
+
+    pub(super) fn sender(&self) -> &NetNs {
+        &self.sender
+    }
+
+    pub(super) fn receiver(&self) -> &NetNs {
+        &self.receiver
+    }
+
+    /// The receiver's end, as its namespace sees it.
+    pub(super) fn receiver_device(&self) -> io::Result<Device> {
+        self.receiver_devices.find(RECEIVER)
+    }
+
+    /// The sender's end.
+    pub(super) fn sender_device(&self) -> io::Result<Device> {
+        self.devices.find(SENDER)
+    }
+
     /// Sends packets over it and notes where they were received.
     fn checked(mut self, sides: Sides) -> std::result::Result<Self, No> {
         let check = steering::check(&self.sender, &self.receiver, (SENDER_ADDRESS, RECEIVER_ADDRESS), sides)
@@ -243,7 +263,7 @@ mod tests {
             return;
         }
         // The harness runs this one in a thread.
-        let Err(no) = bring_up(Sides { sender_cpu: 0, receiver_cpu: 0 }, Steering::Best) else {
+        let Err(no) = Veth::bring_up(Sides { sender_cpu: 0, receiver_cpu: 0 }, Steering::Best) else {
             panic!("a user namespace was made in a process with threads");
         };
         assert_eq!(no.word(), "refused");

@@ -122,7 +122,7 @@ fn cpu_quota(quota: Option<f64>, soaked: usize) -> Option<Warning> {
 
 /// On veth the two sides are meant to be told apart.
 fn sides_together(link: &LinkFacts) -> Option<Warning> {
-    if link.kind != LinkKind::Veth || link.sides_apart {
+    if link.kind == LinkKind::Loopback || link.sides_apart {
         return None;
     }
     let why = link.rps_check.as_deref().unwrap_or("receive packet steering is off");
@@ -146,7 +146,7 @@ fn offloads_off(link: &LinkFacts) -> Option<Warning> {
     Some(match link.kind {
         LinkKind::Loopback => warning.remedy(format!("sudo ethtool -K {} {} on", link.device, off.join(" on "))),
         // A device of zc's own, which nobody else can reach.
-        LinkKind::Veth => warning,
+        LinkKind::Veth | LinkKind::Null => warning,
     })
 }
 
@@ -333,6 +333,7 @@ mod tests {
             rps: Some("rps_default_mask".to_owned()),
             rps_check: None,
             initial_window_packets: None,
+            far_end: None,
             passed_over: Vec::new(),
         }
     }

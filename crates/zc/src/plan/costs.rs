@@ -7,7 +7,7 @@
 //!
 //! It lives in `plan` because both halves need it: the session to see how far it is, `estimate` for the figures.
 
-use crate::record::{Block, FixedParams, Header, IdleWindow, Reading, Slot, TrialKind};
+use crate::record::{Block, FixedParams, Header, IdleWindow, LinkKind, Reading, Slot, TrialKind};
 
 /// Whose cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,7 +16,7 @@ pub enum Side {
     Sender,
     /// What the receiver's CPU lost; only where the sides are told apart.
     Receiver,
-    /// What the two lost together.
+    /// What the two lost together; on a link without a receiver what the sender's lost.
     Both,
     /// What all other soaked CPUs lost together; only where there are any.
     Elsewhere,
@@ -58,6 +58,11 @@ pub fn sides_apart(header: &Header) -> bool {
     header.link.sides_apart && header.plan.fixed.sender_cpu != header.plan.fixed.receiver_cpu
 }
 
+/// Whether there is no receiver: the link itself took the bytes, and the CPU on which it did so is nobody's cost.
+pub fn sender_alone(header: &Header) -> bool {
+    header.plan.fixed.link == LinkKind::Null
+}
+
 /// The cost of the soaked trial in slot number `slot`. `None` when there is no such trial, when it moved nothing, when
 /// it does not stand between two idle windows, or when a soaker's counter is missing.
 pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
@@ -82,22 +87,23 @@ pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCo
 
     let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
     let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
+    let alone = sender_alone(header);
     let (mut both_ns, mut elsewhere_ns) = (0.0, None);
     for cpu in 0..fixed.soaked_cpus.len() {
         let lost = lost_ns(cpu)?;
-        if cpu == sender || cpu == receiver {
+        if cpu == sender || (cpu == receiver && !alone) {
             both_ns += lost;
-        } else {
+        } else if cpu != receiver {
             *elsewhere_ns.get_or_insert(0.0) += lost;
         }
     }
     let apart = sides_apart(header);
-    let side = |cpu| if apart { lost_ns(cpu) } else { None };
+    let side = |cpu, there| if apart && there { lost_ns(cpu) } else { None };
     Some(TrialCost {
         window_ns: window.elapsed_ns,
         bytes,
-        sender_ns: side(sender),
-        receiver_ns: side(receiver),
+        sender_ns: side(sender, true),
+        receiver_ns: side(receiver, !alone),
         both_ns,
         elsewhere_ns,
     })

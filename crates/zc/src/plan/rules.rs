@@ -111,21 +111,29 @@ fn unexplained(opened: &Reading, closed: &Reading, fixed: &FixedParams, irq_time
 }
 
 /// Ticks of some columns between two readings, all soaked CPUs added up; `None` when a reading lacks a CPU.
-pub fn ticks_between(
+fn ticks_between(
     opened: &Reading,
     closed: &Reading,
     fixed: &FixedParams,
     columns: impl Fn(&CpuTicks) -> u64,
 ) -> Option<u64> {
+    Some(ticks_by_cpu(opened, closed, fixed, columns)?.into_iter().fold(0, u64::saturating_add))
+}
+
+/// Ticks of some columns between two readings, in the order of the soaked CPUs; `None` when a reading lacks a CPU.
+pub fn ticks_by_cpu(
+    opened: &Reading,
+    closed: &Reading,
+    fixed: &FixedParams,
+    columns: impl Fn(&CpuTicks) -> u64,
+) -> Option<Vec<u64>> {
     let cpus = fixed.soaked_cpus.len();
     if cpus == 0 || opened.stat.cpus.len() != cpus || closed.stat.cpus.len() != cpus {
         return None;
     }
     // A column may step back by a tick when the kernel corrects itself: that is 0, not an enormous number.
     let pairs = opened.stat.cpus.iter().zip(&closed.stat.cpus);
-    Some(
-        pairs.fold(0, |sum: u64, (opened, closed)| sum.saturating_add(columns(closed).saturating_sub(columns(opened)))),
-    )
+    Some(pairs.map(|(opened, closed)| columns(closed).saturating_sub(columns(opened))).collect())
 }
 
 /// The readings at the two edges of a slot.

@@ -10,6 +10,22 @@ use super::LinkKind;
 /// Offloads of a device by ethtool's names (`tx-tcp-segmentation` ...); on is true.
 pub type Offloads = BTreeMap<String, bool>;
 
+/// How the far end of the null link behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FarEndOptions {
+    /// An acknowledgement is due when so many bytes came since the last: a receiver with GRO acknowledges its merged packets of
+    /// up to 64 KiB, one without every second segment.
+    pub ack_every_bytes: u64,
+    /// Every acknowledgement comes so long after what it acknowledges, in nanoseconds.
+    pub rtt_ns: u64,
+}
+
+impl Default for FarEndOptions {
+    fn default() -> Self {
+        Self { ack_every_bytes: 64 << 10, rtt_ns: 0 }
+    }
+}
+
 /// The link as it was brought up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LinkFacts {
@@ -32,6 +48,9 @@ pub struct LinkFacts {
     /// Congestion window with which connections over this link begin, in packets; null is the kernel's own (10).
     #[serde(default)]
     pub initial_window_packets: Option<u32>,
+    /// How the far end of the null link behaves; null on other links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far_end: Option<FarEndOptions>,
     /// Other links that were tried first and why they were not taken (one sentence each).
     pub passed_over: Vec<String>,
 }

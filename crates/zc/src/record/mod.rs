@@ -21,7 +21,7 @@ mod warning;
 pub use fault::{Fault, FaultKind, Result};
 pub use file::{append_block, close, open, parse};
 pub use host::{CpuFacts, Host, MemoryFacts};
-pub use link::{LinkFacts, Offloads};
+pub use link::{FarEndOptions, LinkFacts, Offloads};
 pub use names::{LinkKind, RecvPath, SendPath, SoakerKind, UnknownName};
 pub use plan::{Cell, FileSetFacts, FixedParams, Plan, Timing};
 pub use reading::{

@@ -111,6 +111,8 @@ names! {
         Loopback = "loopback",
         /// Two network namespaces of zc's own and a veth pair between them.
         Veth = "veth",
+        /// A veth pair whose sender's end swallows packets, and a far end that acknowledges them: the sender's cost alone.
+        Null = "null",
     }
 }
 

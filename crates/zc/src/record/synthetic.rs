@@ -194,6 +194,7 @@ impl Synthetic {
                 rps: self.sides_apart.then(|| "sysfs".to_owned()),
                 rps_check: None,
                 initial_window_packets: None,
+                far_end: None,
                 passed_over: Vec::new(),
             },
             unavailable: Vec::new(),

@@ -326,6 +326,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
                 rps: Some("sysfs".to_owned()),
                 rps_check: None,
                 initial_window_packets: None,
+                far_end: None,
                 passed_over: Vec::new(),
             },
             unavailable: vec![SupportRow {

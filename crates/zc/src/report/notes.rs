@@ -5,7 +5,7 @@ use super::digits::{bytes, percent, rate, ratio, seconds, signed_percent, size, 
 use super::words::list;
 use super::{escape, rows};
 use crate::estimate::{CellEstimate, Estimates};
-use crate::record::{EndReason, RecvPath, Run, Severity, SupportRow, Warning};
+use crate::record::{EndReason, LinkKind, RecvPath, Run, Severity, SupportRow, Warning};
 
 /// A line above or below a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,7 +147,13 @@ pub(super) fn footnotes(estimates: &Estimates) -> Vec<String> {
 /// What a reader must know to believe it: what stands below the tables.
 pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut notes = vec![control(estimates)];
-    if !estimates.sides_apart {
+    if run.header.plan.fixed.link == LinkKind::Null {
+        notes.push(note(
+            "sides",
+            "over null there is no receiver: what is sent ends at an ideal network card, so every figure is the sender's alone; \
+             what acknowledges, on the receiver's CPU, is nobody's cost",
+        ));
+    } else if !estimates.sides_apart {
         notes.push(note(
             "sides",
             format!(

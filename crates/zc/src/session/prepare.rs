@@ -65,7 +65,7 @@ pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: i
     let host = meter::host();
     let cpus = choose_cpus(options)?;
     say("bringing up the link");
-    let up = trial::bring_up(options.link, cpus.sender, cpus.receiver)?;
+    let up = trial::bring_up(options.link, cpus.sender, cpus.receiver, options.far_end)?;
     say("reading the files");
     let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
     let fixed = fixed_params(options, cpus, &up)?;

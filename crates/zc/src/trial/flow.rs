@@ -1,4 +1,5 @@
-//! One flow: a connection, a sender thread and a receiver thread, each on its side of the link and on its CPU.
+//! One flow: a connection, a sender thread and a receiver thread, each on its side of the link and on its CPU. On a link with
+//! a far end of its own (`null`) that is the receiver; only proofs, whose bytes somebody must read, have a thread there too.
 //!
 //! The coordinator learns from each thread that it is ready, publishes when to begin and when to stop, and reads the
 //! counts that the threads publish after every piece. The threads know nothing of windows.
@@ -10,7 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::link::Link;
+use zc_sys::tcp::Unconnected;
+
+use crate::link::{FarCounts, FarEnd, FarFlow, Link};
 use crate::path::{self, SendSetup};
 use crate::record::{Cell, Fault, FixedParams, No, RecvCounts, Result, SendCounts};
 use crate::workload::Pacer;
@@ -45,6 +48,8 @@ pub(super) struct Drive {
     pub(super) piece_bytes: usize,
     /// The receiver checks what it gets (proofs).
     pub(super) checksum: bool,
+    /// A receive path takes the bytes, also on a link with a far end of its own.
+    pub(super) to_listener: bool,
 }
 
 /// Why a flow did not come up or did not end well.
@@ -70,10 +75,47 @@ struct Side<C> {
     socket: TcpStream,
 }
 
+/// Who takes the bytes.
+enum Taker {
+    /// A thread with a receive path.
+    Thread(Side<RecvCounts>),
+    /// The link itself.
+    FarEnd(FarFlow),
+}
+
+impl Taker {
+    fn counts(&self) -> RecvCounts {
+        match self {
+            Self::Thread(side) => side.counts.get(),
+            Self::FarEnd(flow) => RecvCounts { bytes: flow.counts().bytes, ..RecvCounts::default() },
+        }
+    }
+
+    fn thread(&self) -> Option<&Side<RecvCounts>> {
+        match self {
+            Self::Thread(side) => Some(side),
+            Self::FarEnd(_) => None,
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        match self {
+            Self::Thread(side) => side.has_ended(),
+            Self::FarEnd(flow) => flow.counts().reset,
+        }
+    }
+}
+
+impl<C> Side<C> {
+    fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
 /// A flow that is up.
 pub(super) struct Flow {
     sender: Side<SendCounts>,
-    receiver: Side<RecvCounts>,
+    taker: Taker,
     crc32: Arc<Published<u32>>,
     begin: Outbox<u64>,
     stop: Arc<AtomicBool>,
@@ -82,6 +124,8 @@ pub(super) struct Flow {
 struct Ready {
     tid: i32,
     socket: TcpStream,
+    /// The sender's, on a link with a far end.
+    far: Option<FarFlow>,
 }
 
 impl Flow {
@@ -96,14 +140,19 @@ impl Flow {
     ) -> std::result::Result<Self, Trouble> {
         let stop = Arc::new(AtomicBool::new(false));
         let crc32 = Arc::new(Published::default());
-        let (address_out, address_in) = channel();
-        let (receiver, receiver_ready) = {
-            let (cell, fixed, link, crc32) = (cell.clone(), fixed.clone(), Arc::clone(link), Arc::clone(&crc32));
-            spawn(format!("zc-recv-{index}"), move |ready, counts| {
-                receive(&cell, &fixed, &*link, drive.checksum, &address_out, ready, counts, &crc32)
-            })?
+        let far_end = if drive.to_listener { None } else { link.far_end() };
+        let (receiver, address) = match far_end {
+            Some(far_end) => (None, far_end.address()),
+            None => {
+                let (address_out, address_in) = channel();
+                let (cell, fixed, link, crc32) = (cell.clone(), fixed.clone(), Arc::clone(link), Arc::clone(&crc32));
+                let (receiver, ready) = spawn(format!("zc-recv-{index}"), move |ready, counts| {
+                    receive(&cell, &fixed, &*link, drive.checksum, &address_out, ready, counts, &crc32)
+                })?;
+                let address = await_message(&address_in, &receiver.done, "the receiver to listen")?;
+                (Some((receiver, ready)), address)
+            }
         };
-        let address = await_message(&address_in, &receiver.done, "the receiver to listen")?;
         let (begin, begin_in) = channel();
         let (sender, sender_ready) = {
             let (cell, fixed, link) = (cell.clone(), fixed.clone(), Arc::clone(link));
@@ -113,9 +162,16 @@ impl Flow {
             })?
         };
         // On an early return `begin` is dropped, which ends the sender's thread, whose closed socket ends the receiver's.
-        let sender_ready = await_message(&sender_ready, &sender.done, "the sender to open its path")?;
-        let receiver_ready = await_message(&receiver_ready, &receiver.done, "the receiver to open its path")?;
-        Ok(Self { sender: sender.whole(sender_ready), receiver: receiver.whole(receiver_ready), crc32, begin, stop })
+        let mut sender_ready = await_message(&sender_ready, &sender.done, "the sender to open its path")?;
+        let taker = match (receiver, sender_ready.far.take()) {
+            (None, Some(flow)) => Taker::FarEnd(flow),
+            (Some((receiver, ready)), _) => {
+                let ready = await_message(&ready, &receiver.done, "the receiver to open its path")?;
+                Taker::Thread(receiver.whole(ready))
+            }
+            (None, None) => return Err(Trouble::Broke(Fault::failed("a sender did not tell the far end of its flow"))),
+        };
+        Ok(Self { sender: sender.whole(sender_ready), taker, crc32, begin, stop })
     }
 
     /// Lets the sender begin; its first burst is due at `at_ns` (CLOCK_MONOTONIC).
@@ -130,12 +186,25 @@ impl Flow {
 
     /// What the two threads did so far.
     pub(super) fn counts(&self) -> (SendCounts, RecvCounts) {
-        (self.sender.counts.get(), self.receiver.counts.get())
+        (self.sender.counts.get(), self.taker.counts())
     }
 
-    /// Thread ids: sender, receiver.
-    pub(super) fn tids(&self) -> (i32, i32) {
-        (self.sender.tid, self.receiver.tid)
+    /// What the far end noted, on a link that has one.
+    pub(super) fn noted(&self) -> Option<FarCounts> {
+        match &self.taker {
+            Taker::Thread(_) => None,
+            Taker::FarEnd(flow) => Some(flow.counts()),
+        }
+    }
+
+    /// The sender's thread.
+    pub(super) fn sender_tid(&self) -> i32 {
+        self.sender.tid
+    }
+
+    /// The receiver's thread, where there is one.
+    pub(super) fn receiver_tid(&self) -> Option<i32> {
+        self.taker.thread().map(|side| side.tid)
     }
 
     /// The sending socket.
@@ -145,17 +214,23 @@ impl Flow {
 
     /// True once a thread has ended, well or not; before the stop signal that is a failure.
     pub(super) fn has_ended(&self) -> bool {
-        let ended = |thread: &Option<JoinHandle<()>>| thread.as_ref().is_none_or(JoinHandle::is_finished);
-        ended(&self.sender.thread) || ended(&self.receiver.thread)
+        self.sender.has_ended() || self.taker.has_ended()
     }
 
     /// Waits until both threads have drained and ended; returns their last counts and, in proofs, the checksum.
     pub(super) fn finish(self) -> std::result::Result<(SendCounts, RecvCounts, u32), Trouble> {
         let sent = self.sender.done.recv_timeout(PATIENCE).map_err(|_| stuck("the sender did not drain"));
+        let receiver = match &self.taker {
+            Taker::Thread(receiver) => receiver,
+            Taker::FarEnd(flow) => {
+                let sent = sent.and_then(|sent| sent)?;
+                return noted_whole(sent, flow).map(|received| (sent, received, 0)).map_err(Trouble::Broke);
+            }
+        };
         if !matches!(sent, Ok(Ok(_))) {
-            let _ = self.receiver.socket.shutdown(Shutdown::Both);
+            let _ = receiver.socket.shutdown(Shutdown::Both);
         }
-        let received = self.receiver.done.recv_timeout(PATIENCE).map_err(|_| stuck("the receiver did not end"));
+        let received = receiver.done.recv_timeout(PATIENCE).map_err(|_| stuck("the receiver did not end"));
         let (sent, received) = match (sent, received) {
             (Ok(Ok(sent)), Ok(Ok(received))) => (sent, received),
             // The side that failed first is the cause, the other one's reset is its consequence. A receiver's own failure
@@ -178,17 +253,39 @@ impl Drop for Flow {
     fn drop(&mut self) {
         self.stop();
         self.begin(0);
-        let joined = self.sender.thread.as_ref().is_none_or(JoinHandle::is_finished)
-            && self.receiver.thread.as_ref().is_none_or(JoinHandle::is_finished);
-        if !joined {
+        let receiver = match &mut self.taker {
+            Taker::Thread(receiver) => Some(receiver),
+            Taker::FarEnd(_) => None,
+        };
+        if !(self.sender.has_ended() && receiver.as_ref().is_none_or(|receiver| receiver.has_ended())) {
             // Threads that are blocked on the socket wake with an error.
             let _ = self.sender.socket.shutdown(Shutdown::Both);
-            let _ = self.receiver.socket.shutdown(Shutdown::Both);
+            if let Some(receiver) = &receiver {
+                let _ = receiver.socket.shutdown(Shutdown::Both);
+            }
         }
-        for thread in [self.sender.thread.take(), self.receiver.thread.take()].into_iter().flatten() {
+        let threads = [self.sender.thread.take(), receiver.and_then(|receiver| receiver.thread.take())];
+        for thread in threads.into_iter().flatten() {
             let _ = thread.join();
         }
     }
+}
+
+/// Holds what was sent against what the far end noted and acknowledged, once the connection's end has come to it.
+fn noted_whole(sent: SendCounts, flow: &FarFlow) -> Result<RecvCounts> {
+    let noted = flow.wait_for_end(PATIENCE);
+    if noted.bytes == sent.bytes && noted.acked_bytes == sent.bytes && noted.gaps == 0 && noted.ended {
+        return Ok(RecvCounts { bytes: noted.bytes, ..RecvCounts::default() });
+    }
+    Err(Fault::failed(format!(
+        "the sender sent {} bytes, and the far end of the null link noted {} and acknowledged {} ({} sent again, {} gaps{})",
+        sent.bytes,
+        noted.bytes,
+        noted.acked_bytes,
+        noted.again_bytes,
+        noted.gaps,
+        if noted.ended { "" } else { ", and no end" },
+    )))
 }
 
 fn stuck(sentence: &str) -> Trouble {
@@ -269,7 +366,7 @@ fn receive(
     let _ = address.send(local);
     let (socket, _) = accept(&listener)?;
     let mut receiver = path::open_receiver(cell.recv, &socket, fixed.recv_buffer_bytes).map_err(Trouble::CannotRun)?;
-    let _ = ready.send(Ready { tid: zc_sys::sched::gettid(), socket: clone(&socket)? });
+    let _ = ready.send(Ready { tid: zc_sys::sched::gettid(), socket: clone(&socket)?, far: None });
     let mut crc = crc32fast::Hasher::new();
     loop {
         let received = if checksum {
@@ -304,9 +401,9 @@ fn send(
 ) -> std::result::Result<(), Trouble> {
     settle_on(fixed.sender_cpu)?;
     link.enter_sender()?;
-    let socket = connect(to, fixed)?;
+    let (socket, far) = connect(to, fixed, if drive.to_listener { None } else { link.far_end() })?;
     let mut sender = path::open_sender(cell.send, &socket, setup).map_err(Trouble::CannotRun)?;
-    let _ = ready.send(Ready { tid: zc_sys::sched::gettid(), socket: clone(&socket)? });
+    let _ = ready.send(Ready { tid: zc_sys::sched::gettid(), socket: clone(&socket)?, far });
     let Ok(begin_ns) = begin.recv() else {
         return Ok(()); // the trial was given up
     };
@@ -339,14 +436,17 @@ fn settle_on(cpu: usize) -> Result<()> {
     zc_sys::sched::set_timer_slack(1).map_err(|error| Fault::os("set the timer slack", error))
 }
 
-fn connect(to: SocketAddr, fixed: &FixedParams) -> Result<TcpStream> {
-    let socket = TcpStream::connect_timeout(&to, PATIENCE).map_err(|error| Fault::os("connect a flow", error))?;
+fn connect(to: SocketAddr, fixed: &FixedParams, far_end: Option<&FarEnd>) -> Result<(TcpStream, Option<FarFlow>)> {
+    let failed = |error| Fault::os("connect a flow", error);
+    let socket = Unconnected::bind_towards(to).map_err(failed)?;
+    let far = far_end.map(|far_end| far_end.expect(socket.port()));
+    let socket = socket.connect(to, PATIENCE).map_err(failed)?;
     if let Some(bytes) = fixed.sndbuf_bytes {
         zc_sys::tcp::set_sndbuf(&socket, bytes).map_err(|error| Fault::os("set SO_SNDBUF", error))?;
     }
     zc_sys::tcp::set_congestion(&socket, &fixed.congestion)
         .map_err(|error| Fault::os(format!("use congestion control \"{}\"", fixed.congestion), error))?;
-    Ok(socket)
+    Ok((socket, far))
 }
 
 /// accept(2) that gives up when nobody connects.
@@ -393,7 +493,8 @@ mod tests {
 
     fn flow(send: SendPath) -> Flow {
         let fixed = fixed();
-        let up = trial::bring_up(Some(LinkKind::Loopback), fixed.sender_cpu, fixed.receiver_cpu).unwrap();
+        let up = trial::bring_up(Some(LinkKind::Loopback), fixed.sender_cpu, fixed.receiver_cpu, Default::default())
+            .unwrap();
         let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, fixed.sender_cpu).unwrap();
         let cell = Cell { label: send.to_string(), send, recv: RecvPath::Recv, control: false };
         let drive = Drive {
@@ -402,6 +503,7 @@ mod tests {
             first_file: 0,
             piece_bytes: 1 << 20,
             checksum: false,
+            to_listener: false,
         };
         Flow::open(0, &cell, &fixed, &up.link, &setup, drive).unwrap_or_else(|trouble| panic!("{trouble:?}"))
     }
@@ -419,7 +521,7 @@ mod tests {
             let flow = flow(send);
             flow.begin(zc_sys::clock::monotonic_ns());
             wait_until_bytes_arrive(&flow);
-            flow.receiver.socket.shutdown(Shutdown::Both).unwrap();
+            flow.taker.thread().unwrap().socket.shutdown(Shutdown::Both).unwrap();
             let Err(Trouble::Broke(fault)) = flow.finish() else { panic!("{send} did not notice") };
             assert!(!fault.sentence.is_empty());
         }

@@ -31,6 +31,7 @@ impl Rig {
             first_file: 0,
             piece_bytes: self.fixed.piece_bytes,
             checksum: true,
+            to_listener: true,
         };
         let flow = Flow::open(0, &shown, &self.fixed, &self.link, &self.setup, drive)?;
         flow.begin(0);

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use crate::link::Link;
+use crate::link::{FarEnd, Link};
 use crate::meter::{self, Alone, KernelMeters, Soakers, Surroundings, WakeLatency, conditions, wake_latency};
 use crate::path::SendSetup;
 use crate::record::{
@@ -13,7 +13,7 @@ use crate::record::{
 use zc_sys::clock::{monotonic_ns, own_cpu_ns, sleep_until};
 
 use super::flow::{Drive, Flow, Trouble};
-use super::window::{APART_NS, Threads, flow_counts, tcp_reading};
+use super::window::{APART_NS, Threads, add_noted, flow_counts, tcp_reading};
 
 /// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
 const SETTLE_NS: u64 = 3_000_000;
@@ -200,6 +200,7 @@ impl Rig {
             first_file: self.first_file,
             piece_bytes: self.piece_bytes(rate_bytes_per_s),
             checksum: false,
+            to_listener: false,
         };
         let flows = (0..flows)
             .map(|index| Flow::open(index, cell, &self.fixed, &self.link, &self.setup, drive))
@@ -267,14 +268,18 @@ impl Rig {
     /// What the kernel counts, and right before it the CPU time of everything that is zc's.
     fn kernel(&mut self, threads: Option<&Threads>, into: &mut Reading) -> Result<()> {
         let flows_ns = threads.map_or(0, Threads::cpu_ns);
-        into.process_cpu_ns = self.soakers.cpu_ns()? + own_cpu_ns() + flows_ns;
+        let far_end_ns = self.link.far_end().map_or(0, FarEnd::cpu_ns);
+        into.process_cpu_ns = self.soakers.cpu_ns()? + own_cpu_ns() + flows_ns + far_end_ns;
         self.meters.read(into)
     }
 
     fn slow_meters(&mut self, flows: &[Flow], threads: &Threads, into: &mut Reading) -> Result<()> {
         self.kernel(Some(threads), into)?;
         threads.read_switches(into);
-        into.link = self.link.counters().ok();
+        into.link = self.link.counters().ok().map(|mut counters| {
+            add_noted(flows, &mut counters);
+            counters
+        });
         into.tcp = tcp_reading(flows);
         Ok(())
     }

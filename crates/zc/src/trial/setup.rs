@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::link::{self, Link, Sides};
+use crate::link::{self, Link, Sides, Steering};
 use crate::path::{Resident, SendSetup};
-use crate::record::{Fault, FileSetFacts, LinkKind, No, Result, Support};
+use crate::record::{FarEndOptions, Fault, FileSetFacts, LinkKind, No, Result, Support};
 use crate::workload::{self, FileSet};
 
 /// Paths are compared under a loss-based congestion control: BBR's pacing timers cost CPU of their own.
@@ -20,7 +20,7 @@ const TOUCHED_BYTES: u64 = 2 << 30;
 const TOUCHING: Duration = Duration::from_secs(2);
 
 /// Links from the best to the one that everybody can have.
-const LINKS: [LinkKind; 2] = [LinkKind::Veth, LinkKind::Loopback];
+const LINKS: [LinkKind; 3] = [LinkKind::Null, LinkKind::Veth, LinkKind::Loopback];
 
 /// A link, and those that were tried before it.
 pub struct Up {
@@ -42,12 +42,12 @@ pub fn allowed_cpus() -> Result<Vec<usize>> {
 ///
 /// # Errors
 /// The link that was asked for cannot be had, with the reason and the remedy.
-pub fn bring_up(asked: Option<LinkKind>, sender_cpu: usize, receiver_cpu: usize) -> Result<Up> {
+pub fn bring_up(asked: Option<LinkKind>, sender_cpu: usize, receiver_cpu: usize, far_end: FarEndOptions) -> Result<Up> {
     let sides = Sides { sender_cpu, receiver_cpu };
     let mut passed_over = Vec::new();
     let mut last = None;
     for kind in asked.map_or(LINKS.to_vec(), |kind| vec![kind]) {
-        match link::bring_up(kind, sides) {
+        match link::bring_up_with(kind, sides, Steering::Best, far_end) {
             Ok(link) => return Ok(Up { link: link.into(), passed_over }),
             Err(no) => {
                 passed_over.push(sentence(kind, &no));

@@ -5,7 +5,7 @@
 //! has closed, so that the work of reading is not in it. Each reading carries the time at which it was taken.
 
 use crate::meter::{TaskMeter, workers_of};
-use crate::record::{Reading, RecvCounts, Result, SendCounts, TcpReading};
+use crate::record::{LinkCounters, Reading, RecvCounts, Result, SendCounts, TcpReading};
 
 use super::flow::Flow;
 
@@ -33,6 +33,14 @@ fn add_sent(sum: &mut SendCounts, one: &SendCounts) {
     sum.copied += one.copied;
     sum.enobufs += one.enobufs;
     sum.short += one.short;
+}
+
+/// Adds what ended at the far end of the null link, packets and payload, to the counters of the device, which never saw it.
+pub(super) fn add_noted(flows: &[Flow], into: &mut LinkCounters) {
+    for noted in flows.iter().filter_map(Flow::noted) {
+        into.tx_packets += noted.packets;
+        into.tx_bytes += noted.bytes;
+    }
 }
 
 /// TCP_INFO of the sending sockets, added up; null when the kernel did not answer for one of them.
@@ -65,7 +73,8 @@ pub(super) struct Threads {
 
 impl Threads {
     pub(super) fn open(flows: &[Flow]) -> Result<Self> {
-        let (mut senders, mut receivers): (Vec<i32>, Vec<i32>) = flows.iter().map(Flow::tids).unzip();
+        let mut senders: Vec<i32> = flows.iter().map(Flow::sender_tid).collect();
+        let mut receivers: Vec<i32> = flows.iter().filter_map(Flow::receiver_tid).collect();
         senders.extend(workers_of(&senders));
         receivers.extend(workers_of(&receivers));
         Ok(Self { senders: TaskMeter::open(&senders)?, receivers: TaskMeter::open(&receivers)? })
