@@ -51,7 +51,7 @@ fn main() {
 fn rig(link: LinkKind, far_end: FarEndOptions) -> Rig {
     let allowed = trial::allowed_cpus().expect("CPUs");
     let (sender_cpu, receiver_cpu) = trial::choose_cpus(&allowed);
-    let up = trial::bring_up(Some(link), sender_cpu, receiver_cpu, far_end).expect("the link");
+    let up = trial::bring_up(&[link], sender_cpu, receiver_cpu, far_end).expect("the link");
     let (setup, _) = trial::open_files(&[], 1, 64 << 10, sender_cpu).expect("files");
     let fixed = FixedParams {
         link,

@@ -97,7 +97,7 @@ fn files(folder: &Path, count: usize, bytes: usize) -> Vec<PathBuf> {
 }
 
 fn rig(files: &[PathBuf], (sender_cpu, receiver_cpu): (usize, usize), seconds: f64) -> Rig {
-    let up = trial::bring_up(Some(LinkKind::Loopback), sender_cpu, receiver_cpu, Default::default()).expect("loopback");
+    let up = trial::bring_up(&[LinkKind::Loopback], sender_cpu, receiver_cpu, Default::default()).expect("loopback");
     let (setup, _) = trial::open_files(files, 1, BUFFER, sender_cpu).expect("files");
     let fixed = FixedParams {
         link: LinkKind::Loopback,

@@ -68,7 +68,7 @@ fn timing(warmup_ns: u64) -> Timing {
 fn rig() -> Rig {
     let allowed = trial::allowed_cpus().expect("CPUs");
     let (sender_cpu, receiver_cpu) = trial::choose_cpus(&allowed);
-    let up = trial::bring_up(Some(LinkKind::Veth), sender_cpu, receiver_cpu, Default::default()).expect("a link");
+    let up = trial::bring_up(&[LinkKind::Veth], sender_cpu, receiver_cpu, Default::default()).expect("a link");
     let (setup, _) = trial::open_files(&[], 1, 64 << 10, sender_cpu).expect("files");
     let fixed = FixedParams {
         link: up.link.facts().kind,

@@ -77,6 +77,12 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["run", "--paths", ""], "the name of a send path is empty"),
         (&["run", "--recv", "reecv"], "unknown receive path \"reecv\""),
         (&["run", "--link", "ethernet"], "unknown link \"ethernet\""),
+        (
+            &["run", "--link", "null", "--recv", "splice"],
+            "--recv: the link \"null\" has no receiver, and \"splice\" was asked for",
+        ),
+        (&["run", "--ack-every", "2m"], "--ack-every: size \"2m\" is too large: at most 1m"),
+        (&["run", "--rtt", "1"], "--rtt: duration \"1\" has no unit"),
         (&["run", "--soaker", "fpu"], "unknown soaker \"fpu\""),
         (&["run", "--buffer", "64x"], "--buffer: size \"64x\" has an unknown unit \"x\""),
         (&["run", "--buffer", "64kB"], "--buffer: size \"64kB\" could be binary or decimal: \"kB\" means both"),

@@ -52,6 +52,11 @@ const ACK_EVERY: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 /// [`FaultKind::Usage`](crate::record::FaultKind): something that was typed has no meaning.
 pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce() -> PathBuf) -> Result<RunOptions> {
     let (recv, recv_buffer_bytes) = recv(&args.recv)?;
+    let link = link(&args.link)?;
+    if link == Some(LinkKind::Null) && recv != RecvPath::Recv {
+        return Err(Fault::usage(format!("--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"))
+            .hint("leave --recv out, or take --link veth"));
+    }
     Ok(RunOptions {
         command,
         files: args.files.clone(),
@@ -67,7 +72,7 @@ pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce
             .as_deref()
             .map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|fault| of("--seed", fault)))
             .transpose()?,
-        link: link(&args.link)?,
+        link,
         far_end: FarEndOptions {
             ack_every_bytes: buffer("--ack-every", &args.ack_every, ACK_EVERY)? as u64,
             rtt_ns: units::duration(&args.rtt, 0..=S).map_err(|fault| of("--rtt", fault))?,

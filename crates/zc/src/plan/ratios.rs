@@ -58,11 +58,14 @@ pub fn ratio(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
 }
 
 fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
-    if pairs.iter().any(|(_, reference)| *reference <= 0.0) {
-        return None;
-    }
-    // max(0): what is below 0 by noise is no less than nothing; the logarithm of 0 is minus infinity.
-    let logs: Vec<f64> = pairs.iter().map(|(cell, reference)| (cell.max(0.0) / reference).ln()).collect();
+    // max(0): what is below 0 by noise is no less than nothing. A cell that cost nothing is the least of all ratios, a reference
+    // that cost nothing makes the greatest, and of two nothings there is none. Ranks bear a few of either; not so sums, in
+    // which one such block can outweigh all others.
+    let logs: Vec<f64> = pairs
+        .iter()
+        .map(|(cell, reference)| (cell.max(0.0) / reference.max(0.0)).ln())
+        .filter(|log| !log.is_nan())
+        .collect();
     let value = hodges_lehmann(&logs)?.exp();
     if !value.is_finite() || value <= 0.0 {
         return None;
@@ -72,7 +75,7 @@ fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
         high: interval.high.exp(),
         confidence_reached: interval.confidence_reached,
     });
-    Some(Ratio { value, interval, method: Method::HodgesLehmann, p_value: signed_rank_p(&logs), blocks: pairs.len() })
+    Some(Ratio { value, interval, method: Method::HodgesLehmann, p_value: signed_rank_p(&logs), blocks: logs.len() })
 }
 
 fn ratio_of_sums(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
@@ -192,9 +195,19 @@ mod tests {
     }
 
     #[test]
+    fn one_block_in_which_the_reference_cost_nothing_and_one_that_stalled_do_not_matter() {
+        let mut pairs = pairs_of(&[0.50, 0.51, 0.52, 0.49, 0.50, 0.53, 0.52, 0.51, 0.50, 0.52, 0.51, 0.50].repeat(4));
+        (pairs[3].1, pairs[7].0) = (-0.1, 1e6);
+        let found = ratio(&pairs, 0.95, 1).unwrap();
+        assert_eq!(found.method, Method::HodgesLehmann);
+        assert!((found.value - 0.51).abs() < 0.01, "{found:?}");
+        assert!(found.half_width().is_some_and(|half| half < 0.05), "{found:?}");
+    }
+
+    #[test]
     fn a_reference_without_a_cost_has_no_ratio_or_one_of_sums() {
         assert_eq!(ratio(&[(1.0, -1.0), (1.0, -1.0), (1.0, -1.0)], 0.95, 1), None);
-        let found = ratio(&[(1.0, -0.1), (1.0, 2.0), (1.0, 2.0), (1.0, 2.0)], 0.95, 1).unwrap();
+        let found = ratio(&[(1.0, -0.1), (1.0, -0.1), (1.0, 2.0), (1.0, -0.1)], 0.95, 1).unwrap();
         assert_eq!(found.method, Method::RatioOfSums);
         assert_eq!(ratio(&[(f64::NAN, 1.0), (1.0, f64::INFINITY)], 0.95, 1), None);
     }

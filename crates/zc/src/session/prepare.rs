@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::meter::{self, Alone};
 use crate::plan;
 use crate::record::{
-    Cell, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, No, Plan, Probe, Result, SCHEMA,
-    SendPath, Support, SupportRow, Timing, Warning,
+    Cell, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, No, Plan, Probe, RecvPath,
+    Result, SCHEMA, SendPath, Support, SupportRow, Timing, Warning,
 };
 use crate::trial::{self, Rig, RigSetup, Up};
 
@@ -65,7 +65,14 @@ pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: i
     let host = meter::host();
     let cpus = choose_cpus(options)?;
     say("bringing up the link");
-    let up = trial::bring_up(options.link, cpus.sender, cpus.receiver, options.far_end)?;
+    // A receive path that was asked for is what is to be measured.
+    let candidates: Vec<LinkKind> = match options.link {
+        Some(kind) => vec![kind],
+        None => {
+            trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || options.recv == RecvPath::Recv).collect()
+        }
+    };
+    let up = trial::bring_up(&candidates, cpus.sender, cpus.receiver, options.far_end)?;
     say("reading the files");
     let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
     let fixed = fixed_params(options, cpus, &up)?;

@@ -20,7 +20,7 @@ const TOUCHED_BYTES: u64 = 2 << 30;
 const TOUCHING: Duration = Duration::from_secs(2);
 
 /// Links from the best to the one that everybody can have.
-const LINKS: [LinkKind; 3] = [LinkKind::Null, LinkKind::Veth, LinkKind::Loopback];
+pub const LINKS: [LinkKind; 3] = [LinkKind::Null, LinkKind::Veth, LinkKind::Loopback];
 
 /// A link, and those that were tried before it.
 pub struct Up {
@@ -38,15 +38,15 @@ pub fn allowed_cpus() -> Result<Vec<usize>> {
     zc_sys::sched::allowed_cpus().map_err(|error| Fault::os("ask for the CPUs of this process", error))
 }
 
-/// Brings up the link that was asked for, or the best that can be had. Call it while the process has one thread.
+/// Brings up the first of `candidates` that can be had. Call it while the process has one thread.
 ///
 /// # Errors
-/// The link that was asked for cannot be had, with the reason and the remedy.
-pub fn bring_up(asked: Option<LinkKind>, sender_cpu: usize, receiver_cpu: usize, far_end: FarEndOptions) -> Result<Up> {
+/// None of them can be had: the reason and the remedy of the last.
+pub fn bring_up(candidates: &[LinkKind], sender_cpu: usize, receiver_cpu: usize, far_end: FarEndOptions) -> Result<Up> {
     let sides = Sides { sender_cpu, receiver_cpu };
     let mut passed_over = Vec::new();
     let mut last = None;
-    for kind in asked.map_or(LINKS.to_vec(), |kind| vec![kind]) {
+    for &kind in candidates {
         match link::bring_up_with(kind, sides, Steering::Best, far_end) {
             Ok(link) => return Ok(Up { link: link.into(), passed_over }),
             Err(no) => {
