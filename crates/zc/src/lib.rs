@@ -17,6 +17,8 @@ pub mod meter;
 pub mod path;
 pub mod trial;
 
+pub mod agent;
+
 pub mod session;
 
 pub mod classic;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 /// The table, without `-> record`, which everything may import, and `record`, which may import nothing.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("cli", &["session", "classic", "estimate", "report"]),
-    ("session", &["plan", "trial", "meter", "zc_sys"]),
+    ("session", &["plan", "trial", "agent", "meter", "zc_sys"]),
+    ("agent", &["trial", "path", "meter", "zc_sys"]),
     ("classic", &["path", "meter", "workload", "zc_sys"]),
     ("trial", &["link", "path", "meter", "workload", "zc_sys"]),
     ("link", &["zc_sys"]),

@@ -1,0 +1,4 @@
+//! The far half of a trial: who receives on another machine, and how the two machines come to an understanding about it over
+//! a stream of bytes. It prints nothing and computes no figure.
+
+pub mod wire;
