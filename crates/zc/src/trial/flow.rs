@@ -52,6 +52,13 @@ pub(super) struct Drive {
     pub(super) to_listener: bool,
 }
 
+impl Drive {
+    /// The link's far end, where it is the one that takes the bytes.
+    fn far_end(self, link: &dyn Link) -> Option<&FarEnd> {
+        if self.to_listener { None } else { link.far_end() }
+    }
+}
+
 /// Why a flow did not come up or did not end well.
 #[derive(Debug)]
 pub(super) enum Trouble {
@@ -140,8 +147,7 @@ impl Flow {
     ) -> std::result::Result<Self, Trouble> {
         let stop = Arc::new(AtomicBool::new(false));
         let crc32 = Arc::new(Published::default());
-        let far_end = if drive.to_listener { None } else { link.far_end() };
-        let (receiver, address) = match far_end {
+        let (receiver, address) = match drive.far_end(&**link) {
             Some(far_end) => (None, far_end.address()),
             None => {
                 let (address_out, address_in) = channel();
@@ -401,7 +407,7 @@ fn send(
 ) -> std::result::Result<(), Trouble> {
     settle_on(fixed.sender_cpu)?;
     link.enter_sender()?;
-    let (socket, far) = connect(to, fixed, if drive.to_listener { None } else { link.far_end() })?;
+    let (socket, far) = connect(to, fixed, drive.far_end(link))?;
     let mut sender = path::open_sender(cell.send, &socket, setup).map_err(Trouble::CannotRun)?;
     let _ = ready.send(Ready { tid: zc_sys::sched::gettid(), socket: clone(&socket)?, far });
     let Ok(begin_ns) = begin.recv() else {

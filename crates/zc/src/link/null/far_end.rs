@@ -3,9 +3,9 @@
 //! is never late, and sleeps otherwise.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -40,7 +40,8 @@ pub(super) struct Wire {
 pub struct FarEnd {
     egress: Arc<Egress>,
     address: IpAddr,
-    orders: Mutex<Sender<Order>>,
+    /// There until it is dropped: the thread ends when nobody can give it orders any more.
+    orders: Option<Sender<Order>>,
     tid: Arc<AtomicI32>,
     thread: Option<JoinHandle<()>>,
 }
@@ -110,7 +111,7 @@ impl FarEnd {
                 serve(&inbox, &egress, &frames, &wire, options);
             })?
         };
-        Ok(Self { egress, address: wire.own, orders: Mutex::new(orders), tid, thread: Some(thread) })
+        Ok(Self { egress, address: wire.own, orders: Some(orders), tid, thread: Some(thread) })
     }
 
     /// Where a sender connects to.
@@ -123,8 +124,9 @@ impl FarEnd {
         let before = self.egress.cell(source_port).connections();
         let state = Arc::new(State::default());
         let order = Order { port: source_port, before, state: Arc::clone(&state) };
-        // Where the thread has died nobody answers, and the connection fails for that.
-        let _ = self.orders.lock().unwrap_or_else(PoisonError::into_inner).send(order);
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(order); // where the thread has died nobody answers, and the connection fails for that
+        }
         FarFlow { egress: Arc::clone(&self.egress), port: source_port, before, state }
     }
 
@@ -144,9 +146,7 @@ impl FarEnd {
 
 impl Drop for FarEnd {
     fn drop(&mut self) {
-        // The thread ends when nobody can give it orders any more.
-        let (orders, _) = channel();
-        *self.orders.lock().unwrap_or_else(PoisonError::into_inner) = orders;
+        drop(self.orders.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
