@@ -8,23 +8,23 @@
 //! loops walk the same 63 files as zc. The peers resend one hot buffer of 64 KiB, so beside them zc sends a file set of
 //! one such file: `mmap+write` is then a write out of hot memory, as theirs is, and `sendfile` their sendfile.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
+use common::{BUFFER, cell, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
-use zc_tools::record::{Cell, FixedParams, LinkKind, RecvPath, SendPath, SoakerKind, Timing, TrialKind};
-use zc_tools::trial::{self, Rig, RigSetup};
-
-const BUFFER: usize = 64 << 10;
+use zc_tools::record::{LinkKind, SendPath, Timing};
+use zc_tools::trial::{self, Rig};
 
 fn main() {
-    if std::env::args().any(|arg| arg == "--test") {
-        return; // `cargo test --benches` asks whether it starts
+    if only_asked_to_start() {
+        return;
     }
-    let pairs = setting("ZC_PAIRS", 11.0) as usize;
+    let pairs = setting("ZC_PAIRS", 11_usize);
     let seconds = setting("ZC_SECONDS", 0.4);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let set = files(folder.path(), 63, 350_000);
@@ -32,14 +32,14 @@ fn main() {
     let cpus = trial::choose_cpus(&trial::allowed_cpus().expect("CPUs"));
 
     println!("| path | zc Gbit/s | other | Gbit/s | zc / other, median | range |\n|---|---|---|---|---|---|");
-    let mut walking = rig(&set, cpus, seconds);
+    let mut walking = rig(&set, seconds);
     let minimal = built_beside("examples/minimal");
     for &path in SendPath::ALL {
         let other = || minimal_speed(&minimal, path, seconds, cpus, &set);
         compare(path, "minimal loop", pairs, &mut walking, &other);
     }
     drop(walking);
-    let mut hot_rig = rig(&hot, cpus, seconds);
+    let mut hot_rig = rig(&hot, seconds);
     let larger = files(folder.path(), 1, 16 * BUFFER).remove(0);
     for (path, name, speed) in peers(seconds, cpus, &hot, &larger) {
         compare(path, &name, pairs, &mut hot_rig, &*speed);
@@ -48,7 +48,7 @@ fn main() {
 
 /// Measures pairs in random order and prints a row.
 fn compare(path: SendPath, name: &str, pairs: usize, rig: &mut Rig, other: &dyn Fn() -> Option<f64>) {
-    let cell = Cell { label: path.to_string(), send: path, recv: RecvPath::Recv, control: false };
+    let cell = cell(path);
     let mut random = rand_pcg::Pcg64::seed_from_u64(1);
     let mut found = Vec::new();
     for _ in 0..pairs {
@@ -56,7 +56,7 @@ fn compare(path: SendPath, name: &str, pairs: usize, rig: &mut Rig, other: &dyn 
         order.shuffle(&mut random);
         let (mut ours, mut theirs) = (None, None);
         for zc in order {
-            if zc { ours = top_speed(rig, &cell) } else { theirs = other() }
+            if zc { ours = rig.top_speed(&cell).ok() } else { theirs = other() }
         }
         match (ours, theirs) {
             (Some(ours), Some(theirs)) => found.push((ours, theirs)),
@@ -64,25 +64,15 @@ fn compare(path: SendPath, name: &str, pairs: usize, rig: &mut Rig, other: &dyn 
             (_, None) => return println!("| {path} | | {name} | did not run | | |"),
         }
     }
-    let column = |value: &dyn Fn(&(f64, f64)) -> f64| {
-        let mut values: Vec<f64> = found.iter().map(value).collect();
-        values.sort_by(f64::total_cmp);
-        values
-    };
-    let gbit = |values: Vec<f64>| values[values.len() / 2] * 8e-9;
-    let ratios = column(&|(ours, theirs)| ours / theirs);
+    let ratios = sorted(found.iter().map(|(ours, theirs)| ours / theirs));
     println!(
         "| {path} | {:.1} | {name} | {:.1} | {:.3} | {:.3} ... {:.3} |",
-        gbit(column(&|pair| pair.0)),
-        gbit(column(&|pair| pair.1)),
-        ratios[ratios.len() / 2],
+        median(&sorted(found.iter().map(|pair| pair.0))) * 8e-9,
+        median(&sorted(found.iter().map(|pair| pair.1))) * 8e-9,
+        median(&ratios),
         ratios[0],
         ratios[ratios.len() - 1],
     );
-}
-
-fn setting(name: &str, default: f64) -> f64 {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
 fn files(folder: &Path, count: usize, bytes: usize) -> Vec<PathBuf> {
@@ -96,36 +86,10 @@ fn files(folder: &Path, count: usize, bytes: usize) -> Vec<PathBuf> {
         .collect()
 }
 
-fn rig(files: &[PathBuf], (sender_cpu, receiver_cpu): (usize, usize), seconds: f64) -> Rig {
-    let up = trial::bring_up(&[LinkKind::Loopback], sender_cpu, receiver_cpu, Default::default()).expect("loopback");
-    let (setup, _) = trial::open_files(files, 1, BUFFER, sender_cpu).expect("files");
-    let fixed = FixedParams {
-        link: LinkKind::Loopback,
-        rate_bytes_per_s: 0.0,
-        rate_chosen: false,
-        burst_ns: 1_000_000,
-        buffer_bytes: BUFFER,
-        recv_buffer_bytes: BUFFER,
-        piece_bytes: 1 << 20,
-        flows: 1,
-        congestion: "cubic".to_owned(),
-        sndbuf_bytes: None,
-        rcvbuf_bytes: None,
-        sender_cpu,
-        receiver_cpu,
-        soaked_cpus: vec![sender_cpu, receiver_cpu],
-        soaker: SoakerKind::Alu,
-    };
+fn rig(files: &[PathBuf], seconds: f64) -> Rig {
     let unsoaked_ns = (seconds * 1e9) as u64;
     let timing = Timing { warmup_ns: 100_000_000, window_ns: unsoaked_ns, idle_ns: 0, unsoaked_ns };
-    Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing }).expect("rig")
-}
-
-fn top_speed(rig: &mut Rig, cell: &Cell) -> Option<f64> {
-    let trial = rig.run(cell, TrialKind::TopSpeed).ok()?;
-    let bytes = trial.closed.received.bytes - trial.opened.received.bytes;
-    let ns = trial.closed.soak.at_ns - trial.opened.soak.at_ns;
-    Some(bytes as f64 * 1e9 / ns as f64)
+    common::rig(LinkKind::Loopback, files, Default::default(), timing)
 }
 
 /// `target/release/NAME`, beside this bench's own `target/release/deps/peers-...`.

@@ -3,14 +3,12 @@
 //!
 //! `cargo bench --bench warmup`, on veth. Environment: `ZC_ROUNDS` (default 40).
 
-use std::sync::Arc;
+mod common;
 
+use common::{cell, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
-use zc_tools::record::{
-    Cell, FixedParams, IdleWindow, LinkKind, RecvPath, SendPath, SoakReading, SoakerKind, Timing, Trial, TrialKind,
-};
-use zc_tools::trial::{self, Rig, RigSetup};
+use zc_tools::record::{IdleWindow, LinkKind, SendPath, SoakReading, Timing, Trial, TrialKind};
 
 /// In ms; the last one is what the others are compared with.
 const WARMUPS: [u64; 6] = [6, 10, 15, 20, 30, 60];
@@ -18,16 +16,16 @@ const WARMUPS: [u64; 6] = [6, 10, 15, 20, 30, 60];
 const WINDOW_NS: u64 = 20_000_000;
 
 fn main() {
-    if std::env::args().any(|arg| arg == "--test") {
-        return; // `cargo test --benches` asks whether it starts
+    if only_asked_to_start() {
+        return;
     }
-    let rounds: usize = std::env::var("ZC_ROUNDS").ok().and_then(|value| value.parse().ok()).unwrap_or(40);
-    let mut rig = rig();
+    let rounds = setting("ZC_ROUNDS", 40_usize);
+    let mut rig = common::rig(LinkKind::Veth, &[], Default::default(), timing(WARMUPS[0]));
     rig.soak(true);
     let mut random = rand_pcg::Pcg64::seed_from_u64(1);
     println!("| path | {} |\n|---|{}", WARMUPS.map(|ms| format!("{ms} ms")).join(" | "), "---|".repeat(WARMUPS.len()));
     for &path in SendPath::ALL {
-        let cell = Cell { label: path.to_string(), send: path, recv: RecvPath::Recv, control: false };
+        let cell = cell(path);
         if !matches!(rig.prove(&cell), Ok(Ok(_))) {
             println!("| {path} | cannot run here |");
             continue;
@@ -45,10 +43,7 @@ fn main() {
                 before = after;
             }
         }
-        let medians = costs.map(|mut values| {
-            values.sort_by(f64::total_cmp);
-            values[values.len() / 2]
-        });
+        let medians = costs.map(|values| median(&sorted(values)));
         let last = medians[WARMUPS.len() - 1];
         println!(
             "| {path} | {} | {last:.0} us/MB |",
@@ -63,31 +58,6 @@ fn main() {
 
 fn timing(warmup_ns: u64) -> Timing {
     Timing { warmup_ns, window_ns: WINDOW_NS, idle_ns: 10_000_000, unsoaked_ns: WINDOW_NS }
-}
-
-fn rig() -> Rig {
-    let allowed = trial::allowed_cpus().expect("CPUs");
-    let (sender_cpu, receiver_cpu) = trial::choose_cpus(&allowed);
-    let up = trial::bring_up(&[LinkKind::Veth], sender_cpu, receiver_cpu, Default::default()).expect("a link");
-    let (setup, _) = trial::open_files(&[], 1, 64 << 10, sender_cpu).expect("files");
-    let fixed = FixedParams {
-        link: up.link.facts().kind,
-        rate_bytes_per_s: 800e6,
-        rate_chosen: false,
-        burst_ns: 1_000_000,
-        buffer_bytes: 64 << 10,
-        recv_buffer_bytes: 64 << 10,
-        piece_bytes: 1 << 20,
-        flows: 1,
-        congestion: "cubic".to_owned(),
-        sndbuf_bytes: None,
-        rcvbuf_bytes: None,
-        sender_cpu,
-        receiver_cpu,
-        soaked_cpus: allowed,
-        soaker: SoakerKind::Alu,
-    };
-    Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing: timing(WARMUPS[0]) }).expect("a rig")
 }
 
 fn us_per_mb(before: &IdleWindow, trial: &Trial, after: &IdleWindow) -> f64 {

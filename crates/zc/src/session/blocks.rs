@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan;
-use crate::record::{Block, Dropped, Fault, FaultKind, Header, Result, Slot, TrialKind, Warning};
+use crate::record::{Block, Dropped, Fault, FaultKind, Header, Slot, TrialKind, Warning};
 use crate::trial::{Rig, memcpy_bytes_per_s};
 
 use super::run::Budget;
@@ -117,12 +117,4 @@ impl Blocks {
         let kind = if index.is_multiple_of(2) { TrialKind::Twin } else { TrialKind::TopSpeed };
         soaked.chain([(index / 2 % cells, kind)]).collect()
     }
-}
-
-/// Measures one unsoaked trial outside of any block and returns its speed in bytes per second.
-pub(super) fn top_speed(rig: &mut Rig, cell: &crate::record::Cell) -> Result<f64> {
-    let trial = rig.run(cell, TrialKind::TopSpeed)?;
-    let bytes = trial.closed.received.bytes.saturating_sub(trial.opened.received.bytes);
-    let elapsed_ns = trial.closed.soak.at_ns.saturating_sub(trial.opened.soak.at_ns).max(1);
-    Ok(bytes as f64 * 1e9 / elapsed_ns as f64)
 }

@@ -11,7 +11,6 @@ use crate::record::{
 };
 use crate::trial::{self, Rig, RigSetup, Up};
 
-use super::blocks::top_speed;
 use super::run::Budget;
 use super::{CpuPair, Progress, RunOptions};
 
@@ -243,7 +242,7 @@ fn choose_rate(
         for (cell, best) in cells.iter().zip(&mut best) {
             interrupted(stop)?;
             progress.preparing(&format!("top speed of {}", cell.label), budget.left());
-            *best = best.max(top_speed(rig, cell)?);
+            *best = best.max(rig.top_speed(cell)?);
         }
     }
     let slowest = best.iter().copied().fold(f64::INFINITY, f64::min);

@@ -190,6 +190,17 @@ impl Rig {
         })
     }
 
+    /// Runs a cell once as fast as it goes, and returns its speed in bytes per second. The soakers must be asleep.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub fn top_speed(&mut self, cell: &Cell) -> Result<f64> {
+        let Trial { opened, closed, .. } = self.run(cell, TrialKind::TopSpeed)?;
+        let bytes = closed.received.bytes.saturating_sub(opened.received.bytes);
+        let elapsed_ns = closed.soak.at_ns.saturating_sub(opened.soak.at_ns).max(1);
+        Ok(bytes as f64 * 1e9 / elapsed_ns as f64)
+    }
+
     fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, Trouble> {
         let paced = kind != TrialKind::TopSpeed;
         let flows = self.fixed.flows;

@@ -1,0 +1,64 @@
+//! What the benches have in common: the rig that they measure on, a path's cell, settings from the environment, medians.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use zc_tools::record::{Cell, FarEndOptions, FixedParams, LinkKind, RecvPath, SendPath, SoakerKind, Timing};
+use zc_tools::trial::{self, Rig, RigSetup};
+
+/// Of every buffer, in bytes.
+pub(crate) const BUFFER: usize = 64 << 10;
+
+/// Whether `cargo test --benches` only asks if the bench starts.
+pub(crate) fn only_asked_to_start() -> bool {
+    std::env::args().any(|arg| arg == "--test")
+}
+
+/// What the environment variable `name` says, or the default.
+pub(crate) fn setting<T: FromStr>(name: &str, default: T) -> T {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// The path, to a receiver that does recv(2).
+pub(crate) fn cell(path: SendPath) -> Cell {
+    Cell { label: path.to_string(), send: path, recv: RecvPath::Recv, control: false }
+}
+
+/// Ascending.
+pub(crate) fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values
+}
+
+/// The one in the middle of what [`sorted`] returned.
+pub(crate) fn median(sorted: &[f64]) -> f64 {
+    sorted[sorted.len() / 2]
+}
+
+/// A rig on `link` that sends `files`, or the generated set where there are none; 800 MB/s where it is paced.
+pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, timing: Timing) -> Rig {
+    let allowed = trial::allowed_cpus().expect("CPUs");
+    let (sender_cpu, receiver_cpu) = trial::choose_cpus(&allowed);
+    let up = trial::bring_up(&[link], sender_cpu, receiver_cpu, far_end).expect("the link");
+    let (setup, _) = trial::open_files(files, 1, BUFFER, sender_cpu).expect("files");
+    let fixed = FixedParams {
+        link,
+        rate_bytes_per_s: 800e6,
+        rate_chosen: false,
+        burst_ns: 1_000_000,
+        buffer_bytes: BUFFER,
+        recv_buffer_bytes: BUFFER,
+        piece_bytes: 1 << 20,
+        flows: 1,
+        congestion: "cubic".to_owned(),
+        sndbuf_bytes: None,
+        rcvbuf_bytes: None,
+        sender_cpu,
+        receiver_cpu,
+        soaked_cpus: allowed,
+        soaker: SoakerKind::Alu,
+    };
+    Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing }).expect("a rig")
+}
