@@ -7,6 +7,7 @@ mod common;
 
 use common::{cell, median, only_asked_to_start, setting, sorted};
 use zc_tools::record::{FarEndOptions, LinkKind, SendPath, Timing};
+use zc_tools::trial;
 
 const WINDOW_NS: u64 = 200_000_000;
 
@@ -20,6 +21,7 @@ fn main() {
     let timing = Timing { warmup_ns: 50_000_000, window_ns: WINDOW_NS, idle_ns: 0, unsoaked_ns: WINDOW_NS };
     let rig = |link| common::rig(link, &[], far_end, timing);
     let (mut null, mut veth) = (rig(LinkKind::Null), rig(LinkKind::Veth));
+    trial::touch_memory(null.fixed().sender_cpu);
     println!("| path | null Gbit/s | veth Gbit/s | null / veth, median | range |\n|---|---|---|---|---|");
     for &path in SendPath::ALL {
         let cell = cell(path);

@@ -33,6 +33,7 @@ fn main() {
 
     println!("| path | zc Gbit/s | other | Gbit/s | zc / other, median | range |\n|---|---|---|---|---|---|");
     let mut walking = rig(&set, seconds);
+    trial::touch_memory(cpus.0);
     let minimal = built_beside("examples/minimal");
     for &path in SendPath::ALL {
         let other = || minimal_speed(&minimal, path, seconds, cpus, &set);
@@ -40,6 +41,7 @@ fn main() {
     }
     drop(walking);
     let mut hot_rig = rig(&hot, seconds);
+    trial::touch_memory(cpus.0);
     let larger = files(folder.path(), 1, 16 * BUFFER).remove(0);
     for (path, name, speed) in peers(seconds, cpus, &hot, &larger) {
         compare(path, &name, pairs, &mut hot_rig, &*speed);

@@ -9,6 +9,7 @@ use common::{cell, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use zc_tools::record::{IdleWindow, LinkKind, SendPath, SoakReading, Timing, Trial, TrialKind};
+use zc_tools::trial;
 
 /// In ms; the last one is what the others are compared with.
 const WARMUPS: [u64; 6] = [6, 10, 15, 20, 30, 60];
@@ -21,6 +22,7 @@ fn main() {
     }
     let rounds = setting("ZC_ROUNDS", 40_usize);
     let mut rig = common::rig(LinkKind::Veth, &[], Default::default(), timing(WARMUPS[0]));
+    trial::touch_memory(rig.fixed().sender_cpu);
     rig.soak(true);
     let mut random = rand_pcg::Pcg64::seed_from_u64(1);
     println!("| path | {} |\n|---|{}", WARMUPS.map(|ms| format!("{ms} ms")).join(" | "), "---|".repeat(WARMUPS.len()));

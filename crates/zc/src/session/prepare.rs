@@ -104,6 +104,8 @@ pub(super) fn prepare(
         set_up(options, seed, timing, |what| progress.preparing(what, budget.left()))?;
     let wanted = plan::cells(options.paths.as_deref().unwrap_or(SendPath::ALL), options.recv, REFERENCE);
     let (cells, unavailable) = prove(&rig, wanted, &mut probes, budget, stop, progress)?;
+    progress.preparing("touching memory", budget.left());
+    trial::touch_memory(rig.fixed().sender_cpu);
     choose_rate(&mut rig, options, &cells, &mut probes, budget, stop, progress)?;
     let plan = Plan {
         experiment: "paths".to_owned(),

@@ -15,4 +15,4 @@ mod window;
 pub use memcpy::memcpy_bytes_per_s;
 pub use placement::choose_cpus;
 pub use rig::{Rig, RigSetup};
-pub use setup::{LINKS, Up, allowed_cpus, bring_up, choose_congestion, open_files, try_out_link};
+pub use setup::{LINKS, Up, allowed_cpus, bring_up, choose_congestion, open_files, touch_memory, try_out_link};

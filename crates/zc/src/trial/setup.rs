@@ -88,7 +88,6 @@ pub fn open_files(
 ) -> Result<(SendSetup, FileSetFacts)> {
     let (files, facts) = if paths.is_empty() { FileSet::generate(seed)? } else { FileSet::open(paths)? };
     files.warm()?;
-    touch_memory(sender_cpu);
     let setup = SendSetup {
         files: Arc::new(files),
         resident: Arc::new(Resident::default()),
@@ -98,16 +97,17 @@ pub fn open_files(
     Ok((setup, facts))
 }
 
-/// Touches memory and gives it back, so that what the kernel will allocate for packets has been touched before. A virtual
-/// machine gets a page of its host when it first touches it, which takes 10 us here, six times what a page costs
-/// otherwise: the first runs on a fresh machine would be a measurement of its hypervisor.
+/// Touches up to 2 GiB of memory and gives it back, for at most 2 s, so that what the kernel will allocate for packets has
+/// been touched before; call it before anything is measured. A virtual machine gets a page of its host when it first
+/// touches it, which takes 10 us here, six times what a page costs otherwise: the first runs on a fresh machine would be a
+/// measurement of its hypervisor.
 ///
-/// It is done on the sender's CPU, where packets are allocated: its free lists are the ones that want touched pages. Where
-/// there is no memory to be had for it, the run goes on without.
-fn touch_memory(cpu: usize) {
+/// `sender_cpu` is where packets are allocated: its free lists are the ones that want touched pages. Where there is no
+/// memory to be had for it, it goes without.
+pub fn touch_memory(sender_cpu: usize) {
     let bytes = workload::available_bytes().map_or(0, |available| TOUCHED_BYTES.min(available / 8));
     let touch = move || {
-        let _ = zc_sys::sched::pin(&[cpu]); // else it is done elsewhere
+        let _ = zc_sys::sched::pin(&[sender_cpu]); // else it is done elsewhere
         let Ok(mut pages) = zc_sys::pages::Pages::new(usize::try_from(bytes).unwrap_or(0)) else { return };
         let began = Instant::now();
         for chunk in pages.as_mut_slice().chunks_mut(1 << 20).take_while(|_| began.elapsed() < TOUCHING) {
