@@ -42,6 +42,7 @@ const CASES: &[(&str, Case)] = &[
     ("null_leaves_zero_copy_sends_uncopied", null_leaves_zero_copy_sends_uncopied),
     ("null_counts_past_four_gib_in_one_flow", null_counts_past_four_gib),
     ("null_makes_up_a_round_trip_time", null_makes_up_a_round_trip_time),
+    ("null_answers_again_what_is_asked_again_because_an_answer_got_lost", null_answers_again),
     ("null_passes_what_goes_to_other_ports", null_passes_other_ports),
     ("null_sees_a_flow_that_is_reset", null_sees_a_reset),
     ("null_needs_a_second_cpu_and_root_and_says_so", null_needs_two_cpus_and_root),
@@ -518,6 +519,37 @@ fn null_makes_up_a_round_trip_time() -> End {
         assert!(u64::from(zc_sys::tcp::info(&stream).unwrap().rtt_us) * 1000 >= rtt_ns * 9 / 10);
         drop(stream);
         assert_eq!(flow.wait_for_end(PATIENCE).acked_bytes, 100_000);
+    });
+    End::Passed
+}
+
+/// Each of them is sent again after a timeout of TCP's: 1 s for a SYN, a few ms for a tail, 200 ms for a FIN.
+fn null_answers_again() -> End {
+    let link = or_skip!(null(FarEndOptions::default()));
+    on_senders_side(&*link, || {
+        let far_end = link.far_end().unwrap();
+        let socket = Unconnected::bind_towards(far_end.address()).unwrap();
+        let flow = far_end.expect(socket.port());
+        flow.lose(1);
+        let mut stream = socket.connect(far_end.address(), PATIENCE).unwrap();
+        let asked_for_syn = flow.counts().repeats;
+        assert!(asked_for_syn >= 1, "{:?}", flow.counts());
+
+        flow.lose(1);
+        stream.write_all(&[0; 10_000]).unwrap();
+        let until = std::time::Instant::now() + PATIENCE;
+        while zc_sys::tcp::info(&stream).unwrap().unacked > 0 {
+            assert!(std::time::Instant::now() < until, "{:?}", flow.counts());
+            std::thread::yield_now();
+        }
+        let asked_for_bytes = flow.counts().repeats;
+        assert!(asked_for_bytes > asked_for_syn, "{:?}", flow.counts());
+
+        flow.lose(2);
+        drop(stream);
+        let counts = flow.wait_for_end(PATIENCE);
+        assert!(counts.ended && counts.repeats >= asked_for_bytes + 2, "{counts:?}");
+        assert_eq!((counts.bytes, counts.acked_bytes, counts.gaps), (10_000, 10_000, 0), "{counts:?}");
     });
     End::Passed
 }

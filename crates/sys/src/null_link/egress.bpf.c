@@ -34,6 +34,9 @@ static long (*const load_bytes)(const void *skb, __u32 offset, void *to, __u32 l
 #define FIN 0x01
 #define SYN 0x02
 #define RST 0x04
+#define ENDED 1
+#define RESET 2
+#define CLOSED 4
 
 struct cell {
 	__u64 connections; // SYNs of new connections so far; the last thing that a SYN writes
@@ -41,14 +44,16 @@ struct cell {
 	__u64 again_bytes; // payload that had arrived before
 	__u64 packets;     // packets with payload; a GSO packet is one
 	__u64 gaps;        // packets beyond what was expected: never, as nothing is lost or overtaken here
-	__u64 ends;        // bit 0: a FIN arrived in order; bit 1: a RST
+	__u64 ends;        // bit 0: a FIN arrived in order; bit 1: a RST; bit 2: our FIN was acknowledged
+	__u64 repeats;     // packets that repeat what had arrived: each asks for an answer that got lost
 	__u32 first;       // sequence number of the SYN
 	__u32 timestamp;   // newest TSval
+	__u32 syns;        // SYNs of this connection, repeated ones too
 	__u16 port;        // source port
 	__u8 options_len;
 	__u8 ipv6;
 	__u8 options[OPTIONS]; // those of the SYN
-	__u8 unused[28];
+	__u8 unused[16];
 };
 
 struct {
@@ -65,9 +70,12 @@ static __always_inline void begin(struct __sk_buff *skb, struct cell *cell, cons
 	__u32 first = be32(tcp->seq);
 	__u32 len = header_len - sizeof(*tcp);
 
-	if (cell->connections && cell->first == first && cell->port == be16(tcp->source) && !cell->bytes)
-		return; // the same SYN, sent again
-	cell->bytes = cell->again_bytes = cell->packets = cell->gaps = cell->ends = 0;
+	if (cell->connections && cell->first == first && cell->port == be16(tcp->source) && !cell->bytes) {
+		cell->syns++; // the same SYN, sent again
+		return;
+	}
+	cell->bytes = cell->again_bytes = cell->packets = cell->gaps = cell->ends = cell->repeats = 0;
+	cell->syns = 1;
 	cell->first = first;
 	cell->timestamp = 0;
 	cell->port = be16(tcp->source);
@@ -102,21 +110,28 @@ static __always_inline int note(struct __sk_buff *skb, const struct tcphdr *tcp,
 	__u32 expected = cell->first + 1 + (__u32)cell->bytes;
 	__s32 ahead = be32(tcp->seq) - expected;
 
-	if (cell->ends & FIN) {
-		cell->again_bytes += len; // what comes after a FIN came before it
+	if (cell->ends & ENDED) {
+		// The FIN took one number: an empty packet behind it acknowledges ours. All else came before it.
+		if (!len && !(flags & FIN) && ahead == 1) {
+			cell->ends |= CLOSED;
+		} else if (!(flags & RST)) {
+			cell->again_bytes += len;
+			cell->repeats++;
+		}
 	} else if (ahead > 0) {
 		cell->gaps++;
 	} else if ((__s32)len + ahead < 0 || (len && (__s32)len + ahead == 0)) {
-		cell->again_bytes += len;
+		cell->again_bytes += len; // a retransmission, or a probe that keeps the connection alive
+		cell->repeats++;
 	} else {
 		cell->again_bytes += -ahead;
 		cell->packets += len > 0;
 		cell->bytes += (__s32)len + ahead;
 		if (flags & FIN)
-			cell->ends |= FIN;
+			cell->ends |= ENDED;
 	}
 	if (flags & RST)
-		cell->ends |= 2;
+		cell->ends |= RESET;
 	return TC_ACT_STOLEN;
 }
 

@@ -161,13 +161,15 @@ pub struct Cell {
     packets: AtomicU64,
     gaps: AtomicU64,
     ends: AtomicU64,
+    repeats: AtomicU64,
     first: AtomicU32,
     timestamp: AtomicU32,
+    syns: AtomicU32,
     port: [AtomicU8; 2],
     options_len: AtomicU8,
     ipv6: AtomicU8,
     options: [AtomicU8; 40],
-    unused: [AtomicU8; 28],
+    unused: [AtomicU8; 16],
 }
 
 const _: () = assert!(size_of::<Cell>() == 128);
@@ -206,6 +208,21 @@ impl Cell {
     /// A RST came.
     pub fn reset(&self) -> bool {
         self.ends.load(Ordering::Acquire) & 2 != 0
+    }
+
+    /// The acknowledgement of the far end's own FIN came: the sender is through with the connection.
+    pub fn closed(&self) -> bool {
+        self.ends.load(Ordering::Acquire) & 4 != 0
+    }
+
+    /// Packets that repeat what had come before (segments, a FIN, a keep-alive probe): the sender misses an answer.
+    pub fn repeats(&self) -> u64 {
+        self.repeats.load(Ordering::Acquire)
+    }
+
+    /// SYNs of this connection, repeated ones too.
+    pub fn syns(&self) -> u32 {
+        self.syns.load(Ordering::Acquire)
     }
 
     /// The sequence number of the SYN.

@@ -18,7 +18,8 @@ const COMPANY_NS: u64 = 20_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Noted {
     pub(super) bytes: u64,
-    pub(super) again_bytes: u64,
+    /// Packets that repeat what had come before, each of which asks for an answer.
+    pub(super) repeats: u64,
     pub(super) finished: bool,
 }
 
@@ -36,7 +37,7 @@ pub(super) enum Answer {
 pub(super) struct Answers {
     options: FarEndOptions,
     acked: u64,
-    again_bytes: u64,
+    repeats: u64,
     fin_sent: bool,
     /// When the last acknowledgement was due.
     answered_ns: Option<u64>,
@@ -51,7 +52,7 @@ impl Answers {
         Self {
             options,
             acked: 0,
-            again_bytes: 0,
+            repeats: 0,
             fin_sent: false,
             answered_ns: None,
             under_way: VecDeque::new(),
@@ -74,16 +75,16 @@ impl Answers {
             }
         }
         let arrived = if self.options.rtt_ns > 0 { self.arrived(now)? } else { noted };
-        if arrived.finished && (!self.fin_sent || arrived.again_bytes > self.again_bytes) {
-            (self.fin_sent, self.acked, self.again_bytes) = (true, arrived.bytes, arrived.again_bytes);
+        if arrived.finished && (!self.fin_sent || arrived.repeats > self.repeats) {
+            (self.fin_sent, self.acked, self.repeats) = (true, arrived.bytes, arrived.repeats);
             return Some(Answer::Fin(arrived.bytes));
         }
         let waiting = arrived.bytes - self.acked.min(arrived.bytes);
         let alone = now.saturating_sub(self.grew_ns) >= COMPANY_NS;
-        let again = arrived.again_bytes > self.again_bytes;
+        let again = arrived.repeats > self.repeats;
         let apart = self.answered_ns.is_none_or(|answered| now.saturating_sub(answered) >= APART_NS);
         if again || (waiting >= self.options.ack_every_bytes && apart) || (waiting > 0 && alone) {
-            (self.acked, self.again_bytes, self.answered_ns) = (arrived.bytes, arrived.again_bytes, Some(now));
+            (self.acked, self.repeats, self.answered_ns) = (arrived.bytes, arrived.repeats, Some(now));
             return Some(Answer::Ack(arrived.bytes));
         }
         None
@@ -95,7 +96,7 @@ impl Answers {
     }
 
     fn unanswered(&self, noted: Noted) -> bool {
-        noted.again_bytes > self.again_bytes || (noted.finished && !self.fin_sent)
+        noted.repeats > self.repeats || (noted.finished && !self.fin_sent)
     }
 
     /// The newest of what has been under way for long enough, kept until something newer is.
@@ -151,10 +152,10 @@ mod tests {
     #[test]
     fn the_end_is_answered_at_once_and_once_and_again_when_it_comes_again() {
         let mut answers = Answers::new(FarEndOptions::default());
-        let end = Noted { bytes: 5, again_bytes: 0, finished: true };
+        let end = Noted { bytes: 5, repeats: 0, finished: true };
         assert_eq!(answers.due(end, || 10), Some(Answer::Fin(5)));
         assert_eq!(answers.due(end, || 20), None);
-        let again = Noted { again_bytes: 5, ..end };
+        let again = Noted { repeats: 1, ..end };
         assert_eq!(answers.due(again, || 30), Some(Answer::Fin(5)));
         assert_eq!(answers.due(again, || 40), None);
     }
@@ -163,7 +164,7 @@ mod tests {
     fn what_came_again_is_acknowledged_again() {
         let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 10, rtt_ns: 0 });
         assert_eq!(answers.due(bytes(10), || 0), Some(Answer::Ack(10)));
-        let again = Noted { bytes: 10, again_bytes: 4, finished: false };
+        let again = Noted { bytes: 10, repeats: 1, finished: false };
         assert_eq!(answers.due(again, || 1), Some(Answer::Ack(10)));
         assert_eq!(answers.due(again, || 2), None);
     }

@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -63,6 +63,8 @@ struct State {
     ended: AtomicBool,
     /// Nobody wants it any more.
     given_up: AtomicBool,
+    /// Answers that are still to get lost.
+    to_lose: AtomicU32,
 }
 
 struct Order {
@@ -84,7 +86,9 @@ pub struct FarCounts {
     pub again_bytes: u64,
     /// Packets beyond what was expected next.
     pub gaps: u64,
-    /// Whether the connection's end has been noted and answered.
+    /// Packets that repeated what had been noted, because an answer had got lost.
+    pub repeats: u64,
+    /// Whether the connection's end has been noted, answered, and the answer acknowledged.
     pub ended: bool,
     /// Whether it was reset.
     pub reset: bool,
@@ -166,12 +170,18 @@ impl FarFlow {
             acked_bytes: self.state.acked.load(Ordering::Acquire),
             again_bytes: cell.again_bytes(),
             gaps: cell.gaps(),
-            ended: self.state.ended.load(Ordering::Acquire),
+            repeats: cell.repeats() + u64::from(cell.syns().saturating_sub(1)),
+            ended: self.state.ended.load(Ordering::Acquire) && cell.closed(),
             reset: cell.reset(),
         }
     }
 
-    /// Waits until the connection's end has been noted and answered, or for at most `patience`. Returns the last counts.
+    /// Lets the next `answers` of the far end get lost, as they do when a queue is full: for tests of what then happens.
+    pub fn lose(&self, answers: u32) {
+        self.state.to_lose.store(answers, Ordering::Release);
+    }
+
+    /// Waits until the connection has ended on both sides, or for at most `patience`. Returns the last counts.
     pub fn wait_for_end(&self, patience: Duration) -> FarCounts {
         let until_ns = monotonic_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
         loop {
@@ -195,7 +205,10 @@ struct Serving {
     order: Order,
     ends: Ends,
     rtt_ns: u64,
-    syn_came_ns: Option<u64>,
+    /// SYNs seen, when the last of them came, and how many of them have been answered.
+    syns: u32,
+    syn_came_ns: u64,
+    syns_answered: u32,
     /// Null until its SYN has been answered.
     agreed: Option<Agreed>,
     answers: Answers,
@@ -226,8 +239,16 @@ fn serve(inbox: &Receiver<Order>, egress: &Egress, frames: &FrameSender, wire: &
             let cell = egress.cell(each.order.port);
             if let Some(segment) = each.turn(cell, wire) {
                 write_frame(&mut frame, &each.ends, &segment);
-                // A frame that the device would not take is as good as lost on a wire: what is not acknowledged is sent again.
-                let _ = frames.send(&frame);
+                let lost = each
+                    .order
+                    .state
+                    .to_lose
+                    .fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1));
+                if lost.is_err() {
+                    // A frame that the device or a queue would not take is as good as lost on a wire: the sender sends again
+                    // what it is to answer, the program counts that as a repeat (egress.bpf.c), and each repeat is answered.
+                    let _ = frames.send(&frame);
+                }
                 each.order.state.acked.store(each.answers.acked(), Ordering::Release);
                 if segment.kind == Kind::FinAck {
                     each.order.state.ended.store(true, Ordering::Release);
@@ -251,20 +272,33 @@ impl Serving {
             own_port: SWALLOWED_PORT,
             their_port: order.port,
         };
-        Self { order, ends, rtt_ns: options.rtt_ns, syn_came_ns: None, agreed: None, answers: Answers::new(options) }
+        Self {
+            order,
+            ends,
+            rtt_ns: options.rtt_ns,
+            syns: 0,
+            syn_came_ns: 0,
+            syns_answered: 0,
+            agreed: None,
+            answers: Answers::new(options),
+        }
     }
 
     /// The segment that is due, if any.
     fn turn(&mut self, cell: &Cell, wire: &Wire) -> Option<Segment> {
-        let Some(agreed) = self.agreed else {
-            if cell.connections() == self.order.before {
-                return None;
-            }
-            let now_ns = monotonic_ns();
-            let came_ns = *self.syn_came_ns.get_or_insert(now_ns);
-            return (now_ns - came_ns >= self.rtt_ns).then(|| self.accept(cell, wire));
-        };
-        let noted = Noted { bytes: cell.bytes(), again_bytes: cell.again_bytes(), finished: cell.finished() };
+        if cell.connections() == self.order.before {
+            return None;
+        }
+        let syns = cell.syns();
+        if syns != self.syns {
+            (self.syns, self.syn_came_ns) = (syns, monotonic_ns());
+        }
+        if self.syns_answered != syns && monotonic_ns() - self.syn_came_ns >= self.rtt_ns {
+            self.syns_answered = syns;
+            return Some(self.accept(cell, wire));
+        }
+        let agreed = self.agreed?;
+        let noted = Noted { bytes: cell.bytes(), repeats: cell.repeats(), finished: cell.finished() };
         let (kind, up_to) = match self.answers.due(noted, monotonic_ns)? {
             Answer::Ack(up_to) => (Kind::Ack, up_to),
             Answer::Fin(up_to) => (Kind::FinAck, up_to),
