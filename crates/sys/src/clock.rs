@@ -4,6 +4,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
@@ -27,10 +28,33 @@ pub fn monotonic_ns() -> u64 {
 /// # References
 /// clock_nanosleep(2) with TIMER_ABSTIME.
 pub fn sleep_until(at_ns: u64) {
+    // An absolute sleep is simply taken up again.
+    while nap_until(at_ns).is_err() && monotonic_ns() < at_ns {}
+}
+
+/// Sleeps until CLOCK_MONOTONIC reads `at_ns`, and says whether `stop` came up before. A signal's handler that raises it is
+/// noticed at once where the signal interrupts this thread, and within 100 ms where it goes to another one.
+pub fn sleep_until_or_stop(at_ns: u64, stop: &AtomicBool) -> bool {
+    // A signal that comes between a look at the flag and the sleep ends no sleep, so no sleep is long.
+    const STEP_NS: u64 = 100_000_000;
+    while !stop.load(Ordering::Relaxed) {
+        let now_ns = monotonic_ns();
+        if now_ns >= at_ns {
+            return false;
+        }
+        let _ = nap_until(at_ns.min(now_ns + STEP_NS)); // interrupted or not, the flag and the clock are looked at
+    }
+    true
+}
+
+/// Sleeps until `at_ns` or until a signal has been handled.
+///
+/// # Errors
+/// EINTR: the only failure that a valid clock and a valid time leave.
+fn nap_until(at_ns: u64) -> rustix::io::Result<()> {
     // Neither part can overflow: u64::MAX ns are 18,446,744,073 s.
     let request = Timespec { tv_sec: (at_ns / NS_PER_S) as i64, tv_nsec: (at_ns % NS_PER_S) as _ };
-    // EINTR is the only failure that a valid clock and a valid time leave, and an absolute sleep is simply taken up again.
-    while clock_nanosleep_absolute(ClockId::Monotonic, &request).is_err() && monotonic_ns() < at_ns {}
+    clock_nanosleep_absolute(ClockId::Monotonic, &request)
 }
 
 /// CPU time, user and system, that the thread `tid` of this process has used, in nanoseconds: the scheduler's exact sum,
@@ -114,6 +138,20 @@ mod tests {
         sleep_until(at);
         assert!(monotonic_ns() >= at);
         sleep_until(0);
+    }
+
+    #[test]
+    fn a_sleep_ends_when_somebody_says_stop() {
+        let stop = AtomicBool::new(false);
+        let at = monotonic_ns() + 2_000_000;
+        assert!(!sleep_until_or_stop(at, &stop));
+        assert!(monotonic_ns() >= at);
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| sleep_until_or_stop(u64::MAX, &stop));
+            stop.store(true, Ordering::Relaxed);
+            assert!(sleeper.join().unwrap());
+        });
+        assert!(sleep_until_or_stop(0, &stop));
     }
 
     #[test]

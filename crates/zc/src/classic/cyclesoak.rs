@@ -5,16 +5,15 @@
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
-use zc_sys::{clock, sched, spawn};
+use zc_sys::{clock, sched};
 
 use super::letters::{Known, Letter, number};
 use super::zcc::nr_cpus;
 use super::{Calibration, Tool};
-use crate::meter::{KernelMeters, SoakerProcess};
-use crate::record::{Fault, FaultKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind, SoakerPace};
+use crate::meter::LoadMeter;
+use crate::record::{Fault, FaultKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -103,8 +102,7 @@ pub fn cpus_for(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
 /// Soakers at work, and the kernel's figures beside them.
 #[derive(Debug)]
 pub struct Soaking {
-    soakers: SoakerProcess,
-    meters: KernelMeters,
+    meter: LoadMeter,
     first: SoakEdge,
     last: SoakEdge,
 }
@@ -115,16 +113,11 @@ impl Soaking {
     /// # Errors
     /// They cannot be had.
     pub fn start(calibration: &Calibration) -> Result<Self> {
-        let mut soaking = Self::on(&calibration.cpus)?;
+        let meter = LoadMeter::start(&calibration.cpus, KIND)?;
+        let mut soaking = Self { meter, first: SoakEdge::default(), last: SoakEdge::default() };
         clock::sleep_until(clock::monotonic_ns() + SETTLE_NS);
         soaking.open()?;
         Ok(soaking)
-    }
-
-    fn on(cpus: &[usize]) -> Result<Self> {
-        let soakers = SoakerProcess::start(cpus, KIND)?;
-        let (first, last) = (SoakEdge::default(), SoakEdge::default());
-        Ok(Self { soakers, meters: KernelMeters::open(cpus)?, first, last })
     }
 
     /// Begins to count from now on.
@@ -132,7 +125,7 @@ impl Soaking {
     /// # Errors
     /// The soakers are gone.
     pub(super) fn open(&mut self) -> Result<()> {
-        self.last = self.edge()?;
+        self.last = self.meter.close()?;
         self.first = self.last.clone();
         Ok(())
     }
@@ -142,7 +135,7 @@ impl Soaking {
     /// # Errors
     /// The soakers are gone.
     pub(super) fn window(&mut self) -> Result<SoakWindow> {
-        let closed = self.edge()?;
+        let closed = self.meter.close()?;
         let opened = std::mem::replace(&mut self.last, closed.clone());
         Ok(SoakWindow { opened, closed })
     }
@@ -152,12 +145,7 @@ impl Soaking {
     /// # Errors
     /// The soakers are gone.
     pub(super) fn whole(&mut self) -> Result<SoakWindow> {
-        Ok(SoakWindow { opened: self.first.clone(), closed: self.edge()? })
-    }
-
-    fn edge(&mut self) -> Result<SoakEdge> {
-        let soak = self.soakers.read();
-        Ok(SoakEdge { soak, soaker_cpu_ns: self.soakers.cpu_ns()?, stat: self.meters.read_stat()? })
+        Ok(SoakWindow { opened: self.first.clone(), closed: self.meter.close()? })
     }
 }
 
@@ -167,26 +155,21 @@ impl Soaking {
 /// They cannot be had, or `stop` came up.
 pub fn calibrate(cpus: &[usize], stop: &AtomicBool) -> Result<SoakStart> {
     let interrupted = || Fault::new(FaultKind::Interrupted, "interrupted before the calibration was done");
-    let mut soaking = Soaking::on(cpus)?;
-    if sleep_or_stop(clock::monotonic_ns() + SETTLE_NS, stop) {
+    let mut meter = LoadMeter::start(cpus, KIND)?;
+    if clock::sleep_until_or_stop(clock::monotonic_ns() + SETTLE_NS, stop) {
         return Err(interrupted());
     }
-    let before = soaking.soakers.pace()?;
-    soaking.open()?;
-    let mut idle = Vec::with_capacity(WINDOWS);
-    for _ in 0..WINDOWS {
-        if sleep_or_stop(soaking.last.soak.at_ns + WINDOW_NS, stop) {
-            return Err(interrupted());
-        }
-        idle.push(soaking.window()?);
-    }
-    let after = soaking.soakers.pace()?;
-    let pace = after.iter().zip(&before).map(|(after, before)| SoakerPace {
-        units: after.units.saturating_sub(before.units),
-        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
-    });
-    let (pace, cpus, rank) = (pace.collect(), cpus.to_vec(), soaking.soakers.rank().clone());
-    Ok(SoakStart { cpus, soaker: KIND, rank, idle, pace, taken: None })
+    meter.know(None, |meter| {
+        let mut opened = meter.close()?;
+        let window = |_| {
+            if clock::sleep_until_or_stop(opened.soak.at_ns + WINDOW_NS, stop) {
+                return Err(interrupted());
+            }
+            let closed = meter.close()?;
+            Ok(SoakWindow { opened: std::mem::replace(&mut opened, closed.clone()), closed })
+        };
+        (0..WINDOWS).map(window).collect()
+    })
 }
 
 /// Tells a window a period, until `stop` is up or `hear` has enough.
@@ -200,30 +183,12 @@ pub fn cyclesoak(
     hear: &mut dyn FnMut(SoakWindow) -> ControlFlow<()>,
 ) -> Result<()> {
     let mut soaking = Soaking::start(calibration)?;
-    while !sleep_or_stop(soaking.last.soak.at_ns.saturating_add(period_ns), stop) {
+    while !clock::sleep_until_or_stop(soaking.last.soak.at_ns.saturating_add(period_ns), stop) {
         if hear(soaking.window()?).is_break() {
             break;
         }
     }
     Ok(())
-}
-
-/// Sleeps until `at_ns`, and says whether `stop` came up before.
-fn sleep_or_stop(at_ns: u64, stop: &AtomicBool) -> bool {
-    // A signal that comes between a look at the flag and the sleep ends no sleep, so no sleep is long.
-    const STEP: Duration = Duration::from_millis(100);
-    loop {
-        let left = Duration::from_nanos(at_ns.saturating_sub(clock::monotonic_ns()));
-        if stop.load(Relaxed) {
-            return true;
-        }
-        if left <= STEP {
-            clock::sleep_until(at_ns);
-            return stop.load(Relaxed);
-        }
-        // It can only fail for want of memory, and then the loop spins until the time has come.
-        drop(spawn::wait_readable(&[], Some(STEP)));
-    }
 }
 
 #[cfg(test)]

@@ -77,6 +77,14 @@ pub struct SoakerPace {
     pub cpu_ns: u64,
 }
 
+impl SoakerPace {
+    /// What came on top of `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self { units: self.units.saturating_sub(before.units), cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns) }
+    }
+}
+
 /// What is known when the soakers are at work and before anything is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakStart {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use zc_sys::clock;
 use zc_sys::spawn::{HeldSignals, kill, pidfd, wait_readable, wait_with_usage};
 
-use super::{Bench, Soaked, interrupted};
+use super::{Soaked, idle, interrupted, set_up, start};
 use crate::record::{CommandEnd, Fault, SoakCommand, SoakWindow};
 
 /// Signals that are passed on to the command. SIGTSTP and SIGCONT stop and continue zc too.
@@ -67,26 +67,26 @@ pub fn command(options: &CommandOptions) -> Result<SoakCommand, CommandFault> {
         options.command.split_first().ok_or_else(|| own(Fault::usage("a command is missing after \"--\"")))?;
     // Before there are threads, so that no other thread takes them.
     let signals = HeldSignals::hold(&PASSED_ON).map_err(|error| own(Fault::os("hold signals back", error)))?;
-    let mut bench = Bench::set_up(&options.soaked).map_err(own)?;
+    let mut meter = set_up(&options.soaked).map_err(own)?;
     let mut ended_early = |at_ns| signal_before(at_ns, &signals);
-    let start = bench.start(options.soaked.kind, &mut ended_early).map_err(own)?;
+    let start = start(&mut meter, &mut ended_early).map_err(own)?;
     let start = start.ok_or_else(|| own(interrupted()))?;
 
     let mut command = Command::new(program);
     command.args(arguments);
     signals.release_in_child(&mut command);
-    let opened = bench.open().map_err(own)?;
+    let opened = meter.open().map_err(own)?;
     let child = command.spawn().map_err(|error| not_run(program, &error))?;
     let pid = child.id() as i32;
     pass_signals_on(&signals, pid);
     let ended = wait_with_usage(child);
-    let closed = bench.close();
+    let closed = meter.close();
 
     let ended = ended.map_err(|error| own(Fault::os("wait for the command", error)))?;
     let end = end_of(ended.status);
     let lost = |fault| CommandFault::NotMeasured { end, fault };
     let window = SoakWindow { opened, closed: closed.map_err(lost)? };
-    let idle_after = bench.idle(&mut ended_early).map_err(lost)?;
+    let idle_after = idle(&mut meter, &mut ended_early).map_err(lost)?;
     Ok(SoakCommand {
         command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         start,

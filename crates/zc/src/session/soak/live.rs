@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
-use super::{Bench, Soaked, interrupted, sleep_or_stop};
+use zc_sys::clock::sleep_until_or_stop;
+
+use super::{Soaked, interrupted, set_up, start};
 use crate::record::{Result, SoakStart, SoakWindow};
 
 /// What [`live`] is asked for.
@@ -35,18 +37,18 @@ pub fn live(
     stop: &AtomicBool,
     hear: &mut dyn FnMut(Heard<'_>) -> ControlFlow<()>,
 ) -> Result<()> {
-    let mut bench = Bench::set_up(&options.soaked)?;
-    let start = bench.start(options.soaked.kind, &mut |at_ns| sleep_or_stop(at_ns, stop))?;
+    let mut meter = set_up(&options.soaked)?;
+    let start = start(&mut meter, &mut |at_ns| sleep_until_or_stop(at_ns, stop))?;
     if hear(Heard::Start(&start.ok_or_else(interrupted)?)).is_break() {
         return Ok(());
     }
     let mut told = 0;
     while options.count.is_none_or(|count| told < count) {
-        let opened = bench.open()?;
-        if sleep_or_stop(opened.soak.at_ns.saturating_add(options.period_ns), stop) {
+        let opened = meter.open()?;
+        if sleep_until_or_stop(opened.soak.at_ns.saturating_add(options.period_ns), stop) {
             break;
         }
-        let window = SoakWindow { opened, closed: bench.close()? };
+        let window = SoakWindow { opened, closed: meter.close()? };
         if hear(Heard::Window(&window)).is_break() {
             break;
         }

@@ -12,7 +12,7 @@ use rand_pcg::Pcg64;
 use zc_sys::{clock, sched};
 
 use super::burner::Burner;
-use super::{Soaked, interrupted, sleep_or_stop};
+use super::{Soaked, interrupted};
 use crate::meter::{KernelMeters, Soakers};
 use crate::record::{BurnShape, Result, SoakEdge, SoakVerify, SoakWindow, Twin, VerifyVisit};
 
@@ -165,7 +165,7 @@ impl Bench {
         let (soakers_began, sleeps) = (self.soakers.each_cpu_ns()?, self.burner.sleeps());
         let began_ns = self.burner.cpu_ns()?;
         let opened = SoakEdge { soak: self.soakers.read(), soaker_cpu_ns: soakers_began.iter().sum(), stat };
-        if sleep_or_stop(clock::monotonic_ns() + length_ns, stop) {
+        if clock::sleep_until_or_stop(clock::monotonic_ns() + length_ns, stop) {
             return Ok(None);
         }
         let soak = self.soakers.read();
