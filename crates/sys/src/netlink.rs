@@ -15,10 +15,10 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload, NetlinkSerializable,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
 use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
@@ -99,6 +99,8 @@ pub(crate) fn undecodable(error: impl std::fmt::Display) -> io::Error {
 /// A network device, as far as zc cares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
+    /// Its name.
+    pub name: String,
     /// Its number in its namespace.
     pub index: u32,
     /// Its MTU in bytes.
@@ -148,6 +150,67 @@ impl Devices {
     pub fn find(&self, name: &str) -> io::Result<Device> {
         let mut request = LinkMessage::default();
         request.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        self.describe(request)
+    }
+
+    /// The device that a packet to `address` leaves by.
+    ///
+    /// # Errors
+    /// `ENETUNREACH`: there is no route.
+    ///
+    /// # References
+    /// rtnetlink(7) "RTM_GETROUTE".
+    pub fn towards(&self, address: IpAddr) -> io::Result<Device> {
+        let mut request = RouteMessage::default();
+        let (family, destination) = match address {
+            IpAddr::V4(address) => (AddressFamily::Inet, RouteAddress::Inet(address)),
+            IpAddr::V6(address) => (AddressFamily::Inet6, RouteAddress::Inet6(address)),
+        };
+        request.header.address_family = family;
+        request.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
+        request.attributes.push(RouteAttribute::Destination(destination));
+        let answers = self.channel.request(RouteNetlinkMessage::GetRoute(request), 0)?;
+        let device = answers.into_iter().find_map(|answer| {
+            let RouteNetlinkMessage::NewRoute(route) = answer else { return None };
+            route.attributes.into_iter().find_map(|attribute| match attribute {
+                RouteAttribute::Oif(index) => Some(index),
+                _ => None,
+            })
+        });
+        let mut request = LinkMessage::default();
+        request.header.index = device.ok_or_else(|| undecodable("a route without a device"))?;
+        self.describe(request)
+    }
+
+    /// The addresses of this namespace that other machines may know: neither of loopback nor link-local.
+    ///
+    /// # Errors
+    /// Netlink failed.
+    pub fn addresses(&self) -> io::Result<Vec<IpAddr>> {
+        let answers = self.channel.request(RouteNetlinkMessage::GetAddress(AddressMessage::default()), NLM_F_DUMP)?;
+        let mut addresses = Vec::new();
+        for answer in answers {
+            let RouteNetlinkMessage::NewAddress(address) = answer else { continue };
+            if !matches!(address.header.scope, AddressScope::Universe | AddressScope::Site) {
+                continue;
+            }
+            // IFA_LOCAL is this end's; IPv6 has only IFA_ADDRESS (include/uapi/linux/if_addr.h).
+            let local = address.attributes.iter().find_map(|attribute| match attribute {
+                AddressAttribute::Local(address) => Some(*address),
+                _ => None,
+            });
+            let own = local.or_else(|| {
+                address.attributes.iter().find_map(|attribute| match attribute {
+                    AddressAttribute::Address(address) => Some(*address),
+                    _ => None,
+                })
+            });
+            addresses.extend(own);
+        }
+        Ok(addresses)
+    }
+
+    fn describe(&self, request: LinkMessage) -> io::Result<Device> {
         let answers = self.channel.request(RouteNetlinkMessage::GetLink(request), 0)?;
         for answer in answers {
             if let RouteNetlinkMessage::NewLink(link) = answer {
@@ -155,11 +218,16 @@ impl Devices {
                     LinkAttribute::Mtu(mtu) => Some(*mtu),
                     _ => None,
                 });
+                let name = link.attributes.iter().find_map(|attribute| match attribute {
+                    LinkAttribute::IfName(name) => Some(name.clone()),
+                    _ => None,
+                });
                 let mac = link.attributes.iter().find_map(|attribute| match attribute {
                     LinkAttribute::Address(address) => address.as_slice().try_into().ok(),
                     _ => None,
                 });
                 return Ok(Device {
+                    name: name.ok_or_else(|| undecodable("a link without a name"))?,
                     mac,
                     index: link.header.index,
                     mtu_bytes: mtu_bytes.ok_or_else(|| undecodable("a link without an mtu"))?,
@@ -290,6 +358,17 @@ mod tests {
         let lo = Devices::open().unwrap().find("lo").unwrap();
         assert!(lo.index > 0);
         assert!(lo.mtu_bytes > 0);
+    }
+
+    #[test]
+    fn what_goes_to_this_host_itself_leaves_by_lo() {
+        let devices = Devices::open().unwrap();
+        if !devices.find("lo").unwrap().up {
+            eprintln!("skipped: lo is down in this namespace");
+            return;
+        }
+        assert_eq!(devices.towards(IpAddr::V4(Ipv4Addr::LOCALHOST)).unwrap().name, "lo");
+        assert!(devices.addresses().unwrap().iter().all(|address| !address.is_loopback()));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use zc_stats::median;
 
 use super::figures::per;
 use super::model::{BlockAccount, Conditions, DropCounts};
+use crate::plan::machine::Machine;
 use crate::plan::rules;
 use crate::record::{Dropped, Run};
 
@@ -26,15 +27,15 @@ pub(super) fn blocks(run: &Run) -> BlockAccount {
 
 /// Memory speed, steal and drift.
 pub(super) fn conditions(run: &Run) -> Conditions {
-    let fixed = &run.header.plan.fixed;
+    let machine = Machine::near(&run.header);
     let kept = || run.blocks.iter().filter(|block| block.dropped.is_none());
     let memcpy: Vec<f64> =
         kept().filter_map(|block| block.memcpy_bytes_per_s).filter(|speed| speed.is_finite()).collect();
-    let drifts: Vec<f64> = kept().filter_map(|block| rules::idle_drift(block, fixed)).collect();
+    let drifts: Vec<f64> = kept().filter_map(|block| rules::idle_drift(block, &machine)).collect();
     let (stolen_ns, all_ns) = run
         .blocks
         .iter()
-        .filter_map(|block| rules::steal(block, fixed))
+        .flat_map(|block| Machine::all(&run.header).filter_map(|machine| rules::steal(block, &machine)))
         .fold((0.0, 0.0), |sums, steal| (sums.0 + steal.share() * steal.available_ns, sums.1 + steal.available_ns));
     Conditions {
         memcpy_bytes_per_s: median(&memcpy),

@@ -21,7 +21,7 @@ pub use model::{
 
 use crate::plan::costs::{TrialCost, block_costs, sides_apart};
 use crate::plan::looks::{CONFIDENCE, level_of};
-use crate::record::{Block, Header, Run, Slot, Trial, TrialKind};
+use crate::record::{Block, Header, Reading, Run, Slot, Trial, TrialKind};
 
 /// All that can be computed from a run. Takes any run that parses: none, one or many blocks, readings missing or not.
 pub fn estimate(run: &Run) -> Estimates {
@@ -86,6 +86,11 @@ impl<'a> Kept<'a> {
 /// Payload bytes that arrived in a trial's window.
 fn bytes(trial: &Trial) -> u64 {
     trial.closed.received.bytes.saturating_sub(trial.opened.received.bytes)
+}
+
+/// The readings of the far machine at the edges of a trial's window, where there is one that measures.
+fn far(trial: &Trial) -> Option<(&Reading, &Reading)> {
+    trial.remote.as_ref().map(|window| (&window.opened, &window.closed))
 }
 
 /// The length of a trial's window; `None` when it has none.

@@ -5,10 +5,10 @@
 
 use super::figures::per;
 use super::model::{Figure, OtherMethod, Others, Sides};
-use super::{Kept, bytes, elapsed_ns};
-use crate::plan::costs::sender_alone;
+use super::{Kept, bytes, elapsed_ns, far};
+use crate::plan::machine::Machine;
 use crate::plan::rules::{TICK_NS, ticks_by_cpu};
-use crate::record::{CpuTicks, TrialKind};
+use crate::record::{CpuTicks, Header, LinkKind, Trial, TrialKind};
 
 pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere: Option<&Figure>) -> Others {
     let soaked = Sides {
@@ -33,7 +33,8 @@ fn getrusage(kept: &Kept, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> 
     let (mut sender_ns, mut receiver_ns, mut moved) = (0.0, 0.0, 0u64);
     for (_, trial) in kept.trials(label, kind).filter(|(_, trial)| elapsed_ns(trial).is_some()) {
         sender_ns += trial.closed.sender.cpu_ns.saturating_sub(trial.opened.sender.cpu_ns) as f64;
-        receiver_ns += trial.closed.receiver.cpu_ns.saturating_sub(trial.opened.receiver.cpu_ns) as f64;
+        let (opened, closed) = far(trial).unwrap_or((&trial.opened, &trial.closed));
+        receiver_ns += closed.receiver.cpu_ns.saturating_sub(opened.receiver.cpu_ns) as f64;
         moved = moved.saturating_add(bytes(trial));
     }
     let cost = |ns: f64| per(ns * 1024.0, moved as f64);
@@ -46,14 +47,12 @@ fn getrusage(kept: &Kept, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> 
 fn proc_stat(kept: &Kept, label: &str, soaked: &Sides<f64>) -> OtherMethod {
     let fixed = &kept.header.plan.fixed;
     // The far end of a link without a receiver is always busy.
-    let not_counted = sender_alone(kept.header).then_some(fixed.receiver_cpu);
+    let not_counted = (fixed.link == LinkKind::Null).then_some(fixed.receiver_cpu);
     let (mut ticks, mut moved, mut moved_meanwhile) = (0u64, 0u64, 0.0);
     for (_, trial) in kept.trials(label, TrialKind::Soaked) {
         let Some(window_ns) = elapsed_ns(trial) else { continue };
+        let Some(busy) = busy_ticks(kept.header, trial, not_counted) else { continue };
         let (opened, closed) = (&trial.opened, &trial.closed);
-        let Some(busy) = ticks_by_cpu(opened, closed, fixed, busy) else { continue };
-        let counted = fixed.soaked_cpus.iter().zip(busy).filter(|(cpu, _)| Some(**cpu) != not_counted);
-        let busy = counted.fold(0u64, |sum, (_, ticks)| sum.saturating_add(ticks));
         // It is read some milliseconds before the window opens and after it has closed, at the same rate of traffic.
         let stat_ns = closed.stat.at_ns.saturating_sub(opened.stat.at_ns);
         ticks = ticks.saturating_add(busy);
@@ -62,6 +61,18 @@ fn proc_stat(kept: &Kept, label: &str, soaked: &Sides<f64>) -> OtherMethod {
     }
     let both = per(ticks as f64 * TICK_NS * 1024.0, moved_meanwhile);
     compared(Sides { sender: None, receiver: None, both }, soaked, moved)
+}
+
+/// Busy ticks of all machines in a trial's window, without one CPU of the sender's.
+fn busy_ticks(header: &Header, trial: &Trial, not_counted: Option<usize>) -> Option<u64> {
+    let near = Machine::near(header);
+    let by_cpu = ticks_by_cpu(&trial.opened, &trial.closed, &near, busy)?;
+    let counted = near.cpus.iter().zip(by_cpu).filter(|(cpu, _)| Some(**cpu) != not_counted).map(|(_, ticks)| ticks);
+    let far = match (Machine::far(header), far(trial)) {
+        (Some(machine), Some((opened, closed))) => ticks_by_cpu(opened, closed, &machine, busy)?,
+        _ => Vec::new(),
+    };
+    Some(counted.chain(far).fold(0u64, u64::saturating_add))
 }
 
 /// All that is not idle, iowait, steal or a soaker.

@@ -364,7 +364,7 @@ mod any_run {
             if slots > 0 {
                 for (place, open, kind) in harms {
                     let slot = run.blocks.iter_mut().flat_map(|block| &mut block.slots).nth(place.index(slots)).unwrap();
-                    let (Slot::Idle(IdleWindow { opened, closed }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
+                    let (Slot::Idle(IdleWindow { opened, closed, .. }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
                     harm(if open { opened } else { closed }, kind);
                 }
                 for place in drops {

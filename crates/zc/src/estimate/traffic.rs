@@ -2,7 +2,7 @@
 
 use super::figures::per;
 use super::model::{LimitedBy, Traffic};
-use super::{Kept, bytes, elapsed_ns};
+use super::{Kept, bytes, elapsed_ns, far};
 use crate::record::{Cell, LinkCounters, Reading, RecvPath, TaskReading, TcpReading, Trial, TrialKind};
 
 /// Sums over windows.
@@ -80,12 +80,17 @@ impl Sums {
         self.send_calls += since(opened.sent.calls, closed.sent.calls);
         self.short += since(opened.sent.short, closed.sent.short);
         self.enobufs = self.enobufs.saturating_add(closed.sent.enobufs.saturating_sub(opened.sent.enobufs));
-        self.recv_calls += since(opened.received.calls, closed.received.calls);
-        self.mapped_bytes += since(opened.received.mapped_bytes, closed.received.mapped_bytes);
+        // The receiver's own counts, on whichever machine it is.
+        let (far_opened, far_closed) = far(trial).unwrap_or((opened, closed));
+        self.recv_calls += since(far_opened.received.calls, far_closed.received.calls);
+        self.mapped_bytes += since(far_opened.received.mapped_bytes, far_closed.received.mapped_bytes);
         let stat_ns = since(opened.stat.at_ns, closed.stat.at_ns);
         self.switches_mb += bytes(trial) as f64 / 1e6 * stat_ns / elapsed as f64;
-        self.switches += switches(&opened.sender, &closed.sender) + switches(&opened.receiver, &closed.receiver);
+        self.switches +=
+            switches(&opened.sender, &closed.sender) + switches(&far_opened.receiver, &far_closed.receiver);
         if let Some(interrupts) = interrupts(opened, closed) {
+            let interrupts =
+                interrupts + far(trial).and_then(|(opened, closed)| self::interrupts(opened, closed)).unwrap_or(0.0);
             *self.interrupts.get_or_insert(0.0) += interrupts;
             self.interrupts_ns += since(opened.stat.at_ns, closed.stat.at_ns); // read right after /proc/stat
         }

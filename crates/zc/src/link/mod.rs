@@ -5,6 +5,7 @@ mod loopback;
 mod null;
 mod offloads;
 mod refusal;
+mod remote;
 mod settings;
 mod steering;
 mod veth;
@@ -14,6 +15,7 @@ use std::net::IpAddr;
 use crate::record::{FarEndOptions, LinkCounters, LinkFacts, LinkKind, No, Result, Support, Warning};
 
 pub use null::{FarCounts, FarEnd, FarFlow};
+pub use remote::towards;
 pub use steering::Steering;
 
 /// A link that is up.
@@ -86,7 +88,13 @@ pub fn bring_up_with(
         LinkKind::Loopback => loopback::bring_up(),
         LinkKind::Veth => Ok(Box::new(veth::Veth::bring_up(sides, steering)?)),
         LinkKind::Null => null::bring_up(sides, far_end),
+        LinkKind::Remote => Err(elsewhere()),
     }
+}
+
+/// Another machine is there or not: nothing of this host can bring it up.
+fn elsewhere() -> No {
+    No::unknown("the link \"remote\" leads to another machine, which has to be named").remedy("zc run --remote HOST")
 }
 
 /// Whether this user can have a link here: it is really brought up, and dropped. Without root that happens in a child
@@ -96,6 +104,7 @@ pub fn try_out(kind: LinkKind, sides: Sides) -> Support {
         LinkKind::Loopback => loopback::bring_up().map(drop),
         LinkKind::Veth => veth::try_out(sides),
         LinkKind::Null => null::bring_up(sides, FarEndOptions::default()).map(drop),
+        LinkKind::Remote => Err(elsewhere()),
     };
     tried.map_or_else(Support::No, |()| Support::Yes)
 }

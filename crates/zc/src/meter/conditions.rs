@@ -5,26 +5,45 @@ use crate::record::{FixedParams, Host, LinkFacts, LinkKind, Severity, StatReadin
 
 use super::Surroundings;
 
-/// Everything that can be known before the first block.
+/// Everything that can be known before the first block of the machine that sends.
 pub fn before(host: &Host, link: &LinkFacts, fixed: &FixedParams, around: &Surroundings) -> Vec<Warning> {
+    let mut warnings = of_machine(host, around, fixed.soaked_cpus.len());
+    warnings.extend(
+        [
+            sharing_cpus(link, fixed, around),
+            sides_together(link),
+            offloads_off(link),
+            memlock(host, fixed.buffer_bytes),
+            optmem(host),
+            pacing(&fixed.congestion),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+    warnings
+}
+
+/// What can be known of a machine whose CPUs are soaked, whichever end of a link it is.
+pub fn of_machine(host: &Host, around: &Surroundings, soaked: usize) -> Vec<Warning> {
     [
         virtual_machine(host),
         clocksource(host),
         frequency(host),
-        shared_core(fixed.sender_cpu, fixed.receiver_cpu, &around.siblings_of_sender),
-        one_cpu(fixed),
-        cpu_quota(around.cpu_quota, fixed.soaked_cpus.len()),
-        sides_together(link),
-        offloads_off(link),
+        cpu_quota(around.cpu_quota, soaked),
         sniffers(around.sniffers),
-        memlock(host, fixed.buffer_bytes),
-        optmem(host),
-        pacing(&fixed.congestion),
         another_zc(around.another_zc),
     ]
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Two ends on one machine get in each other's way. The CPU numbers of two machines say nothing about each other.
+fn sharing_cpus(link: &LinkFacts, fixed: &FixedParams, around: &Surroundings) -> Option<Warning> {
+    if link.kind == LinkKind::Remote {
+        return None;
+    }
+    one_cpu(fixed).or_else(|| shared_core(fixed.sender_cpu, fixed.receiver_cpu, &around.siblings_of_sender))
 }
 
 /// What two readings of /proc/stat say of the time between them, while zc itself was idle and its soakers asleep.
@@ -122,7 +141,7 @@ fn cpu_quota(quota: Option<f64>, soaked: usize) -> Option<Warning> {
 
 /// On veth the two sides are meant to be told apart.
 fn sides_together(link: &LinkFacts) -> Option<Warning> {
-    if link.kind == LinkKind::Loopback || link.sides_apart {
+    if matches!(link.kind, LinkKind::Loopback | LinkKind::Remote) || link.sides_apart {
         return None;
     }
     let why = link.rps_check.as_deref().unwrap_or("receive packet steering is off");
@@ -144,7 +163,9 @@ fn offloads_off(link: &LinkFacts) -> Option<Warning> {
     let text = format!("device \"{}\" has {} off", link.device, off.join(", "));
     let warning = Warning::new("offloads-off", Severity::Doubt, text);
     Some(match link.kind {
-        LinkKind::Loopback => warning.remedy(format!("sudo ethtool -K {} {} on", link.device, off.join(" on "))),
+        LinkKind::Loopback | LinkKind::Remote => {
+            warning.remedy(format!("sudo ethtool -K {} {} on", link.device, off.join(" on ")))
+        }
         // A device of zc's own, which nobody else can reach.
         LinkKind::Veth | LinkKind::Null => warning,
     })

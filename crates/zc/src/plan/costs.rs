@@ -5,20 +5,24 @@
 //! share of the CPU that the trial took, whoever was charged for it. Rates of other blocks are never used: clocks and
 //! neighbours drift.
 //!
+//! Over the link `remote` each machine is priced from its own soakers and by its own clock, and all that a machine lost is its
+//! end's cost, on whichever CPU its network card interrupted.
+//!
 //! It lives in `plan` because both halves need it: the session to see how far it is, `estimate` for the figures.
 
-use crate::record::{Block, FixedParams, Header, IdleWindow, LinkKind, Reading, Slot, TrialKind};
+use super::machine::{Machine, same_machine};
+use crate::record::{Block, Header, LinkKind, Reading, Slot, TrialKind};
 
 /// Whose cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// What the sender's CPU lost; only where the sides are told apart.
+    /// What the sender's CPU lost, over `remote` the sender's machine; only where the sides are told apart.
     Sender,
-    /// What the receiver's CPU lost; only where the sides are told apart.
+    /// What the receiver's CPU lost, over `remote` the receiver's machine; only where the sides are told apart.
     Receiver,
-    /// What the two lost together; on a link without a receiver what the sender's lost.
+    /// What the two lost together; what the sender's lost where there is no receiver, or nobody who measures it.
     Both,
-    /// What all other soaked CPUs lost together; only where there are any.
+    /// What all other soaked CPUs lost together; only where there are any, and never over `remote`.
     Elsewhere,
 }
 
@@ -27,11 +31,11 @@ pub enum Side {
 pub struct TrialCost {
     /// Length of the window.
     pub window_ns: f64,
-    /// Payload bytes that the receiver took out of its socket in the window; above 0.
+    /// Payload bytes that arrived in the window; above 0.
     pub bytes: u64,
     /// See [`Side::Sender`].
     pub sender_ns: Option<f64>,
-    /// See [`Side::Receiver`].
+    /// See [`Side::Receiver`]. From the far machine's own window, whose bytes may be others, for as many bytes as here.
     pub receiver_ns: Option<f64>,
     /// See [`Side::Both`].
     pub both_ns: f64,
@@ -52,15 +56,23 @@ impl TrialCost {
     }
 }
 
-/// Whether sender and receiver have a cost of their own: the link keeps their softirqs apart, and they do not share
-/// a CPU.
+/// Whether sender and receiver have a cost of their own: they are on two machines, or the link keeps their softirqs apart and
+/// they do not share a CPU.
 pub fn sides_apart(header: &Header) -> bool {
+    if header.plan.fixed.link == LinkKind::Remote {
+        return !same_machine(header);
+    }
     header.link.sides_apart && header.plan.fixed.sender_cpu != header.plan.fixed.receiver_cpu
 }
 
-/// Whether there is no receiver: the link itself took the bytes, and the CPU on which it did so is nobody's cost.
+/// Whether only the sender's cost is known: the link itself took the bytes, and the CPU on which it did so is nobody's cost; or
+/// nobody measures at the far end.
 pub fn sender_alone(header: &Header) -> bool {
-    header.plan.fixed.link == LinkKind::Null
+    match header.plan.fixed.link {
+        LinkKind::Null => true,
+        LinkKind::Remote => Machine::far(header).is_none() && !same_machine(header),
+        LinkKind::Loopback | LinkKind::Veth => false,
+    }
 }
 
 /// The cost of the soaked trial in slot number `slot`. `None` when there is no such trial, when it moved nothing, when
@@ -70,43 +82,99 @@ pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCo
     if trial.kind != TrialKind::Soaked {
         return None;
     }
+    let bytes = arrived(&trial.opened, &trial.closed)?;
+    let lost = lost(block, slot, &Machine::near(header))?;
+    let cost = TrialCost {
+        window_ns: lost.window_ns,
+        bytes,
+        sender_ns: None,
+        receiver_ns: None,
+        both_ns: 0.0,
+        elsewhere_ns: None,
+    };
+    if header.plan.fixed.link == LinkKind::Remote {
+        between_machines(cost, &lost, block, slot, header)
+    } else {
+        within_machine(cost, &lost, header)
+    }
+}
+
+/// Payload bytes that arrived between two readings; `None` for none.
+fn arrived(opened: &Reading, closed: &Reading) -> Option<u64> {
+    closed.received.bytes.checked_sub(opened.received.bytes).filter(|bytes| *bytes > 0)
+}
+
+/// Each end on a CPU of one machine.
+fn within_machine(cost: TrialCost, lost: &Lost, header: &Header) -> Option<TrialCost> {
     let fixed = &header.plan.fixed;
-    let bytes = trial.closed.received.bytes.checked_sub(trial.opened.received.bytes).filter(|bytes| *bytes > 0)?;
-    let window = Rates::between(&trial.opened, &trial.closed, fixed)?;
-    let before = block.slots[..slot].iter().rev().find_map(|slot| idle_rates(slot, fixed))?;
-    let after = block.slots[slot + 1..].iter().find_map(|slot| idle_rates(slot, fixed))?;
+    let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
+    let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
+    let alone = sender_alone(header);
+    let (mut both_ns, mut elsewhere_ns) = (0.0, None);
+    for (cpu, lost_ns) in lost.by_cpu_ns.iter().enumerate() {
+        if cpu == sender || (cpu == receiver && !alone) {
+            both_ns += lost_ns;
+        } else if cpu != receiver {
+            *elsewhere_ns.get_or_insert(0.0) += lost_ns;
+        }
+    }
+    let apart = sides_apart(header);
+    let side = |cpu: usize, there| (apart && there).then(|| lost.by_cpu_ns[cpu]);
+    Some(TrialCost {
+        sender_ns: side(sender, true),
+        receiver_ns: side(receiver, !alone),
+        both_ns,
+        elsewhere_ns,
+        ..cost
+    })
+}
+
+/// Each end on a machine of its own, all of whose losses are its cost; or both in different namespaces of one, whose
+/// losses are the cost of both.
+fn between_machines(cost: TrialCost, near: &Lost, block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
+    let near_ns: f64 = near.by_cpu_ns.iter().sum();
+    let far_ns = match Machine::far(header) {
+        None => None,
+        Some(far) => {
+            let (opened, closed) = far.edges(&block.slots[slot])?;
+            let far_bytes = arrived(opened, closed)?;
+            let lost_ns: f64 = lost(block, slot, &far)?.by_cpu_ns.iter().sum();
+            Some(lost_ns * cost.bytes as f64 / far_bytes as f64)
+        }
+    };
+    let apart = sides_apart(header);
+    Some(TrialCost {
+        sender_ns: apart.then_some(near_ns),
+        receiver_ns: far_ns.filter(|_| apart),
+        both_ns: near_ns + far_ns.unwrap_or(0.0),
+        ..cost
+    })
+}
+
+/// What the soakers of a machine did not get in a window.
+struct Lost {
+    window_ns: f64,
+    /// In the order of the machine's CPUs.
+    by_cpu_ns: Vec<f64>,
+}
+
+fn lost(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Lost> {
+    let (opened, closed) = machine.edges(&block.slots[slot])?;
+    let window = Rates::between(opened, closed, machine)?;
+    let before = block.slots[..slot].iter().rev().find_map(|slot| idle_rates(slot, machine))?;
+    let after = block.slots[slot + 1..].iter().find_map(|slot| idle_rates(slot, machine))?;
     let span = after.middle_ns - before.middle_ns;
     if span <= 0.0 {
         return None;
     }
     let towards_after = (window.middle_ns - before.middle_ns) / span;
-    let lost_ns = |cpu: usize| {
-        let idle = before.units_per_ns[cpu] + towards_after * (after.units_per_ns[cpu] - before.units_per_ns[cpu]);
-        (idle > 0.0).then(|| (1.0 - window.units_per_ns[cpu] / idle) * window.elapsed_ns)
-    };
-
-    let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
-    let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
-    let alone = sender_alone(header);
-    let (mut both_ns, mut elsewhere_ns) = (0.0, None);
-    for cpu in 0..fixed.soaked_cpus.len() {
-        let lost = lost_ns(cpu)?;
-        if cpu == sender || (cpu == receiver && !alone) {
-            both_ns += lost;
-        } else if cpu != receiver {
-            *elsewhere_ns.get_or_insert(0.0) += lost;
-        }
-    }
-    let apart = sides_apart(header);
-    let side = |cpu, there| if apart && there { lost_ns(cpu) } else { None };
-    Some(TrialCost {
-        window_ns: window.elapsed_ns,
-        bytes,
-        sender_ns: side(sender, true),
-        receiver_ns: side(receiver, !alone),
-        both_ns,
-        elsewhere_ns,
-    })
+    let by_cpu_ns = (0..machine.cpus.len())
+        .map(|cpu| {
+            let idle = before.units_per_ns[cpu] + towards_after * (after.units_per_ns[cpu] - before.units_per_ns[cpu]);
+            (idle > 0.0).then(|| (1.0 - window.units_per_ns[cpu] / idle) * window.elapsed_ns)
+        })
+        .collect::<Option<_>>()?;
+    Some(Lost { window_ns: window.elapsed_ns, by_cpu_ns })
 }
 
 /// The costs of a block's soaked trials, in the order of the plan's cells; `None` for a cell without one.
@@ -127,16 +195,16 @@ pub(super) struct Rates {
     /// The middle of the window: CLOCK_MONOTONIC.
     pub(super) middle_ns: f64,
     pub(super) elapsed_ns: f64,
-    /// In the order of `FixedParams::soaked_cpus`.
+    /// In the order of the machine's CPUs.
     pub(super) units_per_ns: Vec<f64>,
 }
 
 impl Rates {
     /// `None` when the window has no length or a counter is missing or ran backwards.
-    pub(super) fn between(opened: &Reading, closed: &Reading, fixed: &FixedParams) -> Option<Self> {
+    pub(super) fn between(opened: &Reading, closed: &Reading, machine: &Machine<'_>) -> Option<Self> {
         let (from, to) = (&opened.soak, &closed.soak);
         let elapsed_ns = to.at_ns.checked_sub(from.at_ns).filter(|ns| *ns > 0)? as f64;
-        let cpus = fixed.soaked_cpus.len();
+        let cpus = machine.cpus.len();
         if cpus == 0 || from.units.len() != cpus || to.units.len() != cpus {
             return None;
         }
@@ -156,15 +224,16 @@ impl Rates {
 }
 
 /// The rates of an idle window; `None` for anything else, and for one in which a soaker stood still.
-pub(super) fn idle_rates(slot: &Slot, fixed: &FixedParams) -> Option<Rates> {
-    let Slot::Idle(IdleWindow { opened, closed }) = slot else { return None };
-    Rates::between(opened, closed, fixed).filter(|rates| rates.units_per_ns.iter().all(|rate| *rate > 0.0))
+pub(super) fn idle_rates(slot: &Slot, machine: &Machine<'_>) -> Option<Rates> {
+    let Slot::Idle(_) = slot else { return None };
+    let (opened, closed) = machine.edges(slot)?;
+    Rates::between(opened, closed, machine).filter(|rates| rates.units_per_ns.iter().all(|rate| *rate > 0.0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::synthetic::Synthetic;
+    use crate::record::synthetic::{Synthetic, apart};
 
     fn quiet() -> Synthetic {
         Synthetic { blocks: 4, noise: 0.0, block_drift: 0.0, idle_noise: 0.0, ..Synthetic::default() }
@@ -185,6 +254,64 @@ mod tests {
                 assert_eq!(cost.ns_per_kib(Side::Elsewhere), None);
             }
         }
+    }
+
+    #[test]
+    fn each_of_two_machines_is_priced_by_its_own_soakers_and_clock() {
+        let world = quiet();
+        let run = apart(world.run());
+        for block in &run.blocks {
+            for (cell, cost) in world.cells.iter().zip(block_costs(block, &run.header)) {
+                let cost = cost.unwrap();
+                assert!((cost.ns_per_kib(Side::Sender).unwrap() - cell.sender_ns_per_kib).abs() < 1.0);
+                assert!((cost.ns_per_kib(Side::Receiver).unwrap() - cell.receiver_ns_per_kib).abs() < 1.0);
+                let both = cell.sender_ns_per_kib + cell.receiver_ns_per_kib;
+                assert!((cost.ns_per_kib(Side::Both).unwrap() - both).abs() < 2.0);
+                assert_eq!(cost.elsewhere_ns, None);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_the_far_window_saw_more_of_do_not_make_its_cost_larger() {
+        let mut run = apart(quiet().run());
+        let before = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        // The far window is twice as long, and everything in it happened twice.
+        for slot in &mut run.blocks[0].slots {
+            let (Slot::Idle(crate::record::IdleWindow { remote, .. })
+            | Slot::Trial(crate::record::Trial { remote, .. })) = slot;
+            let window = remote.as_mut().unwrap();
+            let (opened, closed) = (&window.opened, &mut window.closed);
+            closed.soak.at_ns += closed.soak.at_ns - opened.soak.at_ns;
+            for (closed, opened) in closed.soak.units.iter_mut().zip(&opened.soak.units) {
+                *closed += *closed - opened;
+            }
+            closed.received.bytes += closed.received.bytes - opened.received.bytes;
+        }
+        let after = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        let receiver = |cost: TrialCost| cost.ns_per_kib(Side::Receiver).unwrap();
+        assert!((receiver(before) - receiver(after)).abs() < 1.0, "{} {}", receiver(before), receiver(after));
+    }
+
+    #[test]
+    fn a_far_end_that_does_not_measure_leaves_the_sender_s_cost_alone() {
+        let world = quiet();
+        let mut run = apart(world.run());
+        run.header.remote.as_mut().unwrap().machine = None;
+        assert!(sender_alone(&run.header));
+        let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        assert_eq!(cost.receiver_ns, None);
+        assert_eq!(cost.sender_ns, Some(cost.both_ns));
+        assert!((cost.ns_per_kib(Side::Both).unwrap() - world.cells[0].sender_ns_per_kib).abs() < 1.0);
+    }
+
+    #[test]
+    fn two_ends_on_one_machine_have_one_cost() {
+        let mut run = apart(quiet().run());
+        run.header.remote.as_mut().unwrap().machine.as_mut().unwrap().same_machine = true;
+        let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
+        assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod paths;
 
 pub mod costs;
 pub mod looks;
+pub mod machine;
 pub mod ratios;
 pub mod rules;
 

@@ -1,5 +1,7 @@
 //! Which blocks do not count: the rules, fixed before the run, that look at the machine and never at a cost.
 //!
+//! Over the link `remote` the rules look at either machine by itself, and a block that one of them spoils does not count.
+//!
 //! Three things make a block worthless, each with its limit, in this order, causes before symptoms:
 //!
 //! * **steal**: the hypervisor took more than 1 % of the soaked CPUs between the block's first and last reading. A soaker
@@ -15,7 +17,8 @@
 //!   single jump spoils one trial, which the rank statistics bear; a machine that jumps all the time spoils all.
 
 use super::costs::{Rates, idle_rates};
-use crate::record::{Block, CpuTicks, Dropped, FixedParams, Header, Reading, Slot, TrialKind};
+use super::machine::{Machine, same_machine};
+use crate::record::{Block, CpuTicks, Dropped, Header, Reading, Slot, TrialKind};
 
 /// A block is dropped when the hypervisor took more than this share.
 pub const STEAL_LIMIT: f64 = 0.01;
@@ -29,14 +32,17 @@ pub const TICK_NS: f64 = 1e7;
 
 /// The first rule that the block breaks; `None` when it counts.
 pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
-    let fixed = &header.plan.fixed;
-    if let Some(steal) = steal(block, fixed).filter(|steal| steal.share() > STEAL_LIMIT && steal.ticks >= 2) {
+    Machine::all(header).find_map(|machine| drop_reason_of(block, header, &machine))
+}
+
+fn drop_reason_of(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<Dropped> {
+    if let Some(steal) = steal(block, machine).filter(|steal| steal.share() > STEAL_LIMIT && steal.ticks >= 2) {
         return Some(Dropped::Steal { share: steal.share() });
     }
-    if let Some(share) = foreign(block, header).filter(|share| *share > FOREIGN_LIMIT) {
+    if let Some(share) = foreign(block, header, machine).filter(|share| *share > FOREIGN_LIMIT) {
         return Some(Dropped::Foreign { share });
     }
-    idle_drift(block, fixed).filter(|share| *share > DRIFT_LIMIT).map(|share| Dropped::IdleDrift { share })
+    idle_drift(block, machine).filter(|share| *share > DRIFT_LIMIT).map(|share| Dropped::IdleDrift { share })
 }
 
 /// What the hypervisor took in a block.
@@ -56,27 +62,28 @@ impl Steal {
 }
 
 /// What the hypervisor took over the whole block, from its first reading to its last.
-pub fn steal(block: &Block, fixed: &FixedParams) -> Option<Steal> {
-    let (opened, closed) = (edges(block.slots.first()?).0, edges(block.slots.last()?).1);
+pub fn steal(block: &Block, machine: &Machine<'_>) -> Option<Steal> {
+    let (opened, closed) = (machine.edges(block.slots.first()?)?.0, machine.edges(block.slots.last()?)?.1);
     let elapsed_ns = closed.stat.at_ns.checked_sub(opened.stat.at_ns).filter(|ns| *ns > 0)? as f64;
-    let ticks = ticks_between(opened, closed, fixed, |cpu| cpu.steal)?;
-    Some(Steal { ticks, available_ns: elapsed_ns * fixed.soaked_cpus.len() as f64 })
+    let ticks = ticks_between(opened, closed, machine, |cpu| cpu.steal)?;
+    Some(Steal { ticks, available_ns: elapsed_ns * machine.cpus.len() as f64 })
 }
 
 /// The median relative difference between neighbouring idle windows of a block.
-pub fn idle_drift(block: &Block, fixed: &FixedParams) -> Option<f64> {
+pub fn idle_drift(block: &Block, machine: &Machine<'_>) -> Option<f64> {
     let rates: Vec<f64> =
-        block.slots.iter().filter_map(|slot| idle_rates(slot, fixed)).map(|rates| Rates::total(&rates)).collect();
+        block.slots.iter().filter_map(|slot| idle_rates(slot, machine)).map(|rates| Rates::total(&rates)).collect();
     let differences: Vec<f64> =
         rates.windows(2).map(|pair| (pair[1] - pair[0]).abs() * 2.0 / (pair[0] + pair[1])).collect();
     zc_stats::median(&differences)
 }
 
-/// Share of the soaked CPUs that neither this process nor the kernel on its behalf used, over the block's soaked
-/// windows.
-pub fn foreign(block: &Block, header: &Header) -> Option<f64> {
-    let fixed = &header.plan.fixed;
-    let irq_time = header.host.irq_time_accounting;
+/// Share of the machine's soaked CPUs that neither zc's process there nor the kernel on its behalf used, over the block's
+/// soaked windows. Where both ends are on one machine, both processes are zc's.
+pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<f64> {
+    let irq_time = machine.irq_time;
+    // A far end that soaks CPUs of its own is at work on those, not on these.
+    let shared = same_machine(header) && Machine::far(header).is_none();
     let (mut available_ns, mut unexplained_ns) = (0.0, 0.0);
     for slot in &block.slots {
         match slot {
@@ -84,19 +91,28 @@ pub fn foreign(block: &Block, header: &Header) -> Option<f64> {
             Slot::Trial(trial) if trial.kind == TrialKind::Soaked && irq_time.is_some() => {}
             Slot::Trial(_) => continue,
         }
-        let (opened, closed) = edges(slot);
-        let Some((available, unexplained)) = unexplained(opened, closed, fixed, irq_time == Some(true)) else {
+        let Some((opened, closed)) = machine.edges(slot) else { continue };
+        let Some((available, unexplained)) = unexplained(opened, closed, machine, irq_time == Some(true)) else {
             continue;
         };
         available_ns += available;
         unexplained_ns += unexplained;
+        if shared {
+            unexplained_ns -= process_ns_of_the_other(slot, machine);
+        }
     }
     (available_ns > 0.0).then(|| (unexplained_ns / available_ns).max(0.0))
 }
 
+/// CPU time of the process at the other end, in its own window of the same length.
+fn process_ns_of_the_other(slot: &Slot, machine: &Machine<'_>) -> f64 {
+    let other = machine.other_edges(slot);
+    other.map_or(0.0, |(opened, closed)| closed.process_cpu_ns.saturating_sub(opened.process_cpu_ns) as f64)
+}
+
 /// CPU time that there was in a window, and what of it nobody owns up to. The clock is that of /proc/stat, beside which
 /// the process's CPU time is read.
-fn unexplained(opened: &Reading, closed: &Reading, fixed: &FixedParams, irq_time: bool) -> Option<(f64, f64)> {
+fn unexplained(opened: &Reading, closed: &Reading, machine: &Machine<'_>, irq_time: bool) -> Option<(f64, f64)> {
     let elapsed_ns = closed.stat.at_ns.checked_sub(opened.stat.at_ns).filter(|ns| *ns > 0)? as f64;
     let own_ns = closed.process_cpu_ns.checked_sub(opened.process_cpu_ns).filter(|ns| *ns > 0)? as f64;
     let ksoftirqd_ns = match (opened.ksoftirqd_ns, closed.ksoftirqd_ns) {
@@ -105,8 +121,8 @@ fn unexplained(opened: &Reading, closed: &Reading, fixed: &FixedParams, irq_time
     };
     let taken =
         |cpu: &CpuTicks| cpu.steal.saturating_add(if irq_time { cpu.irq.saturating_add(cpu.softirq) } else { 0 });
-    let taken_ns = ticks_between(opened, closed, fixed, taken)? as f64 * TICK_NS;
-    let available_ns = elapsed_ns * fixed.soaked_cpus.len() as f64;
+    let taken_ns = ticks_between(opened, closed, machine, taken)? as f64 * TICK_NS;
+    let available_ns = elapsed_ns * machine.cpus.len() as f64;
     Some((available_ns, available_ns - own_ns - ksoftirqd_ns - taken_ns))
 }
 
@@ -114,20 +130,20 @@ fn unexplained(opened: &Reading, closed: &Reading, fixed: &FixedParams, irq_time
 fn ticks_between(
     opened: &Reading,
     closed: &Reading,
-    fixed: &FixedParams,
+    machine: &Machine<'_>,
     columns: impl Fn(&CpuTicks) -> u64,
 ) -> Option<u64> {
-    Some(ticks_by_cpu(opened, closed, fixed, columns)?.into_iter().fold(0, u64::saturating_add))
+    Some(ticks_by_cpu(opened, closed, machine, columns)?.into_iter().fold(0, u64::saturating_add))
 }
 
-/// Ticks of some columns between two readings, in the order of the soaked CPUs; `None` when a reading lacks a CPU.
+/// Ticks of some columns between two readings, in the order of the machine's CPUs; `None` when a reading lacks a CPU.
 pub fn ticks_by_cpu(
     opened: &Reading,
     closed: &Reading,
-    fixed: &FixedParams,
+    machine: &Machine<'_>,
     columns: impl Fn(&CpuTicks) -> u64,
 ) -> Option<Vec<u64>> {
-    let cpus = fixed.soaked_cpus.len();
+    let cpus = machine.cpus.len();
     if cpus == 0 || opened.stat.cpus.len() != cpus || closed.stat.cpus.len() != cpus {
         return None;
     }
@@ -136,18 +152,10 @@ pub fn ticks_by_cpu(
     Some(pairs.map(|(opened, closed)| columns(closed).saturating_sub(columns(opened))).collect())
 }
 
-/// The readings at the two edges of a slot.
-fn edges(slot: &Slot) -> (&Reading, &Reading) {
-    match slot {
-        Slot::Idle(window) => (&window.opened, &window.closed),
-        Slot::Trial(trial) => (&trial.opened, &trial.closed),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::synthetic::Synthetic;
+    use crate::record::synthetic::{Synthetic, apart};
     use crate::record::{IdleWindow, Trial};
 
     fn reasons(world: &Synthetic) -> Vec<Option<Dropped>> {
@@ -172,11 +180,32 @@ mod tests {
     }
 
     #[test]
+    fn a_far_machine_is_held_to_the_same_rules() {
+        let apart = |world: Synthetic| {
+            let run = apart(world.run());
+            run.blocks.iter().map(|block| drop_reason(block, &run.header)).collect::<Vec<_>>()
+        };
+        assert!(apart(small()).iter().all(Option::is_none), "{:?}", apart(small()));
+        let stolen = apart(Synthetic { steal_share: 0.03, ..small() });
+        assert!(stolen.iter().all(|reason| matches!(reason, Some(Dropped::Steal { .. }))), "{stolen:?}");
+
+        // Only the far one.
+        let mut run = crate::record::synthetic::apart(small().run());
+        for slot in &mut run.blocks[0].slots {
+            let (Slot::Idle(IdleWindow { remote, .. }) | Slot::Trial(Trial { remote, .. })) = slot;
+            let window = remote.as_mut().unwrap();
+            window.closed.process_cpu_ns -= (window.closed.process_cpu_ns - window.opened.process_cpu_ns) / 10;
+        }
+        assert!(matches!(drop_reason(&run.blocks[0], &run.header), Some(Dropped::Foreign { .. })));
+        assert_eq!(drop_reason(&run.blocks[1], &run.header), None);
+    }
+
+    #[test]
     fn one_tick_of_steal_is_not_enough() {
         let mut run = Synthetic { cells: Synthetic::default().cells[..1].to_vec(), blocks: 1, ..small() }.run();
         let Some(Slot::Idle(last)) = run.blocks[0].slots.last_mut() else { panic!("a block ends idle") };
         last.closed.stat.cpus[0].steal += 1;
-        let steal = steal(&run.blocks[0], &run.header.plan.fixed).unwrap();
+        let steal = steal(&run.blocks[0], &Machine::near(&run.header)).unwrap();
         assert!(steal.share() > STEAL_LIMIT && steal.ticks == 1);
         assert_eq!(drop_reason(&run.blocks[0], &run.header), None);
     }
@@ -209,17 +238,17 @@ mod tests {
         // The same missing time, but the kernel says where it went: 5 % of two CPUs, in ticks.
         let mut passed_ns = 0;
         for slot in &mut run.blocks[0].slots {
-            let (Slot::Idle(IdleWindow { opened, closed }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
+            let (Slot::Idle(IdleWindow { opened, closed, .. }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
             opened.stat.cpus[0].softirq = passed_ns / 10 / 10_000_000;
             passed_ns += closed.stat.at_ns - opened.stat.at_ns;
             closed.stat.cpus[0].softirq = passed_ns / 10 / 10_000_000;
         }
         run.header.host.irq_time_accounting = Some(true);
-        assert!(foreign(&run.blocks[0], &run.header).unwrap() < FOREIGN_LIMIT);
+        assert!(foreign(&run.blocks[0], &run.header, &Machine::near(&run.header)).unwrap() < FOREIGN_LIMIT);
         run.header.host.irq_time_accounting = Some(false);
-        assert!(foreign(&run.blocks[0], &run.header).unwrap() > FOREIGN_LIMIT);
+        assert!(foreign(&run.blocks[0], &run.header, &Machine::near(&run.header)).unwrap() > FOREIGN_LIMIT);
         run.header.host.irq_time_accounting = None;
-        assert!(foreign(&run.blocks[0], &run.header).unwrap() > FOREIGN_LIMIT);
+        assert!(foreign(&run.blocks[0], &run.header, &Machine::near(&run.header)).unwrap() > FOREIGN_LIMIT);
     }
 
     #[test]
@@ -230,7 +259,7 @@ mod tests {
         assert_eq!(drop_reason(&empty, &run.header), None);
         let mut bare = run.blocks[0].clone();
         for slot in &mut bare.slots {
-            let (Slot::Idle(IdleWindow { opened, closed }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
+            let (Slot::Idle(IdleWindow { opened, closed, .. }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
             (*opened, *closed) = (Reading::default(), Reading::default());
         }
         assert_eq!(drop_reason(&bare, &run.header), None);

@@ -11,6 +11,7 @@ mod link;
 mod names;
 mod plan;
 mod reading;
+mod remote;
 mod run;
 mod soak;
 mod support;
@@ -28,6 +29,7 @@ pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,
     TcpReading,
 };
+pub use remote::{FarKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
 pub use run::{Block, Dropped, End, EndReason, Header, IdleWindow, Probe, Run, SCHEMA, Slot, Trial, TrialKind};
 pub use soak::{
     BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,

@@ -113,6 +113,8 @@ names! {
         Veth = "veth",
         /// A veth pair whose sender's end swallows packets, and a far end that acknowledges them: the sender's cost alone.
         Null = "null",
+        /// Another machine: `zc run --remote`, `--via`.
+        Remote = "remote",
     }
 }
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Host, LinkFacts, Plan, Reading, SupportRow, Warning};
+use super::{Host, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow, SupportRow, Warning};
 
 /// The version of the format that this program writes. It reads this one and no other.
 pub const SCHEMA: u32 = 1;
@@ -37,6 +37,9 @@ pub struct Header {
     pub host: Host,
     /// The link.
     pub link: LinkFacts,
+    /// The other machine, over the link `remote`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteFacts>,
     /// What was asked for and cannot be had here; each is a row of the table with its reason.
     pub unavailable: Vec<SupportRow>,
     /// Found before the first block.
@@ -110,6 +113,9 @@ pub struct IdleWindow {
     pub opened: Reading,
     /// And as it closed.
     pub closed: Reading,
+    /// The same on the other machine, where a zc measures there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteWindow>,
 }
 
 /// Whether and how fast a trial was driven.
@@ -141,6 +147,12 @@ pub struct Trial {
     pub whole_completions: u64,
     /// See `whole_completions`.
     pub whole_copied: u64,
+    /// All meters of the other machine, where a zc measures there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteWindow>,
+    /// What the far end said of the trial, where it is no zc and says something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote_report: Option<RemoteReport>,
 }
 
 /// Why a block does not count. The rules are fixed in advance: docs/method.md.

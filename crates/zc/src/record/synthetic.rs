@@ -6,9 +6,9 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use super::{
-    Block, Cell, CpuTicks, End, EndReason, FileSetFacts, FixedParams, Header, Host, IdleWindow, LinkCounters,
-    LinkFacts, LinkKind, Plan, Probe, Reading, RecvPath, Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind,
-    TcpReading, Timing, Trial, TrialKind,
+    Block, Cell, CpuTicks, End, EndReason, FarKind, FileSetFacts, FixedParams, Header, Host, IdleWindow, LinkCounters,
+    LinkFacts, LinkKind, Plan, Probe, Reading, RecvPath, RemoteFacts, RemoteMachine, RemoteWindow, Run, SCHEMA,
+    SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind,
 };
 
 /// A cell and the truth about it.
@@ -122,6 +122,53 @@ const UNSOAKED_NS: u64 = 100_000_000;
 /// Soakers of the machine that does not exist finish a unit in 3 us.
 const UNITS_PER_NS: f64 = 1.0 / 3000.0;
 
+/// The same run as two machines would have saved it: what the receiver's CPU showed stands in the far machine's readings, by
+/// a clock that is far ahead. The run must have two CPUs.
+pub fn apart(mut run: Run) -> Run {
+    let far_cpu = run.header.plan.fixed.soaked_cpus.pop().unwrap_or_default();
+    run.header.plan.fixed.link = LinkKind::Remote;
+    run.header.link.kind = LinkKind::Remote;
+    run.header.remote = Some(RemoteFacts {
+        kind: FarKind::Zc,
+        address: "192.0.2.2:2224".to_owned(),
+        rtt_ns: 50_000,
+        machine: Some(RemoteMachine {
+            zc_version: run.header.zc_version.clone(),
+            host: Host { hostname: "far".to_owned(), ..run.header.host.clone() },
+            same_machine: false,
+            receiver_cpu: far_cpu,
+            soaked_cpus: vec![far_cpu],
+        }),
+    });
+    for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+        let (opened, closed, remote) = match slot {
+            Slot::Idle(window) => (&mut window.opened, &mut window.closed, &mut window.remote),
+            Slot::Trial(trial) => (&mut trial.opened, &mut trial.closed, &mut trial.remote),
+        };
+        *remote = Some(RemoteWindow { opened: split_off(opened), closed: split_off(closed) });
+    }
+    run
+}
+
+/// Takes what the last CPU and the receiver showed out of a reading.
+fn split_off(near: &mut Reading) -> Reading {
+    const AHEAD_NS: u64 = 1 << 50;
+    let mut far = near.clone();
+    far.soak.at_ns += AHEAD_NS;
+    far.stat.at_ns += AHEAD_NS;
+    far.soak.units = near.soak.units.pop().into_iter().collect();
+    far.soak.stamp_ns = near.soak.stamp_ns.pop().into_iter().collect();
+    far.stat.cpus = near.stat.cpus.pop().into_iter().collect();
+    far.interrupts = near.interrupts.pop().into_iter().collect();
+    // Each process owns up to what its soaker and its thread used: half of all, as the CPUs are equally long at work.
+    near.process_cpu_ns /= 2;
+    far.process_cpu_ns = near.process_cpu_ns;
+    (far.sent, far.sender) = Default::default();
+    near.receiver = Default::default();
+    near.received.calls = 0;
+    far
+}
+
 impl Synthetic {
     /// Plays the run.
     pub fn run(&self) -> Run {
@@ -197,6 +244,7 @@ impl Synthetic {
                 far_end: None,
                 passed_over: Vec::new(),
             },
+            remote: None,
             unavailable: Vec::new(),
             warnings: Vec::new(),
             probes: self
@@ -279,7 +327,7 @@ impl<'a> Machine<'a> {
     fn idle(&mut self) -> Slot {
         let opened = self.reading(true);
         self.pass(IDLE_NS, &vec![0.0; self.world.cpus], true);
-        Slot::Idle(IdleWindow { opened, closed: self.reading(true) })
+        Slot::Idle(IdleWindow { opened, closed: self.reading(true), remote: None })
     }
 
     fn trial(&mut self, cell: usize, kind: TrialKind) -> Slot {
@@ -345,6 +393,8 @@ impl<'a> Machine<'a> {
             whole_bytes: whole,
             whole_completions: completions,
             whole_copied: copied,
+            remote: None,
+            remote_report: None,
         })
     }
 

@@ -329,6 +329,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
                 far_end: None,
                 passed_over: Vec::new(),
             },
+            remote: None,
             unavailable: vec![SupportRow {
                 what: "send path".to_owned(),
                 name: "uring-splice".to_owned(),

@@ -126,6 +126,7 @@ pub(super) fn prepare(
         plan,
         host,
         link,
+        remote: None,
         unavailable,
         warnings,
         probes,

@@ -173,7 +173,7 @@ impl Rig {
         sleep_until(opens_ns + self.timing.idle_ns);
         let mut closed = Reading { soak: self.soakers.read(), ..Reading::default() };
         self.kernel(None, &mut closed)?;
-        Ok(IdleWindow { opened, closed })
+        Ok(IdleWindow { opened, closed, remote: None })
     }
 
     /// Runs a cell once.
@@ -256,6 +256,8 @@ impl Rig {
             whole_bytes: 0,
             whole_completions: 0,
             whole_copied: 0,
+            remote: None,
+            remote_report: None,
         };
         for flow in flows {
             let (sent, _, _) = flow.finish()?;
