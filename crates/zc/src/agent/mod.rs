@@ -1,4 +1,5 @@
 //! The far half of a trial: who receives on another machine, and how the two machines come to an understanding about it over
 //! a stream of bytes. It prints nothing and computes no figure.
 
+pub mod iperf3;
 pub mod wire;

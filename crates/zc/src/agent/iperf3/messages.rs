@@ -1,0 +1,155 @@
+//! The two JSON texts of iperf3: what a client wants, and what each end measured. Fields that are not known are passed over,
+//! as iperf3 does; what iperf3 requires is required.
+
+#![allow(dead_code)]
+
+use serde::{Deserialize, Serialize};
+
+/// Something that iperf3 says as `true`, or as 1.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Flag {
+    Bool(bool),
+    Number(f64),
+}
+
+impl Flag {
+    fn is_up(flag: Option<Self>) -> bool {
+        match flag {
+            Some(Self::Bool(up)) => up,
+            Some(Self::Number(number)) => number != 0.0,
+            None => false,
+        }
+    }
+}
+
+/// What a client wants.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Parameters {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tcp: Option<Flag>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    udp: Option<Flag>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sctp: Option<Flag>,
+    /// Seconds at the beginning that do not count.
+    omit: f64,
+    /// Seconds; 0 is until the client ends it.
+    time: f64,
+    /// Bytes of all streams together; 0 is no limit.
+    num: f64,
+    /// Blocks of all streams together; 0 is no limit.
+    blockcount: f64,
+    parallel: f64,
+    /// Bytes of a block: what is read or written at a time.
+    len: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reverse: Option<Flag>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bidirectional: Option<Flag>,
+    client_version: String,
+}
+
+impl Parameters {
+    /// TCP streams from the client to the server, until the client says that it is enough, and for `longest_s` at most.
+    pub(super) fn to_server(streams: usize, block_bytes: usize, longest_s: u32) -> Self {
+        Self {
+            tcp: Some(Flag::Bool(true)),
+            time: longest_s.into(),
+            parallel: streams as f64,
+            len: block_bytes as f64,
+            client_version: concat!("zc ", env!("CARGO_PKG_VERSION")).to_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+/// What an end measured.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Results {
+    /// CPU time of the process per time of the test, in percent: 200 is two whole CPUs. By clock(3).
+    pub(super) cpu_util_total: f64,
+    /// Of that in user mode, by getrusage(2).
+    pub(super) cpu_util_user: f64,
+    /// Of that in the kernel, by getrusage(2).
+    pub(super) cpu_util_system: f64,
+    /// 1: `retransmits` say something; 0: they do not; -1: this end does not send.
+    pub(super) sender_has_retransmits: f64,
+    /// The congestion control of its streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) congestion_used: Option<String>,
+    pub(super) streams: Vec<StreamResults>,
+}
+
+/// What an end measured of one stream.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct StreamResults {
+    id: f64,
+    bytes: f64,
+    retransmits: f64,
+    #[serde(default)]
+    jitter: f64,
+    #[serde(default)]
+    errors: f64,
+    #[serde(default)]
+    packets: f64,
+    #[serde(default)]
+    start_time: f64,
+    #[serde(default)]
+    end_time: f64,
+}
+
+impl StreamResults {
+    /// Of the stream that was connected as the `position`th, from 0 on.
+    pub(super) fn new(position: usize, bytes: u64, retransmits: Option<u32>, seconds: f64) -> Self {
+        // 1, 3, 4, 5 ...: an accident of the first version, which its successors keep for its sake.
+        let id = if position == 0 { 1 } else { position + 2 };
+        Self {
+            id: id as f64,
+            bytes: bytes as f64,
+            retransmits: retransmits.map_or(-1.0, f64::from),
+            end_time: seconds,
+            ..Self::default()
+        }
+    }
+
+    /// Bytes, as far as a number can be taken for them.
+    pub(super) fn bytes(&self) -> u64 {
+        // Negative ones and what is no number become 0.
+        self.bytes as u64
+    }
+
+    /// For how long they were counted.
+    pub(super) fn seconds(&self) -> f64 {
+        self.end_time - self.start_time
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameters_are_those_that_a_server_needs() {
+        let text = serde_json::to_value(Parameters::to_server(2, 131_072, 60)).unwrap();
+        assert_eq!(text["tcp"], true);
+        assert_eq!((&text["parallel"], &text["len"], &text["time"]), (&2.0.into(), &131_072.0.into(), &60.0.into()));
+        assert!(text.get("udp").is_none() && text.get("reverse").is_none());
+    }
+
+    #[test]
+    fn the_ids_of_streams_have_no_2() {
+        let ids: Vec<f64> = (0..4).map(|position| StreamResults::new(position, 0, None, 0.0).id).collect();
+        assert_eq!(ids, [1.0, 3.0, 4.0, 5.0]);
+    }
+
+    #[test]
+    fn bytes_that_make_no_sense_are_none() {
+        for (text, bytes) in [("1e12", 1_000_000_000_000), ("-5", 0), ("7", 7)] {
+            let stream: StreamResults =
+                serde_json::from_str(&format!("{{\"id\":1,\"bytes\":{text},\"retransmits\":-1}}")).unwrap();
+            assert_eq!(stream.bytes(), bytes);
+        }
+    }
+}
