@@ -23,7 +23,7 @@ fn main() {
     let rounds = setting("ZC_ROUNDS", 40_usize);
     let mut rig = common::rig(LinkKind::Veth, &[], Default::default(), timing(WARMUPS[0]));
     trial::touch_memory(rig.fixed().sender_cpu);
-    rig.soak(true);
+    rig.soak(true).expect("one machine");
     let mut random = rand_pcg::Pcg64::seed_from_u64(1);
     println!("| path | {} |\n|---|{}", WARMUPS.map(|ms| format!("{ms} ms")).join(" | "), "---|".repeat(WARMUPS.len()));
     for &path in SendPath::ALL {

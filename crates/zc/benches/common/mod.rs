@@ -60,5 +60,5 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, tim
         soaked_cpus: allowed,
         soaker: SoakerKind::Alu,
     };
-    Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing }).expect("a rig")
+    Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing, far: None }).expect("a rig")
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zc_sys::spawn::{wait_readable, wait_writable};
 
-use crate::record::{Fault, Result};
+use crate::record::{Fault, FaultKind, Result};
 
 /// How much is read, and written, at a time: no more than a pipe takes at once when it takes anything (PIPE_BUF).
 const CHUNK_BYTES: usize = 4096;
@@ -77,7 +77,7 @@ impl Wire {
         while !bytes.is_empty() {
             let ready = wait_writable(self.write.as_fd(), until.saturating_duration_since(Instant::now()));
             if !ready.map_err(lost)? && Instant::now() >= until {
-                return Err(Fault::failed("the other end of the control connection does not read what it is told"));
+                return Err(Fault::far_end("the other end of the control connection does not read what it is told"));
             }
             match self.write.write(&bytes[..bytes.len().min(CHUNK_BYTES)]) {
                 Ok(written) => bytes = &bytes[written..],
@@ -144,9 +144,9 @@ impl Wire {
 fn lost(error: io::Error) -> Fault {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-            Fault::failed("the other end of the control connection is gone")
+            Fault::far_end("the other end of the control connection is gone")
         }
-        _ => Fault::os("use the control connection", error),
+        _ => Fault::os("use the control connection", error).kind(FaultKind::FarEnd),
     }
 }
 

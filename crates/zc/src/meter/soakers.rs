@@ -69,7 +69,7 @@ impl Soakers {
     /// # Errors
     /// A CPU does not exist or may not be used, or SCHED_IDLE was refused.
     pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
-        let (words, _fd) = SharedWords::create(words_for(cpus.len()))
+        let (words, _fd) = SharedWords::create(words_for(cpus.len().max(1)))
             .map_err(|error| Fault::os("make memory for the soakers' counters", error))?;
         Self::start_in(cpus, kind, Arc::new(words))
     }

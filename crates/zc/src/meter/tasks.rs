@@ -12,7 +12,7 @@ use crate::record::{Fault, Result, TaskReading};
 const STATUS_BYTES: usize = 16 << 10;
 
 /// Reads a set of threads of this process by their ids.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct TaskMeter {
     tasks: Vec<(i32, File)>,
 }

@@ -31,6 +31,8 @@ pub enum FaultKind {
     Unsupported,
     /// The result could not be written. Exit code 5.
     Output,
+    /// The other machine cannot be reached, refuses, or is gone. Exit code 6.
+    FarEnd,
     /// Ctrl-C or SIGTERM ended it; what was known was printed and saved. Exit code 130.
     Interrupted,
 }
@@ -44,6 +46,7 @@ impl FaultKind {
             Self::Input => 3,
             Self::Unsupported => 4,
             Self::Output => 5,
+            Self::FarEnd => 6,
             Self::Interrupted => 130,
         }
     }
@@ -78,6 +81,11 @@ impl Fault {
     /// See [`FaultKind::Output`].
     pub fn output(sentence: impl Into<String>) -> Self {
         Self::new(FaultKind::Output, sentence)
+    }
+
+    /// See [`FaultKind::FarEnd`].
+    pub fn far_end(sentence: impl Into<String>) -> Self {
+        Self::new(FaultKind::FarEnd, sentence)
     }
 
     /// An operation on the kernel that failed: `cannot open veth pair: operation not permitted`.

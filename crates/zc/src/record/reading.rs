@@ -98,6 +98,29 @@ pub struct RecvCounts {
     pub mapped_bytes: u64,
 }
 
+impl SendCounts {
+    /// Adds what another one did.
+    pub fn add(&mut self, other: &Self) {
+        let Self { bytes, calls, completions, copied, enobufs, short } = other;
+        self.bytes += bytes;
+        self.calls += calls;
+        self.completions += completions;
+        self.copied += copied;
+        self.enobufs += enobufs;
+        self.short += short;
+    }
+}
+
+impl RecvCounts {
+    /// Adds what another one did.
+    pub fn add(&mut self, other: &Self) {
+        let Self { bytes, calls, mapped_bytes } = other;
+        self.bytes += bytes;
+        self.calls += calls;
+        self.mapped_bytes += mapped_bytes;
+    }
+}
+
 /// TCP_INFO (include/uapi/linux/tcp.h) of the sending sockets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpReading {

@@ -59,14 +59,18 @@ impl Blocks {
         };
         let ended = match self.fill(&mut block, budget, stop, progress) {
             Ok(ended) => ended,
-            // The files are not what they were: nothing that follows would be comparable.
-            Err((_, fault)) if fault.kind == FaultKind::Input => BlockEnd::Broken(fault),
+            // The files are not what they were, or the other machine is gone: nothing that follows would be comparable.
+            Err((_, fault)) if matches!(fault.kind, FaultKind::Input | FaultKind::FarEnd) => BlockEnd::Broken(fault),
             Err((cell, fault)) => {
                 block.dropped = Some(Dropped::TrialFailed { cell, reason: fault.sentence });
                 BlockEnd::Whole
             }
         };
-        self.rig.soak(false);
+        let asleep = self.rig.soak(false);
+        let ended = match (ended, asleep) {
+            (BlockEnd::Whole, Err(fault)) => BlockEnd::Broken(fault),
+            (ended, _) => ended,
+        };
         if matches!(ended, BlockEnd::Whole) && block.dropped == Some(Dropped::Unfinished) {
             block.dropped = plan::rules::drop_reason(&block, &self.header);
         }
@@ -96,7 +100,7 @@ impl Blocks {
             let named = |fault| (label.clone(), fault);
             if (kind == TrialKind::Soaked) != soaking {
                 soaking = !soaking;
-                self.rig.soak(soaking);
+                self.rig.soak(soaking).map_err(named)?;
                 if soaking {
                     block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
                 }

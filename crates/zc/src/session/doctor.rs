@@ -28,19 +28,19 @@ pub struct Findings {
 pub fn examine() -> Result<Findings> {
     let options = RunOptions::plain(PathBuf::new());
     let links = LinkKind::ALL.iter().map(|&kind| row("link", kind.name(), trial::try_out_link(kind))).collect();
-    let Standing { rig, host, warnings, .. } = set_up(&options, 0, timing(&options), |_| {})?;
+    let Standing { mut rig, host, warnings, .. } = set_up(&options, 0, timing(&options), |_| {})?;
     let mut rows: Vec<SupportRow> = links;
     for &send in SendPath::ALL {
-        rows.push(row("send path", send.name(), support(&rig, send, RecvPath::Recv)?));
+        rows.push(row("send path", send.name(), support(&mut rig, send, RecvPath::Recv)?));
     }
     for &recv in RecvPath::ALL {
-        rows.push(row("receive path", recv.name(), support(&rig, SendPath::ReadSend, recv)?));
+        rows.push(row("receive path", recv.name(), support(&mut rig, SendPath::ReadSend, recv)?));
     }
     rows.extend(meter::meters());
     Ok(Findings { host, rows, warnings })
 }
 
-fn support(rig: &Rig, send: SendPath, recv: RecvPath) -> Result<Support> {
+fn support(rig: &mut Rig, send: SendPath, recv: RecvPath) -> Result<Support> {
     let cell = Cell { label: format!("{send} to {recv}"), send, recv, control: false };
     Ok(match try_out(rig, &cell)? {
         Ok(_) => Support::Yes,

@@ -75,7 +75,7 @@ pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: i
     say("reading the files");
     let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
     let fixed = fixed_params(options, cpus, &up)?;
-    let mut rig = Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing })?;
+    let mut rig = Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing, far: None })?;
     let mut link = up.link.facts().clone();
     link.passed_over = up.passed_over;
     say("looking at the machine");
@@ -103,7 +103,7 @@ pub(super) fn prepare(
     let Standing { mut rig, host, link, files, warnings, mut probes, alone } =
         set_up(options, seed, timing, |what| progress.preparing(what, budget.left()))?;
     let wanted = plan::cells(options.paths.as_deref().unwrap_or(SendPath::ALL), options.recv, REFERENCE);
-    let (cells, unavailable) = prove(&rig, wanted, &mut probes, budget, stop, progress)?;
+    let (cells, unavailable) = prove(&mut rig, wanted, &mut probes, budget, stop, progress)?;
     progress.preparing("touching memory", budget.left());
     trial::touch_memory(rig.fixed().sender_cpu);
     choose_rate(&mut rig, options, &cells, &mut probes, budget, stop, progress)?;
@@ -187,7 +187,7 @@ pub(super) fn timing(options: &RunOptions) -> Timing {
 
 /// Lets every cell send the files once; what cannot run here becomes a row with its reason.
 fn prove(
-    rig: &Rig,
+    rig: &mut Rig,
     wanted: Vec<Cell>,
     probes: &mut Vec<Probe>,
     budget: &Budget,
@@ -222,7 +222,7 @@ fn prove(
 ///
 /// # Errors
 /// The files are not what they were.
-pub(super) fn try_out(rig: &Rig, cell: &Cell) -> Result<std::result::Result<Probe, No>> {
+pub(super) fn try_out(rig: &mut Rig, cell: &Cell) -> Result<std::result::Result<Probe, No>> {
     match rig.prove(cell) {
         Err(fault) if fault.kind != FaultKind::Input => Ok(Err(No::failed(fault.sentence))),
         proven => proven,

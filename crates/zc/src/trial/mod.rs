@@ -4,15 +4,27 @@
 //! threads are its own, made fresh each time, so that what is peculiar to one connection (where its buffers lie, how it
 //! hashed) is drawn anew in every block instead of colouring a whole run.
 
+mod far;
 mod flow;
+mod machine;
 mod memcpy;
 mod placement;
 mod proof;
+mod receivers;
+mod receiving;
 mod rig;
+mod sending;
 mod setup;
+mod side;
 mod window;
 
+pub use far::{FarEnded, FarSide};
+pub use machine::Machine;
 pub use memcpy::memcpy_bytes_per_s;
 pub use placement::choose_cpus;
+pub use receivers::{Receivers, listen};
+pub use receiving::Taking;
 pub use rig::{Rig, RigSetup};
+pub use sending::Target;
 pub use setup::{LINKS, Up, allowed_cpus, bring_up, choose_congestion, open_files, touch_memory, try_out_link};
+pub use side::Trouble;

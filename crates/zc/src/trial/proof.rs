@@ -4,8 +4,12 @@
 use crate::record::{Cell, Fault, Probe, RecvPath, Result};
 use crate::workload;
 
-use super::flow::{Drive, Flow, Trouble};
+use zc_sys::clock::monotonic_ns;
+
+use super::rig::Ended;
 use super::rig::Rig;
+use super::sending::Drive;
+use super::side::Trouble;
 
 /// Enough for every file of the generated set, twice round; larger sets are proven by their first part.
 const PROOF_BYTES: u64 = 48 << 20;
@@ -15,7 +19,7 @@ impl Rig {
     ///
     /// # Errors
     /// The cell cannot run here ([`Trouble::CannotRun`]), or it broke, or the bytes differ.
-    pub(super) fn attempt_proof(&self, cell: &Cell) -> std::result::Result<Probe, Trouble> {
+    pub(super) fn attempt_proof(&mut self, cell: &Cell) -> std::result::Result<Probe, Trouble> {
         let bytes = self.setup.files.total_bytes().min(PROOF_BYTES);
         // A receive path that never shows its bytes is proven by count; the sender's bytes are proven with `recv`.
         let shown = Cell {
@@ -31,11 +35,9 @@ impl Rig {
             first_file: 0,
             piece_bytes: self.fixed.piece_bytes,
             checksum: true,
-            to_listener: true,
+            to_listener: self.far.as_ref().is_none_or(|far| !far.proves()),
         };
-        let flow = Flow::open(0, &shown, &self.fixed, &self.link, &self.setup, drive)?;
-        flow.begin(0);
-        let (sent, _, crc32) = flow.finish()?;
+        let Ended { sent, crc32, .. } = self.send_one(&shown, drive)?;
         let expected = self.expected_crc32(bytes)?;
         if sent.bytes != bytes || crc32 != expected {
             return Err(Trouble::Broke(Fault::failed(format!(
@@ -45,11 +47,19 @@ impl Rig {
         }
         if shown.recv != cell.recv {
             let silent = Drive { checksum: false, ..drive };
-            let flow = Flow::open(0, cell, &self.fixed, &self.link, &self.setup, silent)?;
-            flow.begin(0);
-            flow.finish()?; // counts are compared there
+            self.send_one(cell, silent)?; // counts are compared there
         }
         Ok(Probe::Proof { cell: cell.label.clone(), bytes, crc32 })
+    }
+
+    /// One flow, until it stops by itself.
+    fn send_one(&mut self, cell: &Cell, drive: Drive) -> std::result::Result<Ended, Trouble> {
+        let flows = self.open_flows(cell, 1, drive)?;
+        let began_ns = monotonic_ns();
+        for flow in &flows {
+            flow.begin(0);
+        }
+        self.finish_flows(flows, began_ns)
     }
 
     fn expected_crc32(&self, bytes: u64) -> Result<u32> {

@@ -4,25 +4,24 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use crate::link::{FarEnd, Link};
-use crate::meter::{self, Alone, KernelMeters, Soakers, Surroundings, WakeLatency, conditions, wake_latency};
+use crate::meter::{self, Alone, Surroundings, WakeLatency, conditions};
 use crate::path::SendSetup;
 use crate::record::{
-    Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, Result, Timing, Trial, TrialKind,
-    Warning,
+    Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, RemoteReport, RemoteWindow, Result,
+    SendCounts, Timing, Trial, TrialKind, Warning,
 };
-use zc_sys::clock::{monotonic_ns, own_cpu_ns, sleep_until};
+use zc_sys::clock::{monotonic_ns, sleep_until};
 
-use super::flow::{Drive, Flow, Trouble};
-use super::window::{APART_NS, Threads, add_noted, flow_counts, tcp_reading};
-
-/// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
-const SETTLE_NS: u64 = 3_000_000;
+use super::far::FarSide;
+use super::flow::Flow;
+use super::machine::Machine;
+use super::receiving::Taking;
+use super::sending::{Drive, Target};
+use super::side::Trouble;
+use super::window::{APART_NS, SETTLE_NS, Threads, add_noted, flow_counts, tcp_reading};
 
 /// A piece is not cut smaller than this, however low the rate.
 const SMALLEST_PIECE_BYTES: usize = 16 << 10;
-
-/// How long zc looks at the machine before it does anything: 20 ticks of 10 ms.
-const LOOK_NS: u64 = 200_000_000;
 
 /// What a rig is made of.
 pub struct RigSetup {
@@ -34,6 +33,8 @@ pub struct RigSetup {
     pub fixed: FixedParams,
     /// How long the parts of a trial are.
     pub timing: Timing,
+    /// Who takes the bytes on another machine.
+    pub far: Option<Box<dyn FarSide>>,
 }
 
 /// Everything that a trial needs and that outlives it.
@@ -44,8 +45,8 @@ pub struct Rig {
     pub(super) expected: OnceCell<(u64, u32)>,
     timing: Timing,
     first_file: usize,
-    soakers: Soakers,
-    meters: KernelMeters,
+    machine: Machine,
+    pub(super) far: Option<Box<dyn FarSide>>,
 }
 
 impl Rig {
@@ -54,23 +55,22 @@ impl Rig {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: RigSetup) -> Result<Self> {
-        let RigSetup { link, setup, fixed, timing } = setup;
-        let soakers = Soakers::start(&fixed.soaked_cpus, fixed.soaker)?;
-        soakers.pause();
-        let meters = KernelMeters::open(&fixed.soaked_cpus)?;
-        Ok(Self { link, setup, fixed, expected: OnceCell::new(), timing, first_file: 0, soakers, meters })
+        let RigSetup { link, setup, fixed, timing, far } = setup;
+        let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
+        Ok(Self { link, setup, fixed, expected: OnceCell::new(), timing, first_file: 0, machine, far })
     }
 
-    /// Whether soakers delay those who wake up on the CPUs of the two sides; leaves the soakers asleep.
+    /// Whether soakers delay those who wake up on the CPUs of the two sides, as far as they are on this machine; leaves the soakers
+    /// asleep.
     ///
     /// # Errors
     /// A CPU may not be used.
     pub fn wake_latencies(&self) -> Result<Vec<WakeLatency>> {
-        let mut cpus = vec![self.fixed.sender_cpu, self.fixed.receiver_cpu];
-        cpus.dedup();
-        let latencies = cpus.into_iter().map(|cpu| wake_latency(cpu, &self.soakers)).collect();
-        self.soakers.pause();
-        latencies
+        let mut cpus = vec![self.fixed.sender_cpu];
+        if self.far.is_none() && self.fixed.receiver_cpu != self.fixed.sender_cpu {
+            cpus.push(self.fixed.receiver_cpu);
+        }
+        self.machine.wake_latencies(&cpus)
     }
 
     /// What can be known before the first block that would make the figures a lie; takes a fifth of a second, in which
@@ -79,14 +79,11 @@ impl Rig {
     /// # Errors
     /// A namespace could not be entered, or /proc/stat cannot be read.
     pub fn conditions(&mut self, host: &Host, link: &LinkFacts, alone: &Alone) -> Result<Vec<Warning>> {
-        let (mut opened, mut closed) = (Reading::default(), Reading::default());
-        self.meters.read(&mut opened)?;
-        sleep_until(monotonic_ns() + LOOK_NS);
-        self.meters.read(&mut closed)?;
+        let while_idle = self.machine.look()?;
         let sender_cpu = self.fixed.sender_cpu;
         let around = self.on_senders_side(|| Surroundings::read(&link.device, sender_cpu, alone))?;
         let mut warnings = conditions::before(host, link, &self.fixed, &around);
-        warnings.extend(conditions::while_idle(&opened.stat, &closed.stat));
+        warnings.extend(while_idle);
         Ok(warnings)
     }
 
@@ -139,20 +136,20 @@ impl Rig {
         &self.fixed
     }
 
-    /// Lets the soakers work (soaked trials and idle windows) or sleep (twins, top speed).
-    pub fn soak(&self, on: bool) {
-        if on {
-            self.soakers.resume();
-        } else {
-            self.soakers.pause();
-        }
+    /// Lets the soakers work (soaked trials and idle windows) or sleep (twins, top speed), on both machines where there are two.
+    ///
+    /// # Errors
+    /// The other machine is gone.
+    pub fn soak(&mut self, on: bool) -> Result<()> {
+        self.machine.soak(on);
+        self.far.as_mut().map_or(Ok(()), |far| far.soak(on))
     }
 
     /// Proves a cell, or says why it cannot run here.
     ///
     /// # Errors
     /// A file has become shorter, or the bytes that arrived were others: the run must not go on.
-    pub fn prove(&self, cell: &Cell) -> Result<std::result::Result<Probe, No>> {
+    pub fn prove(&mut self, cell: &Cell) -> Result<std::result::Result<Probe, No>> {
         match self.attempt_proof(cell) {
             Ok(probe) => Ok(Ok(probe)),
             Err(Trouble::CannotRun(no)) => Ok(Err(no)),
@@ -166,14 +163,21 @@ impl Rig {
     /// A meter that could be read before cannot be read now.
     pub fn idle(&mut self) -> Result<IdleWindow> {
         let opens_ns = monotonic_ns() + SETTLE_NS;
+        if let Some(far) = &mut self.far {
+            far.open_window(SETTLE_NS, self.timing.idle_ns)?;
+        }
         let mut opened = Reading::default();
         self.kernel(None, &mut opened)?;
         sleep_until(opens_ns);
-        opened.soak = self.soakers.read();
+        opened.soak = self.machine.soaked();
         sleep_until(opens_ns + self.timing.idle_ns);
-        let mut closed = Reading { soak: self.soakers.read(), ..Reading::default() };
+        let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
         self.kernel(None, &mut closed)?;
-        Ok(IdleWindow { opened, closed, remote: None })
+        Ok(IdleWindow { opened, closed, remote: self.far_window()? })
+    }
+
+    fn far_window(&mut self) -> Result<Option<RemoteWindow>> {
+        self.far.as_mut().map_or(Ok(None), |far| far.window())
     }
 
     /// Runs a cell once.
@@ -213,20 +217,52 @@ impl Rig {
             checksum: false,
             to_listener: false,
         };
-        let flows = (0..flows)
-            .map(|index| Flow::open(index, cell, &self.fixed, &self.link, &self.setup, drive))
-            .collect::<std::result::Result<Vec<_>, _>>()?;
-
+        let flows = self.open_flows(cell, flows, drive)?;
         let begin_ns = monotonic_ns() + 500_000;
+        let (opens_ns, closes_ns) = self.edges(begin_ns, kind);
+        let watched = self.watch(flows, begin_ns, opens_ns, closes_ns);
+        if watched.is_err()
+            && let Some(far) = &mut self.far
+        {
+            far.give_up();
+        }
+        let (flows, opened, closed, remote) = watched?;
+        for flow in &flows {
+            flow.stop();
+        }
+        let ended = self.finish_flows(flows, begin_ns)?;
+        Ok(Trial {
+            cell: cell.label.clone(),
+            kind,
+            opened,
+            closed,
+            whole_bytes: ended.sent.bytes,
+            whole_completions: ended.sent.completions,
+            whole_copied: ended.sent.copied,
+            remote,
+            remote_report: ended.report,
+        })
+    }
+
+    /// Lets flows begin, and reads all meters at both edges of the window over them.
+    #[allow(clippy::type_complexity)] // the flows that are still under way, and what was read
+    fn watch(
+        &mut self,
+        flows: Vec<Flow>,
+        begin_ns: u64,
+        opens_ns: u64,
+        closes_ns: u64,
+    ) -> std::result::Result<(Vec<Flow>, Reading, Reading, Option<RemoteWindow>), Trouble> {
         for flow in &flows {
             flow.begin(begin_ns);
         }
-        let (opens_ns, closes_ns) = self.edges(begin_ns, kind);
-
+        if let Some(far) = &mut self.far {
+            far.open_window(opens_ns.saturating_sub(monotonic_ns()), closes_ns - opens_ns)?;
+        }
         let mut opened = Reading::default();
         sleep_until(opens_ns - APART_NS);
         // By now io_uring has made its workers.
-        let threads = match Threads::open(&flows) {
+        let threads = match Threads::of(&flows) {
             Err(_) if flows.iter().any(Flow::has_ended) => return Err(why_ended(flows)),
             opened => opened?,
         };
@@ -234,38 +270,90 @@ impl Rig {
         sleep_until(opens_ns);
         threads.read_cpu(&mut opened);
         flow_counts(&flows, &mut opened);
-        opened.soak = self.soakers.read();
+        opened.soak = self.machine.soaked();
 
         sleep_until(closes_ns);
-        let mut closed = Reading { soak: self.soakers.read(), ..Reading::default() };
+        let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
         flow_counts(&flows, &mut closed);
         if flows.iter().any(Flow::has_ended) {
             return Err(why_ended(flows));
         }
         threads.read_cpu(&mut closed);
         self.slow_meters(&flows, &threads, &mut closed)?;
+        let remote = self.far_window()?;
+        Ok((flows, opened, closed, remote))
+    }
 
-        for flow in &flows {
-            flow.stop();
-        }
-        let mut trial = Trial {
-            cell: cell.label.clone(),
-            kind,
-            opened,
-            closed,
-            whole_bytes: 0,
-            whole_completions: 0,
-            whole_copied: 0,
-            remote: None,
-            remote_report: None,
+    /// Connects the flows of a trial and opens their paths, on both machines where there are two.
+    pub(super) fn open_flows(
+        &mut self,
+        cell: &Cell,
+        flows: usize,
+        drive: Drive,
+    ) -> std::result::Result<Vec<Flow>, Trouble> {
+        let taking = Taking {
+            path: cell.recv,
+            buffer_bytes: self.fixed.recv_buffer_bytes,
+            cpu: self.fixed.receiver_cpu,
+            checksum: drive.checksum,
         };
-        for flow in flows {
-            let (sent, _, _) = flow.finish()?;
-            trial.whole_bytes += sent.bytes;
-            trial.whole_completions += sent.completions;
-            trial.whole_copied += sent.copied;
+        let Some(far) = self.far.as_mut().filter(|_| !drive.to_listener) else {
+            return self.connect_flows(cell, flows, drive, &[]);
+        };
+        let targets = far.expect(flows, taking)?;
+        let opened = self.connect_flows(cell, flows, drive, &targets);
+        let Some(far) = &mut self.far else { return opened };
+        let opened = opened.and_then(|opened| far.await_flows().map(|()| opened));
+        if opened.is_err() {
+            far.give_up();
         }
-        Ok(trial)
+        opened
+    }
+
+    fn connect_flows(
+        &self,
+        cell: &Cell,
+        flows: usize,
+        drive: Drive,
+        targets: &[Target],
+    ) -> std::result::Result<Vec<Flow>, Trouble> {
+        (0..flows)
+            .map(|index| {
+                let target = targets.get(index).cloned();
+                Flow::open(index, cell, &self.fixed, &self.link, &self.setup, drive, target)
+            })
+            .collect()
+    }
+
+    /// Waits for the end of flows that have been told to stop, or stop by themselves, and holds what was sent against what was
+    /// received.
+    pub(super) fn finish_flows(&mut self, flows: Vec<Flow>, began_ns: u64) -> std::result::Result<Ended, Trouble> {
+        let elsewhere = flows.iter().any(Flow::goes_elsewhere);
+        let mut ended = Ended::default();
+        let mut sent_bytes = Vec::new();
+        for flow in flows {
+            let (sent, _, crc32) = flow.finish().inspect_err(|_| {
+                if let Some(far) = self.far.as_mut().filter(|_| elsewhere) {
+                    far.give_up();
+                }
+            })?;
+            sent_bytes.push(sent.bytes);
+            ended.sent.add(&sent);
+            ended.crc32 = crc32;
+        }
+        if let Some(far) = self.far.as_mut().filter(|_| elsewhere) {
+            let seconds = monotonic_ns().saturating_sub(began_ns) as f64 / 1e9;
+            let there = far.finish(&sent_bytes, seconds)?;
+            if let Some(received) = there.received_bytes.filter(|received| *received != ended.sent.bytes) {
+                return Err(Trouble::Broke(Fault::failed(format!(
+                    "the sender sent {} bytes and the far end received {received}",
+                    ended.sent.bytes
+                ))));
+            }
+            ended.crc32 = there.crc32.unwrap_or_default();
+            ended.report = there.report;
+        }
+        Ok(ended)
     }
 
     /// When the window opens and closes. Paced: both in the middle between two bursts, so that a burst is in the window
@@ -278,12 +366,11 @@ impl Rig {
         (opens_ns, opens_ns + whole_bursts(window_ns))
     }
 
-    /// What the kernel counts, and right before it the CPU time of everything that is zc's.
+    /// What the kernel counts, and the CPU time of everything that is zc's.
     fn kernel(&mut self, threads: Option<&Threads>, into: &mut Reading) -> Result<()> {
         let flows_ns = threads.map_or(0, Threads::cpu_ns);
         let far_end_ns = self.link.far_end().map_or(0, FarEnd::cpu_ns);
-        into.process_cpu_ns = self.soakers.cpu_ns()? + own_cpu_ns() + flows_ns + far_end_ns;
-        self.meters.read(into)
+        self.machine.kernel(flows_ns + far_end_ns, into)
     }
 
     fn slow_meters(&mut self, flows: &[Flow], threads: &Threads, into: &mut Reading) -> Result<()> {
@@ -296,6 +383,17 @@ impl Rig {
         into.tcp = tcp_reading(flows);
         Ok(())
     }
+}
+
+/// What became of the flows of a trial.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    /// What their senders did.
+    pub(super) sent: SendCounts,
+    /// Of what the last one received, in proofs.
+    pub(super) crc32: u32,
+    /// What the far end said of itself.
+    pub(super) report: Option<RemoteReport>,
 }
 
 /// Why flows have ended that were not told to: their own reason is the better sentence.

@@ -9,6 +9,9 @@ use crate::record::{LinkCounters, Reading, RecvCounts, Result, SendCounts, TcpRe
 
 use super::flow::Flow;
 
+/// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
+pub(super) const SETTLE_NS: u64 = 3_000_000;
+
 /// How long before the window opens the slow meters are read.
 pub(super) const APART_NS: u64 = 3_000_000;
 
@@ -17,22 +20,11 @@ pub(super) fn flow_counts(flows: &[Flow], into: &mut Reading) {
     let (mut sent, mut received) = (SendCounts::default(), RecvCounts::default());
     for flow in flows {
         let (one_sent, one_received) = flow.counts();
-        add_sent(&mut sent, &one_sent);
-        received.bytes += one_received.bytes;
-        received.calls += one_received.calls;
-        received.mapped_bytes += one_received.mapped_bytes;
+        sent.add(&one_sent);
+        received.add(&one_received);
     }
     into.sent = sent;
     into.received = received;
-}
-
-fn add_sent(sum: &mut SendCounts, one: &SendCounts) {
-    sum.bytes += one.bytes;
-    sum.calls += one.calls;
-    sum.completions += one.completions;
-    sum.copied += one.copied;
-    sum.enobufs += one.enobufs;
-    sum.short += one.short;
 }
 
 /// Adds what ended at the far end of the null link, packets and payload, to the counters of the device, which never saw it.
@@ -66,18 +58,25 @@ pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
 }
 
 /// The threads of a trial's flows, the workers that io_uring made for them included.
+#[derive(Default)]
 pub(super) struct Threads {
     senders: TaskMeter,
     receivers: TaskMeter,
 }
 
 impl Threads {
-    pub(super) fn open(flows: &[Flow]) -> Result<Self> {
-        let mut senders: Vec<i32> = flows.iter().map(Flow::sender_tid).collect();
-        let mut receivers: Vec<i32> = flows.iter().filter_map(Flow::receiver_tid).collect();
-        senders.extend(workers_of(&senders));
-        receivers.extend(workers_of(&receivers));
-        Ok(Self { senders: TaskMeter::open(&senders)?, receivers: TaskMeter::open(&receivers)? })
+    pub(super) fn open(senders: &[i32], receivers: &[i32]) -> Result<Self> {
+        let with_workers = |tids: &[i32]| [tids, &workers_of(tids)].concat();
+        Ok(Self {
+            senders: TaskMeter::open(&with_workers(senders))?,
+            receivers: TaskMeter::open(&with_workers(receivers))?,
+        })
+    }
+
+    pub(super) fn of(flows: &[Flow]) -> Result<Self> {
+        let senders: Vec<i32> = flows.iter().map(Flow::sender_tid).collect();
+        let receivers: Vec<i32> = flows.iter().filter_map(Flow::receiver_tid).collect();
+        Self::open(&senders, &receivers)
     }
 
     /// CPU time of either side; what has ended adds nothing, and `Flow::has_ended` tells of it.

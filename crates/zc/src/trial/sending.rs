@@ -1,0 +1,119 @@
+//! The sender's thread of a flow: connects, opens its path, and sends pieces of the files until it is told to stop.
+
+use std::io::Write as _;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
+
+use zc_sys::tcp::Unconnected;
+
+use super::side::{PATIENCE, Published, Ready, Trouble, clone, settle_on};
+use crate::link::{FarEnd, FarFlow, Link};
+use crate::path::{self, SendSetup};
+use crate::record::{Cell, Fault, FixedParams, Result, SendCounts};
+use crate::workload::Pacer;
+
+/// How a flow's sender is driven.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Drive {
+    /// Bytes per second of this flow; null is as fast as it goes.
+    pub(super) rate_bytes_per_s: Option<f64>,
+    /// Stop after this many bytes (proofs); null is until told to.
+    pub(super) stop_after_bytes: Option<u64>,
+    /// The file that the first flow begins with.
+    pub(super) first_file: usize,
+    /// The largest piece of a file that is handed to the path at once.
+    pub(super) piece_bytes: usize,
+    /// The receiver checks what it gets (proofs).
+    pub(super) checksum: bool,
+    /// A receive path on this machine takes the bytes, also on a link with a far end of its own.
+    pub(super) to_listener: bool,
+}
+
+impl Drive {
+    /// The link's far end, where it is the one that takes the bytes.
+    pub(super) fn far_end(self, link: &dyn Link) -> Option<&FarEnd> {
+        if self.to_listener { None } else { link.far_end() }
+    }
+}
+
+/// Where a sender connects to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The address.
+    pub address: SocketAddr,
+    /// What it sends before anything else, so that the far end knows whose connection it is.
+    pub greeting: Vec<u8>,
+}
+
+/// A sender that is ready, and who takes its bytes where that is the link itself.
+pub(super) struct SenderReady {
+    pub(super) ready: Ready,
+    pub(super) far: Option<FarFlow>,
+}
+
+/// Which of the flows of a trial it is, and what it needs.
+pub(super) struct Sending<'a> {
+    pub(super) index: usize,
+    pub(super) cell: &'a Cell,
+    pub(super) fixed: &'a FixedParams,
+    pub(super) link: &'a dyn Link,
+    pub(super) setup: &'a SendSetup,
+    pub(super) drive: Drive,
+    pub(super) to: &'a Target,
+}
+
+/// Sends.
+pub(super) fn send(
+    what: &Sending<'_>,
+    begin: &Inbox<u64>,
+    stop: &AtomicBool,
+    ready: &Outbox<SenderReady>,
+    counts: &Published<SendCounts>,
+) -> std::result::Result<(), Trouble> {
+    let &Sending { index, cell, fixed, link, setup, drive, to } = what;
+    settle_on(fixed.sender_cpu)?;
+    link.enter_sender()?;
+    let (socket, far) = connect(to, fixed, drive.far_end(link))?;
+    let mut sender = path::open_sender(cell.send, &socket, setup).map_err(Trouble::CannotRun)?;
+    let at_work = Ready { tid: zc_sys::sched::gettid(), socket: clone(&socket)? };
+    let _ = ready.send(SenderReady { ready: at_work, far });
+    let Ok(begin_ns) = begin.recv() else {
+        return Ok(()); // the trial was given up
+    };
+    let mut pacer = Pacer::new(drive.rate_bytes_per_s, fixed.burst_ns, begin_ns);
+    let mut left = drive.stop_after_bytes;
+    // Flows start at different files, so that they do not all send the same bytes at the same time.
+    for mut piece in setup.files.walk(drive.first_file + index * 17, drive.piece_bytes) {
+        if stop.load(Ordering::Relaxed) || left == Some(0) {
+            break;
+        }
+        if let Some(left) = &mut left {
+            piece.len = piece.len.min(usize::try_from(*left).unwrap_or(usize::MAX));
+            *left -= piece.len as u64;
+        }
+        if !pacer.wait_unless(piece.len, stop) {
+            break;
+        }
+        sender.send(piece)?;
+        counts.set(sender.counts());
+    }
+    sender.drain()?;
+    counts.set(sender.counts());
+    socket.shutdown(Shutdown::Write).map_err(|error| Fault::os("close a flow for sending", error))?;
+    Ok(())
+}
+
+fn connect(to: &Target, fixed: &FixedParams, far_end: Option<&FarEnd>) -> Result<(TcpStream, Option<FarFlow>)> {
+    let failed = |error| Fault::os(format!("connect a flow to {}", to.address), error);
+    let socket = Unconnected::bind_towards(to.address).map_err(failed)?;
+    let far = far_end.map(|far_end| far_end.expect(socket.port()));
+    let mut socket = socket.connect(to.address, PATIENCE).map_err(failed)?;
+    if let Some(bytes) = fixed.sndbuf_bytes {
+        zc_sys::tcp::set_sndbuf(&socket, bytes).map_err(|error| Fault::os("set SO_SNDBUF", error))?;
+    }
+    zc_sys::tcp::set_congestion(&socket, &fixed.congestion)
+        .map_err(|error| Fault::os(format!("use congestion control \"{}\"", fixed.congestion), error))?;
+    socket.write_all(&to.greeting).map_err(|error| Fault::os("greet the far end of a flow", error))?;
+    Ok((socket, far))
+}
