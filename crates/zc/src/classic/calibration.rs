@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::cyclesoak::KIND;
 use crate::meter;
-use crate::record::{Fault, Host, Result};
+use crate::record::{Fault, Host, Result, in_words};
 
 /// Where the tools look for it, in the current folder.
 pub const FILE_NAME: &str = "counts_per_sec";
@@ -49,7 +49,7 @@ impl Calibration {
     pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join(FILE_NAME);
         let wrong = |error: std::io::Error| {
-            Fault::output(format!("cannot write \"{FILE_NAME}\" in this folder: {}", plain(&error)))
+            Fault::output(format!("cannot write \"{FILE_NAME}\" in this folder: {}", in_words(&error)))
                 .hint("go to a folder that may be written; cyclesoak looks for it in the folder where it is started")
         };
         if path.metadata().is_ok_and(|found| !found.is_file()) {
@@ -96,7 +96,7 @@ impl Calibration {
                 "there is no file \"{FILE_NAME}\" in this folder, so the soakers are not calibrated"
             ))
             .hint("while nothing else runs: cyclesoak -C"),
-            _ => wrong(&plain(&error)),
+            _ => wrong(&in_words(&error)),
         })?;
         if !found.is_file() {
             return Err(wrong("it is not a regular file"));
@@ -104,7 +104,7 @@ impl Calibration {
         let mut text = Vec::new();
         File::open(&path)
             .and_then(|file| file.take(LARGEST_BYTES).read_to_end(&mut text))
-            .map_err(|error| wrong(&plain(&error)))?;
+            .map_err(|error| wrong(&in_words(&error)))?;
         let read = parse(&String::from_utf8_lossy(&text), &good_for(&meter::host())).map_err(|what| wrong(&what))?;
         if read.cpus != cpus {
             return Err(wrong(&format!("it was made for CPUs {:?}, and now it is {cpus:?}", read.cpus)));
@@ -167,12 +167,6 @@ fn parse(text: &str, here: &[(&'static str, String)]) -> std::result::Result<Cal
         return Err("it is cut off".to_owned());
     }
     Ok(read)
-}
-
-/// Without its number, in lower case.
-fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 #[cfg(test)]

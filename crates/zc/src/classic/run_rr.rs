@@ -13,7 +13,7 @@ use zc_sys::sched;
 
 use super::Tool;
 use super::letters::{Known, Letter};
-use crate::record::{Fault, Result};
+use crate::record::{Fault, Result, in_words};
 
 /// The lowest real-time priority: above everything that is not real-time, below everything else that is.
 const PRIORITY: i32 = 1;
@@ -135,7 +135,7 @@ pub fn take_policy() -> Result<()> {
         } else {
             "a seccomp filter (of a container?) forbids sched_setscheduler; run outside of it"
         };
-        Fault::unsupported(format!("cannot have the scheduling policy \"SCHED_RR\": {}", plain(&error))).hint(hint)
+        Fault::unsupported(format!("cannot have the scheduling policy \"SCHED_RR\": {}", in_words(&error))).hint(hint)
     })
 }
 
@@ -149,12 +149,8 @@ pub fn run_rr(options: &RunRrOptions) -> NotRun {
             Fault::usage(format!("there is no command \"{name}\""))
                 .hint("a shell's own words need a shell: run_rr sh -c '...'"),
         ),
-        _ => NotRun::NotRunnable(Fault::failed(format!("cannot run \"{name}\": {}", plain(&error)))),
+        _ => NotRun::NotRunnable(Fault::os(format!("run \"{name}\""), error)),
     }
-}
-
-fn plain(error: &io::Error) -> String {
-    error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 #[cfg(test)]

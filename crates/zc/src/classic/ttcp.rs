@@ -22,7 +22,7 @@ use super::socket::{self, Buffers, Capped};
 use super::zcc::server;
 use super::zcs::buffer;
 use crate::path::{SendSetup, open_receiver, open_sender};
-use crate::record::{Fault, RecvPath, Result, SendPath};
+use crate::record::{Fault, RecvPath, Result, SendPath, in_words};
 use crate::workload::{FileSet, Piece, SourceFile};
 
 /// The port of ttcp.
@@ -340,11 +340,13 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
             Ok(()) => {}
             // A reader that has gone away has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            Err(error) => return Err(Fault::output(format!("cannot write what came to stdout: {error}"))),
+            Err(error) => return Err(Fault::output(format!("cannot write what came to stdout: {}", in_words(&error)))),
         }
     }
     if options.writes_to_stdout() {
-        stdout.flush().map_err(|error| Fault::output(format!("cannot write what came to stdout: {error}")))?;
+        stdout
+            .flush()
+            .map_err(|error| Fault::output(format!("cannot write what came to stdout: {}", in_words(&error))))?;
     }
     drop(stdout);
     let counts = receiver.counts();

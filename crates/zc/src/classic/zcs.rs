@@ -24,7 +24,7 @@ use super::letters::{Known, Letter, number, port};
 use super::socket::{self, Buffers, Capped};
 use super::wire::{Decoder, Tally};
 use crate::path::open_receiver;
-use crate::record::{Fault, RecvPath, Result};
+use crate::record::{Fault, RecvPath, Result, in_words};
 
 /// Clients that are served at a time. What is more is turned away.
 const MOST_CLIENTS: usize = 64;
@@ -221,7 +221,7 @@ pub fn zcs(options: &ZcsOptions, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()
 /// Lets this process, and the threads that it will start, run on one CPU alone.
 pub(super) fn pin(cpu: usize) -> Result<()> {
     sched::pin(&[cpu]).map_err(|error| {
-        Fault::usage(format!("cannot bind to CPU \"{cpu}\": {error}"))
+        Fault::usage(format!("cannot bind to CPU \"{cpu}\": {}", in_words(&error)))
             .hint(format!("the CPUs that may be used here are {:?}", sched::allowed_cpus().unwrap_or_default()))
     })
 }

@@ -7,7 +7,7 @@ use clap_complete::{Shell, generate_to};
 use super::args::{Cli, GenerateArgs};
 use super::names::unknown_among;
 use super::tell;
-use crate::record::{Fault, Result};
+use crate::record::{Fault, Result, in_words};
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
@@ -18,7 +18,7 @@ const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 pub(super) fn generate(args: &GenerateArgs) -> Result<()> {
     let mut command = Cli::command();
     let wrong = |error: std::io::Error| {
-        Fault::output(format!("cannot write to folder \"{}\": {}", tell::path(&args.dir), tell::io(&error)))
+        Fault::output(format!("cannot write to folder \"{}\": {}", tell::path(&args.dir), in_words(&error)))
             .hint("the folder must exist and be writable")
     };
     match args.what.as_str() {

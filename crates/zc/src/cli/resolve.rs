@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::args::{FormatArgs, RunArgs};
 use super::names::{unknown, unknown_among};
 use super::units;
-use crate::record::{FarEndOptions, Fault, LinkKind, RecvPath, Result, SendPath, SoakerKind};
+use crate::record::{FarEndOptions, Fault, LinkKind, RecvPath, Result, SendPath, SoakerKind, in_words};
 use crate::session::{CpuPair, RunOptions};
 
 /// How the result is written to stdout.
@@ -197,14 +197,12 @@ pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
         }
         Ok(_) => {}
         Err(error) => {
-            return Err(
-                Fault::output(format!("cannot save the run in {place}: {}", super::tell::io(&error))).hint(hint)
-            );
+            return Err(Fault::output(format!("cannot save the run in {place}: {}", in_words(&error))).hint(hint));
         }
     }
     // access(2) asks for the real user, and tells a read-only file system too (EROFS).
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).map_err(|error| {
-        Fault::output(format!("cannot save the run in {place}: {}", super::tell::io(&error.into()))).hint(hint)
+        Fault::output(format!("cannot save the run in {place}: {}", in_words(&error.into()))).hint(hint)
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::args::ShowArgs;
 use super::resolve::Format;
 use super::{render, tell};
-use crate::record::{Fault, Result, Run, parse};
+use crate::record::{Fault, Result, Run, in_words, parse};
 
 /// A run of many hours is some tens of megabytes; what is larger than this is something else.
 const LARGEST_BYTES: u64 = 1 << 30;
@@ -41,7 +41,7 @@ fn read(path: &Path) -> Result<(Run, usize)> {
         Fault::input(format!("cannot read \"{name}\": {what}"))
             .hint("zc show reads what zc run has saved (zc-DATE.json)")
     };
-    let metadata = path.metadata().map_err(|error| wrong(&tell::io(&error)))?;
+    let metadata = path.metadata().map_err(|error| wrong(&in_words(&error)))?;
     // Anything but a regular file could block for ever (a FIFO) or never end (/dev/zero).
     if metadata.is_dir() {
         return Err(wrong("it is a directory"));
@@ -49,9 +49,9 @@ fn read(path: &Path) -> Result<(Run, usize)> {
     if !metadata.is_file() {
         return Err(wrong("it is not a regular file"));
     }
-    let file = std::fs::File::open(path).map_err(|error| wrong(&tell::io(&error)))?;
+    let file = std::fs::File::open(path).map_err(|error| wrong(&in_words(&error)))?;
     let mut bytes = Vec::new();
-    file.take(LARGEST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| wrong(&tell::io(&error)))?;
+    file.take(LARGEST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| wrong(&in_words(&error)))?;
     if bytes.len() as u64 > LARGEST_BYTES {
         return Err(wrong("it is larger than any saved run"));
     }

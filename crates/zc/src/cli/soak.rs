@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{interrupt, tell, units};
 use crate::estimate::soak::{command_cost, load, not_quiet, paces, taken_share, verified};
-use crate::record::{CommandEnd, Fault, Result, SoakCommand, SoakStart, SoakerKind};
+use crate::record::{CommandEnd, Fault, Result, SoakCommand, SoakStart, SoakerKind, in_words};
 use crate::report::soak as report;
 use crate::session::soak::{
     CommandFault, CommandOptions, Heard, LiveOptions, Soaked, VerifyOptions, command, live, outside, verify,
@@ -131,7 +131,7 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
             // A reader that has gone away has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ControlFlow::Break(()),
             Err(error) => {
-                failed = Some(Fault::output(format!("cannot write to stdout: {}", tell::io(&error))));
+                failed = Some(Fault::output(format!("cannot write to stdout: {}", in_words(&error))));
                 ControlFlow::Break(())
             }
         }
@@ -145,7 +145,7 @@ fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
     let output = match &args.output {
         Some(path) => {
             let fault = |error| {
-                Fault::output(format!("cannot write \"{}\": {}", tell::path(path), tell::io(&error)))
+                Fault::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(&error)))
                     .hint("choose another file with --output")
             };
             Some(File::options().write(true).create_new(true).open(path).map_err(fault)?)
@@ -169,7 +169,7 @@ fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
         Ok(text) => match output {
             Some(mut file) => file
                 .write_all(text.as_bytes())
-                .map_err(|error| Fault::output(format!("cannot write the result: {}", tell::io(&error))))
+                .map_err(|error| Fault::output(format!("cannot write the result: {}", in_words(&error))))
                 .unwrap_or_else(|fault| tell::fault(&fault)),
             None => tell::note(text.trim_end()),
         },

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
-use crate::record::{Fault, Result};
+use crate::record::{Fault, Result, in_words};
 use crate::report::escape;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -39,7 +39,7 @@ pub(super) fn result(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Fault::output(format!("cannot write the result to stdout: {}", self::io(&error)))
+        Err(error) => Err(Fault::output(format!("cannot write the result to stdout: {}", in_words(&error)))
             .hint("the run itself is saved: zc show FILE prints it again")),
         Ok(()) => Ok(()),
     }
@@ -65,26 +65,4 @@ pub(super) fn note(text: &str) {
 /// A file name as it may be printed.
 pub(super) fn path(path: &Path) -> String {
     escape(&path.to_string_lossy(), 400)
-}
-
-/// An error of the operating system in lower case, without its number: `no such file or directory`.
-pub(super) fn io(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_lowercase().chain(letters).collect(),
-        None => "unknown error".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_of_the_system_read_as_part_of_a_sentence() {
-        assert_eq!(io(&io::Error::from_raw_os_error(2)), "no such file or directory");
-        assert_eq!(io(&io::Error::from_raw_os_error(30)), "read-only file system");
-    }
 }

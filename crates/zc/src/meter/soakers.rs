@@ -16,7 +16,7 @@ use zc_sys::{clock, sched};
 
 use super::counter::{Counter, words_for};
 use super::unit::{Dirt, unit};
-use crate::record::{Fault, Result, SoakReading, SoakerKind};
+use crate::record::{Fault, Result, SoakReading, SoakerKind, in_words};
 
 /// How long [`Soakers::pause`] and [`Soakers::resume`] wait for a soaker whose CPU something else keeps busy.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -186,11 +186,11 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
 /// Makes the calling thread a soaker of `cpu`, and says which thread it is.
 fn settle(cpu: usize) -> Result<i32> {
     sched::pin(&[cpu]).map_err(|error| {
-        Fault::usage(format!("cannot put a soaker on CPU \"{cpu}\": {error}"))
+        Fault::usage(format!("cannot put a soaker on CPU \"{cpu}\": {}", in_words(&error)))
             .hint(format!("the CPUs that may be used here are {:?}", sched::allowed_cpus().unwrap_or_default()))
     })?;
     sched::set_idle().and_then(|()| sched::set_nice(19)).map_err(|error| {
-        Fault::unsupported(format!("the soakers cannot have the scheduling class \"SCHED_IDLE\": {error}"))
+        Fault::unsupported(format!("the soakers cannot have the scheduling class \"SCHED_IDLE\": {}", in_words(&error)))
             .hint("a seccomp filter (of a container?) forbids sched_setscheduler; allow it, or run outside of it")
     })?;
     Ok(sched::gettid())

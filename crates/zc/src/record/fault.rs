@@ -90,7 +90,7 @@ impl Fault {
 
     /// An operation on the kernel that failed: `cannot open veth pair: operation not permitted`.
     pub fn os(doing: impl std::fmt::Display, error: impl Into<std::io::Error>) -> Self {
-        Self::failed(format!("cannot {doing}: {}", error.into()))
+        Self::failed(format!("cannot {doing}: {}", in_words(&error.into())))
     }
 
     /// Adds the flag or command that helps.
@@ -105,5 +105,32 @@ impl Fault {
     pub fn kind(mut self, kind: FaultKind) -> Self {
         self.kind = kind;
         self
+    }
+}
+
+/// An error of the operating system as part of a sentence, in lower case and without its number: `no such file or directory`.
+pub fn in_words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => "unknown error".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Error;
+
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_read_as_part_of_a_sentence() {
+        assert_eq!(in_words(&Error::from_raw_os_error(2)), "no such file or directory");
+        assert_eq!(in_words(&Error::other("a lower-case sentence")), "a lower-case sentence");
+        assert_eq!(in_words(&Error::other("")), "unknown error");
+        let fault = Fault::os("write \"x\"", Error::from_raw_os_error(30));
+        assert_eq!(fault.sentence, "cannot write \"x\": read-only file system");
     }
 }

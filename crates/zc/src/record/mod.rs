@@ -19,7 +19,7 @@ mod support;
 pub mod synthetic;
 mod warning;
 
-pub use fault::{Fault, FaultKind, Result};
+pub use fault::{Fault, FaultKind, Result, in_words};
 pub use file::{append_block, close, open, parse};
 pub use host::{CpuFacts, Host, MemoryFacts};
 pub use link::{FarEndOptions, LinkFacts, Offloads};

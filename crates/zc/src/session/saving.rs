@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use crate::record::{self, Block, Fault, Header, Result, Run};
+use crate::record::{self, Block, Fault, Header, Result, Run, in_words};
 
 /// A run file being written.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Saving {
 
     fn written(&mut self, at: u64, body: &str, tail: &str) -> Result<()> {
         self.write(at, body, tail).map_err(|error| {
-            Fault::output(format!("cannot save the run in \"{}\": {error}", self.path.display()))
+            Fault::output(format!("cannot save the run in \"{}\": {}", self.path.display(), in_words(&error)))
                 .hint("free some space, or choose another place with --out")
         })
     }
@@ -130,8 +130,10 @@ fn creation(path: &Path, error: &io::Error) -> Fault {
         ErrorKind::NotFound => Fault::output(format!("cannot make \"{name}\": its folder does not exist"))
             .hint("make the folder first, or choose another place with --out"),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            Fault::output(format!("cannot make \"{name}\": {error}")).hint("choose a place you may write to with --out")
+            Fault::output(format!("cannot make \"{name}\": {}", in_words(error)))
+                .hint("choose a place you may write to with --out")
         }
-        _ => Fault::output(format!("cannot make \"{name}\": {error}")).hint("choose another place with --out"),
+        _ => Fault::output(format!("cannot make \"{name}\": {}", in_words(error)))
+            .hint("choose another place with --out"),
     }
 }

@@ -15,7 +15,7 @@ use rand_pcg::Pcg64Mcg;
 use rustix::fs::{CWD, Mode, OFlags};
 
 use super::{FileSet, SourceFile};
-use crate::record::{Fault, FileSetFacts, Result};
+use crate::record::{Fault, FileSetFacts, Result, in_words};
 
 /// How many files are generated.
 pub const GENERATED_FILES: usize = 63;
@@ -42,12 +42,15 @@ impl FileSet {
 fn generate_in(folder: &Path, seed: u64) -> Result<(FileSet, FileSetFacts)> {
     super::given::make_room(GENERATED_FILES)?;
     let cannot = |error: io::Error| {
-        Fault::output(format!("cannot write the generated files in folder \"{}\": {error}", folder.display())).hint(
-            format!(
-                "set TMPDIR to a folder with {} MB of room, or give files with --files",
-                GENERATED_BYTES.div_ceil(1_000_000)
-            ),
-        )
+        Fault::output(format!(
+            "cannot write the generated files in folder \"{}\": {}",
+            folder.display(),
+            in_words(&error)
+        ))
+        .hint(format!(
+            "set TMPDIR to a folder with {} MB of room, or give files with --files",
+            GENERATED_BYTES.div_ceil(1_000_000)
+        ))
     };
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let mut lens = lengths();
@@ -164,9 +167,6 @@ mod tests {
     fn child_with_a_full_disk() {
         let fault = generate_in(Path::new("/mnt"), 1).map(drop).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Output);
-        assert_eq!(
-            fault.sentence,
-            "cannot write the generated files in folder \"/mnt\": No space left on device (os error 28)"
-        );
+        assert_eq!(fault.sentence, "cannot write the generated files in folder \"/mnt\": no space left on device");
     }
 }

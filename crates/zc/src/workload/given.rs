@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{FileSet, SourceFile};
-use crate::record::{Fault, FileSetFacts, Result};
+use crate::record::{Fault, FileSetFacts, Result, in_words};
 
 /// Descriptors that a run needs beside its files: sockets, pipes, rings, namespaces, /proc.
 const OTHER_DESCRIPTORS: u64 = 40;
@@ -119,9 +119,11 @@ fn refused(path: &Path, error: io::Error) -> Fault {
         }
         io::ErrorKind::PermissionDenied => Fault::input(format!("file \"{name}\" may not be read by this user"))
             .hint("name files that this user can read, or copy it"),
-        _ if is_out_of_descriptors(&error) => Fault::unsupported(format!("cannot open file \"{name}\": {error}"))
-            .hint("raise the limit of open files (`ulimit -n`), or give fewer files"),
-        _ => Fault::input(format!("cannot open file \"{name}\": {error}")),
+        _ if is_out_of_descriptors(&error) => {
+            Fault::unsupported(format!("cannot open file \"{name}\": {}", in_words(&error)))
+                .hint("raise the limit of open files (`ulimit -n`), or give fewer files")
+        }
+        _ => Fault::input(format!("cannot open file \"{name}\": {}", in_words(&error))),
     }
 }
 

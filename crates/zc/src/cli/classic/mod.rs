@@ -13,7 +13,7 @@ use std::path::Path;
 
 use super::{soak, tell};
 use crate::classic::{self, Guard, NotRun, RunRrOptions, Tool};
-use crate::record::{Fault, Result};
+use crate::record::{Fault, Result, in_words};
 
 /// Arguments of a tool of 2001, which reads them itself.
 #[derive(Debug, clap::Args)]
@@ -118,7 +118,7 @@ fn line(text: &str, failed: &mut Option<Fault>) -> ControlFlow<()> {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             if error.kind() != io::ErrorKind::BrokenPipe {
-                *failed = Some(Fault::output(format!("cannot write to stdout: {}", tell::io(&error))));
+                *failed = Some(Fault::output(format!("cannot write to stdout: {}", in_words(&error))));
             }
             ControlFlow::Break(())
         }

@@ -76,7 +76,7 @@ pub fn command(options: &CommandOptions) -> Result<SoakCommand, CommandFault> {
     command.args(arguments);
     signals.release_in_child(&mut command);
     let opened = meter.open().map_err(own)?;
-    let child = command.spawn().map_err(|error| not_run(program, &error))?;
+    let child = command.spawn().map_err(|error| not_run(program, error))?;
     let pid = child.id() as i32;
     pass_signals_on(&signals, pid);
     let ended = wait_with_usage(child);
@@ -146,7 +146,7 @@ fn end_of(status: ExitStatus) -> CommandEnd {
     }
 }
 
-fn not_run(program: &std::ffi::OsStr, error: &io::Error) -> CommandFault {
+fn not_run(program: &std::ffi::OsStr, error: io::Error) -> CommandFault {
     let name = program.to_string_lossy();
     let found = match error.kind() {
         io::ErrorKind::NotFound => false,
@@ -155,7 +155,7 @@ fn not_run(program: &std::ffi::OsStr, error: &io::Error) -> CommandFault {
         _ => true,
     };
     let fault = if found {
-        Fault::os(format!("run \"{name}\""), io::Error::from(error.kind()))
+        Fault::os(format!("run \"{name}\""), error)
     } else {
         Fault::usage(format!("there is no command \"{name}\"")).hint("a shell's own words need a shell: sh -c '...'")
     };
