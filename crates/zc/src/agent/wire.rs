@@ -49,11 +49,13 @@ impl Wire {
         Self { read: File::from(read), write: File::from(write), pending: Vec::new() }
     }
 
-    /// Over a connection.
+    /// Over a connection. Its messages wait for no others: without TCP_NODELAY a short one that follows another is held back
+    /// until that was acknowledged, which a receiver may delay by 40 ms (tcp(7)).
     ///
     /// # Errors
     /// No more descriptors.
     pub fn over(socket: std::net::TcpStream) -> Result<Self> {
+        socket.set_nodelay(true).map_err(|error| Fault::os("set TCP_NODELAY", error))?;
         let write = socket.try_clone().map_err(|error| Fault::os("duplicate a socket", error))?;
         Ok(Self::new(socket.into(), write.into()))
     }
