@@ -19,7 +19,7 @@ pub use model::{
     LimitedBy, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict, Withheld,
 };
 
-use crate::plan::costs::{TrialCost, block_costs, sides_apart};
+use crate::plan::costs::{TrialCost, block_costs, sender_alone, sides_apart};
 use crate::plan::looks::{CONFIDENCE, level_of};
 use crate::record::{Block, Header, Reading, Run, Slot, Trial, TrialKind};
 
@@ -39,6 +39,7 @@ pub fn estimate(run: &Run) -> Estimates {
         interval_level: kept.level,
         reference: run.header.plan.reference.clone(),
         sides_apart: sides_apart(&run.header),
+        sender_alone: sender_alone(&run.header),
         cells,
         control,
         blocks,

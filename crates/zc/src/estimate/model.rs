@@ -20,6 +20,9 @@ pub struct Estimates {
     pub reference: String,
     /// Whether the cost of sender and receiver is told apart. When false, every `sender` and `receiver` is `None`.
     pub sides_apart: bool,
+    /// Whether no receiver's cost is known, because there is no receiver (`null`) or it does not measure: every `both` is then
+    /// the sender's alone, and every `receiver` is `None`.
+    pub sender_alone: bool,
     /// One for each cell of the plan, in the plan's order, measured or not.
     pub cells: Vec<CellEstimate>,
     /// The A/A pair: the reference against itself under another name. `None` when the plan has none.
@@ -179,7 +182,7 @@ pub struct Traffic {
     pub elapsed_ns: u64,
     /// System calls of the sender per MB (10^6 bytes).
     pub send_calls_per_mb: Option<f64>,
-    /// System calls of the receiver per MB (10^6 bytes).
+    /// System calls of the receiver per MB (10^6 bytes); `None` where nobody counted them.
     pub recv_calls_per_mb: Option<f64>,
     /// Average packet of the sending device in bytes, headers included (a GSO packet counts once).
     pub packet_bytes: Option<f64>,
@@ -187,7 +190,8 @@ pub struct Traffic {
     pub packets_per_s: Option<f64>,
     /// Interrupts on the soaked CPUs per second, timers included.
     pub interrupts_per_s: Option<f64>,
-    /// Voluntary and involuntary context switches of sender and receiver per MB (10^6 bytes).
+    /// Voluntary and involuntary context switches of sender and receiver (of the sender, where it is alone) per MB (10^6
+    /// bytes).
     pub switches_per_mb: Option<f64>,
     /// Packets sent again.
     pub retransmits: Option<u64>,

@@ -6,6 +6,7 @@
 use super::figures::per;
 use super::model::{Figure, OtherMethod, Others, Sides};
 use super::{Kept, bytes, elapsed_ns, far};
+use crate::plan::costs::sender_alone;
 use crate::plan::machine::Machine;
 use crate::plan::rules::{TICK_NS, ticks_by_cpu};
 use crate::record::{CpuTicks, Header, LinkKind, Trial, TrialKind};
@@ -38,7 +39,8 @@ fn getrusage(kept: &Kept, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> 
         moved = moved.saturating_add(bytes(trial));
     }
     let cost = |ns: f64| per(ns * 1024.0, moved as f64);
-    let cost = Sides { sender: cost(sender_ns), receiver: cost(receiver_ns), both: cost(sender_ns + receiver_ns) };
+    let receiver = if sender_alone(kept.header) { None } else { cost(receiver_ns) };
+    let cost = Sides { sender: cost(sender_ns), receiver, both: cost(sender_ns + receiver_ns) };
     compared(cost, soaked, moved)
 }
 

@@ -1,7 +1,7 @@
 //! Estimates of runs whose truth is known, and of runs that are broken in every way that still parses.
 
 use super::*;
-use crate::record::synthetic::Synthetic;
+use crate::record::synthetic::{Synthetic, null};
 use crate::record::{Dropped, EndReason, IdleWindow, Reading, Severity, Warning};
 
 fn cell<'a>(estimates: &'a Estimates, label: &str) -> &'a CellEstimate {
@@ -125,6 +125,21 @@ fn the_other_methods_are_held_against_the_soakers() {
     let without = estimate(&Synthetic { unsoaked: false, ..Synthetic::default() }.run());
     assert_eq!(without.cells[0].perturbation.soaked_by_twin, None);
     assert_eq!(without.cells[0].top_speed_bytes_per_s, None);
+}
+
+#[test]
+fn without_a_receiver_nothing_is_said_of_one() {
+    let estimates = estimate(&null(Synthetic { blocks: 20, ..Synthetic::default() }.run()));
+    assert!(estimates.sender_alone);
+    for cell in &estimates.cells {
+        assert_eq!(cell.cost_ns_per_kib.both, cell.cost_ns_per_kib.sender);
+        assert!(cell.cost_ns_per_kib.sender.is_some());
+        assert_eq!((cell.cost_ns_per_kib.receiver, cell.ratio.receiver), (None, None));
+        let getrusage = cell.others.getrusage_soaked.cost_ns_per_kib;
+        assert_eq!((getrusage.receiver, getrusage.both), (None, getrusage.sender));
+        assert_eq!(cell.traffic.recv_calls_per_mb, None);
+        assert!(cell.traffic.send_calls_per_mb.is_some());
+    }
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub(super) fn traffic(kept: &Kept, cell: &Cell) -> Traffic {
         bytes: sums.bytes,
         elapsed_ns: sums.elapsed_ns,
         send_calls_per_mb: per(sums.send_calls, megabytes),
-        recv_calls_per_mb: per(sums.recv_calls, megabytes),
+        recv_calls_per_mb: per(sums.recv_calls, megabytes).filter(|calls| *calls > 0.0), // bytes come by no fewer than one
         packet_bytes: sums.link.as_ref().and_then(|link| per(link.bytes, link.packets)),
         packets_per_s: sums.link.as_ref().and_then(|link| per(link.packets * 1e9, link.elapsed_ns)),
         interrupts_per_s: sums.interrupts.and_then(|interrupts| per(interrupts * 1e9, sums.interrupts_ns)),

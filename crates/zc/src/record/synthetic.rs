@@ -6,9 +6,9 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use super::{
-    Block, Cell, CpuTicks, End, EndReason, FarKind, FileSetFacts, FixedParams, Header, Host, IdleWindow, LinkCounters,
-    LinkFacts, LinkKind, Plan, Probe, Reading, RecvPath, RemoteFacts, RemoteMachine, RemoteWindow, Run, SCHEMA,
-    SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind,
+    Block, Cell, CpuTicks, End, EndReason, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header, Host, IdleWindow,
+    LinkCounters, LinkFacts, LinkKind, Plan, Probe, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
+    RemoteWindow, Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind,
 };
 
 /// A cell and the truth about it.
@@ -146,6 +146,21 @@ pub fn apart(mut run: Run) -> Run {
             Slot::Trial(trial) => (&mut trial.opened, &mut trial.closed, &mut trial.remote),
         };
         *remote = Some(RemoteWindow { opened: split_off(opened), closed: split_off(closed) });
+    }
+    run
+}
+
+/// The same run as the null link would have saved it: nobody receives, and the receiver's CPU works on nobody's account.
+pub fn null(mut run: Run) -> Run {
+    run.header.plan.fixed.link = LinkKind::Null;
+    run.header.link.kind = LinkKind::Null;
+    run.header.link.far_end = Some(FarEndOptions::default());
+    for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+        let Slot::Trial(Trial { opened, closed, .. }) = slot else { continue };
+        for reading in [opened, closed] {
+            reading.receiver = Default::default();
+            reading.received = RecvCounts { bytes: reading.received.bytes, ..RecvCounts::default() };
+        }
     }
     run
 }

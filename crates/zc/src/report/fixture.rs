@@ -6,8 +6,8 @@ use crate::estimate::{
     OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
 };
 use crate::record::{
-    Cell, CpuFacts, End, EndReason, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, MemoryFacts, No,
-    Plan, RecvPath, Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Warning,
+    Cell, CpuFacts, End, EndReason, FarEndOptions, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind,
+    MemoryFacts, No, Plan, RecvPath, Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Warning,
 };
 
 /// One path's made-up figures.
@@ -77,6 +77,7 @@ pub(super) fn veth() -> (Run, Estimates) {
         interval_level: 0.9736,
         reference: "read+send".to_owned(),
         sides_apart: true,
+        sender_alone: false,
         cells,
         control: Some(Control {
             label: "read+send (A/A)".to_owned(),
@@ -118,6 +119,40 @@ pub(super) fn loopback() -> (Run, Estimates) {
         cell.cost_ns_per_kib.receiver = None;
         cell.ratio.sender = None;
         cell.ratio.receiver = None;
+    }
+    (run, estimates)
+}
+
+/// The same over the null link: there is no receiver, and zero-copy sends stay uncopied.
+pub(super) fn null() -> (Run, Estimates) {
+    let (mut run, mut estimates) = veth();
+    run.header.plan.fixed.link = LinkKind::Null;
+    run.header.link.kind = LinkKind::Null;
+    run.header.link.far_end = Some(FarEndOptions::default());
+    estimates.sender_alone = true;
+    for cell in &mut estimates.cells {
+        cell.cost_ns_per_kib = Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
+        cell.ratio = Sides { receiver: None, both: cell.ratio.sender, ..cell.ratio };
+        cell.traffic.recv_calls_per_mb = None;
+        cell.failed_zero_copy = false;
+        cell.copied_share = cell.copied_share.map(|_| 0.0);
+        for method in [&mut cell.others.getrusage_soaked, &mut cell.others.getrusage_twin, &mut cell.others.proc_stat] {
+            method.cost_ns_per_kib =
+                Sides { receiver: None, both: method.cost_ns_per_kib.sender, ..method.cost_ns_per_kib };
+            method.by_soaked.receiver = None;
+        }
+    }
+    for verdict in &mut estimates.verdict.cells {
+        verdict.failed_zero_copy = false;
+        let cell = estimates.cells.iter().find(|cell| cell.label == verdict.label);
+        let ratio = cell.and_then(|cell| cell.ratio.both).map_or(1.0, |ratio| ratio.value);
+        if matches!(verdict.comparison, Comparison::Cheaper { .. } | Comparison::Dearer { .. }) {
+            verdict.comparison = if ratio < 1.0 {
+                Comparison::Cheaper { by: 1.0 - ratio }
+            } else {
+                Comparison::Dearer { by: ratio - 1.0 }
+            };
+        }
     }
     (run, estimates)
 }

@@ -40,14 +40,17 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     }
 
     let chosen = if fixed.rate_chosen { " (chosen so that every path can hold it)" } else { "" };
+    let received = if estimates.sender_alone {
+        String::new()
+    } else {
+        format!(", received by {} of {}", receivers(run), size(fixed.recv_buffer_bytes))
+    };
     let rate = format!(
-        "{}{chosen}, {} flow{}, buffers of {}, received by {} of {}",
+        "{}{chosen}, {} flow{}, buffers of {}{received}",
         rate(fixed.rate_bytes_per_s),
         fixed.flows,
         if fixed.flows == 1 { "" } else { "s" },
-        size(fixed.buffer_bytes),
-        receivers(run),
-        size(fixed.recv_buffer_bytes)
+        size(fixed.buffer_bytes)
     );
 
     let mut link = format!("{}, MTU {}, {}", fixed.link, header.link.mtu_bytes, shown(&fixed.congestion));
@@ -56,8 +59,10 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         link.push_str(&escape(passed_over, 300));
     }
 
+    let receiver =
+        if estimates.sender_alone { String::new() } else { format!(", receiver on CPU {}", fixed.receiver_cpu) };
     let machine = format!(
-        "{}, Linux {} {}, {}, {} of {} CPUs{}; sender on CPU {}, receiver on CPU {}",
+        "{}, Linux {} {}, {}, {} of {} CPUs{}; sender on CPU {}{receiver}",
         shown(&host.hostname),
         shown(&host.kernel_release),
         shown(&host.machine),
@@ -65,8 +70,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         host.cpu.allowed.len(),
         host.cpu.online,
         host.hypervisor.as_deref().map_or_else(String::new, |name| format!(", {}", shown(name))),
-        fixed.sender_cpu,
-        fixed.receiver_cpu
+        fixed.sender_cpu
     );
 
     let ended = match run.end.as_ref() {
@@ -100,8 +104,9 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
             "figures",
             format!(
                 "us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; ratios refer to {}; \
-                 getrusage and /proc/stat: what they say of both",
-                shown(&estimates.reference)
+                 getrusage and /proc/stat: what they say of {}",
+                shown(&estimates.reference),
+                if estimates.sender_alone { "the sender" } else { "both" }
             ),
         ),
     ]
@@ -147,22 +152,8 @@ pub(super) fn footnotes(estimates: &Estimates) -> Vec<String> {
 /// What a reader must know to believe it: what stands below the tables.
 pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut notes = vec![control(estimates)];
-    if run.header.plan.fixed.link == LinkKind::Null {
-        notes.push(note(
-            "sides",
-            "over null there is no receiver: what is sent ends at an ideal network card, so every figure is the sender's alone; \
-             what acknowledges, on the receiver's CPU, is nobody's cost",
-        ));
-    } else if !estimates.sides_apart {
-        notes.push(note(
-            "sides",
-            format!(
-                "over {} the work of the two ends cannot be told apart by CPU, so only the cost of both is given",
-                run.header.plan.fixed.link
-            ),
-        ));
-    }
-    if run.header.plan.cells.iter().any(|cell| cell.recv == RecvPath::RecvTrunc) {
+    notes.extend(sides(run, estimates));
+    if !estimates.sender_alone && run.header.plan.cells.iter().any(|cell| cell.recv == RecvPath::RecvTrunc) {
         notes.push(note("receiver", "recv-trunc drops the bytes uncopied: no real receiver costs so little"));
     }
     notes.extend(perturbation(estimates));
@@ -181,6 +172,28 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
         note(label, format!("{}{remedy}", escape(&warning.text, 600)))
     }));
     notes
+}
+
+/// Whose cost the figures are, where it is not each end's own.
+fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
+    let fixed = &run.header.plan.fixed;
+    let text = if fixed.link == LinkKind::Null {
+        format!(
+            "over null there is no receiver: what is sent ends at an ideal network card, so every figure is the sender's alone; \
+             what acknowledges, on CPU {}, is nobody's cost",
+            fixed.receiver_cpu
+        )
+    } else if estimates.sender_alone {
+        format!("over {} nobody measured the receiver, so every figure is the sender's alone", fixed.link)
+    } else if !estimates.sides_apart {
+        format!(
+            "over {} the work of the two ends cannot be told apart by CPU, so only the cost of both is given",
+            fixed.link
+        )
+    } else {
+        return None;
+    };
+    Some(note("sides", text))
 }
 
 /// Those of the header and of the end, each once, the gravest first.
@@ -241,7 +254,8 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
     };
     let mut parts = Vec::new();
     if let Some(text) = off(|cell| cell.others.getrusage_soaked.by_soaked.both) {
-        parts.push(format!("getrusage of both ends in the same windows {text}"));
+        let whose = if estimates.sender_alone { "the sender" } else { "both ends" };
+        parts.push(format!("getrusage of {whose} in the same windows {text}"));
     }
     if let Some(text) = off(|cell| cell.others.proc_stat.by_soaked.both) {
         parts.push(format!("/proc/stat, soakers left out, {text}"));

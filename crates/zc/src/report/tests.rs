@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::fixture::{loopback, veth, without_blocks};
+use super::fixture::{loopback, null, veth, without_blocks};
 use super::*;
 use crate::estimate::{Estimates, Withheld, estimate};
-use crate::record::{No, Run, Severity, Support, SupportRow, Warning};
+use crate::record::{LinkKind, No, Run, Severity, Support, SupportRow, Warning};
 
 fn all(run: &Run, estimates: &Estimates) -> [String; 5] {
     [
@@ -55,6 +55,31 @@ fn a_narrow_terminal_gets_stacked_tables() {
 fn on_loopback_the_columns_of_the_two_sides_are_empty() {
     let (run, estimates) = loopback();
     insta::assert_snapshot!("table_loopback", table(&run, &estimates, 120));
+}
+
+#[test]
+fn over_a_link_without_a_receiver_every_word_is_about_the_sender() {
+    let (run, estimates) = null();
+    insta::assert_snapshot!("table_null", table(&run, &estimates, 120));
+    for text in all(&run, &estimates).into_iter().take(3) {
+        assert!(
+            !text.contains("both ends") && !text.contains("received by") && !text.contains("receiver on"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn where_nobody_measured_the_receiver_the_words_are_those_of_the_sender_too() {
+    let (mut run, estimates) = null();
+    run.header.plan.fixed.link = LinkKind::Remote;
+    let text = table(&run, &estimates, 200);
+    assert!(text.contains("over remote nobody measured the receiver, so every figure is the sender's alone"), "{text}");
+    assert!(text.contains("over remote at 400 MB/s, for the sender alone,"), "{text}");
+    assert!(
+        !text.contains("both ends") && !text.contains("received by") && !text.contains("there is no receiver"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -58,8 +58,8 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         rows.iter().filter(|(_, _, is)| wanted(is)).map(|(label, _, _)| shown(label)).collect()
     };
 
-    let place =
-        format!("On this machine, over {} at {}, for both ends together,", fixed.link, rate(fixed.rate_bytes_per_s));
+    let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
+    let place = format!("On this machine, over {} at {}, for {whose},", fixed.link, rate(fixed.rate_bytes_per_s));
     let mut said = Vec::new();
     let mut cheaper = rows.iter().filter(|(_, _, is)| matches!(is, Comparison::Cheaper { .. }));
     match cheaper.next() {
