@@ -173,9 +173,10 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
     })
 }
 
-/// How long the parts of a trial are. Most of what scatters is drawn anew with every connection (where its memory lies, how
-/// its batches fall), not in time: windows of 10 ms scatter as those of 40 ms do, so that many short trials know more than
-/// few long ones. docs/performance.md has the figures, and how long a path's start is.
+/// How long the parts of a trial are. Most of what scatters is drawn anew with every connection (at which congestion window
+/// its slow start ended, where the link has no wide one from the beginning; how its batches fall), not in time: windows of
+/// 10 ms scatter as those of 40 ms do, so that many short trials know more than few long ones. docs/performance.md has the
+/// figures, and how long a path's start is.
 pub(super) fn timing(options: &RunOptions) -> Timing {
     Timing {
         warmup_ns: options.warmup_ns.unwrap_or(8_000_000),

@@ -1,8 +1,8 @@
 //! One trial: one cell, once. Connect, warm up, a window with every meter at both edges, drain, collect.
 //!
 //! The rig is what stays between trials: the link, the soakers, the open meters, the files. A trial's connections and
-//! threads are its own, made fresh each time, so that what is peculiar to one connection (where its buffers lie, how it
-//! hashed) is drawn anew in every block instead of colouring a whole run.
+//! threads are its own, made fresh each time, so that what is peculiar to one connection (the congestion window that it came
+//! to, how its batches fall) is drawn anew in every block instead of colouring a whole run.
 
 mod far;
 mod flow;
