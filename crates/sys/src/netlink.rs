@@ -10,7 +10,7 @@
 
 use std::fmt::Debug;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError};
 
@@ -18,8 +18,11 @@ use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable,
     NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
-use netlink_packet_route::link::{InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope};
+use netlink_packet_route::link::{
+    InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
+};
+use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
@@ -282,18 +285,61 @@ impl Devices {
         Ok(())
     }
 
-    /// Gives a device an IPv4 address.
+    /// Puts a bridge above the device number `index`, which becomes its only port. The bridge is down.
     ///
     /// # Errors
-    /// `EPERM` without CAP_NET_ADMIN, `EEXIST` when it has that address.
-    pub fn add_address(&self, index: u32, address: Ipv4Addr, prefix_bits: u8) -> io::Result<()> {
+    /// `EPERM` without CAP_NET_ADMIN, `EOPNOTSUPP` when the kernel has no bridges, `EEXIST` when the name is taken.
+    pub fn make_bridge(&self, name: &str, index: u32) -> io::Result<()> {
+        let mut request = LinkMessage::default();
+        request.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        request.attributes.push(LinkAttribute::LinkInfo(vec![
+            LinkInfo::Kind(InfoKind::Bridge),
+            // With one port there is nothing to find out about who listens to what.
+            LinkInfo::Data(InfoData::Bridge(vec![InfoBridge::MulticastSnooping(false)])),
+        ]));
+        self.channel.request(RouteNetlinkMessage::NewLink(request), NLM_F_CREATE | NLM_F_EXCL)?;
+        let mut request = LinkMessage::default();
+        request.header.index = index;
+        request.attributes.push(LinkAttribute::Controller(self.find(name)?.index));
+        self.channel.request(RouteNetlinkMessage::SetLink(request), 0)?;
+        Ok(())
+    }
+
+    /// Gives a device an address. One of IPv6 can be used at once: nobody is asked whether he has it (IFA_F_NODAD).
+    ///
+    /// # Errors
+    /// `EPERM` without CAP_NET_ADMIN, `EEXIST` when it has that address. IPv6: `EOPNOTSUPP` when the kernel has it not,
+    /// `EACCES` when it is switched off for the device.
+    pub fn add_address(&self, index: u32, address: IpAddr, prefix_bits: u8) -> io::Result<()> {
         let mut request = AddressMessage::default();
-        request.header.family = AddressFamily::Inet;
+        request.header.family = family(address);
+        if address.is_ipv6() {
+            request.header.flags = AddressHeaderFlags::Nodad;
+        }
         request.header.prefix_len = prefix_bits;
         request.header.index = index;
-        request.attributes.push(AddressAttribute::Local(IpAddr::V4(address)));
-        request.attributes.push(AddressAttribute::Address(IpAddr::V4(address)));
+        request.attributes.push(AddressAttribute::Local(address));
+        request.attributes.push(AddressAttribute::Address(address));
         self.channel.request(RouteNetlinkMessage::NewAddress(request), NLM_F_CREATE | NLM_F_EXCL)?;
+        Ok(())
+    }
+
+    /// Tells a device which Ethernet address its neighbour `address` has, for good: nobody is asked.
+    ///
+    /// # Errors
+    /// `EPERM` without CAP_NET_ADMIN, `ENODEV` when the device is gone.
+    pub fn add_neighbour(&self, index: u32, address: IpAddr, mac: [u8; 6]) -> io::Result<()> {
+        let destination = match address {
+            IpAddr::V4(address) => NeighbourAddress::Inet(address),
+            IpAddr::V6(address) => NeighbourAddress::Inet6(address),
+        };
+        let mut request = NeighbourMessage::default();
+        request.header.family = family(address);
+        request.header.ifindex = index;
+        request.header.state = NeighbourState::Permanent;
+        request.attributes =
+            vec![NeighbourAttribute::Destination(destination), NeighbourAttribute::LinkLayerAddress(mac.to_vec())];
+        self.channel.request(RouteNetlinkMessage::NewNeighbour(request), NLM_F_CREATE | NLM_F_REPLACE)?;
         Ok(())
     }
 
@@ -302,22 +348,37 @@ impl Devices {
     ///
     /// # Errors
     /// `EPERM` without CAP_NET_ADMIN, `ENODEV` when the device is gone, `ENETDOWN` when it is down.
-    pub fn set_initial_window(&self, index: u32, address: Ipv4Addr, prefix_bits: u8, packets: u32) -> io::Result<()> {
-        let host_bits = u32::MAX.checked_shr(prefix_bits.into()).unwrap_or(0);
-        let network = Ipv4Addr::from(u32::from(address) & !host_bits);
+    pub fn set_initial_window(&self, index: u32, address: IpAddr, prefix_bits: u8, packets: u32) -> io::Result<()> {
+        let (network, source) = match address {
+            IpAddr::V4(address) => {
+                let host_bits = u32::MAX.checked_shr(prefix_bits.into()).unwrap_or(0);
+                let network = Ipv4Addr::from(u32::from(address) & !host_bits);
+                (RouteAddress::Inet(network), RouteAddress::Inet(address))
+            }
+            IpAddr::V6(address) => {
+                let host_bits = u128::MAX.checked_shr(prefix_bits.into()).unwrap_or(0);
+                let network = Ipv6Addr::from(u128::from(address) & !host_bits);
+                (RouteAddress::Inet6(network), RouteAddress::Inet6(address))
+            }
+        };
         let mut request = RouteMessage::default();
-        request.header.address_family = AddressFamily::Inet;
+        request.header.address_family = family(address);
         request.header.destination_prefix_length = prefix_bits;
         request.header.table = RouteHeader::RT_TABLE_MAIN;
         request.header.protocol = RouteProtocol::Kernel;
         request.header.scope = RouteScope::Link;
         request.header.kind = RouteType::Unicast;
         request.attributes = vec![
-            RouteAttribute::Destination(RouteAddress::Inet(network)),
-            RouteAttribute::PrefSource(RouteAddress::Inet(address)),
+            RouteAttribute::Destination(network),
+            RouteAttribute::PrefSource(source),
             RouteAttribute::Oif(index),
             RouteAttribute::Metrics(vec![RouteMetric::InitCwnd(packets)]),
         ];
+        if address.is_ipv6() {
+            // Of IPv6's routes to a network the one of this metric is replaced; the kernel's own have 256
+            // (IP6_RT_PRIO_ADDRCONF, include/uapi/linux/ipv6_route.h).
+            request.attributes.push(RouteAttribute::Priority(256));
+        }
         self.channel.request(RouteNetlinkMessage::NewRoute(request), NLM_F_CREATE | NLM_F_REPLACE)?;
         Ok(())
     }
@@ -347,6 +408,10 @@ impl Devices {
         }
         Err(undecodable("no counters in it"))
     }
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv6() { AddressFamily::Inet6 } else { AddressFamily::Inet }
 }
 
 #[cfg(test)]
@@ -408,7 +473,7 @@ mod tests {
             near.make_veth("near0", "far0", std::os::fd::AsFd::as_fd(&far_ns)).unwrap();
             assert_eq!(near.find("far0").unwrap_err().raw_os_error(), Some(libc::ENODEV));
             let index = near.find("near0").unwrap().index;
-            near.add_address(index, Ipv4Addr::new(192, 0, 2, 1), 30).unwrap();
+            near.add_address(index, Ipv4Addr::new(192, 0, 2, 1).into(), 30).unwrap();
             near.set_mtu(index, 9000).unwrap();
             near.bring_up(index).unwrap();
             let device = near.find("near0").unwrap();

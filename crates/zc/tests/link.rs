@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use zc_sys::tcp::Unconnected;
 use zc_tools::link::{FarFlow, Link, Sides, Steering, bring_up, bring_up_with, try_out};
-use zc_tools::record::{FarEndOptions, LinkKind, No, Support};
+use zc_tools::record::{FarEndOptions, IpVersion, LinkKind, LinkOptions, No, OffloadSwitch, Support};
 
 /// How a case ends, unless it panics.
 enum End {
@@ -43,6 +43,9 @@ const CASES: &[(&str, Case)] = &[
     ("null_counts_past_four_gib_in_one_flow", null_counts_past_four_gib),
     ("null_makes_up_a_round_trip_time", null_makes_up_a_round_trip_time),
     ("null_answers_again_what_is_asked_again_because_an_answer_got_lost", null_answers_again),
+    ("every_link_carries_tcp_over_ipv6", every_link_carries_ipv6),
+    ("null_sees_packets_as_the_card_would_without_its_offloads", null_sees_packets_of_a_lesser_card),
+    ("veth_is_the_card_that_was_asked_for", veth_is_the_card_that_was_asked_for),
     ("null_passes_what_goes_to_other_ports", null_passes_other_ports),
     ("null_sees_a_flow_that_is_reset", null_sees_a_reset),
     ("null_needs_a_second_cpu_and_root_and_says_so", null_needs_two_cpus_and_root),
@@ -138,7 +141,11 @@ fn one_cpu() -> Sides {
 
 /// A veth link, or the reason to skip: what this host withholds is not a fault of zc's. What broke is.
 fn veth(sides: Sides, steering: Steering) -> Result<Box<dyn Link>, End> {
-    bring_up_with(LinkKind::Veth, sides, steering, FarEndOptions::default()).map_err(|no| match no {
+    up(LinkKind::Veth, sides, steering, &LinkOptions::default())
+}
+
+fn up(kind: LinkKind, sides: Sides, steering: Steering, options: &LinkOptions) -> Result<Box<dyn Link>, End> {
+    bring_up_with(kind, sides, steering, options).map_err(|no| match no {
         No::Refused { .. } | No::Unsupported { .. } => End::Skipped(no.reason().to_owned()),
         No::Failed { .. } | No::Unknown { .. } => panic!("{no:?}"),
     })
@@ -401,11 +408,11 @@ fn in_a_namespace_without_namespaces() -> ! {
 }
 
 fn null(far_end: FarEndOptions) -> Result<Box<dyn Link>, End> {
-    let sides = two_cpus()?;
-    bring_up_with(LinkKind::Null, sides, Steering::Best, far_end).map_err(|no| match no {
-        No::Refused { .. } | No::Unsupported { .. } => End::Skipped(no.reason().to_owned()),
-        No::Failed { .. } | No::Unknown { .. } => panic!("{no:?}"),
-    })
+    null_with(&LinkOptions { far_end, ..LinkOptions::default() })
+}
+
+fn null_with(options: &LinkOptions) -> Result<Box<dyn Link>, End> {
+    up(LinkKind::Null, two_cpus()?, Steering::Best, options)
 }
 
 /// A connection to the far end, made by the calling thread, which is in the sender's namespace.
@@ -464,8 +471,14 @@ fn null_agrees_to_what_a_syn_asks_for() -> End {
 
 fn null_leaves_zero_copy_sends_uncopied() -> End {
     let link = or_skip!(null(FarEndOptions::default()));
-    on_senders_side(&*link, || {
-        let (stream, _flow) = connect_to_far_end(&*link);
+    assert_eq!(zero_copy_sends(&*link), (100, 0));
+    End::Passed
+}
+
+/// Completions of sends with MSG_ZEROCOPY to the far end, and those that say "copied".
+fn zero_copy_sends(link: &dyn Link) -> (u32, u32) {
+    on_senders_side(link, || {
+        let (stream, _flow) = connect_to_far_end(link);
         zc_sys::tcp::set_zerocopy(&stream, true).unwrap();
         let pages = zc_sys::pages::Pages::new(64 << 10).unwrap();
         let (mut sends, mut done, mut copied) = (0, 0, 0);
@@ -480,9 +493,8 @@ fn null_leaves_zero_copy_sends_uncopied() -> End {
                 copied += if completion.copied { completion.sends() } else { 0 };
             }
         }
-        assert_eq!((done, copied), (100, 0));
-    });
-    End::Passed
+        (u32::try_from(done).unwrap(), u32::try_from(copied).unwrap())
+    })
 }
 
 fn null_counts_past_four_gib() -> End {
@@ -520,6 +532,90 @@ fn null_makes_up_a_round_trip_time() -> End {
         drop(stream);
         assert_eq!(flow.wait_for_end(PATIENCE).acked_bytes, 100_000);
     });
+    End::Passed
+}
+
+fn every_link_carries_ipv6() -> End {
+    let sides = or_skip!(two_cpus());
+    let options = LinkOptions { ip: IpVersion::V6, ..LinkOptions::default() };
+    let mut skipped = Vec::new();
+    for &kind in LinkKind::ALL {
+        let link = match up(kind, sides, Steering::Best, &options) {
+            Ok(link) => link,
+            Err(End::Skipped(why)) => {
+                skipped.push(format!("{kind}: {why}"));
+                continue;
+            }
+            Err(End::Passed) => unreachable!(),
+        };
+        assert!(link.receiver_address().is_ipv6());
+        assert_eq!(link.facts().ip, IpVersion::V6);
+        counts_what_is_sent(&*link);
+        if link.far_end().is_some() {
+            let counts = sent_to_far_end(&*link, 10_000_000);
+            assert_eq!((counts.bytes, counts.acked_bytes, counts.ended), (10_000_000, 10_000_000, true), "{counts:?}");
+            on_senders_side(&*link, || {
+                let info = zc_sys::tcp::info(connect_to_far_end(&*link).0).unwrap();
+                // MTU 1500 less 60 bytes of headers and 12 of timestamps; and the route has a wide window.
+                assert_eq!(info.snd_mss, 1428, "{info:?}");
+                assert_eq!(Some(info.snd_cwnd), link.facts().initial_window_packets);
+            });
+        }
+    }
+    if skipped.is_empty() { End::Passed } else { End::Skipped(skipped.join("; ")) }
+}
+
+/// Sends so much to the far end and returns what it counted when all was over.
+fn sent_to_far_end(link: &dyn Link, bytes: usize) -> zc_tools::link::FarCounts {
+    on_senders_side(link, || {
+        let (mut stream, flow) = connect_to_far_end(link);
+        stream.write_all(&vec![1; bytes]).unwrap();
+        drop(stream);
+        flow.wait_for_end(PATIENCE)
+    })
+}
+
+fn null_sees_packets_of_a_lesser_card() -> End {
+    use OffloadSwitch::{NoChecksum, NoGso, NoSg, NoTso};
+    // Segments are cut at the MTU less 40 bytes of headers and 12 of timestamps.
+    let segments = |mtu_bytes: u64| (mtu_bytes - 52) / 2..=mtu_bytes - 52;
+    let whole = 16 << 10..=64 << 10;
+    for (off, mtu_bytes, average, copied) in [
+        (vec![], 9000, whole.clone(), Some(0)),
+        // What TCP hands over is cut only where the card does not cut TCP's segments.
+        (vec![NoGso], 1500, whole, Some(0)),
+        (vec![NoTso], 9000, segments(9000), Some(0)),
+        (vec![NoTso, NoGso], 1500, segments(1500), Some(0)),
+        // Without one of these two the kernel switches TSO off (netdev_fix_features). What is summed in software is linearised
+        // first, if it lies in pages that others may write to (skb_segment), which ends zero-copy.
+        (vec![NoChecksum], 1500, segments(1500), Some(100)),
+        // Segments are cut by copying, of which completions know nothing; a packet that is not cut is linearised, and they do.
+        (vec![NoSg], 1500, segments(1500), None),
+    ] {
+        let switched_off = off.iter().copied().collect();
+        let link =
+            or_skip!(null_with(&LinkOptions { switched_off, mtu_bytes: Some(mtu_bytes), ..LinkOptions::default() }));
+        assert_eq!(u64::from(link.facts().mtu_bytes), u64::from(mtu_bytes));
+        let counts = sent_to_far_end(&*link, 10_000_000);
+        assert_eq!((counts.bytes, counts.acked_bytes, counts.gaps), (10_000_000, 10_000_000, 0), "{off:?}: {counts:?}");
+        assert!(average.contains(&(counts.bytes / counts.packets)), "{off:?}: {counts:?}");
+        let (done, found) = zero_copy_sends(&*link);
+        assert_eq!((done, found), (100, copied.unwrap_or(found)), "{off:?}");
+    }
+    End::Passed
+}
+
+fn veth_is_the_card_that_was_asked_for() -> End {
+    let switched_off = [OffloadSwitch::NoTso].into();
+    let options = LinkOptions { switched_off, mtu_bytes: Some(9000), ..LinkOptions::default() };
+    let link = or_skip!(up(LinkKind::Veth, one_cpu(), Steering::Best, &options));
+    counts_what_is_sent(&*link);
+    let facts = link.facts();
+    assert_eq!(facts.mtu_bytes, 9000);
+    let offloads = facts.offloads.as_ref().expect("they have just been switched");
+    assert_eq!((offloads.get("tx-tcp-segmentation"), offloads.get("tx-scatter-gather")), (Some(&false), Some(&true)));
+    let no = bring_up_with(LinkKind::Loopback, one_cpu(), Steering::Best, &options).err().expect("lo is the host's");
+    assert!(no.reason().contains("left alone"), "{no:?}");
     End::Passed
 }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use zc_tools::record::{Cell, FarEndOptions, FixedParams, LinkKind, RecvPath, SendPath, SoakerKind, Timing};
+use zc_tools::record::{
+    Cell, FarEndOptions, FixedParams, LinkKind, LinkOptions, RecvPath, SendPath, SoakerKind, Timing,
+};
 use zc_tools::trial::{self, Rig, RigSetup};
 
 /// Of every buffer, in bytes.
@@ -41,7 +43,8 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
 pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, timing: Timing) -> Rig {
     let allowed = trial::allowed_cpus().expect("CPUs");
     let (sender_cpu, receiver_cpu) = trial::choose_cpus(&allowed);
-    let up = trial::bring_up(&[link], sender_cpu, receiver_cpu, far_end).expect("the link");
+    let options = LinkOptions { far_end, ..LinkOptions::default() };
+    let up = trial::bring_up(&[link], sender_cpu, receiver_cpu, &options).expect("the link");
     let (setup, _) = trial::open_files(files, 1, BUFFER, sender_cpu).expect("files");
     let fixed = FixedParams {
         link,

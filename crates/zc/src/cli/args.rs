@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 
-use crate::record::{LinkKind, RecvPath, SendPath, SoakerKind};
+use crate::record::{IpVersion, LinkKind, OffloadSwitch, RecvPath, SendPath, SoakerKind};
 
 /// What sending bytes over TCP costs on this machine, by every way there is to send them.
 #[derive(Debug, Parser)]
@@ -87,6 +87,19 @@ pub(super) struct RunArgs {
           value_parser = known(std::iter::once("auto").chain(LinkKind::ALL.iter().map(|each| each.name()))),
           hide_possible_values = true, help_heading = "Where it is sent")]
     pub(super) link: String,
+    /// Version of the Internet Protocol: 4 or 6
+    #[arg(long, value_name = "VERSION", default_value = "4", allow_hyphen_values = true,
+          value_parser = known(IpVersion::ALL.iter().map(|each| each.name())), hide_possible_values = true,
+          help_heading = "Where it is sent")]
+    pub(super) ip: String,
+    /// MTU of the links null and veth [default: 1500]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    pub(super) mtu: Option<String>,
+    /// What the network card of the links null and veth is to be without: no-tso, no-gso, no-sg, no-checksum
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true,
+          value_parser = known(OffloadSwitch::ALL.iter().map(|each| each.name())), hide_possible_values = true,
+          help_heading = "Where it is sent")]
+    pub(super) offloads: Option<Vec<String>>,
     /// Bytes after which the far end of the null link acknowledges
     #[arg(
         long,

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use super::args::{FormatArgs, RunArgs};
 use super::names::{unknown, unknown_among};
 use super::units;
-use crate::record::{FarEndOptions, Fault, LinkKind, RecvPath, Result, SendPath, SoakerKind, in_words};
+use crate::record::{
+    FarEndOptions, Fault, IpVersion, LinkKind, LinkOptions, OffloadSwitch, RecvPath, Result, SendPath, SoakerKind,
+    in_words,
+};
 use crate::session::{CpuPair, RunOptions};
 
 /// How the result is written to stdout.
@@ -73,10 +76,7 @@ pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce
             .map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|fault| of("--seed", fault)))
             .transpose()?,
         link,
-        far_end: FarEndOptions {
-            ack_every_bytes: buffer("--ack-every", &args.ack_every, ACK_EVERY)? as u64,
-            rtt_ns: units::duration(&args.rtt, 0..=S).map_err(|fault| of("--rtt", fault))?,
-        },
+        link_options: link_options(args)?,
         flows: units::count("number of flows", &args.flows, 1..=1024)
             .map(|flows| flows as usize)
             .map_err(|fault| of("--flows", fault))?,
@@ -132,6 +132,25 @@ fn link(text: &str) -> Result<Option<LinkKind>> {
     }
     let known: Vec<&str> = std::iter::once("auto").chain(LinkKind::ALL.iter().map(|link| link.name())).collect();
     text.parse::<LinkKind>().map(Some).map_err(|error| unknown_among(error.what, &error.given, &known))
+}
+
+fn link_options(args: &RunArgs) -> Result<LinkOptions> {
+    let ip = args.ip.parse::<IpVersion>().map_err(unknown)?;
+    // Less is no MTU for either (RFC 791, RFC 8200); more does not fit into a packet's length.
+    let mtu = if ip == IpVersion::V6 { 1280..=65_535 } else { 576..=65_535 };
+    let offloads = args.offloads.as_deref().unwrap_or_default();
+    Ok(LinkOptions {
+        far_end: FarEndOptions {
+            ack_every_bytes: buffer("--ack-every", &args.ack_every, ACK_EVERY)? as u64,
+            rtt_ns: units::duration(&args.rtt, 0..=S).map_err(|fault| of("--rtt", fault))?,
+        },
+        ip,
+        mtu_bytes: args.mtu.as_deref().map(|text| buffer("--mtu", text, mtu)).transpose()?.map(|bytes| bytes as u32),
+        switched_off: offloads
+            .iter()
+            .map(|name| name.trim().parse::<OffloadSwitch>().map_err(unknown))
+            .collect::<Result<_>>()?,
+    })
 }
 
 /// Whether the kernel has it is for the session to find out; what cannot be a name is refused here (TCP_CA_NAME_MAX is
@@ -265,6 +284,12 @@ mod tests {
             "400MB/s",
             "--link",
             "veth",
+            "--ip",
+            "6",
+            "--mtu",
+            "9000",
+            "--offloads",
+            "no-tso,no-checksum",
             "--flows",
             "4",
             "--congestion",
@@ -300,6 +325,9 @@ mod tests {
         assert_eq!(options.buffer_bytes, 16 << 10);
         assert_eq!(options.rate_bytes_per_s, Some(400e6));
         assert_eq!(options.link, Some(LinkKind::Veth));
+        assert_eq!((options.link_options.ip, options.link_options.mtu_bytes), (IpVersion::V6, Some(9000)));
+        let off = [OffloadSwitch::NoTso, OffloadSwitch::NoChecksum];
+        assert_eq!(options.link_options.switched_off, off.into());
         assert_eq!(options.flows, 4);
         assert_eq!(options.congestion.as_deref(), Some("reno"));
         assert_eq!((options.sndbuf_bytes, options.rcvbuf_bytes), (Some(1 << 20), Some(2 << 20)));
@@ -327,6 +355,10 @@ mod tests {
             (&["--target", "0"], "--target: percentage \"0\" is zero"),
             (&["--seed", "x"], "--seed: seed \"x\" does not begin with a number"),
             (&["--link", "ethernet"], "unknown link \"ethernet\""),
+            (&["--ip", "5"], "unknown IP version \"5\""),
+            (&["--ip", "6", "--mtu", "576"], "--mtu: size \"576\" is too small: at least 1280"),
+            (&["--mtu", "64k"], "--mtu: size \"64k\" is too large: at most 65535"),
+            (&["--offloads", "tso"], "unknown offload \"tso\""),
             (&["--flows", "0"], "--flows: number of flows \"0\" is zero"),
             (&["--congestion", "a b"], "--congestion: \"a b\" cannot be a congestion control"),
             (&["--cpus", "0"], "--cpus: \"0\" is not two CPUs"),

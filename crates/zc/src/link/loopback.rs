@@ -1,12 +1,12 @@
 //! `loopback`: the host's own `lo`. Needs nothing and changes nothing. The receive softirq of a packet runs on the CPU that
 //! sent it, so the costs of the two sides cannot be told apart here, only their sum is honest.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 use zc_sys::netlink::Devices;
 
 use super::{Link, offloads, read_counters};
-use crate::record::{LinkCounters, LinkFacts, LinkKind, No, Result};
+use crate::record::{IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result};
 
 const DEVICE: &str = "lo";
 
@@ -16,7 +16,13 @@ struct Loopback {
     index: u32,
 }
 
-pub(super) fn bring_up() -> std::result::Result<Box<dyn Link>, No> {
+pub(super) fn bring_up(options: &LinkOptions) -> std::result::Result<Box<dyn Link>, No> {
+    if options.mtu_bytes.is_some() || !options.switched_off.is_empty() {
+        return Err(No::refused(format!(
+            "device \"{DEVICE}\" is the host's own, and its MTU and offloads are left alone"
+        ))
+        .remedy("--link veth has devices of its own"));
+    }
     let open = || {
         let devices = Devices::open()?;
         let lo = devices.find(DEVICE)?;
@@ -29,6 +35,10 @@ pub(super) fn bring_up() -> std::result::Result<Box<dyn Link>, No> {
         return Err(No::refused(format!("device \"{DEVICE}\" is down in this network namespace"))
             .remedy("sudo ip link set lo up"));
     }
+    // Nothing is sent: binding asks whether the address is there.
+    UdpSocket::bind((address(options.ip), 0)).map_err(|error| {
+        No::unsupported(format!("IPv{} cannot be had on device \"{DEVICE}\": {error}", options.ip)).remedy("--ip 4")
+    })?;
     let facts = LinkFacts {
         kind: LinkKind::Loopback,
         device: DEVICE.to_owned(),
@@ -37,11 +47,20 @@ pub(super) fn bring_up() -> std::result::Result<Box<dyn Link>, No> {
         sides_apart: false,
         rps: None,
         rps_check: None,
+        ip: options.ip,
+        switched_off: options.switched_off.clone(),
         initial_window_packets: None,
         far_end: None,
         passed_over: Vec::new(),
     };
     Ok(Box::new(Loopback { facts, devices, index: lo.index }))
+}
+
+fn address(ip: IpVersion) -> IpAddr {
+    match ip {
+        IpVersion::V4 => Ipv4Addr::LOCALHOST.into(),
+        IpVersion::V6 => Ipv6Addr::LOCALHOST.into(),
+    }
 }
 
 impl Link for Loopback {
@@ -58,7 +77,7 @@ impl Link for Loopback {
     }
 
     fn receiver_address(&self) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::LOCALHOST)
+        address(self.facts.ip)
     }
 
     fn counters(&self) -> Result<LinkCounters> {

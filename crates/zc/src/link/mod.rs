@@ -12,7 +12,7 @@ mod veth;
 
 use std::net::IpAddr;
 
-use crate::record::{FarEndOptions, LinkCounters, LinkFacts, LinkKind, No, Result, Support, Warning};
+use crate::record::{LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result, Support, Warning};
 
 pub use null::{FarCounts, FarEnd, FarFlow};
 pub use remote::towards;
@@ -70,11 +70,10 @@ pub struct Sides {
 /// # Errors
 /// Why this user cannot have it here; nothing is left behind.
 pub fn bring_up(kind: LinkKind, sides: Sides) -> std::result::Result<Box<dyn Link>, No> {
-    bring_up_with(kind, sides, Steering::Best, FarEndOptions::default())
+    bring_up_with(kind, sides, Steering::Best, &LinkOptions::default())
 }
 
-/// [`bring_up`], with a say in how receive work is steered to the two CPUs of a veth pair, and in what the far end of the
-/// null link does.
+/// [`bring_up`], with a say in how receive work is steered to the two CPUs of a veth pair, and in what the link is.
 ///
 /// # Errors
 /// As [`bring_up`].
@@ -82,12 +81,12 @@ pub fn bring_up_with(
     kind: LinkKind,
     sides: Sides,
     steering: Steering,
-    far_end: FarEndOptions,
+    options: &LinkOptions,
 ) -> std::result::Result<Box<dyn Link>, No> {
     match kind {
-        LinkKind::Loopback => loopback::bring_up(),
-        LinkKind::Veth => Ok(Box::new(veth::Veth::bring_up(sides, steering)?)),
-        LinkKind::Null => null::bring_up(sides, far_end),
+        LinkKind::Loopback => loopback::bring_up(options),
+        LinkKind::Veth => Ok(Box::new(veth::Veth::bring_up(sides, steering, veth::Card::Veth, options)?)),
+        LinkKind::Null => null::bring_up(sides, options),
         LinkKind::Remote => Err(elsewhere()),
     }
 }
@@ -100,10 +99,11 @@ fn elsewhere() -> No {
 /// Whether this user can have a link here: it is really brought up, and dropped. Without root that happens in a child
 /// process, for which this one must have a single thread; it is left as it was.
 pub fn try_out(kind: LinkKind, sides: Sides) -> Support {
+    let options = LinkOptions::default();
     let tried = match kind {
-        LinkKind::Loopback => loopback::bring_up().map(drop),
+        LinkKind::Loopback => loopback::bring_up(&options).map(drop),
         LinkKind::Veth => veth::try_out(sides),
-        LinkKind::Null => null::bring_up(sides, FarEndOptions::default()).map(drop),
+        LinkKind::Null => null::bring_up(sides, &options).map(drop),
         LinkKind::Remote => Err(elsewhere()),
     };
     tried.map_or_else(Support::No, |()| Support::Yes)

@@ -1,8 +1,10 @@
-//! The offloads of a device, as the record keeps them.
+//! The offloads of a device: as the record keeps them, and switched off.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use zc_sys::ethtool::Ethtool;
 
-use crate::record::Offloads;
+use crate::record::{No, OffloadSwitch, Offloads};
 
 /// Those that decide what a packet is on its way: they are listed also when they are off.
 const ALWAYS_LISTED: [&str; 8] = [
@@ -20,6 +22,48 @@ const ALWAYS_LISTED: [&str; 8] = [
 pub(super) fn read(device: &str) -> Option<Offloads> {
     let active = Ethtool::open().and_then(|ethtool| ethtool.active(device)).ok()?;
     let mut offloads: Offloads = ALWAYS_LISTED.iter().map(|&name| (name.to_owned(), false)).collect();
-    offloads.extend(active.into_iter().map(|name| (name, true)));
+    // Some kernels have features without a name.
+    let active = active.into_iter().filter(|name| !name.is_empty());
+    offloads.extend(active.map(|name| (name, true)));
     Some(offloads)
+}
+
+/// The features of Linux behind a switch: all that could do the same for TCP.
+fn features(switch: OffloadSwitch) -> &'static [&'static str] {
+    match switch {
+        OffloadSwitch::NoTso => &[
+            "tx-tcp-segmentation",
+            "tx-tcp-ecn-segmentation",
+            "tx-tcp-mangleid-segmentation",
+            "tx-tcp6-segmentation",
+            "tx-tcp-accecn-segmentation",
+        ],
+        OffloadSwitch::NoGso => &["tx-generic-segmentation"],
+        OffloadSwitch::NoSg => &["tx-scatter-gather", "tx-scatter-gather-fraglist"],
+        OffloadSwitch::NoChecksum => &["tx-checksum-ip-generic", "tx-checksum-ipv4", "tx-checksum-ipv6"],
+    }
+}
+
+/// Switches offloads of `device` off, in the calling thread's network namespace, and sees that they are.
+pub(super) fn switch_off(device: &str, switches: &BTreeSet<OffloadSwitch>) -> Result<(), No> {
+    if switches.is_empty() {
+        return Ok(());
+    }
+    let failed = |error| No::failed(format!("the offloads of \"{device}\" could not be switched off: {error}"));
+    let ethtool = Ethtool::open().map_err(|error| {
+        No::unsupported(format!("offloads can be switched by ethtool over netlink, which this kernel has not: {error}"))
+    })?;
+    let on = ethtool.active(device).map_err(failed)?;
+    let is_on = |name: &&&str| on.iter().any(|each| each == **name);
+    let wanted: BTreeMap<String, bool> = switches
+        .iter()
+        .flat_map(|switch| features(*switch).iter().filter(is_on))
+        .map(|name| ((*name).to_owned(), false))
+        .collect();
+    ethtool.set(device, &wanted).map_err(failed)?;
+    let left = ethtool.active(device).map_err(failed)?;
+    match left.iter().find(|name| wanted.contains_key(*name)) {
+        None => Ok(()),
+        Some(name) => Err(No::unsupported(format!("the kernel does not switch {name} of \"{device}\" off"))),
+    }
 }

@@ -19,6 +19,12 @@ pub(super) enum Stage {
     NetworkNamespace,
     /// Making the veth pair.
     Veth,
+    /// Giving it addresses of IPv6.
+    Ipv6,
+    /// Giving it an MTU of this many bytes.
+    Mtu(u32),
+    /// Putting a bridge above it.
+    Bridge,
 }
 
 /// What the host's policies say about namespaces.
@@ -61,6 +67,12 @@ pub(super) fn explain(stage: Stage, error: &io::Error, policies: &Policies) -> N
         Stage::Veth if errno == Some(Errno::OPNOTSUPP) => {
             No::unsupported("this kernel has no veth devices (CONFIG_VETH)").remedy("sudo modprobe veth")
         }
+        Stage::Ipv6 => No::unsupported(format!("IPv6 cannot be had in this kernel: {error}")).remedy("--ip 4"),
+        Stage::Mtu(bytes) => No::unsupported(format!("the devices of the link cannot have an MTU of {bytes}: {error}")),
+        Stage::Bridge => No::unsupported(format!(
+            "switching offloads off on the null link takes a bridge, which cannot be had here (CONFIG_BRIDGE): {error}"
+        ))
+        .remedy("sudo modprobe bridge, or --link veth"),
         Stage::Veth if !denied(errno) => No::failed(format!("the veth pair could not be made: {error}")),
         _ if matches!(errno, Some(Errno::NOSPC | Errno::USERS)) => at_the_limit(stage, policies),
         _ if matches!(errno, Some(Errno::INVAL | Errno::NOSYS)) => {
@@ -102,7 +114,7 @@ fn denied(errno: Option<Errno>) -> bool {
 fn at_the_limit(stage: Stage, policies: &Policies) -> No {
     let (what, limit) = match stage {
         Stage::UserNamespace => ("user", policies.max_user_namespaces),
-        Stage::NetworkNamespace | Stage::Veth => ("net", policies.max_net_namespaces),
+        _ => ("net", policies.max_net_namespaces),
     };
     let limit = limit.map_or_else(|| "its limit".to_owned(), |limit| limit.to_string());
     No::refused(format!("no more {what} namespaces may be made: user.max_{what}_namespaces is {limit}"))

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use zc_sys::netlink::Devices;
 
 use super::{Link, offloads, read_counters};
-use crate::record::{Fault, LinkCounters, LinkFacts, LinkKind, Result};
+use crate::record::{Fault, IpVersion, LinkCounters, LinkFacts, LinkKind, Result};
 
 struct Remote {
     facts: LinkFacts,
@@ -36,6 +36,8 @@ pub fn towards(address: IpAddr) -> Result<Box<dyn Link>> {
         sides_apart: true,
         rps: None,
         rps_check: None,
+        ip: if address.is_ipv6() { IpVersion::V6 } else { IpVersion::V4 },
+        switched_off: Default::default(),
         initial_window_packets: None,
         far_end: None,
         passed_over: Vec::new(),

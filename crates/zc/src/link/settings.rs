@@ -1,9 +1,12 @@
 //! The host's TCP settings, carried into the namespaces of a link. A new network namespace starts with the kernel's own
 //! defaults for most of them, so without this a run on veth would tell nothing about a machine whose administrator has
-//! changed a sysctl. IPv6 is switched off in them: its router and neighbour discovery would be noise in the counters.
+//! changed a sysctl. IPv6 is switched off in them, unless it is what is measured: its router and neighbour discovery would be
+//! noise in the counters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+use crate::record::IpVersion;
 
 const ROOT: &str = "/proc/sys/net";
 
@@ -22,9 +25,9 @@ impl Settings {
         Self(settings)
     }
 
-    /// Writes to the calling thread's network namespace what differs there, and switches IPv6 off. Returns the names of the
+    /// Writes to the calling thread's network namespace what differs there, and keeps IPv6 quiet. Returns the names of the
     /// settings that this namespace has and that could not be carried over. One that it has not is the same everywhere.
-    pub(super) fn apply(&self) -> Vec<String> {
+    pub(super) fn apply(&self, ip: IpVersion) -> Vec<String> {
         let mut left = Vec::new();
         for (path, value) in &self.0 {
             let place = Path::new(ROOT).join(path);
@@ -33,9 +36,16 @@ impl Settings {
                 left.push(format!("net.{}", path.display().to_string().replace('/', ".")));
             }
         }
+        // addr_gen_mode 1: no link-local addresses, for which nobody then looks for routers (Documentation/networking/ip-sysctl.rst).
+        let quiet: &[(&str, &str)] = match ip {
+            IpVersion::V4 => &[("disable_ipv6", "1")],
+            IpVersion::V6 => &[("disable_ipv6", "0"), ("addr_gen_mode", "1"), ("accept_ra", "0")],
+        };
         for whose in ["all", "default"] {
-            // Without IPv6 there is nothing to switch off.
-            let _ = std::fs::write(Path::new(ROOT).join("ipv6/conf").join(whose).join("disable_ipv6"), "1");
+            for (name, value) in quiet {
+                // Without IPv6 there is nothing to switch off.
+                let _ = std::fs::write(Path::new(ROOT).join("ipv6/conf").join(whose).join(name), value);
+            }
         }
         left
     }

@@ -6,7 +6,7 @@
 //! Documentation/admin-guide/sysctl/net.rst).
 
 use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -50,6 +50,11 @@ fn mask(cpu: usize) -> String {
 /// Sets the mask that devices made in this namespace from now on take.
 pub(super) fn set_default_mask(cpu: usize) -> io::Result<()> {
     std::fs::write(DEFAULT_MASK, mask(cpu))
+}
+
+/// Takes it back, so that devices made from now on receive where their packets are handed to them.
+pub(super) fn unset_default_mask() -> io::Result<()> {
+    std::fs::write(DEFAULT_MASK, "0")
 }
 
 /// Sets the mask of all receive queues of `device` in `namespace` through a sysfs that is mounted for the moment in which
@@ -101,12 +106,7 @@ const TRIES: usize = 3;
 ///
 /// # Errors
 /// The link carries nothing.
-pub(super) fn check(
-    sender: &NetNs,
-    receiver: &NetNs,
-    addresses: (Ipv4Addr, Ipv4Addr),
-    sides: Sides,
-) -> io::Result<Check> {
+pub(super) fn check(sender: &NetNs, receiver: &NetNs, addresses: (IpAddr, IpAddr), sides: Sides) -> io::Result<Check> {
     on_thread(|| {
         // A socket stays in the namespace it was made in; one thread can hold both ends.
         sender.enter()?;
@@ -115,13 +115,10 @@ pub(super) fn check(
         let far = UdpSocket::bind((addresses.1, 0))?;
         near.connect(far.local_addr()?)?;
         far.connect(near.local_addr()?)?;
-        near.set_read_timeout(Some(Duration::from_secs(2)))?;
-        far.set_read_timeout(Some(Duration::from_secs(2)))?;
-        // The first packet each way waits for its neighbour to be found.
-        near.send(&[0])?;
-        far.recv(&mut [0])?;
-        far.send(&[0])?;
-        near.recv(&mut [0])?;
+        // The first packet each way waits for its neighbour to be found, or is lost while addresses of IPv6 are still being
+        // made ready, for which the kernel has a queue of work.
+        carry_one(&near, &far)?;
+        carry_one(&far, &near)?;
 
         if sides.sender_cpu == sides.receiver_cpu {
             return Ok(Check::no(format!(
@@ -144,6 +141,20 @@ pub(super) fn check(
         }
         Ok(found)
     })
+}
+
+/// Sends a packet until one has come.
+fn carry_one(from: &UdpSocket, to: &UdpSocket) -> io::Result<()> {
+    to.set_read_timeout(Some(Duration::from_millis(100)))?;
+    let until = Instant::now() + Duration::from_secs(3);
+    loop {
+        from.send(&[0])?;
+        match to.recv(&mut [0]) {
+            Ok(_) => return Ok(()),
+            Err(_) if Instant::now() < until => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn look(near: &UdpSocket, far: &UdpSocket, sides: Sides) -> io::Result<Check> {

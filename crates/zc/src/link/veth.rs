@@ -2,7 +2,7 @@
 //! which is tried out in a child first, because a process cannot leave one that turns out to be of no use.
 
 use std::io::{self, Read};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -14,14 +14,52 @@ use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
 use super::steering::{self, Steering, on_thread};
 use super::{Link, Sides, offloads, read_counters};
-use crate::record::{Fault, LinkCounters, LinkFacts, LinkKind, No, Result, Severity, Warning};
+use crate::record::{Fault, IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result, Severity, Warning};
 
 pub(super) const SENDER: &str = "zc0";
 pub(super) const RECEIVER: &str = "zc1";
-// TEST-NET-1 (RFC 5737). Nothing else lives in these namespaces, so nothing can collide.
-pub(super) const SENDER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-pub(super) const RECEIVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
-const PREFIX_BITS: u8 = 30;
+/// The bridge above the sender's end, where there is one ([`Card::Bridge`]).
+const BRIDGE: &str = "zcbr0";
+
+/// The two ends' addresses on one network.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Addresses {
+    pub(super) sender: IpAddr,
+    pub(super) receiver: IpAddr,
+    prefix_bits: u8,
+}
+
+/// Addresses that are kept for documentation (RFC 5737, RFC 3849). Nothing else lives in these namespaces, so nothing can
+/// collide.
+pub(super) fn addresses(ip: IpVersion) -> Addresses {
+    let (sender, receiver, prefix_bits): (IpAddr, IpAddr, _) = match ip {
+        IpVersion::V4 => (Ipv4Addr::new(192, 0, 2, 1).into(), Ipv4Addr::new(192, 0, 2, 2).into(), 30),
+        IpVersion::V6 => {
+            let of = |last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last);
+            (of(1).into(), of(2).into(), 64)
+        }
+    };
+    Addresses { sender, receiver, prefix_bits }
+}
+
+/// Which device is the sender's network card: the one whose offloads decide what packets look like that leave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Card {
+    /// The sender's end of the pair.
+    Veth,
+    /// A bridge above it. What looks at the egress of the pair sees packets before the pair's own offloads are considered, and
+    /// after the bridge's (docs/null-link.md).
+    Bridge,
+}
+
+impl Card {
+    fn device(self) -> &'static str {
+        match self {
+            Self::Veth => SENDER,
+            Self::Bridge => BRIDGE,
+        }
+    }
+}
 
 /// The congestion window, in packets, with which every connection over this link begins: more than a send buffer of 4 MiB
 /// (the most that `tcp_wmem` allows by default) holds, so that it never limits. Where slow start ends is a matter of chance
@@ -38,27 +76,32 @@ pub(super) struct Veth {
     devices: Devices,
     receiver_devices: Devices,
     index: u32,
+    addresses: Addresses,
 }
 
 /// What every step needs to know.
 struct Wanted {
     sides: Sides,
     steering: Steering,
+    card: Card,
+    options: LinkOptions,
     settings: Settings,
     policies: Policies,
 }
 
 /// Whether it could be brought up. Leaves this process as it was.
 pub(super) fn try_out(sides: Sides) -> std::result::Result<(), No> {
-    let wanted = Wanted::new(sides, Steering::Best);
+    let wanted = Wanted::new(sides, Steering::Best, Card::Veth, &LinkOptions::default());
     if process::may_make_namespaces() { wanted.build()?.checked(sides).map(drop) } else { wanted.rehearse() }
 }
 
 impl Wanted {
-    fn new(sides: Sides, steering: Steering) -> Self {
+    fn new(sides: Sides, steering: Steering, card: Card, options: &LinkOptions) -> Self {
         Self {
             sides,
             steering: steering.resolve(sides),
+            card,
+            options: options.clone(),
             settings: Settings::here(),
             policies: Policies::read(Path::new("/")),
         }
@@ -116,7 +159,7 @@ impl Wanted {
         let mut side = |cpu| {
             let namespace = NetNs::unshare().map_err(no(Stage::NetworkNamespace))?;
             // The same for both sides.
-            left = self.settings.apply();
+            left = self.settings.apply(self.options.ip);
             if self.steering == Steering::Best && steered.is_ok() {
                 // Before there is a device: it takes the mask as it is made.
                 steered = steering::set_default_mask(cpu);
@@ -128,9 +171,33 @@ impl Wanted {
         let (sender, devices) = side(self.sides.sender_cpu)?;
         // This thread is in the sender's namespace now.
         devices.make_veth(SENDER, RECEIVER, receiver.as_fd()).map_err(no(Stage::Veth))?;
-        let index = set_up(&devices, SENDER, SENDER_ADDRESS).map_err(no(Stage::Veth))?;
-        set_up(&receiver_devices, RECEIVER, RECEIVER_ADDRESS).map_err(no(Stage::Veth))?;
-        let mtu_bytes = devices.find(SENDER).map_err(no(Stage::Veth))?.mtu_bytes;
+        let index = devices.find(SENDER).map_err(no(Stage::Veth))?.index;
+        if let Some(bytes) = self.options.mtu_bytes {
+            devices.set_mtu(index, bytes).map_err(no(Stage::Mtu(bytes)))?;
+            let far = receiver_devices.find(RECEIVER).map_err(no(Stage::Veth))?;
+            receiver_devices.set_mtu(far.index, bytes).map_err(no(Stage::Mtu(bytes)))?;
+        }
+        if self.card == Card::Bridge {
+            // What the pair's end has steered to this CPU is not to be steered again. Where it is, it stays where it is.
+            let _ = steering::unset_default_mask();
+            devices.make_bridge(BRIDGE, index).map_err(no(Stage::Bridge))?;
+            devices.bring_up(index).map_err(no(Stage::Bridge))?;
+        }
+        offloads::switch_off(self.card.device(), &self.options.switched_off)?;
+        let addresses = addresses(self.options.ip);
+        let stage = if self.options.ip == IpVersion::V6 { Stage::Ipv6 } else { Stage::Veth };
+        let ends =
+            [(&devices, self.card.device(), addresses.sender), (&receiver_devices, RECEIVER, addresses.receiver)];
+        for (devices, device, _) in ends {
+            devices.find("lo").and_then(|lo| devices.bring_up(lo.index)).map_err(no(Stage::Veth))?;
+            devices.find(device).and_then(|found| devices.bring_up(found.index)).map_err(no(Stage::Veth))?;
+        }
+        for (end, (devices, device, address)) in ends.into_iter().enumerate() {
+            let (others, other, neighbour) = ends[1 - end];
+            let set_up = || set_up(devices, device, address, addresses.prefix_bits, &others.find(other)?, neighbour);
+            set_up().map_err(no(stage))?;
+        }
+        let mtu_bytes = devices.find(self.card.device()).map_err(no(Stage::Veth))?.mtu_bytes;
         if self.steering == Steering::Sysfs {
             steered = steering::set_by_sysfs(&sender, SENDER, self.sides.sender_cpu)
                 .and_then(|()| steering::set_by_sysfs(&receiver, RECEIVER, self.sides.receiver_cpu));
@@ -150,16 +217,18 @@ impl Wanted {
             kind: LinkKind::Veth,
             device: SENDER.to_owned(),
             mtu_bytes,
-            offloads: offloads::read(SENDER),
+            offloads: offloads::read(self.card.device()),
             sides_apart: false,
             rps,
             rps_check,
+            ip: self.options.ip,
+            switched_off: self.options.switched_off.clone(),
             initial_window_packets: Some(INITIAL_WINDOW_PACKETS),
             far_end: None,
             passed_over: Vec::new(),
         };
         let warnings = (!left.is_empty()).then(|| settings_left(&left)).into_iter().collect();
-        Ok(Veth { facts, warnings, sender, receiver, devices, receiver_devices, index })
+        Ok(Veth { facts, warnings, sender, receiver, devices, receiver_devices, index, addresses })
     }
 }
 
@@ -175,19 +244,32 @@ fn settings_left(names: &[String]) -> Warning {
     .remedy("run as root")
 }
 
-/// Brings `lo` and `device` up, the latter with `address`, and returns its index.
-fn set_up(devices: &Devices, device: &str, address: Ipv4Addr) -> io::Result<u32> {
-    devices.bring_up(devices.find("lo")?.index)?;
+/// Gives `device`, which is up, its address and its neighbour.
+fn set_up(
+    devices: &Devices,
+    device: &str,
+    address: IpAddr,
+    prefix_bits: u8,
+    other: &Device,
+    neighbour: IpAddr,
+) -> io::Result<()> {
     let index = devices.find(device)?.index;
-    devices.add_address(index, address, PREFIX_BITS)?;
-    devices.bring_up(index)?;
-    devices.set_initial_window(index, address, PREFIX_BITS, INITIAL_WINDOW_PACKETS)?;
-    Ok(index)
+    devices.add_address(index, address, prefix_bits)?;
+    if let (IpAddr::V6(_), Some(mac)) = (address, other.mac) {
+        // Neighbour discovery begins when the kernel's link watch has seen the device come up, and asks once a second.
+        devices.add_neighbour(index, neighbour, mac)?;
+    }
+    devices.set_initial_window(index, address, prefix_bits, INITIAL_WINDOW_PACKETS)
 }
 
 impl Veth {
-    pub(super) fn bring_up(sides: Sides, steering: Steering) -> std::result::Result<Self, No> {
-        let wanted = Wanted::new(sides, steering);
+    pub(super) fn bring_up(
+        sides: Sides,
+        steering: Steering,
+        card: Card,
+        options: &LinkOptions,
+    ) -> std::result::Result<Self, No> {
+        let wanted = Wanted::new(sides, steering, card, options);
         if !process::may_make_namespaces() {
             wanted.rehearse()?;
             wanted.enter_user_namespace()?;
@@ -208,6 +290,10 @@ impl Veth {
         self.receiver_devices.find(RECEIVER)
     }
 
+    pub(super) fn addresses(&self) -> Addresses {
+        self.addresses
+    }
+
     /// The sender's end.
     pub(super) fn sender_device(&self) -> io::Result<Device> {
         self.devices.find(SENDER)
@@ -215,8 +301,9 @@ impl Veth {
 
     /// Sends packets over it and notes where they were received.
     fn checked(mut self, sides: Sides) -> std::result::Result<Self, No> {
-        let check = steering::check(&self.sender, &self.receiver, (SENDER_ADDRESS, RECEIVER_ADDRESS), sides)
-            .map_err(|error| No::failed(format!("the veth pair is up and carries no packets: {error}")))?;
+        let check =
+            steering::check(&self.sender, &self.receiver, (self.addresses.sender, self.addresses.receiver), sides)
+                .map_err(|error| No::failed(format!("the veth pair is up and carries no packets: {error}")))?;
         self.facts.sides_apart = check.apart;
         self.facts.rps_check = Some(match self.facts.rps_check.take() {
             Some(before) => format!("{before}; {}", check.sentence),
@@ -244,7 +331,7 @@ impl Link for Veth {
     }
 
     fn receiver_address(&self) -> IpAddr {
-        IpAddr::V4(RECEIVER_ADDRESS)
+        self.addresses.receiver
     }
 
     fn counters(&self) -> Result<LinkCounters> {
@@ -263,7 +350,8 @@ mod tests {
             return;
         }
         // The harness runs this one in a thread.
-        let Err(no) = Veth::bring_up(Sides { sender_cpu: 0, receiver_cpu: 0 }, Steering::Best) else {
+        let sides = Sides { sender_cpu: 0, receiver_cpu: 0 };
+        let Err(no) = Veth::bring_up(sides, Steering::Best, Card::Veth, &LinkOptions::default()) else {
             panic!("a user namespace was made in a process with threads");
         };
         assert_eq!(no.word(), "refused");

@@ -161,7 +161,9 @@ fn offloads_off(link: &LinkFacts) -> Option<Warning> {
         return None;
     }
     let text = format!("device \"{}\" has {} off", link.device, off.join(", "));
-    let warning = Warning::new("offloads-off", Severity::Doubt, text);
+    // What was asked for is no surprise.
+    let severity = if link.switched_off.is_empty() { Severity::Doubt } else { Severity::Note };
+    let warning = Warning::new("offloads-off", severity, text);
     Some(match link.kind {
         LinkKind::Loopback | LinkKind::Remote => {
             warning.remedy(format!("sudo ethtool -K {} {} on", link.device, off.join(" on ")))
@@ -322,7 +324,7 @@ fn steal(shares: &Shares) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{CpuFacts, CpuTicks, Offloads, SoakerKind};
+    use crate::record::{CpuFacts, CpuTicks, IpVersion, OffloadSwitch, Offloads, SoakerKind};
 
     fn fixed() -> FixedParams {
         FixedParams {
@@ -353,6 +355,8 @@ mod tests {
             sides_apart: true,
             rps: Some("rps_default_mask".to_owned()),
             rps_check: None,
+            ip: IpVersion::V4,
+            switched_off: Default::default(),
             initial_window_packets: None,
             far_end: None,
             passed_over: Vec::new(),
@@ -435,6 +439,9 @@ mod tests {
         let lo = LinkFacts { kind: LinkKind::Loopback, device: "lo".to_owned(), ..link.clone() };
         let warning = offloads_off(&lo).unwrap();
         assert_eq!(warning.remedy.as_deref(), Some("sudo ethtool -K lo tx-tcp-segmentation on"));
+        assert_eq!(offloads_off(&link).unwrap().severity, Severity::Doubt);
+        link.switched_off = [OffloadSwitch::NoTso].into();
+        assert_eq!(offloads_off(&link).unwrap().severity, Severity::Note, "it was asked for");
         link.offloads = None;
         assert_eq!(offloads_off(&link), None);
     }

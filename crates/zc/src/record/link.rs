@@ -1,11 +1,11 @@
 //! What link the bytes travelled over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::LinkKind;
+use super::{IpVersion, LinkKind, OffloadSwitch};
 
 /// Offloads of a device by ethtool's names (`tx-tcp-segmentation` ...); on is true.
 pub type Offloads = BTreeMap<String, bool>;
@@ -23,6 +23,25 @@ pub struct FarEndOptions {
 impl Default for FarEndOptions {
     fn default() -> Self {
         Self { ack_every_bytes: 64 << 10, rtt_ns: 0 }
+    }
+}
+
+/// What a link is asked to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkOptions {
+    /// How the far end of the null link behaves.
+    pub far_end: FarEndOptions,
+    /// What TCP travels over.
+    pub ip: IpVersion,
+    /// MTU of the devices, in bytes; null leaves it as it is. Not for `loopback`, whose device is the host's.
+    pub mtu_bytes: Option<u32>,
+    /// Offloads that the sender's card is to be without. Not for `loopback`.
+    pub switched_off: BTreeSet<OffloadSwitch>,
+}
+
+impl Default for LinkOptions {
+    fn default() -> Self {
+        Self { far_end: FarEndOptions::default(), ip: IpVersion::V4, mtu_bytes: None, switched_off: BTreeSet::new() }
     }
 }
 
@@ -45,6 +64,12 @@ pub struct LinkFacts {
     /// Share of the NET_RX softirqs of the sender's incoming packets (ACKs) that ran on the sender's CPU, as
     /// checked with /proc/softirqs when the link came up; null when it was not checked.
     pub rps_check: Option<String>,
+    /// What TCP travels over.
+    #[serde(default = "version_4")]
+    pub ip: IpVersion,
+    /// Offloads that it was asked to be without.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub switched_off: BTreeSet<OffloadSwitch>,
     /// Congestion window with which connections over this link begin, in packets; null is the kernel's own (10).
     #[serde(default)]
     pub initial_window_packets: Option<u32>,
@@ -53,4 +78,8 @@ pub struct LinkFacts {
     pub far_end: Option<FarEndOptions>,
     /// Other links that were tried first and why they were not taken (one sentence each).
     pub passed_over: Vec<String>,
+}
+
+fn version_4() -> IpVersion {
+    IpVersion::V4
 }

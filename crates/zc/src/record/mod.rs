@@ -22,8 +22,8 @@ mod warning;
 pub use fault::{Fault, FaultKind, Result, in_words};
 pub use file::{append_block, close, open, parse};
 pub use host::{CpuFacts, Host, MemoryFacts};
-pub use link::{FarEndOptions, LinkFacts, Offloads};
-pub use names::{LinkKind, RecvPath, SendPath, SoakerKind, UnknownName};
+pub use link::{FarEndOptions, LinkFacts, LinkOptions, Offloads};
+pub use names::{IpVersion, LinkKind, OffloadSwitch, RecvPath, SendPath, SoakerKind, UnknownName};
 pub use plan::{Cell, FileSetFacts, FixedParams, Plan, Timing};
 pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,

@@ -119,6 +119,31 @@ names! {
 }
 
 names! {
+    /// Version of the Internet Protocol.
+    IpVersion, "IP version", {
+        /// RFC 791.
+        V4 = "4",
+        /// RFC 8200.
+        V6 = "6",
+    }
+}
+
+names! {
+    /// An offload that the card of a link is to be without. What else the kernel then switches off, because it depends on it, is
+    /// in [`LinkFacts::offloads`](super::LinkFacts::offloads).
+    OffloadSwitch, "offload", {
+        /// The card cuts no segments: TCP's packets of up to 64 KiB are cut in software, right above the driver.
+        NoTso = "no-tso",
+        /// The kernel does not cut segments in software.
+        NoGso = "no-gso",
+        /// The card takes no packet that is in several pieces of memory: packets are linearised.
+        NoSg = "no-sg",
+        /// The card sums no checksums.
+        NoChecksum = "no-checksum",
+    }
+}
+
+names! {
     /// What the soakers do with the time nobody else wants.
     SoakerKind, "soaker", {
         /// A dependency chain in registers: prices CPU time.

@@ -7,8 +7,9 @@ use rand_pcg::Pcg64;
 
 use super::{
     Block, Cell, CpuTicks, End, EndReason, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header, Host, IdleWindow,
-    LinkCounters, LinkFacts, LinkKind, Plan, Probe, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
-    RemoteWindow, Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind,
+    IpVersion, LinkCounters, LinkFacts, LinkKind, Plan, Probe, Reading, RecvCounts, RecvPath, RemoteFacts,
+    RemoteMachine, RemoteWindow, Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial,
+    TrialKind,
 };
 
 /// A cell and the truth about it.
@@ -255,6 +256,8 @@ impl Synthetic {
                 sides_apart: self.sides_apart,
                 rps: self.sides_apart.then(|| "sysfs".to_owned()),
                 rps_check: None,
+                ip: IpVersion::V4,
+                switched_off: Default::default(),
                 initial_window_packets: None,
                 far_end: None,
                 passed_over: Vec::new(),

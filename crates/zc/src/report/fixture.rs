@@ -6,8 +6,9 @@ use crate::estimate::{
     OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
 };
 use crate::record::{
-    Cell, CpuFacts, End, EndReason, FarEndOptions, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind,
-    MemoryFacts, No, Plan, RecvPath, Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Warning,
+    Cell, CpuFacts, End, EndReason, FarEndOptions, FileSetFacts, FixedParams, Header, Host, IpVersion, LinkFacts,
+    LinkKind, MemoryFacts, No, Plan, RecvPath, Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow,
+    Timing, Warning,
 };
 
 /// One path's made-up figures.
@@ -360,6 +361,8 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
                 sides_apart: false,
                 rps: Some("sysfs".to_owned()),
                 rps_check: None,
+                ip: IpVersion::V4,
+                switched_off: Default::default(),
                 initial_window_packets: None,
                 far_end: None,
                 passed_over: Vec::new(),

@@ -5,7 +5,7 @@ use super::digits::{bytes, percent, rate, ratio, seconds, signed_percent, size, 
 use super::words::list;
 use super::{escape, rows};
 use crate::estimate::{CellEstimate, Estimates};
-use crate::record::{EndReason, LinkKind, RecvPath, Run, Severity, SupportRow, Warning};
+use crate::record::{EndReason, IpVersion, LinkKind, RecvPath, Run, Severity, SupportRow, Warning};
 
 /// A line above or below a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +53,11 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         size(fixed.buffer_bytes)
     );
 
-    let mut link = format!("{}, MTU {}, {}", fixed.link, header.link.mtu_bytes, shown(&fixed.congestion));
+    let ip = if header.link.ip == IpVersion::V6 { ", IPv6" } else { "" };
+    let mut link = format!("{}{ip}, MTU {}, {}", fixed.link, header.link.mtu_bytes, shown(&fixed.congestion));
+    for switch in &header.link.switched_off {
+        link.push_str(&format!(", {switch}"));
+    }
     for passed_over in &header.link.passed_over {
         link.push_str("; not ");
         link.push_str(&escape(passed_over, 300));

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use crate::record::{FarEndOptions, LinkKind, RecvPath, SendPath, SoakerKind};
+use crate::record::{LinkKind, LinkOptions, RecvPath, SendPath, SoakerKind};
 
 /// Everything that `zc run` can be told.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,8 +32,8 @@ pub struct RunOptions {
     pub seed: Option<u64>,
     /// The link; `None` for the best that this user can have.
     pub link: Option<LinkKind>,
-    /// What the far end of the null link does.
-    pub far_end: FarEndOptions,
+    /// What the link is asked to be.
+    pub link_options: LinkOptions,
     /// Connections at a time, at least 1.
     pub flows: usize,
     /// TCP congestion control; `None`: cubic where there is one.
@@ -80,7 +80,7 @@ impl RunOptions {
             target: 0.025,
             seed: None,
             link: None,
-            far_end: FarEndOptions::default(),
+            link_options: LinkOptions::default(),
             flows: 1,
             congestion: None,
             sndbuf_bytes: None,

@@ -71,7 +71,7 @@ pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: i
             trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || options.recv == RecvPath::Recv).collect()
         }
     };
-    let up = trial::bring_up(&candidates, cpus.sender, cpus.receiver, options.far_end)?;
+    let up = trial::bring_up(&candidates, cpus.sender, cpus.receiver, &options.link_options)?;
     say("reading the files");
     let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
     let fixed = fixed_params(options, cpus, &up)?;

@@ -274,7 +274,7 @@ mod tests {
     fn flow(send: SendPath) -> Flow {
         let fixed = fixed();
         let up =
-            trial::bring_up(&[LinkKind::Loopback], fixed.sender_cpu, fixed.receiver_cpu, Default::default()).unwrap();
+            trial::bring_up(&[LinkKind::Loopback], fixed.sender_cpu, fixed.receiver_cpu, &Default::default()).unwrap();
         let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, fixed.sender_cpu).unwrap();
         let cell = Cell { label: send.to_string(), send, recv: RecvPath::Recv, control: false };
         let drive = Drive {

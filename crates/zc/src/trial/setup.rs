@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::link::{self, Link, Sides, Steering};
 use crate::path::{Resident, SendSetup};
-use crate::record::{FarEndOptions, Fault, FileSetFacts, LinkKind, No, Result, Support};
+use crate::record::{Fault, FileSetFacts, LinkKind, LinkOptions, No, Result, Support};
 use crate::workload::{self, FileSet};
 
 /// Paths are compared under a loss-based congestion control: BBR's pacing timers cost CPU of their own.
@@ -42,12 +42,12 @@ pub fn allowed_cpus() -> Result<Vec<usize>> {
 ///
 /// # Errors
 /// None of them can be had: the reason and the remedy of the last.
-pub fn bring_up(candidates: &[LinkKind], sender_cpu: usize, receiver_cpu: usize, far_end: FarEndOptions) -> Result<Up> {
+pub fn bring_up(candidates: &[LinkKind], sender_cpu: usize, receiver_cpu: usize, options: &LinkOptions) -> Result<Up> {
     let sides = Sides { sender_cpu, receiver_cpu };
     let mut passed_over = Vec::new();
     let mut last = None;
     for &kind in candidates {
-        match link::bring_up_with(kind, sides, Steering::Best, far_end) {
+        match link::bring_up_with(kind, sides, Steering::Best, options) {
             Ok(link) => return Ok(Up { link: link.into(), passed_over }),
             Err(no) => {
                 passed_over.push(sentence(kind, &no));

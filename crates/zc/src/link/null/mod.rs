@@ -21,9 +21,9 @@ use zc_sys::tcp::Unconnected;
 
 use super::refusal::explain_egress;
 use super::steering::{Steering, on_thread};
-use super::veth::{RECEIVER, RECEIVER_ADDRESS, SENDER, SENDER_ADDRESS, Veth};
+use super::veth::{Card, RECEIVER, SENDER, Veth};
 use super::{Link, Sides};
-use crate::record::{FarEndOptions, LinkCounters, LinkFacts, LinkKind, No, Result, Warning};
+use crate::record::{LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result, Warning};
 use far_end::Wire;
 
 pub use far_end::{FarCounts, FarEnd, FarFlow};
@@ -42,7 +42,7 @@ struct Null {
 }
 
 /// Brings it up, and sends a megabyte over it.
-pub(super) fn bring_up(sides: Sides, options: FarEndOptions) -> std::result::Result<Box<dyn Link>, No> {
+pub(super) fn bring_up(sides: Sides, options: &LinkOptions) -> std::result::Result<Box<dyn Link>, No> {
     if sides.sender_cpu == sides.receiver_cpu {
         return Err(No::refused(
             "the far end of the null link needs a CPU of its own, and there is one for it and the sender",
@@ -55,7 +55,9 @@ pub(super) fn bring_up(sides: Sides, options: FarEndOptions) -> std::result::Res
         )
         .remedy("run as root"));
     }
-    let veth = Veth::bring_up(sides, Steering::Best)?;
+    // What the program sees has not been through the offloads of the device that it is attached to.
+    let card = if options.switched_off.is_empty() { Card::Veth } else { Card::Bridge };
+    let veth = Veth::bring_up(sides, Steering::Best, card, options)?;
     let egress = on_thread(|| {
         veth.sender().enter()?;
         Ok(Egress::attach(SENDER))
@@ -68,22 +70,22 @@ pub(super) fn bring_up(sides: Sides, options: FarEndOptions) -> std::result::Res
     })
     .map_err(|error| no_frames(&error))?;
     let wire = wire(&veth).map_err(|error| No::failed(format!("the veth pair could not be looked at: {error}")))?;
-    let far_end = FarEnd::start(egress, frames, wire, sides.receiver_cpu, options)
+    let far_end = FarEnd::start(egress, frames, wire, sides.receiver_cpu, options.far_end)
         .map_err(|error| No::failed(format!("the far end could not be started: {error}")))?;
-    let facts = LinkFacts { kind: LinkKind::Null, far_end: Some(options), ..veth.facts().clone() };
+    let facts = LinkFacts { kind: LinkKind::Null, far_end: Some(options.far_end), ..veth.facts().clone() };
     let null = Null { facts, far_end, veth };
     null.check()?;
     Ok(Box::new(null))
 }
 
 fn wire(veth: &Veth) -> io::Result<Wire> {
-    let (near, far) = (veth.sender_device()?, veth.receiver_device()?);
+    let (near, far, addresses) = (veth.sender_device()?, veth.receiver_device()?, veth.addresses());
     let no_address = || io::Error::other("its devices have no Ethernet addresses");
     Ok(Wire {
         own_mac: far.mac.ok_or_else(no_address)?,
         their_mac: near.mac.ok_or_else(no_address)?,
-        own: IpAddr::V4(RECEIVER_ADDRESS),
-        theirs: IpAddr::V4(SENDER_ADDRESS),
+        own: addresses.receiver,
+        theirs: addresses.sender,
         mtu_bytes: far.mtu_bytes,
     })
 }
