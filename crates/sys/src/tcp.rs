@@ -29,6 +29,8 @@ pub struct TcpInfo {
     pub unacked: u32,
     /// tcpi_rtt: smoothed round-trip time in microseconds.
     pub rtt_us: u32,
+    /// tcpi_min_rtt (4.6): the least round-trip time so far, in microseconds.
+    pub min_rtt_us: u32,
     /// tcpi_bytes_acked (4.1).
     pub bytes_acked: u64,
     /// tcpi_bytes_received (4.1).
@@ -128,6 +130,7 @@ pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
         total_retrans: raw.total_retrans,
         unacked: raw.unacked,
         rtt_us: raw.rtt,
+        min_rtt_us: raw.min_rtt,
         bytes_acked: raw.bytes_acked,
         bytes_received: raw.bytes_received,
         segs_out: raw.segs_out,

@@ -1,10 +1,20 @@
 //! The far half of a trial: who receives on another machine, and how the two machines come to an understanding about it over
 //! a stream of bytes. It prints nothing and computes no figure.
 
+mod arrivals;
 pub mod door;
+mod far;
 pub mod handshake;
 pub mod iperf3;
+mod near;
+mod others;
+mod protocol;
 pub mod secret;
 pub mod stdio;
 pub mod tell;
 pub mod wire;
+
+pub use far::{DataPort, SessionEnd, serve};
+pub use near::{Found, Near};
+pub use others::{Discard, Iperf3};
+pub use protocol::{PORT, Prepare, Ready};

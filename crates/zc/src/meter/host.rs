@@ -12,6 +12,11 @@ use rustix::time::{ClockId, clock_getres};
 
 use crate::record::{CpuFacts, Host, MemoryFacts};
 
+/// The identity of this boot of this kernel, the same in all its namespaces and containers; `None` where /proc hides it.
+pub fn boot_id() -> Option<String> {
+    read(Path::new("/"), "proc/sys/kernel/random/boot_id")
+}
+
 /// sysctls that decide how bytes are sent, or how well zc can measure it.
 const SYSCTLS: [&str; 27] = [
     "kernel.io_uring_disabled",

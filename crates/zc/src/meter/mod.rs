@@ -18,7 +18,7 @@ mod tasks;
 mod unit;
 
 pub use doctor::meters;
-pub use host::host;
+pub use host::{boot_id, host};
 pub use kernel::KernelMeters;
 pub use latency::{WakeLatency, wake_latency};
 pub use load::LoadMeter;

@@ -1,5 +1,7 @@
 //! The far side of a trial that runs to another machine, as the rig sees it: somebody takes the bytes there, and perhaps measures.
 
+use std::net::TcpStream;
+
 use super::receiving::Taking;
 use super::sending::Target;
 use super::side::Trouble;
@@ -44,14 +46,23 @@ pub trait FarSide: Send {
     /// It is gone, or could not read.
     fn window(&mut self) -> Result<Option<RemoteWindow>>;
 
-    /// Waits for the end of the flows, whose senders have sent so many bytes each in `seconds` and have ended.
+    /// Waits for the end of flows whose senders have ended after `seconds`; their sockets are still open.
     ///
     /// # Errors
     /// A receiver broke, or it is gone.
-    fn finish(&mut self, sent_bytes: &[u64], seconds: f64) -> std::result::Result<FarEnded, Trouble>;
+    fn finish(&mut self, flows: &[SentFlow<'_>], seconds: f64) -> std::result::Result<FarEnded, Trouble>;
 
     /// Ends flows that were expected and will not be finished.
     fn give_up(&mut self);
+}
+
+/// A flow whose sender has ended.
+#[derive(Debug, Clone, Copy)]
+pub struct SentFlow<'a> {
+    /// Its socket, still open at this end.
+    pub socket: &'a TcpStream,
+    /// Payload bytes that it has sent.
+    pub bytes: u64,
 }
 
 /// What the far side says of flows that have ended.

@@ -52,7 +52,7 @@ impl Flow {
         let crc32 = Arc::new(Published::default());
         let (receiver, target) = match (target, drive.far_end(&**link)) {
             (Some(target), _) => (None, target),
-            (None, Some(far_end)) => (None, Target { address: far_end.address(), greeting: Vec::new() }),
+            (None, Some(far_end)) => (None, Target::plain(far_end.address())),
             (None, None) => {
                 let (address_out, address_in) = channel();
                 let (link, crc32, rcvbuf_bytes) = (Arc::clone(link), Arc::clone(&crc32), fixed.rcvbuf_bytes);
@@ -71,7 +71,7 @@ impl Flow {
                     receiving::receive(&socket, how, ready, counts, &crc32)
                 })?;
                 let address = await_message(&address_in, &receiver.done, "the receiver to listen")?;
-                (Some((receiver, ready)), Target { address, greeting: Vec::new() })
+                (Some((receiver, ready)), Target::plain(address))
             }
         };
         let (begin, begin_in) = channel();
@@ -165,7 +165,7 @@ impl Flow {
 
     /// Waits until both threads have drained and ended; returns their last counts and, in proofs, the checksum. What another
     /// machine has received is for it to say.
-    pub(super) fn finish(self) -> std::result::Result<(SendCounts, RecvCounts, u32), Trouble> {
+    pub(super) fn finish(&self) -> std::result::Result<(SendCounts, RecvCounts, u32), Trouble> {
         let sent = self.sender.done.recv_timeout(PATIENCE).map_err(|_| stuck("the sender did not drain"));
         let receiver = match &self.taker {
             Taker::Thread(receiver) => receiver,

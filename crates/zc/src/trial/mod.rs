@@ -18,7 +18,7 @@ mod setup;
 mod side;
 mod window;
 
-pub use far::{FarEnded, FarSide};
+pub use far::{FarEnded, FarSide, SentFlow};
 pub use machine::Machine;
 pub use memcpy::memcpy_bytes_per_s;
 pub use placement::choose_cpus;

@@ -12,7 +12,7 @@ use crate::record::{
 };
 use zc_sys::clock::{monotonic_ns, sleep_until};
 
-use super::far::FarSide;
+use super::far::{FarSide, SentFlow};
 use super::flow::Flow;
 use super::machine::Machine;
 use super::receiving::Taking;
@@ -331,7 +331,7 @@ impl Rig {
         let elsewhere = flows.iter().any(Flow::goes_elsewhere);
         let mut ended = Ended::default();
         let mut sent_bytes = Vec::new();
-        for flow in flows {
+        for flow in &flows {
             let (sent, _, crc32) = flow.finish().inspect_err(|_| {
                 if let Some(far) = self.far.as_mut().filter(|_| elsewhere) {
                     far.give_up();
@@ -343,7 +343,9 @@ impl Rig {
         }
         if let Some(far) = self.far.as_mut().filter(|_| elsewhere) {
             let seconds = monotonic_ns().saturating_sub(began_ns) as f64 / 1e9;
-            let there = far.finish(&sent_bytes, seconds)?;
+            let sent: Vec<SentFlow<'_>> =
+                flows.iter().zip(sent_bytes).map(|(flow, bytes)| SentFlow { socket: flow.socket(), bytes }).collect();
+            let there = far.finish(&sent, seconds)?;
             if let Some(received) = there.received_bytes.filter(|received| *received != ended.sent.bytes) {
                 return Err(Trouble::Broke(Fault::failed(format!(
                     "the sender sent {} bytes and the far end received {received}",

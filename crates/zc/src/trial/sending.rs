@@ -44,6 +44,16 @@ pub struct Target {
     pub address: SocketAddr,
     /// What it sends before anything else, so that the far end knows whose connection it is.
     pub greeting: Vec<u8>,
+    /// The connection is left open for sending after the last byte: an iperf3 server goes round in circles on a stream that is
+    /// at its end.
+    pub stays_open: bool,
+}
+
+impl Target {
+    /// A connection that needs no greeting.
+    pub fn plain(address: SocketAddr) -> Self {
+        Self { address, greeting: Vec::new(), stays_open: false }
+    }
 }
 
 /// A sender that is ready, and who takes its bytes where that is the link itself.
@@ -100,7 +110,9 @@ pub(super) fn send(
     }
     sender.drain()?;
     counts.set(sender.counts());
-    socket.shutdown(Shutdown::Write).map_err(|error| Fault::os("close a flow for sending", error))?;
+    if !to.stays_open {
+        socket.shutdown(Shutdown::Write).map_err(|error| Fault::os("close a flow for sending", error))?;
+    }
     Ok(())
 }
 

@@ -1,0 +1,190 @@
+//! The near half's view of a zc at the far end: each request, its answer, and what is still owed when something broke in between.
+
+use std::io::Read as _;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::arrivals::Greeting;
+use super::protocol::{LONGEST_REPLY, Prepare, Ready, Reply, Request};
+use super::wire::{Heard, Wire};
+use crate::record::{Fault, FaultKind, RemoteWindow, Result};
+use crate::trial::{FarEnded, FarSide, SentFlow, Taking, Target, Trouble};
+
+/// How long an answer may take beyond what was asked for: flows arrive, drain and end within ten seconds there.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long each address of the far end is tried.
+const TO_CONNECT: Duration = Duration::from_secs(2);
+
+/// A zc at the far end.
+#[derive(Debug)]
+pub struct Near<Held> {
+    wire: Wire,
+    data: SocketAddr,
+    /// A window was asked for, which lasts so long, and has not been answered.
+    window: Option<Duration>,
+    /// What keeps the stream alive (a process, say); dropped with this.
+    _held: Held,
+}
+
+/// How the far end was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What it is.
+    pub ready: Ready,
+    /// Where flows go to.
+    pub data: SocketAddr,
+    /// The round trip to there (tcpi_min_rtt).
+    pub rtt_ns: u64,
+}
+
+impl<Held: Send> Near<Held> {
+    /// Prepares the far end, and finds the way to it: by `named`, or else by one of the addresses that it says it has.
+    ///
+    /// # Errors
+    /// It cannot measure, or cannot be reached by any of them.
+    pub fn prepare(wire: Wire, prepare: Prepare, named: Option<IpAddr>, held: Held) -> Result<(Self, Found)> {
+        let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+        let mut near = Self { wire, data: unknown, window: None, _held: held };
+        let ready = match near.ask(&Request::Prepare(prepare), PATIENCE)? {
+            Reply::Ready(ready) => ready,
+            _ => return Err(confused()),
+        };
+        let candidates: Vec<IpAddr> = named.map_or_else(|| ready.addresses.clone(), |named| vec![named]);
+        let Reply::Listening { greetings } = near.ask(&Request::Meet, PATIENCE)? else { return Err(confused()) };
+        let greeting = greetings.first().and_then(|text| Greeting::bytes_of_hex(text)).ok_or_else(confused)?;
+        let way = candidates.iter().find_map(|&address| meet(SocketAddr::new(address, ready.data_port), &greeting));
+        let Some((data, rtt_ns)) = way else {
+            return Err(Fault::far_end(format!(
+                "the far end cannot be reached for data at port {} of {}",
+                ready.data_port,
+                list(&candidates)
+            ))
+            .hint("a firewall must let TCP to that port through; --far-address names an address that leads there"));
+        };
+        match near.hear(PATIENCE)? {
+            Reply::Arrived => {}
+            _ => return Err(confused()),
+        }
+        near.data = data;
+        Ok((near, Found { ready, data, rtt_ns }))
+    }
+
+    fn ask(&mut self, request: &Request, patience: Duration) -> Result<Reply> {
+        self.wire.say(request)?;
+        self.hear(patience)
+    }
+
+    fn hear(&mut self, patience: Duration) -> Result<Reply> {
+        let gone = |sentence: &str| Err(Fault::far_end(sentence).hint("what it said on its own stderr may tell why"));
+        match self.wire.hear(LONGEST_REPLY, patience)? {
+            Heard::Message(Reply::Fault { sentence, hint }) => {
+                Err(Fault { kind: FaultKind::Failed, sentence: format!("at the far end: {sentence}"), hint })
+            }
+            Heard::Message(reply) => Ok(reply),
+            Heard::Late => gone("the far end does not answer any more"),
+            Heard::Closed => gone("the far end has gone away"),
+            Heard::TooLong | Heard::Nonsense => Err(confused()),
+        }
+    }
+
+    fn expected(&mut self, request: &Request) -> std::result::Result<Reply, Trouble> {
+        match self.ask(request, PATIENCE)? {
+            Reply::CannotRun { no } => Err(Trouble::CannotRun(no)),
+            reply => Ok(reply),
+        }
+    }
+}
+
+impl<Held: Send> FarSide for Near<Held> {
+    fn proves(&self) -> bool {
+        true
+    }
+
+    fn soak(&mut self, on: bool) -> Result<()> {
+        match self.ask(&Request::Soak { on }, PATIENCE)? {
+            Reply::Done => Ok(()),
+            _ => Err(confused()),
+        }
+    }
+
+    fn expect(&mut self, flows: usize, taking: Taking) -> std::result::Result<Vec<Target>, Trouble> {
+        let Taking { path, buffer_bytes, cpu: _, checksum } = taking;
+        let Reply::Listening { greetings } = self.expected(&Request::Flows { flows, path, buffer_bytes, checksum })?
+        else {
+            return Err(confused().into());
+        };
+        let targets: Option<Vec<Target>> = greetings
+            .iter()
+            .map(|text| Some(Target { address: self.data, greeting: Greeting::bytes_of_hex(text)?, stays_open: false }))
+            .collect();
+        targets.filter(|targets| targets.len() == flows).ok_or_else(|| confused().into())
+    }
+
+    fn await_flows(&mut self) -> std::result::Result<(), Trouble> {
+        match self.hear(PATIENCE)? {
+            Reply::Arrived => Ok(()),
+            Reply::CannotRun { no } => Err(Trouble::CannotRun(no)),
+            _ => Err(confused().into()),
+        }
+    }
+
+    fn open_window(&mut self, opens_in_ns: u64, lasts_ns: u64) -> Result<()> {
+        self.wire.say(&Request::Window { opens_in_ns, lasts_ns })?;
+        self.window = Some(Duration::from_nanos(opens_in_ns.saturating_add(lasts_ns)));
+        Ok(())
+    }
+
+    fn window(&mut self) -> Result<Option<RemoteWindow>> {
+        let Some(lasts) = self.window.take() else { return Ok(None) };
+        match self.hear(PATIENCE + lasts)? {
+            Reply::Window(window) => Ok(Some(window)),
+            _ => Err(confused()),
+        }
+    }
+
+    fn finish(&mut self, _: &[SentFlow<'_>], _: f64) -> std::result::Result<FarEnded, Trouble> {
+        match self.expected(&Request::Finish)? {
+            Reply::Finished { received_bytes, crc32 } => Ok(FarEnded {
+                received_bytes: Some(received_bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))),
+                crc32: Some(crc32),
+                report: None,
+            }),
+            _ => Err(confused().into()),
+        }
+    }
+
+    fn give_up(&mut self) {
+        let patience = PATIENCE + self.window.take().unwrap_or_default();
+        if self.wire.say(&Request::GiveUp).is_err() {
+            return; // it is gone, and the next request says so
+        }
+        // Answers that are still owed come first.
+        while let Ok(Heard::Message(reply)) = self.wire.hear::<Reply>(LONGEST_REPLY, patience) {
+            if reply == Reply::GivenUp {
+                return;
+            }
+        }
+    }
+}
+
+/// Connects, greets, and waits to be known.
+fn meet(address: SocketAddr, greeting: &[u8]) -> Option<(SocketAddr, u64)> {
+    let mut socket = TcpStream::connect_timeout(&address, TO_CONNECT).ok()?;
+    std::io::Write::write_all(&mut socket, greeting).ok()?;
+    socket.set_read_timeout(Some(TO_CONNECT)).ok()?;
+    socket.read_exact(&mut [0]).ok()?;
+    let rtt_us = zc_sys::tcp::info(&socket).map_or(0, |info| info.min_rtt_us);
+    Some((address, u64::from(rtt_us) * 1000))
+}
+
+fn confused() -> Fault {
+    Fault::far_end("the far end does not answer as zc does").hint("is the same version of zc at both ends?")
+}
+
+fn list(addresses: &[IpAddr]) -> String {
+    if addresses.is_empty() {
+        return "no address".to_owned();
+    }
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
