@@ -8,7 +8,9 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
+};
 
 /// Lets the child of `command` have `fd` as its file descriptor `number` (3 or more), and no other child.
 ///
@@ -94,6 +96,34 @@ pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
     // Every standard signal has a name; real-time signals are not passed on.
     let signal = Signal::from_named_raw(signal).ok_or(io::ErrorKind::InvalidInput)?;
     Ok(kill_process(pid, signal)?)
+}
+
+/// Sends `signal` to every process of the process group that `leader` made. As long as the leader has not been waited for its number
+/// is nobody else's, although it has ended.
+///
+/// # Errors
+/// ESRCH: there is no such group; EPERM: it has no process that may be signalled; EINVAL: no signal.
+///
+/// # References
+/// kill(2), setpgid(2).
+pub fn kill_group(leader: i32, signal: i32) -> io::Result<()> {
+    let leader = Pid::from_raw(leader).ok_or(io::ErrorKind::InvalidInput)?;
+    let signal = Signal::from_named_raw(signal).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(kill_process_group(leader, signal)?)
+}
+
+/// Whether the child `pid` is stopped: a terminal stops a whole process group in the background as soon as one of it reads from it or
+/// changes it (SIGTTIN, SIGTTOU). The child is not waited for by this, and stays stopped.
+///
+/// # Errors
+/// ECHILD: it is no child, or has been waited for.
+///
+/// # References
+/// waitid(2), termios(3).
+pub fn is_stopped(pid: i32) -> io::Result<bool> {
+    let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
+    let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(WaitId::Pid(pid), options)?.is_some_and(|status| status.stopped()))
 }
 
 /// A file descriptor that becomes readable when the process `pid` ends.
@@ -310,6 +340,21 @@ mod tests {
         while wait_readable(&[fd.as_fd()], None).unwrap() != [true] {}
         assert_eq!(wait_with_usage(child).unwrap().status.signal(), Some(libc::SIGTERM));
         assert!(kill(pid, 0x7fff).is_err());
+    }
+
+    #[test]
+    fn a_whole_group_is_stopped_and_killed() {
+        let mut command = shell("sleep 1000 & kill -STOP 0; wait");
+        let child = command.process_group(0).spawn().unwrap();
+        let pid = child.id() as i32;
+        while !is_stopped(pid).unwrap() {
+            std::thread::yield_now();
+        }
+        assert!(is_stopped(pid).unwrap(), "it was not taken away by asking");
+        kill_group(pid, libc::SIGKILL).unwrap();
+        assert_eq!(wait_with_usage(child).unwrap().status.signal(), Some(libc::SIGKILL));
+        assert!(is_stopped(pid).is_err());
+        assert!(kill_group(pid, 0x7fff).is_err());
     }
 
     #[test]

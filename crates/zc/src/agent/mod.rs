@@ -2,6 +2,7 @@
 //! a stream of bytes. It prints nothing and computes no figure.
 
 mod arrivals;
+mod complaints;
 pub mod door;
 mod far;
 pub mod handshake;
@@ -12,6 +13,8 @@ mod protocol;
 pub mod secret;
 pub mod stdio;
 pub mod tell;
+pub mod via;
+mod via_faults;
 pub mod wire;
 
 pub use far::{DataPort, SessionEnd, serve};
