@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use super::iperf3::{Test, settle};
-use crate::record::{Fault, RemoteReport, RemoteWindow, Result};
+use crate::record::{Fault, FaultKind, RemoteReport, RemoteWindow, Result};
 use crate::trial::{FarEnded, FarSide, SentFlow, Taking, Target, Trouble};
 
 /// How long a far end may take for each step.
@@ -23,6 +23,15 @@ impl Iperf3 {
     /// The server that listens at `to`.
     pub fn new(to: SocketAddr) -> Self {
         Self { to, test: None }
+    }
+
+    /// Asks whether there is an iperf3 server at `to` that takes a test now, and gives the round trip to it.
+    ///
+    /// # Errors
+    /// There is none, or it is busy.
+    pub fn greet(to: SocketAddr) -> Result<u64> {
+        let test = Test::open(to, 1, PATIENCE).map_err(|fault| fault.kind(FaultKind::FarEnd))?;
+        Ok(u64::from(test.rtt_us()) * 1000)
     }
 }
 

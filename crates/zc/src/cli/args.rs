@@ -25,6 +25,11 @@ pub(super) enum Command {
     /// that each takes from the whole machine, by what it leaves to the soakers. The run is saved after every block
     /// of measurements, so that Ctrl-C loses nothing and prints what is known so far.
     Run(RunArgs),
+    /// Be the far end of a `zc run --remote` on another machine
+    ///
+    /// Receives what the other machine sends, and measures what that costs here, one session after the other, until
+    /// Ctrl-C. What a caller that does not know the token can make it do is: be refused.
+    Serve(super::serve::ServeArgs),
     /// Print a saved run again
     Show(ShowArgs),
     /// Watch the load of this machine, or tell what a command costs all of it, by the soakers alone
@@ -133,6 +138,9 @@ pub(super) struct RunArgs {
     /// The CPUs of sender and receiver, as in 0,1 [default: chosen]
     #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) cpus: Option<String>,
+
+    #[command(flatten)]
+    pub(super) remote: super::remote::RemoteArgs,
 
     /// Time for the whole run, everything included
     #[arg(

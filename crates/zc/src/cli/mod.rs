@@ -8,9 +8,11 @@ mod generate;
 mod interrupt;
 mod names;
 mod progress;
+mod remote;
 mod render;
 mod resolve;
 mod run;
+mod serve;
 mod show;
 mod soak;
 mod tell;
@@ -70,6 +72,7 @@ fn parse() -> Result<Option<Cli>> {
 fn dispatch(cli: &Cli) -> Result<u8> {
     match &cli.command {
         Command::Run(args) => run::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::Show(args) => show::show(args),
         Command::Soak(args) => return soak::run(args),
         Command::Doctor => doctor::doctor(),

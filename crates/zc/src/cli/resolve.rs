@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::{FormatArgs, RunArgs};
 use super::names::{unknown, unknown_among};
+use super::remote::without_token;
 use super::units;
 use crate::record::{
     FarEndOptions, Fault, IpVersion, LinkKind, LinkOptions, OffloadSwitch, RecvPath, Result, SendPath, SoakerKind,
@@ -56,12 +57,16 @@ const ACK_EVERY: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce() -> PathBuf) -> Result<RunOptions> {
     let (recv, recv_buffer_bytes) = recv(&args.recv)?;
     let link = link(&args.link)?;
+    if link == Some(LinkKind::Remote) {
+        return Err(Fault::usage("--link: \"remote\" leads to another machine, which has to be named")
+            .hint("--remote HOST, or --via 'ssh HOST'"));
+    }
     if link == Some(LinkKind::Null) && recv != RecvPath::Recv {
         return Err(Fault::usage(format!("--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"))
             .hint("leave --recv out, or take --link veth"));
     }
     Ok(RunOptions {
-        command,
+        command: without_token(command),
         files: args.files.clone(),
         paths: args.paths.as_deref().map(paths).transpose()?,
         recv,
@@ -77,13 +82,14 @@ pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce
             .transpose()?,
         link,
         link_options: link_options(args)?,
+        remote: args.remote.end()?,
         flows: units::count("number of flows", &args.flows, 1..=1024)
             .map(|flows| flows as usize)
             .map_err(|fault| of("--flows", fault))?,
         congestion: args.congestion.as_deref().map(congestion).transpose()?,
         sndbuf_bytes: args.sndbuf.as_deref().map(|text| buffer("--sndbuf", text, SOCKET_BUFFER)).transpose()?,
         rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER)).transpose()?,
-        cpus: args.cpus.as_deref().map(cpus).transpose()?,
+        cpus: args.cpus.as_deref().map(|text| cpus(text, args.remote.is_given())).transpose()?,
         soaker: args.soaker.parse::<SoakerKind>().map_err(unknown)?,
         out: args.out.clone().unwrap_or_else(default_out),
         window_ns: optional_duration("--window", args.window.as_deref(), MS)?,
@@ -164,8 +170,8 @@ fn congestion(text: &str) -> Result<String> {
         .hint("the kernel's own are in /proc/sys/net/ipv4/tcp_available_congestion_control"))
 }
 
-/// `S,R`: two different CPUs. Whether they exist is for the session to find out.
-fn cpus(text: &str) -> Result<CpuPair> {
+/// `S,R`: two different CPUs, unless they are of two machines. Whether they exist is for the session to find out.
+fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
     const HINT: &str = "two CPU numbers and a comma: 0,1 puts the sender on CPU 0 and the receiver on CPU 1";
     let wrong = |what: &str| Fault::usage(format!("--cpus: \"{}\" {what}", crate::report::escape(text, 40))).hint(HINT);
     let mut parts = text.split(',');
@@ -176,7 +182,7 @@ fn cpus(text: &str) -> Result<CpuPair> {
         units::count("CPU", part, 0..=65_535).map(|cpu| cpu as usize).map_err(|fault| of("--cpus", fault).hint(HINT))
     };
     let (sender, receiver) = (number(sender)?, number(receiver)?);
-    if sender == receiver {
+    if sender == receiver && !two_machines {
         return Err(wrong("puts both sides on one CPU"));
     }
     Ok(CpuPair { sender, receiver })

@@ -225,6 +225,8 @@ pub struct Others {
     /// the soaked windows. Only `both` exists; it holds whatever else ran, so its `by_soaked` is against both sides and
     /// elsewhere together.
     pub proc_stat: OtherMethod,
+    /// What an iperf3 server at the far end says that its own process used, in ns per KiB; null for any other far end.
+    pub far_process_ns_per_kib: Option<f64>,
 }
 
 /// What one other method says.

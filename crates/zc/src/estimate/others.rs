@@ -27,6 +27,7 @@ pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere
         getrusage_soaked: getrusage(kept, label, TrialKind::Soaked, &soaked),
         getrusage_twin: getrusage(kept, label, TrialKind::Twin, &soaked),
         proc_stat: proc_stat(kept, label, &everywhere),
+        far_process_ns_per_kib: far_process(kept, label),
     }
 }
 
@@ -42,6 +43,15 @@ fn getrusage(kept: &Kept, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> 
     let receiver = if sender_alone(kept.header) { None } else { cost(receiver_ns) };
     let cost = Sides { sender: cost(sender_ns), receiver, both: cost(sender_ns + receiver_ns) };
     compared(cost, soaked, moved)
+}
+
+/// What a far end that is no zc says that its process used over whole soaked trials, per KiB that it says came.
+fn far_process(kept: &Kept, label: &str) -> Option<f64> {
+    let reports = kept.trials(label, TrialKind::Soaked).filter_map(|(_, trial)| trial.remote_report);
+    let (cpu_ns, bytes) = reports.fold((0.0, 0.0), |(cpu_ns, bytes), report| {
+        (cpu_ns + report.cpu_percent / 100.0 * report.seconds * 1e9, bytes + report.received_bytes as f64)
+    });
+    per(cpu_ns * 1024.0, bytes)
 }
 
 /// In the soaked windows: soakers run at nice 19, so their ticks stand in a column of their own and everybody else's beside

@@ -6,9 +6,9 @@ use crate::estimate::{
     OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
 };
 use crate::record::{
-    Cell, CpuFacts, End, EndReason, FarEndOptions, FileSetFacts, FixedParams, Header, Host, IpVersion, LinkFacts,
-    LinkKind, MemoryFacts, No, Plan, RecvPath, Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow,
-    Timing, Warning,
+    Cell, CpuFacts, End, EndReason, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header, Host, IpVersion,
+    LinkFacts, LinkKind, MemoryFacts, No, Plan, RecvPath, RemoteFacts, RemoteMachine, Run, SCHEMA, SendPath, Severity,
+    SoakerKind, Support, SupportRow, Timing, Warning,
 };
 
 /// One path's made-up figures.
@@ -120,6 +120,42 @@ pub(super) fn loopback() -> (Run, Estimates) {
         cell.cost_ns_per_kib.receiver = None;
         cell.ratio.sender = None;
         cell.ratio.receiver = None;
+    }
+    (run, estimates)
+}
+
+/// The same between two machines.
+pub(super) fn remote() -> (Run, Estimates) {
+    let (mut run, estimates) = veth();
+    run.header.plan.fixed.link = LinkKind::Remote;
+    run.header.link.kind = LinkKind::Remote;
+    run.header.link.device = "eth0".to_owned();
+    run.header.remote = Some(RemoteFacts {
+        kind: FarKind::Zc,
+        address: "192.0.2.2:2224".to_owned(),
+        rtt_ns: 48_000,
+        machine: Some(RemoteMachine {
+            zc_version: "0.1.0".to_owned(),
+            host: Host { hostname: "far".to_owned(), ..run.header.host.clone() },
+            same_machine: false,
+            receiver_cpu: 3,
+            soaked_cpus: vec![0, 1, 2, 3],
+        }),
+    });
+    (run, estimates)
+}
+
+/// The same to an iperf3 server, which does not measure.
+pub(super) fn iperf3() -> (Run, Estimates) {
+    let (mut run, mut estimates) = remote();
+    let facts = run.header.remote.as_mut().unwrap();
+    (facts.kind, facts.machine) = (FarKind::Iperf3, None);
+    "192.0.2.2:5201".clone_into(&mut facts.address);
+    estimates.sender_alone = true;
+    for cell in &mut estimates.cells {
+        cell.cost_ns_per_kib = Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
+        cell.traffic.recv_calls_per_mb = None;
+        cell.others.far_process_ns_per_kib = Some(150.0 + cell.label.len() as f64);
     }
     (run, estimates)
 }
@@ -274,6 +310,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
             getrusage_soaked: other(1.0 - path.half * 5.0),
             getrusage_twin: other(0.97),
             proc_stat: other(0.8 + path.half * 10.0),
+            far_process_ns_per_kib: None,
         },
     }
 }

@@ -2,14 +2,14 @@
 
 use super::grid::markdown_text;
 use super::rows::{TRAFFIC, WHOLE};
-use super::{notes, rows, words};
+use super::{heading, notes, rows, words};
 use crate::estimate::Estimates;
 use crate::record::Run;
 
 /// The whole report.
 pub fn markdown(run: &Run, estimates: &Estimates) -> String {
     let mut out = format!("## zc {}\n\n", markdown_text(&run.header.plan.experiment));
-    for note in notes::above(run, estimates) {
+    for note in heading::above(run, estimates) {
         out.push_str(&format!("- {}: {}\n", note.label, markdown_text(&note.text)));
     }
     out.push('\n');

@@ -7,6 +7,7 @@ mod digits;
 mod doctor;
 mod escape;
 mod grid;
+mod heading;
 mod json;
 mod markdown;
 mod notes;

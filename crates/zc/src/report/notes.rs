@@ -1,11 +1,11 @@
 //! What stands above and below the tables: what was measured on what, and what a reader must know to believe it. Label
 //! and text; the terminal aligns them, Markdown makes a list.
 
-use super::digits::{bytes, percent, rate, ratio, seconds, signed_percent, size, us_per_mb};
+use super::digits::{percent, rate, ratio, signed_percent, us_per_mb};
 use super::words::list;
 use super::{escape, rows};
 use crate::estimate::{CellEstimate, Estimates};
-use crate::record::{EndReason, IpVersion, LinkKind, RecvPath, Run, Severity, SupportRow, Warning};
+use crate::record::{FarKind, LinkKind, RecvPath, Run, Severity, SupportRow, Warning};
 
 /// A line above or below a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,126 +14,8 @@ pub(super) struct Note {
     pub(super) text: String,
 }
 
-fn note(label: &'static str, text: impl Into<String>) -> Note {
+pub(super) fn note(label: &'static str, text: impl Into<String>) -> Note {
     Note { label, text: text.into() }
-}
-
-/// File set, rate, link, machine: what stands above the table.
-pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
-    let header = &run.header;
-    let (plan, host) = (&header.plan, &header.host);
-    let fixed = &plan.fixed;
-
-    let files = &plan.files;
-    let average = if files.files == 0 { 0.0 } else { files.total_bytes as f64 / files.files as f64 };
-    let mut file_set = format!(
-        "{} {} file{}, {} on average, {} together, on {}",
-        files.files,
-        shown(&files.origin),
-        if files.files == 1 { "" } else { "s" },
-        bytes(average),
-        bytes(files.total_bytes as f64),
-        shown(&files.filesystem)
-    );
-    if !files.skipped.is_empty() {
-        file_set.push_str(&format!("; {} left out", files.skipped.len()));
-    }
-
-    let chosen = if fixed.rate_chosen { " (chosen so that every path can hold it)" } else { "" };
-    let received = if estimates.sender_alone {
-        String::new()
-    } else {
-        format!(", received by {} of {}", receivers(run), size(fixed.recv_buffer_bytes))
-    };
-    let rate = format!(
-        "{}{chosen}, {} flow{}, buffers of {}{received}",
-        rate(fixed.rate_bytes_per_s),
-        fixed.flows,
-        if fixed.flows == 1 { "" } else { "s" },
-        size(fixed.buffer_bytes)
-    );
-
-    let ip = if header.link.ip == IpVersion::V6 { ", IPv6" } else { "" };
-    let mut link = format!("{}{ip}, MTU {}, {}", fixed.link, header.link.mtu_bytes, shown(&fixed.congestion));
-    for switch in &header.link.switched_off {
-        link.push_str(&format!(", {switch}"));
-    }
-    for passed_over in &header.link.passed_over {
-        link.push_str("; not ");
-        link.push_str(&escape(passed_over, 300));
-    }
-
-    let receiver =
-        if estimates.sender_alone { String::new() } else { format!(", receiver on CPU {}", fixed.receiver_cpu) };
-    let machine = format!(
-        "{}, Linux {} {}, {}, {} of {} CPUs{}; sender on CPU {}{receiver}",
-        shown(&host.hostname),
-        shown(&host.kernel_release),
-        shown(&host.machine),
-        shown(&host.cpu.model),
-        host.cpu.allowed.len(),
-        host.cpu.online,
-        host.hypervisor.as_deref().map_or_else(String::new, |name| format!(", {}", shown(name))),
-        fixed.sender_cpu
-    );
-
-    let ended = match run.end.as_ref() {
-        None => "no end was saved: the run was killed, or is still going on".to_owned(),
-        Some(end) => match &end.reason {
-            EndReason::TargetReached => {
-                format!("every interval within ±{} after {}", percent(plan.target), seconds(end.elapsed_ns))
-            }
-            EndReason::BudgetSpent => format!("the budget of {} was spent", seconds(plan.budget_ns)),
-            EndReason::Interrupted => format!("interrupted after {}", seconds(end.elapsed_ns)),
-            EndReason::Failed { reason } => {
-                format!("ended before its time, after {}: {}", seconds(end.elapsed_ns), escape(reason, 400))
-            }
-        },
-    };
-    let run_line = format!(
-        "zc {}, {}, seed {}, {} soakers; {ended}",
-        shown(&header.zc_version),
-        to_the_second(&shown(&header.started_at)),
-        plan.seed,
-        fixed.soaker
-    );
-    let level = estimates.confidence * 100.0;
-    vec![
-        note("files", file_set),
-        note("rate", rate),
-        note("link", link),
-        note("machine", machine),
-        note("run", run_line),
-        note(
-            "figures",
-            format!(
-                "us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; ratios refer to {}; \
-                 getrusage and /proc/stat: what they say of {}",
-                shown(&estimates.reference),
-                if estimates.sender_alone { "the sender" } else { "both" }
-            ),
-        ),
-    ]
-}
-
-/// A time of RFC 3339 without its fraction of a second.
-fn to_the_second(time: &str) -> String {
-    match time.split_once('.') {
-        Some((whole, rest)) => format!("{whole}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
-        None => time.to_owned(),
-    }
-}
-
-/// The receive paths of the plan, each once.
-fn receivers(run: &Run) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for cell in &run.header.plan.cells {
-        let name = cell.recv.to_string();
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    list(&names)
 }
 
 /// The paths that could not be had, by name, each with its reason.
@@ -162,6 +44,7 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     }
     notes.extend(perturbation(estimates));
     notes.extend(other_methods(estimates));
+    notes.extend(far_process(run, estimates));
     notes.extend(elsewhere(estimates));
     notes.extend(memcpy(estimates));
     notes.push(blocks(estimates));
@@ -189,6 +72,9 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
         )
     } else if estimates.sender_alone {
         format!("over {} nobody measured the receiver, so every figure is the sender's alone", fixed.link)
+    } else if run.header.remote.is_some() && !estimates.sides_apart {
+        "both ends are on one machine: what its soakers lose is the work of both, so only the cost of both is given"
+            .to_owned()
     } else if !estimates.sides_apart {
         format!(
             "over {} the work of the two ends cannot be told apart by CPU, so only the cost of both is given",
@@ -267,6 +153,22 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
     (!parts.is_empty()).then(|| note("others", parts.join("; ")))
 }
 
+/// What a far end that is no zc says of itself.
+fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
+    let name =
+        run.header.remote.as_ref().filter(|remote| remote.kind == FarKind::Iperf3).map(|_| "the iperf3 server")?;
+    let cost = |cell: &CellEstimate| cell.others.far_process_ns_per_kib.map(us_per_mb);
+    extremes(estimates, cost).map(|((least, low), (most, high))| {
+        note(
+            "receiver",
+            format!(
+                "{name} says that its process used {low:.0} ({least}) to {high:.0} ({most}) us/MB, by getrusage over each whole \
+                 trial: what its kernel did for it on others' time is not in it"
+            ),
+        )
+    })
+}
+
 /// What CPUs lost that are neither the sender's nor the receiver's: it is in no column of the table.
 fn elsewhere(estimates: &Estimates) -> Option<Note> {
     let cost = |cell: &CellEstimate| cell.elsewhere_ns_per_kib.map(|figure| us_per_mb(figure.value));
@@ -323,6 +225,6 @@ fn extremes(
     Some((found.first()?.clone(), found.last()?.clone()))
 }
 
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     escape(text, 80)
 }

@@ -2,7 +2,7 @@
 
 use super::grid::wrap;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
-use super::{notes, rows, words};
+use super::{heading, notes, rows, words};
 use crate::estimate::Estimates;
 use crate::record::Run;
 
@@ -12,7 +12,7 @@ const INDENT: usize = 14;
 /// The whole report in at most `columns` columns where that is possible: one main table if it fits, else two.
 pub fn table(run: &Run, estimates: &Estimates, columns: usize) -> String {
     let mut out = String::new();
-    for note in notes::above(run, estimates) {
+    for note in heading::above(run, estimates) {
         out.push_str(&wrap(note.label, &note.text, INDENT, columns));
     }
     out.push('\n');

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::fixture::{loopback, null, veth, without_blocks};
+use super::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
 use super::*;
 use crate::estimate::{Estimates, Withheld, estimate};
 use crate::record::{LinkKind, No, Run, Severity, Support, SupportRow, Warning};
@@ -55,6 +55,18 @@ fn a_narrow_terminal_gets_stacked_tables() {
 fn on_loopback_the_columns_of_the_two_sides_are_empty() {
     let (run, estimates) = loopback();
     insta::assert_snapshot!("table_loopback", table(&run, &estimates, 120));
+}
+
+#[test]
+fn two_machines_stand_above_the_table_each_by_its_name() {
+    let (run, estimates) = remote();
+    insta::assert_snapshot!("table_remote", table(&run, &estimates, 118));
+}
+
+#[test]
+fn an_iperf3_server_s_own_figure_stands_beside_the_sender_s_cost_as_what_it_is() {
+    let (run, estimates) = iperf3();
+    insta::assert_snapshot!("table_iperf3", table(&run, &estimates, 118));
 }
 
 #[test]

@@ -6,11 +6,17 @@ mod doctor;
 mod options;
 mod prepare;
 mod progress;
+mod remote;
 mod run;
 mod saving;
+pub mod serve;
 pub mod soak;
 
+pub use crate::agent::PORT;
+pub use crate::agent::SessionEnd;
+pub use crate::agent::secret::Secret;
 pub use doctor::{Findings, examine};
 pub use options::{CpuPair, RunOptions};
 pub use progress::{Next, Progress, Silent};
+pub use remote::RemoteEnd;
 pub use run::{Outcome, run};

@@ -4,10 +4,11 @@
 
 use std::path::PathBuf;
 
+use super::RemoteEnd;
 use crate::record::{LinkKind, LinkOptions, RecvPath, SendPath, SoakerKind};
 
 /// Everything that `zc run` can be told.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct RunOptions {
     /// The command line as it is saved in the run.
     pub command: Vec<String>,
@@ -34,6 +35,8 @@ pub struct RunOptions {
     pub link: Option<LinkKind>,
     /// What the link is asked to be.
     pub link_options: LinkOptions,
+    /// Another machine that takes the bytes; the link is then `remote`.
+    pub remote: Option<RemoteEnd>,
     /// Connections at a time, at least 1.
     pub flows: usize,
     /// TCP congestion control; `None`: cubic where there is one.
@@ -81,6 +84,7 @@ impl RunOptions {
             seed: None,
             link: None,
             link_options: LinkOptions::default(),
+            remote: None,
             flows: 1,
             congestion: None,
             sndbuf_bytes: None,

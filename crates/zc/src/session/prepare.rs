@@ -7,12 +7,12 @@ use crate::meter::{self, Alone};
 use crate::plan;
 use crate::record::{
     Cell, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, No, Plan, Probe, RecvPath,
-    Result, SCHEMA, SendPath, Support, SupportRow, Timing, Warning,
+    RemoteFacts, Result, SCHEMA, SendPath, Support, SupportRow, Timing, Warning,
 };
 use crate::trial::{self, Rig, RigSetup, Up};
 
 use super::run::Budget;
-use super::{CpuPair, Progress, RunOptions};
+use super::{CpuPair, Progress, RunOptions, remote};
 
 /// What costs are compared with.
 const REFERENCE: SendPath = SendPath::ReadSend;
@@ -48,6 +48,7 @@ pub(super) struct Standing {
     pub(super) rig: Rig,
     pub(super) host: Host,
     pub(super) link: LinkFacts,
+    pub(super) remote: Option<RemoteFacts>,
     pub(super) files: FileSetFacts,
     pub(super) warnings: Vec<Warning>,
     pub(super) probes: Vec<Probe>,
@@ -63,7 +64,40 @@ pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: i
     let alone = Alone::claim();
     let host = meter::host();
     let cpus = choose_cpus(options)?;
-    say("bringing up the link");
+    let (up, reached) = match &options.remote {
+        Some(end) => {
+            say("reaching the far end");
+            let reached = remote::reach(end, options, &trial::allowed_cpus()?, cpus.sender)?;
+            (trial::towards(reached.address.ip())?, Some(reached))
+        }
+        None => {
+            say("bringing up the link");
+            (bring_up(options, cpus)?, None)
+        }
+    };
+    say("reading the files");
+    let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
+    let mut fixed = fixed_params(options, cpus, &up)?;
+    let (mut far, mut remote, mut warnings, mut timing) = (None, None, up.link.warnings().to_vec(), timing);
+    if let Some(reached) = reached {
+        fixed.receiver_cpu = reached.facts.machine.as_ref().map_or(cpus.receiver, |machine| machine.receiver_cpu);
+        timing = remote::stretched(timing, options, reached.facts.rtt_ns);
+        warnings.extend(reached.warnings);
+        (far, remote) = (Some(reached.far), Some(reached.facts));
+    }
+    let mut rig = Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing, far })?;
+    let mut link = up.link.facts().clone();
+    link.passed_over = up.passed_over;
+    say("looking at the machine");
+    warnings.extend(rig.conditions(&host, &link, &alone)?);
+    let latencies = rig.wake_latencies()?;
+    warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
+    let probes = latencies.into_iter().map(|latency| latency.probe()).collect();
+    Ok(Standing { rig, host, link, remote, files, warnings, probes, alone })
+}
+
+/// The best link inside this machine, or the one that was asked for.
+fn bring_up(options: &RunOptions, cpus: CpuPair) -> Result<Up> {
     // A receive path that was asked for is what is to be measured.
     let candidates: Vec<LinkKind> = match options.link {
         Some(kind) => vec![kind],
@@ -71,20 +105,7 @@ pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: i
             trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || options.recv == RecvPath::Recv).collect()
         }
     };
-    let up = trial::bring_up(&candidates, cpus.sender, cpus.receiver, &options.link_options)?;
-    say("reading the files");
-    let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
-    let fixed = fixed_params(options, cpus, &up)?;
-    let mut rig = Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing, far: None })?;
-    let mut link = up.link.facts().clone();
-    link.passed_over = up.passed_over;
-    say("looking at the machine");
-    let mut warnings = up.link.warnings().to_vec();
-    warnings.extend(rig.conditions(&host, &link, &alone)?);
-    let latencies = rig.wake_latencies()?;
-    warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
-    let probes = latencies.into_iter().map(|latency| latency.probe()).collect();
-    Ok(Standing { rig, host, link, files, warnings, probes, alone })
+    trial::bring_up(&candidates, cpus.sender, cpus.receiver, &options.link_options)
 }
 
 /// Prepares a run.
@@ -100,7 +121,7 @@ pub(super) fn prepare(
     let started_at = jiff::Timestamp::now().to_string();
     let seed = options.seed.unwrap_or_else(rand::random); // saved, so that the run's order can be had again
     let timing = timing(options);
-    let Standing { mut rig, host, link, files, warnings, mut probes, alone } =
+    let Standing { mut rig, host, link, remote, files, warnings, mut probes, alone } =
         set_up(options, seed, timing, |what| progress.preparing(what, budget.left()))?;
     let wanted = plan::cells(options.paths.as_deref().unwrap_or(SendPath::ALL), options.recv, REFERENCE);
     let (cells, unavailable) = prove(&mut rig, wanted, &mut probes, budget, stop, progress)?;
@@ -112,7 +133,7 @@ pub(super) fn prepare(
         reference: REFERENCE.name().to_owned(),
         cells,
         fixed: rig.fixed().clone(),
-        timing,
+        timing: rig.timing(),
         files,
         seed,
         budget_ns: options.budget_ns,
@@ -126,7 +147,7 @@ pub(super) fn prepare(
         plan,
         host,
         link,
-        remote: None,
+        remote,
         unavailable,
         warnings,
         probes,
@@ -140,7 +161,9 @@ fn choose_cpus(options: &RunOptions) -> Result<CpuPair> {
         let (sender, receiver) = trial::choose_cpus(&allowed);
         return Ok(CpuPair { sender, receiver });
     };
-    for cpu in [pair.sender, pair.receiver] {
+    // The receiver's may be another machine's.
+    let here = if options.remote.is_some() { vec![pair.sender] } else { vec![pair.sender, pair.receiver] };
+    for cpu in here {
         if !allowed.contains(&cpu) {
             return Err(Fault::usage(format!("CPU {cpu} does not exist here, or this process may not use it"))
                 .hint(format!("--cpus takes two of {}", listing(&allowed))));

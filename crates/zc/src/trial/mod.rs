@@ -26,5 +26,7 @@ pub use receivers::{Receivers, listen};
 pub use receiving::Taking;
 pub use rig::{Rig, RigSetup};
 pub use sending::Target;
-pub use setup::{LINKS, Up, allowed_cpus, bring_up, choose_congestion, open_files, touch_memory, try_out_link};
+pub use setup::{
+    LINKS, Up, allowed_cpus, bring_up, choose_congestion, open_files, touch_memory, towards, try_out_link,
+};
 pub use side::Trouble;

@@ -131,6 +131,11 @@ impl Rig {
         self.timing = timing;
     }
 
+    /// How long the parts of a trial are.
+    pub fn timing(&self) -> Timing {
+        self.timing
+    }
+
     /// What all cells share, as it stands.
     pub fn fixed(&self) -> &FixedParams {
         &self.fixed

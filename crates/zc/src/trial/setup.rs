@@ -63,6 +63,14 @@ pub fn bring_up(candidates: &[LinkKind], sender_cpu: usize, receiver_cpu: usize,
     })
 }
 
+/// The link to another machine.
+///
+/// # Errors
+/// There is no route to `address`.
+pub fn towards(address: std::net::IpAddr) -> Result<Up> {
+    Ok(Up { link: link::towards(address)?.into(), passed_over: Vec::new() })
+}
+
 /// Whether this user can have a link; leaves the process as it was. Call it while the process has one thread.
 pub fn try_out_link(kind: LinkKind) -> Support {
     let cpus = allowed_cpus().map(|allowed| super::choose_cpus(&allowed)).unwrap_or_default();

@@ -143,6 +143,11 @@ impl Test {
         self.expect(State::CreateStreams)
     }
 
+    /// The round trip of the control connection, as the kernel measured it, in microseconds.
+    pub fn rtt_us(&self) -> u32 {
+        tcp::info(&self.control).map_or(0, |info| info.min_rtt_us)
+    }
+
     /// What every stream's connection must send first.
     pub fn cookie(&self) -> &[u8] {
         &self.cookie
