@@ -40,6 +40,7 @@ const CASES: &[(&str, Case)] = &[
     ("null_notes_and_acknowledges_what_is_sent_by_several_flows", null_notes_what_several_flows_send),
     ("null_agrees_to_what_a_syn_asks_for", null_agrees_to_what_a_syn_asks_for),
     ("null_leaves_zero_copy_sends_uncopied", null_leaves_zero_copy_sends_uncopied),
+    ("null_tells_a_send_of_io_uring_that_joined_a_packet_from_one_that_was_copied", null_tells_joined_from_copied),
     ("null_counts_past_four_gib_in_one_flow", null_counts_past_four_gib),
     ("null_makes_up_a_round_trip_time", null_makes_up_a_round_trip_time),
     ("null_answers_again_what_is_asked_again_because_an_answer_got_lost", null_answers_again),
@@ -495,6 +496,29 @@ fn zero_copy_sends(link: &dyn Link) -> (u32, u32) {
         }
         (u32::try_from(done).unwrap(), u32::try_from(copied).unwrap())
     })
+}
+
+/// Every second send is the end of a file: most of them join the packet that the send before them has begun.
+fn null_tells_joined_from_copied() -> End {
+    for (switched_off, copies) in [(vec![], false), (vec![OffloadSwitch::NoChecksum], true)] {
+        let switched_off = switched_off.into_iter().collect();
+        let link = or_skip!(null_with(&LinkOptions { switched_off, ..LinkOptions::default() }));
+        let counts = on_senders_side(&*link, || {
+            let (stream, _flow) = connect_to_far_end(&*link);
+            let pages = std::sync::Arc::new(zc_sys::pages::Pages::new(65_536 + 5_000).unwrap());
+            let ring = zc_sys::uring::ZeroCopy::new(stream.into(), pages, 65_536, false, PATIENCE);
+            let mut ring = ring.ok().filter(zc_sys::uring::ZeroCopy::reports_copies)?;
+            for _ in 0..200 {
+                ring.send(0, 65_536 + 5_000).unwrap();
+            }
+            ring.drain().unwrap();
+            Some(ring.counts())
+        });
+        let Some(counts) = counts else { return End::Skipped("no io_uring that says what it copied".to_owned()) };
+        assert_eq!(counts.completions, 400);
+        assert_eq!(counts.copied, if copies { 400 } else { 0 });
+    }
+    End::Passed
 }
 
 fn null_counts_past_four_gib() -> End {

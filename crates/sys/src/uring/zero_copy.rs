@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use io_uring::{opcode, types};
 
+use super::copied::Copied;
 use super::lent::Lent;
 use super::ring::{Ring, lacking, memlock_limit, within_memlock};
 use super::{error_of, is_interruption};
@@ -24,7 +25,7 @@ use crate::pages::Pages;
 const REPORT_USAGE: u16 = 1 << 3;
 
 /// `IORING_NOTIF_USAGE_ZC_COPIED` of include/uapi/linux/io_uring.h, in the result of a notification.
-const COPIED: u32 = 1 << 31;
+const MARKED_COPIED: u32 = 1 << 31;
 
 /// Sends whose notification is outstanding at a time. A socket's buffer is full long before, unless sends are tiny.
 const IN_FLIGHT: usize = 1024;
@@ -43,8 +44,8 @@ const DROP_LIMIT: Duration = Duration::from_millis(20);
 pub struct ZeroCopyCounts {
     /// Sends that took bytes and whose memory the kernel has let go of, as far as it says whether it copied.
     pub completions: u64,
-    /// Those of them that the kernel says it copied: an upper bound, for it says so too of a send that fitted whole into
-    /// the packet of an earlier one (io_link_skb() in io_uring/notif.c, Linux 6.10).
+    /// Those of them that it copied. Not those that it calls so only because they had no packet of their own
+    /// (io_link_skb() in io_uring/notif.c, Linux 6.10).
     pub copied: u64,
     /// Sends refused with ENOMEM: RLIMIT_MEMLOCK was reached.
     pub refused: u64,
@@ -70,10 +71,11 @@ pub struct ZeroCopy {
     patience: Duration,
     /// What the send that is under way took, once that is known; one is under way at a time.
     taken: Option<i32>,
-    /// The user data of the next send.
-    next: u64,
+    /// Sends so far, modulo 2^32: with its length the user data of a send.
+    sends: u32,
     /// Sends that took nothing and have a notification outstanding all the same.
     void: Vec<u64>,
+    copied: Copied,
     counts: ZeroCopyCounts,
 }
 
@@ -118,7 +120,8 @@ impl ZeroCopy {
             chunk_bytes: chunk_bytes.clamp(1, REGISTERED_BYTES),
             patience,
             taken: None,
-            next: 0,
+            sends: 0,
+            copied: Copied::default(),
             void: Vec::new(),
             counts: ZeroCopyCounts::default(),
         };
@@ -190,8 +193,8 @@ impl ZeroCopy {
 
     /// One request, up to its first completion. Returns its result.
     fn attempt(&mut self, offset: usize, bytes: usize) -> io::Result<i32> {
-        let this = self.next;
-        self.next += 1;
+        self.sends = self.sends.wrapping_add(1);
+        let this = u64::from(self.sends) << 32 | bytes as u64;
         let (ring, memory) = self.lent.parts();
         let start = memory.base().wrapping_add(offset);
         let mut send = opcode::SendZc::new(types::Fd(self.socket.as_raw_fd()), start, bytes as u32)
@@ -231,7 +234,9 @@ impl ZeroCopy {
                 self.void.swap_remove(at);
             } else if self.report != 0 {
                 self.counts.completions += 1;
-                self.counts.copied += u64::from(completion.result as u32 & COPIED != 0);
+                let marked = completion.result as u32 & MARKED_COPIED != 0;
+                let (send, bytes) = ((completion.user_data >> 32) as u32, completion.user_data as u32);
+                self.counts.copied += u64::from(self.copied.was(marked, send, bytes));
             }
         }
         notifications

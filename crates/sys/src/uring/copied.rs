@@ -1,0 +1,92 @@
+//! Which zero-copy sends were copied, told from what their notifications say.
+//!
+//! A notification is marked "copied" in two cases (io_notif_tw_complete() in io_uring/notif.c): a packet's data was copied, or no
+//! packet of the send's own was ever freed. The second is no copy: since Linux 6.10 a send may join the packet that an earlier
+//! one has begun (io_link_skb()), and if it fits into that whole, it has none of its own. The end of nearly every file does;
+//! and as the rest of a packet that TCP splits belongs to whoever began it (skb_zerocopy_clone()), many small sends in a
+//! row may.
+//!
+//! What is known of sends that joined others: they complete together with those, right behind them, and among themselves
+//! the last comes first (io_link_skb() puts each behind the one that began the packet). Sends that were copied come as they
+//! were sent, whoever began the packet is marked too, and a send that is larger than a packet always has one of its own.
+
+/// No packet of TCP's is larger (GSO_LEGACY_MAX_SIZE in include/linux/netdevice.h), unless a device says so (BIG TCP).
+const PACKET_BYTES: u32 = 1 << 16;
+
+/// Takes the notifications of one ring in their order.
+#[derive(Debug, Default)]
+pub(super) struct Copied {
+    /// Which send a marked one may have joined the packet of, by the notification before it.
+    before: Before,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+enum Before {
+    /// None, or one that was copied.
+    #[default]
+    Copied,
+    /// One that is not marked.
+    Unmarked,
+    /// One that had joined, the send of this number.
+    Joined(u32),
+}
+
+impl Copied {
+    /// Whether the send whose notification comes next was copied. It was number `send` (modulo 2^32) and had `bytes`.
+    pub(super) fn was(&mut self, marked: bool, send: u32, bytes: u32) -> bool {
+        let joined = match self.before {
+            _ if bytes >= PACKET_BYTES => false,
+            Before::Copied => false,
+            Before::Unmarked => true,
+            Before::Joined(before) => (send.wrapping_sub(before) as i32) < 0,
+        };
+        self.before = match (marked, joined) {
+            (false, _) => Before::Unmarked,
+            (true, true) => Before::Joined(send),
+            (true, false) => Before::Copied,
+        };
+        marked && !joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LARGE: u32 = 65_536;
+
+    fn copied(notifications: impl IntoIterator<Item = (bool, u32, u32)>) -> Vec<u32> {
+        let mut copied = Copied::default();
+        let those = notifications.into_iter().filter(|&(marked, send, bytes)| copied.was(marked, send, bytes));
+        those.map(|(_, send, _)| send).collect()
+    }
+
+    #[test]
+    fn the_end_of_a_file_in_the_packet_of_what_came_before_it_is_not_copied() {
+        assert_eq!(copied([(false, 1, LARGE), (true, 2, 5_000), (false, 3, LARGE), (true, 4, 64_535)]), [0; 0]);
+        // As one chain: 3 joined 1, and so did 2 before it; 4 joined 3.
+        assert_eq!(copied([(false, 1, LARGE), (false, 3, LARGE), (true, 4, 5_000), (true, 2, 5_000)]), [0; 0]);
+    }
+
+    #[test]
+    fn small_sends_that_went_on_joining_one_packet_are_not_copied() {
+        let joined = (2..=126).rev().map(|send| (true, send, 16_384));
+        assert_eq!(copied([(false, 1, 16_384)].into_iter().chain(joined)), [0; 0]);
+        assert_eq!(copied([(false, u32::MAX, 100), (true, 1, 100), (true, 0, 100)]), [0; 0]);
+    }
+
+    #[test]
+    fn where_everything_is_marked_everything_is_copied() {
+        assert_eq!(copied((0..100).map(|send| (true, send, 5_000))).len(), 100);
+        assert_eq!(copied((0..100).map(|send| (true, send, if send % 6 == 0 { 5_000 } else { LARGE }))).len(), 100);
+        assert_eq!(copied([(true, 1, 5_000), (true, 3, 5_000), (true, 2, 5_000)]), [1, 3, 2]);
+    }
+
+    #[test]
+    fn a_copy_that_begins_in_the_middle_is_seen_with_its_second_send() {
+        let calm = (0..100).map(|send| (false, send, 16_384));
+        let then = (100..200).map(|send| (true, send, 16_384));
+        assert_eq!(copied(calm.chain(then)).len(), 99);
+        assert_eq!(copied([(false, 1, LARGE), (true, 2, LARGE), (false, 3, LARGE)]), [2]);
+    }
+}
