@@ -46,6 +46,7 @@ const CASES: &[(&str, Case)] = &[
     ("null_answers_again_what_is_asked_again_because_an_answer_got_lost", null_answers_again),
     ("every_link_carries_tcp_over_ipv6", every_link_carries_ipv6),
     ("null_sees_packets_as_the_card_would_without_its_offloads", null_sees_packets_of_a_lesser_card),
+    ("a_sniffer_makes_copies_where_packets_reach_it", a_sniffer_makes_copies),
     ("veth_is_the_card_that_was_asked_for", veth_is_the_card_that_was_asked_for),
     ("null_passes_what_goes_to_other_ports", null_passes_other_ports),
     ("null_sees_a_flow_that_is_reset", null_sees_a_reset),
@@ -53,6 +54,9 @@ const CASES: &[(&str, Case)] = &[
     ("null_leaves_no_program_and_no_namespace_behind", null_leaves_nothing),
     ("a_killed_process_leaves_no_program_of_null", a_killed_null_leaves_nothing),
 ];
+
+/// Those that take long: with `--ignored`, as in `cargo test --test link -- --ignored`.
+const LONG_CASES: &[(&str, Case)] = &[("null_counts_past_a_hundred_gib_in_one_flow", null_counts_past_a_hundred_gib)];
 
 /// Far longer than anything here takes on a machine that is not stuck.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
@@ -65,9 +69,10 @@ fn main() -> ExitCode {
     if let Ok(wanted) = std::env::var(CASE) {
         return run_here(&wanted);
     }
+    let cases = if std::env::args().any(|argument| argument == "--ignored") { LONG_CASES } else { CASES };
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    for (name, _) in CASES.iter().filter(|(name, _)| filter.as_ref().is_none_or(|filter| name.contains(filter))) {
+    for (name, _) in cases.iter().filter(|(name, _)| filter.as_ref().is_none_or(|filter| name.contains(filter))) {
         let users: &[Option<u32>] = if zc_sys::process::euid() == 0 { &[None, Some(NOBODY)] } else { &[None] };
         for &user in users {
             let who = if user.is_some() { " (as nobody)" } else { "" };
@@ -115,7 +120,7 @@ fn run_here(wanted: &str) -> ExitCode {
         "in_a_namespace_without_namespaces" => in_a_namespace_without_namespaces(),
         _ => {}
     }
-    let Some((_, case)) = CASES.iter().find(|(name, _)| *name == wanted) else {
+    let Some((_, case)) = CASES.iter().chain(LONG_CASES).find(|(name, _)| *name == wanted) else {
         panic!("no case \"{wanted}\"");
     };
     match case() {
@@ -522,10 +527,19 @@ fn null_tells_joined_from_copied() -> End {
 }
 
 fn null_counts_past_four_gib() -> End {
+    null_counts((4 << 30) + 12_345)
+}
+
+/// Takes a minute or so, in which the sequence numbers come round 25 times: not among the others.
+fn null_counts_past_a_hundred_gib() -> End {
+    null_counts((100 << 30) + 12_345)
+}
+
+fn null_counts(bytes: u64) -> End {
     let link = or_skip!(null(FarEndOptions::default()));
     on_senders_side(&*link, || {
         let (mut stream, flow) = connect_to_far_end(&*link);
-        let bytes = (4_u64 << 30) + 12_345;
+        let began = std::time::Instant::now();
         let piece = vec![0; 1 << 20];
         let mut left = bytes;
         while left > 0 {
@@ -535,7 +549,9 @@ fn null_counts_past_four_gib() -> End {
         }
         drop(stream);
         let counts = flow.wait_for_end(PATIENCE);
+        eprintln!("{bytes} bytes in {:.1} s: {counts:?}", began.elapsed().as_secs_f64());
         assert_eq!((counts.bytes, counts.acked_bytes, counts.gaps), (bytes, bytes, 0), "{counts:?}");
+        assert!(counts.ended, "{counts:?}");
     });
     End::Passed
 }
@@ -625,6 +641,27 @@ fn null_sees_packets_of_a_lesser_card() -> End {
         assert!(average.contains(&(counts.bytes / counts.packets)), "{off:?}: {counts:?}");
         let (done, found) = zero_copy_sends(&*link);
         assert_eq!((done, found), (100, copied.unwrap_or(found)), "{off:?}");
+    }
+    End::Passed
+}
+
+/// A packet socket that hears everything on all devices of the calling thread's namespace (packet(7)).
+fn sniffer() -> std::os::fd::OwnedFd {
+    use rustix::net::{AddressFamily, Protocol, SocketType, socket};
+    const ETH_P_ALL: u16 = 3;
+    let protocol = Protocol::from_raw(std::num::NonZeroU32::new(u32::from(ETH_P_ALL.to_be())).unwrap());
+    socket(AddressFamily::PACKET, SocketType::RAW, Some(protocol)).unwrap()
+}
+
+fn a_sniffer_makes_copies() -> End {
+    for (switched_off, copied) in [(vec![], 0), (vec![OffloadSwitch::NoTso], 100)] {
+        let switched_off = switched_off.into_iter().collect();
+        let link = or_skip!(null_with(&LinkOptions { switched_off, ..LinkOptions::default() }));
+        let sniffer = on_senders_side(&*link, sniffer);
+        // At the pair's end packets are swallowed before those who listen in get theirs; a bridge is a device of its own.
+        assert_eq!(zero_copy_sends(&*link), (100, copied));
+        drop(sniffer);
+        assert_eq!(zero_copy_sends(&*link), (100, 0));
     }
     End::Passed
 }

@@ -276,3 +276,55 @@ fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
     assert!(saved(other.path()).header.warnings.iter().any(|warning| warning.name == "another-zc"));
     assert!(String::from_utf8_lossy(&second.stdout).contains("withheld"));
 }
+
+/// Opens packet sockets that hear everything in all network namespaces that `process` holds and this one is not in.
+fn listen_in_on(process: u32) -> Vec<std::os::fd::OwnedFd> {
+    use rustix::net::{AddressFamily, Protocol, SocketType, socket};
+    const ETH_P_ALL: u16 = 3;
+    let own = std::fs::read_link("/proc/self/ns/net").unwrap();
+    let fds = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
+    let held = fds.map(|entry| entry.path()).filter(|fd| {
+        std::fs::read_link(fd).is_ok_and(|target| target != own && target.to_string_lossy().starts_with("net:"))
+    });
+    held.filter_map(|namespace| {
+        // A namespace belongs to a thread.
+        let listen = || {
+            let namespace = std::fs::File::open(namespace).ok()?;
+            let kind = rustix::thread::LinkNameSpaceType::Network;
+            rustix::thread::move_into_link_name_space(std::os::fd::AsFd::as_fd(&namespace), Some(kind)).ok()?;
+            let protocol = Protocol::from_raw(std::num::NonZeroU32::new(u32::from(ETH_P_ALL.to_be()))?);
+            socket(AddressFamily::PACKET, SocketType::RAW, Some(protocol)).ok()
+        };
+        std::thread::scope(|scope| scope.spawn(listen).join().unwrap())
+    })
+    .collect()
+}
+
+#[test]
+fn a_sniffer_that_comes_in_the_middle_of_a_run_and_goes_again_is_told() {
+    if zc_sys::process::euid() != 0 || !zc_sys::process::may_make_namespaces() {
+        eprintln!("skipped: who is not root may not enter the namespaces of another process");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = run_in(folder.path(), &["--budget", "12s", "--paths", "msg-zerocopy", "--link", "veth"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_a_block(folder.path(), &mut child);
+    let sniffers = listen_in_on(child.id());
+    assert_eq!(sniffers.len(), 2);
+    let text = || std::fs::read_to_string(folder.path().join("run.json")).unwrap_or_default();
+    let blocks = || text().matches("{\"index\":").count();
+    let (before, patience) = (blocks(), Instant::now() + Duration::from_secs(120));
+    // A block that has begun and ended with it.
+    while blocks() < before + 2 && child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < patience, "no further block");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(sniffers);
+    let output = child.wait_with_output().unwrap();
+    let warnings = saved(folder.path()).end.unwrap().warnings;
+    let sniffer = warnings.iter().find(|warning| warning.name == "sniffer");
+    let sniffer = sniffer.unwrap_or_else(|| panic!("{warnings:?}, {}", stderr(&output)));
+    assert!(sniffer.text.contains("(seen after block "), "{}", sniffer.text);
+    assert!(stderr(&output).contains("listens in on the link"), "{}", stderr(&output));
+}

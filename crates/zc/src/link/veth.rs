@@ -215,7 +215,7 @@ impl Wanted {
         };
         let facts = LinkFacts {
             kind: LinkKind::Veth,
-            device: SENDER.to_owned(),
+            device: self.card.device().to_owned(),
             mtu_bytes,
             offloads: offloads::read(self.card.device()),
             sides_apart: false,

@@ -7,6 +7,7 @@ use crate::plan;
 use crate::record::{Block, Dropped, Fault, FaultKind, Header, Slot, TrialKind, Warning};
 use crate::trial::{Rig, memcpy_bytes_per_s};
 
+use super::copied::CopiedShares;
 use super::run::Budget;
 use super::{Next, Progress};
 
@@ -29,17 +30,40 @@ pub(super) struct Blocks {
     rig: Rig,
     header: Header,
     memory: (Vec<u8>, Vec<u8>),
+    copied: CopiedShares,
+    /// What came up while the run went on, and was not there before it; each kind once.
+    came_up: Vec<Warning>,
 }
 
 impl Blocks {
     pub(super) fn new(rig: Rig, header: &Header) -> Self {
-        Self { rig, header: header.clone(), memory: Default::default() }
+        Self {
+            rig,
+            header: header.clone(),
+            memory: Default::default(),
+            copied: CopiedShares::default(),
+            came_up: Vec::new(),
+        }
     }
 
     /// What came up while the run went on, and was not there before it.
-    pub(super) fn warnings_at_end(&self) -> Vec<Warning> {
-        let known = |warning: &Warning| self.header.warnings.iter().any(|before| before.name == warning.name);
-        self.rig.sniffers().into_iter().filter(|warning| !known(warning)).collect()
+    pub(super) fn came_up(self) -> Vec<Warning> {
+        self.came_up
+    }
+
+    /// Looks, between blocks, for what would make the figures a lie. Somebody who listens in may come and go: where nobody is seen,
+    /// the copied shares still tell.
+    fn look_around(&mut self, block: &Block, progress: &mut dyn Progress) {
+        let sniffers = self.rig.sniffers().map(|mut warning| {
+            warning.text.push_str(&format!(" (seen after block {})", block.index + 1));
+            warning
+        });
+        for warning in sniffers.into_iter().chain(self.copied.moved(block)) {
+            if self.header.warnings.iter().chain(&self.came_up).all(|known| known.name != warning.name) {
+                progress.warning(&warning);
+                self.came_up.push(warning);
+            }
+        }
     }
 
     /// Measures block number `index`. Whatever happens, what was observed is in the block that is returned.
@@ -74,6 +98,7 @@ impl Blocks {
         if matches!(ended, BlockEnd::Whole) && block.dropped == Some(Dropped::Unfinished) {
             block.dropped = plan::rules::drop_reason(&block, &self.header);
         }
+        self.look_around(&block, progress);
         (block, ended)
     }
 

@@ -2,6 +2,7 @@
 //! however it ends. It computes no estimate and prints nothing: whoever watches does (see [`Progress`]).
 
 mod blocks;
+mod copied;
 mod doctor;
 mod options;
 mod prepare;

@@ -60,7 +60,7 @@ pub fn run(options: &RunOptions, stop: &AtomicBool, progress: &mut dyn Progress)
     let mut blocks = Blocks::new(prepared.rig, &run.header);
     let mut looks_at_blocks = Vec::new();
     let (reason, fault) = measure(&mut run, &mut blocks, &mut looks_at_blocks, &mut saving, &budget, stop, progress);
-    let warnings = blocks.warnings_at_end();
+    let warnings = blocks.came_up();
     let end = End {
         ended_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: u64::try_from(budget.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
