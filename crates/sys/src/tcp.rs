@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, sleep_until};
 
 /// What the kernel knows about a connection. Fields that it did not return are 0; see
 /// [`known_bytes`](Self::known_bytes).
@@ -276,6 +276,35 @@ pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(retry_on_intr(|| rustix::net::send(socket, bytes, SendFlags::NOSIGNAL))?)
 }
 
+/// Waits until the peer's kernel has acknowledged everything that was sent, or `at_most` has passed. Returns whether it has. That
+/// its program has read it too nobody tells.
+///
+/// # Errors
+/// The connection is broken: then it has not got everything.
+///
+/// # References
+/// tcp(7), TCP_INFO: `tcpi_unacked`, `tcpi_notsent_bytes`.
+pub fn wait_acknowledged(socket: impl AsFd, at_most: Duration) -> io::Result<bool> {
+    let until_ns = monotonic_ns().saturating_add(u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX));
+    // How long after the last acknowledgement this may notice it.
+    let mut pause_ns = 100_000;
+    loop {
+        if let Some(error) = take_error(&socket)? {
+            return Err(error);
+        }
+        let info = info(&socket)?;
+        if info.unacked == 0 && info.notsent_bytes == 0 {
+            return Ok(true);
+        }
+        let now_ns = monotonic_ns();
+        if now_ns >= until_ns {
+            return Ok(false);
+        }
+        sleep_until(until_ns.min(now_ns + pause_ns));
+        pause_ns = (2 * pause_ns).min(5_000_000);
+    }
+}
+
 /// recv(2), over signals. Returns how many bytes came; 0 at the end of the stream.
 ///
 /// # Errors
@@ -434,6 +463,24 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         (one, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn what_the_peer_has_no_room_for_is_not_acknowledged() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut theirs, _) = listener.accept().unwrap();
+        assert!(wait_acknowledged(&ours, Duration::ZERO).unwrap());
+        set_sndbuf(&ours, 8 << 20).unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let mut sent = 0;
+        while let Ok(bytes) = send(&ours, &[7; 65_536]) {
+            sent += bytes;
+        }
+        assert!(!wait_acknowledged(&ours, Duration::from_millis(2)).unwrap());
+        let reader = std::thread::spawn(move || std::io::Read::read_exact(&mut theirs, &mut vec![0; sent]));
+        assert!(wait_acknowledged(&ours, Duration::from_secs(20)).unwrap());
+        reader.join().unwrap().unwrap();
     }
 
     #[test]

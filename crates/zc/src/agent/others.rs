@@ -5,6 +5,8 @@ use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use zc_sys::tcp;
+
 use super::iperf3::{Test, settle};
 use crate::record::{Fault, FaultKind, RemoteReport, RemoteWindow, Result};
 use crate::trial::{FarEnded, FarSide, SentFlow, Taking, Target, Trouble};
@@ -129,29 +131,14 @@ impl FarSide for Discard {
     fn finish(&mut self, flows: &[SentFlow<'_>], _: f64) -> std::result::Result<FarEnded, Trouble> {
         let until = Instant::now() + PATIENCE;
         for flow in flows {
-            let ended = flow.socket.shutdown(Shutdown::Write).and_then(|()| acknowledged(flow.socket, until));
+            let ended = flow.socket.shutdown(Shutdown::Write).and_then(|()| {
+                let left = until.saturating_duration_since(Instant::now());
+                if tcp::wait_acknowledged(flow.socket, left)? { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+            });
             ended.map_err(|error| Fault::os(format!("end a flow to the sink \"{}\"", self.to), error))?;
         }
         Ok(FarEnded::default())
     }
 
     fn give_up(&mut self) {}
-}
-
-fn acknowledged(socket: &TcpStream, until: Instant) -> io::Result<()> {
-    let mut pause = Duration::from_micros(100);
-    loop {
-        if let Some(error) = zc_sys::tcp::take_error(socket)? {
-            return Err(error);
-        }
-        let info = zc_sys::tcp::info(socket)?;
-        if info.unacked == 0 && info.notsent_bytes == 0 {
-            return Ok(());
-        }
-        if Instant::now() >= until {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(5));
-    }
 }
