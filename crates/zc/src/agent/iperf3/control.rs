@@ -1,8 +1,6 @@
 //! The control connection of iperf3: states, which are a signed byte each, and JSON texts behind a big-endian length of four
 //! bytes. Whose turn it is follows from the state. A length is looked at before anything is allocated for it, and every wait ends.
 
-#![allow(dead_code)]
-
 use std::fmt;
 use std::io;
 use std::net::TcpStream;
@@ -257,8 +255,7 @@ impl Control {
         &self.stream
     }
 
-    /// The connection itself, once what came first on it has been taken: it is a stream of bytes from now on. None when bytes
-    /// of that stream have been read here already.
+    /// The connection itself, for what is no control connection after all, and what has been read from it too much.
     pub(super) fn into_stream(self) -> (TcpStream, Vec<u8>) {
         (self.stream, self.came)
     }

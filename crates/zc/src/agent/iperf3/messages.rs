@@ -1,8 +1,6 @@
 //! The two JSON texts of iperf3: what a client wants, and what each end measured. Fields that are not known are passed over,
 //! as iperf3 does; what iperf3 requires is required.
 
-#![allow(dead_code)]
-
 use serde::{Deserialize, Serialize};
 
 /// Something that iperf3 says as `true`, or as 1.
@@ -23,32 +21,92 @@ impl Flag {
     }
 }
 
-/// What a client wants.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+/// What a client wants. What it does not say is nothing, or iperf3's own default.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Parameters {
     #[serde(skip_serializing_if = "Option::is_none")]
     tcp: Option<Flag>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing)]
     udp: Option<Flag>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing)]
     sctp: Option<Flag>,
-    /// Seconds at the beginning that do not count.
-    omit: f64,
-    /// Seconds; 0 is until the client ends it.
-    time: f64,
-    /// Bytes of all streams together; 0 is no limit.
-    num: f64,
-    /// Blocks of all streams together; 0 is no limit.
-    blockcount: f64,
-    parallel: f64,
-    /// Bytes of a block: what is read or written at a time.
-    len: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reverse: Option<Flag>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing)]
+    mptcp: Option<Flag>,
+    #[serde(skip_serializing)]
     bidirectional: Option<Flag>,
+    #[serde(skip_serializing)]
+    reverse: Option<Flag>,
+    #[serde(skip_serializing)]
+    nodelay: Option<Flag>,
+    #[serde(skip_serializing)]
+    zerocopy: Option<Flag>,
+    #[serde(skip_serializing)]
+    skip_rx_copy: Option<Flag>,
+    #[serde(skip_serializing)]
+    repeating_payload: Option<Flag>,
+    /// Seconds at the beginning that do not count.
+    pub(super) omit: f64,
+    /// Seconds; 0 is until the client ends it.
+    pub(super) time: f64,
+    /// Bytes of all streams together; 0 is no limit.
+    pub(super) num: f64,
+    /// Blocks of all streams together; 0 is no limit.
+    pub(super) blockcount: f64,
+    /// Streams.
+    pub(super) parallel: f64,
+    /// Bytes of a block: what is read or written at a time.
+    pub(super) len: f64,
+    /// Bits a second of a stream; 0 is as fast as it goes.
+    #[serde(skip_serializing)]
+    pub(super) bandwidth: f64,
+    /// The same, to be kept by the fq queueing discipline.
+    #[serde(skip_serializing)]
+    pub(super) fqrate: f64,
+    /// Bytes of a socket buffer; 0 is the kernel's own.
+    #[serde(skip_serializing)]
+    pub(super) window: f64,
+    /// Type of service; 0 is the usual one.
+    #[serde(skip_serializing, rename = "TOS")]
+    pub(super) tos: f64,
+    #[serde(skip_serializing)]
+    pub(super) server_affinity: Option<f64>,
+    #[serde(skip_serializing)]
+    pub(super) congestion: Option<String>,
+    #[serde(skip_serializing)]
+    pub(super) authtoken: Option<String>,
     client_version: String,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            tcp: None,
+            udp: None,
+            sctp: None,
+            mptcp: None,
+            bidirectional: None,
+            reverse: None,
+            nodelay: None,
+            zerocopy: None,
+            skip_rx_copy: None,
+            repeating_payload: None,
+            omit: 0.0,
+            time: 0.0,
+            num: 0.0,
+            blockcount: 0.0,
+            parallel: 1.0,
+            len: 131_072.0,
+            bandwidth: 0.0,
+            fqrate: 0.0,
+            window: 0.0,
+            tos: 0.0,
+            server_affinity: None,
+            congestion: None,
+            authtoken: None,
+            client_version: String::new(),
+        }
+    }
 }
 
 impl Parameters {
@@ -62,6 +120,46 @@ impl Parameters {
             client_version: concat!("zc ", env!("CARGO_PKG_VERSION")).to_owned(),
             ..Self::default()
         }
+    }
+
+    pub(super) fn wants_udp(&self) -> bool {
+        Flag::is_up(self.udp)
+    }
+
+    pub(super) fn wants_sctp(&self) -> bool {
+        Flag::is_up(self.sctp)
+    }
+
+    pub(super) fn wants_mptcp(&self) -> bool {
+        Flag::is_up(self.mptcp)
+    }
+
+    pub(super) fn wants_both_directions(&self) -> bool {
+        Flag::is_up(self.bidirectional)
+    }
+
+    /// The server sends.
+    pub(super) fn is_reverse(&self) -> bool {
+        Flag::is_up(self.reverse)
+    }
+
+    pub(super) fn wants_nodelay(&self) -> bool {
+        Flag::is_up(self.nodelay)
+    }
+
+    /// Whoever sends does so by sendfile(2).
+    pub(super) fn wants_sendfile(&self) -> bool {
+        Flag::is_up(self.zerocopy)
+    }
+
+    /// Whoever receives does not copy what comes.
+    pub(super) fn skips_copy(&self) -> bool {
+        Flag::is_up(self.skip_rx_copy)
+    }
+
+    /// Whoever sends repeats a pattern.
+    pub(super) fn repeats(&self) -> bool {
+        Flag::is_up(self.repeating_payload)
     }
 }
 

@@ -7,8 +7,12 @@
 mod client;
 mod control;
 mod messages;
+mod server;
 
 #[cfg(test)]
 mod interoperation;
+#[cfg(test)]
+mod testing;
 
 pub use client::{BLOCK_BYTES, MOST_STREAMS, ServerReport, Test, settle};
+pub use server::{Ended, Event, Limits, serve};

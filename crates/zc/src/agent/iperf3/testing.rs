@@ -1,0 +1,54 @@
+//! zc's server, for the tests of both who speak iperf3 and who do not.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::{Event, Limits, serve};
+
+/// Long enough for whatever happens on one machine, and for nothing to wait for it.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server on a port of its own; dropping it ends it.
+pub(super) struct Serving {
+    pub(super) at: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+    events: mpsc::Receiver<Event>,
+}
+
+impl Serving {
+    pub(super) fn start(limits: Limits) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (at, stop) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(false)));
+        let stopped = Arc::clone(&stop);
+        let (told, events) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            serve(listener, &stopped, limits, &mut |event| drop(told.send(event))).unwrap();
+        });
+        Self { at, stop, thread: Some(thread), events }
+    }
+
+    /// What it tells next.
+    pub(super) fn next_event(&self) -> Event {
+        self.events.recv_timeout(PATIENCE).unwrap()
+    }
+
+    /// Ends it, which must not take long, and returns what it told and nobody has heard yet.
+    pub(super) fn end(mut self) -> Vec<Event> {
+        let began = Instant::now();
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap();
+        assert!(began.elapsed() < PATIENCE / 4);
+        self.events.try_iter().collect()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
