@@ -83,6 +83,9 @@ fn to_call(at: SocketAddr) -> String {
 
 fn listen_address(text: Option<&str>, port: u16) -> Result<SocketAddr> {
     let Some(text) = text else { return Ok(SocketAddr::from(([127, 0, 0, 1], port))) };
+    if let Ok(address) = text.parse() {
+        return Ok(address); // port 0 takes a free one
+    }
     let (host, port) = host_and_port(text, Some(port))?;
     (host.as_str(), port).to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(|| {
         Fault::usage(format!("--listen: \"{host}\" is no address of this machine"))
