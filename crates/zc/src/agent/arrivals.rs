@@ -29,7 +29,8 @@ impl Greeting {
     }
 
     pub(super) fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
-        if text.len() != 2 * GREETING_BYTES || !text.is_ascii() {
+        // Of `+1` from_str_radix makes a number too.
+        if text.len() != 2 * GREETING_BYTES || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
             return None;
         }
         (0..GREETING_BYTES).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).ok()).collect()

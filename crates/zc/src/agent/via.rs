@@ -285,10 +285,10 @@ mod tests {
         Via::start_beside(command, near, patience).map(drop).unwrap_err()
     }
 
-    /// A process that has ended, and maybe has not been waited for by whoever has inherited it.
-    fn is_gone(pid: i32) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(')').next().is_none_or(|rest| rest.is_empty() || rest.starts_with(" Z"))
+    /// Whether a process ends. (One that was killed may take a moment, and has maybe been waited for by whoever inherited it.)
+    fn ends(pid: i32) -> bool {
+        pidfd(pid).is_ok_and(|ended| wait_readable(&[ended.as_fd()], Some(SOON)).unwrap() == [true])
+            || pidfd(pid).is_err()
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
             assert_eq!(name, far.path("bin/zc"));
             drop(wire);
             assert!(via.ends_within(SOON), "{shell}");
-            assert!(is_gone(pid));
+            assert!(ends(pid));
         }
     }
 
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(name, far.path(".cargo/bin/zc"));
         // Without the wire's end it is killed.
         drop(via);
-        assert!(is_gone(pid));
+        assert!(ends(pid));
         drop(wire);
     }
 
@@ -378,16 +378,16 @@ mod tests {
         let pid = || std::fs::read_to_string(far.path("pid")).unwrap().trim().parse().unwrap();
         let fault = refused(&noted("exec yes"), None, SOON);
         assert!(fault.sentence.ends_with("has said 64 KiB, and zc's hello was not in it"), "{fault}");
-        assert!(is_gone(pid()));
+        assert!(ends(pid()));
         let fault = refused(&noted("head -c 100000 /dev/zero; exec sleep 1000;"), None, SOON);
         assert!(fault.sentence.contains("64 KiB"), "{fault}");
-        assert!(is_gone(pid()));
+        assert!(ends(pid()));
         let fault = refused(&noted("(trap '' TERM HUP; sleep 1000); true"), None, Duration::from_secs(1));
         assert!(fault.sentence.ends_with("has not brought zc about in 1 s"), "{fault}");
-        assert!(is_gone(pid()));
+        assert!(ends(pid()));
         let fault = refused(&noted("kill -STOP 0;"), None, SOON);
         assert!(fault.sentence.contains("wants to ask something"), "{fault}");
-        assert!(is_gone(pid()));
+        assert!(ends(pid()));
     }
 
     #[test]
