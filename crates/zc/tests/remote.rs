@@ -297,6 +297,28 @@ fn an_unmodified_iperf3_server_is_a_far_end() {
     }
 }
 
+#[test]
+fn unmodified_iperf3_clients_are_served_one_after_the_other() {
+    let mut far = Far::start(&["--iperf3", "--listen", "127.0.0.1:0"]);
+    let port = far.address().rsplit_once(':').unwrap().1.to_owned();
+    for (words, streams, direction) in [(&["-n", "50M"][..], 1, "from"), (&["-n", "50M", "-P", "3", "-R"], 3, "to")] {
+        let client = Command::new("iperf3").args(["-c", "127.0.0.1", "-p", &port, "-J"]).args(words).output();
+        let Ok(output) = client else {
+            eprintln!("skipped: no iperf3");
+            return;
+        };
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let received = said["end"]["sum_received"]["bytes"].as_u64().unwrap_or_else(|| panic!("{said}"));
+        assert!(received >= 50 << 20, "{said}");
+        let plural = if streams == 1 { "" } else { "s" };
+        far.hear(&format!("a test begins, {streams} stream{plural} {direction} it"));
+        far.hear("Gbit/s");
+    }
+    let refused = Command::new("iperf3").args(["-c", "127.0.0.1", "-p", &port, "-u"]).output().unwrap();
+    assert!(!refused.status.success());
+    assert!(far.hear("not had here").contains("UDP"));
+}
+
 impl Far {
     /// Somebody else's server, of which nothing is heard.
     fn of(child: Child) -> Self {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::hex::{hex, unhex};
 use super::secret::{BYTES, Secret, random};
 use super::wire::{Heard, Wire};
 use crate::record::{Fault, Result};
@@ -197,23 +198,6 @@ pub(super) fn plain(version: &str) -> String {
     if kept.is_empty() { "of unknown version".to_owned() } else { kept }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn unhex(text: &str) -> Option<[u8; BYTES]> {
-    let text = text.as_bytes();
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let mut bytes = [0; BYTES];
-    if text.len() != 2 * BYTES {
-        return None;
-    }
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks(2)) {
-        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
-    }
-    Some(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixStream;
@@ -291,14 +275,5 @@ mod tests {
             });
             assert!(knock(ours, &secret(), SOON).unwrap_err().sentence.contains("does not know the token itself"));
         });
-    }
-
-    #[test]
-    fn hexadecimal_goes_both_ways_and_nothing_else_comes_in() {
-        let bytes: [u8; BYTES] = random().unwrap();
-        assert_eq!(unhex(&hex(&bytes)), Some(bytes));
-        for text in ["", "0", &"0".repeat(63), &"0".repeat(65), &"g".repeat(64), &"ä".repeat(32)] {
-            assert_eq!(unhex(text), None, "{text}");
-        }
     }
 }

@@ -6,6 +6,7 @@ mod complaints;
 pub mod door;
 mod far;
 pub mod handshake;
+mod hex;
 pub mod iperf3;
 mod near;
 mod others;

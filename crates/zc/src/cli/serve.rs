@@ -8,8 +8,12 @@ use clap::ValueHint;
 use super::remote::{host_and_port, secret};
 use super::{interrupt, tell};
 use crate::record::{Fault, Result};
-use crate::session::serve::{Admission, ServeEvent, ServeOptions, serve, serve_stdio};
+use crate::report::escape;
+use crate::session::serve::{Admission, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio};
 use crate::session::{PORT, SessionEnd};
+
+/// Of iperf3.
+const IPERF3_PORT: u16 = 5201;
 
 /// Arguments of `zc serve`.
 #[derive(Debug, clap::Args)]
@@ -40,7 +44,11 @@ pub(super) fn run(args: &ServeArgs) -> Result<()> {
     if args.stdio {
         return serve_stdio(args.data_port, &stop);
     }
-    let listen = listen_address(args.listen.as_deref(), if args.iperf3 { 5201 } else { PORT })?;
+    let listen = listen_address(args.listen.as_deref(), if args.iperf3 { IPERF3_PORT } else { PORT })?;
+    if args.iperf3 {
+        let listening = |at| tell::note(&text(&ServeEvent::Listening { at }));
+        return serve_iperf3(listen, &stop, listening, &mut |event| tell::note(&iperf3_text(&event)));
+    }
     let admission = match &args.token_file {
         Some(file) => Admission::Token(secret(None, Some(file))?),
         None if listen.ip().is_loopback() => Admission::Everybody,
@@ -65,6 +73,33 @@ fn text(event: &ServeEvent) -> String {
             Err(fault) => format!("{peer}: the session broke: {fault}"),
         },
         ServeEvent::Door(event) => event.to_string(),
+    }
+}
+
+fn iperf3_text(event: &Iperf3Event) -> String {
+    let direction = |reverse| if reverse { "to" } else { "from" };
+    let plural = |streams| if streams == 1 { "" } else { "s" };
+    match event {
+        Iperf3Event::Began { peer, streams, reverse } => {
+            format!("{peer}: a test begins, {streams} stream{} {} it", plural(*streams), direction(*reverse))
+        }
+        Iperf3Event::Ended(ended) => format!(
+            "{}: {} MB in {:.2} s {} it, {:.2} Gbit/s; this process used {:.0} % of a CPU (getrusage)",
+            ended.peer,
+            ended.bytes / 1_000_000,
+            ended.seconds,
+            direction(ended.reverse),
+            ended.bytes as f64 * 8.0 / ended.seconds.max(1e-9) / 1e9,
+            ended.cpu_percent
+        ),
+        Iperf3Event::GivenUp { peer, why, bytes } => {
+            format!("{peer} {}; {bytes} bytes had moved", escape(why, 400))
+        }
+        Iperf3Event::Refused { peer, why, untold } => {
+            let more = if *untold > 0 { format!(" (and {untold} before it)") } else { String::new() };
+            format!("{peer} {}{more}", escape(why, 400))
+        }
+        Iperf3Event::NotTaken(fault) => fault.to_string(),
     }
 }
 

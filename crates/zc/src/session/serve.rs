@@ -9,6 +9,9 @@ use crate::agent::secret::Secret;
 use crate::agent::{self, DataPort, SessionEnd, stdio};
 use crate::record::{Fault, Result};
 
+use crate::agent::iperf3;
+
+pub use crate::agent::iperf3::Event as Iperf3Event;
 pub use crate::agent::tell::DoorEvent;
 
 /// How long whoever started this over a stream may take to say its token.
@@ -69,15 +72,34 @@ pub enum ServeEvent {
     Door(DoorEvent),
 }
 
+/// Serves iperf3 clients until `stop` is raised. `tell` hears where it listens, and then what happens.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub fn serve_iperf3(
+    listen: SocketAddr,
+    stop: &AtomicBool,
+    listening: impl FnOnce(SocketAddr),
+    tell: &mut dyn FnMut(iperf3::Event),
+) -> Result<()> {
+    let listener = self::listen(listen)?;
+    listening(listener.local_addr().map_err(|error| Fault::os("ask for a port", error))?);
+    iperf3::serve(listener, stop, iperf3::Limits::default(), tell)
+}
+
+fn listen(at: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(at).map_err(|error| {
+        Fault::os(format!("listen on \"{at}\""), error)
+            .hint("--listen ADDRESS:PORT takes another one; another `zc serve` may have this one")
+    })
+}
+
 /// Serves one session after the other until `stop` is raised.
 ///
 /// # Errors
 /// The address cannot be listened on.
 pub fn serve(options: &ServeOptions, stop: &AtomicBool, tell: &mut dyn FnMut(ServeEvent)) -> Result<()> {
-    let listener = TcpListener::bind(options.listen).map_err(|error| {
-        Fault::os(format!("listen on \"{}\"", options.listen), error)
-            .hint("--listen ADDRESS:PORT takes another one; another `zc serve` may have this one")
-    })?;
+    let listener = listen(options.listen)?;
     let open = match &options.admission {
         Admission::Token(secret) => secret.clone(),
         Admission::Everybody | Admission::OneTime => Secret::open(),

@@ -1,0 +1,34 @@
+//! Bytes as lower-case hexadecimal digits, as nonces, proofs and greetings travel.
+
+/// Two digits a byte.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The `N` bytes that `2 * N` digits stand for; `None` for anything else.
+pub(super) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let text = text.as_bytes();
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let mut bytes = [0; N];
+    if text.len() != 2 * N {
+        return None;
+    }
+    for (byte, pair) in bytes.iter_mut().zip(text.chunks(2)) {
+        *byte = (digit(pair[0])? << 4 | digit(pair[1])?) as u8;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_goes_both_ways_and_nothing_else_comes_in() {
+        let bytes: [u8; 32] = std::array::from_fn(|place| (place * 37) as u8);
+        assert_eq!(unhex(&hex(&bytes)), Some(bytes));
+        for text in ["", "0", &"0".repeat(63), &"0".repeat(65), &"g".repeat(64), &"+1".repeat(32), &"ä".repeat(32)] {
+            assert_eq!(unhex::<32>(text), None, "{text}");
+        }
+    }
+}
