@@ -579,7 +579,7 @@ fn every_link_carries_ipv6() -> End {
     let sides = or_skip!(two_cpus());
     let options = LinkOptions { ip: IpVersion::V6, ..LinkOptions::default() };
     let mut skipped = Vec::new();
-    for &kind in LinkKind::ALL {
+    for kind in [LinkKind::Loopback, LinkKind::Veth, LinkKind::Null] {
         let link = match up(kind, sides, Steering::Best, &options) {
             Ok(link) => link,
             Err(End::Skipped(why)) => {

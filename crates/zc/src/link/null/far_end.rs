@@ -164,6 +164,9 @@ impl FarFlow {
         if cell.connections() == self.before {
             return FarCounts::default();
         }
+        // The end before the counts: those that are read after it are the last ones.
+        let ended = self.state.ended.load(Ordering::Acquire) && cell.closed();
+        let reset = cell.reset();
         FarCounts {
             bytes: cell.bytes(),
             packets: cell.packets(),
@@ -171,8 +174,8 @@ impl FarFlow {
             again_bytes: cell.again_bytes(),
             gaps: cell.gaps(),
             repeats: cell.repeats() + u64::from(cell.syns().saturating_sub(1)),
-            ended: self.state.ended.load(Ordering::Acquire) && cell.closed(),
-            reset: cell.reset(),
+            ended,
+            reset,
         }
     }
 
