@@ -275,3 +275,100 @@ fn there(mut warning: Warning) -> Warning {
     warning.text = format!("at the far end: {}", warning.text);
     warning
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread::JoinHandle;
+
+    use super::super::protocol::LONGEST_REPLY;
+    use super::*;
+    use crate::record::{RecvPath, SoakerKind};
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    /// A session, and the wire of whoever holds it.
+    fn session() -> (Wire, JoinHandle<Result<SessionEnd>>) {
+        let [near, far] = {
+            let (near, far) = UnixStream::pair().unwrap();
+            [near, far].map(|end| Wire::new(end.try_clone().unwrap().into(), end.into()))
+        };
+        let data = DataPort { at: SocketAddr::from(([127, 0, 0, 1], 0)), or_another: false };
+        (near, std::thread::spawn(move || serve(far, data, &AtomicBool::new(false))))
+    }
+
+    /// On this machine, all of whose CPUs are soaked already.
+    fn prepare() -> Request {
+        Request::Prepare(Prepare {
+            boot_id: meter::boot_id().unwrap_or_default(),
+            soaked_cpus: trial::allowed_cpus().unwrap(),
+            sender_cpu: 0,
+            soaker: SoakerKind::Alu,
+            receiver_cpu: None,
+            rcvbuf_bytes: None,
+        })
+    }
+
+    fn ask(wire: &mut Wire, request: &Request) -> Reply {
+        wire.say(request).unwrap();
+        match wire.hear(LONGEST_REPLY, SOON).unwrap() {
+            Heard::Message(reply) => reply,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn refusal(wire: &mut Wire, request: &Request) -> String {
+        match ask(wire, request) {
+            Reply::Fault { sentence, .. } => sentence,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_ends_a_session_and_what_cannot_be_done_does_not() {
+        let flows = |flows, buffer_bytes| Request::Flows { flows, path: RecvPath::Recv, buffer_bytes, checksum: false };
+        let (mut wire, session) = session();
+        assert!(matches!(ask(&mut wire, &prepare()), Reply::Ready(ready) if ready.machine.same_machine));
+        assert!(refusal(&mut wire, &Request::Finish).contains("no flows"));
+        assert!(refusal(&mut wire, &flows(MOST_FLOWS + 1, 1)).contains("more than a far end gives"));
+        assert!(refusal(&mut wire, &flows(1024, usize::MAX)).contains("more than a far end gives"));
+        let window = Request::Window { opens_in_ns: u64::MAX, lasts_ns: 1 };
+        assert!(refusal(&mut wire, &window).contains("two minutes"));
+        assert_eq!(ask(&mut wire, &Request::GiveUp), Reply::GivenUp);
+        let window = Request::Window { opens_in_ns: 4_000_000, lasts_ns: 1_000_000 };
+        let Reply::Window(window) = ask(&mut wire, &window) else { panic!() };
+        assert!(window.closed.soak.at_ns > window.opened.soak.at_ns);
+        // A second beginning is a beginning.
+        assert!(matches!(ask(&mut wire, &prepare()), Reply::Ready(_)));
+        wire.write_all(b"{\"ask\":\"for the moon\"}\n").unwrap();
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Nonsense);
+    }
+
+    #[test]
+    fn a_session_begins_with_its_first_request_and_ends_with_its_stream() {
+        let (mut wire, first) = session();
+        wire.say(&Request::Finish).unwrap();
+        assert_eq!(first.join().unwrap().unwrap(), SessionEnd::Nonsense);
+
+        let (wire, second) = session();
+        drop(wire);
+        assert_eq!(second.join().unwrap().unwrap(), SessionEnd::Closed);
+
+        for said in [&[b'x'; LONGEST_REQUEST + 5000][..], b"\xff\n", b"[]\n", b"{\"ask\":\"window\"}\n"] {
+            let (mut wire, third) = session();
+            drop(wire.write_all(said)); // it may have heard enough before it was told all
+            assert_eq!(third.join().unwrap().unwrap(), SessionEnd::Nonsense);
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_the_far_end_does_not_have_is_a_sentence() {
+        let (mut wire, session) = session();
+        let Request::Prepare(prepare) = prepare() else { panic!() };
+        let sentence = refusal(&mut wire, &Request::Prepare(Prepare { receiver_cpu: Some(99_999), ..prepare }));
+        assert!(sentence.contains("CPU 99999"), "{sentence}");
+        drop(wire);
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Closed);
+    }
+}

@@ -188,3 +188,83 @@ fn list(addresses: &[IpAddr]) -> String {
     }
     addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::record::{RecvPath, SoakerKind};
+
+    fn pair() -> [Wire; 2] {
+        let (near, far) = UnixStream::pair().unwrap();
+        [near, far].map(|end| Wire::new(end.try_clone().unwrap().into(), end.into()))
+    }
+
+    fn taking() -> Taking {
+        Taking { path: RecvPath::Recv, buffer_bytes: 1, cpu: 0, checksum: false }
+    }
+
+    /// A near end whose far end has said `replies` already, whatever it will be asked.
+    fn told(replies: &[Reply]) -> (Near<()>, Wire) {
+        let [wire, mut far] = pair();
+        for reply in replies {
+            far.say(reply).unwrap();
+        }
+        (Near { wire, data: SocketAddr::from(([127, 0, 0, 1], 9)), window: None, _held: () }, far)
+    }
+
+    #[test]
+    fn a_far_end_that_answers_something_else_is_not_believed() {
+        let (mut near, _far) = told(&[Reply::Arrived]);
+        assert_eq!(near.soak(true).unwrap_err().kind, FaultKind::FarEnd);
+        let greetings =
+            |greetings: &[&str]| Reply::Listening { greetings: greetings.iter().map(|&text| text.into()).collect() };
+        for reply in
+            [Reply::Done, greetings(&[]), greetings(&["abc"]), greetings(&["+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1"])]
+        {
+            let (mut near, _far) = told(&[reply]);
+            assert!(matches!(near.expect(1, taking()), Err(Trouble::Broke(fault)) if fault.kind == FaultKind::FarEnd));
+        }
+    }
+
+    #[test]
+    fn what_goes_wrong_there_is_told_as_what_it_is_and_the_run_goes_on() {
+        let fault = Reply::Fault { sentence: "a receiver broke".to_owned(), hint: None };
+        let (mut near, _far) = told(&[fault]);
+        let Err(Trouble::Broke(fault)) = near.finish(&[], 0.0) else { panic!() };
+        assert_eq!((fault.kind, fault.sentence.as_str()), (FaultKind::Failed, "at the far end: a receiver broke"));
+    }
+
+    #[test]
+    fn answers_that_are_owed_when_flows_are_given_up_are_not_taken_for_the_next_ones() {
+        let (mut near, mut far) = told(&[Reply::Window(RemoteWindow::default()), Reply::GivenUp, Reply::Done]);
+        near.open_window(0, 0).unwrap();
+        near.give_up();
+        near.soak(false).unwrap();
+        // What was asked is what came.
+        for _ in 0..3 {
+            assert!(matches!(far.hear::<Request>(1000, Duration::from_secs(5)).unwrap(), Heard::Message(_)));
+        }
+    }
+
+    #[test]
+    fn a_far_end_that_is_gone_is_a_sentence_of_its_own_kind() {
+        let (mut near, far) = told(&[]);
+        drop(far);
+        assert_eq!(near.soak(true).unwrap_err().kind, FaultKind::FarEnd);
+        near.give_up();
+        let prepare = Prepare {
+            boot_id: String::new(),
+            soaked_cpus: Vec::new(),
+            sender_cpu: 0,
+            soaker: SoakerKind::Alu,
+            receiver_cpu: None,
+            rcvbuf_bytes: None,
+        };
+        let [wire, far] = pair();
+        drop(far);
+        let Err(fault) = Near::prepare(wire, prepare, None, ()) else { panic!() };
+        assert_eq!(fault.kind, FaultKind::FarEnd);
+    }
+}
