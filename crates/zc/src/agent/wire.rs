@@ -56,8 +56,6 @@ impl Wire {
     /// No more descriptors, or it is no TCP connection.
     pub fn over(socket: std::net::TcpStream) -> Result<Self> {
         socket.set_nodelay(true).map_err(|error| Fault::os("set TCP_NODELAY", error))?;
-        // Two messages in a row are not to wait for the acknowledgement of the first (tcp(7), TCP_NODELAY).
-        socket.set_nodelay(true).map_err(|error| Fault::os("set TCP_NODELAY", error))?;
         let write = socket.try_clone().map_err(|error| Fault::os("duplicate a socket", error))?;
         Ok(Self::new(socket.into(), write.into()))
     }
