@@ -123,15 +123,23 @@ pub fn serve(options: &ServeOptions, stop: &AtomicBool, tell: &mut dyn FnMut(Ser
         let done = AtomicBool::new(false);
         let end = std::thread::scope(|scope| {
             let session = scope.spawn(|| {
-                let end = agent::serve(caller.wire, data, stop);
-                done.store(true, Ordering::Relaxed);
-                end
+                let _raised = RaiseOnDrop(&done); // however it ends
+                agent::serve(caller.wire, data, stop)
             });
             let turned_away = door.turn_away(&done, &mut |event| tell(ServeEvent::Door(event)));
             let end = session.join().unwrap_or_else(|_| Err(Fault::failed("the session's thread died")));
             turned_away.and(end)
         });
         tell(ServeEvent::Ended { peer, end });
+    }
+}
+
+/// Raises a flag when it goes.
+struct RaiseOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for RaiseOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
