@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::meter;
-use crate::record::{Cell, Host, LinkKind, RecvPath, Result, SendPath, Support, SupportRow, Warning};
+use crate::record::{Cell, Host, RecvPath, Result, SendPath, Support, SupportRow, Warning};
 use crate::trial::{self, Rig};
 
 use super::RunOptions;
@@ -27,7 +27,7 @@ pub struct Findings {
 /// Not even a rig can be set up here: no link, no soakers, no room for the files.
 pub fn examine() -> Result<Findings> {
     let options = RunOptions::plain(PathBuf::new());
-    let links = LinkKind::ALL.iter().map(|&kind| row("link", kind.name(), trial::try_out_link(kind))).collect();
+    let links = trial::LINKS.iter().rev().map(|&kind| row("link", kind.name(), trial::try_out_link(kind))).collect();
     let Standing { mut rig, host, warnings, .. } = set_up(&options, 0, timing(&options), |_| {})?;
     let mut rows: Vec<SupportRow> = links;
     for &send in SendPath::ALL {
