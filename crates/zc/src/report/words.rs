@@ -59,7 +59,7 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
     };
 
     let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
-    let place = format!("On this machine, over {} at {}, for {whose},", fixed.link, rate(fixed.rate_bytes_per_s));
+    let place = format!("{} at {}, for {whose},", way(run), rate(fixed.rate_bytes_per_s));
     let mut said = Vec::new();
     let mut cheaper = rows.iter().filter(|(_, _, is)| matches!(is, Comparison::Cheaper { .. }));
     match cheaper.next() {
@@ -121,6 +121,19 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         said.push(format!("{}.", capital(&second.join("; "))));
     }
     said
+}
+
+/// Where the bytes went.
+fn way(run: &Run) -> String {
+    let header = &run.header;
+    match &header.remote {
+        None => format!("On this machine, over {}", header.plan.fixed.link),
+        Some(remote) => match &remote.machine {
+            Some(machine) if machine.same_machine => format!("On this machine, to {}", shown(&remote.address)),
+            Some(machine) => format!("From {} to {}", shown(&header.host.hostname), shown(&machine.host.hostname)),
+            None => format!("From {} to {}", shown(&header.host.hostname), shown(&remote.address)),
+        },
+    }
 }
 
 /// On links inside one machine the kernel copies what was sent without a copy.
