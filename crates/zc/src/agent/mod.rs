@@ -19,6 +19,6 @@ mod via_faults;
 pub mod wire;
 
 pub use far::{DataPort, SessionEnd, serve};
-pub use near::{Found, Near};
+pub use near::{Found, Keeps, Near};
 pub use others::{Discard, Iperf3};
 pub use protocol::{PORT, Prepare, Ready};

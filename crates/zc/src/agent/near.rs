@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::arrivals::Greeting;
 use super::protocol::{LONGEST_REPLY, Prepare, Ready, Reply, Request};
+use super::via::Via;
 use super::wire::{Heard, Wire};
 use crate::record::{Fault, FaultKind, RemoteWindow, Result};
 use crate::trial::{FarEnded, FarSide, SentFlow, Taking, Target, Trouble};
@@ -24,7 +25,26 @@ pub struct Near<Held> {
     /// A window was asked for, which lasts so long, and has not been answered.
     window: Option<Duration>,
     /// What keeps the stream alive (a process, say); dropped with this.
-    _held: Held,
+    held: Held,
+}
+
+/// What keeps a control connection alive.
+pub trait Keeps: Send {
+    /// What it has said last of why the connection is gone, if it is.
+    fn complaint(&self) -> Option<String>;
+}
+
+/// A connection that needs nobody.
+impl Keeps for () {
+    fn complaint(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Keeps for Via {
+    fn complaint(&self) -> Option<String> {
+        Self::complaint(self)
+    }
 }
 
 /// How the far end was found.
@@ -38,14 +58,14 @@ pub struct Found {
     pub rtt_ns: u64,
 }
 
-impl<Held: Send> Near<Held> {
+impl<Held: Keeps> Near<Held> {
     /// Prepares the far end, and finds the way to it: by `named`, or else by one of the addresses that it says it has.
     ///
     /// # Errors
     /// It cannot measure, or cannot be reached by any of them.
     pub fn prepare(wire: Wire, prepare: Prepare, named: Option<IpAddr>, held: Held) -> Result<(Self, Found)> {
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-        let mut near = Self { wire, data: unknown, window: None, _held: held };
+        let mut near = Self { wire, data: unknown, window: None, held };
         let ready = match near.ask(&Request::Prepare(prepare), PATIENCE)? {
             Reply::Ready(ready) => ready,
             _ => return Err(confused()),
@@ -76,14 +96,17 @@ impl<Held: Send> Near<Held> {
     }
 
     fn hear(&mut self, patience: Duration) -> Result<Reply> {
-        let gone = |sentence: &str| Err(Fault::far_end(sentence).hint("what it said on its own stderr may tell why"));
+        let gone = |sentence: &str, held: &Held| {
+            let hint = held.complaint().unwrap_or_else(|| "what it said on its own stderr may tell why".to_owned());
+            Err(Fault::far_end(sentence).hint(hint))
+        };
         match self.wire.hear(LONGEST_REPLY, patience)? {
             Heard::Message(Reply::Fault { sentence, hint }) => {
                 Err(Fault { kind: FaultKind::Failed, sentence: format!("at the far end: {sentence}"), hint })
             }
             Heard::Message(reply) => Ok(reply),
-            Heard::Late => gone("the far end does not answer any more"),
-            Heard::Closed => gone("the far end has gone away"),
+            Heard::Late => gone("the far end does not answer any more", &self.held),
+            Heard::Closed => gone("the far end has gone away", &self.held),
             Heard::TooLong | Heard::Nonsense => Err(confused()),
         }
     }
@@ -96,7 +119,7 @@ impl<Held: Send> Near<Held> {
     }
 }
 
-impl<Held: Send> FarSide for Near<Held> {
+impl<Held: Keeps> FarSide for Near<Held> {
     fn proves(&self) -> bool {
         true
     }
@@ -211,7 +234,7 @@ mod tests {
         for reply in replies {
             far.say(reply).unwrap();
         }
-        (Near { wire, data: SocketAddr::from(([127, 0, 0, 1], 9)), window: None, _held: () }, far)
+        (Near { wire, data: SocketAddr::from(([127, 0, 0, 1], 9)), window: None, held: () }, far)
     }
 
     #[test]

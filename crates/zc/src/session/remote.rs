@@ -8,7 +8,7 @@ use crate::agent::handshake::knock;
 use crate::agent::secret::Secret;
 use crate::agent::via::Via;
 use crate::agent::wire::Wire;
-use crate::agent::{Discard, Found, Iperf3, Near, Prepare};
+use crate::agent::{Discard, Found, Iperf3, Keeps, Near, Prepare};
 use crate::meter;
 use crate::record::{FarKind, Fault, FaultKind, RemoteFacts, Result, Timing, Warning};
 use crate::trial::FarSide;
@@ -113,7 +113,7 @@ pub(super) fn reach(
     }
 }
 
-fn measuring<Held: Send + 'static>((near, found): (Near<Held>, Found)) -> Result<Reached> {
+fn measuring<Held: Keeps + 'static>((near, found): (Near<Held>, Found)) -> Result<Reached> {
     let Found { ready, data, rtt_ns } = found;
     let facts = RemoteFacts { kind: FarKind::Zc, address: data.to_string(), rtt_ns, machine: Some(ready.machine) };
     Ok(Reached { far: Box::new(near), facts, address: data, warnings: ready.warnings })
