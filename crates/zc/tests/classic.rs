@@ -474,6 +474,56 @@ fn several_clients_are_served_at_a_time_and_too_many_are_turned_away() {
 }
 
 #[test]
+fn silent_clients_make_room_for_one_that_sends_and_senders_keep_their_places() {
+    let files = files(&LENS);
+    let wire = files.wire(1);
+    let mut server = Server::start(&["zcs", "-p0"]);
+    // One in the middle of its files, one that has said half a number, and 62 that say nothing.
+    let mut steady = server.connect();
+    steady.write_all(&wire[..100]).unwrap();
+    let mut half = server.connect();
+    half.write_all(&wire[..2]).unwrap();
+    let silent: Vec<TcpStream> = (0..62).map(|_| server.connect()).collect();
+    let port = server.port.clone();
+    for _ in 0..3 {
+        fine(&zc(&files.words(&["zcc", "-n2", "-s0", "-p", &port])).output().unwrap());
+    }
+    // They need one place, or more where one comes before the last has hung up; nobody waits for the others.
+    let sent = format!("{} bytes of 12 files in 2 loops", files.total() * 2);
+    let mut lines: Vec<String> = Vec::new();
+    while lines.iter().filter(|line| *line == &sent).count() < 3 {
+        lines.push(amount(&server.client_line()).to_owned());
+    }
+    assert!((4..=6).contains(&lines.len()), "{lines:?}");
+    for _ in 3..lines.len() {
+        let wrong = server.warning();
+        assert!(
+            wrong.starts_with("had said nothing for ") && wrong.ends_with(" s and made room for another"),
+            "{wrong}"
+        );
+    }
+    steady.write_all(&wire[100..]).unwrap();
+    assert_eq!(amount(&server.client_line()), format!("{} bytes of 6 files in 1 loops", files.total()));
+    drop(silent);
+    server.end();
+}
+
+#[test]
+fn ipv6_clients_are_served_and_named() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        eprintln!("skipped: no IPv6 here");
+        return;
+    }
+    let files = files(&LENS);
+    let mut server = Server::start(&["zcs", "-p0"]);
+    fine(&zc(&files.words(&["zcc", "-n3", "-s", "::1", "-p", &server.port])).output().unwrap());
+    let line = server.line();
+    assert!(line.starts_with("[::1]:"), "{line}");
+    assert!(line.contains(&format!(": {} bytes of 18 files in 3 loops, ", files.total() * 3)), "{line}");
+    server.end();
+}
+
+#[test]
 fn throughput_is_told_while_bytes_come_and_ctrl_c_ends_it_with_what_came() {
     let mut server = Server::start(&["zcs", "--raw", "--interval", "1", "-p0"]);
     let client = server.connect();
@@ -606,7 +656,7 @@ fn installed() -> TempDir {
 }
 
 #[test]
-fn the_links_have_the_names_of_2001_and_the_transcript_runs() {
+fn the_links_have_the_names_of_2001_and_are_written_over_nothing() {
     let folder = installed();
     let at = |name: &str| Command::new(folder.path().join(name));
     let mut names: Vec<String> = std::fs::read_dir(folder.path())
@@ -621,17 +671,6 @@ fn the_links_have_the_names_of_2001_and_the_transcript_runs() {
             assert!(usage.starts_with(&format!("Usage: {}", name.trim_end_matches("-sf"))), "{usage}");
         }
     }
-    // ./zcs; ./zcc -s 0 /usr/local/bin/* -n100
-    let files = files(&LENS);
-    let mut command = at("zcs");
-    command.args(["-p", "0"]);
-    let mut server = Server::of(command);
-    let mut words = vec!["-s", "0"];
-    words.extend(files.paths.iter().map(String::as_str));
-    words.extend(["-n100", "-p", &server.port]);
-    fine(&at("zcc").args(&words).output().unwrap());
-    assert_eq!(amount(&server.client_line()), format!("{} bytes of 600 files in 100 loops", files.total() * 100));
-    server.end();
     // Nothing is written over.
     let zcs = folder.path().join("zcs");
     std::fs::remove_file(&zcs).unwrap();
@@ -723,6 +762,69 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
     std::fs::write(folder.path().join("counts_per_sec"), "123456\n").unwrap();
     let sentence = refused(&here(&["cyclesoak"]).output().unwrap(), 3);
     assert!(sentence.contains("it was made by another cyclesoak"), "{sentence}");
+}
+
+#[test]
+fn the_transcripts_of_2001_run_by_their_own_words() {
+    let _alone = alone();
+    let folder = installed();
+    let files = files(&LENS);
+    for (path, bytes) in files.paths.iter().zip(&files.bytes) {
+        std::fs::write(folder.path().join(Path::new(path).file_name().unwrap()), bytes).unwrap();
+    }
+    let sh = |script: &str| {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script).current_dir(folder.path()).stdin(Stdio::null());
+        command
+    };
+    // The port of 2001, unless somebody has it; `exec` as this test ends what it started.
+    let taken = TcpListener::bind(("::", 2222)).is_err();
+    let (zcs, port) = if taken { ("exec ./zcs -p 0", "-p ") } else { ("exec ./zcs", "") };
+    let mut server = Server::of(sh(zcs));
+    let port = if taken { format!("{port}{}", server.port) } else { port.to_owned() };
+    let sent = |loops: usize| format!("{} bytes of {} files in {loops} loops", files.total() * loops, 6 * loops);
+
+    let said = fine(&sh(&format!("./zcc -s 0 file* -n100 {port}")).output().unwrap());
+    assert_eq!(amount(said.trim_end()), sent(100));
+    assert_eq!(amount(&server.client_line()), sent(100));
+    // "The chunk size was 64 kbytes", "send(8k)", "small writes with zcc -S -b 64", and a CPU of their own.
+    for way in ["-S -w", "-S -b 8192", "-S -b 64 -k", "-B 0"] {
+        let output = sh(&format!("./zcc {way} -s 0 file* -n2 {port}")).output().unwrap();
+        if way == "-B 0" && !zc_sys::sched::allowed_cpus().unwrap().contains(&0) {
+            continue;
+        }
+        assert_eq!(amount(fine(&output).trim_end()), sent(2), "{way}");
+        assert_eq!(amount(&server.client_line()), sent(2), "{way}");
+    }
+
+    // "Before cyclesoak can be used, it must be calibrated with cyclesoak -C -N nr_cpus".
+    let cpus = zc_sys::sched::allowed_cpus().unwrap().len();
+    assert_eq!(fine(&sh(&format!("./cyclesoak -C -N {cpus}")).output().unwrap()), "");
+    let soak = sh(&format!("exec ./cyclesoak -N {cpus} -p 1")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut soak = Reaped(soak);
+    let mut loads = BufReader::new(soak.0.stdout.take().unwrap()).lines();
+    let said = fine(&sh(&format!("./zcc -c -s 0 file* -n1000 {port}")).output().unwrap());
+    let (load, line) = said.trim_end().rsplit_once('\n').unwrap();
+    assert!(load_of(load.lines().last().unwrap()) <= 100.0 && load.ends_with(" s"), "{said}");
+    assert_eq!(amount(line), sent(1000));
+    assert_eq!(amount(&server.client_line()), sent(1000));
+    for _ in 0..2 {
+        let line = loads.next().unwrap().unwrap();
+        assert!(load_of(&line) <= 100.0 && line.ends_with('%'), "{line}");
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&soak.0), rustix::process::Signal::INT).unwrap();
+    assert_eq!(soak.0.wait().unwrap().code(), Some(0));
+
+    if rr_can_be_had() {
+        for load in ["", "-c"] {
+            let output = sh(&format!("./run_rr ./zcc {load} -s 0 file* -n100 {port}")).output().unwrap();
+            assert_eq!(amount(fine(&output).lines().last().unwrap()), sent(100));
+            assert!(text(&output.stderr).starts_with("run_rr: SCHED_RR; "), "{}", text(&output.stderr));
+            assert_eq!(amount(&server.client_line()), sent(100));
+        }
+    }
+    let (out, err) = server.end();
+    assert!(out.lines().all(|line| line.ends_with(" kbytes/sec")) && err.is_empty(), "{out}{err}");
 }
 
 /// Whether this user may have SCHED_RR, by chrt or by trying it out.

@@ -49,8 +49,13 @@ impl Calibration {
     pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join(FILE_NAME);
         let wrong = |error: std::io::Error| {
-            Fault::output(format!("cannot write \"{FILE_NAME}\" in this folder: {}", in_words(&error)))
-                .hint("go to a folder that may be written; cyclesoak looks for it in the folder where it is started")
+            let hint = match error.kind() {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    "make room, or go to another folder; cyclesoak looks for it in the folder where it is started"
+                }
+                _ => "go to a folder that may be written; cyclesoak looks for it in the folder where it is started",
+            };
+            Fault::output(format!("cannot write \"{FILE_NAME}\" in this folder: {}", in_words(&error))).hint(hint)
         };
         if path.metadata().is_ok_and(|found| !found.is_file()) {
             return Err(Fault::output(format!("\"{FILE_NAME}\" in this folder is not a regular file"))

@@ -12,7 +12,7 @@ use zc_sys::{clock, sched};
 use super::letters::{Known, Letter, number};
 use super::zcc::nr_cpus;
 use super::{Calibration, Tool};
-use crate::meter::LoadMeter;
+use crate::meter::{self, LoadMeter};
 use crate::record::{Fault, FaultKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind};
 
 const MS: u64 = 1_000_000;
@@ -97,6 +97,11 @@ pub fn cpus_for(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
         }
         None => Ok(cpus),
     }
+}
+
+/// CPUs of this machine, whether or not this process may use them; 0 where nobody says.
+pub fn online_cpus() -> usize {
+    meter::host().cpu.online
 }
 
 /// Soakers at work, and the kernel's figures beside them.

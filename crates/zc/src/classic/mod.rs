@@ -16,7 +16,7 @@ mod zcc;
 mod zcs;
 
 pub use calibration::{Calibration, FILE_NAME};
-pub use cyclesoak::{CyclesoakOptions, Soaking, calibrate, cpus_for, cyclesoak};
+pub use cyclesoak::{CyclesoakOptions, Soaking, calibrate, cpus_for, cyclesoak, online_cpus};
 pub use install::{Installed, install};
 pub use run_rr::{Guard, NotRun, RunRrOptions, guard, run_rr, take_policy};
 pub use socket::Capped;

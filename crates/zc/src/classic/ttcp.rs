@@ -218,14 +218,11 @@ fn source(options: &TtcpOptions) -> Result<Source> {
         let (set, _) = FileSet::open(std::slice::from_ref(path))?;
         return Ok(whole(set, 0, options));
     }
-    let stdin = || {
-        let twin = io::stdin().as_fd().try_clone_to_owned();
-        twin.map(File::from).map_err(|error| Fault::os("use stdin", error))
-    };
     if options.sink {
         return pattern(options);
     }
-    let mut stdin = stdin()?;
+    let stdin = io::stdin().as_fd().try_clone_to_owned();
+    let mut stdin = stdin.map(File::from).map_err(|error| Fault::os("use stdin", error))?;
     let found = stdin.metadata().map_err(|error| Fault::os("look at stdin", error))?;
     if found.is_file() {
         let at = stdin.stream_position().map_err(|error| Fault::os("look at stdin", error))?;
@@ -301,11 +298,7 @@ fn send_stdin(stream: &TcpStream, length: usize) -> Result<(u64, u64)> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(Fault::os("read from stdin", error)),
         };
-        let mut done = 0;
-        while done < read {
-            done += tcp::send(stream, &buffer[done..read]).map_err(|error| Fault::os("send to the receiver", error))?;
-            calls += 1;
-        }
+        calls += socket::send_all(stream, &buffer[..read])?;
         bytes += read as u64;
     }
 }
@@ -340,18 +333,21 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
             Ok(()) => {}
             // A reader that has gone away has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            Err(error) => return Err(Fault::output(format!("cannot write what came to stdout: {}", in_words(&error)))),
+            Err(error) => return Err(not_written(&error)),
         }
     }
     if options.writes_to_stdout() {
-        stdout
-            .flush()
-            .map_err(|error| Fault::output(format!("cannot write what came to stdout: {}", in_words(&error))))?;
+        stdout.flush().map_err(|error| not_written(&error))?;
     }
     drop(stdout);
     let counts = receiver.counts();
     hear(TtcpSaid::Over(watch.stop(counts.bytes, counts.calls)?));
     Ok(())
+}
+
+fn not_written(error: &io::Error) -> Fault {
+    Fault::output(format!("cannot write what came to stdout: {}", in_words(error)))
+        .hint("is there room where it leads to? -s throws away what comes")
 }
 
 /// The clocks at the beginning.

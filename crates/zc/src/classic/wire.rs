@@ -102,6 +102,11 @@ impl Decoder {
         if self.loop_at == self.loops { State::Done } else { State::Files }
     }
 
+    /// Whether the first number has come, and something that was announced has not.
+    pub(super) fn is_under_way(&self) -> bool {
+        !matches!(self.state, State::Loops | State::Done)
+    }
+
     /// Whether everything that was announced has come.
     pub(super) fn is_done(&self) -> bool {
         self.state == State::Done
@@ -159,6 +164,8 @@ mod tests {
     #[test]
     fn a_stream_without_loops_or_files_is_whole() {
         assert!(after(&[0, 0, 0, 0]).is_done());
+        assert!(!after(&[0, 0, 0, 0]).is_under_way() && !after(&[0, 0, 0]).is_under_way());
+        assert!(after(&[0, 0, 0, 2]).is_under_way());
         let decoder = after(&[0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0]);
         assert!(decoder.is_done());
         assert_eq!(decoder.tally(), Tally { loops: 2, files: 0, file_bytes: 0 });

@@ -3,8 +3,8 @@
 //! The bytes are moved by the send paths of `path`, a whole file to a piece; the numbers of the wire go out in between by
 //! send(2), as they come: with Nagle's algorithm and TCP_CORK (`-k`) as the kernel has them.
 
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -232,7 +232,7 @@ fn send_while_soaking(
         soaking.open()?;
         // Nobody hears it where the reader of stdout has gone.
         scope.spawn(move || drop(tell.send(send(options, files, stream))));
-        loop {
+        let mut listen = || loop {
             match hear_end.recv_timeout(LOAD_PERIOD) {
                 Ok(sent) => {
                     let whole = soaking.whole()?;
@@ -241,9 +241,7 @@ fn send_while_soaking(
                     return Ok(());
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
-                    let heard = hear(ZccSaid::Load(soaking.window()?));
-                    if heard.is_break() {
-                        drop(stream.shutdown(std::net::Shutdown::Both)); // or it has ended by itself
+                    if hear(ZccSaid::Load(soaking.window()?)).is_break() {
                         return Ok(());
                     }
                 }
@@ -251,7 +249,11 @@ fn send_while_soaking(
                     return Err(Fault::failed("the sending thread ended without a word"));
                 }
             }
-        }
+        };
+        let heard = listen();
+        // Where nobody listens any more, or the soakers are gone, the rest need not be sent.
+        drop(stream.shutdown(std::net::Shutdown::Both)); // or it has ended by itself
+        heard
     })
 }
 
@@ -270,14 +272,18 @@ fn send(options: &ZccOptions, files: &Files, stream: &TcpStream) -> Result<ZccSa
             None => fault.hint("try another way of sending: -S, or -S -w"),
         }
     })?;
-    let numbers = |number: u32| if options.raw { Ok(()) } else { put_number(stream, number) };
+    let numbers = |number: u32| {
+        if options.raw { Ok(0) } else { socket::send_all(stream, &number.to_be_bytes()) }
+    };
     let began_ns = clock::monotonic_ns();
     numbers(options.loops)?;
     for _ in 0..options.loops {
         numbers(files.order.len() as u32)?; // checked when they were opened
         for entry in &files.order {
             match entry {
-                Entry::Empty => numbers(0)?,
+                Entry::Empty => {
+                    numbers(0)?;
+                }
                 Entry::File(piece) => {
                     numbers(piece.len as u32)?; // as above
                     sender.send(*piece)?;
@@ -290,21 +296,6 @@ fn send(options: &ZccOptions, files: &Files, stream: &TcpStream) -> Result<ZccSa
     let loops = u64::from(options.loops);
     let tally = Tally { loops, files: loops * files.order.len() as u64, file_bytes: sender.counts().bytes };
     Ok(ZccSaid::Sent { tally, elapsed_ns: clock::monotonic_ns() - began_ns })
-}
-
-/// A number of the wire.
-fn put_number(stream: &TcpStream, number: u32) -> Result<()> {
-    let bytes = number.to_be_bytes();
-    let mut done = 0;
-    while done < bytes.len() {
-        done += tcp::send(stream, &bytes[done..]).map_err(|error| match error.kind() {
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                Fault::failed("the receiver closed the connection while bytes were being sent")
-            }
-            _ => Fault::os("send to the server", error),
-        })?;
-    }
-    Ok(())
 }
 
 /// The files of a loop, in the order in which they were typed.
@@ -326,6 +317,7 @@ impl Files {
     fn open(paths: &[PathBuf], raw: bool) -> Result<(Self, Vec<String>)> {
         let is_empty = |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.len() == 0);
         let (empty, other): (Vec<PathBuf>, Vec<PathBuf>) = paths.iter().cloned().partition(is_empty);
+        let empty: HashSet<PathBuf> = empty.into_iter().collect();
         let (set, skipped) = match FileSet::open(&other) {
             Ok((set, facts)) => (set, facts.skipped),
             Err(_) if other.is_empty() => (FileSet::new(Vec::new()), Vec::new()),

@@ -1,8 +1,9 @@
 //! The server: it swallows what comes, from several clients at a time, and says how much that is.
 //!
 //! A thread to a client, by the receive path `recv` in 16 KiB as in 2001. What a client may cost is bounded: one buffer and
-//! one small stack each, at most [`MOST_CLIENTS`] of them, none that says nothing for [`IDLE`]. Whatever one of them
-//! does ends that one alone.
+//! one small stack each, at most [`MOST_CLIENTS`] of them, none that says nothing for longer than
+//! [`ZcsOptions::idle`]. Where all places are taken, one that is silent makes room for who comes ([`Server::make_room`]).
+//! Whatever one of them does ends that one alone.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,10 +27,12 @@ use super::wire::{Decoder, Tally};
 use crate::path::open_receiver;
 use crate::record::{Fault, RecvPath, Result, in_words};
 
-/// Clients that are served at a time. What is more is turned away.
+/// Clients that are served at a time. Who comes when all of them send is turned away.
 const MOST_CLIENTS: usize = 64;
-/// A client that says nothing for so long has vanished.
+/// A client that says nothing for so long has vanished, whether or not somebody waits for its place.
 const IDLE: Duration = Duration::from_secs(300);
+/// A client that stops so long in the middle of what it announced makes room where somebody waits for its place.
+const SILENT_NS: u64 = 5_000_000_000;
 /// How long a client that has sent all it announced may take to hang up.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// Bytes that are read at a time: "It is doing 16 kbyte read()s."
@@ -38,6 +41,9 @@ const READ_BYTES: usize = 16 << 10;
 const STACK_BYTES: usize = 256 << 10;
 /// How long no more clients are taken when one could not be, for want of descriptors or memory.
 const REST_NS: u64 = 1_000_000_000;
+
+/// What is wrong with a client that goes on after its last file.
+const MORE_THAN_ANNOUNCED: &str = "sent more bytes than it had announced";
 
 const KNOWN: Known =
     Known { plain: "dh", valued: "Bpio", long: &[("raw", 'r'), ("interval", 'I')], stops_at_operand: false };
@@ -59,6 +65,8 @@ pub struct ZcsOptions {
     pub raw: bool,
     /// `--interval`: between two lines of throughput.
     pub interval_ns: u64,
+    /// A client that says nothing for so long is let go. No letter sets it.
+    pub idle: Duration,
 }
 
 impl ZcsOptions {
@@ -76,6 +84,7 @@ impl ZcsOptions {
             buffers: Buffers::default(),
             raw: false,
             interval_ns: 5_000_000_000,
+            idle: IDLE,
         };
         for (letter, value) in &words.given {
             let value = value.as_deref();
@@ -163,9 +172,36 @@ struct Shared {
     stopping: AtomicBool,
 }
 
+/// What is known of a client while it is served.
+#[derive(Debug)]
+struct Pulse {
+    /// When its last bytes were read, or when it was accepted.
+    last_ns: AtomicU64,
+    /// It has said its first number and owes the rest, or has sent a bare byte.
+    under_way: AtomicBool,
+}
+
 struct Client {
     stream: TcpStream,
     thread: JoinHandle<()>,
+    pulse: Arc<Pulse>,
+    /// Its place was wanted when it had said nothing for so long.
+    made_room_after_ns: Option<u64>,
+}
+
+impl Client {
+    /// How readily it makes room: not at all when it is sending; else those come first that have not begun or are done, and
+    /// then those that have been silent for longer.
+    fn idleness(&self, now_ns: u64) -> Option<(bool, u64)> {
+        let silent_ns = now_ns.saturating_sub(self.pulse.last_ns.load(Relaxed));
+        let under_way = self.pulse.under_way.load(Relaxed);
+        if under_way && silent_ns < SILENT_NS {
+            return None;
+        }
+        // What it has said may be on its way to the thread that reads it.
+        let unread = rustix::io::ioctl_fionread(&self.stream).unwrap_or(0);
+        (unread == 0).then_some((!under_way, silent_ns))
+    }
 }
 
 struct Server<'a> {
@@ -244,6 +280,10 @@ impl Server<'_> {
             if ready[0] && signals.next().is_some() {
                 return Ok(());
             }
+            // Before somebody comes, for whom there may be room by now.
+            if ready[1] && self.take_ends(hear).is_break() {
+                return Ok(());
+            }
             if ready.get(2) == Some(&true) {
                 let was_idle = self.clients.is_empty();
                 if self.accept(hear).is_break() {
@@ -252,9 +292,6 @@ impl Server<'_> {
                 if was_idle {
                     (window_ns, window_bytes) = (clock::monotonic_ns(), self.shared.received_bytes.load(Relaxed));
                 }
-            }
-            if ready[1] && self.take_ends(hear).is_break() {
-                return Ok(());
             }
             let now_ns = clock::monotonic_ns();
             if !self.clients.is_empty() && now_ns >= window_ns + interval_ns {
@@ -288,6 +325,9 @@ impl Server<'_> {
         };
         let client = socket::shown(address);
         if self.clients.len() >= MOST_CLIENTS {
+            self.make_room(hear)?;
+        }
+        if self.clients.len() >= MOST_CLIENTS {
             // One sentence until there is room again: else a stranger could fill the screen.
             let told = std::mem::replace(&mut self.was_full, true);
             return if told {
@@ -297,13 +337,16 @@ impl Server<'_> {
             };
         }
         let (shared, tell_end, woken) = (Arc::clone(&self.shared), self.tell_end.clone(), Arc::clone(&self.woken));
-        let (number, raw, name) = (self.next, self.options.raw, client.clone());
+        let pulse =
+            Arc::new(Pulse { last_ns: AtomicU64::new(clock::monotonic_ns()), under_way: AtomicBool::new(false) });
+        let (number, raw, idle, name) = (self.next, self.options.raw, self.options.idle, client.clone());
+        let its_pulse = Arc::clone(&pulse);
         let serve = move || {
-            let end = serve_one(name, &stream, raw, &shared);
+            let end = Serving { stream: &stream, raw, idle, shared: &shared, pulse: &its_pulse }.serve(name);
             if end.wrong.is_some() {
                 // A reset, and not a friendly end: a client that waits for room in our window would otherwise wait for the
                 // minute that the kernel keeps such a connection (tcp_fin_timeout). If it fails, that is what it does.
-                let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
+                let _ = tcp::set_reset_on_close(&stream);
             }
             drop(stream);
             // Whoever listens takes all ends before it leaves; an eventfd takes many more wake-ups than there are clients.
@@ -314,7 +357,7 @@ impl Server<'_> {
         match thread {
             Ok(thread) => {
                 self.next += 1;
-                self.clients.insert(number, Client { stream: twin, thread });
+                self.clients.insert(number, Client { stream: twin, thread, pulse, made_room_after_ns: None });
                 hear(ZcsSaid::Came { client })
             }
             Err(error) => self.rest(Fault::os(format!("serve client \"{client}\""), error), hear),
@@ -332,18 +375,43 @@ impl Server<'_> {
         // It says how often it was written to, which nobody wants to know.
         let _ = rustix::io::read(&*self.woken, &mut [0_u8; 8]);
         while let Ok((number, end)) = self.ended.try_recv() {
-            self.join(number);
+            let end = self.join(number, end);
             hear(ZcsSaid::Ended(end))?;
         }
         ControlFlow::Continue(())
     }
 
-    fn join(&mut self, number: u64) {
+    /// Hangs up on a client that is silent, where there is one, and waits until its place is free. Who sends keeps its place:
+    /// a flood of silent connections makes room for itself, and a client gets through it that says its first number at once.
+    fn make_room(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
+        let now_ns = clock::monotonic_ns();
+        let silent = self.clients.iter_mut().filter_map(|(_, client)| Some((client.idleness(now_ns)?, client)));
+        let Some(((_, silent_ns), client)) = silent.max_by_key(|(idleness, _)| *idleness) else {
+            return ControlFlow::Continue(());
+        };
+        client.made_room_after_ns = Some(silent_ns);
+        drop(client.stream.shutdown(Shutdown::Both)); // or it has gone already
+        // Its thread wakes up at once, and then the place is free; so it is if another one ends meanwhile.
+        match self.ended.recv_timeout(GOODBYE) {
+            Ok((number, end)) => {
+                let end = self.join(number, end);
+                hear(ZcsSaid::Ended(end))
+            }
+            Err(_) => ControlFlow::Continue(()), // there was no time for it: then there is no room
+        }
+    }
+
+    /// Takes leave of a client, and gives its end with what only the server knows of it.
+    fn join(&mut self, number: u64, mut end: ClientEnd) -> ClientEnd {
         if let Some(client) = self.clients.remove(&number) {
             // It has said its last word; a panic after that has nothing left to spoil.
             drop(client.thread.join());
+            if let (Some(silent_ns), Some(wrong)) = (client.made_room_after_ns, &mut end.wrong) {
+                *wrong = format!("had said nothing for {:.1} s and made room for another", silent_ns as f64 / 1e9);
+            }
         }
         self.was_full = false;
+        end
     }
 
     /// Hangs up on all clients, and tells their ends as long as somebody hears them.
@@ -355,7 +423,7 @@ impl Server<'_> {
         let mut heard = ControlFlow::Continue(());
         while !self.clients.is_empty() {
             let Ok((number, end)) = self.ended.recv() else { return };
-            self.join(number);
+            let end = self.join(number, end);
             if heard.is_continue() {
                 heard = hear(ZcsSaid::Ended(end));
             }
@@ -363,64 +431,75 @@ impl Server<'_> {
     }
 }
 
-/// Swallows what one client sends.
-fn serve_one(client: String, stream: &TcpStream, raw: bool, shared: &Shared) -> ClientEnd {
-    let accepted_ns = clock::monotonic_ns();
-    let mut last_ns = accepted_ns;
-    let mut decoder = Decoder::default();
-    let mut raw_bytes = 0;
-    let mut swallow = || -> std::result::Result<(), String> {
-        stream.set_read_timeout(Some(IDLE)).map_err(|error| format!("cannot be served: {error}"))?;
+/// What the thread of a client works with.
+struct Serving<'a> {
+    stream: &'a TcpStream,
+    raw: bool,
+    idle: Duration,
+    shared: &'a Shared,
+    pulse: &'a Pulse,
+}
+
+impl Serving<'_> {
+    /// Swallows what the client sends, until its end.
+    fn serve(&self, client: String) -> ClientEnd {
+        let accepted_ns = self.pulse.last_ns.load(Relaxed);
+        let mut tally = Tally::default();
+        let swallowed = self.swallow(&mut tally);
+        let was_cut_off = self.shared.stopping.load(Relaxed) && (self.raw || swallowed.is_err());
+        let wrong = if was_cut_off { Some("was cut off, as zcs was told to end".to_owned()) } else { swallowed.err() };
+        let elapsed_ns = self.pulse.last_ns.load(Relaxed) - accepted_ns;
+        ClientEnd { client, tally, raw: self.raw, elapsed_ns, wrong }
+    }
+
+    /// Counts what comes into `tally`. What is wrong is a sentence that goes on after the client's address.
+    fn swallow(&self, tally: &mut Tally) -> std::result::Result<(), String> {
+        let stream = self.stream;
+        stream.set_read_timeout(Some(self.idle)).map_err(|error| format!("cannot be served: {error}"))?;
         let mut receiver = open_receiver(RecvPath::Recv, stream, READ_BYTES)
             .map_err(|no| format!("cannot be served: {}", no.reason()))?;
+        let mut decoder = Decoder::default();
+        let place = |decoder: &Decoder| decoder.stopped().filter(|_| !self.raw);
         loop {
             let mut announced = true;
             let waits_from_ns = clock::monotonic_ns();
-            let received = receiver.receive(Some(&mut |bytes| announced = raw || decoder.take(bytes)));
+            let received = receiver.receive(Some(&mut |bytes| announced = self.raw || decoder.take(bytes)));
+            let now_ns = clock::monotonic_ns();
             match received {
-                Ok(0) => break,
-                // It would go on for as long as bytes come, shut down or not.
-                Ok(_) if shared.stopping.load(Relaxed) => break,
-                Ok(bytes) => {
-                    last_ns = clock::monotonic_ns();
-                    raw_bytes += bytes as u64;
-                    shared.received_bytes.fetch_add(bytes as u64, Relaxed);
+                // When zcs is to end: bytes would go on to come for as long as they are sent, shut down or not.
+                Ok(bytes) if bytes == 0 || self.shared.stopping.load(Relaxed) => {
+                    return place(&decoder).map_or(Ok(()), |place| Err(format!("stopped {place}")));
                 }
-                Err(_) if clock::monotonic_ns() - waits_from_ns >= IDLE.as_nanos() as u64 => {
-                    return Err(format!("has said nothing for {} s", IDLE.as_secs()));
+                Ok(bytes) => {
+                    self.pulse.last_ns.store(now_ns, Relaxed);
+                    self.pulse.under_way.store(self.raw || decoder.is_under_way(), Relaxed);
+                    self.shared.received_bytes.fetch_add(bytes as u64, Relaxed);
+                    *tally = if self.raw {
+                        Tally { file_bytes: tally.file_bytes + bytes as u64, ..*tally }
+                    } else {
+                        decoder.tally()
+                    };
+                }
+                Err(_) if now_ns - waits_from_ns >= self.idle.as_nanos() as u64 => {
+                    return Err(format!("has said nothing for {} s", self.idle.as_secs_f64()));
                 }
                 Err(fault) => {
-                    let place = decoder.stopped().filter(|_| !raw).map(|place| format!(" {place}")).unwrap_or_default();
+                    let place = place(&decoder).map(|place| format!(" {place}")).unwrap_or_default();
                     return Err(format!("is gone{place}: {}", fault.sentence));
                 }
             }
             if !announced {
-                return Err("sent more bytes than it had announced".to_owned());
+                return Err(MORE_THAN_ANNOUNCED.to_owned());
             }
             if decoder.is_done() {
                 // An original may wait for us to hang up, or hang up itself; somebody else may have more to say.
                 drop(stream.shutdown(Shutdown::Write));
-                if tcp::wait_readable(stream, GOODBYE).unwrap_or(false)
-                    && receiver.receive(None).is_ok_and(|bytes| bytes > 0)
-                {
-                    return Err("sent more bytes than it had announced".to_owned());
-                }
-                return Ok(());
+                let says_more = tcp::wait_readable(stream, GOODBYE).unwrap_or(false)
+                    && receiver.receive(None).is_ok_and(|bytes| bytes > 0);
+                return if says_more { Err(MORE_THAN_ANNOUNCED.to_owned()) } else { Ok(()) };
             }
         }
-        match decoder.stopped().filter(|_| !raw) {
-            Some(place) => Err(format!("stopped {place}")),
-            None => Ok(()),
-        }
-    };
-    let swallowed = swallow();
-    let wrong = match swallowed {
-        Err(_) if shared.stopping.load(Relaxed) => Some("was cut off, as zcs was told to end".to_owned()),
-        Ok(()) if raw && shared.stopping.load(Relaxed) => Some("was cut off, as zcs was told to end".to_owned()),
-        other => other.err(),
-    };
-    let tally = if raw { Tally { file_bytes: raw_bytes, ..Tally::default() } } else { decoder.tally() };
-    ClientEnd { client, tally, raw, elapsed_ns: last_ns - accepted_ns, wrong }
+    }
 }
 
 #[cfg(test)]
@@ -452,5 +531,39 @@ mod tests {
         let fault = read(&["file"]).unwrap_err();
         assert_eq!(fault.sentence, "unexpected argument \"file\"");
         assert_eq!(read(&["-p", "65536"]).unwrap_err().sentence, "-p: port \"65536\" is too large: at most 65535");
+    }
+
+    /// Serves as `options` say, lets `clients` talk to it at its port, and gives the first end that it tells.
+    fn first_end(options: &ZcsOptions, clients: impl FnOnce(u16) -> Vec<TcpStream>) -> ClientEnd {
+        let (mut clients, mut held, mut first) = (Some(clients), Vec::new(), None);
+        zcs(options, &mut |said| {
+            match said {
+                ZcsSaid::Listening { port } => held = clients.take().map(|clients| clients(port)).unwrap_or_default(),
+                ZcsSaid::Ended(end) => {
+                    first.get_or_insert(end);
+                    return ControlFlow::Break(());
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        drop(held);
+        first.unwrap()
+    }
+
+    #[test]
+    fn a_client_that_says_nothing_for_too_long_is_let_go() {
+        use std::io::Write as _;
+        for (said, counted) in [(&b""[..], 0), (b"\0\0\0\x01\0\0\0\x01\0\0\0\x09abc", 3)] {
+            let options = ZcsOptions { port: 0, idle: Duration::from_millis(50), ..read(&[]).unwrap() };
+            let end = first_end(&options, |port| {
+                let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                client.write_all(said).unwrap();
+                vec![client]
+            });
+            assert_eq!(end.wrong.as_deref(), Some("has said nothing for 0.05 s"));
+            assert_eq!(end.tally.file_bytes, counted);
+        }
     }
 }

@@ -84,12 +84,15 @@ pub(super) fn calibration(nr_cpus: Option<usize>) -> Result<Calibration> {
 
 /// Which CPUs are soaked; a warning where that is not all of them.
 fn soaked_cpus(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
-    let (all, soaked) = (classic::cpus_for(None)?, classic::cpus_for(nr_cpus)?);
-    if soaked.len() < all.len() {
-        tell::warning(
-            &format!("{} of {} CPUs are soaked: what runs on the others is not seen", soaked.len(), all.len()),
-            Some("leave -N out: the machine knows how many it has"),
-        );
+    let (allowed, soaked) = (classic::cpus_for(None)?.len(), classic::cpus_for(nr_cpus)?);
+    let all = allowed.max(classic::online_cpus());
+    if soaked.len() < all {
+        let hint = match soaked.len() < allowed {
+            true => "leave -N out: the machine knows how many it has",
+            false => "this process may not use the others (taskset(1), a cgroup's cpuset): start it without that",
+        };
+        let sentence = format!("{} of {all} CPUs are soaked: what runs on the others is not seen", soaked.len());
+        tell::warning(&sentence, Some(hint));
     }
     Ok(soaked)
 }

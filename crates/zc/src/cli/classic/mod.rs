@@ -118,7 +118,8 @@ fn line(text: &str, failed: &mut Option<Fault>) -> ControlFlow<()> {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             if error.kind() != io::ErrorKind::BrokenPipe {
-                *failed = Some(Fault::output(format!("cannot write to stdout: {}", in_words(&error))));
+                let fault = Fault::output(format!("cannot write to stdout: {}", in_words(&error)));
+                *failed = Some(fault.hint("is there room where it leads to?"));
             }
             ControlFlow::Break(())
         }
