@@ -538,6 +538,27 @@ fn throughput_is_told_while_bytes_come_and_ctrl_c_ends_it_with_what_came() {
 }
 
 #[test]
+fn ctrl_c_ends_zcs_although_nobody_reads_its_lines() {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    // Full to its last byte, so that the first line finds no room.
+    rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).unwrap();
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    while writer.write(b"x").is_ok() {}
+    rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::empty()).unwrap();
+    let child = zc(&["zcs", "-p0"]).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = Reaped(child);
+    let mut line = String::new();
+    BufReader::new(child.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let port: u16 = line.trim().rsplit(' ').next().unwrap().parse().unwrap();
+    let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    client.write_all(&[0; 4]).unwrap();
+    assert_eq!(client.read(&mut [0]).unwrap(), 0, "it hangs up, and then has a line to write");
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child.0), rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
+    drop(reader);
+}
+
+#[test]
 fn a_reader_of_zcs_that_goes_away_ends_it() {
     let mut server = Server::start(&["zcs", "-p0"]);
     let (reader, _writer) = std::io::pipe().unwrap();

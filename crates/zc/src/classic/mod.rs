@@ -24,7 +24,7 @@ pub use tool::{Tool, invoked};
 pub use ttcp::{TtcpOptions, TtcpSaid, TtcpTally, ttcp};
 pub use wire::Tally;
 pub use zcc::{ZccOptions, ZccSaid, zcc};
-pub use zcs::{ClientEnd, ZcsOptions, ZcsSaid, zcs};
+pub use zcs::{ClientEnd, EndSignals, ZcsOptions, ZcsSaid, zcs};
 
 /// A kbyte of 2001, in `kbytes/sec` of `zcs` and `zcc`: 1,024 bytes.
 pub const KBYTE: u64 = 1024;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 use signal_hook::consts::{SIGINT, SIGTERM};
-use zc_sys::spawn::{HeldSignals, wait_readable};
+use zc_sys::spawn::{HeldSignals, wait_readable, wait_writable};
 use zc_sys::{clock, sched, tcp};
 
 use super::Tool;
@@ -37,6 +37,8 @@ const SILENT_NS: u64 = 5_000_000_000;
 const GOODBYE: Duration = Duration::from_secs(1);
 /// Bytes that are read at a time: "It is doing 16 kbyte read()s."
 const READ_BYTES: usize = 16 << 10;
+/// How often signals are looked for while a line cannot be written.
+const STALL: Duration = Duration::from_millis(100);
 /// Enough for a loop around recv(2).
 const STACK_BYTES: usize = 256 << 10;
 /// How long no more clients are taken when one could not be, for want of descriptors or memory.
@@ -217,14 +219,46 @@ struct Server<'a> {
     rests_until_ns: u64,
 }
 
+/// SIGINT and SIGTERM, which end `zcs`.
+#[derive(Debug)]
+pub struct EndSignals(HeldSignals);
+
+impl EndSignals {
+    /// Holds them back from this thread and those that it starts, for [`zcs`] to read: call it before there are others.
+    ///
+    /// # Errors
+    /// No descriptor is free.
+    pub fn hold() -> Result<Self> {
+        // Not SIGHUP: a signal that is held back arrives although it is ignored, and nohup(1) would be for nothing.
+        let held = HeldSignals::hold(&[SIGINT, SIGTERM]);
+        held.map(Self).map_err(|error| Fault::os("hold signals back", error))
+    }
+
+    /// Waits until a line can be written to `out`; false when a signal comes first. A reader that has stopped reading would
+    /// otherwise keep `zcs` from ever hearing of it.
+    pub fn let_write(&self, out: BorrowedFd<'_>) -> bool {
+        // Where poll(2) fails, the write itself says why.
+        while !wait_writable(out, STALL).unwrap_or(true) {
+            if wait_readable(&[self.0.as_fd()], Some(Duration::ZERO)).is_ok_and(|ready| ready[0]) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Drop for EndSignals {
+    /// They have had their effect: let through, they would kill the process on its last steps.
+    fn drop(&mut self) {
+        while self.0.next().is_some() {}
+    }
+}
+
 /// Serves until SIGINT or SIGTERM comes, or `hear` has enough.
 ///
 /// # Errors
 /// The port or the CPU cannot be had.
-pub fn zcs(options: &ZcsOptions, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> Result<()> {
-    // Before there are threads, so that no other thread takes them. Not SIGHUP: a signal that is held back arrives although it is
-    // ignored, and nohup(1) would be for nothing.
-    let signals = HeldSignals::hold(&[SIGINT, SIGTERM]).map_err(|error| Fault::os("hold signals back", error))?;
+pub fn zcs(options: &ZcsOptions, signals: &EndSignals, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> Result<()> {
     if let Some(cpu) = options.cpu {
         pin(cpu)?;
     }
@@ -248,7 +282,7 @@ pub fn zcs(options: &ZcsOptions, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()
     };
     let mut said = capped.into_iter().map(ZcsSaid::Capped).chain([ZcsSaid::Listening { port }]);
     if said.try_for_each(&mut *hear).is_continue() {
-        server.serve(&signals, hear)?;
+        server.serve(&signals.0, hear)?;
     }
     server.end(hear);
     Ok(())
@@ -277,7 +311,8 @@ impl Server<'_> {
             let wait_ns = [tick_ns, (resting_ns > 0).then_some(resting_ns)].into_iter().flatten().min();
             let ready = wait_readable(&fds, wait_ns.map(Duration::from_nanos))
                 .map_err(|error| Fault::os("wait for clients", error))?;
-            if ready[0] && signals.next().is_some() {
+            // It stays to be read, so that whoever writes the last lines knows of it too.
+            if ready[0] {
                 return Ok(());
             }
             // Before somebody comes, for whom there may be room by now.
@@ -536,7 +571,7 @@ mod tests {
     /// Serves as `options` say, lets `clients` talk to it at its port, and gives the first end that it tells.
     fn first_end(options: &ZcsOptions, clients: impl FnOnce(u16) -> Vec<TcpStream>) -> ClientEnd {
         let (mut clients, mut held, mut first) = (Some(clients), Vec::new(), None);
-        zcs(options, &mut |said| {
+        zcs(options, &EndSignals::hold().unwrap(), &mut |said| {
             match said {
                 ZcsSaid::Listening { port } => held = clients.take().map(|clients| clients(port)).unwrap_or_default(),
                 ZcsSaid::Ended(end) => {

@@ -1,11 +1,15 @@
 //! `zcs` and `zcc`: their lines. `N kbytes/sec` has kbytes of 1,024 bytes, as in 2001.
 
 use std::ffi::OsString;
+use std::io;
 use std::ops::ControlFlow;
+use std::os::fd::AsFd as _;
 use std::sync::atomic::AtomicBool;
 
 use super::{debug, line, load, usage};
-use crate::classic::{self, Capped, ClientEnd, KBYTE, Tally, Tool, ZccOptions, ZccSaid, ZcsOptions, ZcsSaid};
+use crate::classic::{
+    self, Capped, ClientEnd, EndSignals, KBYTE, Tally, Tool, ZccOptions, ZccSaid, ZcsOptions, ZcsSaid,
+};
 use crate::cli::tell;
 use crate::record::Result;
 
@@ -16,12 +20,18 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
         return usage::of(Tool::Zcs);
     }
     let mut failed = None;
-    classic::zcs(&options, &mut |said| {
+    // Before there are threads.
+    let signals = EndSignals::hold()?;
+    let mut line = |text: &str| match signals.let_write(io::stdout().as_fd()) {
+        true => line(text, &mut failed),
+        false => ControlFlow::Break(()),
+    };
+    classic::zcs(&options, &signals, &mut |said| {
         match said {
             ZcsSaid::Listening { port } => tell::note(&format!("zcs: listening on port {port}")),
             ZcsSaid::Capped(capped) => tell_capped(capped),
             ZcsSaid::Came { client } => debug(options.debug > 0, || format!("zcs: {client} is there")),
-            ZcsSaid::Throughput { bytes, elapsed_ns } => return line(&rate(bytes, elapsed_ns), &mut failed),
+            ZcsSaid::Throughput { bytes, elapsed_ns } => return line(&rate(bytes, elapsed_ns)),
             ZcsSaid::Full { client, clients } => tell::warning(
                 &format!("client \"{client}\" was turned away: {clients} are being served"),
                 Some("those that come after it are turned away without a word until one has ended"),
@@ -31,7 +41,7 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
                 if let Some(wrong) = &end.wrong {
                     tell::warning(&format!("client \"{}\" {wrong}", end.client), None);
                 }
-                return line(&client_line(&end), &mut failed);
+                return line(&client_line(&end));
             }
         }
         ControlFlow::Continue(())
