@@ -4,11 +4,14 @@
 //!
 //! What rustix has is used through rustix; what it has not (SCHED_IDLE, thread CPU clocks, MSG_ZEROCOPY completions,
 //! TCP_INFO whole, TCP_ZEROCOPY_RECEIVE, vmsplice with its lifetime) is here over libc.
+//! And two things are here that are no kernel interfaces: instructions that the compiler does not choose ([`checksum`], [`movsb`]).
 
+pub mod checksum;
 pub mod clock;
 pub mod errqueue;
 pub mod ethtool;
 pub mod mapping;
+pub mod movsb;
 pub mod netlink;
 pub mod netns;
 pub mod null_link;

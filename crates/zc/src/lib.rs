@@ -2,7 +2,7 @@
 //!
 //! The modules are rooms, in the order in which a measurement passes through them. What each may import is
 //! held by `tests/rooms.rs`; what each does is said in its own opening paragraph. The measuring half (`link`,
-//! `path`, `meter`, `trial`, `session`) and the reading half (`estimate`, `report`) meet only at the saved run,
+//! `path`, `meter`, `memory`, `trial`, `session`) and the reading half (`estimate`, `report`) meet only at the saved run,
 //! which `record` defines.
 
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ pub mod plan;
 pub mod workload;
 
 pub mod link;
+pub mod memory;
 pub mod meter;
 pub mod path;
 pub mod trial;

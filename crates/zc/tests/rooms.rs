@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 /// The table, without `-> record`, which everything may import, and `record`, which may import nothing.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("cli", &["session", "classic", "estimate", "report"]),
-    ("session", &["plan", "trial", "agent", "meter", "zc_sys"]),
+    ("session", &["plan", "trial", "agent", "meter", "memory", "zc_sys"]),
     ("agent", &["trial", "path", "meter", "zc_sys"]),
     ("classic", &["path", "meter", "workload", "zc_sys"]),
     ("trial", &["link", "path", "meter", "workload", "zc_sys"]),
     ("link", &["zc_sys"]),
     ("path", &["zc_sys", "workload"]),
     ("meter", &["zc_sys"]),
+    ("memory", &["workload", "zc_sys"]),
     ("workload", &["zc_sys"]),
     ("plan", &["zc_stats"]),
     ("estimate", &["zc_stats", "plan"]),

@@ -8,6 +8,7 @@ mod fault;
 mod file;
 mod host;
 mod link;
+mod memory;
 mod names;
 mod plan;
 mod reading;
@@ -23,7 +24,10 @@ pub use fault::{Fault, FaultKind, Result, in_words};
 pub use file::{append_block, close, open, parse};
 pub use host::{CpuFacts, Host, MemoryFacts};
 pub use link::{FarEndOptions, LinkFacts, LinkOptions, Offloads};
-pub use names::{IpVersion, LinkKind, OffloadSwitch, RecvPath, SendPath, SoakerKind, UnknownName};
+pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
+pub use names::{
+    Experiment, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, RecvPath, SendPath, SoakerKind, UnknownName,
+};
 pub use plan::{Cell, FileSetFacts, FixedParams, Plan, Timing};
 pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,

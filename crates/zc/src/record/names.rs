@@ -1,4 +1,4 @@
-//! The names of send paths, receive paths, links and soakers, as the user types them and as they are saved.
+//! The names of send paths, receive paths, links, soakers, experiments and memory loops, as the user types them and as they are saved.
 
 use std::fmt;
 use std::str::FromStr;
@@ -150,5 +150,99 @@ names! {
         Alu = "alu",
         /// Dirties cache lines too: prices CPU time and memory bandwidth.
         Cache = "cache",
+    }
+}
+
+names! {
+    /// What `zc run` can find out.
+    Experiment, "experiment", {
+        /// What each send path costs.
+        Paths = "paths",
+        /// How fast this machine's memory is: the limit of every path that copies.
+        Memory = "memory",
+    }
+}
+
+names! {
+    /// A walk over a working set. Where there are two buffers, the first half of the set is copied to the second.
+    MemoryLoop, "memory loop", {
+        /// Every 64-bit word is added up.
+        Read = "read",
+        /// Every 64-bit word is stored.
+        Write = "write",
+        /// memcpy(3) of the C library.
+        Memcpy = "memcpy",
+        /// The copy instruction of x86-64, which the kernel copies with.
+        RepMovsb = "rep-movsb",
+        /// The Internet checksum (RFC 1071) alone.
+        Checksum = "checksum",
+        /// The checksum in one pass, memcpy(3) in a second one.
+        ChecksumThenCopy = "checksum+memcpy",
+        /// Checksum and copy in one pass, in portable code.
+        FoldedPortable = "folded-portable",
+        /// Checksum and copy in one pass, in AVX2 vectors.
+        FoldedAvx2 = "folded-avx2",
+        /// The same with stores past the caches.
+        FoldedStreaming = "folded-streaming",
+        /// lmbench: a word of four bytes in every 16 is read.
+        LmbenchRd = "rd",
+        /// lmbench: a word of four bytes in every 16 is written.
+        LmbenchWr = "wr",
+        /// lmbench: a word of four bytes in every 16 is read and then written.
+        LmbenchRdwr = "rdwr",
+        /// lmbench: a word of four bytes in every 16 is copied.
+        LmbenchCp = "cp",
+        /// lmbench: every word of four bytes is read.
+        LmbenchFrd = "frd",
+        /// lmbench: every word of four bytes is written.
+        LmbenchFwr = "fwr",
+        /// lmbench: every word of four bytes is copied.
+        LmbenchFcp = "fcp",
+        /// lmbench: bzero(3).
+        LmbenchBzero = "bzero",
+        /// lmbench: bcopy(3).
+        LmbenchBcopy = "bcopy",
+    }
+}
+
+impl MemoryLoop {
+    /// Whether it goes from one half of the set to the other, so that a pass counts half of the set's bytes.
+    pub fn has_two_buffers(self) -> bool {
+        match self {
+            Self::Memcpy
+            | Self::RepMovsb
+            | Self::ChecksumThenCopy
+            | Self::FoldedPortable
+            | Self::FoldedAvx2
+            | Self::FoldedStreaming
+            | Self::LmbenchCp
+            | Self::LmbenchFcp
+            | Self::LmbenchBcopy => true,
+            Self::Read
+            | Self::Write
+            | Self::Checksum
+            | Self::LmbenchRd
+            | Self::LmbenchWr
+            | Self::LmbenchRdwr
+            | Self::LmbenchFrd
+            | Self::LmbenchFwr
+            | Self::LmbenchBzero => false,
+        }
+    }
+
+    /// Whether it is one of lmbench's, under lmbench's name.
+    pub fn is_lmbench(self) -> bool {
+        matches!(
+            self,
+            Self::LmbenchRd
+                | Self::LmbenchWr
+                | Self::LmbenchRdwr
+                | Self::LmbenchCp
+                | Self::LmbenchFrd
+                | Self::LmbenchFwr
+                | Self::LmbenchFcp
+                | Self::LmbenchBzero
+                | Self::LmbenchBcopy
+        )
     }
 }

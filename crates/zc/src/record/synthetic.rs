@@ -7,9 +7,9 @@ use rand_pcg::Pcg64;
 
 use super::{
     Block, Cell, CpuTicks, End, EndReason, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header, Host, IdleWindow,
-    IpVersion, LinkCounters, LinkFacts, LinkKind, Plan, Probe, Reading, RecvCounts, RecvPath, RemoteFacts,
-    RemoteMachine, RemoteWindow, Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial,
-    TrialKind,
+    IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet, MemoryVisit, Plan,
+    Probe, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine, RemoteWindow, Run, SCHEMA, SendPath, Slot,
+    SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind,
 };
 
 /// A cell and the truth about it.
@@ -470,5 +470,41 @@ impl<'a> Machine<'a> {
             link.at_ns = at_ns;
         }
         reading
+    }
+}
+
+/// Walks over memory, through a set in the first cache and one in no cache: each loop as fast as told (bytes per second), but for what
+/// slows a whole block down and for noise of up to 1 %. A fifth of the time the thread did not have its CPU.
+pub fn walks(blocks: usize, speeds: &[(MemoryLoop, [f64; 2])]) -> MemoryRun {
+    let set = |bytes, level, folded| MemorySet { bytes, level, beyond_l2: level.is_none(), folded };
+    let sets = vec![set(24 << 10, Some(1), MemoryLoop::FoldedAvx2), set(128 << 20, None, MemoryLoop::FoldedStreaming)];
+    let blocks = (0..blocks).map(|block| {
+        let slow = 1.0 + 0.1 * (block % 3) as f64;
+        let visits = speeds.iter().enumerate().flat_map(|(place, (name, speeds))| {
+            let own = 1.0 + 0.002 * ((place * 7 + block * 3) % 5) as f64;
+            speeds.iter().enumerate().map(move |(set, speed)| MemoryVisit {
+                set,
+                name: *name,
+                passes: 1,
+                bytes: 1_000_000,
+                elapsed_ns: (1.25e15 / speed * slow * own) as u64,
+                cpu_ns: (1e15 / speed * slow * own) as u64,
+            })
+        });
+        MemoryBlock { visits: visits.collect() }
+    });
+    MemoryRun {
+        zc_version: "0.1.0".to_owned(),
+        host: Default::default(),
+        cpu: 1,
+        caches: Vec::new(),
+        caches_known: true,
+        huge_pages: None,
+        seed: 1,
+        budget_ns: 20_000_000_000,
+        sets,
+        left_out: Vec::new(),
+        unavailable: Vec::new(),
+        blocks: blocks.collect(),
     }
 }

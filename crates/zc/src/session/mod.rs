@@ -4,6 +4,7 @@
 mod blocks;
 mod copied;
 mod doctor;
+mod memory;
 mod options;
 mod prepare;
 mod progress;
@@ -17,6 +18,7 @@ pub use crate::agent::PORT;
 pub use crate::agent::SessionEnd;
 pub use crate::agent::secret::Secret;
 pub use doctor::{Findings, examine};
+pub use memory::{MemoryOptions, MemoryOutcome, memory};
 pub use options::{CpuPair, RunOptions};
 pub use progress::{Next, Progress, Silent};
 pub use remote::RemoteEnd;
