@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 
-use crate::record::{IpVersion, LinkKind, OffloadSwitch, RecvPath, SendPath, SoakerKind};
+use crate::record::{Experiment, IpVersion, LinkKind, OffloadSwitch, RecvPath, SendPath, SoakerKind};
 
 /// What sending bytes over TCP costs on this machine, by every way there is to send them.
 #[derive(Debug, Parser)]
@@ -61,6 +61,10 @@ pub(super) enum Command {
 /// Arguments of `zc run`.
 #[derive(Debug, Default, Args)]
 pub(super) struct RunArgs {
+    /// What is to be found out: paths (what each send path costs) or memory (how fast memory is) [default: paths]
+    #[arg(value_name = "NAME", value_parser = known(Experiment::ALL.iter().map(|each| each.name())),
+          hide_possible_values = true)]
+    pub(super) name: Option<String>,
     /// Files whose bytes are sent [default: 63 generated files of 350 kB on average]
     #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath, help_heading = "What is sent")]
     pub(super) files: Vec<PathBuf>,
@@ -142,15 +146,9 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) remote: super::remote::RemoteArgs,
 
-    /// Time for the whole run, everything included
-    #[arg(
-        long,
-        value_name = "DURATION",
-        default_value = "60s",
-        allow_hyphen_values = true,
-        help_heading = "How long, how well"
-    )]
-    pub(super) budget: String,
+    /// Time for the whole run, everything included [default: 60s; memory: 20s]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, help_heading = "How long, how well")]
+    pub(super) budget: Option<String>,
     /// Half-width of the intervals at which the run may end early
     #[arg(
         long,
@@ -178,6 +176,9 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
     pub(super) warmup: Option<String>,
 
+    /// A saved run whose top speeds are set beside memcpy (memory alone)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "What is sent")]
+    pub(super) with: Option<PathBuf>,
     /// Where the run is saved; the file must not exist [default: zc-DATE.json in this folder]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(super) out: Option<PathBuf>,

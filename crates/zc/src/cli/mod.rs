@@ -6,6 +6,7 @@ mod classic;
 mod doctor;
 mod generate;
 mod interrupt;
+mod memory;
 mod names;
 mod progress;
 mod remote;
@@ -22,18 +23,19 @@ mod wrong_arguments;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
-use clap::Parser as _;
 use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::classic::Tool;
-use crate::record::Result;
+use crate::record::{Experiment, Result};
 
 /// The program.
 pub fn main() -> ExitCode {
     // What the tools of 2001 are given is read as they always read it.
     let done = match classic::asked_for() {
         Some((tool, words)) => classic::run(tool, &words),
-        None => parse().and_then(|cli| cli.map_or(Ok(0), |cli| dispatch(&cli))),
+        None => parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(&cli, &matches))),
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -45,9 +47,10 @@ pub fn main() -> ExitCode {
 }
 
 /// The arguments; `None` when all that was wanted was help or the version, which has been printed.
-fn parse() -> Result<Option<Cli>> {
-    let error = match Cli::try_parse() {
-        Ok(cli) => return Ok(Some(cli)),
+fn parse() -> Result<Option<(Cli, ArgMatches)>> {
+    let matches = Cli::command().try_get_matches();
+    let error = match matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
+        Ok(typed) => return Ok(Some(typed)),
         Err(error) => error,
     };
     match error.kind() {
@@ -61,7 +64,7 @@ fn parse() -> Result<Option<Cli>> {
         }
         _ => {
             let typed = std::env::args_os().nth(1).and_then(|word| word.into_string().ok());
-            let known = <Cli as clap::CommandFactory>::command();
+            let known = Cli::command();
             let command = typed.filter(|typed| known.find_subcommand(typed).is_some());
             Err(wrong_arguments::fault(&error, command.as_deref()))
         }
@@ -69,9 +72,12 @@ fn parse() -> Result<Option<Cli>> {
 }
 
 /// Does what was asked for, and gives the exit code where it did.
-fn dispatch(cli: &Cli) -> Result<u8> {
+fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<u8> {
     match &cli.command {
-        Command::Run(args) => run::run(args),
+        Command::Run(args) => match run::experiment(args)? {
+            Experiment::Paths => run::run(args),
+            Experiment::Memory => memory::run(args, &options_given(matches)),
+        },
         Command::Serve(args) => serve::run(args),
         Command::Show(args) => show::show(args),
         Command::Soak(args) => return soak::run(args),
@@ -85,4 +91,15 @@ fn dispatch(cli: &Cli) -> Result<u8> {
         Command::Generate(args) => generate::generate(args),
     }
     .map(|()| 0)
+}
+
+/// The options of the command that were typed and not filled in, as they are typed: `--rate`.
+fn options_given(matches: &ArgMatches) -> Vec<String> {
+    let Some((name, matches)) = matches.subcommand() else { return Vec::new() };
+    let command = Cli::command();
+    let options = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
+    options
+        .filter(|option| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine))
+        .filter_map(|option| Some(format!("--{}", option.get_long()?)))
+        .collect()
 }

@@ -40,6 +40,8 @@ impl From<FormatArgs> for Format {
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
+/// Time for a run that was given none.
+const RUN_BUDGET: &str = "60s";
 /// Call buffers: a byte is silly but works; above 1g one buffer would be larger than most file sets.
 const BUFFER: std::ops::RangeInclusive<u64> = 1..=1 << 30;
 /// Receive path buffers when `--recv` names none.
@@ -73,13 +75,9 @@ pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce
         recv_buffer_bytes,
         buffer_bytes: buffer("--buffer", &args.buffer, BUFFER)?,
         rate_bytes_per_s: units::rate(&args.rate).map_err(|fault| of("--rate", fault))?,
-        budget_ns: units::duration(&args.budget, S..=24 * 3600 * S).map_err(|fault| of("--budget", fault))?,
+        budget_ns: budget(args.budget.as_deref(), RUN_BUDGET)?,
         target: units::percent(&args.target).map_err(|fault| of("--target", fault))?,
-        seed: args
-            .seed
-            .as_deref()
-            .map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|fault| of("--seed", fault)))
-            .transpose()?,
+        seed: seed(args.seed.as_deref())?,
         link,
         link_options: link_options(args)?,
         remote: args.remote.end()?,
@@ -96,6 +94,22 @@ pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce
         idle_ns: optional_duration("--idle", args.idle.as_deref(), MS)?,
         warmup_ns: optional_duration("--warmup", args.warmup.as_deref(), 0)?,
     })
+}
+
+/// What an experiment may be given, or the time that it has by itself.
+///
+/// # Errors
+/// As for [`run`].
+pub(super) fn budget(text: Option<&str>, default: &str) -> Result<u64> {
+    units::duration(text.unwrap_or(default), S..=24 * 3600 * S).map_err(|fault| of("--budget", fault))
+}
+
+/// A seed, if one was typed.
+///
+/// # Errors
+/// As for [`run`].
+pub(super) fn seed(text: Option<&str>) -> Result<Option<u64>> {
+    text.map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|fault| of("--seed", fault))).transpose()
 }
 
 /// The same failure, said of an option.

@@ -35,7 +35,7 @@ fn blocks(count: usize) -> String {
 }
 
 /// Reads a saved run, and says how many lines at its end were cut off.
-fn read(path: &Path) -> Result<(Run, usize)> {
+pub(super) fn read(path: &Path) -> Result<(Run, usize)> {
     let name = tell::path(path);
     let wrong = |what: &str| {
         Fault::input(format!("cannot read \"{name}\": {what}"))

@@ -22,7 +22,8 @@ pub(super) fn figure(values: &[f64], level: f64) -> Option<Figure> {
     Some(with_interval(value, median_interval(&values, level).and_then(bounds), values.len()))
 }
 
-fn with_interval(value: f64, interval: Option<Bounds>, blocks: usize) -> Figure {
+/// A value with the half-width that its interval has.
+pub(super) fn with_interval(value: f64, interval: Option<Bounds>, blocks: usize) -> Figure {
     let half_width = interval
         .and_then(|interval| interval.high.map(|high| (high - value).max(value - interval.low)))
         .and_then(finite);

@@ -8,6 +8,7 @@
 mod account;
 mod cells;
 mod figures;
+pub mod memory;
 mod model;
 mod others;
 pub mod soak;

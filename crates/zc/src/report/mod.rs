@@ -10,6 +10,7 @@ mod grid;
 mod heading;
 mod json;
 mod markdown;
+pub mod memory;
 mod notes;
 mod rows;
 pub mod soak;

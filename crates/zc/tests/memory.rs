@@ -1,0 +1,123 @@
+//! `zc run memory` from outside: it ends within its budget, on one CPU too, after Ctrl-C with what it knows, and what it prints as
+//! JSON is what it prints as a table. How fast anything was is not looked at.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn zc() -> &'static str {
+    env!("CARGO_BIN_EXE_zc")
+}
+
+fn memory(args: &[&str]) -> Output {
+    Command::new(zc()).args(["run", "memory"]).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn two_seconds_are_enough_for_a_table_and_its_sentences() {
+    let output = memory(&["--budget", "2s"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    for row in
+        ["\nread ", "\nmemcpy ", "\nchecksum+memcpy ", "\nfolded-portable ", "\nfolded is ", "\nbcopy ", "\nfcp "]
+    {
+        assert!(table.contains(row), "{row}\n{table}");
+    }
+    assert!(table.contains("\nA path that copies each byte once"), "{table}");
+}
+
+#[test]
+fn json_has_the_observations_beside_what_is_computed_from_them() {
+    let output = memory(&["--budget", "2s", "--json", "--seed", "5"]);
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let (seen, estimates) = (&document["seen"], &document["estimates"]);
+    assert_eq!(seen["seed"], 5);
+    assert_eq!(document["roofline"], Value::Null);
+    let sets = seen["sets"].as_array().unwrap();
+    let sizes: Vec<u64> = sets.iter().map(|set| set["bytes"].as_u64().unwrap()).collect();
+    assert!(sizes.is_sorted() && !sizes.is_empty(), "{sizes:?}");
+    let visits = seen["blocks"][0]["visits"].as_array().unwrap();
+    assert!(visits.iter().all(|visit| visit["bytes"].as_u64().unwrap() > 0));
+    for row in estimates["rows"].as_array().unwrap() {
+        assert_eq!(row["bytes_per_s"].as_array().unwrap().len(), sizes.len());
+    }
+    // Whoever reads it can compute it again. (The last bit of a number may be lost where JSON is read.)
+    let again: zc_tools::record::MemoryRun = serde_json::from_value(seen.clone()).unwrap();
+    let again = zc_tools::estimate::memory::memory(&again);
+    for (row, printed) in again.rows.iter().zip(estimates["rows"].as_array().unwrap()) {
+        let (speed, printed) = (row.bytes_per_s[0], &printed["bytes_per_s"][0]["value"]);
+        let same =
+            speed.zip(printed.as_f64()).is_none_or(|(speed, printed)| (speed.value / printed - 1.0).abs() < 1e-9);
+        assert!(same, "{} {speed:?} {printed}", row.name);
+    }
+}
+
+#[test]
+fn ctrl_c_prints_what_is_known() {
+    let mut child = Command::new(zc())
+        .args(["run", "memory", "--budget", "600s"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.contains("Ctrl-C"), "{line}");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{rest}");
+    // The signal may have come before the first visit had ended; then there is nothing to be printed.
+    assert!(rest.contains("interrupted"), "{rest}");
+    assert!(output.stdout.is_empty() || text(&output.stdout).starts_with("machine "), "{rest}");
+}
+
+#[test]
+fn one_cpu_is_enough_and_it_is_the_one_that_is_allowed() {
+    let cpu = zc_sys::sched::allowed_cpus().unwrap()[0];
+    let words = ["-c", &cpu.to_string(), zc(), "run", "memory", "--budget", "1s", "--json"];
+    let Ok(output) = Command::new("taskset").args(words).output() else {
+        return eprintln!("skipped: there is no taskset(1) here");
+    };
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    assert_eq!(document["seen"]["cpu"], cpu);
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_told_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.json");
+    std::fs::write(&file, "hello").unwrap();
+    let output = memory(&["--with", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(output.stdout.is_empty());
+    assert!(text(&output.stderr).contains("x.json\": it is not a saved run of zc"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_saved_run_s_top_speeds_are_shares_of_memcpy() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = zc_tools::record::synthetic::Synthetic::default().run();
+    let (mut saved, mut tail) = zc_tools::record::open(&run.header);
+    for (index, block) in run.blocks.iter().enumerate() {
+        let (more, new_tail) = zc_tools::record::append_block(block, index == 0);
+        saved += &more;
+        tail = new_tail;
+    }
+    saved += &tail;
+    let file = folder.path().join("run.json");
+    std::fs::write(&file, saved).unwrap();
+    let output = memory(&["--budget", "2s", "--with", file.to_str().unwrap()]);
+    let table = text(&output.stdout);
+    assert!(table.contains("\ntop speed of each path by memcpy of a set of "), "{table}\n{}", text(&output.stderr));
+    assert!(table.contains("\nread+send  "), "{table}");
+}
