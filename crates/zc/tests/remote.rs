@@ -370,10 +370,12 @@ fn two_machines_have_a_cost_each() {
         // The last argument is the shell that --via adds.
         let via = format!(
             "nsenter --net=/proc/{}/fd/{} unshare --mount sh -c 'mount --bind {} /proc/sys/kernel/random/boot_id && \
-             exec taskset -c 1 \"$0\"'",
+             exec env PATH=\"{}:$PATH\" taskset -c 1 \"$0\"'",
             std::process::id(),
             std::os::fd::AsRawFd::as_raw_fd(&wire.far.as_fd()),
-            folder.path().join("boot_id").display()
+            folder.path().join("boot_id").display(),
+            // It is not looked for where everybody may put a file of that name, as in a checkout below /tmp.
+            Path::new(env!("CARGO_BIN_EXE_zc")).parent().unwrap().display()
         );
         let words = [&SHORT[..], &["--via", &via]].concat();
         let output = Command::new("taskset")
