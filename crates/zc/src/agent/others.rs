@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use zc_sys::tcp;
 
 use super::iperf3::{Test, settle};
-use crate::record::{Fault, FaultKind, RemoteReport, RemoteWindow, Result};
+use crate::record::{Fault, FaultKind, RemoteReport, Result};
 use crate::trial::{FarEnded, FarSide, SentFlow, Taking, Target, Trouble};
 
 /// How long a far end may take for each step.
@@ -38,14 +38,6 @@ impl Iperf3 {
 }
 
 impl FarSide for Iperf3 {
-    fn proves(&self) -> bool {
-        false
-    }
-
-    fn soak(&mut self, _: bool) -> Result<()> {
-        Ok(())
-    }
-
     fn expect(&mut self, flows: usize, _: Taking) -> std::result::Result<Vec<Target>, Trouble> {
         let test = Test::open(self.to, flows, PATIENCE)?;
         let target = Target { address: self.to, greeting: test.cookie().to_vec(), stays_open: true };
@@ -55,14 +47,6 @@ impl FarSide for Iperf3 {
 
     fn await_flows(&mut self) -> std::result::Result<(), Trouble> {
         self.test.as_mut().map_or(Ok(()), |test| Ok(test.running()?))
-    }
-
-    fn open_window(&mut self, _: u64, _: u64) -> Result<()> {
-        Ok(())
-    }
-
-    fn window(&mut self) -> Result<Option<RemoteWindow>> {
-        Ok(None)
     }
 
     fn finish(&mut self, flows: &[SentFlow<'_>], seconds: f64) -> std::result::Result<FarEnded, Trouble> {
@@ -103,28 +87,12 @@ impl Discard {
 }
 
 impl FarSide for Discard {
-    fn proves(&self) -> bool {
-        false
-    }
-
-    fn soak(&mut self, _: bool) -> Result<()> {
-        Ok(())
-    }
-
     fn expect(&mut self, flows: usize, _: Taking) -> std::result::Result<Vec<Target>, Trouble> {
         Ok(vec![Target { address: self.to, greeting: Vec::new(), stays_open: true }; flows])
     }
 
     fn await_flows(&mut self) -> std::result::Result<(), Trouble> {
         Ok(())
-    }
-
-    fn open_window(&mut self, _: u64, _: u64) -> Result<()> {
-        Ok(())
-    }
-
-    fn window(&mut self) -> Result<Option<RemoteWindow>> {
-        Ok(None)
     }
 
     /// Ends the flows and waits until their kernel has taken everything; whether a process has read it nobody tells.

@@ -7,20 +7,24 @@ use super::sending::Target;
 use super::side::Trouble;
 use crate::record::{RemoteReport, RemoteWindow, Result};
 
-/// Another machine that takes the bytes of a trial.
+/// Another machine that takes the bytes of a trial. Without more it does not measure.
 ///
 /// Its clock is its own: it is told how long from now a window opens, and how long it lasts, and both ends then keep to their own
 /// clocks, so that nothing is said while a window is open. The two windows lie beside each other within the time that a
 /// message takes.
 pub trait FarSide: Send {
     /// Whether it can show the checksum of what it received.
-    fn proves(&self) -> bool;
+    fn proves(&self) -> bool {
+        false
+    }
 
     /// Lets the soakers there work or sleep, and returns when they do.
     ///
     /// # Errors
     /// It is gone.
-    fn soak(&mut self, on: bool) -> Result<()>;
+    fn soak(&mut self, _on: bool) -> Result<()> {
+        Ok(())
+    }
 
     /// Makes ready for the flows of a trial, and says where each is to connect to. `taking.cpu` is for it to choose.
     ///
@@ -38,13 +42,17 @@ pub trait FarSide: Send {
     ///
     /// # Errors
     /// It is gone.
-    fn open_window(&mut self, opens_in_ns: u64, lasts_ns: u64) -> Result<()>;
+    fn open_window(&mut self, _opens_in_ns: u64, _lasts_ns: u64) -> Result<()> {
+        Ok(())
+    }
 
     /// What was read at the window's edges, once it has closed; `None` where nobody measures.
     ///
     /// # Errors
     /// It is gone, or could not read.
-    fn window(&mut self) -> Result<Option<RemoteWindow>>;
+    fn window(&mut self) -> Result<Option<RemoteWindow>> {
+        Ok(None)
+    }
 
     /// Waits for the end of flows whose senders have ended after `seconds`; their sockets are still open.
     ///
@@ -52,7 +60,7 @@ pub trait FarSide: Send {
     /// A receiver broke, or it is gone.
     fn finish(&mut self, flows: &[SentFlow<'_>], seconds: f64) -> std::result::Result<FarEnded, Trouble>;
 
-    /// Ends flows that were expected and will not be finished.
+    /// Ends whatever was asked for and will not be finished: flows, a window.
     fn give_up(&mut self);
 }
 

@@ -155,7 +155,8 @@ impl Rig {
     /// # Errors
     /// A file has become shorter, or the bytes that arrived were others: the run must not go on.
     pub fn prove(&mut self, cell: &Cell) -> Result<std::result::Result<Probe, No>> {
-        match self.attempt_proof(cell) {
+        let proven = self.attempt_proof(cell);
+        match self.or_given_up(proven) {
             Ok(probe) => Ok(Ok(probe)),
             Err(Trouble::CannotRun(no)) => Ok(Err(no)),
             Err(Trouble::Broke(fault)) => Err(fault),
@@ -167,6 +168,11 @@ impl Rig {
     /// # Errors
     /// A meter that could be read before cannot be read now.
     pub fn idle(&mut self) -> Result<IdleWindow> {
+        let watched = self.watch_idle();
+        self.or_given_up(watched)
+    }
+
+    fn watch_idle(&mut self) -> Result<IdleWindow> {
         let opens_ns = monotonic_ns() + SETTLE_NS;
         if let Some(far) = &mut self.far {
             far.open_window(SETTLE_NS, self.timing.idle_ns)?;
@@ -181,6 +187,14 @@ impl Rig {
         Ok(IdleWindow { opened, closed, remote: self.far_window()? })
     }
 
+    /// What failed here is given up at the far end too, which may be waiting for flows, or owe an answer about a window.
+    fn or_given_up<T, E>(&mut self, done: std::result::Result<T, E>) -> std::result::Result<T, E> {
+        if let (Err(_), Some(far)) = (&done, &mut self.far) {
+            far.give_up();
+        }
+        done
+    }
+
     fn far_window(&mut self) -> Result<Option<RemoteWindow>> {
         self.far.as_mut().map_or(Ok(None), |far| far.window())
     }
@@ -191,7 +205,8 @@ impl Rig {
     /// The connection broke, a file became shorter, the bytes that arrived were not the bytes that were sent, or a
     /// thread got stuck. Nothing of the trial is left when it returns.
     pub fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
-        self.attempt(cell, kind).map_err(|trouble| match trouble {
+        let run = self.attempt(cell, kind);
+        self.or_given_up(run).map_err(|trouble| match trouble {
             Trouble::Broke(fault) => fault,
             Trouble::CannotRun(no) => {
                 Fault::failed(format!("\"{}\" could run before and cannot now: {}", cell.label, no.reason()))
@@ -225,13 +240,7 @@ impl Rig {
         let flows = self.open_flows(cell, flows, drive)?;
         let begin_ns = monotonic_ns() + 500_000;
         let (opens_ns, closes_ns) = self.edges(begin_ns, kind);
-        let watched = self.watch(flows, begin_ns, opens_ns, closes_ns);
-        if watched.is_err()
-            && let Some(far) = &mut self.far
-        {
-            far.give_up();
-        }
-        let (flows, opened, closed, remote) = watched?;
+        let (flows, opened, closed, remote) = self.watch(flows, begin_ns, opens_ns, closes_ns)?;
         for flow in &flows {
             flow.stop();
         }
@@ -306,13 +315,9 @@ impl Rig {
             return self.connect_flows(cell, flows, drive, &[]);
         };
         let targets = far.expect(flows, taking)?;
-        let opened = self.connect_flows(cell, flows, drive, &targets);
-        let Some(far) = &mut self.far else { return opened };
-        let opened = opened.and_then(|opened| far.await_flows().map(|()| opened));
-        if opened.is_err() {
-            far.give_up();
-        }
-        opened
+        let opened = self.connect_flows(cell, flows, drive, &targets)?;
+        self.far.as_mut().map_or(Ok(()), |far| far.await_flows())?;
+        Ok(opened)
     }
 
     fn connect_flows(
@@ -337,11 +342,7 @@ impl Rig {
         let mut ended = Ended::default();
         let mut sent_bytes = Vec::new();
         for flow in &flows {
-            let (sent, _, crc32) = flow.finish().inspect_err(|_| {
-                if let Some(far) = self.far.as_mut().filter(|_| elsewhere) {
-                    far.give_up();
-                }
-            })?;
+            let (sent, _, crc32) = flow.finish()?;
             sent_bytes.push(sent.bytes);
             ended.sent.add(&sent);
             ended.crc32 = crc32;
