@@ -147,24 +147,8 @@ mod x86 {
     #[target_feature(enable = "avx2")]
     pub(super) fn copy(to: &mut [u8], from: &[u8]) -> u16 {
         let len = to.len().min(from.len());
-        let mut total = 0;
-        for (to, from) in to[..len].chunks_mut(EMPTY_AFTER).zip(from[..len].chunks(EMPTY_AFTER)) {
-            let (steps, rest) = from.as_chunks::<STEP>();
-            let (places, rest_to) = to.as_chunks_mut::<STEP>();
-            let mut lanes = Lanes::new();
-            for (to, from) in places.iter_mut().zip(steps) {
-                for place in 0..4 {
-                    // SAFETY: `place` is below 4, so 32 bytes from there on are within the 128 of the step.
-                    let vector = unsafe { _mm256_loadu_si256(from.as_ptr().add(VECTOR * place).cast()) };
-                    lanes.add(place, vector);
-                    // SAFETY: as for the load; `to` is as long as `from` and no other reference to it exists.
-                    unsafe { _mm256_storeu_si256(to.as_mut_ptr().add(VECTOR * place).cast(), vector) };
-                }
-            }
-            rest_to.copy_from_slice(rest);
-            total += u64::from(fold(lanes.sum())) + u64::from(words(rest));
-        }
-        fold(total)
+        // SAFETY: stores that do not stream ask for no alignment.
+        unsafe { folded::<false>(&mut to[..len], &from[..len]) }
     }
 
     #[target_feature(enable = "avx2")]
@@ -174,9 +158,24 @@ mod x86 {
         let head = to.as_ptr().align_offset(VECTOR).min(len);
         to[..head].copy_from_slice(&from[..head]);
         let first = words(&from[..head]);
-        let (to, from) = (&mut to[head..len], &from[head..len]);
+        // SAFETY: what is behind the head begins at an aligned address, or is empty.
+        let rest = unsafe { folded::<true>(&mut to[head..len], &from[head..len]) };
+        // Streaming stores are weakly ordered: without the fence another thread could see a later store before them.
+        _mm_sfence();
+        let rest = if head % 2 == 1 { rest.swap_bytes() } else { rest };
+        fold(u64::from(first) + u64::from(rest))
+    }
+
+    /// The copy and its sum in one pass, for slices of one length.
+    ///
+    /// # Safety
+    /// To stream, `to` must begin at a multiple of [`VECTOR`], or be empty; and before anybody reads what was stored there must be
+    /// a fence.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn folded<const STREAM: bool>(to: &mut [u8], from: &[u8]) -> u16 {
         let mut total = 0;
-        // The parts begin at multiples of 2^30 bytes from an aligned address, so each is aligned too.
+        // Parts begin at multiples of 2^30 bytes, so each is as aligned as the first.
         for (to, from) in to.chunks_mut(EMPTY_AFTER).zip(from.chunks(EMPTY_AFTER)) {
             let (steps, rest) = from.as_chunks::<STEP>();
             let (places, rest_to) = to.as_chunks_mut::<STEP>();
@@ -186,20 +185,21 @@ mod x86 {
                     // SAFETY: `place` is below 4, so 32 bytes from there on are within the 128 of the step.
                     let vector = unsafe { _mm256_loadu_si256(from.as_ptr().add(VECTOR * place).cast()) };
                     lanes.add(place, vector);
-                    // SAFETY: as for the load; `to` is as long as `from`, no other reference to it exists, and it begins a
-                    // multiple of 128 bytes behind an address that is a multiple of 32. The fence below comes before
-                    // anybody reads what was stored.
-                    unsafe { _mm256_stream_si256(to.as_mut_ptr().add(VECTOR * place).cast(), vector) };
+                    // SAFETY: as for the load; `to` is as long as `from` and no other reference to it exists.
+                    let at = unsafe { to.as_mut_ptr().add(VECTOR * place).cast() };
+                    if STREAM {
+                        // SAFETY: `to` begins a multiple of 128 bytes behind an address that is a multiple of 32.
+                        unsafe { _mm256_stream_si256(at, vector) };
+                    } else {
+                        // SAFETY: 32 bytes from `at` on are within the step, and any address will do.
+                        unsafe { _mm256_storeu_si256(at, vector) };
+                    }
                 }
             }
             rest_to.copy_from_slice(rest);
             total += u64::from(fold(lanes.sum())) + u64::from(words(rest));
         }
-        // Streaming stores are weakly ordered: without the fence another thread could see a later store before them.
-        _mm_sfence();
-        let rest = fold(total);
-        let rest = if head % 2 == 1 { rest.swap_bytes() } else { rest };
-        fold(u64::from(first) + u64::from(rest))
+        fold(total)
     }
 }
 
