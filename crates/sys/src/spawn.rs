@@ -165,13 +165,7 @@ pub fn wait_readable(fds: &[BorrowedFd<'_>], patience: Option<Duration>) -> io::
 /// # References
 /// ppoll(2), pipe(7) "PIPE_BUF".
 pub fn wait_writable(fd: BorrowedFd<'_>, patience: Duration) -> io::Result<bool> {
-    let timeout = Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() };
-    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
-    match poll(&mut polled, Some(&timeout)) {
-        Ok(_) => Ok(!polled[0].revents().is_empty()),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    Ok(!crate::tcp::wait(fd, PollFlags::OUT, Some(patience))?.is_empty())
 }
 
 /// Signals that are held back from the calling thread and read instead. When this is dropped they have their effect again.

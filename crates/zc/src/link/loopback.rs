@@ -5,16 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 use zc_sys::netlink::Devices;
 
-use super::{Link, offloads, read_counters};
-use crate::record::{IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result};
+use super::Link;
+use super::host::OfHost;
+use crate::record::{IpVersion, LinkKind, LinkOptions, No};
 
 const DEVICE: &str = "lo";
-
-struct Loopback {
-    facts: LinkFacts,
-    devices: Devices,
-    index: u32,
-}
 
 pub(super) fn bring_up(options: &LinkOptions) -> std::result::Result<Box<dyn Link>, No> {
     if options.mtu_bytes.is_some() || !options.switched_off.is_empty() {
@@ -39,48 +34,12 @@ pub(super) fn bring_up(options: &LinkOptions) -> std::result::Result<Box<dyn Lin
     UdpSocket::bind((address(options.ip), 0)).map_err(|error| {
         No::unsupported(format!("IPv{} cannot be had on device \"{DEVICE}\": {error}", options.ip)).remedy("--ip 4")
     })?;
-    let facts = LinkFacts {
-        kind: LinkKind::Loopback,
-        device: DEVICE.to_owned(),
-        mtu_bytes: lo.mtu_bytes,
-        offloads: offloads::read(DEVICE),
-        sides_apart: false,
-        rps: None,
-        rps_check: None,
-        ip: options.ip,
-        switched_off: options.switched_off.clone(),
-        initial_window_packets: None,
-        far_end: None,
-        passed_over: Vec::new(),
-    };
-    Ok(Box::new(Loopback { facts, devices, index: lo.index }))
+    Ok(Box::new(OfHost::new(LinkKind::Loopback, options.ip, devices, lo, address(options.ip))))
 }
 
 fn address(ip: IpVersion) -> IpAddr {
     match ip {
         IpVersion::V4 => Ipv4Addr::LOCALHOST.into(),
         IpVersion::V6 => Ipv6Addr::LOCALHOST.into(),
-    }
-}
-
-impl Link for Loopback {
-    fn facts(&self) -> &LinkFacts {
-        &self.facts
-    }
-
-    fn enter_sender(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn enter_receiver(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn receiver_address(&self) -> IpAddr {
-        address(self.facts.ip)
-    }
-
-    fn counters(&self) -> Result<LinkCounters> {
-        read_counters(&self.devices, DEVICE, self.index)
     }
 }

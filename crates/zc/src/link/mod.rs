@@ -1,6 +1,7 @@
 //! Links: where the bytes travel. A link is brought up, entered by threads, counted, and gone when it is dropped or
 //! when the process dies: its namespaces are anonymous, held by file descriptors alone.
 
+mod host;
 mod loopback;
 mod null;
 mod offloads;

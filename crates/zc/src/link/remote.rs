@@ -5,14 +5,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use zc_sys::netlink::Devices;
 
-use super::{Link, offloads, read_counters};
-use crate::record::{Fault, IpVersion, LinkCounters, LinkFacts, LinkKind, Result};
-
-struct Remote {
-    facts: LinkFacts,
-    devices: Devices,
-    index: u32,
-}
+use super::Link;
+use super::host::OfHost;
+use crate::record::{Fault, IpVersion, LinkKind, Result};
 
 /// The link to another machine at `address`.
 ///
@@ -28,42 +23,7 @@ pub fn towards(address: IpAddr) -> Result<Box<dyn Link>> {
         Fault::os(format!("find the way to \"{address}\""), error)
             .hint("ip route get ADDRESS tells what the kernel knows")
     })?;
-    let facts = LinkFacts {
-        kind: LinkKind::Remote,
-        offloads: offloads::read(&device.name),
-        device: device.name,
-        mtu_bytes: device.mtu_bytes,
-        sides_apart: true,
-        rps: None,
-        rps_check: None,
-        ip: if address.is_ipv6() { IpVersion::V6 } else { IpVersion::V4 },
-        switched_off: Default::default(),
-        initial_window_packets: None,
-        far_end: None,
-        passed_over: Vec::new(),
-    };
-    Ok(Box::new(Remote { facts, devices, index: device.index }))
-}
-
-impl Link for Remote {
-    fn facts(&self) -> &LinkFacts {
-        &self.facts
-    }
-
-    fn enter_sender(&self) -> Result<()> {
-        Ok(())
-    }
-
-    fn enter_receiver(&self) -> Result<()> {
-        Ok(())
-    }
-
-    /// Where a far end cannot show what it received, bytes are proven on this machine.
-    fn receiver_address(&self) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::LOCALHOST)
-    }
-
-    fn counters(&self) -> Result<LinkCounters> {
-        read_counters(&self.devices, &self.facts.device, self.index)
-    }
+    let ip = if address.is_ipv6() { IpVersion::V6 } else { IpVersion::V4 };
+    // Where a far end cannot show what it received, bytes are proven on this machine.
+    Ok(Box::new(OfHost::new(LinkKind::Remote, ip, devices, device, Ipv4Addr::LOCALHOST.into())))
 }
