@@ -2,6 +2,8 @@
 //! network namespaces, the far one with another boot id and another CPU, so that it passes for another machine. And far ends that
 //! are no zc. What is measured is not looked at: other tests run at the same time.
 
+mod common;
+
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -10,6 +12,7 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
+use common::saved;
 use zc_sys::netlink::Devices;
 use zc_sys::netns::NetNs;
 use zc_tools::record::{self, EndReason, FarKind, LinkKind, Run, Slot};
@@ -70,15 +73,6 @@ fn near(folder: &Path, words: &[&str]) -> Command {
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The run that must have been saved whole.
-#[track_caller]
-fn saved(folder: &Path) -> Run {
-    let text = std::fs::read_to_string(folder.join("run.json")).unwrap();
-    let (run, broken) = record::parse(&text).unwrap();
-    assert_eq!(broken, 0, "the file is a whole document");
-    run
 }
 
 #[track_caller]

@@ -2,12 +2,15 @@
 //! its namespaces forbidden, its CPU alone, another zc beside it. What is measured here is not looked at: other tests run at
 //! the same time.
 
+mod common;
+
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use zc_tools::record::{self, EndReason, Run};
+use common::saved;
+use zc_tools::record::{self, EndReason};
 
 /// A run that has a block or two.
 const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
@@ -26,14 +29,6 @@ fn run_in(folder: &Path, args: &[&str]) -> Command {
 fn run_after(folder: &Path, setup: &str, args: &str) -> Output {
     let script = format!("{setup}; exec {} run {args} --out run.json", zc());
     Command::new("sh").args(["-c", &script]).current_dir(folder).stdin(Stdio::null()).output().unwrap()
-}
-
-#[track_caller]
-fn saved(folder: &Path) -> Run {
-    let text = std::fs::read_to_string(folder.join("run.json")).unwrap();
-    let (run, broken) = record::parse(&text).unwrap();
-    assert_eq!(broken, 0, "the file is a whole document");
-    run
 }
 
 fn stderr(output: &Output) -> String {
