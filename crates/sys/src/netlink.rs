@@ -165,11 +165,11 @@ impl Devices {
     /// rtnetlink(7) "RTM_GETROUTE".
     pub fn towards(&self, address: IpAddr) -> io::Result<Device> {
         let mut request = RouteMessage::default();
-        let (family, destination) = match address {
-            IpAddr::V4(address) => (AddressFamily::Inet, RouteAddress::Inet(address)),
-            IpAddr::V6(address) => (AddressFamily::Inet6, RouteAddress::Inet6(address)),
+        let destination = match address {
+            IpAddr::V4(address) => RouteAddress::Inet(address),
+            IpAddr::V6(address) => RouteAddress::Inet6(address),
         };
-        request.header.address_family = family;
+        request.header.address_family = family(address);
         request.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
         request.attributes.push(RouteAttribute::Destination(destination));
         let answers = self.channel.request(RouteNetlinkMessage::GetRoute(request), 0)?;

@@ -14,9 +14,8 @@ mod saving;
 pub mod serve;
 pub mod soak;
 
-pub use crate::agent::PORT;
-pub use crate::agent::SessionEnd;
 pub use crate::agent::secret::Secret;
+pub use crate::agent::{PORT, SessionEnd};
 pub use doctor::{Findings, examine};
 pub use memory::{MemoryOptions, MemoryOutcome, memory};
 pub use options::{CpuPair, RunOptions};

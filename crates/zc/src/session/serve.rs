@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use crate::agent::door::Door;
 use crate::agent::secret::Secret;
-use crate::agent::{self, DataPort, SessionEnd, stdio};
+use crate::agent::{self, DataPort, SessionEnd, iperf3, stdio};
 use crate::record::{Fault, Result};
-
-use crate::agent::iperf3;
 
 pub use crate::agent::iperf3::Event as Iperf3Event;
 pub use crate::agent::tell::DoorEvent;
