@@ -5,7 +5,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use zc_tools::record::{
-    Cell, FarEndOptions, FixedParams, LinkKind, LinkOptions, RecvPath, SendPath, SoakerKind, Timing,
+    Align, Cell, FarEndOptions, FixedParams, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath, SoakerKind,
+    Timing,
 };
 use zc_tools::trial::{self, Rig, RigSetup};
 
@@ -24,7 +25,7 @@ pub(crate) fn setting<T: FromStr>(name: &str, default: T) -> T {
 
 /// The path, to a receiver that does recv(2).
 pub(crate) fn cell(path: SendPath) -> Cell {
-    Cell { label: path.to_string(), send: path, recv: RecvPath::Recv, control: false }
+    Cell::of_paths(path, RecvPath::Recv)
 }
 
 /// Ascending.
@@ -62,6 +63,9 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, tim
         receiver_cpu,
         soaked_cpus: allowed,
         soaker: SoakerKind::Alu,
+        push: Push::Plain,
+        align: Align::Page,
+        placement: Placement::Separate,
     };
     Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing, far: None }).expect("a rig")
 }

@@ -31,6 +31,8 @@ pub(super) fn read(device: &str) -> Option<Offloads> {
 /// The features of Linux behind a switch: all that could do the same for TCP.
 fn features(switch: OffloadSwitch) -> &'static [&'static str] {
     match switch {
+        // Of the receiver's device, not of the sender's.
+        OffloadSwitch::NoGro => &["rx-gro"],
         OffloadSwitch::NoTso => &[
             "tx-tcp-segmentation",
             "tx-tcp-ecn-segmentation",

@@ -324,7 +324,7 @@ fn steal(shares: &Shares) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{CpuFacts, CpuTicks, IpVersion, OffloadSwitch, Offloads, SoakerKind};
+    use crate::record::{Align, CpuFacts, CpuTicks, IpVersion, OffloadSwitch, Offloads, Placement, Push, SoakerKind};
 
     fn fixed() -> FixedParams {
         FixedParams {
@@ -343,6 +343,9 @@ mod tests {
             receiver_cpu: 1,
             soaked_cpus: vec![0, 1],
             soaker: SoakerKind::Alu,
+            push: Push::Plain,
+            align: Align::Page,
+            placement: Placement::Separate,
         }
     }
 

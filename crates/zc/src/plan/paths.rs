@@ -7,7 +7,7 @@ pub const CONTROL_SUFFIX: &str = " (A/A)";
 
 /// A cell per path in the order given, the reference first if it was not asked for (ratios need it), and the control.
 pub fn cells(sends: &[SendPath], recv: RecvPath, reference: SendPath) -> Vec<Cell> {
-    let cell = |send: SendPath| Cell { label: send.name().to_owned(), send, recv, control: false };
+    let cell = |send: SendPath| Cell::of_paths(send, recv);
     let mut cells = Vec::new();
     if !sends.contains(&reference) {
         cells.push(cell(reference));
@@ -17,7 +17,7 @@ pub fn cells(sends: &[SendPath], recv: RecvPath, reference: SendPath) -> Vec<Cel
             cells.push(cell(send));
         }
     }
-    cells.push(Cell { label: format!("{reference}{CONTROL_SUFFIX}"), send: reference, recv, control: true });
+    cells.push(Cell { label: format!("{reference}{CONTROL_SUFFIX}"), control: true, ..cell(reference) });
     cells
 }
 

@@ -26,9 +26,10 @@ pub use host::{CpuFacts, Host, MemoryFacts};
 pub use link::{FarEndOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{
-    Experiment, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, RecvPath, SendPath, SoakerKind, UnknownName,
+    Align, Experiment, Factor, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, Placement, Push, RecvPath, SendPath,
+    SoakerKind, UnknownName,
 };
-pub use plan::{Cell, FileSetFacts, FixedParams, Plan, Timing};
+pub use plan::{Cell, FileSetFacts, FixedParams, Levels, Plan, Timing, Unsoaked};
 pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,
     TcpReading,

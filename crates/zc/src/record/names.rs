@@ -140,6 +140,76 @@ names! {
         NoSg = "no-sg",
         /// The card sums no checksums.
         NoChecksum = "no-checksum",
+        /// The receiver's card does not merge segments that follow one another.
+        NoGro = "no-gro",
+    }
+}
+
+names! {
+    /// What the cells of a plan may differ in.
+    Factor, "factor", {
+        /// The send path.
+        Send = "send",
+        /// The receive path.
+        Recv = "recv",
+        /// Bytes per call of the send path.
+        Message = "message",
+        /// Bytes per call of the receive path.
+        RecvBuffer = "recv-buffer",
+        /// SO_SNDBUF of the sender and SO_RCVBUF of the receiver.
+        Sockbuf = "sockbuf",
+        /// What is asked of TCP about packets that are not full.
+        Push = "push",
+        /// Where on its page a message begins.
+        Align = "align",
+        /// MTU of the link.
+        Mtu = "mtu",
+        /// What the link's network card is to be without.
+        Offloads = "offloads",
+        /// TCP congestion control.
+        Congestion = "congestion",
+        /// Connections at a time.
+        Flows = "flows",
+        /// Which CPUs the two sides are pinned to.
+        Placement = "placement",
+        /// The rate at which cost is measured.
+        Rate = "rate",
+    }
+}
+
+names! {
+    /// What is asked of TCP about packets that are not full.
+    Push, "push", {
+        /// Nothing: Nagle's algorithm (RFC 896) holds a packet that is not full while another one is under way.
+        Plain = "plain",
+        /// TCP_CORK, from the first byte to the last: only full packets, or after 200 ms (tcp(7)).
+        Cork = "cork",
+        /// MSG_MORE on every send(2): as if corked for one call. For the paths that call send(2).
+        More = "more",
+        /// TCP_NODELAY: no packet waits.
+        Nodelay = "nodelay",
+    }
+}
+
+names! {
+    /// Where on its page a message begins.
+    Align, "alignment", {
+        /// At its beginning, as far as the files do.
+        Page = "page",
+        /// One byte later: buffers and offsets in files are odd.
+        Byte = "byte",
+    }
+}
+
+names! {
+    /// Which CPUs the two sides are pinned to.
+    Placement, "placement", {
+        /// A CPU each.
+        Separate = "separate",
+        /// Both to the sender's.
+        Same = "same",
+        /// To none: the scheduler puts them where it likes, among the CPUs that carry soakers.
+        Free = "free",
     }
 }
 

@@ -1,14 +1,17 @@
 //! What was to be measured: the cells, what was held fixed, and how long each part of a trial takes.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{LinkKind, RecvPath, SendPath, SoakerKind};
+use super::{Align, Factor, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind};
 
 /// One combination of factor levels that is measured once in every block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// Unique in the plan: the path's name, or `read+send (A/A)` for the control.
+    /// Unique in the plan: the levels of the factors that have several, as `sendfile` or `sendfile 64k`; with ` (A/A)` behind
+    /// it for the control.
     pub label: String,
     /// How the bytes are sent.
     pub send: SendPath,
@@ -16,6 +19,65 @@ pub struct Cell {
     pub recv: RecvPath,
     /// True for the second copy of the reference: same path, another name.
     pub control: bool,
+    /// What it has in place of what the plan holds fixed.
+    #[serde(default, skip_serializing_if = "Levels::is_empty")]
+    pub levels: Levels,
+    /// The label of the cell that its ratio refers to; null is the plan's reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+impl Cell {
+    /// A cell that differs from others in its paths alone, under the send path's name.
+    pub fn of_paths(send: SendPath, recv: RecvPath) -> Self {
+        Self { label: send.name().to_owned(), send, recv, control: false, levels: Levels::default(), by: None }
+    }
+}
+
+/// What a cell has in place of what the plan holds fixed: one field for each factor beside the paths; null is the plan's own.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Levels {
+    /// Bytes per call of the send path: the buffer of those that have one, the piece of a file of those that have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_bytes: Option<usize>,
+    /// Bytes per call of the receive path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recv_buffer_bytes: Option<usize>,
+    /// SO_SNDBUF and SO_RCVBUF as asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sockbuf_bytes: Option<usize>,
+    /// What is asked of TCP about packets that are not full.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub push: Option<Push>,
+    /// Where on its page a message begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub align: Option<Align>,
+    /// MTU of the link's devices, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu_bytes: Option<u32>,
+    /// What the link's card is to be without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub switched_off: Option<BTreeSet<OffloadSwitch>>,
+    /// TCP congestion control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
+    /// Connections at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<usize>,
+    /// Which CPUs the two sides are pinned to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
+    /// Payload bytes per second over all flows: a level of the plan, or chosen for the cells that are compared with one another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_bytes_per_s: Option<f64>,
+}
+
+impl Levels {
+    /// Whether nothing is in place of what the plan holds fixed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The lengths that make up a trial and its idle window.
@@ -65,6 +127,51 @@ pub struct FixedParams {
     pub soaked_cpus: Vec<usize>,
     /// What the soakers do.
     pub soaker: SoakerKind,
+    /// What is asked of TCP about packets that are not full.
+    #[serde(default = "plain")]
+    pub push: Push,
+    /// Where on its page a message begins.
+    #[serde(default = "at_page")]
+    pub align: Align,
+    /// Which CPUs the two sides are pinned to.
+    #[serde(default = "separate")]
+    pub placement: Placement,
+}
+
+fn plain() -> Push {
+    Push::Plain
+}
+
+fn at_page() -> Align {
+    Align::Page
+}
+
+fn separate() -> Placement {
+    Placement::Separate
+}
+
+impl FixedParams {
+    /// What holds for a cell: its own levels in place of the plan's. MTU and offloads are the link's, and not among them.
+    #[must_use]
+    pub fn at(&self, levels: &Levels) -> Self {
+        let placement = levels.placement.unwrap_or(self.placement);
+        let message = levels.message_bytes;
+        Self {
+            rate_bytes_per_s: levels.rate_bytes_per_s.unwrap_or(self.rate_bytes_per_s),
+            buffer_bytes: message.unwrap_or(self.buffer_bytes),
+            piece_bytes: message.unwrap_or(self.piece_bytes),
+            recv_buffer_bytes: levels.recv_buffer_bytes.unwrap_or(self.recv_buffer_bytes),
+            flows: levels.flows.unwrap_or(self.flows),
+            congestion: levels.congestion.clone().unwrap_or_else(|| self.congestion.clone()),
+            sndbuf_bytes: levels.sockbuf_bytes.or(self.sndbuf_bytes),
+            rcvbuf_bytes: levels.sockbuf_bytes.or(self.rcvbuf_bytes),
+            receiver_cpu: if placement == Placement::Same { self.sender_cpu } else { self.receiver_cpu },
+            push: levels.push.unwrap_or(self.push),
+            align: levels.align.unwrap_or(self.align),
+            placement,
+            ..self.clone()
+        }
+    }
 }
 
 /// Which bytes are sent.
@@ -89,7 +196,7 @@ pub struct FileSetFacts {
 /// The whole plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// `paths`.
+    /// Its name: `paths`, or that of a plan of the user's own.
     pub experiment: String,
     /// The label of the cell that ratios refer to.
     pub reference: String,
@@ -107,4 +214,25 @@ pub struct Plan {
     pub budget_ns: u64,
     /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
     pub target: f64,
+    /// What the cells differ in, the one that the rows of a table go by first.
+    #[serde(default = "send_alone")]
+    pub factors: Vec<Factor>,
+    /// Which unsoaked trials a block ends with.
+    #[serde(default)]
+    pub unsoaked: Unsoaked,
+}
+
+fn send_alone() -> Vec<Factor> {
+    vec![Factor::Send]
+}
+
+/// Which unsoaked trials a block ends with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unsoaked {
+    /// One: cells take turns, first as twin, in the next block at top speed.
+    #[default]
+    InTurn,
+    /// Every cell at top speed: where throughput is what is asked for.
+    TopSpeed,
 }

@@ -6,10 +6,10 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use super::{
-    Block, Cell, CpuTicks, End, EndReason, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header, Host, IdleWindow,
-    IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet, MemoryVisit, Plan,
-    Probe, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine, RemoteWindow, Run, SCHEMA, SendPath, Slot,
-    SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind,
+    Align, Block, Cell, CpuTicks, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header,
+    Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet,
+    MemoryVisit, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine, RemoteWindow,
+    Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked,
 };
 
 /// A cell and the truth about it.
@@ -30,7 +30,7 @@ pub struct TrueCell {
 impl TrueCell {
     /// A path under its own name.
     pub fn new(send: SendPath, sender_ns_per_kib: f64, receiver_ns_per_kib: f64) -> Self {
-        let cell = Cell { label: send.name().to_owned(), send, recv: RecvPath::Recv, control: false };
+        let cell = Cell::of_paths(send, RecvPath::Recv);
         Self { cell, sender_ns_per_kib, receiver_ns_per_kib, copied_share: None, top_speed_bytes_per_s: 2e9 }
     }
 }
@@ -221,6 +221,9 @@ impl Synthetic {
                     receiver_cpu,
                     soaked_cpus: (0..self.cpus).collect(),
                     soaker: SoakerKind::Alu,
+                    push: Push::Plain,
+                    align: Align::Page,
+                    placement: Placement::Separate,
                 },
                 timing: Timing {
                     warmup_ns: WARMUP_NS,
@@ -240,6 +243,8 @@ impl Synthetic {
                 seed: self.seed,
                 budget_ns: 60_000_000_000,
                 target: 0.025,
+                factors: vec![Factor::Send],
+                unsoaked: Unsoaked::InTurn,
             },
             host: Host {
                 hostname: "synthetic".to_owned(),

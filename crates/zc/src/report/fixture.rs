@@ -6,9 +6,9 @@ use crate::estimate::{
     OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
 };
 use crate::record::{
-    Cell, CpuFacts, End, EndReason, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header, Host, IpVersion,
-    LinkFacts, LinkKind, MemoryFacts, No, Plan, RecvPath, RemoteFacts, RemoteMachine, Run, SCHEMA, SendPath, Severity,
-    SoakerKind, Support, SupportRow, Timing, Warning,
+    Align, Cell, CpuFacts, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header, Host,
+    IpVersion, LinkFacts, LinkKind, MemoryFacts, No, Placement, Plan, Push, RecvPath, RemoteFacts, RemoteMachine, Run,
+    SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unsoaked, Warning,
 };
 
 /// One path's made-up figures.
@@ -316,15 +316,11 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
 }
 
 fn run(paths: &[Path], link: LinkKind) -> Run {
-    let mut cells: Vec<Cell> = paths
-        .iter()
-        .map(|path| Cell { label: path.send.to_string(), send: path.send, recv: RecvPath::Recv, control: false })
-        .collect();
+    let mut cells: Vec<Cell> = paths.iter().map(|path| Cell::of_paths(path.send, RecvPath::Recv)).collect();
     cells.push(Cell {
         label: "read+send (A/A)".to_owned(),
-        send: SendPath::ReadSend,
-        recv: RecvPath::Recv,
         control: true,
+        ..Cell::of_paths(SendPath::ReadSend, RecvPath::Recv)
     });
     let plan = Plan {
         experiment: "paths".to_owned(),
@@ -346,6 +342,9 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
             receiver_cpu: 1,
             soaked_cpus: vec![0, 1],
             soaker: SoakerKind::Alu,
+            push: Push::Plain,
+            align: Align::Page,
+            placement: Placement::Separate,
         },
         timing: Timing { warmup_ns: 20_000_000, window_ns: 80_000_000, idle_ns: 40_000_000, unsoaked_ns: 80_000_000 },
         files: FileSetFacts {
@@ -360,6 +359,8 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
         seed: 42,
         budget_ns: 60_000_000_000,
         target: 0.025,
+        factors: vec![Factor::Send],
+        unsoaked: Unsoaked::InTurn,
     };
     let host = Host {
         hostname: "box".to_owned(),

@@ -41,7 +41,7 @@ pub fn examine() -> Result<Findings> {
 }
 
 fn support(rig: &mut Rig, send: SendPath, recv: RecvPath) -> Result<Support> {
-    let cell = Cell { label: format!("{send} to {recv}"), send, recv, control: false };
+    let cell = Cell { label: format!("{send} to {recv}"), ..Cell::of_paths(send, recv) };
     Ok(match try_out(rig, &cell)? {
         Ok(_) => Support::Yes,
         Err(no) => Support::No(no),

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::meter::{self, Alone};
 use crate::plan;
 use crate::record::{
-    Cell, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, No, Plan, Probe, RecvPath,
-    RemoteFacts, Result, SCHEMA, SendPath, Support, SupportRow, Timing, Warning,
+    Align, Cell, Factor, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, No, Placement,
+    Plan, Probe, Push, RecvPath, RemoteFacts, Result, SCHEMA, SendPath, Support, SupportRow, Timing, Unsoaked, Warning,
 };
 use crate::trial::{self, Rig, RigSetup, Up};
 
@@ -138,6 +138,8 @@ pub(super) fn prepare(
         seed,
         budget_ns: options.budget_ns,
         target: options.target,
+        factors: vec![Factor::Send],
+        unsoaked: Unsoaked::InTurn,
     };
     let header = Header {
         zc_run: SCHEMA,
@@ -193,6 +195,9 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
         receiver_cpu: cpus.receiver,
         soaked_cpus: trial::allowed_cpus()?,
         soaker: options.soaker,
+        push: Push::Plain,
+        align: Align::Page,
+        placement: Placement::Separate,
     })
 }
 

@@ -247,7 +247,7 @@ fn acknowledged(socket: &TcpStream) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{LinkKind, RecvPath, SendPath, SoakerKind};
+    use crate::record::{Align, LinkKind, Placement, Push, RecvPath, SendPath, SoakerKind};
     use crate::trial;
 
     fn fixed() -> FixedParams {
@@ -268,6 +268,9 @@ mod tests {
             receiver_cpu: cpu,
             soaked_cpus: vec![cpu],
             soaker: SoakerKind::Alu,
+            push: Push::Plain,
+            align: Align::Page,
+            placement: Placement::Separate,
         }
     }
 
@@ -276,7 +279,7 @@ mod tests {
         let up =
             trial::bring_up(&[LinkKind::Loopback], fixed.sender_cpu, fixed.receiver_cpu, &Default::default()).unwrap();
         let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, fixed.sender_cpu).unwrap();
-        let cell = Cell { label: send.to_string(), send, recv: RecvPath::Recv, control: false };
+        let cell = Cell::of_paths(send, RecvPath::Recv);
         let drive = Drive {
             rate_bytes_per_s: Some(50e6),
             stop_after_bytes: None,
