@@ -42,7 +42,8 @@ pub fn nofile_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// What a process has used so far, all its threads together, ended ones included; or between two such readings.
+/// What a process has used so far, all its threads together, ended ones included; or a thread alone; or between two such
+/// readings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// CPU time in user mode, in nanoseconds (to the microsecond).
@@ -85,9 +86,24 @@ impl Usage {
 /// # References
 /// getrusage(2), RUSAGE_SELF.
 pub fn usage() -> io::Result<Usage> {
+    usage_of(libc::RUSAGE_SELF)
+}
+
+/// What the calling thread has used so far. Nobody can ask for another thread; `max_resident_kib` is the process's.
+///
+/// # Errors
+/// As [`usage`].
+///
+/// # References
+/// getrusage(2), RUSAGE_THREAD.
+pub fn own_thread_usage() -> io::Result<Usage> {
+    usage_of(libc::RUSAGE_THREAD)
+}
+
+fn usage_of(who: libc::c_int) -> io::Result<Usage> {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the pointer leads to room for the rusage that getrusage(2) writes.
-    if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
+    if unsafe { libc::getrusage(who, usage.as_mut_ptr()) } != 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: it was zeroed, and all zeros is an rusage; the call has filled it.
@@ -168,6 +184,15 @@ mod tests {
         assert!(after.minor_faults >= before.minor_faults);
         assert_eq!(before.since(&after).minor_faults, 0);
         drop(used);
+    }
+
+    #[test]
+    fn what_a_thread_used_is_its_own() {
+        let of_a_new_thread = std::thread::spawn(|| own_thread_usage().unwrap()).join().unwrap();
+        let process = usage().unwrap();
+        let cpu_ns = |usage: Usage| usage.user_ns + usage.system_ns;
+        assert!(cpu_ns(of_a_new_thread) <= cpu_ns(process));
+        assert!(of_a_new_thread.minor_faults <= process.minor_faults);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use names::{
 pub use plan::{Cell, FileSetFacts, FixedParams, Levels, Plan, Timing, Unsoaked};
 pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,
-    TcpReading,
+    TcpReading, Usage,
 };
 pub use remote::{FarKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
 pub use run::{Block, Dropped, End, EndReason, Header, IdleWindow, Probe, Run, SCHEMA, Slot, Trial, TrialKind};

@@ -70,6 +70,28 @@ pub struct TaskReading {
     pub involuntary_switches: u64,
 }
 
+/// CPU time of threads in user mode and in the kernel, as getrusage(2) divides it: in the proportion of the ticks that found
+/// them in either, so that of a short time only the sum is exact (kernel/sched/cputime.c, cputime_adjust).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// ru_utime.
+    pub user_ns: u64,
+    /// ru_stime.
+    pub system_ns: u64,
+    /// How long it took, by the clock on the wall; of several threads the longest.
+    pub elapsed_ns: u64,
+}
+
+impl Usage {
+    /// Adds what another thread used in the meantime.
+    pub fn add(&mut self, other: &Self) {
+        let Self { user_ns, system_ns, elapsed_ns } = other;
+        self.user_ns += user_ns;
+        self.system_ns += system_ns;
+        self.elapsed_ns = self.elapsed_ns.max(*elapsed_ns);
+    }
+}
+
 /// What a send path did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SendCounts {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Host, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow, SupportRow, Warning};
+use super::{Host, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow, SupportRow, Usage, Warning};
 
 /// The version of the format that this program writes. It reads this one and no other.
 pub const SCHEMA: u32 = 1;
@@ -147,6 +147,10 @@ pub struct Trial {
     pub whole_completions: u64,
     /// See `whole_completions`.
     pub whole_copied: u64,
+    /// CPU time of the sender threads over the whole trial, from the first byte until they have drained, added up: what time(1)
+    /// would say of a program that did only this. io_uring's workers are threads of their own and not in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_sender_usage: Option<Usage>,
     /// All meters of the other machine, where a zc measures there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteWindow>,

@@ -416,6 +416,7 @@ impl<'a> Machine<'a> {
             whole_bytes: whole,
             whole_completions: completions,
             whole_copied: copied,
+            whole_sender_usage: None,
             remote: None,
             remote_report: None,
         })

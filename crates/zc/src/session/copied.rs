@@ -74,6 +74,7 @@ mod tests {
                 whole_bytes: 0,
                 whole_completions: all,
                 whole_copied: copied,
+                whole_sender_usage: None,
                 remote: None,
                 remote_report: None,
             })

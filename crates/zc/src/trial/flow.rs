@@ -15,7 +15,7 @@ use super::sending::{self, Drive, SenderReady, Sending, Target};
 use super::side::{PATIENCE, Published, Ready, Side, Trouble, await_message, settle_on, spawn, stuck};
 use crate::link::{FarCounts, FarFlow, Link};
 use crate::path::SendSetup;
-use crate::record::{Cell, Fault, FixedParams, RecvCounts, Result, SendCounts};
+use crate::record::{Cell, Fault, FixedParams, RecvCounts, Result, SendCounts, Usage};
 
 /// Who takes the bytes.
 enum Taker {
@@ -32,6 +32,7 @@ pub(super) struct Flow {
     sender: Side<SendCounts>,
     taker: Taker,
     crc32: Arc<Published<u32>>,
+    used: Arc<Published<Option<Usage>>>,
     begin: Outbox<u64>,
     stop: Arc<AtomicBool>,
 }
@@ -74,14 +75,15 @@ impl Flow {
                 (Some((receiver, ready)), Target::plain(address))
             }
         };
+        let used = Arc::new(Published::default());
         let (begin, begin_in) = channel();
         let (sender, sender_ready) = {
             let (cell, fixed, link) = (cell.clone(), fixed.clone(), Arc::clone(link));
-            let (setup, stop) = (setup.clone(), Arc::clone(&stop));
+            let (setup, stop, used) = (setup.clone(), Arc::clone(&stop), Arc::clone(&used));
             spawn(format!("zc-send-{index}"), move |ready: &Outbox<SenderReady>, counts| {
                 let what =
                     Sending { index, cell: &cell, fixed: &fixed, link: &*link, setup: &setup, drive, to: &target };
-                sending::send(&what, &begin_in, &stop, ready, counts)
+                sending::send(&what, &begin_in, &stop, ready, counts, &used)
             })?
         };
         // On an early return `begin` is dropped, which ends the sender's thread, whose closed socket ends the receiver's.
@@ -94,7 +96,7 @@ impl Flow {
             (None, Some(flow)) => Taker::FarEnd(flow),
             (None, None) => Taker::Elsewhere,
         };
-        Ok(Self { sender: sender.whole(sender_ready.ready), taker, crc32, begin, stop })
+        Ok(Self { sender: sender.whole(sender_ready.ready), taker, crc32, used, begin, stop })
     }
 
     /// Lets the sender begin; its first burst is due at `at_ns` (CLOCK_MONOTONIC).
@@ -161,6 +163,11 @@ impl Flow {
             Taker::Elsewhere => false,
         };
         self.sender.has_ended() || taker_has_ended
+    }
+
+    /// What the sender's thread used from its first byte on, once it has ended; null where the kernel does not say.
+    pub(super) fn sender_usage(&self) -> Option<Usage> {
+        self.used.get()
     }
 
     /// Waits until both threads have drained and ended; returns their last counts and, in proofs, the checksum. What another
@@ -318,6 +325,8 @@ mod tests {
         flow.stop();
         let (sent, received, _) = flow.finish().unwrap_or_else(|trouble| panic!("{trouble:?}"));
         assert_eq!(sent.bytes, received.bytes);
+        let used = flow.sender_usage().unwrap();
+        assert!(used.elapsed_ns > 0, "{used:?}");
     }
 
     #[test]

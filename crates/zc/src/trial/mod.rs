@@ -16,6 +16,7 @@ mod rig;
 mod sending;
 mod setup;
 mod side;
+mod usage;
 mod window;
 
 pub use far::{FarEnded, FarSide, SentFlow};

@@ -8,7 +8,7 @@ use crate::meter::{self, Alone, Surroundings, WakeLatency, conditions};
 use crate::path::SendSetup;
 use crate::record::{
     Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, RemoteReport, RemoteWindow, Result,
-    SendCounts, Timing, Trial, TrialKind, Warning,
+    SendCounts, Timing, Trial, TrialKind, Usage, Warning,
 };
 use zc_sys::clock::{monotonic_ns, sleep_until};
 
@@ -253,6 +253,7 @@ impl Rig {
             whole_bytes: ended.sent.bytes,
             whole_completions: ended.sent.completions,
             whole_copied: ended.sent.copied,
+            whole_sender_usage: ended.used,
             remote,
             remote_report: ended.report,
         })
@@ -339,13 +340,17 @@ impl Rig {
     /// received.
     pub(super) fn finish_flows(&mut self, flows: Vec<Flow>, began_ns: u64) -> std::result::Result<Ended, Trouble> {
         let elsewhere = flows.iter().any(Flow::goes_elsewhere);
-        let mut ended = Ended::default();
+        let mut ended = Ended { used: Some(Usage::default()), ..Ended::default() };
         let mut sent_bytes = Vec::new();
         for flow in &flows {
             let (sent, _, crc32) = flow.finish()?;
             sent_bytes.push(sent.bytes);
             ended.sent.add(&sent);
             ended.crc32 = crc32;
+            ended.used = ended.used.zip(flow.sender_usage()).map(|(mut sum, one)| {
+                sum.add(&one);
+                sum
+            });
         }
         if let Some(far) = self.far.as_mut().filter(|_| elsewhere) {
             let seconds = monotonic_ns().saturating_sub(began_ns) as f64 / 1e9;
@@ -400,6 +405,8 @@ pub(super) struct Ended {
     pub(super) sent: SendCounts,
     /// Of what the last one received, in proofs.
     pub(super) crc32: u32,
+    /// What their threads used.
+    pub(super) used: Option<Usage>,
     /// What the far end said of itself.
     pub(super) report: Option<RemoteReport>,
 }

@@ -8,9 +8,10 @@ use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 use zc_sys::tcp::Unconnected;
 
 use super::side::{PATIENCE, Published, Ready, Trouble, clone, settle_on};
+use super::usage::UsedSince;
 use crate::link::{FarEnd, FarFlow, Link};
 use crate::path::{self, SendSetup};
-use crate::record::{Cell, Fault, FixedParams, Result, SendCounts};
+use crate::record::{Cell, Fault, FixedParams, Result, SendCounts, Usage};
 use crate::workload::Pacer;
 
 /// How a flow's sender is driven.
@@ -80,6 +81,7 @@ pub(super) fn send(
     stop: &AtomicBool,
     ready: &Outbox<SenderReady>,
     counts: &Published<SendCounts>,
+    used: &Published<Option<Usage>>,
 ) -> std::result::Result<(), Trouble> {
     let &Sending { index, cell, fixed, link, setup, drive, to } = what;
     settle_on(fixed.sender_cpu)?;
@@ -92,6 +94,7 @@ pub(super) fn send(
         return Ok(()); // the trial was given up
     };
     let mut pacer = Pacer::new(drive.rate_bytes_per_s, fixed.burst_ns, begin_ns);
+    let mut since_begin = None;
     let mut left = drive.stop_after_bytes;
     // Flows start at different files, so that they do not all send the same bytes at the same time.
     for mut piece in setup.files.walk(drive.first_file + index * 17, drive.piece_bytes) {
@@ -105,11 +108,15 @@ pub(super) fn send(
         if !pacer.wait_unless(piece.len, stop) {
             break;
         }
+        if since_begin.is_none() {
+            since_begin = UsedSince::now();
+        }
         sender.send(piece)?;
         counts.set(sender.counts());
     }
     sender.drain()?;
     counts.set(sender.counts());
+    used.set(since_begin.and_then(|since| since.usage()));
     if !to.stays_open {
         socket.shutdown(Shutdown::Write).map_err(|error| Fault::os("close a flow for sending", error))?;
     }
