@@ -5,8 +5,8 @@ use clap::CommandFactory as _;
 use clap_complete::{Shell, generate_to};
 
 use super::args::{Cli, GenerateArgs};
-use super::names::unknown_among;
 use super::tell;
+use crate::record::nearest::unknown_among;
 use crate::record::{Fault, Result, in_words};
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];

@@ -7,7 +7,6 @@ mod doctor;
 mod generate;
 mod interrupt;
 mod memory;
-mod names;
 mod progress;
 mod remote;
 mod render;
@@ -17,7 +16,6 @@ mod serve;
 mod show;
 mod soak;
 mod tell;
-mod units;
 mod wrong_arguments;
 
 use std::process::ExitCode;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::estimate::{Estimates, estimate};
+use crate::record::escape;
 use crate::record::{Header, Run, Severity, Warning};
-use crate::report::escape;
 use crate::session::{Next, Progress};
 
 /// The least time between two plain lines.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueHint;
 
+use crate::record::escape;
 use crate::record::{Fault, Result};
-use crate::report::escape;
 use crate::session::{PORT, RemoteEnd, Secret};
 
 /// Arguments that lead to another machine.

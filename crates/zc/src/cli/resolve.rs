@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use super::args::{FormatArgs, RunArgs};
-use super::names::{unknown, unknown_among};
+
 use super::remote::without_token;
-use super::units;
+use crate::record::level::{self, CALL_BYTES, FLOWS, SOCKET_BUFFER_BYTES};
+use crate::record::nearest::{unknown, unknown_among};
 use crate::record::{
     FarEndOptions, Fault, IpVersion, LinkKind, LinkOptions, OffloadSwitch, RecvPath, Result, SendPath, SoakerKind,
-    in_words,
+    in_words, units,
 };
 use crate::session::{CpuPair, RunOptions};
 
@@ -42,13 +43,8 @@ const S: u64 = 1_000 * MS;
 
 /// Time for a run that was given none.
 const RUN_BUDGET: &str = "60s";
-/// Call buffers: a byte is silly but works; above 1g one buffer would be larger than most file sets.
-const BUFFER: std::ops::RangeInclusive<u64> = 1..=1 << 30;
 /// Receive path buffers when `--recv` names none.
 const RECV_BUFFER: usize = 64 << 10;
-/// SO_SNDBUF and SO_RCVBUF are ints that the kernel doubles (socket(7)).
-const SOCKET_BUFFER: std::ops::RangeInclusive<u64> = 1..=1 << 30;
-
 /// Above a few megabytes a send buffer is full before it is acknowledged, and everything waits for the far end's patience.
 const ACK_EVERY: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 
@@ -73,7 +69,7 @@ pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce
         paths: args.paths.as_deref().map(paths).transpose()?,
         recv,
         recv_buffer_bytes,
-        buffer_bytes: buffer("--buffer", &args.buffer, BUFFER)?,
+        buffer_bytes: buffer("--buffer", &args.buffer, CALL_BYTES)?,
         rate_bytes_per_s: units::rate(&args.rate).map_err(|fault| of("--rate", fault))?,
         budget_ns: budget(args.budget.as_deref(), RUN_BUDGET)?,
         target: units::percent(&args.target).map_err(|fault| of("--target", fault))?,
@@ -81,12 +77,16 @@ pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce
         link,
         link_options: link_options(args)?,
         remote: args.remote.end()?,
-        flows: units::count("number of flows", &args.flows, 1..=1024)
+        flows: units::count("number of flows", &args.flows, FLOWS)
             .map(|flows| flows as usize)
             .map_err(|fault| of("--flows", fault))?,
-        congestion: args.congestion.as_deref().map(congestion).transpose()?,
-        sndbuf_bytes: args.sndbuf.as_deref().map(|text| buffer("--sndbuf", text, SOCKET_BUFFER)).transpose()?,
-        rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER)).transpose()?,
+        congestion: args
+            .congestion
+            .as_deref()
+            .map(|text| level::congestion(text).map_err(|fault| of("--congestion", fault)))
+            .transpose()?,
+        sndbuf_bytes: args.sndbuf.as_deref().map(|text| buffer("--sndbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
+        rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
         cpus: args.cpus.as_deref().map(|text| cpus(text, args.remote.is_given())).transpose()?,
         soaker: args.soaker.parse::<SoakerKind>().map_err(unknown)?,
         out: args.out.clone().unwrap_or_else(default_out),
@@ -142,7 +142,7 @@ fn paths(names: &[String]) -> Result<Vec<SendPath>> {
 fn recv(text: &str) -> Result<(RecvPath, usize)> {
     let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
     let path = name.trim().parse::<RecvPath>().map_err(unknown)?;
-    let bytes = size.map_or(Ok(RECV_BUFFER), |size| buffer("--recv", size, BUFFER))?;
+    let bytes = size.map_or(Ok(RECV_BUFFER), |size| buffer("--recv", size, CALL_BYTES))?;
     Ok((path, bytes))
 }
 
@@ -173,21 +173,10 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
     })
 }
 
-/// Whether the kernel has it is for the session to find out; what cannot be a name is refused here (TCP_CA_NAME_MAX is
-/// 16 with its NUL, include/net/tcp.h).
-fn congestion(text: &str) -> Result<String> {
-    let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-    if plain && (1..=15).contains(&text.len()) {
-        return Ok(text.to_owned());
-    }
-    Err(Fault::usage(format!("--congestion: \"{}\" cannot be a congestion control", crate::report::escape(text, 40)))
-        .hint("the kernel's own are in /proc/sys/net/ipv4/tcp_available_congestion_control"))
-}
-
 /// `S,R`: two different CPUs, unless they are of two machines. Whether they exist is for the session to find out.
 fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
     const HINT: &str = "two CPU numbers and a comma: 0,1 puts the sender on CPU 0 and the receiver on CPU 1";
-    let wrong = |what: &str| Fault::usage(format!("--cpus: \"{}\" {what}", crate::report::escape(text, 40))).hint(HINT);
+    let wrong = |what: &str| Fault::usage(format!("--cpus: \"{}\" {what}", crate::record::escape(text, 40))).hint(HINT);
     let mut parts = text.split(',');
     let (Some(sender), Some(receiver), None) = (parts.next(), parts.next(), parts.next()) else {
         return Err(wrong("is not two CPUs"));

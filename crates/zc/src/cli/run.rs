@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::args::RunArgs;
 use super::progress::Watcher;
 use super::resolve::{self, Format};
-use super::{interrupt, names, render, tell};
+use super::{interrupt, render, tell};
 use crate::record::{Experiment, Fault, Result};
 use crate::session;
 
@@ -16,7 +16,7 @@ use crate::session;
 /// # Errors
 /// [`FaultKind::Usage`](crate::record::FaultKind): there is no experiment of that name.
 pub(super) fn experiment(args: &RunArgs) -> Result<Experiment> {
-    args.name.as_deref().map_or(Ok(Experiment::Paths), |name| name.parse().map_err(names::unknown))
+    args.name.as_deref().map_or(Ok(Experiment::Paths), |name| name.parse().map_err(crate::record::nearest::unknown))
 }
 
 /// Runs it.

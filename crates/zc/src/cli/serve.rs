@@ -7,8 +7,8 @@ use clap::ValueHint;
 
 use super::remote::{host_and_port, secret};
 use super::{interrupt, tell};
+use crate::record::escape;
 use crate::record::{Fault, Result};
-use crate::report::escape;
 use crate::session::serve::{Admission, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio};
 use crate::session::{PORT, SessionEnd};
 

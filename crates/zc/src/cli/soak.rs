@@ -9,9 +9,9 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use serde_json::json;
 
-use super::{interrupt, tell, units};
+use super::{interrupt, tell};
 use crate::estimate::soak::{command_cost, load, not_quiet, paces, taken_share, verified};
-use crate::record::{CommandEnd, Fault, Result, SoakCommand, SoakStart, SoakerKind, in_words};
+use crate::record::{CommandEnd, Fault, Result, SoakCommand, SoakStart, SoakerKind, in_words, units};
 use crate::report::soak as report;
 use crate::session::soak::{
     CommandFault, CommandOptions, Heard, LiveOptions, Soaked, VerifyOptions, command, live, outside, verify,

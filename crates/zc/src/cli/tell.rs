@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::record::escape;
 use crate::record::{Fault, Result, in_words};
-use crate::report::escape;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();

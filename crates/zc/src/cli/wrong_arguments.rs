@@ -4,7 +4,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::record::Fault;
-use crate::report::escape;
+use crate::record::escape;
 
 /// The sentence and hint for what clap refused. `command` is the subcommand that was typed, if it is one.
 pub(super) fn fault(error: &clap::Error, command: Option<&str>) -> Fault {

@@ -4,12 +4,15 @@
 //! `estimate`, so that an old run can always be read with better arithmetic. Every unit stands in the name of
 //! its field; absent is `null`, never 0. This room imports nothing of zc; everything may import it.
 
+mod escape;
 mod fault;
 mod file;
 mod host;
+pub mod level;
 mod link;
 mod memory;
 mod names;
+pub mod nearest;
 mod plan;
 mod reading;
 mod remote;
@@ -18,11 +21,14 @@ mod soak;
 mod support;
 #[doc(hidden)]
 pub mod synthetic;
+pub mod units;
 mod warning;
 
+pub use escape::escape;
 pub use fault::{Fault, FaultKind, Result, in_words};
 pub use file::{append_block, close, open, parse};
 pub use host::{CpuFacts, Host, MemoryFacts};
+pub use level::Level;
 pub use link::{FarEndOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{

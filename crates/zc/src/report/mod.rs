@@ -5,7 +5,6 @@
 mod csv;
 mod digits;
 mod doctor;
-mod escape;
 mod grid;
 mod heading;
 mod json;
@@ -17,9 +16,9 @@ pub mod soak;
 mod table;
 mod words;
 
+pub use crate::record::escape;
 pub use csv::csv;
 pub use doctor::doctor;
-pub use escape::escape;
 pub use json::json;
 pub use markdown::markdown;
 pub use table::table;

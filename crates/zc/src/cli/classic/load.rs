@@ -9,8 +9,8 @@ use super::{debug, here, line, usage};
 use crate::classic::{self, Calibration, CyclesoakOptions, FILE_NAME, Tool};
 use crate::cli::{interrupt, tell};
 use crate::estimate::soak::{self, Load, idle_rates, not_quiet, paces};
+use crate::record::escape;
 use crate::record::{Fault, Result, SoakWindow};
-use crate::report::escape;
 
 /// The load monitor.
 pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {

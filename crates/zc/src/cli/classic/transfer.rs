@@ -72,7 +72,7 @@ pub(super) fn zcc(words: &[OsString]) -> Result<()> {
     };
     classic::zcc(&options, calibration.as_ref(), &mut |said| match said {
         ZccSaid::Skipped(why) => {
-            debug(options.debug > 0, || format!("zcc: left out: {}", crate::report::escape(&why, 500)));
+            debug(options.debug > 0, || format!("zcc: left out: {}", crate::record::escape(&why, 500)));
             ControlFlow::Continue(())
         }
         ZccSaid::Capped(capped) => {

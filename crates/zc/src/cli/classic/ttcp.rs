@@ -7,7 +7,7 @@ use super::{line, transfer, usage};
 use crate::classic::{self, KBYTE, Tool, TtcpOptions, TtcpSaid, TtcpTally};
 use crate::cli::tell;
 use crate::record::Result;
-use crate::report::escape;
+use crate::record::escape;
 
 /// Sends or receives.
 pub(super) fn ttcp(words: &[OsString]) -> Result<()> {

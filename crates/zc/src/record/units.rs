@@ -8,7 +8,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::record::{Fault, Result};
+use super::{Fault, Result, escape};
 
 const SIZE_HINT: &str = "sizes are bytes, or end in k, m or g: 64k is 65,536";
 const RATE_HINT: &str = "rates look like 400MB/s or 10Gbit/s (decimal), or are auto";
@@ -20,9 +20,9 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// `64k` as 65,536 bytes, within `bounds`.
 ///
 /// # Errors
-/// [`FaultKind::Usage`](crate::record::FaultKind), as for everything here: not a size, a unit that is unknown or can
+/// [`FaultKind::Usage`](super::FaultKind), as for everything here: not a size, a unit that is unknown or can
 /// be read in two ways, or out of bounds.
-pub(super) fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
+pub fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     let wrong = |what: String| Fault::usage(format!("size \"{}\" {what}", shown(text))).hint(SIZE_HINT);
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     let shift = match unit {
@@ -75,7 +75,7 @@ pub(super) fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
 ///
 /// # Errors
 /// Not a rate, ambiguous, or not within 10 kB/s and 1 TB/s.
-pub(super) fn rate(text: &str) -> Result<Option<f64>> {
+pub fn rate(text: &str) -> Result<Option<f64>> {
     const LEAST: f64 = 1e4;
     const MOST: f64 = 1e12;
     if text.trim() == "auto" {
@@ -148,7 +148,7 @@ fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Fault) -> Fault
 ///
 /// # Errors
 /// Not a duration, no unit, or out of bounds.
-pub(super) fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
+pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     let wrong = |what: String| Fault::usage(format!("duration \"{}\" {what}", shown(text))).hint(DURATION_HINT);
     let mut rest = text.trim();
     let mut total_ns = 0.0;
@@ -198,7 +198,7 @@ pub(super) fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
 ///
 /// # Errors
 /// Not a percentage, or not within 0.1 % and 50 %.
-pub(super) fn percent(text: &str) -> Result<f64> {
+pub fn percent(text: &str) -> Result<f64> {
     let wrong = |what: String| Fault::usage(format!("percentage \"{}\" {what}", shown(text))).hint(PERCENT_HINT);
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     if !matches!(unit, "" | "%") {
@@ -223,7 +223,7 @@ pub(super) fn percent(text: &str) -> Result<f64> {
 ///
 /// # Errors
 /// Not a whole number, or out of bounds.
-pub(super) fn count(what: &str, text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
+pub fn count(what: &str, text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     let wrong = |how: String| {
         Fault::usage(format!("{what} \"{}\" {how}", shown(text))).hint(format!(
             "a whole number from {} to {}",
@@ -282,7 +282,7 @@ fn round6(value: f64) -> f64 {
 
 /// What the user typed, safe to print and not endless.
 fn shown(text: &str) -> String {
-    crate::report::escape(text, 40)
+    escape(text, 40)
 }
 
 /// 65536 as `65,536`.
@@ -299,7 +299,7 @@ fn commas(value: u64) -> String {
 }
 
 /// 65536 as `64k`.
-fn size_text(bytes: u64) -> String {
+pub fn size_text(bytes: u64) -> String {
     match bytes {
         0 => "0".to_owned(),
         bytes if bytes % (1 << 30) == 0 => format!("{}g", bytes >> 30),
@@ -309,8 +309,20 @@ fn size_text(bytes: u64) -> String {
     }
 }
 
+/// 400,000,000 bytes per second as `400MB/s`.
+pub fn rate_text(bytes_per_s: f64) -> String {
+    let (value, unit) = match bytes_per_s {
+        rate if rate >= 1e9 => (rate / 1e9, "GB/s"),
+        rate if rate >= 1e6 => (rate / 1e6, "MB/s"),
+        rate => (rate / 1e3, "kB/s"),
+    };
+    // Three decimals at most, and none that say nothing.
+    let digits = format!("{value:.3}");
+    format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// 60,000,000,000 as `60s`.
-fn duration_text(ns: u64) -> String {
+pub fn duration_text(ns: u64) -> String {
     match ns {
         ns if ns >= 3600 * NS_PER_S && ns % (3600 * NS_PER_S) == 0 => format!("{}h", ns / (3600 * NS_PER_S)),
         ns if ns >= NS_PER_S && ns % NS_PER_S == 0 => format!("{}s", ns / NS_PER_S),

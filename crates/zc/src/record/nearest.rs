@@ -1,18 +1,18 @@
 //! A name that is not known: the sentence, and which known one was probably meant.
 
-use crate::record::{Fault, UnknownName};
+use super::{Fault, UnknownName};
 
 /// Turns an unknown name into a failure with the nearest known name and the list of all.
-pub(super) fn unknown(error: UnknownName) -> Fault {
+pub fn unknown(error: UnknownName) -> Fault {
     unknown_among(error.what, &error.given, &error.known)
 }
 
 /// As [`unknown`], for names that are no type of the record.
-pub(super) fn unknown_among(what: &str, given: &str, known: &[&str]) -> Fault {
+pub fn unknown_among(what: &str, given: &str, known: &[&str]) -> Fault {
     let sentence = if given.is_empty() {
         format!("the name of a {what} is empty")
     } else {
-        format!("unknown {what} \"{}\"", crate::report::escape(given, 40))
+        format!("unknown {what} \"{}\"", super::escape(given, 40))
     };
     let list = format!("known: {}", known.join(", "));
     Fault::usage(sentence).hint(match nearest(given, known) {
@@ -22,7 +22,7 @@ pub(super) fn unknown_among(what: &str, given: &str, known: &[&str]) -> Fault {
 }
 
 /// The known name that was probably meant: few edits away, or the only one that contains what was typed.
-pub(super) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     // What nobody would type as a name is not worth the quadratic time of comparing it.
     if given.is_empty() || given.chars().count() > 64 {
         return None;
