@@ -1,4 +1,4 @@
-//! One cell of the plan: what it cost, how that compares to the reference, and how fast it was.
+//! One cell of the plan: what it cost, how that compares to the cell that it refers to, and how fast it was.
 
 use zc_stats::median;
 
@@ -6,10 +6,10 @@ use super::figures::{figure, gbit_per_core, per, ratio_figure};
 use super::model::{CellEstimate, Figure, Perturbation, RatioFigure, RatioMethod, Sides};
 use super::{Kept, elapsed_ns, others, throughput, traffic};
 use crate::plan::costs::Side;
-use crate::plan::ratios::{divisors, pairs, ratio};
-use crate::record::TrialKind;
+use crate::plan::ratios::{base, divisors, pairs, ratio};
+use crate::record::{Cell, TrialKind};
 
-/// Below this share of the plan's rate a cell was measured at saturation.
+/// Below this share of its nominal rate a cell was measured at saturation.
 const RATE_HELD: f64 = 0.98;
 
 pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
@@ -25,18 +25,16 @@ pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
         both: cost_figure(Side::Both),
     };
     let elsewhere = cost_figure(Side::Elsewhere);
-    let of_reference = |side| if is_reference { None } else { to_reference(kept, place, side) };
-    let ratio = Sides {
-        sender: of_reference(Side::Sender),
-        receiver: of_reference(Side::Receiver),
-        both: of_reference(Side::Both),
-    };
+    let to_base = |side| to_base(kept, place, side);
+    let ratio = Sides { sender: to_base(Side::Sender), receiver: to_base(Side::Receiver), both: to_base(Side::Both) };
     let both = costs(Side::Both);
     let copied_share = copied_share(kept, &cell.label);
     CellEstimate {
         label: cell.label.clone(),
         send: cell.send,
         recv: cell.recv,
+        levels: cell.levels.clone(),
+        by: base(&kept.header.plan, place).map(|base| kept.header.plan.cells[base].label.clone()),
         reference: is_reference,
         control: cell.control,
         blocks: both.len(),
@@ -52,7 +50,7 @@ pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
             both: cost.both.as_ref().and_then(gbit_per_core),
         },
         top_speed_bytes_per_s: top_speed(kept, &cell.label),
-        perturbation: perturbation(kept, &cell.label),
+        perturbation: perturbation(kept, cell),
         copied_share,
         failed_zero_copy: copied_share.is_some_and(|share| share > 0.5),
         traffic: traffic::traffic(kept, cell),
@@ -64,10 +62,9 @@ fn reaches_zero(cost: &Figure) -> bool {
     cost.interval.map_or(cost.value, |interval| interval.low) <= 0.0
 }
 
-fn to_reference(kept: &Kept, place: usize, side: Side) -> Option<RatioFigure> {
+fn to_base(kept: &Kept, place: usize, side: Side) -> Option<RatioFigure> {
     let plan = &kept.header.plan;
-    kept.reference?;
-    let pairs = pairs(&kept.costs, place, &divisors(&kept.header.plan, place), side);
+    let pairs = pairs(&kept.costs, place, &divisors(plan, place), side);
     ratio(&pairs, kept.level, plan.seed).map(|ratio| ratio_figure(&ratio, plan.target))
 }
 
@@ -76,9 +73,10 @@ fn top_speed(kept: &Kept, label: &str) -> Option<Figure> {
     figure(&speeds, kept.level)
 }
 
-fn perturbation(kept: &Kept, label: &str) -> Perturbation {
+fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
+    let nominal = kept.header.plan.fixed.at(&cell.levels).rate_bytes_per_s;
     let of = |kind| -> Vec<(usize, f64)> {
-        kept.trials(label, kind).filter_map(|(block, trial)| Some((block, throughput(trial)?))).collect()
+        kept.trials(&cell.label, kind).filter_map(|(block, trial)| Some((block, throughput(trial)?))).collect()
     };
     let (soaked, twins) = (of(TrialKind::Soaked), of(TrialKind::Twin));
     let in_one_block: Vec<f64> = twins
@@ -89,7 +87,7 @@ fn perturbation(kept: &Kept, label: &str) -> Perturbation {
         })
         .collect();
     let speeds = |of: &[(usize, f64)]| median(&of.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
-    let soaked_by_nominal = speeds(&soaked).and_then(|speed| per(speed, kept.header.plan.fixed.rate_bytes_per_s));
+    let soaked_by_nominal = speeds(&soaked).and_then(|speed| per(speed, nominal));
     Perturbation {
         // Twins that stand in blocks of their own are compared as a whole.
         soaked_by_twin: median(&in_one_block).or_else(|| per(speeds(&soaked)?, speeds(&twins)?)),

@@ -10,15 +10,19 @@ mod cells;
 mod figures;
 pub mod memory;
 mod model;
+mod netperf;
 mod others;
+mod sizes;
 pub mod soak;
 mod traffic;
 mod verdict;
 
 pub use model::{
-    BlockAccount, Bounds, CellEstimate, CellVerdict, Comparison, Conditions, Control, DropCounts, Estimates, Figure,
-    LimitedBy, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict, Withheld,
+    BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control, DropCounts, Estimates,
+    Figure, LimitedBy, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict, Withheld,
 };
+pub use netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
+pub use sizes::{Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided};
 
 use crate::plan::costs::{TrialCost, block_costs, sender_alone, sides_apart};
 use crate::plan::looks::{CONFIDENCE, level_of};
@@ -36,6 +40,8 @@ pub fn estimate(run: &Run) -> Estimates {
     let blocks = account::blocks(run);
     let verdict = verdict::verdict(run, &kept, &cells, control.as_ref(), &blocks);
     Estimates {
+        sizes: sizes::sizes(&kept),
+        accounts: netperf::accounts(&kept, &cells),
         confidence: CONFIDENCE,
         interval_level: kept.level,
         reference: run.header.plan.reference.clone(),

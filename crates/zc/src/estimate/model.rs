@@ -6,7 +6,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::record::{RecvPath, SendPath, Severity};
+use super::netperf::Accounts;
+use super::sizes::Sizes;
+use crate::record::{Levels, RecvPath, SendPath, Severity};
 
 /// Everything that is computed from a saved run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -33,6 +35,10 @@ pub struct Estimates {
     pub conditions: Conditions,
     /// What may be said.
     pub verdict: Verdict,
+    /// Cost against message size, where the plan has several sizes: `both`, and `sender` where it is told apart.
+    pub sizes: Sides<Sizes>,
+    /// netperf's and time(1)'s accounts side by side, where the plan has socket buffers of several sizes.
+    pub accounts: Option<Accounts>,
 }
 
 /// A number with its interval over blocks.
@@ -97,10 +103,10 @@ pub enum RatioMethod {
     RatioOfSums,
 }
 
-/// The cost of a cell by the cost of the reference cell in the same blocks.
+/// The cost of a cell by the cost of the one that it refers to in the same blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct RatioFigure {
-    /// Below 1: cheaper than the reference.
+    /// Below 1: cheaper than what it refers to.
     pub value: f64,
     /// At `interval_level`; `None` with too few blocks for it.
     pub interval: Option<Bounds>,
@@ -112,7 +118,7 @@ pub struct RatioFigure {
     pub method: RatioMethod,
     /// Two-sided p-value of "the ratio is 1" (exact signed-rank); `None` for a ratio of sums.
     pub p_value: Option<f64>,
-    /// Blocks in which both the cell and the reference have a cost.
+    /// Blocks in which both cells have a cost.
     pub blocks: usize,
     /// There are too few blocks for an interval at this level.
     pub not_enough_blocks: bool,
@@ -127,7 +133,11 @@ pub struct CellEstimate {
     pub send: SendPath,
     /// As in the plan.
     pub recv: RecvPath,
-    /// True for the reference itself; its `ratio` is empty.
+    /// What it has in place of what the plan holds fixed.
+    pub levels: Levels,
+    /// The label of the cell that its ratio refers to. `None`: it has no ratio, because it is what others refer to.
+    pub by: Option<String>,
+    /// True for the plan's own reference alone.
     pub reference: bool,
     /// True for the second copy of the reference.
     pub control: bool,
@@ -137,7 +147,7 @@ pub struct CellEstimate {
     pub cost_ns_per_kib: Sides<Figure>,
     /// Soaked CPU time on CPUs that are neither the sender's nor the receiver's, ns per KiB; `None` when there are none.
     pub elsewhere_ns_per_kib: Option<Figure>,
-    /// Cost by the reference's cost. Empty for the reference.
+    /// Cost by the cost of the cell that `by` names. Empty where it names none.
     pub ratio: Sides<RatioFigure>,
     /// The cost of both sides does not stand out of the noise: its interval reaches 0, or its ratio had to be taken
     /// as a ratio of sums.
@@ -167,9 +177,9 @@ pub struct CellEstimate {
 pub struct Perturbation {
     /// Throughput with soakers by throughput of the twin trials without: median over blocks. `None` without twins.
     pub soaked_by_twin: Option<f64>,
-    /// Rate that was reached under soakers by the plan's rate: median over blocks.
+    /// Rate that was reached under soakers by the cell's nominal rate: median over blocks.
     pub soaked_by_nominal: Option<f64>,
-    /// Less than 98 % of the plan's rate was reached: this cell's cost was taken at saturation, not at a fixed rate.
+    /// Less than 98 % of the nominal rate was reached: this cell's cost was taken at saturation, not at a fixed rate.
     pub saturated: bool,
 }
 
@@ -188,6 +198,10 @@ pub struct Traffic {
     pub packet_bytes: Option<f64>,
     /// Packets of the sending device per second.
     pub packets_per_s: Option<f64>,
+    /// Average packet that the sending device received in bytes, headers included (merged by GRO they count apart).
+    pub rx_packet_bytes: Option<f64>,
+    /// Packets that the sending device received per second: acknowledgements, nearly all of them.
+    pub rx_packets_per_s: Option<f64>,
     /// Interrupts on the soaked CPUs per second, timers included.
     pub interrupts_per_s: Option<f64>,
     /// Voluntary and involuntary context switches of sender and receiver (of the sender, where it is alone) per MB (10^6
@@ -298,12 +312,15 @@ pub struct Conditions {
 pub struct Verdict {
     /// Why nothing may be said; empty when it may.
     pub withheld: Vec<Withheld>,
-    /// How each cell but the reference and its control compares; computed also when withheld, for the curious.
+    /// How each cell that has a ratio compares to what it refers to, without the control; computed also when withheld, for
+    /// the curious.
     pub cells: Vec<CellVerdict>,
-    /// The cell of the lowest cost, followed by those that cannot be told from it. One entry: it is the cheapest with
-    /// certainty. Empty when there are no ratios.
+    /// Where all cells refer to one: the cell of the lowest cost, followed by those that cannot be told from it. One entry: it is
+    /// the cheapest with certainty. Empty when there are no ratios, or when cells refer to several.
     pub cheapest: Vec<String>,
-    /// How many comparisons with the reference were corrected for.
+    /// The same for each cell that others refer to and those others, in the plan's order.
+    pub cheapest_by: Vec<Cheapest>,
+    /// How many comparisons were corrected for.
     pub comparisons: usize,
 }
 
@@ -312,6 +329,15 @@ impl Verdict {
     pub fn stands(&self) -> bool {
         self.withheld.is_empty()
     }
+}
+
+/// The least costly of the cells that refer to the same one, that one included.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Cheapest {
+    /// The cell that they refer to.
+    pub by: String,
+    /// The cell of the lowest cost, then those that cannot be told from it.
+    pub cells: Vec<String>,
 }
 
 /// Why verdicts are withheld.
@@ -354,7 +380,7 @@ pub enum Withheld {
     },
 }
 
-/// How a cell compares to the reference.
+/// How a cell compares to what it refers to.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellVerdict {
     /// Which cell.
@@ -373,12 +399,12 @@ pub struct CellVerdict {
 pub enum Comparison {
     /// It costs less.
     Cheaper {
-        /// Share of the reference's cost that it saves: 1 - ratio.
+        /// Share of the other's cost that it saves: 1 - ratio.
         by: f64,
     },
     /// It costs more.
     Dearer {
-        /// Share of the reference's cost that comes on top: ratio - 1.
+        /// Share of the other's cost that comes on top: ratio - 1.
         by: f64,
     },
     /// If there is a difference, it is small: the whole interval lies this close to 1, and this is at most 5 %.

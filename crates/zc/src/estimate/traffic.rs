@@ -28,6 +28,8 @@ struct Sums {
 struct LinkSums {
     packets: f64,
     bytes: f64,
+    rx_packets: f64,
+    rx_bytes: f64,
     elapsed_ns: f64,
 }
 
@@ -52,6 +54,8 @@ pub(super) fn traffic(kept: &Kept, cell: &Cell) -> Traffic {
         recv_calls_per_mb: per(sums.recv_calls, megabytes).filter(|calls| *calls > 0.0), // bytes come by no fewer than one
         packet_bytes: sums.link.as_ref().and_then(|link| per(link.bytes, link.packets)),
         packets_per_s: sums.link.as_ref().and_then(|link| per(link.packets * 1e9, link.elapsed_ns)),
+        rx_packet_bytes: sums.link.as_ref().and_then(|link| per(link.rx_bytes, link.rx_packets)),
+        rx_packets_per_s: sums.link.as_ref().and_then(|link| per(link.rx_packets * 1e9, link.elapsed_ns)),
         interrupts_per_s: sums.interrupts.and_then(|interrupts| per(interrupts * 1e9, sums.interrupts_ns)),
         switches_per_mb: per(sums.switches, sums.switches_mb),
         retransmits: sums.tcp.as_ref().map(|tcp| tcp.retransmits),
@@ -107,6 +111,8 @@ impl LinkSums {
     fn add(&mut self, opened: &LinkCounters, closed: &LinkCounters) {
         self.packets += since(opened.tx_packets, closed.tx_packets);
         self.bytes += since(opened.tx_bytes, closed.tx_bytes);
+        self.rx_packets += since(opened.rx_packets, closed.rx_packets);
+        self.rx_bytes += since(opened.rx_bytes, closed.rx_bytes);
         self.elapsed_ns += since(opened.at_ns, closed.at_ns);
     }
 }

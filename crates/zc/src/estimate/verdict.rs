@@ -1,14 +1,16 @@
 //! What may be said about the cells: words only for what the intervals bear, and none when the run itself is in doubt.
 //!
 //! A table of ten cells makes nine comparisons, and one in twenty true nothings excludes 1 by itself. So the words
-//! are given by Holm's procedure over all of them (Scandinavian Journal of Statistics 1979): the cell with the least
+//! are given by Holm's procedure over all of them, whichever cells they refer to (Scandinavian Journal of Statistics 1979): the cell with the least
 //! p-value must be below alpha/m, the next below alpha/(m-1), and so on until one is not. The control is not among them;
 //! it is what decides whether there are words at all.
 
 use super::Kept;
-use super::model::{BlockAccount, CellEstimate, CellVerdict, Comparison, Control, RatioFigure, Verdict, Withheld};
+use super::model::{
+    BlockAccount, CellEstimate, CellVerdict, Cheapest, Comparison, Control, RatioFigure, Verdict, Withheld,
+};
 use crate::plan::costs::Side;
-use crate::plan::ratios::{Ratio, divisors, pairs, ratio};
+use crate::plan::ratios::{self, Ratio, base, divisors, ratio};
 use crate::record::{Run, Severity};
 
 /// Two cells are called the same when the interval of their ratio lies within this of 1.
@@ -21,11 +23,16 @@ pub(super) fn verdict(
     control: Option<&Control>,
     blocks: &BlockAccount,
 ) -> Verdict {
+    let plan = &kept.header.plan;
     let compared: Vec<usize> =
-        (0..cells.len()).filter(|cell| !cells[*cell].reference && !cells[*cell].control).collect();
+        (0..cells.len()).filter(|cell| cells[*cell].by.is_some() && !cells[*cell].control).collect();
     let with_ratio = compared.iter().filter(|cell| cells[**cell].ratio.both.is_some()).count();
-    let differs =
-        kept.reference.map_or_else(|| vec![false; compared.len()], |reference| differing(kept, &compared, reference));
+    let differs = differing(kept, &compared.iter().map(|cell| (*cell, divisors(plan, *cell))).collect::<Vec<_>>());
+    let cheapest_by = cheapest(kept, cells, &compared);
+    let cheapest = match &cheapest_by[..] {
+        [all] => all.cells.clone(),
+        _ => Vec::new(),
+    };
     Verdict {
         withheld: withheld(run, kept, cells, control, blocks),
         cells: compared
@@ -45,7 +52,8 @@ pub(super) fn verdict(
                 }
             })
             .collect(),
-        cheapest: cheapest(kept, cells, &compared),
+        cheapest,
+        cheapest_by,
         comparisons: with_ratio,
     }
 }
@@ -65,29 +73,26 @@ fn word(ratio: &RatioFigure, differs: bool) -> Comparison {
     }
 }
 
-/// Which of `cells` differ from cell `base`, by Holm's procedure.
-fn differing(kept: &Kept, cells: &[usize], base: usize) -> Vec<bool> {
+/// Which cells differ from the ones that they are paired with, by Holm's procedure over all pairs.
+fn differing(kept: &Kept, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
     let alpha = 1.0 - kept.level;
-    let plan = &kept.header.plan;
-    let by = |cell: usize| {
-        // Among themselves, cells are compared trial by trial.
-        if plan.cells[base].label == plan.reference { divisors(plan, cell) } else { vec![base] }
+    let of = |pair: &(usize, Vec<usize>), level: f64| {
+        ratio(&ratios::pairs(&kept.costs, pair.0, &pair.1, Side::Both), level, kept.header.plan.seed)
     };
-    let of = |cell: usize, level: f64| ratio(&pairs(&kept.costs, cell, &by(cell), Side::Both), level, plan.seed);
-    let m = cells.iter().filter(|cell| of(**cell, kept.level).is_some()).count();
-    let mut ordered: Vec<(f64, usize)> = (0..cells.len())
+    let m = pairs.iter().filter(|pair| of(pair, kept.level).is_some()).count();
+    let mut ordered: Vec<(f64, usize)> = (0..pairs.len())
         .filter_map(|place| {
-            let at_level = of(cells[place], kept.level)?;
+            let at_level = of(&pairs[place], kept.level)?;
             let p = at_level.p_value.unwrap_or_else(|| {
                 // A ratio of sums has no p-value, only intervals: held against the strictest limit at once.
-                let strict = of(cells[place], 1.0 - alpha / m as f64);
+                let strict = of(&pairs[place], 1.0 - alpha / m as f64);
                 if strict.is_some_and(|ratio| excludes_one(&ratio)) { 0.0 } else { 1.0 }
             });
             Some((p, place))
         })
         .collect();
     ordered.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    let mut differs = vec![false; cells.len()];
+    let mut differs = vec![false; pairs.len()];
     for (rank, (p, place)) in ordered.into_iter().enumerate() {
         if p > alpha / (m - rank) as f64 {
             break;
@@ -101,21 +106,43 @@ fn excludes_one(ratio: &Ratio) -> bool {
     ratio.interval.is_some_and(|interval| !interval.contains(1.0))
 }
 
-/// The cell of the lowest cost, then those that cannot be told from it, by rising ratio.
-fn cheapest(kept: &Kept, cells: &[CellEstimate], compared: &[usize]) -> Vec<String> {
-    let Some(reference) = kept.reference else { return Vec::new() };
-    let mut ranked: Vec<(f64, usize)> =
-        compared.iter().filter_map(|cell| Some((cells[*cell].ratio.both?.value, *cell))).collect();
-    if ranked.is_empty() {
-        return Vec::new();
+/// For each cell that others refer to, in the plan's order: the cell of the lowest cost among it and them, then those that
+/// cannot be told from that one, by rising ratio.
+fn cheapest(kept: &Kept, cells: &[CellEstimate], compared: &[usize]) -> Vec<Cheapest> {
+    let plan = &kept.header.plan;
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut bases = Vec::new();
+    for place in 0..cells.len() {
+        let ratio_of = |cell: usize| Some((cells[cell].ratio.both?.value, cell));
+        let referring = compared.iter().filter(|cell| base(plan, **cell) == Some(place));
+        let mut ranked: Vec<(f64, usize)> = referring.filter_map(|cell| ratio_of(*cell)).collect();
+        if ranked.is_empty() {
+            continue;
+        }
+        ranked.push((1.0, place));
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        bases.push(place);
+        groups.push(ranked.into_iter().map(|(_, cell)| cell).collect());
     }
-    ranked.push((1.0, reference));
-    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let leader = ranked[0].1;
-    let rest: Vec<usize> = ranked[1..].iter().map(|(_, cell)| *cell).collect();
-    let told_apart = differing(kept, &rest, leader);
-    let alike = rest.iter().zip(told_apart).filter(|(_, told)| !told).map(|(cell, _)| *cell);
-    std::iter::once(leader).chain(alike).map(|cell| cells[cell].label.clone()).collect()
+    let against_leaders: Vec<(usize, Vec<usize>)> = groups
+        .iter()
+        .flat_map(|group| {
+            let leader = group[0];
+            // Against what they refer to with the control's help, among themselves trial by trial.
+            group[1..].iter().map(move |cell| match base(plan, *cell) == Some(leader) {
+                true => (*cell, divisors(plan, *cell)),
+                false => (*cell, vec![leader]),
+            })
+        })
+        .collect();
+    let mut told_apart = differing(kept, &against_leaders).into_iter();
+    let label = |cell: usize| cells[cell].label.clone();
+    std::iter::zip(bases, groups)
+        .map(|(by, group)| {
+            let alike = group[1..].iter().filter(|_| told_apart.next() == Some(false)).map(|cell| label(*cell));
+            Cheapest { by: label(by), cells: std::iter::once(label(group[0])).chain(alike).collect() }
+        })
+        .collect()
 }
 
 fn withheld(

@@ -1,4 +1,4 @@
-//! The cost of a cell by the cost of the reference, over blocks, with its interval.
+//! The cost of a cell by the cost of the one that it refers to, over blocks, with its interval.
 //!
 //! Per block the logarithm of the ratio is taken: whatever slows a whole block down cancels in it, and the same noise
 //! on both makes it symmetric, which the signed-rank interval asks for. A block in which the cell cost nothing at all,
@@ -12,7 +12,7 @@ use zc_stats::{
 };
 
 use super::costs::{Side, TrialCost, block_costs};
-use crate::record::{Block, Cell, Header, Plan};
+use crate::record::{Block, Header, Plan};
 
 /// How a ratio was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Method {
 /// A ratio of two costs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// Below 1: cheaper than the reference. Finite, and not below 0.
+    /// Below 1: cheaper than what it refers to. Finite, and not below 0.
     pub value: f64,
     /// `None` with too few blocks for the level. `low` is not below 0; `high` may be infinite.
     pub interval: Option<Interval>,
@@ -97,13 +97,21 @@ fn ratio_of_sums(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
     Some(Ratio { value, interval, method: Method::RatioOfSums, p_value: None, blocks: pairs.len() })
 }
 
-/// What a cell is divided by: the reference and, because it is the same path, its A/A control too, which makes the divisor
-/// the mean of two trials and its noise smaller. The control itself is divided by the reference alone, or it would be none.
+/// The place of the cell that a cell's ratio refers to: the one that it names, else the plan's reference. `None` for a cell that
+/// refers to itself, as the reference does, and for one that refers to nothing that is in the plan.
+pub fn base(plan: &Plan, cell: usize) -> Option<usize> {
+    let label = plan.cells.get(cell)?.by.as_deref().unwrap_or(&plan.reference);
+    plan.cells.iter().position(|other| other.label == label).filter(|base| *base != cell)
+}
+
+/// What a cell is divided by: its [`base`] and, if that is the plan's reference, the A/A control too: it is the same path, and the
+/// mean of two trials has less noise than one. The control itself is divided by the reference alone, or it would be none. Empty
+/// for a cell that has no ratio.
 pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
-    let is_reference = |cell: &Cell| cell.label == plan.reference;
-    let own = plan.cells.get(cell).is_some_and(|cell| cell.control || is_reference(cell));
-    let divides = |cell: &Cell| is_reference(cell) || (cell.control && !own);
-    plan.cells.iter().enumerate().filter(|(_, cell)| divides(cell)).map(|(place, _)| place).collect()
+    let Some(base) = base(plan, cell) else { return Vec::new() };
+    let doubled = plan.cells[base].label == plan.reference && !plan.cells[cell].control;
+    let controls = plan.cells.iter().enumerate().filter(|(_, cell)| cell.control && doubled);
+    std::iter::once(base).chain(controls.map(|(place, _)| place)).collect()
 }
 
 /// The cost of a cell and the mean cost of its [`divisors`] (by their places in the plan) in every block that has them all,
@@ -120,31 +128,21 @@ pub fn pairs(costs: &[Vec<Option<TrialCost>>], cell: usize, divisors: &[usize], 
 }
 
 /// How far a run is: the ratio of each cell of the plan (of both sides together) from the blocks that are kept so far;
-/// `None` for the reference itself and for cells without a cost yet.
+/// `None` for cells that have none, and for those without a cost yet.
 pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Ratio>> {
     let costs: Vec<_> =
         blocks.iter().filter(|block| block.dropped.is_none()).map(|block| block_costs(block, header)).collect();
     let plan = &header.plan;
-    let Some(reference) = plan.cells.iter().position(|cell| cell.label == plan.reference) else {
-        return vec![None; plan.cells.len()];
-    };
-    (0..plan.cells.len())
-        .map(|cell| {
-            let pairs = pairs(&costs, cell, &divisors(plan, cell), Side::Both);
-            if cell == reference { None } else { ratio(&pairs, level, plan.seed) }
-        })
-        .collect()
+    let of = |cell| ratio(&pairs(&costs, cell, &divisors(plan, cell), Side::Both), level, plan.seed);
+    (0..plan.cells.len()).map(of).collect()
 }
 
-/// Whether every cell but the reference has a ratio whose half-width is within `target`.
+/// Whether every cell that refers to another has a ratio whose half-width is within `target`.
 pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
     let plan = &header.plan;
-    plan.cells.len() > 1
-        && progress.len() == plan.cells.len()
-        && plan.cells.iter().zip(progress).all(|(cell, ratio)| {
-            cell.label == plan.reference
-                || ratio.as_ref().and_then(Ratio::half_width).is_some_and(|half| half <= plan.target)
-        })
+    let referring: Vec<usize> = (0..plan.cells.len()).filter(|cell| base(plan, *cell).is_some()).collect();
+    let half_width = |cell: usize| progress.get(cell)?.as_ref()?.half_width();
+    !referring.is_empty() && referring.into_iter().all(|cell| half_width(cell).is_some_and(|half| half <= plan.target))
 }
 
 #[cfg(test)]

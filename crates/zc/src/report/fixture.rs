@@ -2,8 +2,8 @@
 //! change what a report looks like, and every case of the types occurs in one of them.
 
 use crate::estimate::{
-    BlockAccount, Bounds, CellEstimate, CellVerdict, Comparison, Conditions, Control, DropCounts, Estimates, Figure,
-    OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
+    BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control, DropCounts, Estimates,
+    Figure, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
 };
 use crate::record::{
     Align, Cell, CpuFacts, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header, Host,
@@ -70,6 +70,10 @@ pub(super) fn veth() -> (Run, Estimates) {
         withheld: Vec::new(),
         cells: verdicts.collect(),
         cheapest: vec!["sendfile".to_owned(), "splice".to_owned()],
+        cheapest_by: vec![Cheapest {
+            by: "read+send".to_owned(),
+            cells: vec!["sendfile".to_owned(), "splice".to_owned()],
+        }],
         comparisons: 7,
     };
     cells.push(control);
@@ -98,6 +102,8 @@ pub(super) fn veth() -> (Run, Estimates) {
             idle_drift: Some(0.004),
         },
         verdict,
+        sizes: Sides::default(),
+        accounts: None,
     };
     let mut run = run(&paths, LinkKind::Veth);
     run.header.link.sides_apart = true;
@@ -224,6 +230,7 @@ pub(super) fn without_blocks() -> (Run, Estimates) {
         ],
         cells: Vec::new(),
         cheapest: Vec::new(),
+        cheapest_by: Vec::new(),
         comparisons: 0,
     };
     (run, estimates)
@@ -270,6 +277,8 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         label: path.send.to_string(),
         send: path.send,
         recv: RecvPath::Recv,
+        levels: Default::default(),
+        by: (!is_reference).then(|| "read+send".to_owned()),
         reference: is_reference,
         control: false,
         blocks: 143,
@@ -298,6 +307,8 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
             recv_calls_per_mb: Some(22.1),
             packet_bytes: Some(41_234.5),
             packets_per_s: Some(9700.6),
+            rx_packet_bytes: Some(66.0),
+            rx_packets_per_s: Some(4850.3),
             interrupts_per_s: Some(512.3),
             switches_per_mb: Some(0.731),
             retransmits: Some(0),
