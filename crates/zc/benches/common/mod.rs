@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use zc_tools::record::{
     Align, Cell, FarEndOptions, FixedParams, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath, SoakerKind,
@@ -45,7 +44,7 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, tim
     let allowed = trial::allowed_cpus().expect("CPUs");
     let (sender_cpu, receiver_cpu) = trial::choose_cpus(&allowed);
     let options = LinkOptions { far_end, ..LinkOptions::default() };
-    let up = trial::bring_up(&[link], sender_cpu, receiver_cpu, &options).expect("the link");
+    let up = trial::bring_up(&[link], sender_cpu, receiver_cpu, &options, &[]).expect("the link");
     let (setup, _) = trial::open_files(files, 1, BUFFER, sender_cpu).expect("files");
     let fixed = FixedParams {
         link,
@@ -67,5 +66,5 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, tim
         align: Align::Page,
         placement: Placement::Separate,
     };
-    Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing, far: None }).expect("a rig")
+    Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None }).expect("a rig")
 }

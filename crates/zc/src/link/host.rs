@@ -22,6 +22,7 @@ impl OfHost {
         let facts = LinkFacts {
             kind,
             offloads: offloads::read(&device.name),
+            receiver_merges: None,
             device: device.name,
             mtu_bytes: device.mtu_bytes,
             sides_apart: kind == LinkKind::Remote,

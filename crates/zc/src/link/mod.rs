@@ -84,12 +84,52 @@ pub fn bring_up_with(
     steering: Steering,
     options: &LinkOptions,
 ) -> std::result::Result<Box<dyn Link>, No> {
+    bring_up_several(kind, sides, steering, options, &[]).map(|several| several.link)
+}
+
+/// Links of one kind that are up at the same time.
+pub struct Several {
+    /// The one that must be had.
+    pub link: Box<dyn Link>,
+    /// The others, in the order in which they were asked for.
+    pub others: Vec<std::result::Result<Box<dyn Link>, No>>,
+}
+
+/// [`bring_up_with`] for several links at once, each between namespaces of its own: one as `options` say, and one for each of
+/// `others`, which that one may do without. They compare with one another: all have the same card, also where for one alone a
+/// simpler one would do (docs/null-link.md).
+///
+/// # Errors
+/// As [`bring_up`], of the first link.
+pub fn bring_up_several(
+    kind: LinkKind,
+    sides: Sides,
+    steering: Steering,
+    options: &LinkOptions,
+    others: &[LinkOptions],
+) -> std::result::Result<Several, No> {
     match kind {
-        LinkKind::Loopback => loopback::bring_up(options),
-        LinkKind::Veth => Ok(Box::new(veth::Veth::bring_up(sides, steering, veth::Card::Veth, options)?)),
-        LinkKind::Null => null::bring_up(sides, options),
+        LinkKind::Loopback => several(options, others, loopback::bring_up),
+        LinkKind::Veth => {
+            let card = veth::Card::Veth;
+            let (link, others) = veth::Veth::bring_up_several(sides, steering, card, options, others)?;
+            let others = others.into_iter().map(|link| link.map(|link| Box::new(link) as Box<dyn Link>)).collect();
+            Ok(Several { link: Box::new(link), others })
+        }
+        LinkKind::Null => {
+            let card = null::card([options].into_iter().chain(others));
+            several(options, others, |options| null::bring_up(sides, card, options))
+        }
         LinkKind::Remote => Err(elsewhere()),
     }
+}
+
+fn several(
+    options: &LinkOptions,
+    others: &[LinkOptions],
+    bring_up: impl Fn(&LinkOptions) -> std::result::Result<Box<dyn Link>, No>,
+) -> std::result::Result<Several, No> {
+    Ok(Several { link: bring_up(options)?, others: others.iter().map(bring_up).collect() })
 }
 
 /// Another machine is there or not: nothing of this host can bring it up.
@@ -104,7 +144,7 @@ pub fn try_out(kind: LinkKind, sides: Sides) -> Support {
     let tried = match kind {
         LinkKind::Loopback => loopback::bring_up(&options).map(drop),
         LinkKind::Veth => veth::try_out(sides),
-        LinkKind::Null => null::bring_up(sides, &options).map(drop),
+        LinkKind::Null => null::bring_up(sides, null::card([&options]), &options).map(drop),
         LinkKind::Remote => Err(elsewhere()),
     };
     tried.map_or_else(Support::No, |()| Support::Yes)

@@ -1,4 +1,4 @@
-//! The offloads of a device: as the record keeps them, and switched off.
+//! The offloads of a device: as the record keeps them, and switched on and off.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +18,17 @@ const ALWAYS_LISTED: [&str; 8] = [
     "tx-tcp6-segmentation",
 ];
 
+/// Merging of what comes in (generic receive offload).
+const GRO: &str = "rx-gro";
+
+/// Whether a switch is about the receiver's device; all others are about the sender's.
+pub(super) fn is_receivers(switch: OffloadSwitch) -> bool {
+    match switch {
+        OffloadSwitch::NoGro => true,
+        OffloadSwitch::NoTso | OffloadSwitch::NoGso | OffloadSwitch::NoSg | OffloadSwitch::NoChecksum => false,
+    }
+}
+
 /// The offloads of `device` in the calling thread's network namespace; `None` when they cannot be read.
 pub(super) fn read(device: &str) -> Option<Offloads> {
     let active = Ethtool::open().and_then(|ethtool| ethtool.active(device)).ok()?;
@@ -31,8 +42,7 @@ pub(super) fn read(device: &str) -> Option<Offloads> {
 /// The features of Linux behind a switch: all that could do the same for TCP.
 fn features(switch: OffloadSwitch) -> &'static [&'static str] {
     match switch {
-        // Of the receiver's device, not of the sender's.
-        OffloadSwitch::NoGro => &["rx-gro"],
+        OffloadSwitch::NoGro => &[GRO],
         OffloadSwitch::NoTso => &[
             "tx-tcp-segmentation",
             "tx-tcp-ecn-segmentation",
@@ -46,8 +56,9 @@ fn features(switch: OffloadSwitch) -> &'static [&'static str] {
     }
 }
 
-/// Switches offloads of `device` off, in the calling thread's network namespace, and sees that they are.
+/// Switches offloads of the sender's `device` off, in the calling thread's network namespace, and sees that they are.
 pub(super) fn switch_off(device: &str, switches: &BTreeSet<OffloadSwitch>) -> Result<(), No> {
+    let switches: Vec<OffloadSwitch> = switches.iter().copied().filter(|switch| !is_receivers(*switch)).collect();
     if switches.is_empty() {
         return Ok(());
     }
@@ -59,7 +70,7 @@ pub(super) fn switch_off(device: &str, switches: &BTreeSet<OffloadSwitch>) -> Re
     let is_on = |name: &&&str| on.iter().any(|each| each == **name);
     let wanted: BTreeMap<String, bool> = switches
         .iter()
-        .flat_map(|switch| features(*switch).iter().filter(is_on))
+        .flat_map(|&switch| features(switch).iter().filter(is_on))
         .map(|name| ((*name).to_owned(), false))
         .collect();
     ethtool.set(device, &wanted).map_err(failed)?;
@@ -68,4 +79,18 @@ pub(super) fn switch_off(device: &str, switches: &BTreeSet<OffloadSwitch>) -> Re
         None => Ok(()),
         Some(name) => Err(No::unsupported(format!("the kernel does not switch {name} of \"{device}\" off"))),
     }
+}
+
+/// Lets the receiver's `device`, in the calling thread's network namespace, merge what it receives or not. Returns whether it
+/// does; `None` where that cannot be known. A veth device merges only if it is told to, and only what a device without TSO has
+/// sent (veth_xmit, Linux 5.13 and later).
+pub(super) fn merge(device: &str, on: bool) -> std::io::Result<Option<bool>> {
+    let ethtool = Ethtool::open()?;
+    ethtool.set(device, &BTreeMap::from([(GRO.to_owned(), on)]))?;
+    Ok(Some(ethtool.active(device)?.iter().any(|name| name == GRO)))
+}
+
+/// Whether a device with these offloads takes packets of TCP's that are longer than its MTU.
+pub(super) fn segments(offloads: &Offloads) -> bool {
+    features(OffloadSwitch::NoTso).iter().any(|name| offloads.get(*name) == Some(&true))
 }

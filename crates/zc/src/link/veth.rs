@@ -14,7 +14,9 @@ use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
 use super::steering::{self, Steering, on_thread};
 use super::{Link, Sides, offloads, read_counters};
-use crate::record::{Fault, IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result, Severity, Warning};
+use crate::record::{
+    Fault, IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, No, OffloadSwitch, Result, Severity, Warning,
+};
 
 pub(super) const SENDER: &str = "zc0";
 pub(super) const RECEIVER: &str = "zc1";
@@ -80,11 +82,14 @@ pub(super) struct Veth {
 }
 
 /// What every step needs to know.
+#[derive(Clone)]
 struct Wanted {
     sides: Sides,
     steering: Steering,
     card: Card,
     options: LinkOptions,
+    /// The receiver's device is to merge what it receives, unless the options say that it is not to.
+    merging: bool,
     settings: Settings,
     policies: Policies,
 }
@@ -102,6 +107,7 @@ impl Wanted {
             steering: steering.resolve(sides),
             card,
             options: options.clone(),
+            merging: false,
             settings: Settings::here(),
             policies: Policies::read(Path::new("/")),
         }
@@ -153,6 +159,9 @@ impl Wanted {
     }
 
     fn build_here(&self) -> std::result::Result<Veth, No> {
+        if let (IpVersion::V6, Some(bytes @ ..1280)) = (self.options.ip, self.options.mtu_bytes) {
+            return Err(No::unsupported(format!("IPv6 has no MTU of {bytes} bytes: at least 1280 (RFC 8200)")));
+        }
         let no = |stage| move |error| explain(stage, &error, &self.policies);
         let mut steered = Ok(());
         let mut left = Vec::new();
@@ -198,6 +207,13 @@ impl Wanted {
             set_up().map_err(no(stage))?;
         }
         let mtu_bytes = devices.find(self.card.device()).map_err(no(Stage::Veth))?.mtu_bytes;
+        if let Some(bytes) = self.options.mtu_bytes.filter(|bytes| *bytes != mtu_bytes) {
+            let device = self.card.device();
+            return Err(No::unsupported(format!("\"{device}\" has an MTU of {mtu_bytes} and not of {bytes} bytes")));
+        }
+        receiver.enter().map_err(no(Stage::NetworkNamespace))?;
+        let receiver_merges = self.merge()?;
+        sender.enter().map_err(no(Stage::NetworkNamespace))?;
         if self.steering == Steering::Sysfs {
             steered = steering::set_by_sysfs(&sender, SENDER, self.sides.sender_cpu)
                 .and_then(|()| steering::set_by_sysfs(&receiver, RECEIVER, self.sides.receiver_cpu));
@@ -218,6 +234,7 @@ impl Wanted {
             device: self.card.device().to_owned(),
             mtu_bytes,
             offloads: offloads::read(self.card.device()),
+            receiver_merges,
             sides_apart: false,
             rps,
             rps_check,
@@ -229,6 +246,22 @@ impl Wanted {
         };
         let warnings = (!left.is_empty()).then(|| settings_left(&left)).into_iter().collect();
         Ok(Veth { facts, warnings, sender, receiver, devices, receiver_devices, index, addresses })
+    }
+
+    /// Lets the receiver's device, in whose namespace the calling thread is, merge what it receives, or not. Returns whether it
+    /// does.
+    fn merge(&self) -> std::result::Result<Option<bool>, No> {
+        let refused = self.options.switched_off.contains(&OffloadSwitch::NoGro);
+        match offloads::merge(RECEIVER, self.merging && !refused) {
+            Ok(Some(true)) if refused => {
+                Err(No::unsupported(format!("the kernel does not let \"{RECEIVER}\" receive without merging")))
+            }
+            Ok(merges) => Ok(merges),
+            Err(error) if refused => {
+                Err(No::failed(format!("merging by \"{RECEIVER}\" could not be switched off: {error}")))
+            }
+            Err(_) => Ok(None),
+        }
     }
 }
 
@@ -269,12 +302,32 @@ impl Veth {
         card: Card,
         options: &LinkOptions,
     ) -> std::result::Result<Self, No> {
-        let wanted = Wanted::new(sides, steering, card, options);
+        Self::bring_up_several(sides, steering, card, options, &[]).map(|(link, _)| link)
+    }
+
+    /// One link, and others beside it in the same user namespace, where it takes one. What the kernel refuses to the others is
+    /// refused to them alone.
+    #[allow(clippy::type_complexity)] // one that is there, and others that may be
+    pub(super) fn bring_up_several(
+        sides: Sides,
+        steering: Steering,
+        card: Card,
+        options: &LinkOptions,
+        others: &[LinkOptions],
+    ) -> std::result::Result<(Self, Vec<std::result::Result<Self, No>>), No> {
+        // Cards that do not merge are compared with cards that do. Where nobody asks, veth stays as the kernel makes it.
+        let merging = others.iter().any(|each| each.switched_off.contains(&OffloadSwitch::NoGro));
+        let wanted = Wanted { merging, ..Wanted::new(sides, steering, card, options) };
         if !process::may_make_namespaces() {
             wanted.rehearse()?;
             wanted.enter_user_namespace()?;
         }
-        wanted.build()?.checked(sides)
+        let link = wanted.build()?.checked(sides)?;
+        let other = |options: &LinkOptions| {
+            let wanted = Wanted { options: options.clone(), ..wanted.clone() };
+            wanted.build()?.checked(sides)
+        };
+        Ok((link, others.iter().map(other).collect()))
     }
 
     pub(super) fn sender(&self) -> &NetNs {
@@ -309,6 +362,13 @@ impl Veth {
             Some(before) => format!("{before}; {}", check.sentence),
             None => check.sentence,
         });
+        // veth_xmit() leaves what may be merged to a NAPI that is scheduled on the CPU which it runs on.
+        let segments = self.facts.offloads.as_ref().is_none_or(offloads::segments);
+        if self.facts.receiver_merges == Some(true) && !segments {
+            self.facts.sides_apart = false;
+            let merged = format!("the receiver's device merges segments on CPU {}, the sender's", sides.sender_cpu);
+            self.facts.rps_check = Some(merged);
+        }
         Ok(self)
     }
 }

@@ -1,7 +1,7 @@
 //! Conditions that would make the figures a lie, or less than they seem. Each is a small function from facts to a warning
 //! or nothing; nothing is read here.
 
-use crate::record::{FixedParams, Host, LinkFacts, LinkKind, Severity, StatReading, Warning};
+use crate::record::{FixedParams, Host, LinkFacts, LinkKind, OffloadSwitch, Severity, StatReading, Warning};
 
 use super::Surroundings;
 
@@ -21,6 +21,31 @@ pub fn before(host: &Host, link: &LinkFacts, fixed: &FixedParams, around: &Surro
         .flatten(),
     );
     warnings
+}
+
+/// What can be known of the links of cells that ask for another MTU or other offloads than the rest, who travel over `link`.
+pub fn of_other_links(link: &LinkFacts, others: &[LinkFacts]) -> Vec<Warning> {
+    let together: Vec<&LinkFacts> = others.iter().filter(|other| !other.sides_apart).collect();
+    let mut warnings: Vec<Warning> = others.iter().filter_map(offloads_off).collect();
+    // Where the first link has said so there is nothing to add.
+    if let (true, Some(first)) = (link.sides_apart, together.first()) {
+        let names: Vec<String> = together.iter().map(|other| name_of(other)).collect();
+        warnings.extend(sides_together(first).map(|mut warning| {
+            let why = first.rps_check.as_deref().unwrap_or("receive packet steering is off");
+            let names = names.join("; ");
+            warning.text = format!(
+                "sender and receiver cannot be told apart in some of the cells ({names}), so only their sum is given in all: {why}"
+            );
+            warning
+        }));
+    }
+    warnings
+}
+
+/// By what a link differs from others of the run.
+fn name_of(link: &LinkFacts) -> String {
+    let switches: Vec<&str> = link.switched_off.iter().map(|switch| switch.name()).collect();
+    format!("MTU {} {}", link.mtu_bytes, switches.join(",")).trim_end().to_owned()
 }
 
 /// What can be known of a machine whose CPUs are soaked, whichever end of a link it is.
@@ -156,14 +181,14 @@ fn sides_together(link: &LinkFacts) -> Option<Warning> {
 fn offloads_off(link: &LinkFacts) -> Option<Warning> {
     let offloads = link.offloads.as_ref()?;
     let wanted = ["tx-tcp-segmentation", "tx-generic-segmentation", "tx-scatter-gather", "tx-checksum-ip-generic"];
-    let off: Vec<&str> = wanted.into_iter().filter(|name| offloads.get(*name) == Some(&false)).collect();
+    let asked: Vec<&str> = link.switched_off.iter().flat_map(|switch| consequences(*switch)).copied().collect();
+    let is_off = |name: &&str| offloads.get(*name) == Some(&false) && !asked.contains(name);
+    let off: Vec<&str> = wanted.into_iter().filter(is_off).collect();
     if off.is_empty() {
         return None;
     }
     let text = format!("device \"{}\" has {} off", link.device, off.join(", "));
-    // What was asked for is no surprise.
-    let severity = if link.switched_off.is_empty() { Severity::Doubt } else { Severity::Note };
-    let warning = Warning::new("offloads-off", severity, text);
+    let warning = Warning::new("offloads-off", Severity::Doubt, text);
     Some(match link.kind {
         LinkKind::Loopback | LinkKind::Remote => {
             warning.remedy(format!("sudo ethtool -K {} {} on", link.device, off.join(" on ")))
@@ -171,6 +196,17 @@ fn offloads_off(link: &LinkFacts) -> Option<Warning> {
         // A device of zc's own, which nobody else can reach.
         LinkKind::Veth | LinkKind::Null => warning,
     })
+}
+
+/// What of these a switch leaves off, by itself or because the kernel lets one not be on without the other (netdev_fix_features).
+fn consequences(switch: OffloadSwitch) -> &'static [&'static str] {
+    match switch {
+        OffloadSwitch::NoTso => &["tx-tcp-segmentation"],
+        OffloadSwitch::NoGso => &["tx-generic-segmentation"],
+        OffloadSwitch::NoSg => &["tx-scatter-gather", "tx-tcp-segmentation", "tx-generic-segmentation"],
+        OffloadSwitch::NoChecksum => &["tx-checksum-ip-generic", "tx-tcp-segmentation"],
+        OffloadSwitch::NoGro => &[],
+    }
 }
 
 /// Somebody who listens in on the link.
@@ -324,7 +360,7 @@ fn steal(shares: &Shares) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Align, CpuFacts, CpuTicks, IpVersion, OffloadSwitch, Offloads, Placement, Push, SoakerKind};
+    use crate::record::{Align, CpuFacts, CpuTicks, IpVersion, Offloads, Placement, Push, SoakerKind};
 
     fn fixed() -> FixedParams {
         FixedParams {
@@ -355,6 +391,7 @@ mod tests {
             device: "zc0".to_owned(),
             mtu_bytes: 1500,
             offloads: Some(Offloads::from([("tx-tcp-segmentation".to_owned(), true)])),
+            receiver_merges: None,
             sides_apart: true,
             rps: Some("rps_default_mask".to_owned()),
             rps_check: None,
@@ -434,6 +471,27 @@ mod tests {
     }
 
     #[test]
+    fn one_link_whose_sides_are_together_is_named_once_for_all() {
+        let lesser = |switched_off: &[OffloadSwitch]| LinkFacts {
+            switched_off: switched_off.iter().copied().collect(),
+            sides_apart: false,
+            rps_check: Some("because".to_owned()),
+            ..link()
+        };
+        let others = [lesser(&[OffloadSwitch::NoTso]), link(), lesser(&[OffloadSwitch::NoSg, OffloadSwitch::NoGso])];
+        let found = of_other_links(&link(), &others);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].text.contains("(MTU 1500 no-tso; MTU 1500 no-gso,no-sg)"), "{found:?}");
+        assert!(found[0].text.ends_with(": because"), "{found:?}");
+        assert_eq!(
+            of_other_links(&LinkFacts { sides_apart: false, ..link() }, &others),
+            [],
+            "the first one has said so"
+        );
+        assert_eq!(of_other_links(&link(), &[link()]), []);
+    }
+
+    #[test]
     fn offloads_that_are_off_are_named_with_the_command() {
         let mut link = link();
         assert_eq!(offloads_off(&link), None);
@@ -444,7 +502,9 @@ mod tests {
         assert_eq!(warning.remedy.as_deref(), Some("sudo ethtool -K lo tx-tcp-segmentation on"));
         assert_eq!(offloads_off(&link).unwrap().severity, Severity::Doubt);
         link.switched_off = [OffloadSwitch::NoTso].into();
-        assert_eq!(offloads_off(&link).unwrap().severity, Severity::Note, "it was asked for");
+        assert_eq!(offloads_off(&link), None, "it was asked for");
+        link.switched_off = [OffloadSwitch::NoGso].into();
+        assert!(offloads_off(&link).is_some(), "something else was asked for");
         link.offloads = None;
         assert_eq!(offloads_off(&link), None);
     }

@@ -56,13 +56,13 @@ impl TrialCost {
     }
 }
 
-/// Whether sender and receiver have a cost of their own: they are on two machines, or the link keeps their softirqs apart and
+/// Whether sender and receiver have a cost of their own: they are on two machines, or every link keeps their softirqs apart and
 /// they do not share a CPU.
 pub fn sides_apart(header: &Header) -> bool {
     if header.plan.fixed.link == LinkKind::Remote {
         return !same_machine(header);
     }
-    header.link.sides_apart && header.plan.fixed.sender_cpu != header.plan.fixed.receiver_cpu
+    header.links().all(|link| link.sides_apart) && header.plan.fixed.sender_cpu != header.plan.fixed.receiver_cpu
 }
 
 /// Whether only the sender's cost is known: the link itself took the bytes, and the CPU on which it did so is nobody's cost; or

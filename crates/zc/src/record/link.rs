@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{IpVersion, LinkKind, OffloadSwitch};
+use super::{IpVersion, Levels, LinkKind, OffloadSwitch};
 
 /// Offloads of a device by ethtool's names (`tx-tcp-segmentation` ...); on is true.
 pub type Offloads = BTreeMap<String, bool>;
@@ -35,13 +35,25 @@ pub struct LinkOptions {
     pub ip: IpVersion,
     /// MTU of the devices, in bytes; null leaves it as it is. Not for `loopback`, whose device is the host's.
     pub mtu_bytes: Option<u32>,
-    /// Offloads that the sender's card is to be without. Not for `loopback`.
+    /// Offloads that the sender's card, or the receiver's, is to be without. Not for `loopback`.
     pub switched_off: BTreeSet<OffloadSwitch>,
 }
 
 impl Default for LinkOptions {
     fn default() -> Self {
         Self { far_end: FarEndOptions::default(), ip: IpVersion::V4, mtu_bytes: None, switched_off: BTreeSet::new() }
+    }
+}
+
+impl LinkOptions {
+    /// What a cell's link is asked to be: its own levels in place of these.
+    #[must_use]
+    pub fn at(&self, levels: &Levels) -> Self {
+        Self {
+            mtu_bytes: levels.mtu_bytes.or(self.mtu_bytes),
+            switched_off: levels.switched_off.clone().unwrap_or_else(|| self.switched_off.clone()),
+            ..self.clone()
+        }
     }
 }
 
@@ -56,6 +68,10 @@ pub struct LinkFacts {
     pub mtu_bytes: u32,
     /// Offloads of the sending device; null when they could not be read.
     pub offloads: Option<Offloads>,
+    /// Whether the receiver's device merges segments that follow one another (`rx-gro`), where it is zc's own; null where that is
+    /// not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receiver_merges: Option<bool>,
     /// Whether the cost of sender and receiver can be told apart by CPU on this link: RPS is set, and softirq
     /// counters show that each side's receive work ran on its own CPU.
     pub sides_apart: bool,
@@ -78,6 +94,13 @@ pub struct LinkFacts {
     pub far_end: Option<FarEndOptions>,
     /// Other links that were tried first and why they were not taken (one sentence each).
     pub passed_over: Vec<String>,
+}
+
+impl LinkFacts {
+    /// MTU and offloads of the link that a cell with these levels asks for, where this is the link of those that ask for none.
+    pub fn wanted<'a>(&'a self, levels: &'a Levels) -> (u32, &'a BTreeSet<OffloadSwitch>) {
+        (levels.mtu_bytes.unwrap_or(self.mtu_bytes), levels.switched_off.as_ref().unwrap_or(&self.switched_off))
+    }
 }
 
 fn version_4() -> IpVersion {

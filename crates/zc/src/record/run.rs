@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Host, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow, SupportRow, Usage, Warning};
+use super::{
+    Host, Levels, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow, SupportRow, Usage, Warning,
+};
 
 /// The version of the format that this program writes. It reads this one and no other.
 pub const SCHEMA: u32 = 1;
@@ -37,6 +39,9 @@ pub struct Header {
     pub host: Host,
     /// The link.
     pub link: LinkFacts,
+    /// The links of the cells that ask for another MTU or other offloads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_links: Vec<LinkFacts>,
     /// The other machine, over the link `remote`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteFacts>,
@@ -46,6 +51,19 @@ pub struct Header {
     pub warnings: Vec<Warning>,
     /// Unsoaked top speeds and proofs that were taken before the first block.
     pub probes: Vec<Probe>,
+}
+
+impl Header {
+    /// Every link of the run, the one of the cells that say nothing of it first.
+    pub fn links(&self) -> impl Iterator<Item = &LinkFacts> {
+        [&self.link].into_iter().chain(&self.other_links)
+    }
+
+    /// The link of a cell with these levels; `None` where there was none.
+    pub fn link_of(&self, levels: &Levels) -> Option<&LinkFacts> {
+        let (mtu_bytes, switched_off) = self.link.wanted(levels);
+        self.links().find(|link| link.mtu_bytes == mtu_bytes && link.switched_off == *switched_off)
+    }
 }
 
 /// Something measured or proven once before the first block.

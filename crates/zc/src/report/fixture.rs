@@ -407,6 +407,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
                 device: "zc0".to_owned(),
                 mtu_bytes: 1500,
                 offloads: None,
+                receiver_merges: None,
                 sides_apart: false,
                 rps: Some("sysfs".to_owned()),
                 rps_check: None,
@@ -416,6 +417,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
                 far_end: None,
                 passed_over: Vec::new(),
             },
+            other_links: Vec::new(),
             remote: None,
             unavailable: vec![SupportRow {
                 what: "send path".to_owned(),

@@ -1,6 +1,5 @@
 //! Everything before the first block: the link, the files, the rig, the proofs, the rate.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::meter::{self, Alone};
@@ -48,6 +47,7 @@ pub(super) struct Standing {
     pub(super) rig: Rig,
     pub(super) host: Host,
     pub(super) link: LinkFacts,
+    pub(super) other_links: Vec<LinkFacts>,
     pub(super) remote: Option<RemoteFacts>,
     pub(super) files: FileSetFacts,
     pub(super) warnings: Vec<Warning>,
@@ -78,22 +78,23 @@ pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: i
     say("reading the files");
     let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
     let mut fixed = fixed_params(options, cpus, &up)?;
-    let (mut far, mut remote, mut warnings, mut timing) = (None, None, up.link.warnings().to_vec(), timing);
+    let (mut far, mut remote, mut warnings, mut timing) = (None, None, up.links.base().warnings().to_vec(), timing);
     if let Some(reached) = reached {
         fixed.receiver_cpu = reached.facts.machine.as_ref().map_or(cpus.receiver, |machine| machine.receiver_cpu);
         timing = remote::stretched(timing, options, reached.facts.rtt_ns);
         warnings.extend(reached.warnings);
         (far, remote) = (Some(reached.far), Some(reached.facts));
     }
-    let mut rig = Rig::new(RigSetup { link: Arc::clone(&up.link), setup, fixed, timing, far })?;
-    let mut link = up.link.facts().clone();
+    let mut rig = Rig::new(RigSetup { links: up.links.clone(), setup, fixed, timing, far })?;
+    let mut link = up.links.base().facts().clone();
     link.passed_over = up.passed_over;
     say("looking at the machine");
     warnings.extend(rig.conditions(&host, &link, &alone)?);
     let latencies = rig.wake_latencies()?;
     warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
     let probes = latencies.into_iter().map(|latency| latency.probe()).collect();
-    Ok(Standing { rig, host, link, remote, files, warnings, probes, alone })
+    let other_links = up.links.other_facts();
+    Ok(Standing { rig, host, link, other_links, remote, files, warnings, probes, alone })
 }
 
 /// The best link inside this machine, or the one that was asked for.
@@ -105,7 +106,7 @@ fn bring_up(options: &RunOptions, cpus: CpuPair) -> Result<Up> {
             trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || options.recv == RecvPath::Recv).collect()
         }
     };
-    trial::bring_up(&candidates, cpus.sender, cpus.receiver, &options.link_options)
+    trial::bring_up(&candidates, cpus.sender, cpus.receiver, &options.link_options, &[])
 }
 
 /// Prepares a run.
@@ -121,7 +122,7 @@ pub(super) fn prepare(
     let started_at = jiff::Timestamp::now().to_string();
     let seed = options.seed.unwrap_or_else(rand::random); // saved, so that the run's order can be had again
     let timing = timing(options);
-    let Standing { mut rig, host, link, remote, files, warnings, mut probes, alone } =
+    let Standing { mut rig, host, link, other_links, remote, files, warnings, mut probes, alone } =
         set_up(options, seed, timing, |what| progress.preparing(what, budget.left()))?;
     let wanted = plan::cells(options.paths.as_deref().unwrap_or(SendPath::ALL), options.recv, REFERENCE);
     let (cells, unavailable) = prove(&mut rig, wanted, &mut probes, budget, stop, progress)?;
@@ -149,6 +150,7 @@ pub(super) fn prepare(
         plan,
         host,
         link,
+        other_links,
         remote,
         unavailable,
         warnings,
@@ -180,7 +182,7 @@ fn listing(cpus: &[usize]) -> String {
 
 fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedParams> {
     Ok(FixedParams {
-        link: up.link.facts().kind,
+        link: up.links.base().facts().kind,
         rate_bytes_per_s: options.rate_bytes_per_s.unwrap_or(RATES[0]),
         rate_chosen: options.rate_bytes_per_s.is_none(),
         burst_ns: BURST_NS,
@@ -188,7 +190,7 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
         recv_buffer_bytes: options.recv_buffer_bytes,
         piece_bytes: PIECE_BYTES,
         flows: options.flows,
-        congestion: trial::choose_congestion(options.congestion.as_deref(), &up.link)?,
+        congestion: trial::choose_congestion(options.congestion.as_deref(), up.links.base())?,
         sndbuf_bytes: options.sndbuf_bytes,
         rcvbuf_bytes: options.rcvbuf_bytes,
         sender_cpu: cpus.sender,

@@ -29,6 +29,7 @@ enum Taker {
 
 /// A flow that is up.
 pub(super) struct Flow {
+    link: Arc<dyn Link>,
     sender: Side<SendCounts>,
     taker: Taker,
     crc32: Arc<Published<u32>>,
@@ -96,7 +97,8 @@ impl Flow {
             (None, Some(flow)) => Taker::FarEnd(flow),
             (None, None) => Taker::Elsewhere,
         };
-        Ok(Self { sender: sender.whole(sender_ready.ready), taker, crc32, used, begin, stop })
+        let link = Arc::clone(link);
+        Ok(Self { link, sender: sender.whole(sender_ready.ready), taker, crc32, used, begin, stop })
     }
 
     /// Lets the sender begin; its first burst is due at `at_ns` (CLOCK_MONOTONIC).
@@ -148,6 +150,11 @@ impl Flow {
     /// Whether another machine takes the bytes.
     pub(super) fn goes_elsewhere(&self) -> bool {
         matches!(self.taker, Taker::Elsewhere)
+    }
+
+    /// What its bytes travel over.
+    pub(super) fn link(&self) -> &dyn Link {
+        &*self.link
     }
 
     /// The sending socket.
@@ -283,8 +290,8 @@ mod tests {
 
     fn flow(send: SendPath) -> Flow {
         let fixed = fixed();
-        let up =
-            trial::bring_up(&[LinkKind::Loopback], fixed.sender_cpu, fixed.receiver_cpu, &Default::default()).unwrap();
+        let up = trial::bring_up(&[LinkKind::Loopback], fixed.sender_cpu, fixed.receiver_cpu, &Default::default(), &[])
+            .unwrap();
         let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, fixed.sender_cpu).unwrap();
         let cell = Cell::of_paths(send, RecvPath::Recv);
         let drive = Drive {
@@ -295,7 +302,8 @@ mod tests {
             checksum: false,
             to_listener: false,
         };
-        Flow::open(0, &cell, &fixed, &up.link, &setup, drive, None).unwrap_or_else(|trouble| panic!("{trouble:?}"))
+        Flow::open(0, &cell, &fixed, up.links.base(), &setup, drive, None)
+            .unwrap_or_else(|trouble| panic!("{trouble:?}"))
     }
 
     fn wait_until_bytes_arrive(flow: &Flow) {

@@ -6,6 +6,7 @@
 
 mod far;
 mod flow;
+mod links;
 mod machine;
 mod memcpy;
 mod placement;
@@ -20,6 +21,7 @@ mod usage;
 mod window;
 
 pub use far::{FarEnded, FarSide, SentFlow};
+pub use links::Links;
 pub use machine::Machine;
 pub use memcpy::memcpy_bytes_per_s;
 pub use placement::choose_cpus;

@@ -14,6 +14,7 @@ use zc_sys::clock::{monotonic_ns, sleep_until};
 
 use super::far::{FarSide, SentFlow};
 use super::flow::Flow;
+use super::links::Links;
 use super::machine::Machine;
 use super::receiving::Taking;
 use super::sending::{Drive, Target};
@@ -25,8 +26,8 @@ const SMALLEST_PIECE_BYTES: usize = 16 << 10;
 
 /// What a rig is made of.
 pub struct RigSetup {
-    /// The link, up.
-    pub link: Arc<dyn Link>,
+    /// The links, up.
+    pub links: Links,
     /// The files and what the paths need.
     pub setup: SendSetup,
     /// What all cells share.
@@ -39,7 +40,7 @@ pub struct RigSetup {
 
 /// Everything that a trial needs and that outlives it.
 pub struct Rig {
-    pub(super) link: Arc<dyn Link>,
+    links: Links,
     pub(super) setup: SendSetup,
     pub(super) fixed: FixedParams,
     pub(super) expected: OnceCell<(u64, u32)>,
@@ -55,9 +56,9 @@ impl Rig {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: RigSetup) -> Result<Self> {
-        let RigSetup { link, setup, fixed, timing, far } = setup;
+        let RigSetup { links, setup, fixed, timing, far } = setup;
         let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
-        Ok(Self { link, setup, fixed, expected: OnceCell::new(), timing, first_file: 0, machine, far })
+        Ok(Self { links, setup, fixed, expected: OnceCell::new(), timing, first_file: 0, machine, far })
     }
 
     /// Whether soakers delay those who wake up on the CPUs of the two sides, as far as they are on this machine; leaves the soakers
@@ -81,23 +82,24 @@ impl Rig {
     pub fn conditions(&mut self, host: &Host, link: &LinkFacts, alone: &Alone) -> Result<Vec<Warning>> {
         let while_idle = self.machine.look()?;
         let sender_cpu = self.fixed.sender_cpu;
-        let around = self.on_senders_side(|| Surroundings::read(&link.device, sender_cpu, alone))?;
+        let read = || Surroundings::read(&link.device, sender_cpu, alone);
+        let around = Surroundings { sniffers: self.count_sniffers(), ..on_senders_side(&**self.links.base(), read)? };
         let mut warnings = conditions::before(host, link, &self.fixed, &around);
+        warnings.extend(conditions::of_other_links(link, &self.links.other_facts()));
         warnings.extend(while_idle);
         Ok(warnings)
     }
 
-    /// Somebody who listens in on the link just now.
+    /// Somebody who listens in on a link just now.
     pub fn sniffers(&self) -> Option<Warning> {
-        let device = self.link.facts().device.clone();
-        conditions::sniffers(self.on_senders_side(|| meter::sniffers(&device)).ok().flatten())
+        conditions::sniffers(self.count_sniffers())
     }
 
-    /// Asks something in the sender's namespace. A namespace is entered by a thread for good, so it has one of its own.
-    fn on_senders_side<T: Send>(&self, ask: impl FnOnce() -> T + Send) -> Result<T> {
-        let link = &self.link;
-        std::thread::scope(|scope| scope.spawn(|| link.enter_sender().map(|()| ask())).join())
-            .map_err(|_| Fault::failed("a thread that looked around on the sender's side died"))?
+    /// Those who listen in on any of the links; null where that cannot be seen on one of them.
+    fn count_sniffers(&self) -> Option<usize> {
+        let on =
+            |link: &Arc<dyn Link>| on_senders_side(&**link, || meter::sniffers(&link.facts().device)).ok().flatten();
+        self.links.all().map(on).sum()
     }
 
     /// Sets the rate at which costs are measured.
@@ -328,10 +330,11 @@ impl Rig {
         drive: Drive,
         targets: &[Target],
     ) -> std::result::Result<Vec<Flow>, Trouble> {
+        let link = self.links.of(&cell.levels).map_err(Trouble::CannotRun)?;
         (0..flows)
             .map(|index| {
                 let target = targets.get(index).cloned();
-                Flow::open(index, cell, &self.fixed, &self.link, &self.setup, drive, target)
+                Flow::open(index, cell, &self.fixed, link, &self.setup, drive, target)
             })
             .collect()
     }
@@ -382,20 +385,26 @@ impl Rig {
     /// What the kernel counts, and the CPU time of everything that is zc's.
     fn kernel(&mut self, threads: Option<&Threads>, into: &mut Reading) -> Result<()> {
         let flows_ns = threads.map_or(0, Threads::cpu_ns);
-        let far_end_ns = self.link.far_end().map_or(0, FarEnd::cpu_ns);
+        let far_end_ns: u64 = self.links.all().filter_map(|link| link.far_end()).map(FarEnd::cpu_ns).sum();
         self.machine.kernel(flows_ns + far_end_ns, into)
     }
 
     fn slow_meters(&mut self, flows: &[Flow], threads: &Threads, into: &mut Reading) -> Result<()> {
         self.kernel(Some(threads), into)?;
         threads.read_switches(into);
-        into.link = self.link.counters().ok().map(|mut counters| {
+        into.link = flows.first().and_then(|flow| flow.link().counters().ok()).map(|mut counters| {
             add_noted(flows, &mut counters);
             counters
         });
         into.tcp = tcp_reading(flows);
         Ok(())
     }
+}
+
+/// Asks something in the sender's namespace. A namespace is entered by a thread for good, so it has one of its own.
+fn on_senders_side<T: Send>(link: &dyn Link, ask: impl FnOnce() -> T + Send) -> Result<T> {
+    std::thread::scope(|scope| scope.spawn(|| link.enter_sender().map(|()| ask())).join())
+        .map_err(|_| Fault::failed("a thread that looked around on the sender's side died"))?
 }
 
 /// What became of the flows of a trial.

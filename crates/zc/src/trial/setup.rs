@@ -9,6 +9,8 @@ use crate::path::{Resident, SendSetup};
 use crate::record::{Fault, FileSetFacts, LinkKind, LinkOptions, No, Result, Support};
 use crate::workload::{self, FileSet};
 
+use super::links::Links;
+
 /// Paths are compared under a loss-based congestion control: BBR's pacing timers cost CPU of their own.
 const CONGESTIONS: [&str; 2] = ["cubic", "reno"];
 
@@ -22,10 +24,10 @@ const TOUCHING: Duration = Duration::from_secs(2);
 /// Links from the best to the one that everybody can have.
 pub const LINKS: [LinkKind; 3] = [LinkKind::Null, LinkKind::Veth, LinkKind::Loopback];
 
-/// A link, and those that were tried before it.
+/// Links that are up, and those that were tried before them.
 pub struct Up {
-    /// It is up.
-    pub link: Arc<dyn Link>,
+    /// All of one kind.
+    pub links: Links,
     /// A sentence for each better link that could not be had.
     pub passed_over: Vec<String>,
 }
@@ -38,17 +40,37 @@ pub fn allowed_cpus() -> Result<Vec<usize>> {
     zc_sys::sched::allowed_cpus().map_err(|error| Fault::os("ask for the CPUs of this process", error))
 }
 
-/// Brings up the first of `candidates` that can be had. Call it while the process has one thread.
+/// Brings up the first of `candidates` that can be had, and beside it a link of that kind for each of `others`: what cells ask
+/// for whose levels are of the link ([`LinkOptions::at`]), twice or not, and also where it is nothing else. One of them that
+/// cannot be had has its reason in [`Links::of`]. Call it while the process has one thread.
 ///
 /// # Errors
-/// None of them can be had: the reason and the remedy of the last.
-pub fn bring_up(candidates: &[LinkKind], sender_cpu: usize, receiver_cpu: usize, options: &LinkOptions) -> Result<Up> {
+/// None of the candidates can be had: the reason and the remedy of the last.
+pub fn bring_up(
+    candidates: &[LinkKind],
+    sender_cpu: usize,
+    receiver_cpu: usize,
+    options: &LinkOptions,
+    others: &[LinkOptions],
+) -> Result<Up> {
+    let mut different: Vec<LinkOptions> = Vec::new();
+    for other in others {
+        if other != options && !different.contains(other) {
+            different.push(other.clone());
+        }
+    }
     let sides = Sides { sender_cpu, receiver_cpu };
     let mut passed_over = Vec::new();
     let mut last = None;
     for &kind in candidates {
-        match link::bring_up_with(kind, sides, Steering::Best, options) {
-            Ok(link) => return Ok(Up { link: link.into(), passed_over }),
+        match link::bring_up_several(kind, sides, Steering::Best, options, &different) {
+            Ok(several) => {
+                let mut links = Links::only(several.link.into());
+                for (options, link) in different.iter().zip(several.others) {
+                    links.add(options, link);
+                }
+                return Ok(Up { links, passed_over });
+            }
             Err(no) => {
                 passed_over.push(sentence(kind, &no));
                 last = Some((kind, no));
@@ -68,7 +90,7 @@ pub fn bring_up(candidates: &[LinkKind], sender_cpu: usize, receiver_cpu: usize,
 /// # Errors
 /// There is no route to `address`.
 pub fn towards(address: std::net::IpAddr) -> Result<Up> {
-    Ok(Up { link: link::towards(address)?.into(), passed_over: Vec::new() })
+    Ok(Up { links: Links::only(link::towards(address)?.into()), passed_over: Vec::new() })
 }
 
 /// Whether this user can have a link; leaves the process as it was. Call it while the process has one thread.

@@ -22,7 +22,7 @@ use zc_sys::tcp::Unconnected;
 use super::refusal::explain_egress;
 use super::steering::{Steering, on_thread};
 use super::veth::{Card, RECEIVER, SENDER, Veth};
-use super::{Link, Sides};
+use super::{Link, Sides, offloads};
 use crate::record::{LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result, Warning};
 use far_end::Wire;
 
@@ -41,8 +41,27 @@ struct Null {
     veth: Veth,
 }
 
+/// The card that links have which compare with one another. What the program sees has not been through the offloads of the
+/// device that it is attached to, so where one of the links is to be without some there is a bridge above each.
+pub(super) fn card<'a>(links: impl IntoIterator<Item = &'a LinkOptions>) -> Card {
+    let lesser = links.into_iter().any(|options| !options.switched_off.is_empty() && can_be(options).is_ok());
+    if lesser { Card::Bridge } else { Card::Veth }
+}
+
+/// Whether the link can be without what is switched off.
+fn can_be(options: &LinkOptions) -> std::result::Result<(), No> {
+    match options.switched_off.iter().find(|switch| offloads::is_receivers(**switch)) {
+        None => Ok(()),
+        Some(switch) => Err(No::unsupported(format!(
+            "\"{switch}\" is about the receiver's card, and there is no receiver on the null link"
+        ))
+        .remedy("--link veth")),
+    }
+}
+
 /// Brings it up, and sends a megabyte over it.
-pub(super) fn bring_up(sides: Sides, options: &LinkOptions) -> std::result::Result<Box<dyn Link>, No> {
+pub(super) fn bring_up(sides: Sides, card: Card, options: &LinkOptions) -> std::result::Result<Box<dyn Link>, No> {
+    can_be(options)?;
     if sides.sender_cpu == sides.receiver_cpu {
         return Err(No::refused(
             "the far end of the null link needs a CPU of its own, and there is one for it and the sender",
@@ -55,8 +74,6 @@ pub(super) fn bring_up(sides: Sides, options: &LinkOptions) -> std::result::Resu
         )
         .remedy("run as root"));
     }
-    // What the program sees has not been through the offloads of the device that it is attached to.
-    let card = if options.switched_off.is_empty() { Card::Veth } else { Card::Bridge };
     let veth = Veth::bring_up(sides, Steering::Best, card, options)?;
     let egress = on_thread(|| {
         veth.sender().enter()?;
@@ -72,7 +89,12 @@ pub(super) fn bring_up(sides: Sides, options: &LinkOptions) -> std::result::Resu
     let wire = wire(&veth).map_err(|error| No::failed(format!("the veth pair could not be looked at: {error}")))?;
     let far_end = FarEnd::start(egress, frames, wire, sides.receiver_cpu, options.far_end)
         .map_err(|error| No::failed(format!("the far end could not be started: {error}")))?;
-    let facts = LinkFacts { kind: LinkKind::Null, far_end: Some(options.far_end), ..veth.facts().clone() };
+    let facts = LinkFacts {
+        kind: LinkKind::Null,
+        far_end: Some(options.far_end),
+        receiver_merges: None,
+        ..veth.facts().clone()
+    };
     let null = Null { facts, far_end, veth };
     null.check()?;
     Ok(Box::new(null))
