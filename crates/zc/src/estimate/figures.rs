@@ -30,6 +30,18 @@ pub(super) fn with_interval(value: f64, interval: Option<Bounds>, blocks: usize)
     Figure { value, interval, half_width, blocks }
 }
 
+/// A figure in another unit: every number of it times `by`, which is above 0.
+pub(super) fn scaled(figure: &Figure, by: f64) -> Figure {
+    let bounds =
+        |interval: Bounds| Bounds { low: interval.low * by, high: interval.high.map(|high| high * by), ..interval };
+    Figure {
+        value: figure.value * by,
+        interval: figure.interval.map(bounds),
+        half_width: figure.half_width.map(|half| half * by),
+        blocks: figure.blocks,
+    }
+}
+
 /// Gbit/s that one CPU carries, from ns per KiB: bits per nanosecond. `None` for a cost that is not above 0.
 pub(super) fn gbit_per_core(cost: &Figure) -> Option<Figure> {
     let gbit = |ns_per_kib: f64| per(8.0 * 1024.0, ns_per_kib);

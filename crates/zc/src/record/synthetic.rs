@@ -9,7 +9,7 @@ use super::{
     Align, Block, Cell, CpuTicks, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header,
     Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet,
     MemoryVisit, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine, RemoteWindow,
-    Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked,
+    Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked, Usage,
 };
 
 /// A cell and the truth about it.
@@ -25,14 +25,67 @@ pub struct TrueCell {
     pub copied_share: Option<f64>,
     /// Unpaced.
     pub top_speed_bytes_per_s: f64,
+    /// What getrusage sees of its cost.
+    pub rusage_share: f64,
 }
 
 impl TrueCell {
     /// A path under its own name.
     pub fn new(send: SendPath, sender_ns_per_kib: f64, receiver_ns_per_kib: f64) -> Self {
         let cell = Cell::of_paths(send, RecvPath::Recv);
-        Self { cell, sender_ns_per_kib, receiver_ns_per_kib, copied_share: None, top_speed_bytes_per_s: 2e9 }
+        Self {
+            cell,
+            sender_ns_per_kib,
+            receiver_ns_per_kib,
+            copied_share: None,
+            top_speed_bytes_per_s: 2e9,
+            rusage_share: 0.8,
+        }
     }
+
+    /// A path with messages of one size, of which each costs the sender `call_ns` and each KiB `ns_per_kib`; nobody else anything.
+    /// It is called `sendfile 4096`, and goes at a rate that takes at most a quarter of a CPU.
+    pub fn of_size(send: SendPath, size: usize, call_ns: f64, ns_per_kib: f64) -> Self {
+        let cost = call_ns * 1024.0 / size as f64 + ns_per_kib;
+        let mut new = Self::new(send, cost, 0.0);
+        new.cell.label = format!("{send} {size}");
+        new.cell.levels.message_bytes = Some(size);
+        new.cell.levels.rate_bytes_per_s = Some((0.25e9 * 1024.0 / cost).min(8e8));
+        new
+    }
+
+    /// A second copy of it: the A/A control of a reference.
+    pub fn control(&self) -> Self {
+        let mut control = self.clone();
+        control.cell.label += " (A/A)";
+        control.cell.control = true;
+        control
+    }
+}
+
+/// The same paths with messages of many sizes: (path, cost of a call in ns, cost of a KiB in ns). The first path is what the others refer
+/// to at each size; the first of its cells is the plan's reference, with a control.
+pub fn lines(paths: &[(SendPath, f64, f64)], sizes: &[usize]) -> Vec<TrueCell> {
+    let mut cells: Vec<TrueCell> = Vec::new();
+    for &size in sizes {
+        let own = paths.iter().map(|&(send, call_ns, ns_per_kib)| TrueCell::of_size(send, size, call_ns, ns_per_kib));
+        let mut own: Vec<TrueCell> = own.collect();
+        // What is compared goes at one rate.
+        let rates = own.iter().filter_map(|cell| cell.cell.levels.rate_bytes_per_s);
+        let rate = rates.reduce(f64::min);
+        let by = own.first().map(|first| first.cell.label.clone());
+        for cell in &mut own {
+            cell.cell.levels.rate_bytes_per_s = rate;
+            cell.cell.by.clone_from(&by);
+        }
+        cells.extend(own);
+    }
+    if let Some(first) = cells.first_mut() {
+        first.cell.by = None;
+        let control = first.control();
+        cells.push(control);
+    }
+    cells
 }
 
 /// A run to be played. Change fields of `Synthetic::default()`.
@@ -66,22 +119,22 @@ pub struct Synthetic {
     pub steal_share: f64,
     /// Whether there are twin and top-speed trials in every fourth block.
     pub unsoaked: bool,
-    /// What getrusage sees of a cost.
-    pub rusage_share: f64,
+    /// What the cells differ in.
+    pub factors: Vec<Factor>,
+    /// Share of the sender's time that getrusage calls the user's; none for a run that did not ask.
+    pub user_share: Option<f64>,
     /// How it ended.
     pub end: Option<End>,
 }
 
 impl Default for Synthetic {
     fn default() -> Self {
-        let mut control = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-        control.cell.label = "read+send (A/A)".to_owned();
-        control.cell.control = true;
+        let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
         let zero_copy = |send, ns| TrueCell { copied_share: Some(1.0), ..TrueCell::new(send, ns, 400.0) };
         Self {
             cells: vec![
-                TrueCell::new(SendPath::ReadSend, 500.0, 400.0),
-                control,
+                reference.clone(),
+                reference.control(),
                 TrueCell::new(SendPath::ReadWrite, 502.0, 400.0),
                 TrueCell::new(SendPath::MmapWrite, 560.0, 400.0),
                 TrueCell::new(SendPath::Sendfile, 180.0, 390.0),
@@ -104,7 +157,8 @@ impl Default for Synthetic {
             foreign_share: 0.0,
             steal_share: 0.0,
             unsoaked: true,
-            rusage_share: 0.8,
+            factors: vec![Factor::Send],
+            user_share: None,
             end: Some(End {
                 ended_at: "2026-11-21T12:01:00Z".to_owned(),
                 elapsed_ns: 60_000_000_000,
@@ -243,7 +297,7 @@ impl Synthetic {
                 seed: self.seed,
                 budget_ns: 60_000_000_000,
                 target: 0.025,
-                factors: vec![Factor::Send],
+                factors: self.factors.clone(),
                 unsoaked: Unsoaked::InTurn,
             },
             host: Host {
@@ -362,7 +416,7 @@ impl<'a> Machine<'a> {
         let rate = if kind == TrialKind::TopSpeed {
             truth.top_speed_bytes_per_s * (world.noise * self.normal()).exp()
         } else {
-            world.rate_bytes_per_s
+            truth.cell.levels.rate_bytes_per_s.unwrap_or(world.rate_bytes_per_s)
         };
         let length = if soaked { WINDOW_NS } else { UNSOAKED_NS };
         let bytes = rate * length as f64 / 1e9;
@@ -387,8 +441,8 @@ impl<'a> Machine<'a> {
         now.received.bytes += whole;
         now.sent.calls += whole / 65_536 * 2;
         now.received.calls += whole / 65_536;
-        now.sender.cpu_ns += (sender_ns * world.rusage_share).max(0.0) as u64;
-        now.receiver.cpu_ns += (receiver_ns * world.rusage_share).max(0.0) as u64;
+        now.sender.cpu_ns += (sender_ns * truth.rusage_share).max(0.0) as u64;
+        now.receiver.cpu_ns += (receiver_ns * truth.rusage_share).max(0.0) as u64;
         now.sender.voluntary_switches += length / 1_000_000;
         now.receiver.voluntary_switches += length / 500_000;
         let (mut completions, mut copied) = (0, 0);
@@ -407,6 +461,8 @@ impl<'a> Machine<'a> {
         if let Some(link) = &mut now.link {
             link.tx_packets += whole / 30_000;
             link.tx_bytes += whole + whole / 30_000 * 66;
+            link.rx_packets += whole / 60_000;
+            link.rx_bytes += whole / 60_000 * 66;
         }
         let closed = self.reading(soaked);
         (self.now.tcp, self.now.link) = (None::<TcpReading>, None::<LinkCounters>);
@@ -418,7 +474,10 @@ impl<'a> Machine<'a> {
             whole_bytes: whole,
             whole_completions: completions,
             whole_copied: copied,
-            whole_sender_usage: None,
+            whole_sender_usage: world.user_share.map(|share| {
+                let ns = (sender_ns * truth.rusage_share).max(0.0);
+                Usage { user_ns: (ns * share) as u64, system_ns: (ns * (1.0 - share)) as u64, elapsed_ns: length }
+            }),
             remote: None,
             remote_report: None,
         })
