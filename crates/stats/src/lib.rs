@@ -20,6 +20,8 @@
 //! Too few values for a confidence is `None`, never a wider claim. So is a slice with a NaN in it.
 
 mod bootstrap;
+mod line;
+mod midmean;
 mod normal;
 mod order;
 mod rank_sum;
@@ -30,6 +32,8 @@ mod student;
 mod welch;
 
 pub use bootstrap::{RESAMPLES, bca_interval, few_blocks_confidence};
+pub use line::{falling, nonnegative_line};
+pub use midmean::Midmean;
 pub use order::{mad, median, median_interval, median_least_n, quantile};
 pub use rank_sum::{hodges_lehmann_shift, mann_whitney_interval, mann_whitney_p};
 pub use signed_rank::{hodges_lehmann, signed_rank_p, wilcoxon_interval, wilcoxon_least_n};
