@@ -11,7 +11,7 @@
 //! It lives in `plan` because both halves need it: the session to see how far it is, `estimate` for the figures.
 
 use super::machine::{Machine, same_machine};
-use crate::record::{Block, Header, LinkKind, Reading, Slot, TrialKind};
+use crate::record::{Block, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind};
 
 /// Whose cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,9 +20,11 @@ pub enum Side {
     Sender,
     /// What the receiver's CPU lost, over `remote` the receiver's machine; only where the sides are told apart.
     Receiver,
-    /// What the two lost together; what the sender's lost where there is no receiver, or nobody who measures it.
+    /// What the two lost together; what the sender's lost where there is no receiver, or nobody who measures it; what all soaked
+    /// CPUs lost where the threads are pinned to none of them.
     Both,
-    /// What all other soaked CPUs lost together; only where there are any, and never over `remote`.
+    /// What all other soaked CPUs lost together; only where there are any, never over `remote`, and not where the threads may
+    /// run on any of them.
     Elsewhere,
 }
 
@@ -56,13 +58,24 @@ impl TrialCost {
     }
 }
 
-/// Whether sender and receiver have a cost of their own: they are on two machines, or every link keeps their softirqs apart and
-/// they do not share a CPU.
+/// Whether sender and receiver have a cost of their own, where a cell says nothing of its placement: they are on two machines, or
+/// every link keeps their softirqs apart and they are pinned to a CPU each.
 pub fn sides_apart(header: &Header) -> bool {
-    if header.plan.fixed.link == LinkKind::Remote {
+    apart_at(header, &header.plan.fixed)
+}
+
+/// Whether sender and receiver of a cell have a cost of their own.
+pub fn sides_of_cell_apart(header: &Header, levels: &Levels) -> bool {
+    apart_at(header, &header.plan.fixed.at(levels))
+}
+
+fn apart_at(header: &Header, fixed: &FixedParams) -> bool {
+    if fixed.link == LinkKind::Remote {
         return !same_machine(header);
     }
-    header.links().all(|link| link.sides_apart) && header.plan.fixed.sender_cpu != header.plan.fixed.receiver_cpu
+    fixed.placement == Placement::Separate
+        && fixed.sender_cpu != fixed.receiver_cpu
+        && header.links().all(|link| link.sides_apart)
 }
 
 /// Whether only the sender's cost is known: the link itself took the bytes, and the CPU on which it did so is nobody's cost; or
@@ -95,7 +108,8 @@ pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCo
     if header.plan.fixed.link == LinkKind::Remote {
         between_machines(cost, &lost, block, slot, header)
     } else {
-        within_machine(cost, &lost, header)
+        let levels = header.plan.cells.iter().find(|cell| cell.label == trial.cell).map(|cell| &cell.levels);
+        within_machine(cost, &lost, header, levels.unwrap_or(&Levels::default()))
     }
 }
 
@@ -104,21 +118,28 @@ fn arrived(opened: &Reading, closed: &Reading) -> Option<u64> {
     closed.received.bytes.checked_sub(opened.received.bytes).filter(|bytes| *bytes > 0)
 }
 
-/// Each end on a CPU of one machine.
-fn within_machine(cost: TrialCost, lost: &Lost, header: &Header) -> Option<TrialCost> {
-    let fixed = &header.plan.fixed;
+/// Each end on a CPU of one machine, or wherever the cell has placed them.
+fn within_machine(cost: TrialCost, lost: &Lost, header: &Header, levels: &Levels) -> Option<TrialCost> {
+    let fixed = header.plan.fixed.at(levels);
+    if fixed.placement == Placement::Free {
+        // Any soaked CPU may have done anything.
+        return Some(TrialCost { both_ns: lost.by_cpu_ns.iter().sum(), ..cost });
+    }
     let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
     let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
+    // Wherever its thread is, a link that steers packets steers them to the CPU that the plan gives to the receiver.
+    let steered = if header.link.rps.is_some() { place(header.plan.fixed.receiver_cpu)? } else { receiver };
     let alone = sender_alone(header);
     let (mut both_ns, mut elsewhere_ns) = (0.0, None);
     for (cpu, lost_ns) in lost.by_cpu_ns.iter().enumerate() {
-        if cpu == sender || (cpu == receiver && !alone) {
+        let receives = cpu == receiver || cpu == steered;
+        if cpu == sender || (receives && !alone) {
             both_ns += lost_ns;
-        } else if cpu != receiver {
+        } else if !receives {
             *elsewhere_ns.get_or_insert(0.0) += lost_ns;
         }
     }
-    let apart = sides_apart(header);
+    let apart = apart_at(header, &fixed);
     let side = |cpu: usize, there| (apart && there).then(|| lost.by_cpu_ns[cpu]);
     Some(TrialCost {
         sender_ns: side(sender, true),
@@ -324,6 +345,48 @@ mod tests {
             assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
             assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
         }
+    }
+
+    /// The costs of a run whose first cell is placed otherwise than the others: its own, and the next one's.
+    fn placed(world: &Synthetic, placement: Placement, rps: bool) -> (TrialCost, TrialCost) {
+        let mut run = world.run();
+        run.header.link.rps = rps.then(|| "sysfs".to_owned());
+        run.header.plan.cells[0].levels.placement = Some(placement);
+        let costs = block_costs(&run.blocks[0], &run.header);
+        (costs[0].unwrap(), costs[1].unwrap())
+    }
+
+    #[test]
+    fn ends_that_share_a_cpu_cost_what_it_lost_and_what_packets_cost_where_they_are_steered_to() {
+        let world = Synthetic { cpus: 3, elsewhere_ns_per_kib: 77.0, ..quiet() };
+        let near = |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
+        let (cost, separate) = placed(&world, Placement::Same, false);
+        assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
+        near(cost.ns_per_kib(Side::Both), 500.0);
+        near(cost.ns_per_kib(Side::Elsewhere), 400.0 + 77.0);
+        near(separate.ns_per_kib(Side::Receiver), 400.0);
+        near(placed(&world, Placement::Same, true).0.ns_per_kib(Side::Both), 900.0);
+    }
+
+    #[test]
+    fn threads_that_may_run_anywhere_cost_what_all_cpus_lost() {
+        let world = Synthetic { cpus: 3, elsewhere_ns_per_kib: 77.0, ..quiet() };
+        let (cost, separate) = placed(&world, Placement::Free, false);
+        assert_eq!((cost.sender_ns, cost.receiver_ns, cost.elsewhere_ns), (None, None, None));
+        assert!((cost.ns_per_kib(Side::Both).unwrap() - 977.0).abs() < 2.0);
+        assert!((separate.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
+    }
+
+    #[test]
+    fn a_cell_s_placement_decides_whether_its_sides_are_apart() {
+        let header = quiet().header();
+        let at = |placement| Levels { placement: Some(placement), ..Levels::default() };
+        assert!(sides_apart(&header) && sides_of_cell_apart(&header, &Levels::default()));
+        assert!(!sides_of_cell_apart(&header, &at(Placement::Same)));
+        assert!(!sides_of_cell_apart(&header, &at(Placement::Free)));
+        let mut header = header;
+        header.plan.fixed.placement = Placement::Free;
+        assert!(!sides_apart(&header) && sides_of_cell_apart(&header, &at(Placement::Separate)));
     }
 
     #[test]
