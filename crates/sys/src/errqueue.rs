@@ -48,7 +48,7 @@ impl Completion {
 }
 
 /// send(2) with MSG_ZEROCOPY and MSG_NOSIGNAL of a range of `pages`, over signals. Returns how many bytes the socket
-/// took; if that is not an error, the send has the next number.
+/// took; if that is not an error, the send has the next number. With `more` the send says MSG_MORE too.
 ///
 /// What the kernel reads late is what is in the pages then: they must not be changed before the completion. The
 /// socket needs [`set_zerocopy`](crate::tcp::set_zerocopy).
@@ -57,9 +57,9 @@ impl Completion {
 /// ENOBUFS: too many pages are lent (RLIMIT_MEMLOCK, for all sockets of this user, unless the process has
 /// CAP_IPC_LOCK in the initial user namespace) or too many completions are outstanding (net.core.optmem_max). EPIPE or
 /// ECONNRESET: the peer is gone. EINVAL: the range is not within the pages.
-pub fn send_zerocopy(socket: impl AsFd, pages: &Pages, range: Range<usize>) -> io::Result<usize> {
+pub fn send_zerocopy(socket: impl AsFd, pages: &Pages, range: Range<usize>, more: bool) -> io::Result<usize> {
     let bytes = pages.as_slice().get(range).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL;
+    let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
     // SAFETY: send(2) reads at most `bytes.len()` bytes from the slice, which is valid during the call. What the
     // kernel keeps are references to the pages themselves, which outlive the mapping; it never writes to them.
     over_signals(|| unsafe { libc::send(socket.as_fd().as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) })
@@ -176,7 +176,7 @@ mod tests {
         let mut pages = Pages::new(8_192)?;
         pages.as_mut_slice().fill(7);
         for _ in 0..10 {
-            assert_eq!(send_zerocopy(&one, &pages, 1..8_000)?, 7_999);
+            assert_eq!(send_zerocopy(&one, &pages, 1..8_000, false)?, 7_999);
         }
         let mut got = vec![0; 79_990];
         other.read_exact(&mut got)?;
@@ -220,7 +220,7 @@ mod tests {
     fn a_reset_wakes_whoever_waits() {
         let (one, other) = pair("127.0.0.1:0").unwrap();
         let pages = Pages::new(4_096).unwrap();
-        send_zerocopy(&one, &pages, 0..1).unwrap();
+        send_zerocopy(&one, &pages, 0..1, false).unwrap();
         crate::tcp::wait_readable(&other, Duration::from_secs(10)).unwrap();
         drop(other); // unread bytes: a reset
         assert_eq!(wait_for_completion(&one, Duration::from_secs(10)).unwrap(), Woken::Error);
@@ -236,7 +236,7 @@ mod tests {
     fn a_range_outside_the_pages_is_refused() {
         let (one, _other) = pair("127.0.0.1:0").unwrap();
         let pages = Pages::new(4_096).unwrap();
-        let error = send_zerocopy(&one, &pages, 4_096..4_098).unwrap_err();
+        let error = send_zerocopy(&one, &pages, 4_096..4_098, false).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     }
 

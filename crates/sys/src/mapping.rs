@@ -66,13 +66,14 @@ impl FileMapping {
     }
 
     /// send(2) with MSG_ZEROCOPY of `len` mapped bytes from `offset` on, over signals: the kernel sends from the
-    /// pages of the page cache and says on the error queue ([`crate::errqueue`]) when it is done.
+    /// pages of the page cache and says on the error queue ([`crate::errqueue`]) when it is done. With `more` the send says
+    /// MSG_MORE too.
     ///
     /// # Errors
     /// As [`write`](Self::write), without SIGPIPE; ENOBUFS: see [`crate::errqueue::send_zerocopy`].
-    pub fn send_zerocopy(&self, socket: impl AsFd, offset: u64, len: usize) -> io::Result<usize> {
+    pub fn send_zerocopy(&self, socket: impl AsFd, offset: u64, len: usize, more: bool) -> io::Result<usize> {
         let from = self.at(offset, len)?;
-        let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL;
+        let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
         // SAFETY: send(2) reads at most `len` bytes from `from`, all within the mapping, and keeps references to their
         // pages; a fault is EFAULT, as in `write`. Later changes of the file show in what is sent and nowhere in
         // this program.

@@ -203,7 +203,7 @@ pub fn rcvbuf(socket: impl AsFd) -> io::Result<usize> {
     Ok(sockopt::socket_recv_buffer_size(socket)?)
 }
 
-/// TCP_NODELAY: sends what there is, small or not.
+/// TCP_NODELAY: sends what there is, small or not, at once also what a cork or MSG_MORE has held back.
 ///
 /// # Errors
 /// Not a TCP socket.
@@ -274,6 +274,15 @@ pub fn take_error(socket: impl AsFd) -> io::Result<Option<io::Error>> {
 pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     let socket = socket.as_fd();
     Ok(retry_on_intr(|| rustix::net::send(socket, bytes, SendFlags::NOSIGNAL))?)
+}
+
+/// As [`send`], with MSG_MORE: TCP keeps back a segment that is not full, as [`set_cork`] would, until a call without it.
+///
+/// # Errors
+/// As [`send`].
+pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
+    let socket = socket.as_fd();
+    Ok(retry_on_intr(|| rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::MORE))?)
 }
 
 /// Waits until the peer's kernel has acknowledged everything that was sent, or `at_most` has passed. Returns whether it has. That
@@ -533,6 +542,42 @@ mod tests {
         one.write_all(b"x").unwrap();
         other.read_exact(&mut [0]).unwrap();
         assert!(incoming_cpu(&other).unwrap().is_some());
+    }
+
+    /// Whether two bytes arrive as one segment; the kernel holds the first one back for 200 ms at most, which may pass here too.
+    fn arrive_together(mut send_both: impl FnMut(&TcpStream) -> io::Result<()>) -> bool {
+        (0..5).any(|_| {
+            let (one, other) = pair();
+            send_both(&one).unwrap();
+            recv(&other, &mut [0; 8]).unwrap() == 2
+        })
+    }
+
+    #[test]
+    fn what_is_not_a_full_segment_waits_for_more_when_it_is_told_to() {
+        assert!(arrive_together(|one| {
+            send_more(one, b"a")?;
+            send(one, b"b").map(drop)
+        }));
+        assert!(arrive_together(|one| {
+            set_cork(one, true)?;
+            send(one, b"a")?;
+            send(one, b"b")?;
+            set_cork(one, false)
+        }));
+    }
+
+    #[test]
+    fn nodelay_lets_go_of_what_a_cork_or_msg_more_has_held_back() {
+        assert!(arrive_together(|one| {
+            send_more(one, b"ab")?;
+            set_nodelay(one, true)
+        }));
+        assert!(arrive_together(|one| {
+            set_cork(one, true)?;
+            send(one, b"ab")?;
+            set_nodelay(one, true)
+        }));
     }
 
     #[test]

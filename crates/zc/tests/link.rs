@@ -489,7 +489,7 @@ fn zero_copy_sends(link: &dyn Link) -> (u32, u32) {
         let pages = zc_sys::pages::Pages::new(64 << 10).unwrap();
         let (mut sends, mut done, mut copied) = (0, 0, 0);
         for _ in 0..100 {
-            zc_sys::errqueue::send_zerocopy(&stream, &pages, 0..pages.len()).unwrap();
+            zc_sys::errqueue::send_zerocopy(&stream, &pages, 0..pages.len(), false).unwrap();
             sends += 1;
         }
         while done < sends {
@@ -511,7 +511,7 @@ fn null_tells_joined_from_copied() -> End {
         let counts = on_senders_side(&*link, || {
             let (stream, _flow) = connect_to_far_end(&*link);
             let pages = std::sync::Arc::new(zc_sys::pages::Pages::new(65_536 + 5_000).unwrap());
-            let ring = zc_sys::uring::ZeroCopy::new(stream.into(), pages, 65_536, false, PATIENCE);
+            let ring = zc_sys::uring::ZeroCopy::new(stream.into(), pages, 65_536, false, false, PATIENCE);
             let mut ring = ring.ok().filter(zc_sys::uring::ZeroCopy::reports_copies)?;
             for _ in 0..200 {
                 ring.send(0, 65_536 + 5_000).unwrap();

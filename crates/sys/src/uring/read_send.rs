@@ -26,24 +26,36 @@ pub struct ReadSend {
     lent: Lent<Pages>,
     socket: OwnedFd,
     buffer_bytes: usize,
+    /// Where in its memory the buffer begins.
+    begins_at: usize,
+    flags: i32,
     short: u64,
 }
 
 impl ReadSend {
-    /// A ring that sends to `socket` through a buffer of `buffer_bytes`, its worker threads (which only serve reads that
-    /// miss the page cache) on `worker_cpu`.
+    /// A ring that sends to `socket` through a buffer of `buffer_bytes`, which begins `begins_at` bytes behind a page
+    /// boundary, its worker threads (which only serve reads that miss the page cache) on `worker_cpu`. With `more` every
+    /// SEND says MSG_MORE.
     ///
     /// # Errors
     /// As io_uring_setup(2); `ErrorKind::Unsupported` where the kernel lacks an operation.
-    pub fn new(socket: OwnedFd, buffer_bytes: usize, worker_cpu: Option<usize>) -> io::Result<Self> {
+    pub fn new(
+        socket: OwnedFd,
+        buffer_bytes: usize,
+        begins_at: usize,
+        more: bool,
+        worker_cpu: Option<usize>,
+    ) -> io::Result<Self> {
         let ring = Ring::new(2 * PAIRS as u32, 4 * PAIRS as u32)?;
         ring.require(&[(opcode::Read::CODE, "IORING_OP_READ"), (opcode::Send::CODE, "IORING_OP_SEND")])?;
         if let Some(cpu) = worker_cpu {
             ring.pin_workers(cpu)?;
         }
         let buffer_bytes = buffer_bytes.clamp(1, LARGEST_BUFFER);
-        let lent = Lent::new(ring, touched(buffer_bytes)?, Duration::from_secs(1));
-        Ok(Self { lent, socket, buffer_bytes, short: 0 })
+        let begins_at = begins_at.min(LARGEST_BUFFER);
+        let lent = Lent::new(ring, touched(begins_at + buffer_bytes)?, Duration::from_secs(1));
+        let flags = libc::MSG_WAITALL | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
+        Ok(Self { lent, socket, buffer_bytes, begins_at, flags, short: 0 })
     }
 
     /// Sends `len` bytes of `file` from `offset` on, blocking while the socket is full.
@@ -64,19 +76,21 @@ impl ReadSend {
     fn chain(&mut self, file: BorrowedFd<'_>, offset: u64, len: usize) -> Result<usize, TransferError> {
         let pairs = len.div_ceil(self.buffer_bytes).min(PAIRS);
         let wanted = |pair: usize| self.buffer_bytes.min(len - pair * self.buffer_bytes);
-        let (ring, buffer) = self.lent.parts();
+        let (ring, memory) = self.lent.parts();
+        let start = memory.base().wrapping_add(self.begins_at);
         let (file, socket) = (types::Fd(file.as_raw_fd()), types::Fd(self.socket.as_raw_fd()));
         for pair in 0..pairs {
             let bytes = wanted(pair) as u32;
-            let read = opcode::Read::new(file, buffer.base(), bytes)
+            let read = opcode::Read::new(file, start, bytes)
                 .offset(offset + (pair * self.buffer_bytes) as u64)
                 .build()
                 .flags(squeue::Flags::IO_LINK)
                 .user_data(2 * pair as u64);
             let link = if pair + 1 < pairs { squeue::Flags::IO_LINK } else { squeue::Flags::empty() };
-            let send = send_of(socket, buffer.base(), bytes).flags(link).user_data(2 * pair as u64 + 1);
-            // SAFETY: both point into `buffer`, for at most `buffer_bytes`, its size; `Lent` keeps it until the ring is
-            // owed nothing, no slice of it is ever made, and one chain is under way at a time (`must_be_idle`).
+            let send = send_of(socket, start, bytes, self.flags).flags(link).user_data(2 * pair as u64 + 1);
+            // SAFETY: both point to `begins_at` in `memory`, for at most `buffer_bytes`, and it is at least as large as the
+            // sum of the two; `Lent` keeps it until the ring is owed nothing, no slice of it is ever made, and one chain is
+            // under way at a time (`must_be_idle`).
             unsafe { ring.push(&read).and_then(|()| ring.push(&send)) }.map_err(TransferError::Ring)?;
         }
         let mut results = [-libc::ECANCELED; 2 * PAIRS];
@@ -111,11 +125,11 @@ impl ReadSend {
 
     /// Sends the bytes `from..to` of the buffer.
     fn rest(&mut self, mut from: usize, to: usize) -> Result<(), TransferError> {
-        let (ring, buffer) = self.lent.parts();
+        let (ring, memory) = self.lent.parts();
         let socket = types::Fd(self.socket.as_raw_fd());
         while from < to {
-            let start = buffer.base().wrapping_add(from);
-            let send = send_of(socket, start, (to - from) as u32).user_data(0);
+            let start = memory.base().wrapping_add(self.begins_at + from);
+            let send = send_of(socket, start, (to - from) as u32, self.flags).user_data(0);
             let mut result = [0];
             // SAFETY: as in `chain`: `from..to` lies within the buffer.
             unsafe { ring.push(&send) }.and_then(|()| ring.run(&mut result)).map_err(TransferError::Ring)?;
@@ -139,7 +153,7 @@ impl ReadSend {
     }
 }
 
-/// A SEND that does not raise SIGPIPE, and that the kernel itself continues until all is taken.
-fn send_of(socket: types::Fd, start: *const u8, bytes: u32) -> squeue::Entry {
-    opcode::Send::new(socket, start, bytes).flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL).build()
+/// A SEND; with MSG_WAITALL the kernel itself continues it until all is taken.
+fn send_of(socket: types::Fd, start: *const u8, bytes: u32, flags: i32) -> squeue::Entry {
+    opcode::Send::new(socket, start, bytes).flags(flags).build()
 }

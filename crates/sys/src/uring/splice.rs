@@ -41,17 +41,24 @@ impl Splice {
         Ok(Self { lent: Lent::new(ring, pipe, Duration::from_secs(1)), socket, short: 0, spoilt: false })
     }
 
-    /// Sends `len` bytes of `file` from `offset` on, blocking while the socket is full.
+    /// Sends `len` bytes of `file` from `offset` on, blocking while the socket is full; `more` (SPLICE_F_MORE) will
+    /// follow at once.
     ///
     /// # Errors
     /// See [`TransferError`]; the connection is of no further use.
-    pub fn send(&mut self, file: BorrowedFd<'_>, mut offset: u64, mut len: usize) -> Result<(), TransferError> {
+    pub fn send(
+        &mut self,
+        file: BorrowedFd<'_>,
+        mut offset: u64,
+        mut len: usize,
+        more: bool,
+    ) -> Result<(), TransferError> {
         self.lent.ring.must_be_idle().map_err(TransferError::Ring)?;
         if self.spoilt {
             return Err(TransferError::Ring(io::Error::other("an earlier failure left bytes in the pipe")));
         }
         while len > 0 {
-            let sent = self.through_the_pipe(file, offset, len).inspect_err(|_| self.spoilt = true)?;
+            let sent = self.through_the_pipe(file, offset, len, more).inspect_err(|_| self.spoilt = true)?;
             offset += sent as u64;
             len -= sent;
         }
@@ -59,7 +66,13 @@ impl Splice {
     }
 
     /// Fills the pipe once and empties it. Returns how many bytes went through.
-    fn through_the_pipe(&mut self, file: BorrowedFd<'_>, offset: u64, len: usize) -> Result<usize, TransferError> {
+    fn through_the_pipe(
+        &mut self,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        len: usize,
+        more: bool,
+    ) -> Result<usize, TransferError> {
         let (ring, pipe) = self.lent.parts();
         // A pipe holds pages, not bytes: a run that begins inside a page ends one page boundary earlier.
         let page = rustix::param::page_size();
@@ -71,8 +84,7 @@ impl Splice {
             .build()
             .flags(squeue::Flags::IO_LINK)
             .user_data(0);
-        // As splice(2) does in `splice`: only inside a piece, for between pieces nothing may wait in the socket.
-        let more = if bytes < len { libc::SPLICE_F_MORE } else { 0 };
+        let more = if more || bytes < len { libc::SPLICE_F_MORE } else { 0 };
         let emptying = |bytes: usize| opcode::Splice::new(pipe_read, -1, socket, -1, bytes as u32).flags(more).build();
         let empty = emptying(bytes).user_data(1);
         let mut results = [0, 0];

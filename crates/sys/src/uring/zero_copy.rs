@@ -63,6 +63,8 @@ pub struct ZeroCopy {
     socket: OwnedFd,
     /// The memory is registered, in buffers of `REGISTERED_BYTES`.
     registered: bool,
+    /// Of send(2).
+    flags: i32,
     /// 0 where the kernel does not know REPORT_USAGE.
     report: u16,
     /// The most that one send is given; smaller once RLIMIT_MEMLOCK was met with nothing in flight.
@@ -82,7 +84,7 @@ pub struct ZeroCopy {
 impl ZeroCopy {
     /// A ring that sends to `socket` out of `memory`, at most `chunk_bytes` a send. With `register`, the memory is
     /// registered with the ring first (pinned as a whole; [`registering_is_over_the_limit`] tells that failure).
-    /// `patience` bounds each wait for a notification.
+    /// With `more` every send says MSG_MORE. `patience` bounds each wait for a notification.
     ///
     /// Tries a send of no bytes, to find out whether the kernel has the operation for this socket.
     ///
@@ -95,6 +97,7 @@ impl ZeroCopy {
         memory: Arc<Pages>,
         chunk_bytes: usize,
         register: bool,
+        more: bool,
         patience: Duration,
     ) -> io::Result<Self> {
         let ring = Ring::new(1, IN_FLIGHT as u32)?;
@@ -116,6 +119,7 @@ impl ZeroCopy {
             lent,
             socket,
             registered: register,
+            flags: libc::MSG_WAITALL | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 },
             report: REPORT_USAGE,
             chunk_bytes: chunk_bytes.clamp(1, REGISTERED_BYTES),
             patience,
@@ -198,7 +202,7 @@ impl ZeroCopy {
         let (ring, memory) = self.lent.parts();
         let start = memory.base().wrapping_add(offset);
         let mut send = opcode::SendZc::new(types::Fd(self.socket.as_raw_fd()), start, bytes as u32)
-            .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
+            .flags(self.flags)
             .zc_flags(self.report);
         if self.registered {
             // An index fits: memory would have to be 64 TiB otherwise.
@@ -326,7 +330,7 @@ mod tests {
     }
 
     fn ring_to(socket: TcpStream, memory: &Arc<Pages>, register: bool) -> Option<ZeroCopy> {
-        ZeroCopy::new(socket.into(), Arc::clone(memory), 65_536, register, Duration::from_millis(50))
+        ZeroCopy::new(socket.into(), Arc::clone(memory), 65_536, register, false, Duration::from_millis(50))
             .map_err(|error| eprintln!("skipped: {error}"))
             .ok()
     }
@@ -375,7 +379,7 @@ mod tests {
     fn a_socket_that_cannot_send_without_copying_is_told_at_once() {
         let memory = Arc::new(Pages::new(4_096).unwrap());
         let (near, _far) = std::os::unix::net::UnixStream::pair().unwrap();
-        let error = ZeroCopy::new(near.into(), memory, 65_536, false, Duration::from_millis(50)).unwrap_err();
+        let error = ZeroCopy::new(near.into(), memory, 65_536, false, false, Duration::from_millis(50)).unwrap_err();
         if error.raw_os_error().is_some() {
             eprintln!("skipped: {error}");
             return;

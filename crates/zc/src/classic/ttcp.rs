@@ -276,7 +276,7 @@ fn pattern(options: &TtcpOptions) -> Result<Source> {
 }
 
 fn send_file(stream: &TcpStream, set: FileSet, steps: Steps, times: u32, path: SendPath) -> Result<(u64, u64)> {
-    let setup = SendSetup { files: Arc::new(set), resident: Arc::default(), buffer_bytes: steps.step, cpu: None };
+    let setup = SendSetup::new(Arc::new(set), steps.step);
     let mut sender = open_sender(path, stream, &setup).map_err(|no| Fault::unsupported(no.reason()))?;
     for _ in 0..times {
         steps.pieces().try_for_each(|piece| sender.send(piece))?;

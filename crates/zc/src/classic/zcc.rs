@@ -259,12 +259,7 @@ fn send_while_soaking(
 
 /// Sends everything, and waits until it is acknowledged.
 fn send(options: &ZccOptions, files: &Files, stream: &TcpStream) -> Result<ZccSaid> {
-    let setup = SendSetup {
-        files: Arc::clone(&files.set),
-        resident: Arc::default(),
-        buffer_bytes: options.buffer_bytes,
-        cpu: options.cpu,
-    };
+    let setup = SendSetup { cpu: options.cpu, ..SendSetup::new(Arc::clone(&files.set), options.buffer_bytes) };
     let mut sender = open_sender(options.path, stream, &setup).map_err(|no| {
         let fault = Fault::unsupported(no.reason());
         match no.remedy_text() {

@@ -13,7 +13,7 @@ mod testing;
 
 use std::sync::Arc;
 
-use crate::record::{No, RecvCounts, RecvPath, Result, SendCounts, SendPath};
+use crate::record::{Align, No, RecvCounts, RecvPath, Result, SendCounts, SendPath};
 use crate::workload::{FileSet, Piece};
 
 pub use resident::{Resident, ResidentCopy};
@@ -27,8 +27,29 @@ pub struct SendSetup {
     pub resident: Arc<Resident>,
     /// Bytes per call for paths with a user-space buffer.
     pub buffer_bytes: usize,
+    /// The most bytes per call for paths without one; null leaves it to the piece, and to the pipe where there is one.
+    pub call_bytes: Option<usize>,
+    /// Every call says that more will follow: MSG_MORE, SPLICE_F_MORE. A path that cannot say so cannot be opened.
+    pub more: bool,
+    /// Where on its page a user-space buffer begins.
+    pub align: Align,
     /// The CPU that this sender is pinned to (for io_uring's worker threads, which do not inherit it).
     pub cpu: Option<usize>,
+}
+
+impl SendSetup {
+    /// Paths that send `files` through buffers of `buffer_bytes`, and otherwise as they do when nothing is asked of them.
+    pub fn new(files: Arc<FileSet>, buffer_bytes: usize) -> Self {
+        Self {
+            files,
+            resident: Arc::default(),
+            buffer_bytes,
+            call_bytes: None,
+            more: false,
+            align: Align::Page,
+            cpu: None,
+        }
+    }
 }
 
 /// One way of sending. Made and used on one thread, which is pinned and inside the sender's network namespace.

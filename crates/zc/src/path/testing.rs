@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::{Receiver, Resident, SendSetup, Sender, open_receiver, open_sender};
+use super::{Receiver, SendSetup, Sender, open_receiver, open_sender};
 use crate::record::{RecvCounts, RecvPath, SendCounts, SendPath};
 use crate::workload::{FileSet, SourceFile};
 
@@ -33,7 +33,7 @@ pub(super) fn content(at: usize, len: usize) -> Vec<u8> {
 
 /// What a path is built from, with call buffers of `buffer_bytes`.
 pub(super) fn setup_of(files: Arc<FileSet>, buffer_bytes: usize) -> SendSetup {
-    SendSetup { files, resident: Arc::new(Resident::default()), buffer_bytes, cpu: None }
+    SendSetup::new(files, buffer_bytes)
 }
 
 /// Two ends of a connection over loopback: who connected, who accepted.

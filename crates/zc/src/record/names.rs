@@ -184,7 +184,7 @@ names! {
         Plain = "plain",
         /// TCP_CORK, from the first byte to the last: only full packets, or after 200 ms (tcp(7)).
         Cork = "cork",
-        /// MSG_MORE on every send(2): as if corked for one call. For the paths that call send(2).
+        /// MSG_MORE on every send(2), SPLICE_F_MORE on every splice(2): as if corked for one call. Other calls cannot say it.
         More = "more",
         /// TCP_NODELAY: no packet waits.
         Nodelay = "nodelay",
@@ -196,7 +196,7 @@ names! {
     Align, "alignment", {
         /// At its beginning, as far as the files do.
         Page = "page",
-        /// One byte later: buffers and offsets in files are odd.
+        /// One byte later: buffers begin so, and files are sent from their second byte on.
         Byte = "byte",
     }
 }

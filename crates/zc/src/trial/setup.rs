@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::link::{self, Link, Sides, Steering};
-use crate::path::{Resident, SendSetup};
+use crate::path::SendSetup;
 use crate::record::{Fault, FileSetFacts, LinkKind, LinkOptions, No, Result, Support};
 use crate::workload::{self, FileSet};
 
@@ -118,13 +118,7 @@ pub fn open_files(
 ) -> Result<(SendSetup, FileSetFacts)> {
     let (files, facts) = if paths.is_empty() { FileSet::generate(seed)? } else { FileSet::open(paths)? };
     files.warm()?;
-    let setup = SendSetup {
-        files: Arc::new(files),
-        resident: Arc::new(Resident::default()),
-        buffer_bytes,
-        cpu: Some(sender_cpu),
-    };
-    Ok((setup, facts))
+    Ok((SendSetup { cpu: Some(sender_cpu), ..SendSetup::new(Arc::new(files), buffer_bytes) }, facts))
 }
 
 /// Touches up to 2 GiB of memory and gives it back, for at most 2 s, so that what the kernel will allocate for packets has

@@ -24,6 +24,10 @@ use super::{SendSetup, Sender};
 use crate::record::{No, SendPath};
 
 pub(super) fn open(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Result<Box<dyn Sender>, No> {
+    if let Some(call) = call_without_flags(path).filter(|_| setup.more) {
+        return Err(No::unsupported(format!("{call} takes no flags, and so cannot say MSG_MORE"))
+            .remedy("TCP_CORK does the same for a whole connection, and for every path"));
+    }
     Ok(match path {
         SendPath::ReadWrite => Box::new(read_write::ReadWrite::open(socket, setup)?),
         SendPath::ReadSend => Box::new(read_send::ReadSend::open(socket, setup)?),
@@ -38,4 +42,21 @@ pub(super) fn open(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Res
         SendPath::UringSendZcFixed => Box::new(uring_send_zc::UringSendZc::open(socket, setup, true)?),
         SendPath::UringSplice => Box::new(uring_splice::UringSplice::open(socket, setup)?),
     })
+}
+
+/// The call by which a path puts bytes on the socket, where that call cannot say that more will follow.
+fn call_without_flags(path: SendPath) -> Option<&'static str> {
+    match path {
+        SendPath::ReadWrite | SendPath::MmapWrite => Some("write(2)"),
+        SendPath::Sendfile => Some("sendfile(2)"),
+        SendPath::ReadSend
+        | SendPath::Splice
+        | SendPath::Vmsplice
+        | SendPath::MsgZerocopy
+        | SendPath::MsgZerocopyMmap
+        | SendPath::UringSend
+        | SendPath::UringSendZc
+        | SendPath::UringSendZcFixed
+        | SendPath::UringSplice => None,
+    }
 }

@@ -18,13 +18,19 @@ pub(super) struct MsgZerocopy {
     lending: Lending,
     resident: Arc<ResidentCopy>,
     buffer_bytes: usize,
+    more: bool,
 }
 
 impl MsgZerocopy {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
         let buffer_bytes = setup.buffer_bytes.max(1);
         let lending = Lending::new(socket, buffer_bytes)?;
-        Ok(Self { lending, resident: Arc::clone(setup.resident.copy_of(&setup.files)?), buffer_bytes })
+        Ok(Self {
+            lending,
+            resident: Arc::clone(setup.resident.copy_of(&setup.files)?),
+            buffer_bytes,
+            more: setup.more,
+        })
     }
 
     #[cfg(test)]
@@ -36,11 +42,11 @@ impl MsgZerocopy {
 impl Sender for MsgZerocopy {
     fn send(&mut self, piece: Piece) -> Result<()> {
         let start = self.resident.offset(piece);
-        let pages = self.resident.pages();
+        let (pages, more) = (self.resident.pages(), self.more);
         self.lending.push(
             piece.len,
             self.buffer_bytes,
-            |socket, done, part| send_zerocopy(socket, pages, start + done..start + done + part),
+            |socket, done, part| send_zerocopy(socket, pages, start + done..start + done + part, more),
             |error| broken("MSG_ZEROCOPY", error),
         )
     }

@@ -15,24 +15,31 @@ pub(super) struct MsgZerocopyMmap {
     lending: Lending,
     files: Arc<FileSet>,
     buffer_bytes: usize,
+    more: bool,
 }
 
 impl MsgZerocopyMmap {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
-        Ok(Self { lending: Lending::new(socket, buffer_bytes)?, files: Arc::clone(&setup.files), buffer_bytes })
+        Ok(Self {
+            lending: Lending::new(socket, buffer_bytes)?,
+            files: Arc::clone(&setup.files),
+            buffer_bytes,
+            more: setup.more,
+        })
     }
 }
 
 impl Sender for MsgZerocopyMmap {
     fn send(&mut self, piece: Piece) -> Result<()> {
         let source = &self.files.files[piece.file];
+        let more = self.more;
         let mapping = mapping(&self.files, piece.file)?;
         self.lending.push(
             piece.len,
             self.buffer_bytes,
-            |socket, done, part| mapping.send_zerocopy(socket, piece.offset + done as u64, part),
+            |socket, done, part| mapping.send_zerocopy(socket, piece.offset + done as u64, part, more),
             |error| broken_with_file("MSG_ZEROCOPY", source, error),
         )
     }

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::net::TcpStream;
+use std::ops::Range;
 
 use zc_sys::mapping::FileMapping;
 use zc_sys::pages::Pages;
 
-use crate::record::{Fault, No, Result, SendCounts};
-use crate::workload::{FileSet, SourceFile};
+use crate::path::SendSetup;
+use crate::record::{Align, Fault, No, Result, SendCounts};
+use crate::workload::{FileSet, Piece, SourceFile};
 
 /// The socket and the counts.
 #[derive(Debug)]
@@ -77,12 +79,47 @@ pub(super) fn broken_with_file(call: &str, source: &SourceFile, error: io::Error
     }
 }
 
-/// A buffer of whole pages, all of them there.
-pub(super) fn buffer(bytes: usize) -> std::result::Result<Pages, No> {
-    let mut pages =
-        Pages::new(bytes).map_err(|error| No::failed(format!("a buffer of {bytes} bytes cannot be had: {error}")))?;
-    pages.as_mut_slice().fill(0);
-    Ok(pages)
+/// A user-space buffer in pages of its own, all of them there.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    pages: Pages,
+    place: Range<usize>,
+}
+
+impl Buffer {
+    /// The buffer of a path.
+    pub(super) fn new(setup: &SendSetup) -> std::result::Result<Self, No> {
+        let bytes = setup.buffer_bytes.max(1);
+        let begins_at = begins_at(setup.align);
+        let no_room = |error| No::failed(format!("a buffer of {bytes} bytes cannot be had: {error}"));
+        let mut pages = Pages::new(bytes.saturating_add(begins_at)).map_err(no_room)?;
+        pages.as_mut_slice().fill(0);
+        Ok(Self { pages, place: begins_at..begins_at + bytes })
+    }
+
+    /// Its first `most` bytes, or all of it.
+    pub(super) fn first(&mut self, most: usize) -> &mut [u8] {
+        let bytes = self.place.len().min(most);
+        &mut self.pages.as_mut_slice()[self.place.clone()][..bytes]
+    }
+}
+
+/// How far behind a page boundary a buffer begins.
+pub(super) fn begins_at(align: Align) -> usize {
+    match align {
+        Align::Page => 0,
+        Align::Byte => 1,
+    }
+}
+
+/// What of a piece goes into one call each, where that is for the path to say.
+pub(super) fn calls_of(piece: Piece, call_bytes: Option<usize>) -> impl Iterator<Item = Piece> {
+    let most = call_bytes.unwrap_or(piece.len).max(1);
+    (0..piece.len).step_by(most).map(move |done| Piece {
+        offset: piece.offset + done as u64,
+        len: most.min(piece.len - done),
+        ..piece
+    })
 }
 
 /// pread(2) into all of `into`, or as much as the file still has; at least one byte.

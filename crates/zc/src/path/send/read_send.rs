@@ -3,11 +3,10 @@
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use zc_sys::pages::Pages;
 use zc_sys::tcp;
 
 use super::super::{SendSetup, Sender};
-use super::outlet::{Outlet, broken, buffer, read};
+use super::outlet::{Buffer, Outlet, broken, read};
 use crate::record::{No, Result, SendCounts};
 use crate::workload::{FileSet, Piece};
 
@@ -15,15 +14,14 @@ use crate::workload::{FileSet, Piece};
 pub(super) struct ReadSend {
     out: Outlet,
     files: Arc<FileSet>,
-    buffer: Pages,
-    buffer_bytes: usize,
+    buffer: Buffer,
+    more: bool,
 }
 
 impl ReadSend {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
-        let buffer_bytes = setup.buffer_bytes.max(1);
-        let buffer = buffer(buffer_bytes)?;
-        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer, buffer_bytes })
+        let buffer = Buffer::new(setup)?;
+        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer, more: setup.more })
     }
 }
 
@@ -32,16 +30,16 @@ impl Sender for ReadSend {
         let source = &self.files.files[piece.file];
         let mut done = 0;
         while done < piece.len {
-            let part = &mut self.buffer.as_mut_slice()[..(piece.len - done).min(self.buffer_bytes)];
+            let part = self.buffer.first(piece.len - done);
             self.out.counts.calls += 1;
             let len = read(source, part, piece.offset + done as u64)?;
             let part = &part[..len];
-            self.out.push(
-                len,
-                len,
-                |socket, at, _| tcp::send(socket, &part[at..]),
-                |error| broken("send(2)", error),
-            )?;
+            let more = self.more;
+            let call = |socket: &TcpStream, at: usize, _| match more {
+                true => tcp::send_more(socket, &part[at..]),
+                false => tcp::send(socket, &part[at..]),
+            };
+            self.out.push(len, len, call, |error| broken("send(2)", error))?;
             done += len;
         }
         Ok(())

@@ -4,10 +4,8 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use zc_sys::pages::Pages;
-
 use super::super::{SendSetup, Sender};
-use super::outlet::{Outlet, broken, buffer, read};
+use super::outlet::{Buffer, Outlet, broken, read};
 use crate::record::{No, Result, SendCounts};
 use crate::workload::{FileSet, Piece};
 
@@ -15,15 +13,13 @@ use crate::workload::{FileSet, Piece};
 pub(super) struct ReadWrite {
     out: Outlet,
     files: Arc<FileSet>,
-    buffer: Pages,
-    buffer_bytes: usize,
+    buffer: Buffer,
 }
 
 impl ReadWrite {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
-        let buffer_bytes = setup.buffer_bytes.max(1);
-        let buffer = buffer(buffer_bytes)?;
-        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer, buffer_bytes })
+        let buffer = Buffer::new(setup)?;
+        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer })
     }
 }
 
@@ -37,7 +33,7 @@ impl Sender for ReadWrite {
         let source = &self.files.files[piece.file];
         let mut done = 0;
         while done < piece.len {
-            let part = &mut self.buffer.as_mut_slice()[..(piece.len - done).min(self.buffer_bytes)];
+            let part = self.buffer.first(piece.len - done);
             self.out.counts.calls += 1;
             let len = read(source, part, piece.offset + done as u64)?;
             let part = &part[..len];

@@ -1,11 +1,12 @@
-//! `sendfile`: sendfile(2), a whole piece to a call. The socket gets references to the pages of the page cache.
+//! `sendfile`: sendfile(2), a whole piece to a call unless messages are smaller. The socket gets references to the pages of
+//! the page cache.
 
 use std::fs::OpenOptions;
 use std::net::TcpStream;
 use std::sync::Arc;
 
 use super::super::{SendSetup, Sender};
-use super::outlet::{Outlet, broken_with_file};
+use super::outlet::{Outlet, broken_with_file, calls_of};
 use crate::record::{No, Result, SendCounts};
 use crate::workload::{FileSet, Piece};
 
@@ -13,12 +14,13 @@ use crate::workload::{FileSet, Piece};
 pub(super) struct Sendfile {
     out: Outlet,
     files: Arc<FileSet>,
+    call_bytes: Option<usize>,
 }
 
 impl Sendfile {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
         probe(&setup.files)?;
-        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files) })
+        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), call_bytes: setup.call_bytes })
     }
 }
 
@@ -38,17 +40,18 @@ fn probe(files: &FileSet) -> std::result::Result<(), No> {
 impl Sender for Sendfile {
     fn send(&mut self, piece: Piece) -> Result<()> {
         let source = &self.files.files[piece.file];
-        let mut offset = piece.offset;
-        let end = piece.offset + piece.len as u64;
-        while offset < end {
-            // At most `piece.len`, so it fits.
-            let left = (end - offset) as usize;
-            self.out.counts.calls += 1;
-            match zc_sys::splice::sendfile(&self.out.socket, &source.file, &mut offset, left) {
-                Ok(0) => return Err(source.became_shorter()),
-                Ok(sent) => self.out.took(sent, left),
-                Err(error) => return Err(broken_with_file("sendfile(2)", source, error)),
-            };
+        for Piece { mut offset, len, .. } in calls_of(piece, self.call_bytes) {
+            let end = offset + len as u64;
+            while offset < end {
+                // At most `len`, so it fits.
+                let left = (end - offset) as usize;
+                self.out.counts.calls += 1;
+                match zc_sys::splice::sendfile(&self.out.socket, &source.file, &mut offset, left) {
+                    Ok(0) => return Err(source.became_shorter()),
+                    Ok(sent) => self.out.took(sent, left),
+                    Err(error) => return Err(broken_with_file("sendfile(2)", source, error)),
+                };
+            }
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zc_sys::splice::Pipe;
 
 use super::super::{SendSetup, Sender};
-use super::outlet::{Outlet, broken, broken_with_file};
+use super::outlet::{Outlet, broken, broken_with_file, calls_of};
 use crate::record::{No, Result, SendCounts};
 use crate::workload::{FileSet, Piece};
 
@@ -19,12 +19,15 @@ pub(super) struct Splice {
     out: Outlet,
     files: Arc<FileSet>,
     pipe: Pipe,
+    call_bytes: Option<usize>,
+    more: bool,
 }
 
 impl Splice {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
         probe(setup)?;
-        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), pipe: pipe(PIPE_BYTES)? })
+        let (out, pipe) = (Outlet::new(socket)?, pipe(PIPE_BYTES)?);
+        Ok(Self { out, files: Arc::clone(&setup.files), pipe, call_bytes: setup.call_bytes, more: setup.more })
     }
 }
 
@@ -51,19 +54,21 @@ pub(super) fn empty(out: &mut Outlet, pipe: &Pipe, filled: usize, more: bool) ->
 impl Sender for Splice {
     fn send(&mut self, piece: Piece) -> Result<()> {
         let source = &self.files.files[piece.file];
-        let mut offset = piece.offset;
-        let end = piece.offset + piece.len as u64;
-        while offset < end {
-            // At most `piece.len`, so it fits.
-            let want = ((end - offset) as usize).min(self.pipe.capacity_bytes());
-            self.out.counts.calls += 1;
-            let filled = match self.pipe.fill_from_file(&source.file, &mut offset, want) {
-                Ok(0) => return Err(source.became_shorter()),
-                Ok(filled) => filled,
-                Err(error) => return Err(broken_with_file("splice(2)", source, error)),
-            };
-            // Only inside a piece: between pieces there may be a pause, and nothing may wait in the socket through it.
-            empty(&mut self.out, &self.pipe, filled, offset < end)?;
+        for Piece { mut offset, len, .. } in calls_of(piece, self.call_bytes) {
+            let end = offset + len as u64;
+            while offset < end {
+                // At most `len`, so it fits.
+                let want = ((end - offset) as usize).min(self.pipe.capacity_bytes());
+                self.out.counts.calls += 1;
+                let filled = match self.pipe.fill_from_file(&source.file, &mut offset, want) {
+                    Ok(0) => return Err(source.became_shorter()),
+                    Ok(filled) => filled,
+                    Err(error) => return Err(broken_with_file("splice(2)", source, error)),
+                };
+                // Unasked only inside a message: behind it there may be a pause, and nothing may wait in the socket through
+                // it.
+                empty(&mut self.out, &self.pipe, filled, self.more || offset < end)?;
+            }
         }
         Ok(())
     }

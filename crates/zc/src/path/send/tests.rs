@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::msg_zerocopy::MsgZerocopy;
 use crate::path::testing::{ODD_LENS, PATIENCE, content, files_of, in_time, pair, sender, setup_of, transfer};
 use crate::path::{SendSetup, Sender};
-use crate::record::{Fault, FaultKind, RecvPath, SendPath};
+use crate::record::{Align, Fault, FaultKind, RecvPath, SendPath};
 use crate::workload::Piece;
 
 /// The paths of this folder that send from files by system calls.
@@ -85,6 +85,53 @@ fn a_piece_is_one_sendfile_and_two_splices() {
     {
         let Some((sent, _, _)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else { continue };
         assert_eq!(sent.calls, calls, "{path}");
+    }
+}
+
+#[test]
+fn messages_of_every_size_change_no_byte_and_are_a_call_each() {
+    let lens = [30_000, 1, 4_097];
+    for path in PATHS {
+        for message in [64, 256, 4_096, 10_001, 4 << 20] {
+            let setup = SendSetup { call_bytes: Some(message), ..setup_of(files_of(&lens), message) };
+            let Some((sent, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 2) else { break };
+            assert!(got == expected(&lens, 2), "{path} {message}: other bytes arrived than were sent");
+            let messages: usize = lens.iter().map(|len| 2 * len.div_ceil(message)).sum();
+            assert!(sent.calls >= messages as u64, "{path} {message}: {sent:?}");
+        }
+    }
+}
+
+#[test]
+fn a_message_that_is_larger_than_a_pipe_is_not_cut_by_anything_else() {
+    for path in [SendPath::Splice, SendPath::Vmsplice] {
+        let setup = SendSetup { call_bytes: Some(4 << 20), ..setup_of(files_of(&[5_000_000]), 65_536) };
+        let Some((sent, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 4 << 20, 1) else { continue };
+        assert!(got == content(0, 5_000_000), "{path}");
+        assert!(sent.calls >= 2 * 5, "{path}: a pipe holds no more than 1 MiB");
+    }
+}
+
+#[test]
+fn saying_that_more_follows_changes_no_byte_and_is_refused_by_calls_that_cannot() {
+    for path in PATHS {
+        let setup = SendSetup { more: true, call_bytes: Some(1_000), ..setup_of(files_of(&[30_000]), 1_000) };
+        if matches!(path, SendPath::ReadWrite | SendPath::MmapWrite | SendPath::Sendfile) {
+            let no = crate::path::open_sender(path, &pair().0, &setup).map(drop).unwrap_err();
+            assert!(no.reason().contains("MSG_MORE") && no.remedy_text().is_some(), "{path}: {}", no.reason());
+            continue;
+        }
+        let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else { continue };
+        assert!(got == content(0, 30_000), "{path}");
+    }
+}
+
+#[test]
+fn buffers_that_begin_behind_a_page_boundary_change_no_byte() {
+    for path in PATHS {
+        let setup = SendSetup { align: Align::Byte, ..setup_of(files_of(&ODD_LENS), 4_096) };
+        let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else { continue };
+        assert!(got == expected(&ODD_LENS, 1), "{path}");
     }
 }
 

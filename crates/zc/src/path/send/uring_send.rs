@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use zc_sys::uring::ReadSend;
 
+use super::outlet::begins_at;
 use super::uring_fault::fault;
 use crate::path::uring::{no, own};
 use crate::path::{SendSetup, Sender};
@@ -22,7 +23,8 @@ pub(super) struct UringSend {
 
 impl UringSend {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
-        let ring = ReadSend::new(own(socket)?, setup.buffer_bytes, setup.cpu).map_err(no)?;
+        let ring = ReadSend::new(own(socket)?, setup.buffer_bytes, begins_at(setup.align), setup.more, setup.cpu)
+            .map_err(no)?;
         Ok(Self { ring, files: Arc::clone(&setup.files), bytes: 0 })
     }
 }

@@ -27,7 +27,8 @@ pub(super) struct UringSendZc {
 impl UringSendZc {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup, fixed: bool) -> std::result::Result<Self, No> {
         let copy = Arc::clone(setup.resident.copy_of(&setup.files)?);
-        let ring = ZeroCopy::new(own(socket)?, Arc::clone(copy.pages()), setup.buffer_bytes, fixed, PATIENCE)
+        let (socket, pages) = (own(socket)?, Arc::clone(copy.pages()));
+        let ring = ZeroCopy::new(socket, pages, setup.buffer_bytes, fixed, setup.more, PATIENCE)
             .map_err(|error| if fixed && over_the_limit(&error) { too_large(copy.pages().len()) } else { no(error) })?;
         Ok(Self { ring, copy, bytes: 0 })
     }

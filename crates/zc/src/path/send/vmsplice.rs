@@ -11,7 +11,7 @@ use std::sync::Arc;
 use zc_sys::splice::Pipe;
 
 use super::super::{ResidentCopy, SendSetup, Sender};
-use super::outlet::{Outlet, broken};
+use super::outlet::{Outlet, broken, calls_of};
 use super::splice::{PIPE_BYTES, empty, pipe};
 use crate::record::{No, Result, SendCounts};
 use crate::workload::Piece;
@@ -21,6 +21,8 @@ pub(super) struct Vmsplice {
     out: Outlet,
     resident: Arc<ResidentCopy>,
     pipe: Pipe,
+    call_bytes: Option<usize>,
+    more: bool,
 }
 
 impl Vmsplice {
@@ -30,23 +32,26 @@ impl Vmsplice {
         pipe(0)?
             .fill_from_pages(resident.pages(), 0..1)
             .map_err(|error| No::unsupported(format!("vmsplice(2): {error}")))?;
-        Ok(Self { out: Outlet::new(socket)?, resident, pipe: pipe(PIPE_BYTES)? })
+        let (out, pipe) = (Outlet::new(socket)?, pipe(PIPE_BYTES)?);
+        Ok(Self { out, resident, pipe, call_bytes: setup.call_bytes, more: setup.more })
     }
 }
 
 impl Sender for Vmsplice {
     fn send(&mut self, piece: Piece) -> Result<()> {
-        let mut start = self.resident.offset(piece);
-        let end = start + piece.len;
-        while start < end {
-            let want = (end - start).min(self.pipe.capacity_bytes());
-            self.out.counts.calls += 1;
-            let filled = self
-                .pipe
-                .fill_from_pages(self.resident.pages(), start..start + want)
-                .map_err(|error| broken("vmsplice(2)", error))?;
-            start += filled;
-            empty(&mut self.out, &self.pipe, filled, start < end)?;
+        for call in calls_of(piece, self.call_bytes) {
+            let mut start = self.resident.offset(call);
+            let end = start + call.len;
+            while start < end {
+                let want = (end - start).min(self.pipe.capacity_bytes());
+                self.out.counts.calls += 1;
+                let filled = self
+                    .pipe
+                    .fill_from_pages(self.resident.pages(), start..start + want)
+                    .map_err(|error| broken("vmsplice(2)", error))?;
+                start += filled;
+                empty(&mut self.out, &self.pipe, filled, self.more || start < end)?;
+            }
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::*;
 use crate::path::testing::{self, content, files_of, pair, receiver, sender};
 use crate::path::{SendSetup, open_receiver, open_sender};
-use crate::record::{FaultKind, RecvPath, SendPath};
+use crate::record::{Align, FaultKind, RecvPath, SendPath};
 use crate::workload::{FileSet, Piece};
 
 const SENDERS: [SendPath; 4] =
@@ -87,6 +87,25 @@ fn every_path_sends_exactly_the_bytes_of_its_files() {
                 let counts = sender.counts();
                 assert_eq!(counts.bytes, 2 * all.len() as u64, "{path}");
                 assert!(counts.calls > 0 && counts.copied <= counts.completions, "{path}: {counts:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn messages_of_every_size_change_no_byte_wherever_their_buffer_begins() {
+    within_time(|| {
+        let all: Vec<u8> = [content(0, 30_000), content(1, 1), content(2, 4_097)].concat();
+        for path in SENDERS {
+            for message in [64, 4_096, 10_001, 4 << 20] {
+                for (align, more) in [(Align::Page, false), (Align::Byte, true)] {
+                    let setup = testing::setup_of(files_of(&[30_000, 1, 4_097]), message);
+                    let setup = SendSetup { call_bytes: Some(message), align, more, ..setup };
+                    let recv = RecvPath::Recv;
+                    let Some((sent, _, got)) = testing::transfer(path, recv, &setup, 65_536, 1 << 20, 1) else { break };
+                    assert!(got == all, "{path} {message} {align} {more}");
+                    assert_eq!(sent.bytes, all.len() as u64, "{path}");
+                }
             }
         }
     });
