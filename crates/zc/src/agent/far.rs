@@ -176,7 +176,7 @@ impl Session {
                         "{flows} flows with receive buffers of {buffer_bytes} bytes are more than a far end gives"
                     )));
                 }
-                let how = Taking { path, buffer_bytes, cpu: self.receiver_cpu, checksum };
+                let how = Taking { path, buffer_bytes, cpus: vec![self.receiver_cpu], checksum };
                 self.expect(flows, how, wire)
             }
             Request::Window { opens_in_ns, lasts_ns } => {
@@ -217,7 +217,7 @@ impl Session {
         let greetings: Vec<Greeting> = (0..flows).map(|_| Greeting::fresh()).collect();
         wire.say(&Reply::Listening { greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect() })?;
         let sockets = gather(&self.listener, &greetings, PATIENCE)?;
-        match Receivers::start(sockets, how) {
+        match Receivers::start(sockets, &how) {
             Ok(receivers) => {
                 self.receivers = Some(receivers);
                 Ok(Reply::Arrived)

@@ -132,7 +132,7 @@ impl<Held: Keeps> FarSide for Near<Held> {
     }
 
     fn expect(&mut self, flows: usize, taking: Taking) -> std::result::Result<Vec<Target>, Trouble> {
-        let Taking { path, buffer_bytes, cpu: _, checksum } = taking;
+        let Taking { path, buffer_bytes, cpus: _, checksum } = taking;
         let Reply::Listening { greetings } = self.expected(&Request::Flows { flows, path, buffer_bytes, checksum })?
         else {
             return Err(confused().into());
@@ -225,7 +225,7 @@ mod tests {
     }
 
     fn taking() -> Taking {
-        Taking { path: RecvPath::Recv, buffer_bytes: 1, cpu: 0, checksum: false }
+        Taking { path: RecvPath::Recv, buffer_bytes: 1, cpus: vec![0], checksum: false }
     }
 
     /// A near end whose far end has said `replies` already, whatever it will be asked.

@@ -38,7 +38,7 @@ impl Cell {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Levels {
-    /// Bytes per call of the send path: the buffer of those that have one, the piece of a file of those that have none.
+    /// Bytes per call of the send path: the buffer of those that have one, and what those that have none are to cut pieces into.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_bytes: Option<usize>,
     /// Bytes per call of the receive path.
@@ -159,7 +159,7 @@ impl FixedParams {
         Self {
             rate_bytes_per_s: levels.rate_bytes_per_s.unwrap_or(self.rate_bytes_per_s),
             buffer_bytes: message.unwrap_or(self.buffer_bytes),
-            piece_bytes: message.unwrap_or(self.piece_bytes),
+            piece_bytes: message.map_or(self.piece_bytes, |message| message.max(self.piece_bytes)),
             recv_buffer_bytes: levels.recv_buffer_bytes.unwrap_or(self.recv_buffer_bytes),
             flows: levels.flows.unwrap_or(self.flows),
             congestion: levels.congestion.clone().unwrap_or_else(|| self.congestion.clone()),

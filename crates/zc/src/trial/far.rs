@@ -26,7 +26,7 @@ pub trait FarSide: Send {
         Ok(())
     }
 
-    /// Makes ready for the flows of a trial, and says where each is to connect to. `taking.cpu` is for it to choose.
+    /// Makes ready for the flows of a trial, and says where each is to connect to. `taking.cpus` are for it to choose.
     ///
     /// # Errors
     /// The receive path cannot run there, or it is gone.

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender as Outbox, channel};
 
-use super::receiving::{self, Taking};
+use super::receiving;
 use super::sending::{self, Drive, SenderReady, Sending, Target};
 use super::side::{PATIENCE, Published, Ready, Side, Trouble, await_message, settle_on, spawn, stuck};
+use super::terms::Terms;
 use crate::link::{FarCounts, FarFlow, Link};
-use crate::path::SendSetup;
-use crate::record::{Cell, Fault, FixedParams, RecvCounts, Result, SendCounts, Usage};
+use crate::record::{Fault, RecvCounts, Result, SendCounts, Usage};
 
 /// Who takes the bytes.
 enum Taker {
@@ -43,10 +43,8 @@ impl Flow {
     /// takes the bytes. Nothing is sent before [`begin`](Self::begin).
     pub(super) fn open(
         index: usize,
-        cell: &Cell,
-        fixed: &FixedParams,
+        terms: &Arc<Terms>,
         link: &Arc<dyn Link>,
-        setup: &SendSetup,
         drive: Drive,
         target: Option<Target>,
     ) -> std::result::Result<Self, Trouble> {
@@ -57,20 +55,16 @@ impl Flow {
             (None, Some(far_end)) => (None, Target::plain(far_end.address())),
             (None, None) => {
                 let (address_out, address_in) = channel();
-                let (link, crc32, rcvbuf_bytes) = (Arc::clone(link), Arc::clone(&crc32), fixed.rcvbuf_bytes);
-                let how = Taking {
-                    path: cell.recv,
-                    buffer_bytes: fixed.recv_buffer_bytes,
-                    cpu: fixed.receiver_cpu,
-                    checksum: drive.checksum,
-                };
+                let (link, crc32, rcvbuf_bytes) = (Arc::clone(link), Arc::clone(&crc32), terms.fixed.rcvbuf_bytes);
+                let how = terms.taking(drive.checksum);
                 let (receiver, ready) = spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
-                    settle_on(how.cpu)?;
+                    settle_on(&how.cpus)?;
                     let listener = receiving::listen_on(&*link, rcvbuf_bytes)?;
                     let local = listener.local_addr().map_err(|error| Fault::os("ask for a port", error))?;
                     let _ = address_out.send(local);
                     let socket = receiving::accept(&listener)?;
-                    receiving::receive(&socket, how, ready, counts, &crc32)
+                    drop(listener);
+                    receiving::receive(&socket, &how, ready, counts, &crc32)
                 })?;
                 let address = await_message(&address_in, &receiver.done, "the receiver to listen")?;
                 (Some((receiver, ready)), Target::plain(address))
@@ -79,11 +73,10 @@ impl Flow {
         let used = Arc::new(Published::default());
         let (begin, begin_in) = channel();
         let (sender, sender_ready) = {
-            let (cell, fixed, link) = (cell.clone(), fixed.clone(), Arc::clone(link));
-            let (setup, stop, used) = (setup.clone(), Arc::clone(&stop), Arc::clone(&used));
+            let (terms, link) = (Arc::clone(terms), Arc::clone(link));
+            let (stop, used) = (Arc::clone(&stop), Arc::clone(&used));
             spawn(format!("zc-send-{index}"), move |ready: &Outbox<SenderReady>, counts| {
-                let what =
-                    Sending { index, cell: &cell, fixed: &fixed, link: &*link, setup: &setup, drive, to: &target };
+                let what = Sending { index, terms: &terms, link: &*link, drive, to: &target };
                 sending::send(&what, &begin_in, &stop, ready, counts, &used)
             })?
         };
@@ -185,7 +178,9 @@ impl Flow {
             Taker::Thread(receiver) => receiver,
             Taker::FarEnd(flow) => {
                 let sent = sent.and_then(|sent| sent)?;
-                return noted_whole(sent, flow).map(|received| (sent, received, 0)).map_err(Trouble::Broke);
+                let received = noted_whole(sent, flow).map_err(Trouble::Broke)?;
+                self.let_go_of_port();
+                return Ok((sent, received, 0));
             }
             Taker::Elsewhere => {
                 let sent = sent.and_then(|sent| sent)?;
@@ -210,7 +205,14 @@ impl Flow {
                 sent.bytes, received.bytes
             ))));
         }
+        self.let_go_of_port();
         Ok((sent, received, self.crc32.get()))
+    }
+
+    /// Lets the connection end by a reset, now that nothing is under way. Ended in peace it would keep its port for a minute more
+    /// (TIME_WAIT), and trials of a thousand flows would soon find none.
+    fn let_go_of_port(&self) {
+        let _ = zc_sys::tcp::set_reset_on_close(&self.sender.socket);
     }
 }
 
@@ -261,49 +263,24 @@ fn acknowledged(socket: &TcpStream) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Align, LinkKind, Placement, Push, RecvPath, SendPath, SoakerKind};
+    use crate::record::{Cell, RecvPath, SendPath};
     use crate::trial;
-
-    fn fixed() -> FixedParams {
-        let cpu = trial::allowed_cpus().unwrap()[0];
-        FixedParams {
-            link: LinkKind::Loopback,
-            rate_bytes_per_s: 50e6,
-            rate_chosen: false,
-            burst_ns: 1_000_000,
-            buffer_bytes: 16 << 10,
-            recv_buffer_bytes: 16 << 10,
-            piece_bytes: 1 << 20,
-            flows: 1,
-            congestion: "reno".to_owned(),
-            sndbuf_bytes: None,
-            rcvbuf_bytes: None,
-            sender_cpu: cpu,
-            receiver_cpu: cpu,
-            soaked_cpus: vec![cpu],
-            soaker: SoakerKind::Alu,
-            push: Push::Plain,
-            align: Align::Page,
-            placement: Placement::Separate,
-        }
-    }
+    use crate::trial::testing::{fixed, loopback};
 
     fn flow(send: SendPath) -> Flow {
         let fixed = fixed();
-        let up = trial::bring_up(&[LinkKind::Loopback], fixed.sender_cpu, fixed.receiver_cpu, &Default::default(), &[])
-            .unwrap();
+        let links = loopback();
         let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, fixed.sender_cpu).unwrap();
-        let cell = Cell::of_paths(send, RecvPath::Recv);
+        let terms = Arc::new(Terms::of(&Cell::of_paths(send, RecvPath::Recv), &fixed, &setup));
         let drive = Drive {
-            rate_bytes_per_s: Some(50e6),
+            bursts: terms.paced(),
             stop_after_bytes: None,
             first_file: 0,
             piece_bytes: 1 << 20,
             checksum: false,
             to_listener: false,
         };
-        Flow::open(0, &cell, &fixed, up.links.base(), &setup, drive, None)
-            .unwrap_or_else(|trouble| panic!("{trouble:?}"))
+        Flow::open(0, &terms, links.base(), drive, None).unwrap_or_else(|trouble| panic!("{trouble:?}"))
     }
 
     fn wait_until_bytes_arrive(flow: &Flow) {

@@ -4,8 +4,10 @@
 //! threads are its own, made fresh each time, so that what is peculiar to one connection (the congestion window that it came
 //! to, how its batches fall) is drawn anew in every block instead of colouring a whole run.
 
+mod bursts;
 mod far;
 mod flow;
+mod flows;
 mod links;
 mod machine;
 mod memcpy;
@@ -17,8 +19,14 @@ mod rig;
 mod sending;
 mod setup;
 mod side;
+mod terms;
 mod usage;
 mod window;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use far::{FarEnded, FarSide, SentFlow};
 pub use links::Links;

@@ -27,14 +27,14 @@ impl Receivers {
     ///
     /// # Errors
     /// The path cannot run here.
-    pub fn start(sockets: Vec<TcpStream>, how: Taking) -> std::result::Result<Self, Trouble> {
+    pub fn start(sockets: Vec<TcpStream>, how: &Taking) -> std::result::Result<Self, Trouble> {
         let mut flows = Vec::new();
         for (index, socket) in sockets.into_iter().enumerate() {
             let crc32 = Arc::new(Published::default());
-            let published = Arc::clone(&crc32);
+            let (published, how) = (Arc::clone(&crc32), how.clone());
             let (half, ready) = spawn(format!("zc-recv-{index}"), move |ready, counts| {
-                settle_on(how.cpu)?;
-                receiving::receive(&socket, how, ready, counts, &published)
+                settle_on(&how.cpus)?;
+                receiving::receive(&socket, &how, ready, counts, &published)
             })?;
             let ready: Ready = await_message(&ready, &half.done, "a receiver to open its path")?;
             flows.push(Receiving { side: half.whole(ready), crc32 });

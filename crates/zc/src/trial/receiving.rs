@@ -9,14 +9,14 @@ use crate::path;
 use crate::record::{Fault, RecvCounts, RecvPath, Result};
 
 /// How a receiver takes bytes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Taking {
     /// The receive path.
     pub path: RecvPath,
     /// Bytes per call.
     pub buffer_bytes: usize,
-    /// The CPU that its thread is pinned to.
-    pub cpu: usize,
+    /// The CPUs that its thread is pinned to.
+    pub cpus: Vec<usize>,
     /// It checks what it gets (proofs).
     pub checksum: bool,
 }
@@ -24,7 +24,7 @@ pub struct Taking {
 /// Receives until the end of the stream.
 pub(super) fn receive(
     socket: &TcpStream,
-    how: Taking,
+    how: &Taking,
     ready: &Outbox<Ready>,
     counts: &Published<RecvCounts>,
     crc32: &Published<u32>,

@@ -1,28 +1,26 @@
 //! The rig: what stays between trials, and the trial itself.
 
-use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::link::{FarEnd, Link};
 use crate::meter::{self, Alone, Surroundings, WakeLatency, conditions};
 use crate::path::SendSetup;
 use crate::record::{
-    Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, RemoteReport, RemoteWindow, Result,
-    SendCounts, Timing, Trial, TrialKind, Usage, Warning,
+    Align, Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, RemoteWindow, Result, Timing,
+    Trial, TrialKind, Warning,
 };
 use zc_sys::clock::{monotonic_ns, sleep_until};
 
-use super::far::{FarSide, SentFlow};
+use super::far::FarSide;
 use super::flow::Flow;
+use super::flows::why_ended;
 use super::links::Links;
 use super::machine::Machine;
-use super::receiving::Taking;
-use super::sending::{Drive, Target};
+use super::sending::Drive;
 use super::side::Trouble;
-use super::window::{APART_NS, SETTLE_NS, Threads, add_noted, flow_counts, tcp_reading};
-
-/// A piece is not cut smaller than this, however low the rate.
-const SMALLEST_PIECE_BYTES: usize = 16 << 10;
+use super::terms::Terms;
+use super::window::{APART_NS, SETTLE_NS, Threads, add_noted, apart_ns, flow_counts, tcp_reading};
 
 /// What a rig is made of.
 pub struct RigSetup {
@@ -40,12 +38,14 @@ pub struct RigSetup {
 
 /// Everything that a trial needs and that outlives it.
 pub struct Rig {
-    links: Links,
+    pub(super) links: Links,
     pub(super) setup: SendSetup,
-    pub(super) fixed: FixedParams,
-    pub(super) expected: OnceCell<(u64, u32)>,
+    fixed: FixedParams,
+    pub(super) expected: HashMap<(u64, Align), u32>,
     timing: Timing,
     first_file: usize,
+    /// Bytes from the first file on that were read in this block.
+    warm_bytes: u64,
     machine: Machine,
     pub(super) far: Option<Box<dyn FarSide>>,
 }
@@ -58,7 +58,7 @@ impl Rig {
     pub fn new(setup: RigSetup) -> Result<Self> {
         let RigSetup { links, setup, fixed, timing, far } = setup;
         let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
-        Ok(Self { links, setup, fixed, expected: OnceCell::new(), timing, first_file: 0, machine, far })
+        Ok(Self { links, setup, fixed, expected: HashMap::new(), timing, first_file: 0, warm_bytes: 0, machine, far })
     }
 
     /// Whether soakers delay those who wake up on the CPUs of the two sides, as far as they are on this machine; leaves the soakers
@@ -108,14 +108,6 @@ impl Rig {
         self.fixed.rate_chosen = chosen;
     }
 
-    /// The largest piece that a path is handed at once. Paced: about a burst's bytes, as a larger piece would pay for
-    /// several bursts and leave the window with few and uneven ones.
-    fn piece_bytes(&self, rate_bytes_per_s: Option<f64>) -> usize {
-        let largest = self.fixed.piece_bytes;
-        let burst_bytes = rate_bytes_per_s.map(|rate| rate * self.fixed.burst_ns as f64 / 1e9);
-        burst_bytes.map_or(largest, |bytes| (bytes as usize).max(SMALLEST_PIECE_BYTES).next_power_of_two().min(largest))
-    }
-
     /// Lets every trial of block number `block` begin with the same file, the blocks one after the other through the whole
     /// set, and reads into the page cache what a trial at the rate will send.
     ///
@@ -125,7 +117,24 @@ impl Rig {
         let seconds = (self.timing.warmup_ns + APART_NS + self.timing.window_ns) as f64 / 1e9;
         let bytes = (self.fixed.rate_bytes_per_s * seconds) as u64;
         self.first_file = self.setup.files.file_at((block as u64).saturating_mul(bytes));
-        self.setup.files.warm_from(self.first_file, bytes)
+        self.warm_bytes = 0;
+        self.warm_up_to(bytes)
+    }
+
+    /// Reads so many bytes from the block's first file on, unless that was done in this block.
+    fn warm_up_to(&mut self, bytes: u64) -> Result<()> {
+        if bytes > self.warm_bytes {
+            self.setup.files.warm_from(self.first_file, bytes)?;
+            self.warm_bytes = bytes;
+        }
+        Ok(())
+    }
+
+    /// What holds for a cell.
+    pub(super) fn terms(&self, cell: &Cell) -> std::result::Result<Arc<Terms>, Trouble> {
+        let terms = Terms::of(cell, &self.fixed, &self.setup);
+        terms.check(&**self.links.of(&cell.levels).map_err(Trouble::CannotRun)?)?;
+        Ok(Arc::new(terms))
     }
 
     /// Sets how long the parts of a trial are.
@@ -228,20 +237,27 @@ impl Rig {
     }
 
     fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, Trouble> {
-        let paced = kind != TrialKind::TopSpeed;
-        let flows = self.fixed.flows;
-        let rate_bytes_per_s = paced.then(|| self.fixed.rate_bytes_per_s / flows as f64);
+        let terms = self.terms(cell)?;
+        let bursts = if kind == TrialKind::TopSpeed { terms.unpaced() } else { terms.paced() };
+        let count = terms.fixed.flows;
+        let warmup_ns = self.timing.warmup_ns.max(2 * apart_ns(count));
+        let window_ns = if kind == TrialKind::Soaked { self.timing.window_ns } else { self.timing.unsoaked_ns };
+        let edges_from = |begin_ns| bursts.edges(begin_ns, warmup_ns, window_ns);
+        if kind != TrialKind::TopSpeed {
+            self.warm_up_to((terms.fixed.rate_bytes_per_s * edges_from(0).1 as f64 / 1e9) as u64)?;
+        }
         let drive = Drive {
-            rate_bytes_per_s,
+            bursts,
             stop_after_bytes: None,
             first_file: self.first_file,
-            piece_bytes: self.piece_bytes(rate_bytes_per_s),
+            piece_bytes: bursts.piece_bytes(terms.fixed.piece_bytes),
             checksum: false,
             to_listener: false,
         };
-        let flows = self.open_flows(cell, flows, drive)?;
-        let begin_ns = monotonic_ns() + 500_000;
-        let (opens_ns, closes_ns) = self.edges(begin_ns, kind);
+        let flows = self.open_flows(&terms, count, drive)?;
+        // Threads that are told of it last are to know of it in time.
+        let begin_ns = monotonic_ns() + 500_000 + 20_000 * count.saturating_sub(1) as u64;
+        let (opens_ns, closes_ns) = edges_from(begin_ns);
         let (flows, opened, closed, remote) = self.watch(flows, begin_ns, opens_ns, closes_ns)?;
         for flow in &flows {
             flow.stop();
@@ -277,7 +293,7 @@ impl Rig {
             far.open_window(opens_ns.saturating_sub(monotonic_ns()), closes_ns - opens_ns)?;
         }
         let mut opened = Reading::default();
-        sleep_until(opens_ns - APART_NS);
+        sleep_until(opens_ns - apart_ns(flows.len()));
         // By now io_uring has made its workers.
         let threads = match Threads::of(&flows) {
             Err(_) if flows.iter().any(Flow::has_ended) => return Err(why_ended(flows)),
@@ -299,87 +315,6 @@ impl Rig {
         self.slow_meters(&flows, &threads, &mut closed)?;
         let remote = self.far_window()?;
         Ok((flows, opened, closed, remote))
-    }
-
-    /// Connects the flows of a trial and opens their paths, on both machines where there are two.
-    pub(super) fn open_flows(
-        &mut self,
-        cell: &Cell,
-        flows: usize,
-        drive: Drive,
-    ) -> std::result::Result<Vec<Flow>, Trouble> {
-        let taking = Taking {
-            path: cell.recv,
-            buffer_bytes: self.fixed.recv_buffer_bytes,
-            cpu: self.fixed.receiver_cpu,
-            checksum: drive.checksum,
-        };
-        let Some(far) = self.far.as_mut().filter(|_| !drive.to_listener) else {
-            return self.connect_flows(cell, flows, drive, &[]);
-        };
-        let targets = far.expect(flows, taking)?;
-        let opened = self.connect_flows(cell, flows, drive, &targets)?;
-        self.far.as_mut().map_or(Ok(()), |far| far.await_flows())?;
-        Ok(opened)
-    }
-
-    fn connect_flows(
-        &self,
-        cell: &Cell,
-        flows: usize,
-        drive: Drive,
-        targets: &[Target],
-    ) -> std::result::Result<Vec<Flow>, Trouble> {
-        let link = self.links.of(&cell.levels).map_err(Trouble::CannotRun)?;
-        (0..flows)
-            .map(|index| {
-                let target = targets.get(index).cloned();
-                Flow::open(index, cell, &self.fixed, link, &self.setup, drive, target)
-            })
-            .collect()
-    }
-
-    /// Waits for the end of flows that have been told to stop, or stop by themselves, and holds what was sent against what was
-    /// received.
-    pub(super) fn finish_flows(&mut self, flows: Vec<Flow>, began_ns: u64) -> std::result::Result<Ended, Trouble> {
-        let elsewhere = flows.iter().any(Flow::goes_elsewhere);
-        let mut ended = Ended { used: Some(Usage::default()), ..Ended::default() };
-        let mut sent_bytes = Vec::new();
-        for flow in &flows {
-            let (sent, _, crc32) = flow.finish()?;
-            sent_bytes.push(sent.bytes);
-            ended.sent.add(&sent);
-            ended.crc32 = crc32;
-            ended.used = ended.used.zip(flow.sender_usage()).map(|(mut sum, one)| {
-                sum.add(&one);
-                sum
-            });
-        }
-        if let Some(far) = self.far.as_mut().filter(|_| elsewhere) {
-            let seconds = monotonic_ns().saturating_sub(began_ns) as f64 / 1e9;
-            let sent: Vec<SentFlow<'_>> =
-                flows.iter().zip(sent_bytes).map(|(flow, bytes)| SentFlow { socket: flow.socket(), bytes }).collect();
-            let there = far.finish(&sent, seconds)?;
-            if let Some(received) = there.received_bytes.filter(|received| *received != ended.sent.bytes) {
-                return Err(Trouble::Broke(Fault::failed(format!(
-                    "the sender sent {} bytes and the far end received {received}",
-                    ended.sent.bytes
-                ))));
-            }
-            ended.crc32 = there.crc32.unwrap_or_default();
-            ended.report = there.report;
-        }
-        Ok(ended)
-    }
-
-    /// When the window opens and closes. Paced: both in the middle between two bursts, so that a burst is in the window
-    /// whole or not at all.
-    fn edges(&self, begin_ns: u64, kind: TrialKind) -> (u64, u64) {
-        let window_ns = if kind == TrialKind::Soaked { self.timing.window_ns } else { self.timing.unsoaked_ns };
-        let burst_ns = self.fixed.burst_ns.max(1);
-        let whole_bursts = |ns: u64| ns.div_ceil(burst_ns) * burst_ns;
-        let opens_ns = begin_ns + whole_bursts(self.timing.warmup_ns.max(2 * APART_NS)) + burst_ns / 2;
-        (opens_ns, opens_ns + whole_bursts(window_ns))
     }
 
     /// What the kernel counts, and the CPU time of everything that is zc's.
@@ -405,28 +340,6 @@ impl Rig {
 fn on_senders_side<T: Send>(link: &dyn Link, ask: impl FnOnce() -> T + Send) -> Result<T> {
     std::thread::scope(|scope| scope.spawn(|| link.enter_sender().map(|()| ask())).join())
         .map_err(|_| Fault::failed("a thread that looked around on the sender's side died"))?
-}
-
-/// What became of the flows of a trial.
-#[derive(Debug, Default)]
-pub(super) struct Ended {
-    /// What their senders did.
-    pub(super) sent: SendCounts,
-    /// Of what the last one received, in proofs.
-    pub(super) crc32: u32,
-    /// What their threads used.
-    pub(super) used: Option<Usage>,
-    /// What the far end said of itself.
-    pub(super) report: Option<RemoteReport>,
-}
-
-/// Why flows have ended that were not told to: their own reason is the better sentence.
-fn why_ended(flows: Vec<Flow>) -> Trouble {
-    for flow in &flows {
-        flow.stop();
-    }
-    let reason = flows.into_iter().find_map(|flow| flow.finish().err());
-    reason.unwrap_or_else(|| Trouble::Broke(Fault::failed("a flow ended in the middle of a trial")))
 }
 
 impl std::fmt::Debug for Rig {

@@ -7,18 +7,20 @@ use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 
 use zc_sys::tcp::Unconnected;
 
+use super::bursts::Bursts;
 use super::side::{PATIENCE, Published, Ready, Trouble, clone, settle_on};
+use super::terms::Terms;
 use super::usage::UsedSince;
 use crate::link::{FarEnd, FarFlow, Link};
-use crate::path::{self, SendSetup};
-use crate::record::{Cell, Fault, FixedParams, Result, SendCounts, Usage};
+use crate::path;
+use crate::record::{Fault, FixedParams, Push, Result, SendCounts, Usage};
 use crate::workload::Pacer;
 
 /// How a flow's sender is driven.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Drive {
-    /// Bytes per second of this flow; null is as fast as it goes.
-    pub(super) rate_bytes_per_s: Option<f64>,
+    /// When it sends how much.
+    pub(super) bursts: Bursts,
     /// Stop after this many bytes (proofs); null is until told to.
     pub(super) stop_after_bytes: Option<u64>,
     /// The file that the first flow begins with.
@@ -66,10 +68,8 @@ pub(super) struct SenderReady {
 /// Which of the flows of a trial it is, and what it needs.
 pub(super) struct Sending<'a> {
     pub(super) index: usize,
-    pub(super) cell: &'a Cell,
-    pub(super) fixed: &'a FixedParams,
+    pub(super) terms: &'a Terms,
     pub(super) link: &'a dyn Link,
-    pub(super) setup: &'a SendSetup,
     pub(super) drive: Drive,
     pub(super) to: &'a Target,
 }
@@ -83,8 +83,9 @@ pub(super) fn send(
     counts: &Published<SendCounts>,
     used: &Published<Option<Usage>>,
 ) -> std::result::Result<(), Trouble> {
-    let &Sending { index, cell, fixed, link, setup, drive, to } = what;
-    settle_on(fixed.sender_cpu)?;
+    let &Sending { index, terms, link, drive, to } = what;
+    let Terms { cell, fixed, setup } = terms;
+    settle_on(&terms.sender_cpus())?;
     link.enter_sender()?;
     let (socket, far) = connect(to, fixed, drive.far_end(link))?;
     let mut sender = path::open_sender(cell.send, &socket, setup).map_err(Trouble::CannotRun)?;
@@ -93,11 +94,12 @@ pub(super) fn send(
     let Ok(begin_ns) = begin.recv() else {
         return Ok(()); // the trial was given up
     };
-    let mut pacer = Pacer::new(drive.rate_bytes_per_s, fixed.burst_ns, begin_ns);
+    let (bursts, first_due_ns) = (drive.bursts, drive.bursts.first_due_ns(begin_ns, index));
+    let mut pacer = Pacer::new(bursts.rate_bytes_per_s(), bursts.period_ns(), first_due_ns);
     let mut since_begin = None;
     let mut left = drive.stop_after_bytes;
     // Flows start at different files, so that they do not all send the same bytes at the same time.
-    for mut piece in setup.files.walk(drive.first_file + index * 17, drive.piece_bytes) {
+    for mut piece in setup.files.walk(drive.first_file + index * 17, drive.piece_bytes).aligned(fixed.align) {
         if stop.load(Ordering::Relaxed) || left == Some(0) {
             break;
         }
@@ -113,6 +115,10 @@ pub(super) fn send(
         }
         sender.send(piece)?;
         counts.set(sender.counts());
+    }
+    if matches!(fixed.push, Push::Cork | Push::More) {
+        // Else a last packet that is not full leaves 200 ms later, and its completion comes no sooner.
+        zc_sys::tcp::set_nodelay(&socket, true).map_err(|error| Fault::os("set TCP_NODELAY", error))?;
     }
     sender.drain()?;
     counts.set(sender.counts());
@@ -134,5 +140,12 @@ fn connect(to: &Target, fixed: &FixedParams, far_end: Option<&FarEnd>) -> Result
     zc_sys::tcp::set_congestion(&socket, &fixed.congestion)
         .map_err(|error| Fault::os(format!("use congestion control \"{}\"", fixed.congestion), error))?;
     socket.write_all(&to.greeting).map_err(|error| Fault::os("greet the far end of a flow", error))?;
+    match fixed.push {
+        Push::Plain | Push::More => {}
+        Push::Cork => zc_sys::tcp::set_cork(&socket, true).map_err(|error| Fault::os("set TCP_CORK", error))?,
+        Push::Nodelay => {
+            zc_sys::tcp::set_nodelay(&socket, true).map_err(|error| Fault::os("set TCP_NODELAY", error))?
+        }
+    }
     Ok((socket, far))
 }

@@ -118,9 +118,12 @@ pub(super) fn stuck(sentence: &str) -> Trouble {
     Trouble::Broke(Fault::failed(format!("{sentence} within {} s", PATIENCE.as_secs())))
 }
 
-/// Pins the calling thread, and lets it wake up when it said it would.
-pub(super) fn settle_on(cpu: usize) -> Result<()> {
-    zc_sys::sched::pin(&[cpu]).map_err(|error| Fault::os(format!("pin a thread to CPU {cpu}"), error))?;
+/// Pins the calling thread to `cpus`, and lets it wake up when it said it would.
+pub(super) fn settle_on(cpus: &[usize]) -> Result<()> {
+    zc_sys::sched::pin(cpus).map_err(|error| {
+        let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+        Fault::os(format!("pin a thread to CPU {}", names.join(", ")), error)
+    })?;
     // The default slack of 50 us would be a good part of a burst's period.
     zc_sys::sched::set_timer_slack(1).map_err(|error| Fault::os("set the timer slack", error))
 }

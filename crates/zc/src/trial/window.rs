@@ -12,8 +12,16 @@ use super::flow::Flow;
 /// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
 pub(super) const SETTLE_NS: u64 = 3_000_000;
 
-/// How long before the window opens the slow meters are read.
+/// How long before the window opens the slow meters are read, of one flow.
 pub(super) const APART_NS: u64 = 3_000_000;
+
+/// What another flow adds to that: the files of /proc of its threads are looked for, opened and read, in some 20 us each.
+const APART_NS_PER_FLOW: u64 = 120_000;
+
+/// How long before the window opens the slow meters of so many flows are read.
+pub(super) fn apart_ns(flows: usize) -> u64 {
+    APART_NS + APART_NS_PER_FLOW * flows.saturating_sub(1) as u64
+}
 
 /// What the flows did so far, added up.
 pub(super) fn flow_counts(flows: &[Flow], into: &mut Reading) {

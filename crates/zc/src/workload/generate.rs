@@ -124,7 +124,7 @@ mod tests {
             let (set, facts) = FileSet::generate(seed).unwrap();
             assert_eq!((facts.files, facts.total_bytes), (GENERATED_FILES, GENERATED_BYTES));
             assert_eq!(facts.origin, "generated");
-            checksum(&set, 65_536, GENERATED_BYTES).unwrap()
+            checksum(&set, set.walk(0, 65_536), GENERATED_BYTES).unwrap()
         };
         assert_eq!(sum(1), sum(1));
         assert_ne!(sum(1), sum(2));

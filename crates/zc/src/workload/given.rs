@@ -6,8 +6,8 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::descriptors::{Room, raise_descriptor_limit};
 use super::{FileSet, SourceFile};
 use crate::record::{Fault, FileSetFacts, Result, in_words};
 
@@ -132,39 +132,15 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw_os_error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Sees to it that `files` more files can be open, by raising the soft limit where that helps.
+/// Sees to it that `files` files can be open at a time.
 pub(super) fn make_room(files: usize) -> Result<()> {
-    let limit = getrlimit(Resource::Nofile);
-    match raised(files as u64 + OTHER_DESCRIPTORS, limit.current, limit.maximum) {
+    let needed = (files as u64).saturating_add(OTHER_DESCRIPTORS);
+    match raise_descriptor_limit(needed)? {
         Room::There => Ok(()),
-        Room::AfterRaising(soft) => setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: limit.maximum })
-            .map_err(|error| Fault::os("raise the limit of open files", error)),
-        Room::No(hard) => Err(Fault::unsupported(format!(
-            "{files} files cannot be open at a time: RLIMIT_NOFILE is {hard}, and zc needs \
-             {OTHER_DESCRIPTORS} beside them"
+        Room::No { hard } => Err(Fault::unsupported(format!(
+            "{files} files cannot be open at a time: RLIMIT_NOFILE is {hard}, and zc needs {OTHER_DESCRIPTORS} beside them"
         ))
-        .hint(format!(
-            "raise it (`ulimit -Hn {}` as root), or give fewer files",
-            (files as u64 + OTHER_DESCRIPTORS).next_power_of_two()
-        ))),
-    }
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Room {
-    There,
-    AfterRaising(Option<u64>),
-    No(u64),
-}
-
-/// Null limits are unlimited.
-fn raised(needed: u64, soft: Option<u64>, hard: Option<u64>) -> Room {
-    if soft.is_none_or(|soft| soft >= needed) {
-        return Room::There;
-    }
-    match hard {
-        Some(hard) if hard < needed => Room::No(hard),
-        hard => Room::AfterRaising(hard),
+        .hint(format!("raise it (`ulimit -Hn {}` as root), or give fewer files", needed.next_power_of_two()))),
     }
 }
 
@@ -268,15 +244,6 @@ mod tests {
         fs::write(&path, [1]).unwrap();
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
         assert_eq!(refusal(path.clone()).sentence, format!("file \"{}\" may not be read by this user", path.display()));
-    }
-
-    #[test]
-    fn the_soft_limit_is_raised_before_anything_is_refused() {
-        assert_eq!(raised(100, Some(1024), Some(4096)), Room::There);
-        assert_eq!(raised(2000, Some(1024), Some(4096)), Room::AfterRaising(Some(4096)));
-        assert_eq!(raised(2000, Some(1024), None), Room::AfterRaising(None));
-        assert_eq!(raised(2000, Some(64), Some(64)), Room::No(64));
-        assert_eq!(raised(2000, None, None), Room::There);
     }
 
     /// Runs the ignored test `child` in a process of its own under `ulimit`.

@@ -1,5 +1,6 @@
 //! Which bytes are sent, in which pieces, and when: file sets, the walk over them, and the pacer.
 
+mod descriptors;
 mod fileset;
 mod filesystem;
 mod generate;
@@ -7,6 +8,7 @@ mod given;
 mod memory;
 mod pacer;
 
+pub use descriptors::{Room, raise_descriptor_limit};
 pub use fileset::{FileSet, Piece, SourceFile, Walk, checksum};
 pub use generate::{GENERATED_BYTES, GENERATED_FILES};
 pub use memory::available_bytes;
