@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The table, without `-> record`, which everything may import, and `record`, which may import nothing.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("cli", &["session", "classic", "estimate", "report"]),
+    ("cli", &["session", "classic", "plan", "estimate", "report"]),
     ("session", &["plan", "trial", "agent", "meter", "memory", "zc_sys"]),
     ("agent", &["trial", "path", "meter", "zc_sys"]),
     ("classic", &["path", "meter", "workload", "zc_sys"]),

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 
-use crate::record::{Experiment, IpVersion, LinkKind, OffloadSwitch, RecvPath, SendPath, SoakerKind};
+use crate::record::{
+    Align, Experiment, IpVersion, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind,
+};
 
 /// What sending bytes over TCP costs on this machine, by every way there is to send them.
 #[derive(Debug, Parser)]
@@ -19,12 +21,14 @@ pub(super) struct Cli {
 #[derive(Debug, Subcommand)]
 #[allow(clippy::large_enum_variant)] // there is one
 pub(super) enum Command {
-    /// Measure what each send path costs here, and print the table
+    /// Measure what each send path costs here, or what another plan asks, and print the table
     ///
     /// Sends a set of files over a link inside this machine by every send path in turn, and measures the CPU time
     /// that each takes from the whole machine, by what it leaves to the soakers. The run is saved after every block
     /// of measurements, so that Ctrl-C loses nothing and prints what is known so far.
     Run(RunArgs),
+    /// List the plans that `zc run` knows, or print one as a file to make your own from
+    Plan(PlanArgs),
     /// Be the far end of a `zc run --remote` on another machine
     ///
     /// Receives what the other machine sends, and measures what that costs here, one session after the other, until
@@ -59,77 +63,63 @@ pub(super) enum Command {
 }
 
 /// Arguments of `zc run`.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(super) struct RunArgs {
-    /// What is to be found out: paths (what each send path costs) or memory (how fast memory is) [default: paths]
+    /// What is to be found out, one after the other: `zc plan` lists the names [default: paths]
     #[arg(value_name = "NAME", value_parser = known(Experiment::ALL.iter().map(|each| each.name())),
           hide_possible_values = true)]
-    pub(super) name: Option<String>,
+    pub(super) names: Vec<String>,
+    /// A plan of your own, in the form that `zc plan NAME` prints
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "names",
+          help_heading = "What is sent")]
+    pub(super) plan: Option<PathBuf>,
     /// Files whose bytes are sent [default: 63 generated files of 350 kB on average]
     #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath, help_heading = "What is sent")]
     pub(super) files: Vec<PathBuf>,
-    /// Send paths to compare, separated by commas; read+send is always among them [default: all]
+    /// Send paths to compare, separated by commas; read+send is always among them [default: the plan's]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true,
           value_parser = known(SendPath::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           help_heading = "What is sent")]
     pub(super) paths: Option<Vec<String>>,
-    /// Receive path, and the bytes of its buffer if not 64k
-    #[arg(long, value_name = "NAME[:SIZE]", default_value = "recv", allow_hyphen_values = true,
+    /// Receive path, and the bytes of its buffer if not 64k [default: recv]
+    #[arg(long, value_name = "NAME[:SIZE]", allow_hyphen_values = true,
           value_parser = known(RecvPath::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           help_heading = "What is sent")]
-    pub(super) recv: String,
-    /// Bytes per call of the paths that have a buffer: 64k is 65,536
-    #[arg(long, value_name = "SIZE", default_value = "64k", allow_hyphen_values = true, help_heading = "What is sent")]
-    pub(super) buffer: String,
-    /// Rate at which cost is measured, over all flows: 400MB/s, 10Gbit/s, or auto for one that every path can hold
-    #[arg(
-        long,
-        value_name = "RATE",
-        default_value = "auto",
-        allow_hyphen_values = true,
-        help_heading = "What is sent"
-    )]
-    pub(super) rate: String,
+    pub(super) recv: Option<String>,
+    /// Bytes per call of the paths that have a buffer: 64k is 65,536 [default: 64k]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "What is sent")]
+    pub(super) buffer: Option<String>,
+    /// Rate at which cost is measured, over all flows: 400MB/s, 10Gbit/s, or auto for one that every path can hold [default: auto]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "What is sent")]
+    pub(super) rate: Option<String>,
 
-    /// Where the bytes travel; auto takes null if this user can have it, else veth, else loopback
-    #[arg(long, value_name = "LINK", default_value = "auto", allow_hyphen_values = true,
+    /// Where the bytes travel; auto takes null if this user can have it, else veth, else loopback [default: auto]
+    #[arg(long, value_name = "LINK", allow_hyphen_values = true,
           value_parser = known(std::iter::once("auto").chain(LinkKind::ALL.iter().map(|each| each.name()))),
           hide_possible_values = true, help_heading = "Where it is sent")]
-    pub(super) link: String,
-    /// Version of the Internet Protocol: 4 or 6
-    #[arg(long, value_name = "VERSION", default_value = "4", allow_hyphen_values = true,
+    pub(super) link: Option<String>,
+    /// Version of the Internet Protocol: 4 or 6 [default: 4]
+    #[arg(long, value_name = "VERSION", allow_hyphen_values = true,
           value_parser = known(IpVersion::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           help_heading = "Where it is sent")]
-    pub(super) ip: String,
+    pub(super) ip: Option<String>,
     /// MTU of the links null and veth [default: 1500]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) mtu: Option<String>,
-    /// What the network card of the links null and veth is to be without: no-tso, no-gso, no-sg, no-checksum
+    /// What the network card of the links null and veth is to be without: no-tso, no-gso, no-gro, no-sg, no-checksum
     #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true,
           value_parser = known(OffloadSwitch::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           help_heading = "Where it is sent")]
     pub(super) offloads: Option<Vec<String>>,
-    /// Bytes after which the far end of the null link acknowledges
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "64k",
-        allow_hyphen_values = true,
-        help_heading = "Where it is sent"
-    )]
-    pub(super) ack_every: String,
-    /// Round-trip time that the far end of the null link makes up
-    #[arg(
-        long,
-        value_name = "DURATION",
-        default_value = "0s",
-        allow_hyphen_values = true,
-        help_heading = "Where it is sent"
-    )]
-    pub(super) rtt: String,
-    /// Connections at a time
-    #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    pub(super) flows: String,
+    /// Bytes after which the far end of the null link acknowledges [default: 64k]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    pub(super) ack_every: Option<String>,
+    /// Round-trip time that the far end of the null link makes up [default: 0s]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    pub(super) rtt: Option<String>,
+    /// Connections at a time [default: 1]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    pub(super) flows: Option<String>,
     /// TCP congestion control of both ends [default: cubic where there is one]
     #[arg(long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) congestion: Option<String>,
@@ -143,29 +133,39 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) cpus: Option<String>,
 
+    /// What is asked of TCP about packets that are not full: plain (nothing), cork, more, nodelay [default: plain]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true,
+          value_parser = known(Push::ALL.iter().map(|each| each.name())), hide_possible_values = true,
+          help_heading = "Where it is sent")]
+    pub(super) push: Option<String>,
+    /// Where on its page a message begins: page (at its beginning) or byte (one later) [default: page]
+    #[arg(long, value_name = "WHERE", allow_hyphen_values = true,
+          value_parser = known(Align::ALL.iter().map(|each| each.name())), hide_possible_values = true,
+          hide_short_help = true, help_heading = "Expert")]
+    pub(super) align: Option<String>,
+    /// Whether the two ends have a CPU each (separate), share the sender's (same), or are left to the scheduler (free) [default: separate]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true,
+          value_parser = known(Placement::ALL.iter().map(|each| each.name())), hide_possible_values = true,
+          help_heading = "Where it is sent")]
+    pub(super) placement: Option<String>,
+
     #[command(flatten)]
     pub(super) remote: super::remote::RemoteArgs,
 
-    /// Time for the whole run, everything included [default: 60s; memory: 20s]
+    /// Time for the whole run, everything included [default: the plan's]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, help_heading = "How long, how well")]
     pub(super) budget: Option<String>,
-    /// Half-width of the intervals at which the run may end early
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        default_value = "2.5%",
-        allow_hyphen_values = true,
-        help_heading = "How long, how well"
-    )]
-    pub(super) target: String,
+    /// Half-width of the intervals at which the run may end early [default: 2.5%]
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "How long, how well")]
+    pub(super) target: Option<String>,
     /// Seed of the random order [default: a fresh one, saved in the run]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
     pub(super) seed: Option<String>,
-    /// What the soakers do: alu prices CPU time, cache prices memory bandwidth too
-    #[arg(long, value_name = "KIND", default_value = "alu", allow_hyphen_values = true,
+    /// What the soakers do: alu prices CPU time, cache prices memory bandwidth too [default: alu]
+    #[arg(long, value_name = "KIND", allow_hyphen_values = true,
           value_parser = known(SoakerKind::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           help_heading = "How long, how well")]
-    pub(super) soaker: String,
+    pub(super) soaker: Option<String>,
     /// The measured part of each trial
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
     pub(super) window: Option<String>,
@@ -184,6 +184,15 @@ pub(super) struct RunArgs {
     pub(super) out: Option<PathBuf>,
     #[command(flatten)]
     pub(super) format: FormatArgs,
+}
+
+/// Arguments of `zc plan`.
+#[derive(Debug, Args)]
+pub(super) struct PlanArgs {
+    /// The plan to print; none lists them all
+    #[arg(value_name = "NAME", value_parser = known(Experiment::ALL.iter().map(|each| each.name())),
+          hide_possible_values = true)]
+    pub(super) name: Option<String>,
 }
 
 /// Arguments of `zc show`.

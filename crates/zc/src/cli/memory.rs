@@ -13,7 +13,7 @@ use crate::session::{self, MemoryOptions, MemoryOutcome};
 /// The options that it takes.
 const TAKES: [&str; 4] = ["--budget", "--seed", "--with", "--json"];
 /// Time for it when it is given none.
-const BUDGET: &str = "20s";
+pub(super) const BUDGET: &str = "20s";
 
 /// Walks over memory and prints what came of it; `given` are the options that were typed.
 ///

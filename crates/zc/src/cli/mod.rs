@@ -7,6 +7,8 @@ mod doctor;
 mod generate;
 mod interrupt;
 mod memory;
+mod plan;
+mod planned;
 mod progress;
 mod remote;
 mod render;
@@ -26,14 +28,14 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::classic::Tool;
-use crate::record::{Experiment, Result};
+use crate::record::Result;
 
 /// The program.
 pub fn main() -> ExitCode {
     // What the tools of 2001 are given is read as they always read it.
     let done = match classic::asked_for() {
         Some((tool, words)) => classic::run(tool, &words),
-        None => parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(&cli, &matches))),
+        None => parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(cli, &matches))),
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -70,23 +72,21 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
 }
 
 /// Does what was asked for, and gives the exit code where it did.
-fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<u8> {
-    match &cli.command {
-        Command::Run(args) => match run::experiment(args)? {
-            Experiment::Paths => run::run(args),
-            Experiment::Memory => memory::run(args, &options_given(matches)),
-        },
-        Command::Serve(args) => serve::run(args),
-        Command::Show(args) => show::show(args),
-        Command::Soak(args) => return soak::run(args),
+fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
+    match cli.command {
+        Command::Run(args) => run::run(args, &options_given(matches)),
+        Command::Plan(args) => plan::plan(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Show(args) => show::show(&args),
+        Command::Soak(args) => return soak::run(&args),
         Command::Doctor => doctor::doctor(),
         Command::Zcs(args) => return classic::run(Tool::Zcs, &args.words),
         Command::Zcc(args) => return classic::run(Tool::Zcc, &args.words),
         Command::Cyclesoak(args) => return classic::run(Tool::Cyclesoak, &args.words),
         Command::RunRr(args) => return classic::run(Tool::RunRr, &args.words),
         Command::Ttcp(args) => return classic::run(Tool::Ttcp, &args.words),
-        Command::InstallClassic(args) => classic::install(args),
-        Command::Generate(args) => generate::generate(args),
+        Command::InstallClassic(args) => classic::install(&args),
+        Command::Generate(args) => generate::generate(&args),
     }
     .map(|()| 0)
 }

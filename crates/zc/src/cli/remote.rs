@@ -10,7 +10,7 @@ use crate::record::{Fault, Result};
 use crate::session::{PORT, RemoteEnd, Secret};
 
 /// Arguments that lead to another machine.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct RemoteArgs {
     /// Another machine that takes the bytes: HOST, where `zc serve` runs, iperf3://HOST or discard://HOST:PORT
     #[arg(long, value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname, help_heading = "Another machine",

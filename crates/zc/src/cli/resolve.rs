@@ -1,18 +1,20 @@
 //! What was typed, given its meaning: names are looked up, units are read, defaults are filled in. The machine is not
 //! looked at here, except for the place where the run is to be saved.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::args::{FormatArgs, RunArgs};
 
 use super::remote::without_token;
-use crate::record::level::{self, CALL_BYTES, FLOWS, SOCKET_BUFFER_BYTES};
+use crate::plan::{self, Spec};
+use crate::record::level::{self, CALL_BYTES, FLOWS, MTU_BYTES, SOCKET_BUFFER_BYTES};
 use crate::record::nearest::{unknown, unknown_among};
 use crate::record::{
-    FarEndOptions, Fault, IpVersion, LinkKind, LinkOptions, OffloadSwitch, RecvPath, Result, SendPath, SoakerKind,
-    in_words, units,
+    Align, Factor, FarEndOptions, Fault, IpVersion, LinkKind, LinkOptions, Placement, Push, RecvPath, Result, SendPath,
+    SoakerKind, UnknownName, in_words, units,
 };
-use crate::session::{CpuPair, RunOptions};
+use crate::session::{self, CpuPair, RunOptions};
 
 /// How the result is written to stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,20 +43,27 @@ impl From<FormatArgs> for Format {
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
-/// Time for a run that was given none.
-const RUN_BUDGET: &str = "60s";
+/// Half-width of the intervals at which a run may end early.
+const TARGET: f64 = 0.025;
+/// Bytes per call of send paths that have a buffer.
+const CALL_BUFFER: usize = 64 << 10;
 /// Receive path buffers when `--recv` names none.
 const RECV_BUFFER: usize = 64 << 10;
 /// Above a few megabytes a send buffer is full before it is acknowledged, and everything waits for the far end's patience.
 const ACK_EVERY: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 
-/// The options of `zc run`. `command` is saved in the run; `default_out` is used when no `--out` was given.
+/// The options of `zc run` with a plan. `command` is saved in the run; `default_out` is used when no `--out` was given.
 ///
 /// # Errors
 /// [`FaultKind::Usage`](crate::record::FaultKind): something that was typed has no meaning.
-pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce() -> PathBuf) -> Result<RunOptions> {
-    let (recv, recv_buffer_bytes) = recv(&args.recv)?;
-    let link = link(&args.link)?;
+pub(super) fn run(
+    args: &RunArgs,
+    plan: Spec,
+    command: Vec<String>,
+    default_out: impl FnOnce() -> PathBuf,
+) -> Result<RunOptions> {
+    let (recv, recv_buffer_bytes) = args.recv.as_deref().map_or(Ok((RecvPath::Recv, RECV_BUFFER)), recv)?;
+    let link = args.link.as_deref().map_or(Ok(None), link)?;
     if link == Some(LinkKind::Remote) {
         return Err(Fault::usage("--link: \"remote\" leads to another machine, which has to be named")
             .hint("--remote HOST, or --via 'ssh HOST'"));
@@ -63,37 +72,66 @@ pub(super) fn run(args: &RunArgs, command: Vec<String>, default_out: impl FnOnce
         return Err(Fault::usage(format!("--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"))
             .hint("leave --recv out, or take --link veth"));
     }
-    Ok(RunOptions {
+    let send = match args.paths.as_deref().map(paths).transpose()?.unwrap_or_default()[..] {
+        _ if plan.levels(Factor::Send).is_some() => SendPath::ReadSend,
+        [] => SendPath::ReadSend,
+        [path] => path,
+        _ if plan.factors.is_empty() => SendPath::ReadSend,
+        _ => {
+            return Err(Fault::usage(format!("--paths: the plan \"{}\" has one send path", plan.name))
+                .hint("give one, or run a plan that compares them"));
+        }
+    };
+    let size = |option, text: &Option<String>, bounds, default| {
+        text.as_deref().map_or(Ok(default), |text| buffer(option, text, bounds))
+    };
+    let named = |option: &str, fault| of(option, fault);
+    let mut options = RunOptions {
         command: without_token(command),
         files: args.files.clone(),
-        paths: args.paths.as_deref().map(paths).transpose()?,
+        send,
         recv,
         recv_buffer_bytes,
-        buffer_bytes: buffer("--buffer", &args.buffer, CALL_BYTES)?,
-        rate_bytes_per_s: units::rate(&args.rate).map_err(|fault| of("--rate", fault))?,
-        budget_ns: budget(args.budget.as_deref(), RUN_BUDGET)?,
-        target: units::percent(&args.target).map_err(|fault| of("--target", fault))?,
+        buffer_bytes: size("--buffer", &args.buffer, CALL_BYTES, CALL_BUFFER)?,
+        rate_bytes_per_s: args.rate.as_deref().map_or(Ok(None), units::rate).map_err(|fault| named("--rate", fault))?,
+        budget_ns: 0,
+        target: args.target.as_deref().map_or(Ok(TARGET), units::percent).map_err(|fault| named("--target", fault))?,
         seed: seed(args.seed.as_deref())?,
         link,
         link_options: link_options(args)?,
         remote: args.remote.end()?,
-        flows: units::count("number of flows", &args.flows, FLOWS)
+        flows: args
+            .flows
+            .as_deref()
+            .map_or(Ok(1), |flows| units::count("number of flows", flows, FLOWS))
             .map(|flows| flows as usize)
-            .map_err(|fault| of("--flows", fault))?,
+            .map_err(|fault| named("--flows", fault))?,
         congestion: args
             .congestion
             .as_deref()
-            .map(|text| level::congestion(text).map_err(|fault| of("--congestion", fault)))
+            .map(|text| level::congestion(text).map_err(|fault| named("--congestion", fault)))
             .transpose()?,
         sndbuf_bytes: args.sndbuf.as_deref().map(|text| buffer("--sndbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
         rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
+        push: known_or(args.push.as_deref(), Push::Plain)?,
+        align: known_or(args.align.as_deref(), Align::Page)?,
+        placement: known_or(args.placement.as_deref(), Placement::Separate)?,
         cpus: args.cpus.as_deref().map(|text| cpus(text, args.remote.is_given())).transpose()?,
-        soaker: args.soaker.parse::<SoakerKind>().map_err(unknown)?,
+        soaker: known_or(args.soaker.as_deref(), SoakerKind::Alu)?,
         out: args.out.clone().unwrap_or_else(default_out),
         window_ns: optional_duration("--window", args.window.as_deref(), MS)?,
         idle_ns: optional_duration("--idle", args.idle.as_deref(), MS)?,
         warmup_ns: optional_duration("--warmup", args.warmup.as_deref(), 0)?,
-    })
+        plan,
+    };
+    let asked = args.budget.as_deref().map(|text| budget(Some(text), text)).transpose()?;
+    options.budget_ns = plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
+    Ok(options)
+}
+
+/// A name that was typed, or the usual one.
+fn known_or<T: std::str::FromStr<Err = UnknownName>>(text: Option<&str>, usual: T) -> Result<T> {
+    text.map_or(Ok(usual), |text| text.parse().map_err(unknown))
 }
 
 /// What an experiment may be given, or the time that it has by itself.
@@ -113,7 +151,7 @@ pub(super) fn seed(text: Option<&str>) -> Result<Option<u64>> {
 }
 
 /// The same failure, said of an option.
-fn of(option: &str, mut fault: Fault) -> Fault {
+pub(super) fn of(option: &str, mut fault: Fault) -> Fault {
     fault.sentence = format!("{option}: {}", fault.sentence);
     fault
 }
@@ -127,7 +165,7 @@ fn optional_duration(option: &str, text: Option<&str>, least_ns: u64) -> Result<
 }
 
 /// Names without duplicates, in the order given.
-fn paths(names: &[String]) -> Result<Vec<SendPath>> {
+pub(super) fn paths(names: &[String]) -> Result<Vec<SendPath>> {
     let mut paths = Vec::new();
     for name in names {
         let path = name.trim().parse::<SendPath>().map_err(unknown)?;
@@ -139,7 +177,7 @@ fn paths(names: &[String]) -> Result<Vec<SendPath>> {
 }
 
 /// `NAME` or `NAME:SIZE`.
-fn recv(text: &str) -> Result<(RecvPath, usize)> {
+pub(super) fn recv(text: &str) -> Result<(RecvPath, usize)> {
     let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
     let path = name.trim().parse::<RecvPath>().map_err(unknown)?;
     let bytes = size.map_or(Ok(RECV_BUFFER), |size| buffer("--recv", size, CALL_BYTES))?;
@@ -155,21 +193,27 @@ fn link(text: &str) -> Result<Option<LinkKind>> {
 }
 
 fn link_options(args: &RunArgs) -> Result<LinkOptions> {
-    let ip = args.ip.parse::<IpVersion>().map_err(unknown)?;
-    // Less is no MTU for either (RFC 791, RFC 8200); more does not fit into a packet's length.
-    let mtu = if ip == IpVersion::V6 { 1280..=65_535 } else { 576..=65_535 };
-    let offloads = args.offloads.as_deref().unwrap_or_default();
+    let ip = known_or(args.ip.as_deref(), IpVersion::V4)?;
+    // RFC 8200 asks for more than RFC 791.
+    let mtu = if ip == IpVersion::V6 { 1280..=*MTU_BYTES.end() } else { MTU_BYTES };
+    let usual = FarEndOptions::default();
     Ok(LinkOptions {
         far_end: FarEndOptions {
-            ack_every_bytes: buffer("--ack-every", &args.ack_every, ACK_EVERY)? as u64,
-            rtt_ns: units::duration(&args.rtt, 0..=S).map_err(|fault| of("--rtt", fault))?,
+            ack_every_bytes: args.ack_every.as_deref().map_or(Ok(usual.ack_every_bytes), |text| {
+                buffer("--ack-every", text, ACK_EVERY).map(|bytes| bytes as u64)
+            })?,
+            rtt_ns: args
+                .rtt
+                .as_deref()
+                .map_or(Ok(usual.rtt_ns), |text| units::duration(text, 0..=S))
+                .map_err(|fault| of("--rtt", fault))?,
         },
         ip,
         mtu_bytes: args.mtu.as_deref().map(|text| buffer("--mtu", text, mtu)).transpose()?.map(|bytes| bytes as u32),
-        switched_off: offloads
-            .iter()
-            .map(|name| name.trim().parse::<OffloadSwitch>().map_err(unknown))
-            .collect::<Result<_>>()?,
+        switched_off: args
+            .offloads
+            .as_deref()
+            .map_or_else(|| Ok(BTreeSet::new()), |names| level::offloads(&names.join(",")))?,
     })
 }
 
@@ -251,12 +295,20 @@ mod tests {
     use clap::Parser as _;
 
     use super::super::args::{Cli, Command};
+    use super::super::planned;
     use super::*;
+    use crate::record::{Experiment, OffloadSwitch};
 
     fn resolved(words: &[&str]) -> Result<RunOptions> {
         let cli = Cli::try_parse_from(["zc", "run"].iter().chain(words)).expect("clap takes it");
         let Command::Run(args) = cli.command else { panic!("not a run") };
-        run(&args, vec!["zc".to_owned()], || PathBuf::from("default.json"))
+        let paths = planned::of_experiment(Experiment::Paths)?;
+        let (plan, args) = planned::worked_in(paths, args)?;
+        run(&args, plan, vec!["zc".to_owned()], || PathBuf::from("default.json"))
+    }
+
+    fn paths_of(options: &RunOptions) -> Vec<String> {
+        options.plan.levels(Factor::Send).unwrap().iter().map(ToString::to_string).collect()
     }
 
     fn refused(words: &[&str]) -> String {
@@ -274,7 +326,8 @@ mod tests {
         assert_eq!(options.flows, 1);
         assert_eq!(options.soaker, SoakerKind::Alu);
         assert_eq!(options.out, PathBuf::from("default.json"));
-        assert_eq!((options.rate_bytes_per_s, options.paths, options.link, options.cpus), (None, None, None, None));
+        assert_eq!((options.rate_bytes_per_s, options.link, options.cpus), (None, None, None));
+        assert_eq!(paths_of(&options).len(), SendPath::ALL.len());
     }
 
     #[test]
@@ -329,7 +382,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(options.files, [PathBuf::from("/a"), PathBuf::from("/b")]);
-        assert_eq!(options.paths, Some(vec![SendPath::Sendfile, SendPath::Splice]));
+        assert_eq!(paths_of(&options), ["read+send", "sendfile", "splice"]);
         assert_eq!((options.recv, options.recv_buffer_bytes), (RecvPath::Splice, 1 << 20));
         assert_eq!(options.buffer_bytes, 16 << 10);
         assert_eq!(options.rate_bytes_per_s, Some(400e6));

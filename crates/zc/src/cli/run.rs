@@ -2,35 +2,58 @@
 //! exits with 130, one that could not go on prints what it knows and says why.
 
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::args::RunArgs;
 use super::progress::Watcher;
 use super::resolve::{self, Format};
-use super::{interrupt, render, tell};
+use super::{interrupt, memory, planned, render, tell};
+use crate::plan::Spec;
+use crate::record::nearest::unknown;
 use crate::record::{Experiment, Fault, Result};
 use crate::session;
 
-/// What is to be found out.
+/// Runs what was named, one after the other; the first that fails is the last.
 ///
 /// # Errors
-/// [`FaultKind::Usage`](crate::record::FaultKind): there is no experiment of that name.
-pub(super) fn experiment(args: &RunArgs) -> Result<Experiment> {
-    args.name.as_deref().map_or(Ok(Experiment::Paths), |name| name.parse().map_err(crate::record::nearest::unknown))
+/// What was typed has no meaning, nothing can be saved, nothing could be measured, or a run ended before its time.
+pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
+    if let Some(path) = &args.plan {
+        let spec = planned::of_file(path)?;
+        return one(spec, args);
+    }
+    let names = args.names.iter().map(|name| name.parse().map_err(unknown)).collect::<Result<Vec<Experiment>>>()?;
+    let names = if names.is_empty() { vec![Experiment::Paths] } else { names };
+    if names.len() > 1
+        && let Some(option) = given.iter().find(|option| ["--out", "--json", "--with"].contains(&option.as_str()))
+    {
+        return Err(Fault::usage(format!("\"{option}\" is for one experiment, and {} are named", names.len()))
+            .hint("run them one by one"));
+    }
+    // Wrong names and options are found before the first minute is spent.
+    for &name in names.iter().filter(|name| **name != Experiment::Memory) {
+        let (spec, args) = planned::worked_in(planned::of_experiment(name)?, args.clone())?;
+        resolve::run(&args, spec, Vec::new(), PathBuf::new)?;
+    }
+    for name in names {
+        match name {
+            Experiment::Memory => memory::run(&args, given)?,
+            name => one(planned::of_experiment(name)?, args.clone())?,
+        }
+    }
+    Ok(())
 }
 
-/// Runs it.
-///
-/// # Errors
-/// What was typed has no meaning, nothing can be saved, nothing could be measured, or the run ended before its time.
-pub(super) fn run(args: &RunArgs) -> Result<()> {
+/// Runs one plan.
+fn one(spec: Spec, args: RunArgs) -> Result<()> {
     if args.with.is_some() {
-        return Err(
-            Fault::usage("\"--with\" is no option of the experiment \"paths\"").hint("zc run memory --with FILE")
-        );
+        return Err(Fault::usage(format!("\"--with\" is no option of the experiment \"{}\"", spec.name))
+            .hint("zc run memory --with FILE"));
     }
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let options = resolve::run(args, command, || resolve::default_out(&jiff::Zoned::now()))?;
+    let (spec, args) = planned::worked_in(spec, args)?;
+    let options = resolve::run(&args, spec, command, || resolve::default_out(&jiff::Zoned::now()))?;
     resolve::check_out(&options.out, args.out.is_some())?;
 
     let mut watcher = Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));

@@ -41,7 +41,9 @@ pub use reading::{
     TcpReading, Usage,
 };
 pub use remote::{FarKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
-pub use run::{Block, Dropped, End, EndReason, Header, IdleWindow, Probe, Run, SCHEMA, Slot, Trial, TrialKind};
+pub use run::{
+    Block, Dropped, End, EndReason, FailedTrial, Header, IdleWindow, Probe, Run, SCHEMA, Slot, Trial, TrialKind,
+};
 pub use soak::{
     BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
     Taken, Twin, VerifyVisit,

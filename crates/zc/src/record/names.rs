@@ -228,6 +228,26 @@ names! {
     Experiment, "experiment", {
         /// What each send path costs.
         Paths = "paths",
+        /// What each receive path costs, by its buffer.
+        Receive = "receive",
+        /// What each send path costs by the size of its calls, and from which size on it pays.
+        Sizes = "sizes",
+        /// What the offloads of a network card save.
+        Offloads = "offloads",
+        /// What TCP_CORK, MSG_MORE and TCP_NODELAY do to small writes.
+        Cork = "cork",
+        /// What the choice of CPUs does.
+        Affinity = "affinity",
+        /// What socket buffers, message sizes and TSO do, by netperf's account and by time(1)'s.
+        Sockbuf = "sockbuf",
+        /// What a larger MTU saves.
+        Mtu = "mtu",
+        /// What many connections cost.
+        Flows = "flows",
+        /// What congestion controls cost.
+        Congestion = "congestion",
+        /// How cost depends on the rate.
+        Pacing = "pacing",
         /// How fast this machine's memory is: the limit of every path that copies.
         Memory = "memory",
     }

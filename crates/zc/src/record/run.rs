@@ -109,6 +109,9 @@ pub struct Block {
     /// Idle windows and trials as they followed one another. It begins and ends with an idle window, and one stands
     /// between any two soaked trials.
     pub slots: Vec<Slot>,
+    /// Trials that broke. What is left of the block counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<FailedTrial>,
     /// Null when the block counts; else why it does not.
     pub dropped: Option<Dropped>,
 }
@@ -122,6 +125,15 @@ pub enum Slot {
     Idle(IdleWindow),
     /// A cell.
     Trial(Trial),
+}
+
+/// A trial that broke, of a cell that could run before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedTrial {
+    /// The cell's label.
+    pub cell: String,
+    /// One sentence.
+    pub reason: String,
 }
 
 /// A window in which nothing was sent.
@@ -196,7 +208,7 @@ pub enum Dropped {
         /// The share used, 0 to 1.
         share: f64,
     },
-    /// A trial in it failed.
+    /// Something beside the trials of cells failed, such as an idle window.
     TrialFailed {
         /// Which cell.
         cell: String,

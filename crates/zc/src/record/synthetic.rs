@@ -400,7 +400,7 @@ impl<'a> Machine<'a> {
             slots.push(self.idle());
         }
         let memcpy_bytes_per_s = Some(1e10 * (-self.walk).exp());
-        Block { index, began_ns, memcpy_bytes_per_s, slots, dropped: None }
+        Block { index, began_ns, memcpy_bytes_per_s, slots, failed: Vec::new(), dropped: None }
     }
 
     fn idle(&mut self) -> Slot {

@@ -11,6 +11,7 @@ mod json;
 mod markdown;
 pub mod memory;
 mod notes;
+pub mod plans;
 mod rows;
 pub mod soak;
 mod table;

@@ -4,12 +4,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan;
-use crate::record::{Block, Dropped, Fault, FaultKind, Header, Slot, TrialKind, Warning};
+use crate::record::{Block, Dropped, FailedTrial, Fault, FaultKind, Header, Slot, TrialKind, Unsoaked, Warning};
 use crate::trial::{Rig, memcpy_bytes_per_s};
 
 use super::copied::CopiedShares;
 use super::run::Budget;
 use super::{Next, Progress};
+
+/// A cell that fails so many times in a row is not tried any more: what it would cost goes to the others.
+const FAILURES: usize = 5;
 
 /// How a block ended.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub(super) struct Blocks {
     header: Header,
     memory: (Vec<u8>, Vec<u8>),
     copied: CopiedShares,
+    /// By the place of a cell in the plan: why it failed, each time since it last did not.
+    failures: Vec<Vec<String>>,
     /// What came up while the run went on, and was not there before it; each kind once.
     came_up: Vec<Warning>,
 }
@@ -42,6 +47,7 @@ impl Blocks {
             header: header.clone(),
             memory: Default::default(),
             copied: CopiedShares::default(),
+            failures: vec![Vec::new(); header.plan.cells.len()],
             came_up: Vec::new(),
         }
     }
@@ -79,6 +85,7 @@ impl Blocks {
             began_ns: zc_sys::clock::monotonic_ns(),
             memcpy_bytes_per_s: Some(memcpy_bytes_per_s(&mut self.memory)),
             slots: Vec::new(),
+            failed: Vec::new(),
             dropped: Some(Dropped::Unfinished),
         };
         let ended = match self.fill(&mut block, budget, stop, progress) {
@@ -130,7 +137,17 @@ impl Blocks {
                     block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
                 }
             }
-            block.slots.push(Slot::Trial(self.rig.run(&self.header.plan.cells[cell], kind).map_err(named)?));
+            match self.rig.run(&self.header.plan.cells[cell], kind) {
+                Ok(trial) => {
+                    self.failures[cell].clear();
+                    block.slots.push(Slot::Trial(trial));
+                }
+                Err(fault) if matches!(fault.kind, FaultKind::Input | FaultKind::FarEnd) => return Err(named(fault)),
+                Err(fault) => {
+                    self.failures[cell].push(fault.sentence.clone());
+                    block.failed.push(FailedTrial { cell: label.clone(), reason: fault.sentence });
+                }
+            }
             if soaking {
                 block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
             }
@@ -138,12 +155,37 @@ impl Blocks {
         Ok(BlockEnd::Whole)
     }
 
-    /// The trials of a block: the soaked ones in random order, then one unsoaked one. Cells take turns, first as twin, in
-    /// the next block at top speed: more of them would cost the soaked trials a good part of the budget.
+    /// Whether a cell has failed so often in a row that it is not tried any more.
+    fn is_given_up(&self, cell: usize) -> bool {
+        self.failures[cell].len() >= FAILURES
+    }
+
+    /// Why there is nothing left to compare with, where that is so.
+    pub(super) fn hopeless(&self) -> Option<String> {
+        let plan = &self.header.plan;
+        let reference = plan.cells.iter().position(|cell| cell.label == plan.reference)?;
+        let why = self.failures[reference].last().filter(|_| self.is_given_up(reference))?;
+        let label = &plan.reference;
+        Some(format!(
+            "{FAILURES} trials in a row failed of \"{label}\", with which all are compared, the last one: {why}"
+        ))
+    }
+
+    /// The trials of a block: the soaked ones in random order, then the unsoaked ones of the plan. Where cells take turns,
+    /// it is first as twin, in the next block at top speed: more of them would cost the soaked trials a good part of the
+    /// budget.
     fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
-        let cells = self.header.plan.cells.len();
-        let soaked = plan::order(self.header.plan.seed, index, cells).into_iter().map(|cell| (cell, TrialKind::Soaked));
-        let kind = if index.is_multiple_of(2) { TrialKind::Twin } else { TrialKind::TopSpeed };
-        soaked.chain([(index / 2 % cells, kind)]).collect()
+        let plan = &self.header.plan;
+        let cells = plan.cells.len();
+        let order = plan::order(plan.seed, index, cells);
+        let soaked = order.iter().map(|&cell| (cell, TrialKind::Soaked));
+        let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
+            Unsoaked::InTurn => {
+                let kind = if index.is_multiple_of(2) { TrialKind::Twin } else { TrialKind::TopSpeed };
+                vec![(index / 2 % cells, kind)]
+            }
+            Unsoaked::TopSpeed => order.iter().map(|&cell| (cell, TrialKind::TopSpeed)).collect(),
+        };
+        soaked.chain(unsoaked).filter(|(cell, _)| !self.is_given_up(*cell)).collect()
     }
 }

@@ -79,7 +79,14 @@ mod tests {
                 remote_report: None,
             })
         };
-        Block { index, began_ns: 0, memcpy_bytes_per_s: None, slots: cells.iter().map(trial).collect(), dropped: None }
+        Block {
+            index,
+            began_ns: 0,
+            memcpy_bytes_per_s: None,
+            slots: cells.iter().map(trial).collect(),
+            failed: Vec::new(),
+            dropped: None,
+        }
     }
 
     #[test]

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use crate::meter;
+use crate::plan::Spec;
 use crate::record::{Cell, Host, RecvPath, Result, SendPath, Support, SupportRow, Warning};
 use crate::trial::{self, Rig};
 
 use super::RunOptions;
-use super::prepare::{Standing, set_up, timing, try_out};
+use super::prepare::{Standing, set_up, try_out};
 
 /// What `zc doctor` found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,9 +27,9 @@ pub struct Findings {
 /// # Errors
 /// Not even a rig can be set up here: no link, no soakers, no room for the files.
 pub fn examine() -> Result<Findings> {
-    let options = RunOptions::plain(PathBuf::new());
+    let options = RunOptions::plain(Spec::default(), PathBuf::new());
     let links = trial::LINKS.iter().rev().map(|&kind| row("link", kind.name(), trial::try_out_link(kind))).collect();
-    let Standing { mut rig, host, warnings, .. } = set_up(&options, 0, timing(&options), |_| {})?;
+    let Standing { mut rig, host, warnings, .. } = set_up(&options, &[], 0, |_| {})?;
     let mut rows: Vec<SupportRow> = links;
     for &send in SendPath::ALL {
         rows.push(row("send path", send.name(), support(&mut rig, send, RecvPath::Recv)?));

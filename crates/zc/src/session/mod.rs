@@ -19,6 +19,7 @@ pub use crate::agent::{PORT, SessionEnd};
 pub use doctor::{Findings, examine};
 pub use memory::{MemoryOptions, MemoryOutcome, memory};
 pub use options::{CpuPair, RunOptions};
+pub use prepare::timing;
 pub use progress::{Next, Progress, Silent};
 pub use remote::RemoteEnd;
 pub use run::{Outcome, run};

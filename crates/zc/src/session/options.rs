@@ -5,7 +5,8 @@
 use std::path::PathBuf;
 
 use super::RemoteEnd;
-use crate::record::{LinkKind, LinkOptions, RecvPath, SendPath, SoakerKind};
+use crate::plan::Spec;
+use crate::record::{Align, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath, SoakerKind};
 
 /// Everything that `zc run` can be told.
 #[derive(Debug, Clone)]
@@ -14,10 +15,11 @@ pub struct RunOptions {
     pub command: Vec<String>,
     /// Files whose bytes are sent; empty for the generated set.
     pub files: Vec<PathBuf>,
-    /// The send paths to compare, without duplicates, in the order given; `None` for all. The reference is measured
-    /// whether it is named or not.
-    pub paths: Option<Vec<SendPath>>,
-    /// The receive path.
+    /// What is compared with what.
+    pub plan: Spec,
+    /// The send path of cells whose plan does not say.
+    pub send: SendPath,
+    /// The receive path of cells whose plan does not say.
     pub recv: RecvPath,
     /// Bytes per call on the receiving side.
     pub recv_buffer_bytes: usize,
@@ -45,6 +47,12 @@ pub struct RunOptions {
     pub sndbuf_bytes: Option<usize>,
     /// SO_RCVBUF in bytes; `None` leaves the kernel's autotuning on.
     pub rcvbuf_bytes: Option<usize>,
+    /// What is asked of TCP about packets that are not full.
+    pub push: Push,
+    /// Where on its page a message begins.
+    pub align: Align,
+    /// Which CPUs the two sides are pinned to.
+    pub placement: Placement,
     /// The CPUs of the two sides, which differ; `None` to choose.
     pub cpus: Option<CpuPair>,
     /// What the soakers do.
@@ -69,12 +77,13 @@ pub struct CpuPair {
 }
 
 impl RunOptions {
-    /// What `zc run` does without any option, saved in `out`.
-    pub fn plain(out: PathBuf) -> Self {
+    /// What `zc run` does with a plan and without any option, saved in `out`.
+    pub fn plain(plan: Spec, out: PathBuf) -> Self {
         Self {
             command: Vec::new(),
             files: Vec::new(),
-            paths: None,
+            plan,
+            send: SendPath::ReadSend,
             recv: RecvPath::Recv,
             recv_buffer_bytes: 64 << 10,
             buffer_bytes: 64 << 10,
@@ -89,6 +98,9 @@ impl RunOptions {
             congestion: None,
             sndbuf_bytes: None,
             rcvbuf_bytes: None,
+            push: Push::Plain,
+            align: Align::Page,
+            placement: Placement::Separate,
             cpus: None,
             soaker: SoakerKind::Alu,
             out,

@@ -3,18 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::meter::{self, Alone};
-use crate::plan;
+use crate::plan::spec::{Cells, Rates};
 use crate::record::{
-    Align, Cell, Factor, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, No, Placement,
-    Plan, Probe, Push, RecvPath, RemoteFacts, Result, SCHEMA, SendPath, Support, SupportRow, Timing, Unsoaked, Warning,
+    Cell, Factor, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, LinkOptions, No,
+    Plan, Probe, RecvPath, RemoteFacts, Result, SCHEMA, Support, SupportRow, Timing, Warning,
 };
 use crate::trial::{self, Rig, RigSetup, Up};
 
 use super::run::Budget;
 use super::{CpuPair, Progress, RunOptions, remote};
-
-/// What costs are compared with.
-const REFERENCE: SendPath = SendPath::ReadSend;
 
 /// Largest piece of a file that is handed to a path at once, so that large files do not defeat the pacer.
 const PIECE_BYTES: usize = 1 << 20;
@@ -59,7 +56,7 @@ pub(super) struct Standing {
 ///
 /// # Errors
 /// Bad input, or nothing can be measured here.
-pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: impl FnMut(&str)) -> Result<Standing> {
+pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: impl FnMut(&str)) -> Result<Standing> {
     // Both before the link: they belong to the host's own namespaces.
     let alone = Alone::claim();
     let host = meter::host();
@@ -72,13 +69,14 @@ pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: i
         }
         None => {
             say("bringing up the link");
-            (bring_up(options, cpus)?, None)
+            (bring_up(options, cells, cpus)?, None)
         }
     };
     say("reading the files");
     let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
     let mut fixed = fixed_params(options, cpus, &up)?;
-    let (mut far, mut remote, mut warnings, mut timing) = (None, None, up.links.base().warnings().to_vec(), timing);
+    let mut timing = timing(options, Some(fixed.link));
+    let (mut far, mut remote, mut warnings) = (None, None, up.links.base().warnings().to_vec());
     if let Some(reached) = reached {
         fixed.receiver_cpu = reached.facts.machine.as_ref().map_or(cpus.receiver, |machine| machine.receiver_cpu);
         timing = remote::stretched(timing, options, reached.facts.rtt_ns);
@@ -98,15 +96,15 @@ pub(super) fn set_up(options: &RunOptions, seed: u64, timing: Timing, mut say: i
 }
 
 /// The best link inside this machine, or the one that was asked for.
-fn bring_up(options: &RunOptions, cpus: CpuPair) -> Result<Up> {
+fn bring_up(options: &RunOptions, cells: &[Cell], cpus: CpuPair) -> Result<Up> {
     // A receive path that was asked for is what is to be measured.
+    let receives = options.recv != RecvPath::Recv || options.plan.levels(Factor::Recv).is_some();
     let candidates: Vec<LinkKind> = match options.link {
         Some(kind) => vec![kind],
-        None => {
-            trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || options.recv == RecvPath::Recv).collect()
-        }
+        None => trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || !receives).collect(),
     };
-    trial::bring_up(&candidates, cpus.sender, cpus.receiver, &options.link_options, &[])
+    let others: Vec<LinkOptions> = cells.iter().map(|cell| options.link_options.at(&cell.levels)).collect();
+    trial::bring_up(&candidates, cpus.sender, cpus.receiver, &options.link_options, &others)
 }
 
 /// Prepares a run.
@@ -120,18 +118,19 @@ pub(super) fn prepare(
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
+    let wanted = options.plan.cells(options.send, options.recv)?;
     let seed = options.seed.unwrap_or_else(rand::random); // saved, so that the run's order can be had again
-    let timing = timing(options);
     let Standing { mut rig, host, link, other_links, remote, files, warnings, mut probes, alone } =
-        set_up(options, seed, timing, |what| progress.preparing(what, budget.left()))?;
-    let wanted = plan::cells(options.paths.as_deref().unwrap_or(SendPath::ALL), options.recv, REFERENCE);
-    let (cells, unavailable) = prove(&mut rig, wanted, &mut probes, budget, stop, progress)?;
+        set_up(options, &wanted.cells, seed, |what| progress.preparing(what, budget.left()))?;
+    let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, budget, stop, progress)?;
     progress.preparing("touching memory", budget.left());
     trial::touch_memory(rig.fixed().sender_cpu);
-    choose_rate(&mut rig, options, &cells, &mut probes, budget, stop, progress)?;
+    let broken = choose_rates(&mut rig, options, &mut cells, &mut probes, budget, stop, progress)?;
+    unavailable.extend(broken);
+    let Cells { cells, reference } = cells;
     let plan = Plan {
-        experiment: "paths".to_owned(),
-        reference: REFERENCE.name().to_owned(),
+        experiment: options.plan.name.clone(),
+        reference,
         cells,
         fixed: rig.fixed().clone(),
         timing: rig.timing(),
@@ -139,8 +138,8 @@ pub(super) fn prepare(
         seed,
         budget_ns: options.budget_ns,
         target: options.target,
-        factors: vec![Factor::Send],
-        unsoaked: Unsoaked::InTurn,
+        factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
+        unsoaked: options.plan.unsoaked,
     };
     let header = Header {
         zc_run: SCHEMA,
@@ -197,9 +196,9 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
         receiver_cpu: cpus.receiver,
         soaked_cpus: trial::allowed_cpus()?,
         soaker: options.soaker,
-        push: Push::Plain,
-        align: Align::Page,
-        placement: Placement::Separate,
+        push: options.push,
+        align: options.align,
+        placement: options.placement,
     })
 }
 
@@ -207,11 +206,19 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
 /// its slow start ended, where the link has no wide one from the beginning; how its batches fall), not in time: windows of
 /// 10 ms scatter as those of 40 ms do, so that many short trials know more than few long ones. docs/performance.md has the
 /// figures, and how long a path's start is.
-pub(super) fn timing(options: &RunOptions) -> Timing {
+///
+/// Over the null link they are shorter still: nobody receives, so there is no slow start to wait for and no batching of a receiver's
+/// to average over.
+pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
+    let (warmup_ns, window_ns, idle_ns) = if link == Some(LinkKind::Null) {
+        (4_000_000, 6_000_000, 6_000_000)
+    } else {
+        (8_000_000, 12_000_000, 8_000_000)
+    };
     Timing {
-        warmup_ns: options.warmup_ns.unwrap_or(8_000_000),
-        window_ns: options.window_ns.unwrap_or(12_000_000),
-        idle_ns: options.idle_ns.unwrap_or(8_000_000),
+        warmup_ns: options.warmup_ns.unwrap_or(warmup_ns),
+        window_ns: options.window_ns.unwrap_or(window_ns),
+        idle_ns: options.idle_ns.unwrap_or(idle_ns),
         unsoaked_ns: options.window_ns.unwrap_or(30_000_000),
     }
 }
@@ -219,12 +226,13 @@ pub(super) fn timing(options: &RunOptions) -> Timing {
 /// Lets every cell send the files once; what cannot run here becomes a row with its reason.
 fn prove(
     rig: &mut Rig,
-    wanted: Vec<Cell>,
+    wanted: Cells,
     probes: &mut Vec<Probe>,
     budget: &Budget,
     stop: &AtomicBool,
     progress: &mut dyn Progress,
-) -> Result<(Vec<Cell>, Vec<SupportRow>)> {
+) -> Result<(Cells, Vec<SupportRow>)> {
+    let Cells { cells: wanted, reference } = wanted;
     let (mut cells, mut unavailable) = (Vec::new(), Vec::new());
     for cell in wanted {
         interrupted(stop)?;
@@ -241,12 +249,9 @@ fn prove(
             }
             Err(no) => no,
         };
-        if cell.send == REFERENCE {
-            return Err(Fault::failed(format!("the reference path \"{REFERENCE}\" cannot run here: {}", no.reason())));
-        }
-        unavailable.push(SupportRow { what: "send path".into(), name: cell.label, support: Support::No(no) });
+        unavailable.push(cannot_run(cell.label, &reference, no)?);
     }
-    Ok((cells, unavailable))
+    Ok((Cells { cells, reference }, unavailable))
 }
 
 /// Proves one cell; one that breaks while it is tried out cannot be had either, and says how it broke.
@@ -260,33 +265,88 @@ pub(super) fn try_out(rig: &mut Rig, cell: &Cell) -> Result<std::result::Result<
     }
 }
 
-/// Measures every cell's top speed, and where the user gave no rate takes one that the slowest can well hold.
-fn choose_rate(
+/// The row of a cell that cannot run here.
+///
+/// # Errors
+/// It is the reference.
+fn cannot_run(label: String, reference: &str, no: No) -> Result<SupportRow> {
+    if label == reference {
+        let fault = Fault::failed(format!("the reference \"{reference}\" cannot run here: {}", no.reason()));
+        return Err(match no.remedy_text() {
+            Some(remedy) => fault.hint(remedy),
+            None => fault,
+        });
+    }
+    Ok(SupportRow { what: "cell".into(), name: label, support: Support::No(no) })
+}
+
+/// Measures every cell's top speed, and where the user gave no rate takes one that the slowest can well hold: of all cells, or
+/// of those that are compared with one another.
+fn choose_rates(
     rig: &mut Rig,
     options: &RunOptions,
-    cells: &[Cell],
+    cells: &mut Cells,
     probes: &mut Vec<Probe>,
     budget: &Budget,
     stop: &AtomicBool,
     progress: &mut dyn Progress,
-) -> Result<()> {
-    let cells: Vec<&Cell> = cells.iter().filter(|cell| !cell.control).collect();
+) -> Result<Vec<SupportRow>> {
+    let Cells { cells, reference } = cells;
     let mut best = vec![0.0_f64; cells.len()];
+    let mut broken = Vec::new();
     for _ in 0..TOP_SPEED_ROUNDS {
-        for (cell, best) in cells.iter().zip(&mut best) {
+        let mut place = 0;
+        while place < cells.len() {
             interrupted(stop)?;
-            progress.preparing(&format!("top speed of {}", cell.label), budget.left());
-            *best = best.max(rig.top_speed(cell)?);
+            if cells[place].control {
+                place += 1;
+                continue;
+            }
+            progress.preparing(&format!("top speed of {}", cells[place].label), budget.left());
+            match rig.top_speed(&cells[place]) {
+                Ok(speed) => {
+                    best[place] = best[place].max(speed);
+                    place += 1;
+                }
+                Err(fault) if matches!(fault.kind, FaultKind::Input | FaultKind::FarEnd) => return Err(fault),
+                Err(fault) => {
+                    let cell = cells.remove(place);
+                    best.remove(place);
+                    broken.push(cannot_run(cell.label, reference, No::failed(fault.sentence))?);
+                }
+            }
         }
     }
-    let slowest = best.iter().copied().fold(f64::INFINITY, f64::min);
-    let probe = |(cell, &bytes_per_s): (&&Cell, &f64)| Probe::TopSpeed { cell: cell.label.clone(), bytes_per_s };
-    probes.extend(cells.iter().zip(&best).map(probe));
-    if options.rate_bytes_per_s.is_none() {
-        let fits = RATES.into_iter().find(|rate| *rate <= slowest * RATE_SHARE);
-        rig.set_rate(fits.unwrap_or(slowest * RATE_SHARE), true);
+    let asked: Vec<usize> = (0..cells.len()).filter(|&cell| !cells[cell].control).collect();
+    let probe = |&place: &usize| Probe::TopSpeed { cell: cells[place].label.clone(), bytes_per_s: best[place] };
+    probes.extend(asked.iter().map(probe));
+    if options.rate_bytes_per_s.is_some() || options.plan.levels(Factor::Rate).is_some() {
+        return Ok(broken);
     }
-    Ok(())
+    let by = |cell: &Cell| cell.by.clone().unwrap_or_else(|| reference.clone());
+    let slowest = |group: Option<&str>| {
+        let of_group = asked.iter().filter(|&&place| group.is_none_or(|group| by(&cells[place]) == group));
+        of_group.map(|&place| best[place]).fold(f64::INFINITY, f64::min)
+    };
+    match options.plan.rates {
+        Rates::One => rig.set_rate(fitting(slowest(None)), true),
+        Rates::ByLevel => {
+            let rates: Vec<f64> = cells.iter().map(|cell| fitting(slowest(Some(&by(cell))))).collect();
+            if let Some(place) = cells.iter().position(|cell| cell.label == *reference) {
+                rig.set_rate(rates[place], true);
+            }
+            for (cell, rate) in cells.iter_mut().zip(rates) {
+                cell.levels.rate_bytes_per_s = Some(rate);
+            }
+        }
+    }
+    Ok(broken)
+}
+
+/// The highest of the rates that leaves the slowest cell its room.
+fn fitting(slowest_bytes_per_s: f64) -> f64 {
+    let most = slowest_bytes_per_s * RATE_SHARE;
+    RATES.into_iter().find(|rate| *rate <= most).unwrap_or(most)
 }
 
 fn interrupted(stop: &AtomicBool) -> Result<()> {

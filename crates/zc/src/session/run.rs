@@ -115,6 +115,9 @@ fn measure(
             BlockEnd::OutOfTime => return (EndReason::BudgetSpent, None),
             BlockEnd::Broken(fault) => return (EndReason::Failed { reason: fault.sentence.clone() }, Some(fault)),
         }
+        if let Some(reason) = blocks.hopeless() {
+            return (EndReason::Failed { reason: reason.clone() }, Some(Fault::failed(reason)));
+        }
         failures = if matches!(dropped, Some(Dropped::TrialFailed { .. })) { failures + 1 } else { 0 };
         if let Some(Dropped::TrialFailed { cell, reason }) = dropped
             && failures == FAILURES
