@@ -48,6 +48,12 @@ const CASES: &[(&str, Case)] = &[
     ("null_sees_packets_as_the_card_would_without_its_offloads", null_sees_packets_of_a_lesser_card),
     ("a_sniffer_makes_copies_where_packets_reach_it", a_sniffer_makes_copies),
     ("veth_is_the_card_that_was_asked_for", veth_is_the_card_that_was_asked_for),
+    ("several_links_carry_each_its_own", several::each_carries_its_own),
+    ("a_far_end_without_flows_takes_no_cpu_time", several::a_far_end_without_flows_rests),
+    ("links_of_null_that_are_compared_have_the_same_card", several::links_of_null_have_one_card),
+    ("loopback_is_no_other_device_for_some_cells", several::loopback_is_left_alone),
+    ("each_offload_switch_changes_what_packets_look_like_on_veth", several::each_switch_changes_packets),
+    ("the_bytes_of_every_path_are_proven_at_every_mtu", several::every_path_is_proven_at_every_mtu),
     ("null_passes_what_goes_to_other_ports", null_passes_other_ports),
     ("null_sees_a_flow_that_is_reset", null_sees_a_reset),
     ("null_needs_a_second_cpu_and_root_and_says_so", null_needs_two_cpus_and_root),
@@ -165,6 +171,9 @@ macro_rules! or_skip {
         }
     };
 }
+
+#[path = "link/several.rs"]
+mod several;
 
 /// Sends `bytes` over TCP from the sender's side to the receiver's.
 fn send(link: &dyn Link, bytes: usize) {
@@ -298,6 +307,15 @@ fn whereabouts() -> (BTreeSet<PathBuf>, String, usize, usize) {
     (namespaces_of(Path::new("/proc/self")), devices, files, named)
 }
 
+/// A thread that has been joined is still seen in /proc for a moment.
+fn all_is_as_it_was(before: &(BTreeSet<PathBuf>, String, usize, usize)) {
+    let until = std::time::Instant::now() + PATIENCE;
+    while whereabouts() != *before && std::time::Instant::now() < until {
+        std::thread::yield_now();
+    }
+    assert_eq!(whereabouts(), *before);
+}
+
 fn the_caller_stays_where_and_who_it_is() -> End {
     let folder = tempfile::tempdir().unwrap();
     let owner = folder.path().metadata().unwrap().uid();
@@ -335,13 +353,14 @@ fn a_dropped_link_leaves_nothing() -> End {
     let link = or_skip!(veth(one_cpu(), Steering::Best));
     send(&*link, 1000);
     drop(link);
-    assert_eq!(whereabouts(), before);
+    all_is_as_it_was(&before);
     End::Passed
 }
 
-/// Not a case: brings a link up, says which namespaces it holds and waits for its end.
+/// Not a case: brings links up, says which namespaces it holds and waits for its end.
 fn hold() -> ! {
-    let held = veth(one_cpu(), Steering::Best);
+    let others = [several::with(Some(9000), &[]), several::with(None, &[OffloadSwitch::NoTso])];
+    let held = several::several(LinkKind::Veth, one_cpu(), &LinkOptions::default(), &others);
     let namespaces = namespaces_of(Path::new("/proc/self"));
     match held {
         Ok(_) => println!("{}", namespaces.iter().map(|each| each.display().to_string()).collect::<Vec<_>>().join(" ")),
@@ -364,7 +383,7 @@ fn a_killed_process_leaves_nothing() -> End {
         return End::Skipped("there is no veth link here".to_owned());
     }
     held.remove(&std::fs::read_link("/proc/self/ns/net").unwrap());
-    assert_eq!(held.len(), 2);
+    assert_eq!(held.len(), 6);
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
         let left: Vec<_> = namespaces_of(&process.path()).intersection(&held).cloned().collect();
         assert!(left.is_empty(), "{process:?} has {left:?}");
@@ -759,16 +778,20 @@ fn null_leaves_nothing() -> End {
         stream.write_all(&[0; 1000]).unwrap();
     });
     drop(link);
-    assert_eq!(whereabouts(), before);
+    all_is_as_it_was(&before);
     wait_until_unloaded(program_id);
     End::Passed
 }
 
-/// Not a case: brings the null link up, says the number of its program and waits for its end.
+/// Not a case: brings null links up, says the numbers of their programs and waits for its end.
 fn hold_null() -> ! {
-    match null(FarEndOptions::default()) {
-        Ok(link) => {
-            println!("{}", link.far_end().unwrap().program_id());
+    let others = [several::with(Some(9000), &[]), several::with(None, &[OffloadSwitch::NoTso])];
+    let held = two_cpus().and_then(|sides| several::several(LinkKind::Null, sides, &LinkOptions::default(), &others));
+    match held {
+        Ok(several) => {
+            let links = [&several.link].into_iter().chain(several.others.iter().flatten());
+            let programs = links.map(|link| link.far_end().unwrap().program_id().to_string());
+            println!("{}", programs.collect::<Vec<_>>().join(" "));
             loop {
                 std::thread::park();
             }
@@ -783,10 +806,12 @@ fn a_killed_null_leaves_nothing() -> End {
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
     holder.kill().unwrap();
     holder.wait().unwrap();
-    let Ok(program_id) = said.trim().parse() else {
+    let programs: Vec<u32> = said.split_whitespace().map(|id| id.parse().unwrap()).collect();
+    if programs.is_empty() {
         return End::Skipped("there is no null link here".to_owned());
-    };
-    wait_until_unloaded(program_id);
+    }
+    assert_eq!(programs.len(), 3);
+    programs.into_iter().for_each(wait_until_unloaded);
     End::Passed
 }
 
