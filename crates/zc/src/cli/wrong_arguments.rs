@@ -87,7 +87,7 @@ mod tests {
         for (words, sentence) in [
             (&["rnu"][..], "unknown command \"rnu\""),
             (&["run", "--pathz", "splice"], "unknown option \"--pathz\""),
-            (&["run", "paths", "extra"], "unexpected argument \"extra\""),
+            (&["plan", "paths", "extra"], "unexpected argument \"extra\""),
             (&["run", "--rate"], "\"--rate\" needs a value"),
             (&["run", "--rate", "1MB/s", "--rate", "2MB/s"], "\"--rate\" is given twice"),
             (&["run", "--json", "--csv"], "\"--json\" and \"--csv\" exclude one another"),
@@ -97,7 +97,7 @@ mod tests {
             (&["show"], "\"<FILE>\" is missing"),
             (&["show", "a", "b"], "unexpected argument \"b\""),
             (&["--frobnicate"], "unknown option \"--frobnicate\""),
-            (&["run", "paths", "a\u{1b}[2J"], "unexpected argument \"a\\u{1b}[2J\""),
+            (&["plan", "paths", "a\u{1b}[2J"], "unexpected argument \"a\\u{1b}[2J\""),
         ] {
             assert_eq!(told(words), sentence, "{words:?}");
         }
