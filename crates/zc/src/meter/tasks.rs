@@ -23,11 +23,26 @@ impl TaskMeter {
     /// # Errors
     /// One of them is not there.
     pub fn open(tids: &[i32]) -> Result<Self> {
-        let open = |&tid| {
+        let mut meter = Self::default();
+        meter.add(tids)?;
+        Ok(meter)
+    }
+
+    /// Meters these threads too.
+    ///
+    /// # Errors
+    /// One of them is not there.
+    pub fn add(&mut self, tids: &[i32]) -> Result<()> {
+        for &tid in tids {
             let file = File::open(format!("/proc/self/task/{tid}/status"));
-            file.map(|file| (tid, file)).map_err(|error| Fault::os(format!("meter thread \"{tid}\""), error))
-        };
-        Ok(Self { tasks: tids.iter().map(open).collect::<Result<_>>()? })
+            self.tasks.push((tid, file.map_err(|error| Fault::os(format!("meter thread \"{tid}\""), error))?));
+        }
+        Ok(())
+    }
+
+    /// Which threads those are.
+    pub fn tids(&self) -> Vec<i32> {
+        self.tasks.iter().map(|(tid, _)| *tid).collect()
     }
 
     /// Their CPU time and switches, added up: [`read_cpu`](Self::read_cpu) and [`read_switches`](Self::read_switches).

@@ -76,6 +76,13 @@ impl Bursts {
         let opens_ns = begin_ns + whole_periods(warmup_ns) + self.period_ns / (2 * self.flows);
         (opens_ns, opens_ns + whole_periods(window_ns))
     }
+
+    /// The first window like the one between `edges_ns` that opens no sooner than `now_ns`: whoever reads the meters may have been
+    /// kept from it, and a window that opens too late would be a shorter one.
+    pub(super) fn not_before(&self, now_ns: u64, edges_ns: (u64, u64)) -> (u64, u64) {
+        let late_ns = now_ns.saturating_sub(edges_ns.0).div_ceil(self.period_ns) * self.period_ns;
+        (edges_ns.0 + late_ns, edges_ns.1 + late_ns)
+    }
 }
 
 #[cfg(test)]
@@ -146,6 +153,16 @@ mod tests {
                 assert!(opens % period != due && closes % period != due);
             }
         }
+    }
+
+    #[test]
+    fn a_window_that_is_late_is_put_off_by_whole_periods() {
+        let bursts = Bursts::paced(&fixed(800e6, 1), None);
+        let edges = bursts.edges(0, 8 * MS, 12 * MS);
+        assert_eq!(bursts.not_before(0, edges), edges);
+        assert_eq!(bursts.not_before(edges.0, edges), edges);
+        assert_eq!(bursts.not_before(edges.0 + 1, edges), (edges.0 + MS, edges.1 + MS));
+        assert_eq!(bursts.not_before(edges.0 + 2 * MS, edges), (edges.0 + 2 * MS, edges.1 + 2 * MS));
     }
 
     #[test]

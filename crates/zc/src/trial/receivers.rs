@@ -40,7 +40,9 @@ impl Receivers {
             flows.push(Receiving { side: half.whole(ready), crc32 });
         }
         let tids: Vec<i32> = flows.iter().map(|flow| flow.side.tid).collect();
-        Ok(Self { flows, threads: Threads::open(&[], &tids)? })
+        let mut threads = Threads::open(&[], &tids)?;
+        threads.add_workers()?;
+        Ok(Self { flows, threads })
     }
 
     fn counts(&self) -> RecvCounts {

@@ -12,6 +12,7 @@ use crate::record::{
 };
 use zc_sys::clock::{monotonic_ns, sleep_until};
 
+use super::bursts::Bursts;
 use super::far::FarSide;
 use super::flow::Flow;
 use super::flows::why_ended;
@@ -255,10 +256,10 @@ impl Rig {
             to_listener: false,
         };
         let flows = self.open_flows(&terms, count, drive)?;
+        let threads = Threads::of(&flows);
         // Threads that are told of it last are to know of it in time.
         let begin_ns = monotonic_ns() + 500_000 + 20_000 * count.saturating_sub(1) as u64;
-        let (opens_ns, closes_ns) = edges_from(begin_ns);
-        let (flows, opened, closed, remote) = self.watch(flows, begin_ns, opens_ns, closes_ns)?;
+        let (flows, opened, closed, remote) = self.watch(flows, threads, begin_ns, edges_from(begin_ns), bursts)?;
         for flow in &flows {
             flow.stop();
         }
@@ -282,10 +283,12 @@ impl Rig {
     fn watch(
         &mut self,
         flows: Vec<Flow>,
+        threads: Result<Threads>,
         begin_ns: u64,
-        opens_ns: u64,
-        closes_ns: u64,
+        edges_ns: (u64, u64),
+        bursts: Bursts,
     ) -> std::result::Result<(Vec<Flow>, Reading, Reading, Option<RemoteWindow>), Trouble> {
+        let (opens_ns, closes_ns) = edges_ns;
         for flow in &flows {
             flow.begin(begin_ns);
         }
@@ -295,11 +298,15 @@ impl Rig {
         let mut opened = Reading::default();
         sleep_until(opens_ns - apart_ns(flows.len()));
         // By now io_uring has made its workers.
-        let threads = match Threads::of(&flows) {
+        let threads = match threads.and_then(|mut threads| threads.add_workers().map(|()| threads)) {
             Err(_) if flows.iter().any(Flow::has_ended) => return Err(why_ended(flows)),
             opened => opened?,
         };
         self.slow_meters(&flows, &threads, &mut opened)?;
+        let (opens_ns, closes_ns) = match &self.far {
+            Some(_) => (opens_ns, closes_ns), // its window opens when it was told to
+            None => bursts.not_before(monotonic_ns(), (opens_ns, closes_ns)),
+        };
         sleep_until(opens_ns);
         threads.read_cpu(&mut opened);
         flow_counts(&flows, &mut opened);
