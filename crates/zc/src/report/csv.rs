@@ -1,9 +1,10 @@
 //! The report as CSV: a line to a cell of the plan, the control included, and a line to a path that could not be had.
 //! Full precision, no units in the cells, empty where there is nothing. The columns only ever grow at the end.
 
+use super::cross::level;
 use super::digits::us_per_mb;
 use crate::estimate::{Bounds, CellEstimate, Comparison, Estimates, Figure, RatioFigure};
-use crate::record::{Run, Support};
+use crate::record::{Factor, Level, Run, Support};
 
 /// The heading. Costs are microseconds of soaked CPU time per MB (10^6 bytes).
 const HEAD: &[&str] = &[
@@ -47,11 +48,30 @@ const HEAD: &[&str] = &[
 /// The whole file, with its heading.
 pub fn csv(run: &Run, estimates: &Estimates) -> String {
     let mut out = csv::Writer::from_writer(Vec::new());
-    let mut lines = vec![HEAD.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()];
-    lines.extend(estimates.cells.iter().map(|cell| line(estimates, cell)));
+    let header = &run.header;
+    // What cells differ in beside their paths, in bytes, bytes per second and names: at the end, a column to a factor.
+    let factors: &[Factor] = if header.plan.factors.len() > 1 { &header.plan.factors } else { &[] };
+    let mut head: Vec<String> = HEAD.iter().map(|name| (*name).to_owned()).collect();
+    if !factors.is_empty() {
+        head.extend(factors.iter().map(ToString::to_string));
+        head.extend(["compared_with", "at_bytes_per_s"].map(str::to_owned));
+    }
+    let columns = head.len();
+    let mut lines = vec![head];
+    for (place, figures) in estimates.cells.iter().enumerate() {
+        let mut line = line(estimates, figures);
+        if let (Some(cell), false) = (header.plan.cells.get(place), factors.is_empty()) {
+            line.extend(factors.iter().map(|factor| raw(&level(header, cell, *factor))));
+            let other = figures.by.as_deref().unwrap_or_default();
+            line.push(other.to_owned());
+            line.push(header.plan.fixed.at(&cell.levels).rate_bytes_per_s.to_string());
+        }
+        line.resize(columns, String::new());
+        lines.push(line);
+    }
     for row in &run.header.unavailable {
         if let Support::No(no) = &row.support {
-            let mut cells = vec![String::new(); HEAD.len()];
+            let mut cells = vec![String::new(); columns];
             cells[0].clone_from(&row.name);
             cells[2] = no.word().to_owned();
             cells[HEAD.len() - 1] = no.reason().to_owned();
@@ -63,6 +83,15 @@ pub fn csv(run: &Run, estimates: &Estimates) -> String {
     }
     let bytes = out.into_inner().expect("a Vec takes every byte");
     String::from_utf8(bytes).expect("strings and commas are UTF-8")
+}
+
+/// A level as a number where it is one.
+fn raw(level: &Level) -> String {
+    match level {
+        Level::Message(bytes) | Level::RecvBuffer(bytes) | Level::Sockbuf(bytes) => bytes.to_string(),
+        Level::Rate(rate) => rate.to_string(),
+        other => other.to_string(),
+    }
 }
 
 fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {

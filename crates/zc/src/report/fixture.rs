@@ -236,7 +236,7 @@ pub(super) fn without_blocks() -> (Run, Estimates) {
     (run, estimates)
 }
 
-fn figure(value: f64, half: f64) -> Figure {
+pub(super) fn figure(value: f64, half: f64) -> Figure {
     Figure {
         value,
         interval: Some(Bounds { low: value * (1.0 - half), high: Some(value * (1.0 + half)), confidence: 0.975 }),
@@ -245,7 +245,7 @@ fn figure(value: f64, half: f64) -> Figure {
     }
 }
 
-fn ratio(value: f64, half: f64) -> RatioFigure {
+pub(super) fn ratio(value: f64, half: f64) -> RatioFigure {
     RatioFigure {
         value,
         interval: Some(Bounds { low: value * (1.0 - half), high: Some(value * (1.0 + half)), confidence: 0.975 }),

@@ -3,10 +3,38 @@
 use super::escape;
 
 /// A column's two heading lines, and whether its cells stand to the left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {
-    pub(super) head: [&'static str; 2],
+    pub(super) head: [String; 2],
     pub(super) left: bool,
+    /// The second line goes on with the word that the first one began.
+    broken: bool,
+}
+
+impl Column {
+    /// Of words.
+    pub(super) fn left(first: impl Into<String>, second: impl Into<String>) -> Self {
+        Self { head: [first.into(), second.into()], left: true, broken: false }
+    }
+
+    /// Of figures.
+    pub(super) fn right(first: impl Into<String>, second: impl Into<String>) -> Self {
+        Self { head: [first.into(), second.into()], left: false, broken: false }
+    }
+
+    /// Of figures, under one name; a long one is broken after a `+` or `-`, as nearly in its middle as there is one.
+    pub(super) fn named(name: &str) -> Self {
+        let long = name.chars().count();
+        let off = |place: usize| (2 * name.get(..place).map_or(0, |part| part.chars().count())).abs_diff(long);
+        let places = name.match_indices(['+', '-']).map(|(place, sign)| place + sign.len());
+        match places.filter(|place| *place < name.len()).min_by_key(|place| off(*place)) {
+            Some(place) if long > WHOLE => {
+                let (first, second) = name.split_at(place);
+                Self { broken: true, ..Self::right(first, second) }
+            }
+            _ => Self::right(name, ""),
+        }
+    }
 }
 
 /// A table: every row has as many cells as there are columns.
@@ -15,6 +43,9 @@ pub(super) struct Grid {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<String>>,
 }
+
+/// Names of so many characters are not broken.
+const WHOLE: usize = 9;
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -32,7 +63,7 @@ impl Grid {
         let mut out = String::new();
         for line in 0..2 {
             if self.columns.iter().any(|column| !column.head[line].is_empty()) {
-                self.line(&mut out, &widths, |index| self.columns[index].head[line]);
+                self.line(&mut out, &widths, |index| &self.columns[index].head[line]);
             }
         }
         out.push_str(&"─".repeat(self.columns_wide()));
@@ -43,12 +74,53 @@ impl Grid {
         out
     }
 
+    /// The same in as many grids as it takes for each to fit into `width`, its first `keys` columns in all of them. A grid
+    /// that has a single column beside those stays as it is, however wide.
+    pub(super) fn split(self, keys: usize, width: usize) -> Vec<Self> {
+        if self.columns_wide() <= width || self.columns.len() <= keys + 1 {
+            return vec![self];
+        }
+        let widths = self.widths();
+        let fixed: usize = widths.iter().take(keys).map(|width| width + GAP).sum();
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        let mut used = 0;
+        for (index, wide) in widths.iter().enumerate().skip(keys) {
+            match groups.last_mut() {
+                Some(group) if used + GAP + wide <= width => {
+                    group.push(index);
+                    used += GAP + wide;
+                }
+                _ => {
+                    groups.push(vec![index]);
+                    used = fixed + wide;
+                }
+            }
+        }
+        let part = |group: Vec<usize>| {
+            let places: Vec<usize> = (0..keys).chain(group).collect();
+            Self {
+                columns: places.iter().filter_map(|place| self.columns.get(*place).cloned()).collect(),
+                rows: self
+                    .rows
+                    .iter()
+                    .map(|row| places.iter().map(|place| row.get(*place).cloned().unwrap_or_default()).collect())
+                    .collect(),
+            }
+        };
+        groups.into_iter().map(part).collect()
+    }
+
     /// As a GitHub-flavoured Markdown table.
     pub(super) fn markdown(&self) -> String {
         let mut out = String::new();
         let heads = self.columns.iter().map(|column| {
-            let [first, second] = column.head;
-            [first, second].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+            column
+                .head
+                .iter()
+                .map(|part| markdown_text(part))
+                .filter(|part| !part.is_empty())
+                .collect::<Vec<_>>()
+                .join(if column.broken { "" } else { " " })
         });
         out.push_str(&format!("| {} |\n", heads.collect::<Vec<_>>().join(" | ")));
         let rules: Vec<&str> = self.columns.iter().map(|column| if column.left { ":---" } else { "---:" }).collect();
@@ -153,7 +225,7 @@ mod tests {
 
     fn grid() -> Grid {
         Grid {
-            columns: vec![Column { head: ["path", ""], left: true }, Column { head: ["both", "us/MB"], left: false }],
+            columns: vec![Column::left("path", ""), Column::right("both", "us/MB")],
             rows: vec![vec!["a|b".to_owned(), "12 ±3".to_owned()], vec!["c".to_owned(), String::new()]],
         }
     }
@@ -167,6 +239,39 @@ mod tests {
     #[test]
     fn markdown_cells_cannot_end_themselves() {
         assert_eq!(grid().markdown(), "| path | both us/MB |\n| :--- | ---: |\n| a\\|b | 12 ±3 |\n| c |  |\n");
+    }
+
+    #[test]
+    fn what_does_not_fit_goes_on_in_a_further_grid_with_the_same_keys() {
+        let wide = Grid {
+            columns: ["key", "aaaa", "bbbb", "cccc"].map(|head| Column::right(head, "")).to_vec(),
+            rows: vec![["k", "1", "2", "3"].map(str::to_owned).to_vec()],
+        };
+        let heads = |width| -> Vec<Vec<String>> {
+            let grids = wide.clone().split(1, width);
+            assert!(grids.iter().all(|grid| grid.columns_wide() <= width.max(9)));
+            grids
+                .into_iter()
+                .map(|grid| grid.columns.into_iter().map(|column| column.head[0].clone()).collect())
+                .collect()
+        };
+        assert_eq!(heads(21), [["key", "aaaa", "bbbb", "cccc"]]);
+        assert_eq!(heads(20), [vec!["key", "aaaa", "bbbb"], vec!["key", "cccc"]]);
+        assert_eq!(heads(0), [["key", "aaaa"], ["key", "bbbb"], ["key", "cccc"]]);
+        assert_eq!(wide.clone().split(4, 0), vec![wide]);
+    }
+
+    #[test]
+    fn a_long_name_is_broken_in_its_middle() {
+        let head = |name: &str| Column::named(name).head.join("|");
+        assert_eq!(head("uring-send-zc-fixed"), "uring-send-|zc-fixed");
+        assert_eq!(head("msg-zerocopy"), "msg-|zerocopy");
+        assert_eq!(head("read+write"), "read+|write");
+        assert_eq!(head("read+send"), "read+send|");
+        assert_eq!(head("nothing to break in"), "nothing to break in|");
+        assert_eq!(head("ends with a sign-"), "ends with a sign-|");
+        let grid = Grid { columns: vec![Column::named("read+write")], rows: Vec::new() };
+        assert!(grid.markdown().starts_with("| read+write |\n"));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What stands above the table: file set, rate, link, machines, and how the run ended.
 
+use super::cross::level;
 use super::digits::{bytes, percent, rate, seconds, significant, size};
 use super::escape;
 use super::notes::{Note, note, shown};
 use super::words::list;
 use crate::estimate::Estimates;
-use crate::record::{EndReason, FarKind, Host, IpVersion, RemoteFacts, Run};
+use crate::record::{EndReason, Factor, FarKind, FixedParams, Host, IpVersion, RemoteFacts, Run};
 
 /// File set, rate, link, machine: what stands above the table.
 pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
@@ -28,24 +29,36 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         file_set.push_str(&format!("; {} left out", files.skipped.len()));
     }
 
-    let chosen = if fixed.rate_chosen { " (chosen so that every path can hold it)" } else { "" };
+    let several = several_rates(run);
+    let chosen = match (fixed.rate_chosen, several) {
+        (true, true) => " (chosen so that all cells that are compared with one another can hold it)",
+        (true, false) => " (chosen so that every path can hold it)",
+        (false, _) => "",
+    };
     let received = if estimates.sender_alone {
         String::new()
     } else {
-        format!(", received by {} of {}", receivers(run), size(fixed.recv_buffer_bytes))
+        format!(", received by {} of {}", receivers(run), spread(run, |at| size(at.recv_buffer_bytes)))
     };
+    let flows = spread(run, |at| at.flows.to_string());
     let rate = format!(
-        "{}{chosen}, {} flow{}, buffers of {}{received}",
-        rate(fixed.rate_bytes_per_s),
-        fixed.flows,
-        if fixed.flows == 1 { "" } else { "s" },
-        size(fixed.buffer_bytes)
+        "{}{chosen}, {flows} flow{}, buffers of {}{received}",
+        rates(run),
+        if flows == "1" { "" } else { "s" },
+        spread(run, |at| size(at.buffer_bytes))
     );
 
     let ip = if header.link.ip == IpVersion::V6 { ", IPv6" } else { "" };
-    let mut link = format!("{}{ip}, MTU {}, {}", fixed.link, header.link.mtu_bytes, shown(&fixed.congestion));
-    for switch in &header.link.switched_off {
-        link.push_str(&format!(", {switch}"));
+    let mtu = distinct(run.header.plan.cells.iter().map(|cell| level(header, cell, Factor::Mtu).to_string()));
+    let mtu = if mtu.is_empty() { header.link.mtu_bytes.to_string() } else { in_short(&mtu) };
+    let mut link = format!("{}{ip}, MTU {mtu}, {}", fixed.link, spread(run, |at| shown(&at.congestion)));
+    if plan.factors.contains(&Factor::Offloads) {
+        let levels = header.plan.cells.iter().map(|cell| level(header, cell, Factor::Offloads).to_string());
+        link.push_str(&format!(", offloads {}", in_short(&distinct(levels))));
+    } else {
+        for switch in &header.link.switched_off {
+            link.push_str(&format!(", {switch}"));
+        }
     }
     for passed_over in &header.link.passed_over {
         link.push_str("; not ");
@@ -57,7 +70,9 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     }
 
     let receiver_here = !estimates.sender_alone && header.remote.is_none();
-    let receiver = if receiver_here { format!(", receiver on CPU {}", fixed.receiver_cpu) } else { String::new() };
+    let placed = if plan.factors.contains(&Factor::Placement) { " where they have one each" } else { "" };
+    let receiver =
+        if receiver_here { format!(", receiver on CPU {}{placed}", fixed.receiver_cpu) } else { String::new() };
     let machine = format!("{}; sender on CPU {}{receiver}", machine(host), fixed.sender_cpu);
 
     let ended = match run.end.as_ref() {
@@ -83,19 +98,39 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let level = estimates.confidence * 100.0;
     let mut notes = vec![note("files", file_set), note("rate", rate), note("link", link), note("machine", machine)];
     notes.extend(far_machine(run));
+    notes.extend(factors(run));
     notes.extend([
         note("run", run_line),
         note(
             "figures",
             format!(
-                "us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; ratios refer to {}; \
-                 getrusage and /proc/stat: what they say of {}",
-                shown(&estimates.reference),
-                if estimates.sender_alone { "the sender" } else { "both" }
+                "us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; {}",
+                if plan.factors.len() > 1 {
+                    "- where there is nothing to say".to_owned()
+                } else {
+                    format!(
+                        "ratios refer to {}; getrusage and /proc/stat: what they say of {}",
+                        shown(&estimates.reference),
+                        if estimates.sender_alone { "the sender" } else { "both" }
+                    )
+                }
             ),
         ),
     ]);
     notes
+}
+
+/// What the cells of a plan of several factors differ in: `9 levels of message x 6 of send`.
+fn factors(run: &Run) -> Option<Note> {
+    let header = &run.header;
+    let factors = &header.plan.factors;
+    let cells = || header.plan.cells.iter().filter(|cell| !cell.control);
+    let each = factors.iter().map(|factor| {
+        let levels = distinct(cells().map(|cell| shown(&level(header, cell, *factor).to_string())));
+        format!("{} of {factor}", levels.len())
+    });
+    let each = each.collect::<Vec<_>>().join(" x ");
+    (factors.len() > 1).then(|| note("cells", format!("{}: levels: {each}", cells().count())))
 }
 
 /// Name, kernel and CPUs of a machine.
@@ -137,14 +172,54 @@ fn to_the_second(time: &str) -> String {
     }
 }
 
-/// The receive paths of the plan, each once.
-fn receivers(run: &Run) -> String {
-    let mut names: Vec<String> = Vec::new();
-    for cell in &run.header.plan.cells {
-        let name = cell.recv.to_string();
-        if !names.contains(&name) {
-            names.push(name);
+/// The rate, or the least and the greatest of those that cells have.
+pub(super) fn rates(run: &Run) -> String {
+    let mut rates: Vec<f64> = each(run).map(|at| at.rate_bytes_per_s).collect();
+    rates.sort_by(f64::total_cmp);
+    match (rates.first(), rates.last()) {
+        (Some(least), Some(most)) if least != most => format!("{} to {}", rate(*least), rate(*most)),
+        (Some(only), _) => rate(*only),
+        _ => rate(run.header.plan.fixed.rate_bytes_per_s),
+    }
+}
+
+/// Whether cells differ in it.
+pub(super) fn several_rates(run: &Run) -> bool {
+    let mut rates = each(run).map(|at| at.rate_bytes_per_s);
+    rates.next().is_some_and(|first| rates.any(|other| other != first))
+}
+
+/// What holds for each cell.
+fn each(run: &Run) -> impl Iterator<Item = FixedParams> {
+    let plan = &run.header.plan;
+    plan.cells.iter().map(|cell| plan.fixed.at(&cell.levels))
+}
+
+/// What cells have of one thing, in short; what the plan holds fixed where it has no cells.
+fn spread(run: &Run, of: impl Fn(&FixedParams) -> String) -> String {
+    let all = distinct(each(run).map(|at| of(&at)));
+    if all.is_empty() { of(&run.header.plan.fixed) } else { in_short(&all) }
+}
+
+fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
         }
     }
-    list(&names)
+    found
+}
+
+/// Up to three are named, of more the first and the last.
+fn in_short(all: &[String]) -> String {
+    match all {
+        [first, .., last] if all.len() > 3 => format!("{first} ... {last}"),
+        all => list(all),
+    }
+}
+
+/// The receive paths of the plan, each once.
+fn receivers(run: &Run) -> String {
+    list(&distinct(run.header.plan.cells.iter().map(|cell| cell.recv.to_string())))
 }

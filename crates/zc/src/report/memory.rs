@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::digits::{bound, percent, ratio, significant, size, with_half_width};
 use super::escape;
-use super::grid::wrap;
+use super::grid::{Column, Grid, wrap};
 use super::words::list;
 use crate::estimate::Figure;
 use crate::estimate::memory::{FoldedRatio, MemoryEstimates, Roofline, TARGET, Within};
@@ -111,25 +111,9 @@ fn table(title: &str, sets: &[MemorySet], rows: &[Vec<String>]) -> String {
         return String::new();
     }
     let place = |set: &MemorySet| set.level.map_or_else(|| "memory".to_owned(), |level| format!("L{level}"));
-    let heads = [labelled(title, sets.iter().map(|set| bytes(set.bytes))), labelled("", sets.iter().map(place))];
-    let all: Vec<&Vec<String>> = heads.iter().chain(rows).collect();
-    let widths: Vec<usize> = (0..=sets.len())
-        .map(|column| all.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0))
-        .collect();
-    let mut text = String::new();
-    for (index, row) in all.into_iter().enumerate() {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let fill = " ".repeat(width.saturating_sub(cell.chars().count()));
-            line += &if column == 0 { format!("{cell}{fill}") } else { format!("  {fill}{cell}") };
-        }
-        text += line.trim_end();
-        text.push('\n');
-        if index == 1 {
-            text += &"─".repeat(widths.iter().sum::<usize>() + 2 * sets.len());
-            text.push('\n');
-        }
-    }
+    let mut columns = vec![Column::left(title, "")];
+    columns.extend(sets.iter().map(|set| Column::right(bytes(set.bytes), place(set))));
+    let mut text = Grid { columns, rows: rows.to_vec() }.terminal();
     text.push('\n');
     text
 }

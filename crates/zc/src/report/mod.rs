@@ -2,18 +2,24 @@
 //! comes from outside (file names, host names, reasons) goes through [`escape`] on its way to people; JSON and CSV have
 //! quoting of their own.
 
+mod against;
+mod cross;
 mod csv;
 mod digits;
 mod doctor;
+mod experiments;
 mod grid;
+mod grids;
 mod heading;
 mod json;
 mod markdown;
 pub mod memory;
 mod notes;
+mod part;
 pub mod plans;
 mod rows;
 pub mod soak;
+mod summary;
 mod table;
 mod words;
 
@@ -27,4 +33,8 @@ pub use table::table;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod fixture_plans;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_plans;

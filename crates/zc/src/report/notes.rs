@@ -3,7 +3,7 @@
 
 use super::digits::{percent, rate, ratio, signed_percent, us_per_mb};
 use super::words::list;
-use super::{escape, rows};
+use super::{escape, grids, rows};
 use crate::estimate::{CellEstimate, Estimates};
 use crate::record::{FarKind, LinkKind, RecvPath, Run, Severity, SupportRow, Warning};
 
@@ -25,14 +25,23 @@ pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
 
 fn reason(row: &SupportRow) -> Option<(String, String)> {
     let crate::record::Support::No(no) = &row.support else { return None };
-    let what = if row.what == "send path" { String::new() } else { format!(" ({})", shown(&row.what)) };
+    let what = if matches!(row.what.as_str(), "send path" | "cell") {
+        String::new()
+    } else {
+        format!(" ({})", shown(&row.what))
+    };
     let remedy = no.remedy_text().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
     Some((format!("{}{what}", shown(&row.name)), format!("{}: {}{remedy}", no.word(), escape(no.reason(), 400))))
 }
 
 /// What the marks in the table mean.
-pub(super) fn footnotes(estimates: &Estimates) -> Vec<String> {
-    rows::marks_in_use(estimates).iter().map(|mark| format!("{} {}", mark.sign, mark.meaning)).collect()
+pub(super) fn footnotes(run: &Run, estimates: &Estimates) -> Vec<String> {
+    let mut footnotes: Vec<String> =
+        rows::marks_in_use(estimates).iter().map(|mark| format!("{} {}", mark.sign, mark.meaning)).collect();
+    if run.header.plan.factors.len() > 1 {
+        footnotes.extend(grids::footnote(estimates));
+    }
+    footnotes
 }
 
 /// What a reader must know to believe it: what stands below the tables.
@@ -48,6 +57,7 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes.extend(elsewhere(estimates));
     notes.extend(memcpy(estimates));
     notes.push(blocks(estimates));
+    notes.extend(failed(run));
     notes.extend(warnings(run).into_iter().map(|warning| {
         let remedy =
             warning.remedy.as_deref().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
@@ -80,6 +90,12 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
             "over {} the work of the two ends cannot be told apart by CPU, so only the cost of both is given",
             fixed.link
         )
+    } else if estimates
+        .cells
+        .iter()
+        .any(|cell| cell.cost_ns_per_kib.both.is_some() && cell.cost_ns_per_kib.sender.is_none())
+    {
+        "where the two ends have no CPU each only the cost of both is given".to_owned()
     } else {
         return None;
     };
@@ -212,6 +228,23 @@ fn blocks(estimates: &Estimates) -> Note {
         text.push_str(&format!("; the hypervisor took {}", percent(steal)));
     }
     note("blocks", text)
+}
+
+/// The trials that broke, by cell: how many, and why the last one did.
+fn failed(run: &Run) -> Option<Note> {
+    let mut cells: Vec<(&str, usize, &str)> = Vec::new();
+    for failed in run.blocks.iter().flat_map(|block| &block.failed) {
+        match cells.iter_mut().find(|(cell, _, _)| *cell == failed.cell) {
+            Some((_, count, reason)) => (*count, *reason) = (*count + 1, &failed.reason),
+            None => cells.push((&failed.cell, 1, &failed.reason)),
+        }
+    }
+    let each = cells.into_iter().map(|(cell, count, reason)| {
+        let trials = if count == 1 { "1 trial".to_owned() } else { format!("{count} trials, the last one") };
+        format!("{} in {trials}: {}", shown(cell), escape(reason, 400))
+    });
+    let text = each.collect::<Vec<_>>().join("; ");
+    (!text.is_empty()).then(|| note("failed", text))
 }
 
 /// The least and the greatest of a figure over the rows, each with the path it belongs to.

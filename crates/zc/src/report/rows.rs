@@ -5,6 +5,7 @@ use super::digits::{percent, ratio, significant, us_per_mb, with_half_width};
 use super::escape;
 use super::grid::{Column, Grid};
 use crate::estimate::{CellEstimate, Comparison, Estimates, Figure};
+use crate::record::{Factor, Run};
 
 /// One column: its heading and what it says of a cell.
 #[derive(Clone, Copy)]
@@ -12,6 +13,19 @@ pub(super) struct Field {
     head: [&'static str; 2],
     left: bool,
     text: fn(&Estimates, &CellEstimate) -> String,
+}
+
+impl Field {
+    /// Its column.
+    pub(super) fn column(&self) -> Column {
+        let [first, second] = self.head;
+        if self.left { Column::left(first, second) } else { Column::right(first, second) }
+    }
+
+    /// What it says of a cell.
+    pub(super) fn text(&self, estimates: &Estimates, cell: &CellEstimate) -> String {
+        (self.text)(estimates, cell)
+    }
 }
 
 /// Everything that the main table says of a path.
@@ -26,11 +40,12 @@ pub(super) const TRAFFIC: &[Field] =
     &[PATH, PACKETS, PACKET, SEND_CALLS, RECV_CALLS, SWITCHES, INTERRUPTS, ENOBUFS, RETRANSMITS];
 
 const PATH: Field = Field { head: ["path", ""], left: true, text: |_, cell| name(cell) };
-const SENDER: Field =
+pub(super) const SENDER: Field =
     Field { head: ["sender", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.sender) };
-const RECEIVER: Field =
+pub(super) const RECEIVER: Field =
     Field { head: ["receiver", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.receiver) };
-const BOTH: Field = Field { head: ["both", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.both) };
+pub(super) const BOTH: Field =
+    Field { head: ["both", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.both) };
 const RATIO: Field = Field { head: ["ratio to", "reference"], left: false, text: |_, cell| ratio_of(cell) };
 const VERDICT: Field = Field { head: ["verdict", ""], left: true, text: verdict };
 const PER_CORE: Field = Field {
@@ -38,7 +53,7 @@ const PER_CORE: Field = Field {
     left: false,
     text: |_, cell| cell.gbit_per_core.both.map_or_else(String::new, |figure| gbit(figure.value)),
 };
-const TOP: Field = Field {
+pub(super) const TOP: Field = Field {
     head: ["top", "Gbit/s"],
     left: false,
     text: |_, cell| cell.top_speed_bytes_per_s.map_or_else(String::new, |figure| gbit(figure.value * 8.0 / 1e9)),
@@ -55,12 +70,12 @@ const GETRUSAGE: Field = Field {
 };
 const PROC_STAT: Field =
     Field { head: ["/proc/", "stat"], left: false, text: |_, cell| said(cell.others.proc_stat.cost_ns_per_kib.both) };
-const PACKETS: Field = Field {
+pub(super) const PACKETS: Field = Field {
     head: ["packets", "/s"],
     left: false,
     text: |_, cell| cell.traffic.packets_per_s.map_or_else(String::new, |value| format!("{value:.0}")),
 };
-const PACKET: Field = Field {
+pub(super) const PACKET: Field = Field {
     head: ["packet", "bytes"],
     left: false,
     text: |_, cell| cell.traffic.packet_bytes.map_or_else(String::new, |value| format!("{value:.0}")),
@@ -139,26 +154,31 @@ pub(super) fn marks_in_use(estimates: &Estimates) -> Vec<Mark> {
     MARKS.iter().copied().filter(|mark| rows.iter().any(|cell| (mark.applies)(cell))).collect()
 }
 
-/// A table of `fields`. A column that is empty in every row stays: that there is nothing to say is a finding too.
-pub(super) fn grid(estimates: &Estimates, fields: &[Field]) -> Grid {
+/// A table of `fields`, the first of which is the cell's name: its path's, or its level's where a plan has another factor. A column that is empty in every row stays: that there is nothing to say is a finding too.
+pub(super) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
     let cells = sorted(estimates);
+    let mut columns: Vec<Column> = fields.iter().map(Field::column).collect();
+    match (run.header.plan.factors.as_slice(), columns.as_mut_slice()) {
+        ([factor], [first, ..]) if *factor != Factor::Send => *first = Column::left(factor.to_string(), ""),
+        _ => {}
+    }
     Grid {
-        columns: fields.iter().map(|field| Column { head: field.head, left: field.left }).collect(),
-        rows: cells.iter().map(|cell| fields.iter().map(|field| (field.text)(estimates, cell)).collect()).collect(),
+        columns,
+        rows: cells.iter().map(|cell| fields.iter().map(|field| field.text(estimates, cell)).collect()).collect(),
     }
 }
 
 fn name(cell: &CellEstimate) -> String {
-    let mut name = escape(&cell.label, 40);
-    let signs: String =
-        MARKS.iter().filter(|mark| mark.sign != "!" && (mark.applies)(cell)).map(|mark| mark.sign).collect();
-    if !signs.is_empty() {
-        name.push_str(&signs);
-    }
-    name
+    escape(&cell.label, 40) + &signs(cell)
 }
 
-fn cost(figure: Option<Figure>) -> String {
+/// The marks that a cell carries, but for that of its ratio.
+pub(super) fn signs(cell: &CellEstimate) -> String {
+    MARKS.iter().filter(|mark| mark.sign != "!" && (mark.applies)(cell)).map(|mark| mark.sign).collect()
+}
+
+/// us/MB.
+pub(super) fn cost(figure: Option<Figure>) -> String {
     figure.map_or_else(String::new, |figure| with_half_width(us_per_mb(figure.value), figure.half_width.map(us_per_mb)))
 }
 
@@ -171,7 +191,8 @@ fn said(ns_per_kib: Option<f64>) -> String {
     ns_per_kib.map_or_else(String::new, |cost| format!("{:.0}", us_per_mb(cost)))
 }
 
-fn ratio_of(cell: &CellEstimate) -> String {
+/// The ratio to what the cell is compared with; `1` for the plan's reference.
+pub(super) fn ratio_of(cell: &CellEstimate) -> String {
     if cell.reference {
         return if cell.cost_ns_per_kib.both.is_some() { "1".to_owned() } else { String::new() };
     }

@@ -1,15 +1,17 @@
 //! The report for a terminal, as wide as it is told.
 
+use super::cross::Cross;
 use super::grid::wrap;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
-use super::{heading, notes, rows, words};
+use super::{experiments, grids, heading, notes, rows, words};
 use crate::estimate::Estimates;
 use crate::record::Run;
 
 /// Where the text of notes begins.
 const INDENT: usize = 14;
 
-/// The whole report in at most `columns` columns where that is possible: one main table if it fits, else two.
+/// The whole report in at most `columns` columns where that is possible. Of a plan of one factor one main table if it fits, else
+/// two; of one of several a grid for each thing that was measured.
 pub fn table(run: &Run, estimates: &Estimates, columns: usize) -> String {
     let mut out = String::new();
     for note in heading::above(run, estimates) {
@@ -17,19 +19,22 @@ pub fn table(run: &Run, estimates: &Estimates, columns: usize) -> String {
     }
     out.push('\n');
 
-    let whole = rows::grid(estimates, WHOLE);
-    if whole.columns_wide() <= columns {
-        out.push_str(&whole.terminal());
-        out.push_str(&under(run, estimates, columns));
+    let section = experiments::section(run, estimates);
+    if let Some(cross) = Cross::of(run, estimates) {
+        for part in grids::grids(run, estimates, &cross) {
+            out.push_str(&part.terminal(columns));
+            out.push('\n');
+        }
+        let under = under(run, estimates, columns);
+        if !under.is_empty() {
+            out.push_str(&under);
+            out.push('\n');
+        }
     } else {
-        out.push_str(&rows::grid(estimates, COSTS).terminal());
-        out.push_str(&under(run, estimates, columns));
-        out.push('\n');
-        out.push_str(&rows::grid(estimates, SIDES).terminal());
+        cells(&mut out, run, estimates, columns);
     }
-    out.push('\n');
-    if estimates.blocks.kept > 0 {
-        out.push_str(&rows::grid(estimates, TRAFFIC).terminal());
+    for part in &section.parts {
+        out.push_str(&part.terminal(columns));
         out.push('\n');
     }
 
@@ -37,10 +42,29 @@ pub fn table(run: &Run, estimates: &Estimates, columns: usize) -> String {
         out.push_str(&wrap(note.label, &note.text, INDENT, columns));
     }
     out.push('\n');
-    for sentence in words::verdict(run, estimates) {
-        out.push_str(&wrap("", &sentence, 0, columns));
+    for sentence in words::verdict(run, estimates).iter().chain(&section.says) {
+        out.push_str(&wrap("", sentence, 0, columns));
     }
     out
+}
+
+/// The tables of a plan whose cells are the rows.
+fn cells(out: &mut String, run: &Run, estimates: &Estimates, columns: usize) {
+    let whole = rows::grid(run, estimates, WHOLE);
+    if whole.columns_wide() <= columns {
+        out.push_str(&whole.terminal());
+        out.push_str(&under(run, estimates, columns));
+    } else {
+        out.push_str(&rows::grid(run, estimates, COSTS).terminal());
+        out.push_str(&under(run, estimates, columns));
+        out.push('\n');
+        out.push_str(&rows::grid(run, estimates, SIDES).terminal());
+    }
+    out.push('\n');
+    if estimates.blocks.kept > 0 {
+        out.push_str(&rows::grid(run, estimates, TRAFFIC).terminal());
+        out.push('\n');
+    }
 }
 
 /// The rows of what could not be had, and the meaning of the marks.
@@ -52,7 +76,7 @@ fn under(run: &Run, estimates: &Estimates, columns: usize) -> String {
     for (name, reason) in &unavailable {
         out.push_str(&wrap(name, reason, indent, columns));
     }
-    for footnote in notes::footnotes(estimates) {
+    for footnote in notes::footnotes(run, estimates) {
         out.push_str(&wrap("", &footnote, 0, columns));
     }
     out

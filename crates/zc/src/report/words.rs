@@ -1,7 +1,8 @@
 //! The verdict in sentences: what may be said, and why nothing may be said when it is withheld.
 
-use super::digits::{bound, percent, rate};
-use super::escape;
+use super::cross::Cross;
+use super::digits::{bound, percent};
+use super::{escape, heading, summary};
 use crate::estimate::{Comparison, Estimates, RatioFigure, Withheld};
 use crate::record::Run;
 
@@ -41,7 +42,11 @@ fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
 
 /// What may be said of the paths.
 fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
-    let fixed = &run.header.plan.fixed;
+    let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
+    let place = format!("{} at {}, for {whose},", way(run), heading::rates(run));
+    if let Some(cross) = Cross::of(run, estimates) {
+        return summary::summary(estimates, &cross, &place).into_iter().collect();
+    }
     let reference = shown(&estimates.reference);
     // A zero-copy send that was copied is never the answer to "which is cheapest".
     let mut rows: Vec<(&str, RatioFigure, Comparison)> = estimates
@@ -58,8 +63,6 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         rows.iter().filter(|(_, _, is)| wanted(is)).map(|(label, _, _)| shown(label)).collect()
     };
 
-    let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
-    let place = format!("{} at {}, for {whose},", way(run), rate(fixed.rate_bytes_per_s));
     let mut said = Vec::new();
     let mut cheaper = rows.iter().filter(|(_, _, is)| matches!(is, Comparison::Cheaper { .. }));
     match cheaper.next() {
@@ -136,20 +139,28 @@ fn way(run: &Run) -> String {
     }
 }
 
-/// On links inside one machine the kernel copies what was sent without a copy.
+/// On links inside one machine the kernel copies what was sent without a copy. Of a plan of several factors each path is named
+/// once, with the least of its shares.
 fn failed_zero_copy(run: &Run, estimates: &Estimates) -> Option<String> {
-    let failed: Vec<String> = estimates
-        .cells
-        .iter()
-        .filter(|cell| cell.failed_zero_copy && !cell.control)
-        .map(|cell| {
-            let share = cell.copied_share.map_or_else(String::new, |share| format!(" ({} copied)", percent(share)));
-            format!("{}{share}", shown(&cell.label))
-        })
-        .collect();
-    if failed.is_empty() {
+    let several = run.header.plan.factors.len() > 1;
+    let mut copied: Vec<(String, Option<f64>)> = Vec::new();
+    for cell in estimates.cells.iter().filter(|cell| cell.failed_zero_copy && !cell.control) {
+        let name = if several { cell.send.to_string() } else { shown(&cell.label) };
+        match copied.iter_mut().find(|(known, _)| several && *known == name) {
+            Some((_, least)) => *least = least.zip(cell.copied_share).map(|(a, b)| a.min(b)),
+            None => copied.push((name, cell.copied_share)),
+        }
+    }
+    if copied.is_empty() {
         return None;
     }
+    let failed: Vec<String> = copied
+        .into_iter()
+        .map(|(name, share)| {
+            let share = share.map_or_else(String::new, |share| format!(" ({} copied)", percent(share)));
+            format!("{name}{share}")
+        })
+        .collect();
     Some(format!(
         "{} {} the price of a failed zero-copy: over {} the kernel copies after all when it delivers, so {} nothing about \
          zero-copy on a link where it works.",

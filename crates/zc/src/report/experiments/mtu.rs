@@ -1,0 +1,13 @@
+//! `mtu`: larger packets, and messages that do not begin on a page.
+
+use super::Section;
+use super::along::along;
+use crate::record::Factor;
+use crate::report::cross::Cross;
+
+pub(super) fn section(cross: &Cross) -> Section {
+    let clauses = [(Factor::Mtu, "Of MTUs, per byte"), (Factor::Align, "of where a message begins, at the first MTU")];
+    let says: Vec<String> =
+        clauses.into_iter().filter_map(|(factor, what)| Some(format!("{what}: {}", along(cross, factor)?))).collect();
+    Section { parts: Vec::new(), says: (!says.is_empty()).then(|| format!("{}.", says.join("; "))) }
+}

@@ -1,0 +1,47 @@
+//! What a report is made of between its heading and its notes, for the terminal and for Markdown.
+
+use super::grid::{Grid, markdown_text, wrap};
+
+/// One piece of it.
+pub(super) enum Part {
+    /// A table under a line that says what it holds.
+    Table {
+        caption: String,
+        /// Its first columns, which each grid begins with where it takes several.
+        keys: usize,
+        grid: Grid,
+    },
+    /// Sentences, each on a line of its own.
+    Text(Vec<String>),
+    /// Lines of another program's shape, as they are, under a line that says what they are.
+    Lines { caption: String, lines: Vec<String> },
+}
+
+impl Part {
+    /// In at most `columns` columns where that is possible; what cannot be broken is as wide as it is.
+    pub(super) fn terminal(&self, columns: usize) -> String {
+        match self {
+            Self::Table { caption, keys, grid } => {
+                let grids = grid.clone().split(*keys, columns).into_iter().map(|grid| grid.terminal());
+                wrap("", caption, 0, columns) + &grids.collect::<Vec<_>>().join("\n")
+            }
+            Self::Text(sentences) => sentences.iter().map(|sentence| wrap("", sentence, 0, columns)).collect(),
+            Self::Lines { caption, lines } => {
+                wrap("", caption, 0, columns) + &lines.iter().map(|line| format!("{line}\n")).collect::<String>()
+            }
+        }
+    }
+
+    pub(super) fn markdown(&self) -> String {
+        match self {
+            Self::Table { caption, grid, .. } => format!("{}\n\n{}", markdown_text(caption), grid.markdown()),
+            Self::Text(sentences) => {
+                sentences.iter().map(|sentence| format!("- {}\n", markdown_text(sentence))).collect()
+            }
+            Self::Lines { caption, lines } => {
+                // Figures and names of zc's own: nothing in them can end the fence.
+                format!("{}\n\n```text\n{}\n```\n", markdown_text(caption), lines.join("\n"))
+            }
+        }
+    }
+}
