@@ -21,6 +21,9 @@ const ALWAYS_LISTED: [&str; 8] = [
 /// Merging of what comes in (generic receive offload).
 const GRO: &str = "rx-gro";
 
+const ALL_TSO: [&str; 4] =
+    ["tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp-mangleid-segmentation"];
+
 /// Whether a switch is about the receiver's device; all others are about the sender's.
 pub(super) fn is_receivers(switch: OffloadSwitch) -> bool {
     match switch {
@@ -90,7 +93,8 @@ pub(super) fn merge(device: &str, on: bool) -> std::io::Result<Option<bool>> {
     Ok(Some(ethtool.active(device)?.iter().any(|name| name == GRO)))
 }
 
-/// Whether a device with these offloads takes packets of TCP's that are longer than its MTU.
+/// Whether a device with these offloads takes packets of TCP's that are longer than its MTU: NETIF_F_ALL_TSO of
+/// include/linux/netdev_features.h, by which veth_xmit() goes. Accurate ECN's segmentation is not in it, and may be left on.
 pub(super) fn segments(offloads: &Offloads) -> bool {
-    features(OffloadSwitch::NoTso).iter().any(|name| offloads.get(*name) == Some(&true))
+    ALL_TSO.iter().any(|name| offloads.get(*name) == Some(&true))
 }
