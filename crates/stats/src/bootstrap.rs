@@ -29,42 +29,83 @@ pub fn bca_interval(
     resamples: usize,
     seed: u64,
 ) -> Option<Interval> {
-    let alpha = alpha(confidence)?;
-    if blocks < 3 || resamples < 2 {
-        return None;
-    }
-    let mut finite = |drawn: &[usize]| statistic(drawn).filter(|value| value.is_finite());
-    let all: Vec<usize> = (0..blocks).collect();
-    let observed = finite(&all)?;
+    let draws = Draws::new(blocks, resamples, seed)?;
+    let mut drawn = Vec::with_capacity(blocks);
+    let values = draws.map(|times| {
+        drawn.clear();
+        drawn.extend(times.iter().enumerate().flat_map(|(block, times)| std::iter::repeat_n(block, *times as usize)));
+        statistic(&drawn)
+    });
+    draws.bca_interval(&values.into_iter().collect::<Option<Vec<f64>>>()?, confidence)
+}
 
-    let mut rng = Pcg64::seed_from_u64(seed);
-    let mut drawn = all.clone();
-    let mut replicates = Vec::with_capacity(resamples);
-    for _ in 0..resamples {
-        for index in &mut drawn {
-            // Maps 32 random bits to 0..blocks; uneven by less than blocks / 2^32.
-            *index = ((u64::from(rng.next_u32()) * blocks as u64) >> 32) as usize;
+/// The draws of a bootstrap, for whoever wants the intervals of many statistics that have much of their work in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draws {
+    blocks: usize,
+    resamples: usize,
+    seed: u64,
+}
+
+impl Draws {
+    /// `None` with fewer than three blocks or two resamples.
+    pub fn new(blocks: usize, resamples: usize, seed: u64) -> Option<Self> {
+        (blocks >= 3 && resamples >= 2).then_some(Self { blocks, resamples, seed })
+    }
+
+    /// Does something with how often each block was drawn, for every draw: first with every block once, which is what was
+    /// observed, then with the resamples, then with all blocks but the first, but the second, and so on.
+    pub fn map<T>(&self, mut what: impl FnMut(&[u32]) -> T) -> Vec<T> {
+        let mut rng = Pcg64::seed_from_u64(self.seed);
+        let mut times = vec![1; self.blocks];
+        let mut found = Vec::with_capacity(1 + self.resamples + self.blocks);
+        found.push(what(&times));
+        for _ in 0..self.resamples {
+            times.fill(0);
+            for _ in 0..self.blocks {
+                // Maps 32 random bits to 0..blocks; uneven by less than blocks / 2^32.
+                times[((u64::from(rng.next_u32()) * self.blocks as u64) >> 32) as usize] += 1;
+            }
+            found.push(what(&times));
         }
-        replicates.push(finite(&drawn)?);
+        times.fill(1);
+        for out in 0..self.blocks {
+            times[out] = 0;
+            found.push(what(&times));
+            times[out] = 1;
+        }
+        found
     }
-    replicates.sort_unstable_by(f64::total_cmp);
 
-    let below = replicates.partition_point(|value| *value < observed);
-    let up_to = replicates.partition_point(|value| *value <= observed);
-    let share = (below + up_to) as f64 / 2.0 / resamples as f64; // ties count half
-    if share <= 0.0 || share >= 1.0 {
-        return None;
+    /// The BCa interval of a statistic from its values over the draws, as [`Draws::map`] has them: see [`bca_interval`]. `None` too when there are more or
+    /// fewer values than draws, or one that is not finite.
+    pub fn bca_interval(&self, values: &[f64], confidence: f64) -> Option<Interval> {
+        let alpha = alpha(confidence)?;
+        if values.len() != 1 + self.resamples + self.blocks || !values.iter().all(|value| value.is_finite()) {
+            return None;
+        }
+        let (observed, drawn) = (values[0], &values[1..]);
+        let (resampled, left_out) = drawn.split_at(self.resamples);
+        let mut replicates = resampled.to_vec();
+        replicates.sort_unstable_by(f64::total_cmp);
+
+        let below = replicates.partition_point(|value| *value < observed);
+        let up_to = replicates.partition_point(|value| *value <= observed);
+        let share = (below + up_to) as f64 / 2.0 / self.resamples as f64; // ties count half
+        if share <= 0.0 || share >= 1.0 {
+            return None;
+        }
+        let bias = z(share);
+        let acceleration = acceleration(left_out);
+        let end = |p: f64| {
+            let shifted = bias + z(p);
+            let denominator = 1.0 - acceleration * shifted;
+            // Beyond the pole the correction has no meaning; the extreme replicate is the honest answer.
+            let p = if denominator > 0.0 { phi(bias + shifted / denominator) } else { f64::from(u8::from(p > 0.5)) };
+            quantile_of_sorted(&replicates, p)
+        };
+        Some(Interval { low: end(alpha / 2.0)?, high: end(1.0 - alpha / 2.0)?, confidence_reached: confidence })
     }
-    let bias = z(share);
-    let acceleration = acceleration(&all, finite)?;
-    let end = |p: f64| {
-        let shifted = bias + z(p);
-        let denominator = 1.0 - acceleration * shifted;
-        // Beyond the pole the correction has no meaning; the extreme replicate is the honest answer.
-        let p = if denominator > 0.0 { phi(bias + shifted / denominator) } else { f64::from(u8::from(p > 0.5)) };
-        quantile_of_sorted(&replicates, p)
-    };
-    Some(Interval { low: end(alpha / 2.0)?, high: end(1.0 - alpha / 2.0)?, confidence_reached: confidence })
 }
 
 /// The confidence to ask [`bca_interval`] for so that it covers about `confidence` when there are few blocks.
@@ -85,22 +126,14 @@ pub fn few_blocks_confidence(confidence: f64, blocks: usize) -> Option<f64> {
 }
 
 /// The acceleration: a sixth of the skewness of the jackknife values.
-fn acceleration(all: &[usize], mut finite: impl FnMut(&[usize]) -> Option<f64>) -> Option<f64> {
-    let mut left = all[1..].to_vec();
-    let mut values = Vec::with_capacity(all.len());
-    for out in 0..all.len() {
-        values.push(finite(&left)?);
-        if out < left.len() {
-            left[out] = out; // puts the one left out back in the place of the next
-        }
-    }
+fn acceleration(values: &[f64]) -> f64 {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     let (squares, cubes) = values.iter().fold((0.0, 0.0), |(squares, cubes), value| {
         let distance = mean - value;
         (squares + distance * distance, cubes + distance * distance * distance)
     });
     let scale = 6.0 * f64::powf(squares, 1.5);
-    Some(if scale > 0.0 { cubes / scale } else { 0.0 })
+    if scale > 0.0 { cubes / scale } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -125,7 +158,9 @@ mod tests {
         // Their table 14.2: variance 171.5, acceleration 0.061, BCa 90 % interval (115.8, 259.6) of B = 2000.
         let all: Vec<usize> = (0..SPATIAL.len()).collect();
         assert!((variance(&all).unwrap() - 171.5).abs() < 0.05);
-        assert!((acceleration(&all, variance).unwrap() - 0.061).abs() < 0.0005);
+        let without = |out: usize| variance(&all.iter().copied().filter(|block| *block != out).collect::<Vec<_>>());
+        let left_out: Vec<f64> = all.iter().filter_map(|out| without(*out)).collect();
+        assert!((acceleration(&left_out) - 0.061).abs() < 0.0005);
         let interval = bca_interval(SPATIAL.len(), variance, 0.90, 20_000, 1).unwrap();
         assert!((interval.low - 115.8).abs() < 3.0 && (interval.high - 259.6).abs() < 6.0, "{interval:?}");
     }
@@ -135,6 +170,24 @@ mod tests {
         let once = bca_interval(26, variance, 0.95, 500, 7);
         assert_eq!(once, bca_interval(26, variance, 0.95, 500, 7));
         assert_ne!(once, bca_interval(26, variance, 0.95, 500, 8));
+    }
+
+    #[test]
+    fn many_statistics_may_share_their_draws() {
+        let draws = Draws::new(26, 500, 7).unwrap();
+        let drawn = draws.map(|times| times.iter().sum::<u32>());
+        assert_eq!(drawn.len(), 1 + 500 + 26);
+        assert!(drawn[..501].iter().all(|sum| *sum == 26) && drawn[501..].iter().all(|sum| *sum == 25));
+        let sum =
+            |times: &[u32]| -> f64 { std::iter::zip(times, SPATIAL).map(|(n, value)| f64::from(*n) * value).sum() };
+        let mean = |times: &[u32]| sum(times) / f64::from(times.iter().sum::<u32>());
+        let shared = draws.bca_interval(&draws.map(mean), 0.95);
+        let mean = |drawn: &[usize]| Some(drawn.iter().map(|index| SPATIAL[*index]).sum::<f64>() / drawn.len() as f64);
+        let (shared, alone) = (shared.unwrap(), bca_interval(26, mean, 0.95, 500, 7).unwrap());
+        assert!((shared.low - alone.low).abs() < 1e-9 && (shared.high - alone.high).abs() < 1e-9);
+        assert_eq!(draws.bca_interval(&[1.0], 0.95), None);
+        assert_eq!(draws.bca_interval(&[f64::NAN; 527], 0.95), None);
+        assert_eq!(Draws::new(2, 500, 7), None);
     }
 
     #[test]

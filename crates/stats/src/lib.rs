@@ -31,7 +31,7 @@ mod spending;
 mod student;
 mod welch;
 
-pub use bootstrap::{RESAMPLES, bca_interval, few_blocks_confidence};
+pub use bootstrap::{Draws, RESAMPLES, bca_interval, few_blocks_confidence};
 pub use line::{falling, nonnegative_line};
 pub use midmean::Midmean;
 pub use order::{mad, median, median_interval, median_least_n, quantile};

@@ -9,8 +9,8 @@
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use zc_stats::{
-    Interval, Spending, bca_interval, few_blocks_confidence, mann_whitney_interval, median_interval, welch_interval,
-    wilcoxon_interval,
+    Interval, Midmean, Spending, bca_interval, few_blocks_confidence, mann_whitney_interval, median_interval,
+    welch_interval, wilcoxon_interval,
 };
 
 const RUNS: usize = 10_000;
@@ -190,6 +190,28 @@ fn bca_intervals_of_a_ratio_of_sums_cover_when_widened_for_few_blocks() {
         });
         println!("bca, n = {n}: {covered:.4}");
         assert!((0.93..=0.97).contains(&covered), "n = {n}: {covered}");
+    }
+}
+
+#[test]
+fn bca_intervals_of_the_middle_half_s_mean_cover_when_widened_for_few_blocks() {
+    let noises: [(&str, Noise); 2] =
+        [("normal", |luck| 0.05 * luck.normal()), ("heavy tails", |luck| 0.05 * luck.heavy())];
+    for (name, noise) in noises {
+        for (n, runs) in [(8, RUNS / 2), (15, RUNS / 2), (25, RUNS / 2), (60, RUNS / 5)] {
+            let mut luck = Luck::new(n as u64);
+            let (covered, _) = coverage(runs, 0.0, || {
+                let values = Midmean::of((0..n).map(|_| Some(noise(&mut luck))));
+                let statistic = |drawn: &[usize]| {
+                    let mut times = vec![0; n];
+                    drawn.iter().for_each(|block| times[*block] += 1);
+                    values.over(&times)
+                };
+                bca_interval(n, statistic, few_blocks_confidence(0.95, n).unwrap(), 500, luck.0.next_u64())
+            });
+            println!("bca of the middle half's mean, {name}, n = {n}: {covered:.4}");
+            assert!((0.93..=0.975).contains(&covered), "{name}, n = {n}: {covered}");
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Estimates of runs whose truth is known, and of runs that are broken in every way that still parses.
 
 use super::*;
-use crate::record::synthetic::{Synthetic, null};
-use crate::record::{Dropped, EndReason, IdleWindow, Reading, Severity, Warning};
+use crate::record::synthetic::{Synthetic, lines, null};
+use crate::record::{Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Warning};
 
 fn cell<'a>(estimates: &'a Estimates, label: &str) -> &'a CellEstimate {
     estimates.cells.iter().find(|cell| cell.label == label).unwrap()
@@ -47,6 +47,7 @@ fn the_truth_comes_back_within_its_intervals() {
     assert_eq!(estimates.control.as_ref().unwrap().fits, Some(true));
     assert!(estimates.verdict.stands(), "{:?}", estimates.verdict.withheld);
     assert_eq!(estimates.verdict.cheapest, ["sendfile"]);
+    assert_eq!(estimates.verdict.cheapest_by.len(), 1);
     assert!(matches!(comparison(&estimates, "sendfile"), Comparison::Cheaper { by } if (by - 0.3667).abs() < 0.03));
     assert!(matches!(comparison(&estimates, "uring-send-zc"), Comparison::Dearer { .. }));
     assert!(matches!(comparison(&estimates, "read+write"), Comparison::Same { within } if within < 0.05));
@@ -87,6 +88,8 @@ fn counters_come_out_as_rates() {
     assert!((traffic.send_calls_per_mb.unwrap() - 30.5).abs() < 0.1);
     assert!((traffic.packet_bytes.unwrap() - 30_066.0).abs() < 10.0);
     assert!((traffic.packets_per_s.unwrap() - 26_662.0).abs() < 10.0);
+    assert!((traffic.rx_packets_per_s.unwrap() - 13_325.0).abs() < 10.0);
+    assert!((traffic.rx_packet_bytes.unwrap() - 66.0).abs() < 1e-9);
     assert!((traffic.interrupts_per_s.unwrap() - 500.0).abs() < 1.0);
     assert!((traffic.switches_per_mb.unwrap() - 3.75).abs() < 1e-9);
     assert_eq!(traffic.retransmits, Some(0));
@@ -98,6 +101,35 @@ fn counters_come_out_as_rates() {
     let top = sendfile.top_speed_bytes_per_s.unwrap();
     assert!((top.value / 2e9 - 1.0).abs() < 0.1);
     assert_eq!((top.blocks, top.interval), (5, None), "five values have no 95 % interval");
+}
+
+#[test]
+fn each_cell_is_held_to_its_own_rate_and_to_the_cell_that_it_names() {
+    let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 400.0, 100.0)];
+    let world = Synthetic {
+        cells: lines(&paths, &[1024, 65_536]),
+        factors: vec![Factor::Message, Factor::Send],
+        blocks: 40,
+        ..Synthetic::default()
+    };
+    let estimates = estimate(&world.run());
+    let by: Vec<_> = estimates.cells.iter().map(|cell| cell.by.as_deref()).collect();
+    assert_eq!(by, [None, Some("read+send 1024"), None, Some("read+send 65536"), Some("read+send 1024")]);
+    assert!(estimates.cells.iter().all(|cell| !cell.perturbation.saturated), "rates differ, and each is reached");
+    let ratio = |label: &str| cell(&estimates, label).ratio.both.unwrap().value;
+    assert!((ratio("sendfile 1024") / (500.0 / 700.0) - 1.0).abs() < 0.05);
+    assert!((ratio("sendfile 65536") / (106.25 / 404.7) - 1.0).abs() < 0.05);
+    assert_eq!(cell(&estimates, "read+send 65536").ratio, Sides::default());
+    assert!(!cell(&estimates, "read+send 65536").reference && cell(&estimates, "read+send 1024").reference);
+    assert_eq!(cell(&estimates, "sendfile 65536").levels.message_bytes, Some(65_536));
+
+    let verdict = &estimates.verdict;
+    assert!(verdict.stands(), "{:?}", verdict.withheld);
+    assert_eq!((verdict.cells.len(), verdict.comparisons), (2, 2));
+    assert!(verdict.cheapest.is_empty(), "of what, at which size?");
+    let cheapest: Vec<_> = verdict.cheapest_by.iter().map(|group| (&group.by[..], &group.cells[..])).collect();
+    let (one, other) = (["sendfile 1024".to_owned()], ["sendfile 65536".to_owned()]);
+    assert_eq!(cheapest, [("read+send 1024", &one[..]), ("read+send 65536", &other[..])]);
 }
 
 #[test]
@@ -368,9 +400,19 @@ mod any_run {
             harms in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>(), any_harm()), 0..8),
             drops in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
             cut in any::<bool>(),
+            factors in prop_oneof![
+                Just(vec![Factor::Send]),
+                Just(vec![Factor::Message, Factor::Send]),
+                Just(vec![Factor::Message]),
+                Just(vec![Factor::Sockbuf, Factor::Message, Factor::Send]),
+            ],
+            sized in any::<bool>(),
         ) {
+            let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 900.0, 100.0)];
+            let cells = if sized { lines(&paths, &[256, 4096, 65_536]) } else { Synthetic::default().cells };
             let world = Synthetic {
-                seed, blocks, cpus, noise, idle_noise, foreign_share, sides_apart, unsoaked, ..Synthetic::default()
+                seed, blocks, cpus, noise, idle_noise, foreign_share, sides_apart, unsoaked, factors, cells,
+                ..Synthetic::default()
             };
             let mut run = world.run();
             run.header.plan.fixed.rate_bytes_per_s = rate;
@@ -409,6 +451,27 @@ mod any_run {
                         prop_assert!(interval.is_null() || interval["low"].is_number(), "{figure}");
                     }
                 }
+            }
+            for sizes in [&estimates.sizes.both, &estimates.sizes.sender].into_iter().flatten() {
+                for line in sizes.series.iter().filter_map(|series| series.line) {
+                    prop_assert!(line.largest_residual.share.is_finite());
+                    for figure in [line.call_ns, line.ns_per_kib] {
+                        prop_assert!(figure.value >= 0.0 && figure.value.is_finite());
+                        prop_assert!(figure.interval.is_none_or(|interval| interval.low >= 0.0));
+                    }
+                }
+                for crossover in &sizes.crossovers {
+                    let ends = match crossover.outcome {
+                        Outcome::From { size, low, high } => [low.unwrap_or(size), size, high],
+                        Outcome::UpTo { size, low, high } => [low, size, high.unwrap_or(size)],
+                        _ => continue,
+                    };
+                    prop_assert!(ends.windows(2).all(|pair| pair[0] <= pair[1]), "{ends:?}");
+                    prop_assert!(ends[0] >= 256.0 && ends[2] <= 65_536.0, "{ends:?}");
+                }
+            }
+            for row in estimates.accounts.iter().flat_map(|accounts| &accounts.rows) {
+                prop_assert!(row.time.is_none_or(|time| time.cpu_s.value.is_finite() && time.cpu_percent.value >= 0.0));
             }
             for cell in &estimates.cells {
                 for figure in [cell.ratio.both, cell.ratio.sender, cell.ratio.receiver].into_iter().flatten() {

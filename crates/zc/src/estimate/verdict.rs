@@ -14,7 +14,7 @@ use crate::plan::ratios::{self, Ratio, base, divisors, ratio};
 use crate::record::{Run, Severity};
 
 /// Two cells are called the same when the interval of their ratio lies within this of 1.
-const SAME_WITHIN: f64 = 0.05;
+pub(super) const SAME_WITHIN: f64 = 0.05;
 
 pub(super) fn verdict(
     run: &Run,

@@ -58,14 +58,7 @@ pub fn ratio(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
 }
 
 fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
-    // max(0): what is below 0 by noise is no less than nothing. A cell that cost nothing is the least of all ratios, a reference
-    // that cost nothing makes the greatest, and of two nothings there is none. Ranks bear a few of either; not so sums, in
-    // which one such block can outweigh all others.
-    let logs: Vec<f64> = pairs
-        .iter()
-        .map(|(cell, reference)| (cell.max(0.0) / reference.max(0.0)).ln())
-        .filter(|log| !log.is_nan())
-        .collect();
+    let logs: Vec<f64> = pairs.iter().filter_map(|pair| log(*pair)).collect();
     let value = hodges_lehmann(&logs)?.exp();
     if !value.is_finite() || value <= 0.0 {
         return None;
@@ -76,6 +69,13 @@ fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
         confidence_reached: interval.confidence_reached,
     });
     Some(Ratio { value, interval, method: Method::HodgesLehmann, p_value: signed_rank_p(&logs), blocks: logs.len() })
+}
+
+/// The logarithm of a pair's ratio; `None` where there is none. What is below 0 by noise is no less than nothing: a cell that cost
+/// nothing is the least of all ratios, a reference that cost nothing makes the greatest, and of two nothings there is none.
+/// Ranks bear a few of either; not so sums, in which one such block can outweigh all others.
+pub fn log((cell, reference): (f64, f64)) -> Option<f64> {
+    Some((cell.max(0.0) / reference.max(0.0)).ln()).filter(|log| !log.is_nan())
 }
 
 fn ratio_of_sums(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
@@ -114,17 +114,17 @@ pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
     std::iter::once(base).chain(controls.map(|(place, _)| place)).collect()
 }
 
-/// The cost of a cell and the mean cost of its [`divisors`] (by their places in the plan) in every block that has them all,
-/// per KiB.
+/// The cost of a cell and the mean cost of its [`divisors`] (by their places in the plan) in one block, per KiB; `None` unless the block
+/// has them all.
+pub fn pair(costs: &[Option<TrialCost>], cell: usize, divisors: &[usize], side: Side) -> Option<(f64, f64)> {
+    let of = |cell: usize| costs.get(cell)?.as_ref()?.ns_per_kib(side);
+    let sum = divisors.iter().map(|&divisor| of(divisor)).sum::<Option<f64>>()?;
+    (!divisors.is_empty()).then_some((of(cell)?, sum / divisors.len() as f64))
+}
+
+/// The [`pair`] of every block that has one.
 pub fn pairs(costs: &[Vec<Option<TrialCost>>], cell: usize, divisors: &[usize], side: Side) -> Vec<(f64, f64)> {
-    let of = |block: &[Option<TrialCost>], cell: usize| {
-        block.get(cell).and_then(|cost| cost.as_ref()).and_then(|cost| cost.ns_per_kib(side))
-    };
-    let mean = |block: &[Option<TrialCost>]| {
-        let sum = divisors.iter().map(|&divisor| of(block, divisor)).sum::<Option<f64>>()?;
-        (!divisors.is_empty()).then_some(sum / divisors.len() as f64)
-    };
-    costs.iter().filter_map(|block| Some((of(block, cell)?, mean(block)?))).collect()
+    costs.iter().filter_map(|block| pair(block, cell, divisors, side)).collect()
 }
 
 /// How far a run is: the ratio of each cell of the plan (of both sides together) from the blocks that are kept so far;
@@ -148,6 +148,38 @@ pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::SendPath;
+    use crate::record::synthetic::{Synthetic, lines};
+
+    #[test]
+    fn a_cell_is_divided_by_the_one_that_it_names() {
+        let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 400.0, 100.0)];
+        let world = Synthetic { cells: lines(&paths, &[1024, 65_536]), blocks: 30, ..Synthetic::default() };
+        let run = world.run();
+        let mut plan = run.header.plan.clone();
+        // read+send 1024 with its control in the fifth place, sendfile 1024, read+send 65536, sendfile 65536
+        let of = |plan: &Plan| (0..5).map(|cell| divisors(plan, cell)).collect::<Vec<_>>();
+        assert_eq!(of(&plan), [vec![], vec![0, 4], vec![], vec![2], vec![0]]);
+        plan.cells[2].by = None;
+        plan.cells[1].by = None;
+        assert_eq!(
+            of(&plan),
+            [vec![], vec![0, 4], vec![0, 4], vec![2], vec![0]],
+            "what others refer to may refer to one too"
+        );
+        plan.cells[3].by = Some("nobody".to_owned());
+        assert_eq!(base(&plan, 3), None);
+        assert_eq!((base(&plan, 99), divisors(&plan, 99)), (None, vec![]));
+
+        let found = progress(&run.blocks, &run.header, 0.95);
+        let has: Vec<bool> = found.iter().map(Option::is_some).collect();
+        assert_eq!(has, [false, true, false, true, true]);
+        let mut header = run.header.clone();
+        header.plan.target = 0.5;
+        assert!(all_within(&found, &header), "those that have no ratio are not waited for");
+        header.plan.target = 1e-6;
+        assert!(!all_within(&found, &header) && !all_within(&[], &header));
+    }
 
     fn pairs_of(ratios: &[f64]) -> Vec<(f64, f64)> {
         ratios.iter().zip(1..).map(|(ratio, n)| (ratio * f64::from(n), f64::from(n))).collect()

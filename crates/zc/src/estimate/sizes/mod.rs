@@ -4,11 +4,19 @@
 //! sizes a straight line is laid: cost of a call = a + b x size. Two series cross at the size from which on the one costs
 //! less than the other.
 
+mod crossover;
+mod line;
+mod series;
+
 use schemars::JsonSchema;
 use serde::Serialize;
+use zc_stats::RESAMPLES;
 
 use super::Kept;
 use super::model::{Figure, Sides};
+use crate::plan::costs::{Side, sender_alone, sides_apart};
+use line::{BlockCosts, Bootstrap, Fitted};
+use series::Members;
 
 /// All that a plan with several message sizes is asked for, for one side.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -130,10 +138,12 @@ pub enum Undecided {
     Noise,
     /// It was shown to be dearer at some sizes, and nothing could be shown at others.
     NowhereCheaper,
-    /// It was shown to be cheaper at some sizes in between, and nothing could be shown at either end.
+    /// It was shown to be cheaper at some sizes, and nothing could be shown at either end.
     OpenEnds,
     /// It is cheaper, dearer and cheaper again, or the other way round: there is more than one crossover.
     SeveralCrossings,
+    /// It is cheaper at both ends, or dearer at both, but not at every size in between.
+    InBetween,
 }
 
 /// How the size of a crossover was found.
@@ -147,6 +157,44 @@ pub enum CrossoverMethod {
     Interpolation,
 }
 
-pub(super) fn sizes(_kept: &Kept) -> Sides<Sizes> {
-    Sides::default()
+/// The sizes' account of both sides, where the plan has message sizes; the sender's by itself where it has a cost of its own.
+pub(super) fn sizes(kept: &Kept) -> Sides<Sizes> {
+    let groups = series::series(kept.header);
+    if groups.is_empty() {
+        return Sides::default();
+    }
+    let of = |side| of_side(kept, side, &groups, RESAMPLES);
+    Sides {
+        sender: (sides_apart(kept.header) && !sender_alone(kept.header)).then(|| of(Side::Sender)),
+        receiver: None,
+        both: Some(of(Side::Both)),
+    }
 }
+
+fn of_side(kept: &Kept, side: Side, groups: &[Members], resamples: usize) -> Sizes {
+    let boot = Bootstrap::of(kept, resamples);
+    let costs = BlockCosts::of(kept, side, &boot);
+    let fitted: Vec<Fitted> = groups.iter().map(|group| Fitted::of(group, &costs, &boot)).collect();
+    let series = std::iter::zip(groups, &fitted).map(|(group, fitted)| Series {
+        name: group.name.clone(),
+        reference: group.reference,
+        points: group
+            .cells
+            .iter()
+            .map(|(size, place)| SizePoint {
+                cell: kept.header.plan.cells[*place].label.clone(),
+                size_bytes: *size,
+                call_ns: fitted.point(*size).map(|point| point.call_ns),
+            })
+            .collect(),
+        line: fitted.line(&costs, &boot),
+    });
+    let crossovers = series::pairs(groups).into_iter().map(|(of, against)| {
+        let (outcome, method) = crossover::crossover(kept, side, (&fitted[of], &fitted[against]), &boot);
+        Crossover { of, against, outcome, method }
+    });
+    Sizes { series: series.collect(), crossovers: crossovers.collect() }
+}
+
+#[cfg(test)]
+mod tests;

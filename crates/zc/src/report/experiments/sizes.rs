@@ -111,6 +111,9 @@ fn sentence(sizes: &Sizes, found: &Crossover) -> Option<String> {
                     "it costs less at some sizes in between, and at the ends no difference could be shown".to_owned()
                 }
                 Undecided::SeveralCrossings => "there is more than one crossover".to_owned(),
+                Undecided::InBetween => {
+                    "at both ends the same one costs less, but not at every size in between".to_owned()
+                }
             };
             format!("Undecided from which size on {of} costs less than {against}: {why}.")
         }
