@@ -34,7 +34,7 @@ pub fn of_other_links(link: &LinkFacts, others: &[LinkFacts]) -> Vec<Warning> {
             let why = first.rps_check.as_deref().unwrap_or("receive packet steering is off");
             let names = names.join("; ");
             warning.text = format!(
-                "sender and receiver cannot be told apart in some of the cells ({names}), so only their sum is given in all: {why}"
+                "sender and receiver cannot be told apart in some of the cells ({names}), so only their sum is given for them: {why}"
             );
             warning
         }));

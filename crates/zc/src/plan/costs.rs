@@ -11,7 +11,7 @@
 //! It lives in `plan` because both halves need it: the session to see how far it is, `estimate` for the figures.
 
 use super::machine::{Machine, same_machine};
-use crate::record::{Block, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind};
+use crate::record::{Block, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind};
 
 /// Whose cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,24 +58,25 @@ impl TrialCost {
     }
 }
 
-/// Whether sender and receiver have a cost of their own, where a cell says nothing of its placement: they are on two machines, or
-/// every link keeps their softirqs apart and they are pinned to a CPU each.
+/// Whether sender and receiver have a cost of their own, where a cell says nothing of its placement and its link: they are on two
+/// machines, or the link keeps their softirqs apart and they are pinned to a CPU each.
 pub fn sides_apart(header: &Header) -> bool {
-    apart_at(header, &header.plan.fixed)
+    apart_at(header, &Levels::default())
 }
 
 /// Whether sender and receiver of a cell have a cost of their own.
 pub fn sides_of_cell_apart(header: &Header, levels: &Levels) -> bool {
-    apart_at(header, &header.plan.fixed.at(levels))
+    apart_at(header, levels)
 }
 
-fn apart_at(header: &Header, fixed: &FixedParams) -> bool {
+fn apart_at(header: &Header, levels: &Levels) -> bool {
+    let fixed = header.plan.fixed.at(levels);
     if fixed.link == LinkKind::Remote {
         return !same_machine(header);
     }
     fixed.placement == Placement::Separate
         && fixed.sender_cpu != fixed.receiver_cpu
-        && header.links().all(|link| link.sides_apart)
+        && header.link_of(levels).is_some_and(|link| link.sides_apart)
 }
 
 /// Whether only the sender's cost is known: the link itself took the bytes, and the CPU on which it did so is nobody's cost; or
@@ -139,7 +140,7 @@ fn within_machine(cost: TrialCost, lost: &Lost, header: &Header, levels: &Levels
             *elsewhere_ns.get_or_insert(0.0) += lost_ns;
         }
     }
-    let apart = apart_at(header, &fixed);
+    let apart = apart_at(header, levels);
     let side = |cpu: usize, there| (apart && there).then(|| lost.by_cpu_ns[cpu]);
     Some(TrialCost {
         sender_ns: side(sender, true),
