@@ -9,6 +9,15 @@ use crate::record::FixedParams;
 /// A burst of a flow is not smaller, however low the rate is.
 const LEAST_BYTES: usize = 16 << 10;
 
+/// A piece is no more messages than this: a sender ends, and says what it has sent, only between two pieces.
+const MOST_MESSAGES: usize = 256;
+
+/// Pieces of all flows together, as fast as they go, are no more than this: all of them are sent yet when a trial is over.
+const MOST_BYTES_OF_ALL: usize = 64 << 20;
+
+/// Of however many flows a piece may be as large as this.
+const LEAST_LARGEST_BYTES: usize = 256 << 10;
+
 /// Bursts are not further apart: a trial has to end.
 const LONGEST_PERIOD_NS: u64 = 1_000_000_000;
 
@@ -61,6 +70,10 @@ impl Bursts {
     /// burst's bytes, as a larger piece would pay for several bursts and leave the window with few and uneven ones. Whole
     /// messages, so that a path sends no short ones but at the end of a file.
     pub(super) fn piece_bytes(&self, largest: usize) -> usize {
+        // A power of two, so that pieces begin where pages do.
+        let of_a_flow = 1 << (MOST_BYTES_OF_ALL / self.flows as usize).max(LEAST_LARGEST_BYTES).ilog2();
+        let of_messages = self.message_bytes.map_or(usize::MAX, |message| message.max(1).saturating_mul(MOST_MESSAGES));
+        let largest = largest.min(of_a_flow).min(of_messages);
         let burst_bytes = self.rate_bytes_per_s.map(|rate| rate * self.period_ns as f64 / 1e9);
         let bytes = burst_bytes.map_or(largest, |bytes| {
             (bytes as usize).max(LEAST_BYTES).checked_next_power_of_two().unwrap_or(largest).min(largest)
@@ -130,13 +143,17 @@ mod tests {
     #[test]
     fn a_piece_is_whole_messages_and_at_least_one() {
         let piece = |rate, message| Bursts::paced(&fixed(rate, 1), Some(message)).piece_bytes(message.max(1 << 20));
-        assert_eq!(piece(800e6, 64), 1 << 20);
-        assert_eq!(piece(800e6, 3_000), 349 * 3_000);
+        assert_eq!(piece(800e6, 64), 256 * 64);
+        assert_eq!(piece(800e6, 3_000), 256 * 3_000);
+        assert_eq!(piece(800e6, 10_000), 104 * 10_000);
         assert_eq!(piece(10e6, 10_000), 10_000);
         assert_eq!(piece(10e6, 4 << 20), 4 << 20);
-        assert_eq!(piece(10e6, 0), 16 << 10);
+        assert_eq!(piece(10e6, 0), 256);
         let unpaced = |message| Bursts::unpaced(&fixed(800e6, 1), message).piece_bytes(1 << 20);
         assert_eq!((unpaced(None), unpaced(Some(600_000))), (1 << 20, 600_000));
+        let of_many = |flows, message| Bursts::unpaced(&fixed(800e6, flows), message).piece_bytes(1 << 20);
+        assert_eq!((of_many(64, None), of_many(100, None), of_many(1_000, None)), (1 << 20, 512 << 10, 256 << 10));
+        assert_eq!(of_many(1_000, Some(1 << 20)), 1 << 20);
     }
 
     #[test]
