@@ -39,7 +39,7 @@ impl Part {
                 sentences.iter().map(|sentence| format!("- {}\n", markdown_text(sentence))).collect()
             }
             Self::Lines { caption, lines } => {
-                // Figures and names of zc's own: nothing in them can end the fence.
+                // Every line begins with a number or five spaces: none can end the fence.
                 format!("{}\n\n```text\n{}\n```\n", markdown_text(caption), lines.join("\n"))
             }
         }

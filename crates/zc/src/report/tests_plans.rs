@@ -246,11 +246,16 @@ proptest! {
         ]),
         (keep_cells, keep_figures) in (0_usize..80, 0_usize..80),
         by in prop::option::of("[a-z ]{0,12}"),
+        text in any::<String>(),
         columns in 0_usize..160,
     ) {
         let (mut run, mut estimates) = made;
         run.header.plan.factors = factors;
         run.header.plan.experiment = experiment.to_owned();
+        for cell in run.header.plan.cells.iter_mut().skip(keep_figures) {
+            cell.label.clone_from(&text);
+            cell.levels.congestion = Some(text.clone());
+        }
         run.header.plan.cells.truncate(keep_cells);
         estimates.cells.truncate(keep_figures);
         if let (Some(by), Some(cell)) = (by, estimates.cells.last_mut()) {
@@ -259,6 +264,7 @@ proptest! {
         run.header.plan.fixed.soaked_cpus.truncate(keep_cells % 3);
         let text = table(&run, &estimates, columns);
         prop_assert!(!text.contains("NaN"), "{text}");
+        prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
         let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));
     }
 }

@@ -2,8 +2,8 @@
 //! more it is where it is most.
 
 use super::Section;
-use super::today::{By, by};
-use crate::estimate::Figure;
+use super::today::{By, End, by};
+use crate::estimate::{Estimates, Figure};
 use crate::record::Factor;
 use crate::report::against::named;
 use crate::report::cross::Cross;
@@ -14,12 +14,12 @@ use crate::report::words::list;
 const NAMED: usize = 3;
 
 /// An experiment that adds no more than this sentence.
-pub(super) fn section(cross: &Cross, factor: Factor, what: &str) -> Section {
-    Section { parts: Vec::new(), says: along(cross, factor).map(|text| format!("{what}: {text}.")) }
+pub(super) fn section(estimates: &Estimates, cross: &Cross, factor: Factor, what: &str) -> Section {
+    Section { parts: Vec::new(), says: along(estimates, cross, factor).map(|text| format!("{what}: {text}.")) }
 }
 
 /// The clauses of a sentence; `None` where nothing is known.
-pub(super) fn along(cross: &Cross, factor: Factor) -> Option<String> {
+pub(super) fn along(estimates: &Estimates, cross: &Cross, factor: Factor) -> Option<String> {
     let place = cross.keys.iter().position(|key| *key == factor)?;
     let first = cross.rows.first()?;
     // Only this factor may differ from the first row.
@@ -37,9 +37,7 @@ pub(super) fn along(cross: &Cross, factor: Factor) -> Option<String> {
             .filter_map(|row| {
                 let row = cross.rows.get(*row)?;
                 let cell = row.cells.get(column).copied().flatten()?.figures;
-                // What was taken at saturation is no cost at that level's rate.
-                let cost =
-                    cell.cost_ns_per_kib.both.filter(|_| !cell.perturbation.saturated && !cell.failed_zero_copy)?;
+                let cost = End::Both.comparable(estimates, cell)?;
                 Some((cost, row.levels.get(place)?.as_str()))
             })
             .collect();

@@ -62,7 +62,7 @@ fn says(run: &Run, estimates: &Estimates, cross: &Cross) -> Option<String> {
             let mut figures: Vec<(String, By)> = ends
                 .iter()
                 .map(|end| {
-                    let cost = |cell: &CellEstimate| end.cost(estimates, cell);
+                    let cost = |cell: &CellEstimate| end.comparable(estimates, cell);
                     (format!("CPU of {}", end.whose(estimates)), by(cost(cork), cost(plain)))
                 })
                 .collect();

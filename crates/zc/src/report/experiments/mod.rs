@@ -39,13 +39,13 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
     };
     let mut section = match name {
         "affinity" => affinity::section(run, &cross),
-        "congestion" => along::section(&cross, Factor::Congestion, "Of congestion controls, per byte"),
+        "congestion" => along::section(estimates, &cross, Factor::Congestion, "Of congestion controls, per byte"),
         "cork" => cork::section(run, estimates, &cross),
-        "flows" => along::section(&cross, Factor::Flows, "Of so many connections, per byte"),
-        "mtu" => mtu::section(&cross),
+        "flows" => along::section(estimates, &cross, Factor::Flows, "Of so many connections, per byte"),
+        "mtu" => mtu::section(estimates, &cross),
         "offloads" => offloads::section(run, estimates, &cross),
         // In 2001 the link was always saturated, at 11.5 MB/s.
-        "pacing" => along::section(&cross, Factor::Rate, "Of rates, per byte"),
+        "pacing" => along::section(estimates, &cross, Factor::Rate, "Of rates, per byte"),
         "receive" => receive::section(run, estimates, &cross),
         "sizes" => sizes::section(run, estimates, &cross),
         "sockbuf" => sockbuf::section(run, estimates, &cross),

@@ -2,12 +2,15 @@
 
 use super::Section;
 use super::along::along;
+use crate::estimate::Estimates;
 use crate::record::Factor;
 use crate::report::cross::Cross;
 
-pub(super) fn section(cross: &Cross) -> Section {
+pub(super) fn section(estimates: &Estimates, cross: &Cross) -> Section {
     let clauses = [(Factor::Mtu, "Of MTUs, per byte"), (Factor::Align, "of where a message begins, at the first MTU")];
-    let says: Vec<String> =
-        clauses.into_iter().filter_map(|(factor, what)| Some(format!("{what}: {}", along(cross, factor)?))).collect();
+    let says: Vec<String> = clauses
+        .into_iter()
+        .filter_map(|(factor, what)| Some(format!("{what}: {}", along(estimates, cross, factor)?)))
+        .collect();
     Section { parts: Vec::new(), says: (!says.is_empty()).then(|| format!("{}.", says.join("; "))) }
 }

@@ -98,7 +98,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
     let worth = sends.iter().filter_map(|send| {
         let cost = |without: &BTreeSet<OffloadSwitch>| {
             let cell = find(run, cross, |cell, _| cell.send == *send && switched(cell) == *without)?;
-            End::Sender.cost(estimates, cell.figures)
+            End::Sender.comparable(estimates, cell.figures)
         };
         let most = levels.iter().filter_map(|without| Some((cost(without)?.value, without)));
         let (_, dearest) = most.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
@@ -107,7 +107,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
                 let dearest = Level::Offloads(dearest.clone());
                 Some(format!("{send} costs {} as much with {dearest}", times(ratio)))
             }
-            By::Alike => Some(format!("{send} costs nothing more that could be told without any")),
+            By::Alike => Some(format!("{send} costs nothing more that could be told with any of them off")),
             By::Unknown => None,
         }
     });

@@ -108,7 +108,7 @@ fn sentence(sizes: &Sizes, found: &Crossover) -> Option<String> {
                     "it costs more at some sizes, and at the others no difference could be shown".to_owned()
                 }
                 Undecided::OpenEnds => {
-                    "it costs less at some sizes in between, and at the ends no difference could be shown".to_owned()
+                    "it costs less at some sizes, and at either end no difference could be shown".to_owned()
                 }
                 Undecided::SeveralCrossings => "there is more than one crossover".to_owned(),
                 Undecided::InBetween => {

@@ -6,11 +6,12 @@ use crate::report::cross::{Cross, Placed};
 use crate::report::digits::{significant, with_half_width};
 use crate::report::rows::signs;
 
-/// One end of a connection.
+/// One end of a connection, or the two together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Sender,
     Receiver,
+    Both,
 }
 
 impl End {
@@ -24,6 +25,12 @@ impl End {
             Self::Receiver if estimates.sender_alone => None,
             _ => cost.both,
         }
+    }
+
+    /// Its cost where that may be held against another cell's: what was taken at saturation is not the cost at that rate, and
+    /// what a failed zero-copy costs is not that of the path.
+    pub(super) fn comparable(self, estimates: &Estimates, cell: &CellEstimate) -> Option<Figure> {
+        self.cost(estimates, cell).filter(|_| !cell.perturbation.saturated && !cell.failed_zero_copy)
     }
 
     /// Whose cost that is.
@@ -80,7 +87,11 @@ pub(super) fn by(above: Option<Figure>, below: Option<Figure>) -> By {
     let (Some(high), Some(low)) = (above.interval, below.interval) else { return By::Unknown };
     let apart = high.high.is_some_and(|high| high < low.low) || low.high.is_some_and(|low| low < high.low);
     let ratio = above.value / below.value;
-    if apart && ratio.is_finite() && ratio > 0.0 { By::Times(ratio) } else { By::Alike }
+    match apart {
+        true if ratio.is_finite() && ratio > 0.0 => By::Times(ratio),
+        true => By::Unknown, // one of them is nothing, or less by noise
+        false => By::Alike,
+    }
 }
 
 /// What may be said of two figures.
@@ -90,7 +101,7 @@ pub(super) enum By {
     Times(f64),
     /// They could not be told apart.
     Alike,
-    /// One of them is missing, or has no interval.
+    /// One of them is missing, has no interval, or is no quantity to divide by.
     Unknown,
 }
 
