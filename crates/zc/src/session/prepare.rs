@@ -26,6 +26,9 @@ const RATES: [f64; 8] = [800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
 /// or is slow only at first, makes a path slower and never faster.
 const TOP_SPEED_ROUNDS: usize = 3;
 
+/// But no more rounds are begun when so much of the budget is spent: a plan of many cells needs it for its blocks.
+const TOP_SPEED_SHARE: f64 = 0.15;
+
 /// A chosen rate is at most this share of the slowest path's top speed: at saturation soakers change the workload. A cost is known
 /// the better the more of it there is in a window (at 400 MB/s intervals were a third wider than at 800 MB/s), so no less
 /// than needed.
@@ -294,7 +297,10 @@ fn choose_rates(
     let Cells { cells, reference } = cells;
     let mut best = vec![0.0_f64; cells.len()];
     let mut broken = Vec::new();
-    for _ in 0..TOP_SPEED_ROUNDS {
+    for round in 0..TOP_SPEED_ROUNDS {
+        if round > 0 && budget.spent_share() > TOP_SPEED_SHARE {
+            break;
+        }
         let mut place = 0;
         while place < cells.len() {
             interrupted(stop)?;

@@ -39,7 +39,7 @@ impl Budget {
         self.length.saturating_sub(self.began.elapsed())
     }
 
-    fn spent_share(&self) -> f64 {
+    pub(super) fn spent_share(&self) -> f64 {
         self.began.elapsed().as_secs_f64() / self.length.as_secs_f64()
     }
 }
