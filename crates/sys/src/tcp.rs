@@ -3,7 +3,7 @@
 use std::io;
 use std::mem;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::time::Duration;
 
@@ -357,6 +357,12 @@ pub fn set_reset_on_close(socket: impl AsFd) -> io::Result<()> {
 pub struct Unconnected {
     socket: OwnedFd,
     port: u16,
+}
+
+impl AsFd for Unconnected {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
 }
 
 impl Unconnected {

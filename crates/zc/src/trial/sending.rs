@@ -133,12 +133,15 @@ fn connect(to: &Target, fixed: &FixedParams, far_end: Option<&FarEnd>) -> Result
     let failed = |error| Fault::os(format!("connect a flow to {}", to.address), error);
     let socket = Unconnected::bind_towards(to.address).map_err(failed)?;
     let far = far_end.map(|far_end| far_end.expect(socket.port()));
+    // Before it connects. A connection that BBR has begun is paced by a timer for good, whoever takes it over (bbr_init sets
+    // sk_pacing_status to SK_PACING_NEEDED, and nothing takes that back): where BBR is the system's default, every packet of every
+    // path would pay for a timer of its own.
+    zc_sys::tcp::set_congestion(&socket, &fixed.congestion)
+        .map_err(|error| Fault::os(format!("use congestion control \"{}\"", fixed.congestion), error))?;
     let mut socket = socket.connect(to.address, PATIENCE).map_err(failed)?;
     if let Some(bytes) = fixed.sndbuf_bytes {
         zc_sys::tcp::set_sndbuf(&socket, bytes).map_err(|error| Fault::os("set SO_SNDBUF", error))?;
     }
-    zc_sys::tcp::set_congestion(&socket, &fixed.congestion)
-        .map_err(|error| Fault::os(format!("use congestion control \"{}\"", fixed.congestion), error))?;
     socket.write_all(&to.greeting).map_err(|error| Fault::os("greet the far end of a flow", error))?;
     match fixed.push {
         Push::Plain | Push::More => {}
