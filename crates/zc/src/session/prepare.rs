@@ -6,7 +6,7 @@ use crate::meter::{self, Alone};
 use crate::plan::spec::{Cells, Rates};
 use crate::record::{
     Cell, Factor, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, LinkOptions, No,
-    Plan, Probe, RecvPath, RemoteFacts, Result, SCHEMA, Support, SupportRow, Timing, Warning,
+    Plan, Probe, RecvPath, RemoteFacts, Result, SCHEMA, Severity, Support, SupportRow, Timing, Warning,
 };
 use crate::trial::{self, Rig, RigSetup, Up};
 
@@ -20,7 +20,7 @@ const PIECE_BYTES: usize = 1 << 20;
 const BURST_NS: u64 = 1_000_000;
 
 /// The rates that zc chooses from: few and far apart, so that runs on one machine have the same rate and compare.
-const RATES: [f64; 8] = [800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
+const RATES: [f64; 9] = [1600e6, 800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
 
 /// How often every path's top speed is measured before the rate is chosen. The best of them counts: what takes a window away,
 /// or is slow only at first, makes a path slower and never faster.
@@ -76,10 +76,12 @@ pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: i
         }
     };
     say("reading the files");
-    let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, cpus.sender)?;
+    let longest = cells.iter().filter_map(|cell| cell.levels.message_bytes).max().unwrap_or(0);
+    let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, longest, cpus.sender)?;
     let mut fixed = fixed_params(options, cpus, &up)?;
     let mut timing = timing(options, Some(fixed.link));
     let (mut far, mut remote, mut warnings) = (None, None, up.links.base().warnings().to_vec());
+    warnings.extend(short_files(&files, longest));
     if let Some(reached) = reached {
         fixed.receiver_cpu = reached.facts.machine.as_ref().map_or(cpus.receiver, |machine| machine.receiver_cpu);
         timing = remote::stretched(timing, options, reached.facts.rtt_ns);
@@ -96,6 +98,17 @@ pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: i
     let probes = latencies.into_iter().map(|latency| latency.probe()).collect();
     let other_links = up.links.other_facts();
     Ok(Standing { rig, host, link, other_links, remote, files, warnings, probes, alone })
+}
+
+/// Files that are too short for the longest message of the plan.
+fn short_files(files: &FileSetFacts, longest_bytes: usize) -> Option<Warning> {
+    (files.min_bytes < longest_bytes as u64 && files.origin == "given").then(|| {
+        let text = format!(
+            "the longest message of the plan has {longest_bytes} bytes and the shortest file {}: no message is longer than its file",
+            files.min_bytes
+        );
+        Warning::new("short-files", Severity::Doubt, text).remedy("give longer files, or none")
+    })
 }
 
 /// The best link inside this machine, or the one that was asked for.

@@ -4,6 +4,9 @@
 //! 1.4 MB (the shortest third of them has a sixtieth of the bytes) and are dealt out in an
 //! order of the seed's. The content is of the seed's too, and does not compress. The files have no name: they are gone
 //! with the process, however it ends.
+//!
+//! Messages cannot be longer than the files that they come from. Where longer ones are asked for than most of these files hold,
+//! the set is one of equal files instead, as long as the longest message and about as many bytes together.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -29,17 +32,21 @@ const MIN_BYTES: u64 = 4_096;
 /// What the cube adds to the longest.
 const SPAN_BYTES: u64 = 1_361_000;
 
+/// Messages of up to so many bytes are cut from the files of 2001, of whose bytes nine tenths are in files that are longer.
+const LONGEST_CUT_BYTES: u64 = 128 << 10;
+
 impl FileSet {
-    /// Makes the set in the folder for temporary files (TMPDIR, else /tmp), on its disk and in the page cache.
+    /// Makes the set in the folder for temporary files (TMPDIR, else /tmp), on its disk and in the page cache. `message_bytes` is
+    /// the longest message that is to be sent from it.
     ///
     /// # Errors
     /// `FaultKind::Output`: the folder cannot be written, or the disk is full. `FaultKind::Unsupported`: RLIMIT_NOFILE.
-    pub fn generate(seed: u64) -> Result<(Self, FileSetFacts)> {
-        generate_in(&std::env::temp_dir(), seed)
+    pub fn generate(seed: u64, message_bytes: u64) -> Result<(Self, FileSetFacts)> {
+        generate_in(&std::env::temp_dir(), seed, message_bytes)
     }
 }
 
-fn generate_in(folder: &Path, seed: u64) -> Result<(FileSet, FileSetFacts)> {
+fn generate_in(folder: &Path, seed: u64, message_bytes: u64) -> Result<(FileSet, FileSetFacts)> {
     super::given::make_room(GENERATED_FILES)?;
     let cannot = |error: io::Error| {
         Fault::output(format!(
@@ -53,7 +60,7 @@ fn generate_in(folder: &Path, seed: u64) -> Result<(FileSet, FileSetFacts)> {
         ))
     };
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut lens = lengths();
+    let mut lens = if message_bytes > LONGEST_CUT_BYTES { equal_lengths(message_bytes) } else { lengths() };
     lens.shuffle(&mut random);
     let mut files = Vec::with_capacity(lens.len());
     let mut content = Vec::new();
@@ -83,6 +90,12 @@ fn lengths() -> Vec<u64> {
         *longest += rest;
     }
     lens
+}
+
+/// As many files of `bytes` as make about the same set, at least two.
+fn equal_lengths(bytes: u64) -> Vec<u64> {
+    let files = (GENERATED_BYTES / bytes).max(2);
+    vec![bytes; files as usize] // at most GENERATED_FILES and some
 }
 
 /// A new file without a name, open for reading and writing.
@@ -119,9 +132,18 @@ mod tests {
     }
 
     #[test]
+    fn files_are_as_long_as_the_longest_message_and_no_fewer_than_two() {
+        for (message_bytes, files) in [(256 << 10, 84), (4 << 20, 5), (5 << 20, 4), (64 << 20, 2)] {
+            assert_eq!(equal_lengths(message_bytes), vec![message_bytes; files]);
+        }
+        let (_, facts) = FileSet::generate(1, 4 << 20).unwrap();
+        assert_eq!((facts.files, facts.min_bytes, facts.max_bytes), (5, 4 << 20, 4 << 20));
+    }
+
+    #[test]
     fn the_same_seed_makes_the_same_files_and_another_makes_others() {
         let sum = |seed| {
-            let (set, facts) = FileSet::generate(seed).unwrap();
+            let (set, facts) = FileSet::generate(seed, 0).unwrap();
             assert_eq!((facts.files, facts.total_bytes), (GENERATED_FILES, GENERATED_BYTES));
             assert_eq!(facts.origin, "generated");
             checksum(&set, set.walk(0, 65_536), GENERATED_BYTES).unwrap()
@@ -133,14 +155,14 @@ mod tests {
     #[test]
     fn nothing_is_left_in_the_folder_even_while_they_are_open() {
         let folder = tempfile::tempdir().unwrap();
-        let (set, _) = generate_in(folder.path(), 1).unwrap();
+        let (set, _) = generate_in(folder.path(), 1, 0).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         set.check_lengths().unwrap();
     }
 
     #[test]
     fn a_folder_that_does_not_exist_is_an_error_that_names_it() {
-        let fault = generate_in(Path::new("/nonesuch"), 1).map(drop).unwrap_err();
+        let fault = generate_in(Path::new("/nonesuch"), 1, 0).map(drop).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Output);
         assert!(fault.sentence.starts_with("cannot write the generated files in folder \"/nonesuch\": "), "{fault}");
         assert!(fault.hint.is_some_and(|hint| hint.contains("TMPDIR")));
@@ -165,7 +187,7 @@ mod tests {
     #[test]
     #[ignore = "runs as a child with a file system of 1 MB on /mnt"]
     fn child_with_a_full_disk() {
-        let fault = generate_in(Path::new("/mnt"), 1).map(drop).unwrap_err();
+        let fault = generate_in(Path::new("/mnt"), 1, 0).map(drop).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Output);
         assert_eq!(fault.sentence, "cannot write the generated files in folder \"/mnt\": no space left on device");
     }
