@@ -45,7 +45,7 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, tim
     let (sender_cpu, receiver_cpu) = trial::choose_cpus(&allowed);
     let options = LinkOptions { far_end, ..LinkOptions::default() };
     let up = trial::bring_up(&[link], sender_cpu, receiver_cpu, &options, &[]).expect("the link");
-    let (setup, _) = trial::open_files(files, 1, BUFFER, 0, sender_cpu).expect("files");
+    let (setup, _) = trial::open_files(files, 1, BUFFER, &[], sender_cpu).expect("files");
     let fixed = FixedParams {
         link,
         rate_bytes_per_s: 800e6,

@@ -76,12 +76,14 @@ pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: i
         }
     };
     say("reading the files");
-    let longest = cells.iter().filter_map(|cell| cell.levels.message_bytes).max().unwrap_or(0);
-    let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, longest, cpus.sender)?;
+    let mut messages: Vec<usize> = cells.iter().filter_map(|cell| cell.levels.message_bytes).collect();
+    messages.sort_unstable();
+    messages.dedup();
+    let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, &messages, cpus.sender)?;
     let mut fixed = fixed_params(options, cpus, &up)?;
     let mut timing = timing(options, Some(fixed.link));
     let (mut far, mut remote, mut warnings) = (None, None, up.links.base().warnings().to_vec());
-    warnings.extend(short_files(&files, longest));
+    warnings.extend(short_files(&files, messages.last().copied().unwrap_or_default()));
     if let Some(reached) = reached {
         fixed.receiver_cpu = reached.facts.machine.as_ref().map_or(cpus.receiver, |machine| machine.receiver_cpu);
         timing = remote::stretched(timing, options, reached.facts.rtt_ns);

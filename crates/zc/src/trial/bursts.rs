@@ -35,14 +35,18 @@ impl Bursts {
     /// As a cell is paced for which `fixed` holds, its messages being of `message_bytes` where it says so.
     pub(super) fn paced(fixed: &FixedParams, message_bytes: Option<usize>) -> Self {
         let rate = fixed.rate_bytes_per_s / fixed.flows.max(1) as f64;
-        let least_ns = message_bytes.unwrap_or(0).max(LEAST_BYTES) as f64 * 1e9 / rate;
+        let least_ns = (LEAST_BYTES as f64 * 1e9 / rate).max(fixed.burst_ns.max(1) as f64);
+        // Whole messages, or windows of whole periods would hold now more of them and now fewer.
+        let period_ns = match message_bytes {
+            None => least_ns,
+            Some(bytes) => {
+                let message_ns = bytes.max(1) as f64 * 1e9 / rate;
+                (least_ns / message_ns).ceil() * message_ns
+            }
+        };
         // A rate of nothing makes this infinite or no number at all; both become the longest period.
-        let least_ns = if least_ns < LONGEST_PERIOD_NS as f64 { least_ns as u64 } else { LONGEST_PERIOD_NS };
-        Self {
-            rate_bytes_per_s: Some(rate),
-            period_ns: fixed.burst_ns.max(1).max(least_ns),
-            ..Self::unpaced(fixed, message_bytes)
-        }
+        let period_ns = if period_ns < LONGEST_PERIOD_NS as f64 { period_ns as u64 } else { LONGEST_PERIOD_NS };
+        Self { rate_bytes_per_s: Some(rate), period_ns: period_ns.max(1), ..Self::unpaced(fixed, message_bytes) }
     }
 
     /// As fast as it goes.
@@ -75,10 +79,15 @@ impl Bursts {
         let of_messages = self.message_bytes.map_or(usize::MAX, |message| message.max(1).saturating_mul(MOST_MESSAGES));
         let largest = largest.min(of_a_flow).min(of_messages);
         let burst_bytes = self.rate_bytes_per_s.map(|rate| rate * self.period_ns as f64 / 1e9);
-        let bytes = burst_bytes.map_or(largest, |bytes| {
+        if let Some(message) = self.message_bytes {
+            // The period is one of whole messages, so a burst is a piece.
+            let message = message.max(1);
+            let messages = burst_bytes.map_or(largest / message, |bytes| (bytes / message as f64).round() as usize);
+            return messages.clamp(1, (largest / message).max(1)) * message;
+        }
+        burst_bytes.map_or(largest, |bytes| {
             (bytes as usize).max(LEAST_BYTES).checked_next_power_of_two().unwrap_or(largest).min(largest)
-        });
-        self.message_bytes.map_or(bytes, |message| (bytes / message.max(1)).max(1) * message.max(1))
+        })
     }
 
     /// When the window opens that comes no sooner than `warmup_ns` after the beginning, and when it closes. It is a whole number of
@@ -145,8 +154,8 @@ mod tests {
         let piece = |rate, message| Bursts::paced(&fixed(rate, 1), Some(message)).piece_bytes(message.max(1 << 20));
         assert_eq!(piece(800e6, 64), 256 * 64);
         assert_eq!(piece(800e6, 3_000), 256 * 3_000);
-        assert_eq!(piece(800e6, 10_000), 104 * 10_000);
-        assert_eq!(piece(10e6, 10_000), 10_000);
+        assert_eq!(piece(800e6, 10_000), 80 * 10_000);
+        assert_eq!(piece(10e6, 10_000), 2 * 10_000);
         assert_eq!(piece(10e6, 4 << 20), 4 << 20);
         assert_eq!(piece(10e6, 0), 256);
         let unpaced = |message| Bursts::unpaced(&fixed(800e6, 1), message).piece_bytes(1 << 20);

@@ -270,7 +270,7 @@ mod tests {
     fn flow(send: SendPath) -> Flow {
         let fixed = fixed();
         let links = loopback();
-        let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, 0, fixed.sender_cpu).unwrap();
+        let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, &[], fixed.sender_cpu).unwrap();
         let terms = Arc::new(Terms::of(&Cell::of_paths(send, RecvPath::Recv), &fixed, &setup));
         let drive = Drive {
             bursts: terms.paced(),

@@ -106,8 +106,8 @@ fn sentence(kind: LinkKind, no: &No) -> String {
     }
 }
 
-/// Opens the files, or makes the generated set, from which messages of up to `message_bytes` can be sent, and reads them into the
-/// page cache.
+/// Opens the files, or makes the generated set, from which messages of these lengths can be sent, and reads them into the page
+/// cache.
 ///
 /// # Errors
 /// A file cannot be used, or there is no room for the generated set.
@@ -115,11 +115,10 @@ pub fn open_files(
     paths: &[PathBuf],
     seed: u64,
     buffer_bytes: usize,
-    message_bytes: usize,
+    messages: &[usize],
     sender_cpu: usize,
 ) -> Result<(SendSetup, FileSetFacts)> {
-    let (files, facts) =
-        if paths.is_empty() { FileSet::generate(seed, message_bytes as u64)? } else { FileSet::open(paths)? };
+    let (files, facts) = if paths.is_empty() { FileSet::generate(seed, messages)? } else { FileSet::open(paths)? };
     files.warm()?;
     Ok((SendSetup { cpu: Some(sender_cpu), ..SendSetup::new(Arc::new(files), buffer_bytes) }, facts))
 }

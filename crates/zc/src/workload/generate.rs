@@ -6,7 +6,7 @@
 //! with the process, however it ends.
 //!
 //! Messages cannot be longer than the files that they come from. Where longer ones are asked for than most of these files hold,
-//! the set is one of equal files instead, as long as the longest message and about as many bytes together.
+//! the set is one of equal files instead, as long as a common multiple of all messages, and about as many bytes together.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -35,18 +35,21 @@ const SPAN_BYTES: u64 = 1_361_000;
 /// Messages of up to so many bytes are cut from the files of 2001, of whose bytes nine tenths are in files that are longer.
 const LONGEST_CUT_BYTES: u64 = 128 << 10;
 
+/// Equal files are not made longer than this only to be a multiple of all messages.
+const LONGEST_FILE_BYTES: u64 = 16 << 20;
+
 impl FileSet {
-    /// Makes the set in the folder for temporary files (TMPDIR, else /tmp), on its disk and in the page cache. `message_bytes` is
-    /// the longest message that is to be sent from it.
+    /// Makes the set in the folder for temporary files (TMPDIR, else /tmp), on its disk and in the page cache, for messages of these
+    /// lengths.
     ///
     /// # Errors
     /// `FaultKind::Output`: the folder cannot be written, or the disk is full. `FaultKind::Unsupported`: RLIMIT_NOFILE.
-    pub fn generate(seed: u64, message_bytes: u64) -> Result<(Self, FileSetFacts)> {
-        generate_in(&std::env::temp_dir(), seed, message_bytes)
+    pub fn generate(seed: u64, messages: &[usize]) -> Result<(Self, FileSetFacts)> {
+        generate_in(&std::env::temp_dir(), seed, messages)
     }
 }
 
-fn generate_in(folder: &Path, seed: u64, message_bytes: u64) -> Result<(FileSet, FileSetFacts)> {
+fn generate_in(folder: &Path, seed: u64, messages: &[usize]) -> Result<(FileSet, FileSetFacts)> {
     super::given::make_room(GENERATED_FILES)?;
     let cannot = |error: io::Error| {
         Fault::output(format!(
@@ -60,7 +63,7 @@ fn generate_in(folder: &Path, seed: u64, message_bytes: u64) -> Result<(FileSet,
         ))
     };
     let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut lens = if message_bytes > LONGEST_CUT_BYTES { equal_lengths(message_bytes) } else { lengths() };
+    let mut lens = equal_length(messages).map_or_else(lengths, equal_lengths);
     lens.shuffle(&mut random);
     let mut files = Vec::with_capacity(lens.len());
     let mut content = Vec::new();
@@ -90,6 +93,23 @@ fn lengths() -> Vec<u64> {
         *longest += rest;
     }
     lens
+}
+
+/// How long equal files are of which messages of all these lengths can be cut without a rest; `None` where the files of 2001 do as
+/// well.
+fn equal_length(messages: &[usize]) -> Option<u64> {
+    let longest = messages.iter().copied().max().unwrap_or(0) as u64;
+    let common = messages.iter().filter(|&&bytes| bytes > 0).try_fold(1, |common, &bytes| lcm(common, bytes as u64));
+    // Lengths that have little in common leave a short message at each file's end.
+    (longest > LONGEST_CUT_BYTES).then(|| common.filter(|&bytes| bytes <= LONGEST_FILE_BYTES).unwrap_or(longest))
+}
+
+fn lcm(one: u64, other: u64) -> Option<u64> {
+    let (mut divisor, mut rest) = (one, other);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (one / divisor).checked_mul(other)
 }
 
 /// As many files of `bytes` as make about the same set, at least two.
@@ -136,14 +156,22 @@ mod tests {
         for (message_bytes, files) in [(256 << 10, 84), (4 << 20, 5), (5 << 20, 4), (64 << 20, 2)] {
             assert_eq!(equal_lengths(message_bytes), vec![message_bytes; files]);
         }
-        let (_, facts) = FileSet::generate(1, 4 << 20).unwrap();
+        let (_, facts) = FileSet::generate(1, &[256, 4 << 20]).unwrap();
         assert_eq!((facts.files, facts.min_bytes, facts.max_bytes), (5, 4 << 20, 4 << 20));
+    }
+
+    #[test]
+    fn files_hold_whole_messages_of_every_length() {
+        assert_eq!(equal_length(&[]), None);
+        assert_eq!(equal_length(&[64, 64 << 10]), None);
+        assert_eq!(equal_length(&[64 << 10, 1 << 20, 2 << 20, 5 << 20]), Some(10 << 20));
+        assert_eq!(equal_length(&[1_000_003, 999_983]), Some(1_000_003));
     }
 
     #[test]
     fn the_same_seed_makes_the_same_files_and_another_makes_others() {
         let sum = |seed| {
-            let (set, facts) = FileSet::generate(seed, 0).unwrap();
+            let (set, facts) = FileSet::generate(seed, &[]).unwrap();
             assert_eq!((facts.files, facts.total_bytes), (GENERATED_FILES, GENERATED_BYTES));
             assert_eq!(facts.origin, "generated");
             checksum(&set, set.walk(0, 65_536), GENERATED_BYTES).unwrap()
@@ -155,14 +183,14 @@ mod tests {
     #[test]
     fn nothing_is_left_in_the_folder_even_while_they_are_open() {
         let folder = tempfile::tempdir().unwrap();
-        let (set, _) = generate_in(folder.path(), 1, 0).unwrap();
+        let (set, _) = generate_in(folder.path(), 1, &[]).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         set.check_lengths().unwrap();
     }
 
     #[test]
     fn a_folder_that_does_not_exist_is_an_error_that_names_it() {
-        let fault = generate_in(Path::new("/nonesuch"), 1, 0).map(drop).unwrap_err();
+        let fault = generate_in(Path::new("/nonesuch"), 1, &[]).map(drop).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Output);
         assert!(fault.sentence.starts_with("cannot write the generated files in folder \"/nonesuch\": "), "{fault}");
         assert!(fault.hint.is_some_and(|hint| hint.contains("TMPDIR")));
@@ -187,7 +215,7 @@ mod tests {
     #[test]
     #[ignore = "runs as a child with a file system of 1 MB on /mnt"]
     fn child_with_a_full_disk() {
-        let fault = generate_in(Path::new("/mnt"), 1, 0).map(drop).unwrap_err();
+        let fault = generate_in(Path::new("/mnt"), 1, &[]).map(drop).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Output);
         assert_eq!(fault.sentence, "cannot write the generated files in folder \"/mnt\": no space left on device");
     }

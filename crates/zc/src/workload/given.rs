@@ -288,7 +288,7 @@ mod tests {
             "200 files cannot be open at a time: RLIMIT_NOFILE is 64, and zc needs 40 beside them"
         );
         assert_eq!(fault.hint.as_deref(), Some("raise it (`ulimit -Hn 256` as root), or give fewer files"));
-        assert_eq!(FileSet::generate(1, 0).map(drop).unwrap_err().kind, FaultKind::Unsupported);
+        assert_eq!(FileSet::generate(1, &[]).map(drop).unwrap_err().kind, FaultKind::Unsupported);
         assert_eq!(FileSet::open(&many()[..20]).unwrap().1.files, 20);
     }
 }
