@@ -112,7 +112,7 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["run", "paths", "sizes", "--out", "x.json"], "\"--out\" is for one experiment, and 2 are named"),
         (&["run", "paths", "file"], "unknown experiment \"file\""),
         (&["run", "cork", "--paths", "sendfile,splice"], "--paths: the plan \"cork\" has one send path"),
-        (&["run", "paths", "--plan", "x.toml"], "\"--plan\" and \"[NAME]...\" exclude one another"),
+        (&["run", "paths", "--plan", "x.toml"], "\"[NAME]...\" and \"--plan\" exclude one another"),
         (&["plan", "memory"], "the experiment \"memory\" sends nothing, so it has no plan"),
         (&["plan", "size"], "unknown experiment \"size\""),
         (&["run", "memory", "--budget", "1"], "--budget: duration \"1\" has no unit"),
