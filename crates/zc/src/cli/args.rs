@@ -36,6 +36,8 @@ pub(super) enum Command {
     Serve(super::serve::ServeArgs),
     /// Print a saved run again
     Show(ShowArgs),
+    /// Make a page of one or several saved runs, or a text for other programs
+    Report(ReportArgs),
     /// Watch the load of this machine, or tell what a command costs all of it, by the soakers alone
     ///
     /// Without a command: a line of load for each period, until Ctrl-C. With one, after `--`: the CPU seconds that
@@ -203,6 +205,43 @@ pub(super) struct ShowArgs {
     pub(super) file: PathBuf,
     #[command(flatten)]
     pub(super) format: FormatArgs,
+}
+
+/// Arguments of `zc report`.
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// Runs that `zc run` has saved
+    #[arg(value_name = "RUN", value_hint = ValueHint::FilePath, required = true, num_args = 1..)]
+    pub(super) runs: Vec<PathBuf>,
+    /// Where it is written, in place of what is there; only when it is whole [default: stdout]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(super) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) format: ReportFormatArgs,
+}
+
+/// The form of a report. At most one; none is HTML.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[group(multiple = false)]
+pub(super) struct ReportFormatArgs {
+    /// Write a page that needs nothing beside itself; the default
+    #[arg(long, help_heading = "Output")]
+    pub(super) html: bool,
+    /// Write Markdown in 80 columns, for a pull request or a mailing list
+    #[arg(long, help_heading = "Output")]
+    pub(super) markdown: bool,
+    /// Write CSV, a line to a path
+    #[arg(long, help_heading = "Output")]
+    pub(super) csv: bool,
+    /// Write one JSON document
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+    /// Write OpenMetrics text, for what collects metrics
+    #[arg(long, help_heading = "Output")]
+    pub(super) openmetrics: bool,
+    /// Write a Vega-Lite specification with the data in it, to draw charts from
+    #[arg(long, help_heading = "Output")]
+    pub(super) vega_lite: bool,
 }
 
 /// How the result is written to stdout. At most one; none is the table.

@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::args::RunArgs;
-use super::{interrupt, resolve, show, tell};
+use super::{interrupt, read, resolve, tell};
 use crate::estimate::memory::{memory as estimate, roofline};
 use crate::record::{Fault, MemoryRun, Result};
 use crate::report;
@@ -30,11 +30,8 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
         seed: resolve::seed(args.seed.as_deref())?,
     };
     // Before anything is measured, so that it is not measured for nothing.
-    let beside = args.with.as_deref().map(show::read).transpose()?;
-    if let Some((_, 1..)) = beside {
-        tell::warning("the run that is set beside memcpy is cut off: what is known of it rests on whole blocks", None);
-    }
-    let beside = beside.map(|(run, _)| crate::estimate::estimate(&run));
+    let beside = args.with.as_deref().map(read::run).transpose()?;
+    let beside = beside.map(|run| crate::estimate::estimate(&run));
     let stop = interrupt::flag()?;
     let mut begin = |seen: &MemoryRun| {
         let sets = seen.sets.len();

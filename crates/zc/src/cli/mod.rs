@@ -10,8 +10,11 @@ mod memory;
 mod plan;
 mod planned;
 mod progress;
+mod read;
 mod remote;
 mod render;
+mod replace;
+mod report;
 mod resolve;
 mod run;
 mod serve;
@@ -78,6 +81,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Plan(args) => plan::plan(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Show(args) => show::show(&args),
+        Command::Report(args) => report::report(&args),
         Command::Soak(args) => return soak::run(&args),
         Command::Doctor => doctor::doctor(),
         Command::Zcs(args) => return classic::run(Tool::Zcs, &args.words),

@@ -3,13 +3,12 @@
 //! A plan's fixed parameters are options of `zc run` under their own names, so they are read as those are. What was typed wins: over a
 //! fixed parameter as over a default, and where it names a factor of the plan, in place of the factor's levels.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::args::RunArgs;
-use super::{resolve, tell};
+use super::{read, resolve, tell};
 use crate::plan::{Spec, builtin, parse};
-use crate::record::{Experiment, Factor, Fault, Level, Result, in_words};
+use crate::record::{Experiment, Factor, Fault, Level, Result};
 
 /// A plan is a page of text.
 const LARGEST_BYTES: u64 = 1 << 20;
@@ -35,17 +34,7 @@ pub(super) fn of_file(path: &Path) -> Result<Spec> {
         Fault::input(format!("cannot read the plan \"{name}\": {what}"))
             .hint("zc plan NAME prints a plan that is right; docs/plans.md describes them")
     };
-    // Anything but a regular file could block for ever (a FIFO) or never end (/dev/zero).
-    let metadata = path.metadata().map_err(|error| wrong(&in_words(&error)))?;
-    if !metadata.is_file() {
-        return Err(wrong("it is not a regular file"));
-    }
-    let file = std::fs::File::open(path).map_err(|error| wrong(&in_words(&error)))?;
-    let mut bytes = Vec::new();
-    file.take(LARGEST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| wrong(&in_words(&error)))?;
-    if bytes.len() as u64 > LARGEST_BYTES {
-        return Err(wrong("it is larger than any plan"));
-    }
+    let bytes = read::bytes(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is larger than any plan"))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))?;
     parse(&text, &name)
 }

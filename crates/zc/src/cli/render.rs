@@ -1,7 +1,7 @@
 //! Which report is printed, and how wide.
 
 use super::resolve::Format;
-use crate::estimate::estimate;
+use crate::estimate::{Estimates, estimate};
 use crate::record::Run;
 use crate::report;
 
@@ -10,12 +10,21 @@ const DEFAULT_COLUMNS: usize = 120;
 
 /// A run as text in the wanted format.
 pub(super) fn document(run: &Run, format: Format) -> String {
-    let estimates = estimate(run);
+    documents(std::slice::from_ref(run), format)
+}
+
+/// Runs as one text in the wanted format.
+pub(super) fn documents(runs: &[Run], format: Format) -> String {
+    let estimates: Vec<Estimates> = runs.iter().map(estimate).collect();
+    let both: Vec<(&Run, &Estimates)> = runs.iter().zip(&estimates).collect();
     match format {
-        Format::Table => report::table(run, &estimates, columns()),
-        Format::Json => report::json(run, &estimates),
-        Format::Csv => report::csv(run, &estimates),
-        Format::Markdown => report::markdown(run, &estimates),
+        Format::Table => both.iter().map(|(run, estimates)| report::table(run, estimates, columns())).collect(),
+        Format::Json => report::several::json(&both),
+        Format::Csv => report::several::csv(&both),
+        Format::Markdown => report::several::markdown(&both),
+        Format::Html => report::html(&both),
+        Format::OpenMetrics => report::openmetrics(&both),
+        Format::VegaLite => report::vega_lite(&both),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::args::{FormatArgs, RunArgs};
+use super::args::{FormatArgs, ReportFormatArgs, RunArgs};
 
 use super::remote::without_token;
 use crate::plan::{self, Spec};
@@ -16,7 +16,7 @@ use crate::record::{
 };
 use crate::session::{self, CpuPair, RunOptions};
 
-/// How the result is written to stdout.
+/// The form of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     /// For people, as wide as the terminal.
@@ -25,8 +25,14 @@ pub(super) enum Format {
     Json,
     /// A line to a cell.
     Csv,
-    /// For an issue or a page.
+    /// For an issue, a page or a mailing list.
     Markdown,
+    /// A page that needs nothing beside itself.
+    Html,
+    /// For what collects metrics.
+    OpenMetrics,
+    /// A specification of charts, for those who want to draw themselves.
+    VegaLite,
 }
 
 impl From<FormatArgs> for Format {
@@ -36,6 +42,19 @@ impl From<FormatArgs> for Format {
             FormatArgs { csv: true, .. } => Self::Csv,
             FormatArgs { markdown: true, .. } => Self::Markdown,
             _ => Self::Table,
+        }
+    }
+}
+
+impl From<ReportFormatArgs> for Format {
+    fn from(args: ReportFormatArgs) -> Self {
+        match args {
+            ReportFormatArgs { markdown: true, .. } => Self::Markdown,
+            ReportFormatArgs { csv: true, .. } => Self::Csv,
+            ReportFormatArgs { json: true, .. } => Self::Json,
+            ReportFormatArgs { openmetrics: true, .. } => Self::OpenMetrics,
+            ReportFormatArgs { vega_lite: true, .. } => Self::VegaLite,
+            _ => Self::Html,
         }
     }
 }

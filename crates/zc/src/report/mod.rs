@@ -11,24 +11,31 @@ mod experiments;
 mod grid;
 mod grids;
 mod heading;
+mod html;
 mod json;
 mod markdown;
 pub mod memory;
 mod notes;
+mod openmetrics;
 mod part;
 pub mod plans;
 mod rows;
+pub mod several;
 pub mod soak;
 mod summary;
 mod table;
+mod vega_lite;
 mod words;
 
 pub use crate::record::escape;
 pub use csv::csv;
 pub use doctor::doctor;
+pub use html::html;
 pub use json::json;
 pub use markdown::markdown;
+pub use openmetrics::openmetrics;
 pub use table::table;
+pub use vega_lite::vega_lite;
 
 #[cfg(test)]
 mod fixture;
