@@ -14,6 +14,7 @@ mod memory;
 mod names;
 pub mod nearest;
 mod plan;
+mod profile;
 mod reading;
 mod remote;
 mod run;
@@ -36,6 +37,7 @@ pub use names::{
     SoakerKind, UnknownName,
 };
 pub use plan::{Cell, FileSetFacts, FixedParams, Levels, Plan, Timing, Unsoaked};
+pub use profile::{BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples};
 pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,
     TcpReading, Usage,

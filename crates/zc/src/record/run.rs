@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Host, Levels, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow, SupportRow, Usage, Warning,
+    BlockSamples, Host, Levels, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow, Sampling,
+    SupportRow, Usage, Warning,
 };
 
 /// The version of the format that this program writes. It reads this one and no other.
@@ -51,6 +52,9 @@ pub struct Header {
     pub warnings: Vec<Warning>,
     /// Unsoaked top speeds and proofs that were taken before the first block.
     pub probes: Vec<Probe>,
+    /// How it was sampled, where it was: `zc profile`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
 }
 
 impl Header {
@@ -112,6 +116,9 @@ pub struct Block {
     /// Trials that broke. What is left of the block counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<FailedTrial>,
+    /// What was sampled, where that was done: see [`Profile`](super::Profile).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<BlockSamples>,
     /// Null when the block counts; else why it does not.
     pub dropped: Option<Dropped>,
 }

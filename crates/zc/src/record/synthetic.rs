@@ -326,6 +326,7 @@ impl Synthetic {
             remote: None,
             unavailable: Vec::new(),
             warnings: Vec::new(),
+            sampling: None,
             probes: self
                 .cells
                 .iter()
@@ -400,7 +401,7 @@ impl<'a> Machine<'a> {
             slots.push(self.idle());
         }
         let memcpy_bytes_per_s = Some(1e10 * (-self.walk).exp());
-        Block { index, began_ns, memcpy_bytes_per_s, slots, failed: Vec::new(), dropped: None }
+        Block { index, began_ns, memcpy_bytes_per_s, slots, failed: Vec::new(), samples: None, dropped: None }
     }
 
     fn idle(&mut self) -> Slot {

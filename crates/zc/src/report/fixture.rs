@@ -432,6 +432,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
                 warning("steal", Severity::Doubt, "the hypervisor took 0.3 % of the CPUs", "a quieter host"),
             ],
             probes: Vec::new(),
+            sampling: None,
         },
         blocks: Vec::new(),
         end: Some(End {

@@ -214,6 +214,7 @@ pub(super) fn offloads() -> (Run, Estimates) {
         memcpy_bytes_per_s: None,
         slots: Vec::new(),
         failed: vec![broke.clone(), broke],
+        samples: None,
         dropped: None,
     });
     (run, estimates)

@@ -86,6 +86,7 @@ impl Blocks {
             memcpy_bytes_per_s: Some(memcpy_bytes_per_s(&mut self.memory)),
             slots: Vec::new(),
             failed: Vec::new(),
+            samples: None,
             dropped: Some(Dropped::Unfinished),
         };
         let ended = match self.fill(&mut block, budget, stop, progress) {

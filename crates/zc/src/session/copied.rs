@@ -85,6 +85,7 @@ mod tests {
             memcpy_bytes_per_s: None,
             slots: cells.iter().map(trial).collect(),
             failed: Vec::new(),
+            samples: None,
             dropped: None,
         }
     }

@@ -172,6 +172,7 @@ pub(super) fn prepare(
         unavailable,
         warnings,
         probes,
+        sampling: None,
     };
     Ok(Prepared { header, rig, alone })
 }
