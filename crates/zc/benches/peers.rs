@@ -11,10 +11,11 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{BUFFER, cell, median, only_asked_to_start, setting, sorted};
+use common::programs::{find, free_port, start, stop};
+use common::{BUFFER, cell, files, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use zc_tools::record::{LinkKind, SendPath, Timing};
@@ -75,17 +76,6 @@ fn compare(path: SendPath, name: &str, pairs: usize, rig: &mut Rig, other: &dyn 
         ratios[0],
         ratios[ratios.len() - 1],
     );
-}
-
-fn files(folder: &Path, count: usize, bytes: usize) -> Vec<PathBuf> {
-    (0..count)
-        .map(|index| {
-            let path = folder.join(format!("{bytes}-{index}"));
-            let content: Vec<u8> = (0..bytes).map(|at| (at.wrapping_mul(31) ^ index) as u8).collect();
-            std::fs::write(&path, content).expect("write a file");
-            path
-        })
-        .collect()
 }
 
 fn rig(files: &[PathBuf], seconds: f64) -> Rig {
@@ -213,30 +203,4 @@ fn peers(
         }
     }
     all
-}
-
-fn find(name: &str) -> Option<PathBuf> {
-    let folders = std::env::var("ZC_PEERS").unwrap_or_default() + ":" + &std::env::var("PATH").unwrap_or_default();
-    folders.split(':').map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
-}
-
-fn free_port() -> String {
-    std::net::TcpListener::bind("127.0.0.1:0")
-        .and_then(|socket| socket.local_addr())
-        .expect("a port")
-        .port()
-        .to_string()
-}
-
-fn start(command: &mut Command) -> Option<Child> {
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok();
-    std::thread::sleep(Duration::from_millis(300)); // it does not say when it listens
-    child
-}
-
-fn stop(child: Option<Child>) {
-    if let Some(mut child) = child {
-        let _ = child.kill();
-        let _ = child.wait();
-    }
 }

@@ -1,6 +1,10 @@
 //! What the benches have in common: the rig that they measure on, a path's cell, settings from the environment, medians.
 
-use std::path::PathBuf;
+#![allow(dead_code)] // each bench is a crate of its own and takes what it needs
+
+pub(crate) mod programs;
+
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use zc_tools::record::{
@@ -67,4 +71,16 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, tim
         placement: Placement::Separate,
     };
     Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None }).expect("a rig")
+}
+
+/// So many files of so many bytes in `folder`.
+pub(crate) fn files(folder: &Path, count: usize, bytes: usize) -> Vec<PathBuf> {
+    (0..count)
+        .map(|index| {
+            let path = folder.join(format!("{bytes}-{index}"));
+            let content: Vec<u8> = (0..bytes).map(|at| (at.wrapping_mul(31) ^ index) as u8).collect();
+            std::fs::write(&path, content).expect("write a file");
+            path
+        })
+        .collect()
 }

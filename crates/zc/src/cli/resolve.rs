@@ -104,7 +104,6 @@ pub(super) fn run(
     let size = |option, text: &Option<String>, bounds, default| {
         text.as_deref().map_or(Ok(default), |text| buffer(option, text, bounds))
     };
-    let named = |option: &str, fault| of(option, fault);
     let mut options = RunOptions {
         command: without_token(command),
         files: args.files.clone(),
@@ -112,9 +111,9 @@ pub(super) fn run(
         recv,
         recv_buffer_bytes,
         buffer_bytes: size("--buffer", &args.buffer, CALL_BYTES, CALL_BUFFER)?,
-        rate_bytes_per_s: args.rate.as_deref().map_or(Ok(None), units::rate).map_err(|fault| named("--rate", fault))?,
+        rate_bytes_per_s: args.rate.as_deref().map_or(Ok(None), units::rate).map_err(|fault| of("--rate", fault))?,
         budget_ns: 0,
-        target: args.target.as_deref().map_or(Ok(TARGET), units::percent).map_err(|fault| named("--target", fault))?,
+        target: args.target.as_deref().map_or(Ok(TARGET), units::percent).map_err(|fault| of("--target", fault))?,
         seed: seed(args.seed.as_deref())?,
         link,
         link_options: link_options(args)?,
@@ -124,11 +123,11 @@ pub(super) fn run(
             .as_deref()
             .map_or(Ok(1), |flows| units::count("number of flows", flows, FLOWS))
             .map(|flows| flows as usize)
-            .map_err(|fault| named("--flows", fault))?,
+            .map_err(|fault| of("--flows", fault))?,
         congestion: args
             .congestion
             .as_deref()
-            .map(|text| level::congestion(text).map_err(|fault| named("--congestion", fault)))
+            .map(|text| level::congestion(text).map_err(|fault| of("--congestion", fault)))
             .transpose()?,
         sndbuf_bytes: args.sndbuf.as_deref().map(|text| buffer("--sndbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
         rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,

@@ -4,7 +4,7 @@ use zc_stats::median;
 
 use super::figures::{figure, gbit_per_core, per, ratio_figure};
 use super::model::{CellEstimate, Figure, Perturbation, RatioFigure, RatioMethod, Sides};
-use super::{Kept, elapsed_ns, others, throughput, traffic};
+use super::{Kept, bytes, elapsed_ns, others, throughput, traffic};
 use crate::plan::costs::Side;
 use crate::plan::ratios::{base, divisors, pairs, ratio};
 use crate::record::{Cell, TrialKind};
@@ -50,6 +50,7 @@ pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
             both: cost.both.as_ref().and_then(gbit_per_core),
         },
         top_speed_bytes_per_s: top_speed(kept, &cell.label),
+        top_speed_by_memcpy: top_speed_by_memcpy(kept, &cell.label),
         perturbation: perturbation(kept, cell),
         copied_share,
         failed_zero_copy: copied_share.is_some_and(|share| share > 0.5),
@@ -73,6 +74,13 @@ fn top_speed(kept: &Kept, label: &str) -> Option<Figure> {
     figure(&speeds, kept.level)
 }
 
+fn top_speed_by_memcpy(kept: &Kept, label: &str) -> Option<Figure> {
+    let shares = kept
+        .trials(label, TrialKind::TopSpeed)
+        .filter_map(|(block, trial)| per(throughput(trial)?, kept.blocks[block].memcpy_bytes_per_s?));
+    figure(&shares.collect::<Vec<_>>(), kept.level)
+}
+
 fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
     let nominal = kept.header.plan.fixed.at(&cell.levels).rate_bytes_per_s;
     let of = |kind| -> Vec<(usize, f64)> {
@@ -87,7 +95,12 @@ fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
         })
         .collect();
     let speeds = |of: &[(usize, f64)]| median(&of.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
-    let soaked_by_nominal = speeds(&soaked).and_then(|speed| per(speed, nominal));
+    // By all bytes and all time: a window holds a burst more or less, and their median with it.
+    let (bytes, ns) = kept
+        .trials(&cell.label, TrialKind::Soaked)
+        .filter_map(|(_, trial)| Some((bytes(trial), elapsed_ns(trial)?)))
+        .fold((0.0, 0.0), |(bytes, ns), (sent, elapsed)| (bytes + sent as f64, ns + elapsed as f64));
+    let soaked_by_nominal = per(bytes, ns / 1e9).and_then(|speed| per(speed, nominal));
     Perturbation {
         // Twins that stand in blocks of their own are compared as a whole.
         soaked_by_twin: median(&in_one_block).or_else(|| per(speeds(&soaked)?, speeds(&twins)?)),

@@ -158,6 +158,9 @@ pub struct CellEstimate {
     pub gbit_per_core: Sides<Figure>,
     /// Payload bytes per second, unpaced and unsoaked.
     pub top_speed_bytes_per_s: Option<Figure>,
+    /// That by the speed of the memcpy probe of the same blocks, from and to memory that is in no cache: the roof of a path that
+    /// copies each byte once on one CPU.
+    pub top_speed_by_memcpy: Option<Figure>,
     /// What the soakers did to the traffic.
     pub perturbation: Perturbation,
     /// Zero-copy completions that the kernel flagged as copied by all completions, over all windows of kept blocks;
@@ -177,7 +180,7 @@ pub struct CellEstimate {
 pub struct Perturbation {
     /// Throughput with soakers by throughput of the twin trials without: median over blocks. `None` without twins.
     pub soaked_by_twin: Option<f64>,
-    /// Rate that was reached under soakers by the cell's nominal rate: median over blocks.
+    /// Rate that was reached under soakers by the cell's nominal rate: all bytes by all time.
     pub soaked_by_nominal: Option<f64>,
     /// Less than 98 % of the nominal rate was reached: this cell's cost was taken at saturation, not at a fixed rate.
     pub saturated: bool,

@@ -52,6 +52,14 @@ impl FaultKind {
     }
 }
 
+impl FaultKind {
+    /// Whether it ends a run: the files are not what they were, or the other machine is gone. Any other failure of a trial is its
+    /// cell's alone.
+    pub fn ends_a_run(self) -> bool {
+        matches!(self, Self::Input | Self::FarEnd)
+    }
+}
+
 impl Fault {
     /// A failure of `kind` told by `sentence`.
     pub fn new(kind: FaultKind, sentence: impl Into<String>) -> Self {

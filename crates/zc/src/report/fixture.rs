@@ -211,6 +211,7 @@ pub(super) fn without_blocks() -> (Run, Estimates) {
             ratio: Sides::default(),
             gbit_per_core: Sides::default(),
             top_speed_bytes_per_s: None,
+            top_speed_by_memcpy: None,
             perturbation: Perturbation::default(),
             copied_share: None,
             failed_zero_copy: false,
@@ -293,6 +294,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         blocks_not_positive: 0,
         gbit_per_core: Sides { sender: None, receiver: None, both: Some(figure(8192.0 / both, path.half)) },
         top_speed_bytes_per_s: Some(figure(3.1e12 / both, 0.03)),
+        top_speed_by_memcpy: Some(figure(3.1e12 / both / 12.1e9, 0.03)),
         perturbation: Perturbation {
             soaked_by_twin: Some(1.0 - path.half / 10.0),
             soaked_by_nominal: Some(0.9995),

@@ -60,6 +60,7 @@ pub(super) fn plan(
             },
             ratio: Sides::default(),
             top_speed_bytes_per_s: Some(figure(3.1e12 / both, 0.02)),
+            top_speed_by_memcpy: Some(figure(3.1e12 / both / 12.1e9, 0.02)),
             ..model.clone()
         };
         if let Some((_, label, (first_sender, first_receiver))) = first {

@@ -28,6 +28,7 @@ fn without_figures(mut made: Made) -> Made {
             ratio: Sides::default(),
             gbit_per_core: Sides::default(),
             top_speed_bytes_per_s: None,
+            top_speed_by_memcpy: None,
             perturbation: Perturbation::default(),
             traffic: crate::estimate::Traffic::default(),
             others: crate::estimate::Others::default(),

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan;
-use crate::record::{Block, Dropped, FailedTrial, Fault, FaultKind, Header, Slot, TrialKind, Unsoaked, Warning};
+use crate::record::{Block, Dropped, FailedTrial, Fault, Header, Slot, TrialKind, Unsoaked, Warning};
 use crate::trial::{Rig, memcpy_bytes_per_s};
 
 use super::copied::CopiedShares;
@@ -46,7 +46,7 @@ impl Blocks {
             rig,
             header: header.clone(),
             memory: Default::default(),
-            copied: CopiedShares::default(),
+            copied: CopiedShares::of(header),
             failures: vec![Vec::new(); header.plan.cells.len()],
             came_up: Vec::new(),
         }
@@ -92,7 +92,7 @@ impl Blocks {
         let ended = match self.fill(&mut block, budget, stop, progress) {
             Ok(ended) => ended,
             // The files are not what they were, or the other machine is gone: nothing that follows would be comparable.
-            Err((_, fault)) if matches!(fault.kind, FaultKind::Input | FaultKind::FarEnd) => BlockEnd::Broken(fault),
+            Err((_, fault)) if fault.kind.ends_a_run() => BlockEnd::Broken(fault),
             Err((cell, fault)) => {
                 block.dropped = Some(Dropped::TrialFailed { cell, reason: fault.sentence });
                 BlockEnd::Whole
@@ -143,7 +143,7 @@ impl Blocks {
                     self.failures[cell].clear();
                     block.slots.push(Slot::Trial(trial));
                 }
-                Err(fault) if matches!(fault.kind, FaultKind::Input | FaultKind::FarEnd) => return Err(named(fault)),
+                Err(fault) if fault.kind.ends_a_run() => return Err(named(fault)),
                 Err(fault) => {
                     self.failures[cell].push(fault.sentence.clone());
                     block.failed.push(FailedTrial { cell: label.clone(), reason: fault.sentence });

@@ -330,7 +330,7 @@ fn choose_rates(
                     best[place] = best[place].max(speed);
                     place += 1;
                 }
-                Err(fault) if matches!(fault.kind, FaultKind::Input | FaultKind::FarEnd) => return Err(fault),
+                Err(fault) if fault.kind.ends_a_run() => return Err(fault),
                 Err(fault) => {
                     let cell = cells.remove(place);
                     best.remove(place);

@@ -1,10 +1,12 @@
-//! `paths`: CPU, interrupts and packets, as in the first table of 27 January 2001.
+//! `paths`: CPU, interrupts and packets, as in the first table of 27 January 2001, and how far from memory's own speed each path is.
 
 use super::today::{End, load_of};
-use crate::estimate::Estimates;
+use crate::estimate::{CellEstimate, Estimates, Figure};
 use crate::record::Run;
+use crate::report::digits::{rate, with_half_width};
 use crate::report::escape;
 use crate::report::grid::{Column, Grid};
+use crate::report::grids::Unit;
 use crate::report::part::Part;
 use crate::report::rows::sorted;
 
@@ -43,5 +45,29 @@ pub(super) fn parts(run: &Run, estimates: &Estimates) -> Vec<Part> {
         "As in 2001 (Andrew Morton, 27 January: load of a dual Pentium II that sent 11.5 MB/s); now {}",
         load_of(run, estimates, End::Sender)
     );
-    vec![Part::Table { caption, keys: 1, grid }]
+    [Part::Table { caption, keys: 1, grid }].into_iter().chain(roofline(estimates)).collect()
+}
+
+/// The top speed of each path as a share of memcpy's, the fastest first; none where no block has both.
+fn roofline(estimates: &Estimates) -> Option<Part> {
+    let memcpy = estimates.conditions.memcpy_bytes_per_s?;
+    let mut cells: Vec<(&CellEstimate, Figure, Figure)> = sorted(estimates)
+        .into_iter()
+        .filter_map(|cell| Some((cell, cell.top_speed_bytes_per_s?, cell.top_speed_by_memcpy?)))
+        .collect();
+    if cells.is_empty() {
+        return None;
+    }
+    cells.sort_by(|(_, _, a), (_, _, b)| b.value.total_cmp(&a.value));
+    let columns = vec![Column::left("", ""), Column::right("top", "Gbit/s"), Column::right("share of", "memcpy")];
+    let rows = cells.into_iter().map(|(cell, top, share)| {
+        let share = with_half_width(share.value, share.half_width);
+        vec![escape(&cell.label, 40), Unit::Gbit.text(top), share]
+    });
+    let caption = format!(
+        "How far from the limit: top speed as a share of what memcpy moved in the same blocks, from and to memory that is in no \
+         cache ({} at the median)",
+        rate(memcpy)
+    );
+    Some(Part::Table { caption, keys: 1, grid: Grid { columns, rows: rows.collect() } })
 }
