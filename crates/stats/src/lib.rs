@@ -5,6 +5,7 @@
 //! | interval | of | exact for | where it fails |
 //! |---|---|---|---|
 //! | [`wilcoxon_interval`] | the centre of symmetry (pseudomedian) | independent, symmetric differences, any tails | asymmetric ones: it is then about the pseudomedian, and only nearly |
+//! | [`ranked_ratio`] | the ratio of paired quantities, some of them not above 0 | a - r b that is symmetric at the true r | asymmetric ones, as above |
 //! | [`median_interval`] | the median | independent values of any shape | never; it is wide instead |
 //! | [`mann_whitney_interval`] | a shift between two samples | two samples of one shape | shapes that differ |
 //! | [`mean_interval`] | a mean | normal values | few values with long tails |
@@ -25,6 +26,7 @@ mod midmean;
 mod normal;
 mod order;
 mod rank_sum;
+mod ranked_ratio;
 mod select;
 mod signed_rank;
 mod spending;
@@ -36,6 +38,7 @@ pub use line::{falling, nonnegative_line};
 pub use midmean::Midmean;
 pub use order::{mad, median, median_interval, median_least_n, quantile};
 pub use rank_sum::{hodges_lehmann_shift, mann_whitney_interval, mann_whitney_p};
+pub use ranked_ratio::{RankedRatio, ranked_ratio};
 pub use signed_rank::{hodges_lehmann, signed_rank_p, wilcoxon_interval, wilcoxon_least_n};
 pub use spending::Spending;
 pub use student::mean_interval;

@@ -108,7 +108,7 @@ impl Walsh {
 }
 
 /// Which Walsh average from each end is the interval's end (1 is the extreme), and the probability beyond it.
-fn cut(n: usize, alpha: f64) -> Option<(u64, f64)> {
+pub(crate) fn cut(n: usize, alpha: f64) -> Option<(u64, f64)> {
     let limit = alpha / 2.0 + ROUNDING;
     let cut = if n <= EXACT {
         null_distribution(n).partition_point(|cumulative| *cumulative <= limit) as u64

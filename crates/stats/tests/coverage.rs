@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use zc_stats::{
     Interval, Midmean, Spending, bca_interval, few_blocks_confidence, mann_whitney_interval, median_interval,
-    welch_interval, wilcoxon_interval,
+    ranked_ratio, welch_interval, wilcoxon_interval,
 };
 
 const RUNS: usize = 10_000;
@@ -170,6 +170,25 @@ fn welch_intervals_cover_normal_samples_of_unlike_variance() {
         });
         println!("welch, n = {n}: {covered:.4}");
         assert!((0.93..=0.97).contains(&covered), "{n}: {covered}");
+    }
+}
+
+#[test]
+fn ranked_ratios_cover_at_the_noise_floor() {
+    // The use that zc has for them: costs at the noise floor, some of them negative, by a reference that may be so too; noise of the
+    // same kind on both, and now and then a block that is far off.
+    for n in [8, 15, 25, 60] {
+        let mut luck = Luck::new(n as u64);
+        let runs = if n == 60 { RUNS / 5 } else { RUNS };
+        let (covered, stated) = coverage(runs, 0.3, || {
+            let far = |luck: &mut Luck| if luck.uniform() < 0.03 { 20.0 * luck.normal() } else { 0.0 };
+            let pairs: Vec<(f64, f64)> = (0..n)
+                .map(|_| (0.3 + 0.4 * luck.normal() + far(&mut luck), 1.0 + 0.4 * luck.normal() + far(&mut luck)))
+                .collect();
+            ranked_ratio(&pairs, 0.95)?.interval
+        });
+        println!("ranked ratio, n = {n}: {covered:.4}, stated {stated:.4}");
+        assert!((covered - stated).abs() < 0.015, "n = {n}: {covered}, stated {stated}");
     }
 }
 

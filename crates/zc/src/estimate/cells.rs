@@ -42,7 +42,7 @@ pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
         elsewhere_ns_per_kib: elsewhere,
         ratio,
         at_noise_floor: cost.both.as_ref().is_some_and(reaches_zero)
-            || ratio.both.is_some_and(|ratio| ratio.method == RatioMethod::RatioOfSums),
+            || ratio.both.is_some_and(|ratio| ratio.method == RatioMethod::RankedDifferences),
         blocks_not_positive: both.iter().filter(|cost| **cost <= 0.0).count(),
         gbit_per_core: Sides {
             sender: cost.sender.as_ref().and_then(gbit_per_core),
@@ -66,7 +66,7 @@ fn reaches_zero(cost: &Figure) -> bool {
 fn to_base(kept: &Kept, place: usize, side: Side) -> Option<RatioFigure> {
     let plan = &kept.header.plan;
     let pairs = pairs(&kept.costs, place, &divisors(plan, place), side);
-    ratio(&pairs, kept.level, plan.seed).map(|ratio| ratio_figure(&ratio, plan.target))
+    ratio(&pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target))
 }
 
 fn top_speed(kept: &Kept, label: &str) -> Option<Figure> {

@@ -67,7 +67,7 @@ pub(super) fn ratio_figure(ratio: &Ratio, target: f64) -> RatioFigure {
         converged: half_width.is_some_and(|half| half <= target),
         method: match ratio.method {
             Method::HodgesLehmann => RatioMethod::HodgesLehmann,
-            Method::RatioOfSums => RatioMethod::RatioOfSums,
+            Method::RankedDifferences => RatioMethod::RankedDifferences,
         },
         p_value: ratio.p_value,
         blocks: ratio.blocks,

@@ -98,9 +98,9 @@ impl<T> Default for Sides<T> {
 pub enum RatioMethod {
     /// Hodges-Lehmann estimate of the blocks' log ratios, Wilcoxon signed-rank interval.
     HodgesLehmann,
-    /// Sum over blocks by sum over blocks, BCa bootstrap over blocks: the cost is at the noise floor, some blocks have
-    /// no logarithm.
-    RatioOfSums,
+    /// The ratio r at which the signed ranks of cost - r x reference balance: costs are at the noise floor, some blocks have no
+    /// logarithm.
+    RankedDifferences,
 }
 
 /// The cost of a cell by the cost of the one that it refers to in the same blocks.
@@ -116,7 +116,7 @@ pub struct RatioFigure {
     pub converged: bool,
     /// How it was computed.
     pub method: RatioMethod,
-    /// Two-sided p-value of "the ratio is 1" (exact signed-rank); `None` for a ratio of sums.
+    /// Two-sided p-value of "the ratio is 1" (exact signed-rank).
     pub p_value: Option<f64>,
     /// Blocks in which both cells have a cost.
     pub blocks: usize,
@@ -150,7 +150,7 @@ pub struct CellEstimate {
     /// Cost by the cost of the cell that `by` names. Empty where it names none.
     pub ratio: Sides<RatioFigure>,
     /// The cost of both sides does not stand out of the noise: its interval reaches 0, or its ratio had to be taken
-    /// as a ratio of sums.
+    /// from ranked differences.
     pub at_noise_floor: bool,
     /// Kept blocks in which the cost of both sides came out at 0 or below.
     pub blocks_not_positive: usize,

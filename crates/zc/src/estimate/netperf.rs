@@ -224,8 +224,7 @@ fn stream_and_others(kept: &Kept) -> Vec<(usize, usize)> {
 
 fn account_ratio(kept: &Kept, above: usize, below: usize) -> AccountRatio {
     let plan = &kept.header.plan;
-    let by_pairs =
-        |pairs: &[(f64, f64)]| ratio(pairs, kept.level, plan.seed).map(|ratio| ratio_figure(&ratio, plan.target));
+    let by_pairs = |pairs: &[(f64, f64)]| ratio(pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target));
     let by_soakers = |side| by_pairs(&pairs(&kept.costs, above, &[below], side));
     let demand =
         Sides { sender: by_soakers(Side::Sender), receiver: by_soakers(Side::Receiver), both: by_soakers(Side::Both) };

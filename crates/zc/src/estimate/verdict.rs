@@ -10,7 +10,7 @@ use super::model::{
     BlockAccount, CellEstimate, CellVerdict, Cheapest, Comparison, Control, RatioFigure, Verdict, Withheld,
 };
 use crate::plan::costs::Side;
-use crate::plan::ratios::{self, Ratio, base, divisors, ratio};
+use crate::plan::ratios::{self, base, divisors, ratio};
 use crate::record::{Run, Severity};
 
 /// Two cells are called the same when the interval of their ratio lies within this of 1.
@@ -76,21 +76,10 @@ fn word(ratio: &RatioFigure, differs: bool) -> Comparison {
 /// Which cells differ from the ones that they are paired with, by Holm's procedure over all pairs.
 fn differing(kept: &Kept, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
     let alpha = 1.0 - kept.level;
-    let of = |pair: &(usize, Vec<usize>), level: f64| {
-        ratio(&ratios::pairs(&kept.costs, pair.0, &pair.1, Side::Both), level, kept.header.plan.seed)
-    };
-    let m = pairs.iter().filter(|pair| of(pair, kept.level).is_some()).count();
-    let mut ordered: Vec<(f64, usize)> = (0..pairs.len())
-        .filter_map(|place| {
-            let at_level = of(&pairs[place], kept.level)?;
-            let p = at_level.p_value.unwrap_or_else(|| {
-                // A ratio of sums has no p-value, only intervals: held against the strictest limit at once.
-                let strict = of(&pairs[place], 1.0 - alpha / m as f64);
-                if strict.is_some_and(|ratio| excludes_one(&ratio)) { 0.0 } else { 1.0 }
-            });
-            Some((p, place))
-        })
-        .collect();
+    let of = |pair: &(usize, Vec<usize>)| ratio(&ratios::pairs(&kept.costs, pair.0, &pair.1, Side::Both), kept.level);
+    let mut ordered: Vec<(f64, usize)> =
+        (0..pairs.len()).filter_map(|place| Some((of(&pairs[place])?.p_value?, place))).collect();
+    let m = ordered.len();
     ordered.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let mut differs = vec![false; pairs.len()];
     for (rank, (p, place)) in ordered.into_iter().enumerate() {
@@ -100,10 +89,6 @@ fn differing(kept: &Kept, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
         differs[place] = true;
     }
     differs
-}
-
-fn excludes_one(ratio: &Ratio) -> bool {
-    ratio.interval.is_some_and(|interval| !interval.contains(1.0))
 }
 
 /// For each cell that others refer to, in the plan's order: the cell of the lowest cost among it and them, then those that

@@ -5,11 +5,9 @@
 //! or less (noise: the cost is a difference), has a ratio "below all others", minus infinity: Hodges-Lehmann and the
 //! signed ranks only need its place in the order, so it counts as the evidence it is, and is not dropped for being
 //! small. Only where that is not enough - the reference itself is at or below 0, or so many cells' costs are that the
-//! estimate has no logarithm - the costs are added up over blocks instead, and the interval is a BCa bootstrap.
+//! estimate has no logarithm - the signed ranks of cost minus ratio times reference are asked instead.
 
-use zc_stats::{
-    Interval, RESAMPLES, bca_interval, few_blocks_confidence, hodges_lehmann, signed_rank_p, wilcoxon_interval,
-};
+use zc_stats::{Interval, hodges_lehmann, ranked_ratio, signed_rank_p, wilcoxon_interval};
 
 use super::costs::{Side, TrialCost, block_costs};
 use crate::record::{Block, Header, Plan};
@@ -19,8 +17,8 @@ use crate::record::{Block, Header, Plan};
 pub enum Method {
     /// Hodges-Lehmann over log ratios, signed-rank interval.
     HodgesLehmann,
-    /// Sum of costs by sum of costs, BCa bootstrap over blocks.
-    RatioOfSums,
+    /// The ratio at which the signed ranks of cost - ratio x reference balance, and those that their test does not reject.
+    RankedDifferences,
 }
 
 /// A ratio of two costs.
@@ -32,7 +30,7 @@ pub struct Ratio {
     pub interval: Option<Interval>,
     /// How it was computed.
     pub method: Method,
-    /// Two-sided p-value of "the ratio is 1"; `None` for a ratio of sums.
+    /// Two-sided p-value of "the ratio is 1", by signed ranks.
     pub p_value: Option<f64>,
     /// Blocks it rests on.
     pub blocks: usize,
@@ -50,11 +48,11 @@ impl Ratio {
 
 /// The ratio of pairs (cost of the cell, cost of the reference), one a block, in any one unit per byte.
 ///
-/// `level` is the confidence of the interval (see [`super::looks`]), `seed` that of the bootstrap. `None` without a
-/// pair, or when even the sums have no ratio.
-pub fn ratio(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
+/// `level` is the confidence of the interval (see [`super::looks`]). `None` without a pair, or when the reference has no cost on
+/// the whole.
+pub fn ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
     let pairs: Vec<(f64, f64)> = pairs.iter().copied().filter(|(a, b)| a.is_finite() && b.is_finite()).collect();
-    log_ratio(&pairs, level).or_else(|| ratio_of_sums(&pairs, level, seed))
+    log_ratio(&pairs, level).or_else(|| ranked(&pairs, level))
 }
 
 fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
@@ -78,23 +76,16 @@ pub fn log((cell, reference): (f64, f64)) -> Option<f64> {
     Some((cell.max(0.0) / reference.max(0.0)).ln()).filter(|log| !log.is_nan())
 }
 
-fn ratio_of_sums(pairs: &[(f64, f64)], level: f64, seed: u64) -> Option<Ratio> {
-    let over = |drawn: &mut dyn Iterator<Item = &(f64, f64)>| {
-        let (cell, reference) = drawn.fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
-        let ratio = cell / reference;
-        (reference > 0.0 && ratio.is_finite()).then_some(ratio)
-    };
-    let value = over(&mut pairs.iter())?.max(0.0);
-    let drawn_ratio = |drawn: &[usize]| over(&mut drawn.iter().map(|index| &pairs[*index]));
-    let interval = few_blocks_confidence(level, pairs.len())
-        .and_then(|asked| bca_interval(pairs.len(), drawn_ratio, asked, RESAMPLES, seed));
-    // A cost cannot be negative, so neither can a ratio: this is a bound known beforehand, not a cut of the data.
-    let interval = interval.map(|interval| Interval {
-        low: interval.low.max(0.0),
-        high: interval.high.max(0.0),
-        confidence_reached: level,
-    });
-    Some(Ratio { value, interval, method: Method::RatioOfSums, p_value: None, blocks: pairs.len() })
+fn ranked(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
+    let found = ranked_ratio(pairs, level)?;
+    let differences: Vec<f64> = pairs.iter().map(|(cell, reference)| cell - reference).collect();
+    Some(Ratio {
+        value: found.value,
+        interval: found.interval,
+        method: Method::RankedDifferences,
+        p_value: signed_rank_p(&differences),
+        blocks: pairs.len(),
+    })
 }
 
 /// The place of the cell that a cell's ratio refers to: the one that it names, else the plan's reference. `None` for a cell that
@@ -133,7 +124,7 @@ pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Rat
     let costs: Vec<_> =
         blocks.iter().filter(|block| block.dropped.is_none()).map(|block| block_costs(block, header)).collect();
     let plan = &header.plan;
-    let of = |cell| ratio(&pairs(&costs, cell, &divisors(plan, cell), Side::Both), level, plan.seed);
+    let of = |cell| ratio(&pairs(&costs, cell, &divisors(plan, cell), Side::Both), level);
     (0..plan.cells.len()).map(of).collect()
 }
 
@@ -187,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_slows_a_whole_block_cancels() {
-        let found = ratio(&pairs_of(&[0.5; 10]), 0.95, 1).unwrap();
+        let found = ratio(&pairs_of(&[0.5; 10]), 0.95).unwrap();
         assert!((found.value - 0.5).abs() < 1e-12);
         assert!(found.half_width().unwrap() < 1e-12);
         assert_eq!(found.method, Method::HodgesLehmann);
@@ -196,49 +187,47 @@ mod tests {
 
     #[test]
     fn too_few_blocks_have_an_estimate_and_no_interval() {
-        let found = ratio(&pairs_of(&[0.5, 0.6, 0.7]), 0.95, 1).unwrap();
+        let found = ratio(&pairs_of(&[0.5, 0.6, 0.7]), 0.95).unwrap();
         assert!((found.value - 0.6).abs() < 0.01);
         assert_eq!((found.interval, found.half_width()), (None, None));
-        assert_eq!(ratio(&[], 0.95, 1), None);
+        assert_eq!(ratio(&[], 0.95), None);
     }
 
     #[test]
     fn a_cost_below_zero_in_one_block_counts_as_the_least_of_all() {
         let mut pairs = pairs_of(&[0.10, 0.11, 0.12, 0.09, 0.10, 0.13, 0.12, 0.11, 0.10, 0.12, 0.11, 0.10]);
-        let without = ratio(&pairs, 0.95, 1).unwrap();
+        let without = ratio(&pairs, 0.95).unwrap();
         pairs[3].0 = -0.5;
-        let with = ratio(&pairs, 0.95, 1).unwrap();
+        let with = ratio(&pairs, 0.95).unwrap();
         assert_eq!(with.method, Method::HodgesLehmann);
         assert!(with.value <= without.value && with.value > 0.09);
         assert!(with.interval.unwrap().low <= without.interval.unwrap().low);
     }
 
     #[test]
-    fn costs_that_are_mostly_noise_are_added_up() {
+    fn costs_that_are_mostly_noise_are_ranked_as_differences() {
         let cells = [-0.2, 0.1, -0.1, 0.3, -0.3, 0.2, 0.1, -0.1, 0.15, -0.05, 0.2, -0.2];
         let pairs: Vec<_> = cells.iter().map(|cell| (*cell, 1.0)).collect();
-        let found = ratio(&pairs, 0.95, 1).unwrap();
-        assert_eq!(found.method, Method::RatioOfSums);
+        let found = ratio(&pairs, 0.95).unwrap();
+        assert_eq!(found.method, Method::RankedDifferences);
         assert_eq!(found.interval.unwrap().low, 0.0);
         assert!(found.interval.unwrap().high < 0.3);
-        assert_eq!(found, ratio(&pairs, 0.95, 1).unwrap());
+        assert_eq!(found, ratio(&pairs, 0.95).unwrap());
     }
 
     #[test]
     fn one_block_in_which_the_reference_cost_nothing_and_one_that_stalled_do_not_matter() {
         let mut pairs = pairs_of(&[0.50, 0.51, 0.52, 0.49, 0.50, 0.53, 0.52, 0.51, 0.50, 0.52, 0.51, 0.50].repeat(4));
         (pairs[3].1, pairs[7].0) = (-0.1, 1e6);
-        let found = ratio(&pairs, 0.95, 1).unwrap();
+        let found = ratio(&pairs, 0.95).unwrap();
         assert_eq!(found.method, Method::HodgesLehmann);
         assert!((found.value - 0.51).abs() < 0.01, "{found:?}");
         assert!(found.half_width().is_some_and(|half| half < 0.05), "{found:?}");
     }
 
     #[test]
-    fn a_reference_without_a_cost_has_no_ratio_or_one_of_sums() {
-        assert_eq!(ratio(&[(1.0, -1.0), (1.0, -1.0), (1.0, -1.0)], 0.95, 1), None);
-        let found = ratio(&[(1.0, -0.1), (1.0, -0.1), (1.0, 2.0), (1.0, -0.1)], 0.95, 1).unwrap();
-        assert_eq!(found.method, Method::RatioOfSums);
-        assert_eq!(ratio(&[(f64::NAN, 1.0), (1.0, f64::INFINITY)], 0.95, 1), None);
+    fn a_reference_without_a_cost_on_the_whole_has_no_ratio() {
+        assert_eq!(ratio(&[(1.0, -1.0), (1.0, -1.0), (1.0, -1.0)], 0.95), None);
+        assert_eq!(ratio(&[(f64::NAN, 1.0), (1.0, f64::INFINITY)], 0.95), None);
     }
 }

@@ -202,7 +202,7 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
     Ok(FixedParams {
         link: up.links.base().facts().kind,
         rate_bytes_per_s: options.rate_bytes_per_s.unwrap_or(RATES[0]),
-        rate_chosen: options.rate_bytes_per_s.is_none(),
+        rate_chosen: options.rate_bytes_per_s.is_none() && options.plan.levels(Factor::Rate).is_none(),
         burst_ns: BURST_NS,
         buffer_bytes: options.buffer_bytes,
         recv_buffer_bytes: options.recv_buffer_bytes,
@@ -337,6 +337,15 @@ fn choose_rates(
                     broken.push(cannot_run(cell.label, reference, No::failed(fault.sentence))?);
                 }
             }
+        }
+    }
+    // A rate that such a cell could hold would be none.
+    for place in (0..cells.len()).rev() {
+        if best[place] == 0.0 && !cells[place].control {
+            let cell = cells.remove(place);
+            best.remove(place);
+            let why = "nothing arrived in any of the windows in which its top speed was measured";
+            broken.push(cannot_run(cell.label, reference, No::failed(why))?);
         }
     }
     let asked: Vec<usize> = (0..cells.len()).filter(|&cell| !cells[cell].control).collect();

@@ -29,6 +29,8 @@ pub(super) struct Bursts {
     period_ns: u64,
     flows: u64,
     message_bytes: Option<usize>,
+    /// A burst is a whole number of these: messages, calls, or parts of a call.
+    unit_bytes: usize,
 }
 
 impl Bursts {
@@ -36,23 +38,27 @@ impl Bursts {
     pub(super) fn paced(fixed: &FixedParams, message_bytes: Option<usize>) -> Self {
         let rate = fixed.rate_bytes_per_s / fixed.flows.max(1) as f64;
         let least_ns = (LEAST_BYTES as f64 * 1e9 / rate).max(fixed.burst_ns.max(1) as f64);
-        // Whole messages, or windows of whole periods would hold now more of them and now fewer.
-        let period_ns = match message_bytes {
-            None => least_ns,
-            Some(bytes) => {
-                let message_ns = bytes.max(1) as f64 * 1e9 / rate;
-                (least_ns / message_ns).ceil() * message_ns
-            }
-        };
+        // Whole messages or calls, or windows of whole periods would hold now more of them and now fewer.
+        let least_bytes = (rate * least_ns / 1e9).max(LEAST_BYTES as f64);
+        let power = 1 << (least_bytes as usize).ilog2(); // so that what is no whole call begins where a page does
+        let unit_bytes = message_bytes.unwrap_or(fixed.buffer_bytes.min(power)).max(1);
+        let unit_ns = unit_bytes as f64 * 1e9 / rate;
+        let period_ns = (least_ns / unit_ns).ceil() * unit_ns;
         // A rate of nothing makes this infinite or no number at all; both become the longest period.
         let period_ns = if period_ns < LONGEST_PERIOD_NS as f64 { period_ns as u64 } else { LONGEST_PERIOD_NS };
-        Self { rate_bytes_per_s: Some(rate), period_ns: period_ns.max(1), ..Self::unpaced(fixed, message_bytes) }
+        Self {
+            rate_bytes_per_s: Some(rate),
+            period_ns: period_ns.max(1),
+            unit_bytes,
+            ..Self::unpaced(fixed, message_bytes)
+        }
     }
 
     /// As fast as it goes.
     pub(super) fn unpaced(fixed: &FixedParams, message_bytes: Option<usize>) -> Self {
         let (period_ns, flows) = (fixed.burst_ns.max(1), fixed.flows.max(1) as u64);
-        Self { rate_bytes_per_s: None, period_ns, flows, message_bytes }
+        let unit_bytes = message_bytes.unwrap_or(fixed.buffer_bytes).max(1);
+        Self { rate_bytes_per_s: None, period_ns, flows, message_bytes, unit_bytes }
     }
 
     /// Payload bytes per second of one flow; null is as fast as it goes.
@@ -78,16 +84,14 @@ impl Bursts {
         let of_a_flow = 1 << (MOST_BYTES_OF_ALL / self.flows as usize).max(LEAST_LARGEST_BYTES).ilog2();
         let of_messages = self.message_bytes.map_or(usize::MAX, |message| message.max(1).saturating_mul(MOST_MESSAGES));
         let largest = largest.min(of_a_flow).min(of_messages);
-        let burst_bytes = self.rate_bytes_per_s.map(|rate| rate * self.period_ns as f64 / 1e9);
-        if let Some(message) = self.message_bytes {
-            // The period is one of whole messages, so a burst is a piece.
-            let message = message.max(1);
-            let messages = burst_bytes.map_or(largest / message, |bytes| (bytes / message as f64).round() as usize);
-            return messages.clamp(1, (largest / message).max(1)) * message;
+        if self.rate_bytes_per_s.is_none() && self.message_bytes.is_none() {
+            return largest;
         }
-        burst_bytes.map_or(largest, |bytes| {
-            (bytes as usize).max(LEAST_BYTES).checked_next_power_of_two().unwrap_or(largest).min(largest)
-        })
+        // The period is one of whole units, so a burst is a piece.
+        let burst_bytes = self.rate_bytes_per_s.map(|rate| rate * self.period_ns as f64 / 1e9);
+        let most = (largest / self.unit_bytes).max(1);
+        let units = burst_bytes.map_or(most, |bytes| (bytes / self.unit_bytes as f64).round() as usize);
+        units.clamp(1, most) * self.unit_bytes
     }
 
     /// When the window opens that comes no sooner than `warmup_ns` after the beginning, and when it closes. It is a whole number of
@@ -119,14 +123,36 @@ mod tests {
     }
 
     #[test]
-    fn one_flow_at_a_usual_rate_sends_as_the_plan_says() {
+    fn one_flow_sends_whole_calls_about_as_often_as_the_plan_says() {
         let bursts = Bursts::paced(&fixed(800e6, 1), None);
-        assert_eq!((bursts.rate_bytes_per_s(), bursts.period_ns()), (Some(800e6), MS));
+        // 800 kB are 12.2 calls of 64 KiB.
+        assert_eq!((bursts.rate_bytes_per_s(), bursts.period_ns()), (Some(800e6), 13 * 81_920));
         assert_eq!(bursts.first_due_ns(7, 0), 7);
-        assert_eq!(bursts.piece_bytes(1 << 20), 1 << 20);
+        assert_eq!(bursts.piece_bytes(1 << 20), 13 << 16);
         assert_eq!(Bursts::paced(&fixed(100e6, 1), None).piece_bytes(1 << 20), 128 << 10);
-        assert_eq!(bursts.edges(100, 8 * MS, 12 * MS), (100 + 8 * MS + MS / 2, 100 + 20 * MS + MS / 2));
-        assert_eq!(bursts.edges(0, 8 * MS + 1, 12 * MS - 1), (9 * MS + MS / 2, 21 * MS + MS / 2));
+        // Half a call: a power of two.
+        assert_eq!(Bursts::paced(&fixed(20e6, 1), None).piece_bytes(1 << 20), 32 << 10);
+        let period = bursts.period_ns();
+        assert_eq!(
+            bursts.edges(100, 8 * period, 12 * period),
+            (100 + 8 * period + period / 2, 100 + 20 * period + period / 2)
+        );
+        assert_eq!(
+            bursts.edges(0, 8 * period + 1, 12 * period - 1),
+            (9 * period + period / 2, 21 * period + period / 2)
+        );
+    }
+
+    #[test]
+    fn a_window_holds_as_many_bytes_as_the_rate_says_whatever_the_rate() {
+        for rate in [1e6, 7e6, 50e6, 100e6, 333e6, 800e6, 1.6e9] {
+            let bursts = Bursts::paced(&fixed(rate, 1), None);
+            let (opens, closes) = bursts.edges(0, 8 * MS, 12 * MS);
+            let bursts_in_it = (closes - opens) / bursts.period_ns();
+            let bytes = bursts_in_it as f64 * bursts.piece_bytes(usize::MAX) as f64;
+            let told = rate * (closes - opens) as f64 / 1e9;
+            assert!((bytes / told - 1.0).abs() < 1e-3, "{rate}: {bytes} and {told}");
+        }
     }
 
     #[test]
@@ -187,8 +213,9 @@ mod tests {
         let edges = bursts.edges(0, 8 * MS, 12 * MS);
         assert_eq!(bursts.not_before(0, edges), edges);
         assert_eq!(bursts.not_before(edges.0, edges), edges);
-        assert_eq!(bursts.not_before(edges.0 + 1, edges), (edges.0 + MS, edges.1 + MS));
-        assert_eq!(bursts.not_before(edges.0 + 2 * MS, edges), (edges.0 + 2 * MS, edges.1 + 2 * MS));
+        let period = bursts.period_ns();
+        assert_eq!(bursts.not_before(edges.0 + 1, edges), (edges.0 + period, edges.1 + period));
+        assert_eq!(bursts.not_before(edges.0 + 2 * period, edges), (edges.0 + 2 * period, edges.1 + 2 * period));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Sender as Outbox, channel};
 
 use super::receiving;
 use super::sending::{self, Drive, SenderReady, Sending, Target};
-use super::side::{PATIENCE, Published, Ready, Side, Trouble, await_message, settle_on, spawn, stuck};
+use super::side::{PATIENCE, Published, Ready, Side, Trouble, await_message, give_way, settle_on, spawn, stuck};
 use super::terms::Terms;
 use crate::link::{FarCounts, FarFlow, Link};
 use crate::record::{Fault, RecvCounts, Result, SendCounts, Usage};
@@ -59,6 +59,9 @@ impl Flow {
                 let how = terms.taking(drive.checksum);
                 let (receiver, ready) = spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
                     settle_on(&how.cpus)?;
+                    if drive.gives_way {
+                        give_way()?;
+                    }
                     let listener = receiving::listen_on(&*link, rcvbuf_bytes)?;
                     let local = listener.local_addr().map_err(|error| Fault::os("ask for a port", error))?;
                     let _ = address_out.send(local);
@@ -278,6 +281,7 @@ mod tests {
             first_file: 0,
             piece_bytes: 1 << 20,
             checksum: false,
+            gives_way: false,
             to_listener: false,
         };
         Flow::open(0, &terms, links.base(), drive, None).unwrap_or_else(|trouble| panic!("{trouble:?}"))

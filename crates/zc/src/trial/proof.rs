@@ -45,6 +45,7 @@ impl Rig {
             first_file: 0,
             piece_bytes: bursts.piece_bytes(terms.fixed.piece_bytes),
             checksum: true,
+            gives_way: false,
             to_listener: self.far.as_ref().is_none_or(|far| !far.proves()),
         };
         let Ended { sent, crc32, .. } = self.send_one(&terms, drive)?;

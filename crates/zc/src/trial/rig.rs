@@ -21,7 +21,9 @@ use super::machine::Machine;
 use super::sending::Drive;
 use super::side::Trouble;
 use super::terms::Terms;
-use super::window::{APART_NS, SETTLE_NS, Threads, add_noted, apart_ns, flow_counts, tcp_reading};
+use super::window::{
+    APART_NS, EDGE_TRIES, MANY_FLOWS, SETTLE_NS, Threads, add_noted, apart_ns, edge_ns, flow_counts, tcp_reading,
+};
 
 /// What a rig is made of.
 pub struct RigSetup {
@@ -253,6 +255,7 @@ impl Rig {
             first_file: self.first_file,
             piece_bytes: bursts.piece_bytes(terms.fixed.piece_bytes),
             checksum: false,
+            gives_way: kind == TrialKind::TopSpeed && count > MANY_FLOWS,
             to_listener: false,
         };
         let flows = self.open_flows(&terms, count, drive)?;
@@ -307,21 +310,40 @@ impl Rig {
             Some(_) => (opens_ns, closes_ns), // its window opens when it was told to
             None => bursts.not_before(monotonic_ns(), (opens_ns, closes_ns)),
         };
-        sleep_until(opens_ns);
-        threads.read_cpu(&mut opened);
-        flow_counts(&flows, &mut opened);
-        opened.soak = self.machine.soaked();
-
-        sleep_until(closes_ns);
-        let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
-        flow_counts(&flows, &mut closed);
+        let (opens_ns, closes_ns) = self.edge((opens_ns, closes_ns), bursts, flows.len(), |soakers| {
+            threads.read_cpu(&mut opened);
+            flow_counts(&flows, &mut opened);
+            opened.soak = soakers.soaked();
+        });
+        let mut closed = Reading::default();
+        self.edge((closes_ns, opens_ns), bursts, flows.len(), |soakers| {
+            closed.soak = soakers.soaked();
+            flow_counts(&flows, &mut closed);
+            threads.read_cpu(&mut closed);
+        });
         if flows.iter().any(Flow::has_ended) {
             return Err(why_ended(flows));
         }
-        threads.read_cpu(&mut closed);
         self.slow_meters(&flows, &threads, &mut closed)?;
         let remote = self.far_window()?;
         Ok((flows, opened, closed, remote))
+    }
+
+    /// Reads what bounds a window at the first of two moments, and says when that was, and when the second is then. Again, whole
+    /// periods of bursts later, where the reader lost its CPU in the middle of it: what was read would not be of one moment.
+    fn edge(&self, at_ns: (u64, u64), bursts: Bursts, flows: usize, mut read: impl FnMut(&Machine)) -> (u64, u64) {
+        let mut edges_ns = at_ns;
+        for _ in 0..EDGE_TRIES {
+            sleep_until(edges_ns.0);
+            let from_ns = monotonic_ns();
+            read(&self.machine);
+            // The other machine's window opens and closes when it was told to.
+            if self.far.is_some() || monotonic_ns() - from_ns <= edge_ns(flows) {
+                break;
+            }
+            edges_ns = bursts.not_before(monotonic_ns(), edges_ns);
+        }
+        edges_ns
     }
 
     /// What the kernel counts, and the CPU time of everything that is zc's.

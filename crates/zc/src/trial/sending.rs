@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 use zc_sys::tcp::Unconnected;
 
 use super::bursts::Bursts;
-use super::side::{PATIENCE, Published, Ready, Trouble, clone, settle_on};
+use super::side::{PATIENCE, Published, Ready, Trouble, clone, give_way, settle_on};
 use super::terms::Terms;
 use super::usage::UsedSince;
 use crate::link::{FarEnd, FarFlow, Link};
@@ -29,6 +29,8 @@ pub(super) struct Drive {
     pub(super) piece_bytes: usize,
     /// The receiver checks what it gets (proofs).
     pub(super) checksum: bool,
+    /// Its threads give way to the one that reads the meters.
+    pub(super) gives_way: bool,
     /// A receive path on this machine takes the bytes, also on a link with a far end of its own.
     pub(super) to_listener: bool,
 }
@@ -86,6 +88,9 @@ pub(super) fn send(
     let &Sending { index, terms, link, drive, to } = what;
     let Terms { cell, fixed, setup } = terms;
     settle_on(&terms.sender_cpus())?;
+    if drive.gives_way {
+        give_way()?;
+    }
     link.enter_sender()?;
     let (socket, far) = connect(to, fixed, drive.far_end(link))?;
     let mut sender = path::open_sender(cell.send, &socket, setup).map_err(Trouble::CannotRun)?;

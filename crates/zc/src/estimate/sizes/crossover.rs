@@ -87,15 +87,15 @@ fn measured(kept: &Kept, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measu
         // The ratio of the table, with the help of the control where the table has it.
         let by = if base(plan, of) == Some(against) { divisors(plan, of) } else { vec![against] };
         let pairs = pairs(&kept.costs, of, &by, side);
-        let at_level = ratio(&pairs, kept.level, plan.seed)?;
+        let at_level = ratio(&pairs, kept.level)?;
         let is_end = index == 0 || index == last;
-        let telling = if is_end { Some(at_level) } else { ratio(&pairs, corrected, plan.seed) };
+        let telling = if is_end { Some(at_level) } else { ratio(&pairs, corrected) };
         let shown = match telling.and_then(|ratio| ratio.interval) {
             Some(interval) if interval.high < 1.0 => Shown::Cheaper,
             Some(interval) if interval.low > 1.0 => Shown::Dearer,
             _ => Shown::Nothing,
         };
-        let bounds = ratio(&pairs, 1.0 - (1.0 - kept.level) / NEAR as f64, plan.seed).and_then(|ratio| ratio.interval);
+        let bounds = ratio(&pairs, 1.0 - (1.0 - kept.level) / NEAR as f64).and_then(|ratio| ratio.interval);
         let logs = Midmean::of(kept.costs.iter().map(|block| log(pair(block, of, &by, side)?)));
         Some(Measured { size: size as f64, ratio: at_level, shown, bounds, logs })
     };

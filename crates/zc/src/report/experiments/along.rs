@@ -29,6 +29,7 @@ pub(super) fn along(estimates: &Estimates, cross: &Cross, factor: Factor) -> Opt
             pairs.into_iter().all(|(index, (own, other))| index == place || own == other)
         })
         .collect();
+    let mut left_out = false;
     let mut apart: Vec<(f64, String)> = Vec::new();
     let mut alike: Vec<String> = Vec::new();
     for (column, name) in cross.columns.iter().enumerate() {
@@ -37,6 +38,7 @@ pub(super) fn along(estimates: &Estimates, cross: &Cross, factor: Factor) -> Opt
             .filter_map(|row| {
                 let row = cross.rows.get(*row)?;
                 let cell = row.cells.get(column).copied().flatten()?.figures;
+                left_out |= cell.perturbation.saturated;
                 let cost = End::Both.comparable(estimates, cell)?;
                 Some((cost, row.levels.get(place)?.as_str()))
             })
@@ -63,6 +65,9 @@ pub(super) fn along(estimates: &Estimates, cross: &Cross, factor: Factor) -> Opt
     clauses.splice(0..0, apart.into_iter().take(NAMED).map(|(_, text)| text));
     if !alike.is_empty() {
         clauses.push(format!("for {} it makes no difference that could be told", list(&alike)));
+    }
+    if left_out && !clauses.is_empty() {
+        clauses.push("what did not reach its rate (^) is left out".to_owned());
     }
     (!clauses.is_empty()).then(|| clauses.join("; "))
 }
