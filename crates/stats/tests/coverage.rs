@@ -185,7 +185,9 @@ fn ranked_ratios_cover_at_the_noise_floor() {
             let pairs: Vec<(f64, f64)> = (0..n)
                 .map(|_| (0.3 + 0.4 * luck.normal() + far(&mut luck), 1.0 + 0.4 * luck.normal() + far(&mut luck)))
                 .collect();
-            ranked_ratio(&pairs, 0.95)?.interval
+            // A reference that is nothing on the whole bounds no ratio, and none is claimed.
+            let anything = Interval { low: 0.0, high: f64::INFINITY, confidence_reached: 1.0 };
+            ranked_ratio(&pairs, 0.95).map_or(Some(anything), |found| found.interval)
         });
         println!("ranked ratio, n = {n}: {covered:.4}, stated {stated:.4}");
         assert!((covered - stated).abs() < 0.015, "n = {n}: {covered}, stated {stated}");
