@@ -55,6 +55,8 @@ pub struct Ended {
     pub user_ns: u64,
     /// CPU time in the kernel, in nanoseconds (to the microsecond).
     pub system_ns: u64,
+    /// The most memory that it had at any time, in KiB.
+    pub max_resident_kib: u64,
 }
 
 /// Waits for `child` to end.
@@ -81,7 +83,12 @@ pub fn wait_with_usage(child: Child) -> io::Result<Ended> {
     // SAFETY: it was zeroed, and all zeros is an rusage; wait4 has filled it.
     let usage = unsafe { usage.assume_init() };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    Ok(Ended { status: ExitStatus::from_raw(status), user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) })
+    Ok(Ended {
+        status: ExitStatus::from_raw(status),
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        max_resident_kib: usage.ru_maxrss as u64,
+    })
 }
 
 /// Sends `signal` to the process `pid`.

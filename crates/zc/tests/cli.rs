@@ -50,16 +50,7 @@ fn printed(output: &Output) -> String {
 /// A saved run of five synthetic blocks, as `zc run` would have written it.
 fn saved_run() -> String {
     let run = Synthetic { blocks: 5, ..Synthetic::default() }.run();
-    let (mut text, mut tail) = record::open(&run.header);
-    for (index, block) in run.blocks.iter().enumerate() {
-        let (more, new_tail) = record::append_block(block, index == 0);
-        text.push_str(&more);
-        tail = new_tail;
-    }
-    match &run.end {
-        Some(end) => text + &record::close(end),
-        None => text + &tail,
-    }
+    record::whole(&run)
 }
 
 fn with_file(name: &str, bytes: &[u8]) -> TempDir {
@@ -203,7 +194,7 @@ fn a_run_cut_anywhere_is_shown_or_refused_but_never_a_panic() {
 
 #[test]
 fn what_is_no_run_is_exit_code_3_and_named() {
-    let future = saved_run().replacen("{\"zc_run\":1,", "{\"zc_run\":99,", 1);
+    let future = saved_run().replacen("{\"zc_run\":2,", "{\"zc_run\":99,", 1);
     let head = &saved_run()[..200];
     for (bytes, sentence) in [
         (&b""[..], "cannot read \"x.json\": it is empty"),
@@ -213,7 +204,7 @@ fn what_is_no_run_is_exit_code_3_and_named() {
         (b"[]", "cannot read \"x.json\": it is not a saved run of zc"),
         (
             future.as_bytes(),
-            "cannot read \"x.json\": it is a saved run of schema version 99, and this zc reads version 1",
+            "cannot read \"x.json\": it is a saved run of schema version 99, and this zc reads version 2",
         ),
         (head.as_bytes(), "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show"),
     ] {

@@ -107,15 +107,8 @@ fn a_run_that_cannot_be_read_is_told_before_anything_is_measured() {
 fn a_saved_run_s_top_speeds_are_shares_of_memcpy() {
     let folder = tempfile::tempdir().unwrap();
     let run = zc_tools::record::synthetic::Synthetic::default().run();
-    let (mut saved, mut tail) = zc_tools::record::open(&run.header);
-    for (index, block) in run.blocks.iter().enumerate() {
-        let (more, new_tail) = zc_tools::record::append_block(block, index == 0);
-        saved += &more;
-        tail = new_tail;
-    }
-    saved += &tail;
     let file = folder.path().join("run.json");
-    std::fs::write(&file, saved).unwrap();
+    std::fs::write(&file, zc_tools::record::whole(&run)).unwrap();
     let output = memory(&["--budget", "2s", "--with", file.to_str().unwrap()]);
     let table = text(&output.stdout);
     assert!(table.contains("\ntop speed of each path by memcpy of a set of "), "{table}\n{}", text(&output.stderr));

@@ -6,9 +6,9 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::tell;
-use crate::record::{Fault, Result, Run, in_words, parse};
+use crate::record::{self, Fault, Result, Run, in_words};
 
-/// A run of many hours is some tens of megabytes; what is larger than this is something else.
+/// A run of many hours has some tens of megabytes; what is larger than this is something else, or would not fit into memory.
 const LARGEST_RUN_BYTES: u64 = 1 << 30;
 
 /// Opens a regular file. `wrong` makes the failure out of what is wrong with it.
@@ -63,12 +63,14 @@ fn whole_or_cut(path: &Path) -> Result<(Run, usize)> {
         Fault::input(format!("cannot read \"{name}\": {what}"))
             .hint("zc show, report and compare read what zc run has saved (zc-DATE.json)")
     };
-    let bytes = bytes(path, LARGEST_RUN_BYTES, wrong)?.ok_or_else(|| wrong("it is larger than any saved run"))?;
-    if bytes.is_empty() {
-        return Err(wrong("it is empty"));
+    let file = regular(path, wrong)?;
+    // By what its file says first, so that nothing of a huge file is read; it may grow meanwhile.
+    match file.metadata().map_err(|error| wrong(&in_words(&error)))?.len() {
+        0 => return Err(wrong("it is empty")),
+        bytes if bytes > LARGEST_RUN_BYTES => return Err(wrong("it is larger than any saved run")),
+        _ => {}
     }
-    let text = String::from_utf8(bytes).map_err(|_| wrong("it is not a saved run of zc"))?;
-    parse(&text).map_err(|mut fault| {
+    record::read(file.take(LARGEST_RUN_BYTES)).map_err(|mut fault| {
         fault.sentence = format!("cannot read \"{name}\": {}", fault.sentence);
         fault
     })

@@ -135,7 +135,7 @@ mod tests {
         for (before, after) in first.interrupts.iter().zip(&second.interrupts) {
             assert!(after >= before);
         }
-        for (kind, before) in &first.softirqs {
+        for (kind, before) in first.softirqs.iter() {
             assert!(second.softirqs[kind].iter().zip(before).all(|(after, before)| after >= before));
         }
         match second.ksoftirqd_ns {

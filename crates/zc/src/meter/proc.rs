@@ -154,7 +154,7 @@ a line without sense
       NET_RX:        761       1257          5
 ";
         let counts = softirqs(text, &[2, 0]).unwrap();
-        assert_eq!(counts.len(), 2);
+        assert_eq!(counts.kinds().len(), 2);
         assert_eq!(counts["NET_RX"], [5, 761]);
         assert_eq!(counts["HI"], [7, 0]);
     }

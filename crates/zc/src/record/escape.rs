@@ -15,7 +15,7 @@ pub fn escape(text: &str, most: usize) -> String {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            character if character.is_control() || redirects(character) => {
+            character if !is_safe(character) => {
                 // Writing to a String cannot fail.
                 let _ = write!(out, "\\u{{{:x}}}", u32::from(character));
             }
@@ -23,6 +23,11 @@ pub fn escape(text: &str, most: usize) -> String {
         }
     }
     out
+}
+
+/// Whether a character only ever shows as itself.
+pub fn is_safe(character: char) -> bool {
+    !character.is_control() && !redirects(character)
 }
 
 /// Line separators, and the bidirectional and invisible format characters that make text look like other text.

@@ -2,33 +2,50 @@
 //! the file, the file is valid JSON after every append, and a file that was cut off is known up to its last whole line.
 //!
 //! ```text
-//! {"zc_run":1,...,"blocks":[
+//! {"zc_run":2,...,"blocks":[
 //! {"index":0,...},
 //! {"index":1,...}
 //! ],"end":null}
 //! ```
 //!
-//! Pure text in, text out: `session` writes it, `cli` reads it.
+//! What stands in a line is told in `line`. Pure text in, text out: `session` writes it, and `read` (the file) takes it apart.
 
-use super::{Block, End, Fault, Header, Result, Run, SCHEMA};
+use serde::Deserialize;
+
+use super::line::{self, BlockLine};
+use super::{Block, End, Fault, Header, Result, Run, SCHEMA, SoftirqCounts};
+
+/// What ends the line of the header, and with it what comes before the blocks.
+pub(super) const BLOCKS: &str = "\"blocks\":[";
 
 /// The head of the file and the tail that makes it a whole document while it has no block.
 pub fn open(header: &Header) -> (String, String) {
     let mut head = json(header);
     head.pop(); // the closing brace: blocks and end follow inside the same object
-    head.push_str(",\"blocks\":[\n");
+    head.push(',');
+    head.push_str(BLOCKS);
+    head.push('\n');
     (head, tail(None))
 }
 
 /// The text that replaces the tail when a block is added: what stays, and the new tail.
 pub fn append_block(block: &Block, first: bool) -> (String, String) {
-    let line = json(block);
+    let line = line::write(block);
     (if first { line } else { format!(",\n{line}") }, tail(None))
 }
 
 /// The tail of a finished run.
 pub fn close(end: &End) -> String {
     tail(Some(end))
+}
+
+/// The whole file.
+pub fn whole(run: &Run) -> String {
+    let (mut text, _) = open(&run.header);
+    for (place, block) in run.blocks.iter().enumerate() {
+        text.push_str(&append_block(block, place == 0).0);
+    }
+    text + &tail(run.end.as_ref())
 }
 
 fn tail(end: Option<&End>) -> String {
@@ -39,66 +56,104 @@ fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).expect("the record's types always serialise: no maps with non-string keys")
 }
 
-/// Reads a saved run, and says how many lines at its end were cut off or broken (0 for a whole file).
+/// What follows the blocks.
+#[derive(Deserialize)]
+struct Tail {
+    end: Option<End>,
+}
+
+/// The tail, from the line that ends the blocks to the end of the file.
+pub(super) fn read_tail(text: &[u8]) -> serde_json::Result<Option<End>> {
+    let inside = text.strip_prefix(b"]").unwrap_or(text);
+    let inside = inside.strip_prefix(b",").unwrap_or(inside);
+    let tail: Tail = serde_json::from_slice(&[b"{", inside].concat())?;
+    Ok(tail.end)
+}
+
+/// The header, from the line that ends with [`BLOCKS`].
+pub(super) fn read_header(line: &[u8]) -> serde_json::Result<Header> {
+    serde_json::from_slice(&closed(line))
+}
+
+/// The line of the header as a document of its own.
+fn closed(line: &[u8]) -> Vec<u8> {
+    let head = line.strip_suffix(BLOCKS.as_bytes()).unwrap_or(line);
+    [head.strip_suffix(b",").unwrap_or(head), b"}"].concat()
+}
+
+/// A run that is no longer a block to a line, because something has laid out its JSON anew.
+pub(super) fn read_laid_out_anew(text: &[u8]) -> serde_json::Result<Run> {
+    #[derive(Deserialize)]
+    struct Document<'a> {
+        #[serde(flatten)]
+        header: Header,
+        #[serde(borrow)]
+        blocks: Vec<BlockLine<'a>>,
+        end: Option<End>,
+    }
+    let Document { header, blocks, end } = serde_json::from_slice(text)?;
+    let mut known = SoftirqCounts::default();
+    let blocks = blocks.into_iter().map(|block| block.block(&mut known)).collect::<serde_json::Result<_>>()?;
+    Ok(Run { header, blocks, end })
+}
+
+/// Whether a document begins with the key that every run begins with.
+pub(super) fn begins_as_run(text: &[u8]) -> bool {
+    let inside = text.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
+    inside.trim_ascii_start().starts_with(b"\"zc_run\"")
+}
+
+/// Holds a document to be a run of this version, before anything else is read of it. `text` is the line of its header, or all of it.
 ///
 /// # Errors
-/// [`FaultKind::Input`](super::FaultKind): not a run, a run of another schema version, or cut before its first block.
-pub fn parse(text: &str) -> Result<(Run, usize)> {
-    #[derive(serde::Deserialize)]
+/// [`FaultKind::Input`](super::FaultKind): not a run, a run of another version, or cut before its first block.
+pub(super) fn check_version(text: &[u8]) -> Result<()> {
+    #[derive(Deserialize)]
     struct Version {
         zc_run: Option<u64>,
     }
-    let not_a_run =
-        || Fault::input("it is not a saved run of zc").hint("zc show reads what zc run has saved (zc-DATE.json)");
-    // The version first, from the head alone, so that a run of the future is told from rubbish and from a cut file.
-    let head = text.split_once("\"blocks\":[\n").map(|(head, _)| format!("{}}}", head.trim_end_matches(',')));
-    let version: Version = serde_json::from_str(head.as_deref().unwrap_or(text)).map_err(|error| {
-        if text.trim_start().starts_with("{\"zc_run\"") && error.is_eof() {
-            Fault::input("it is cut off before its first block, so there is nothing to show")
-                .hint("the disk may have been full; measure again")
-        } else {
-            not_a_run()
+    let parsed = if text.ends_with(BLOCKS.as_bytes()) {
+        serde_json::from_slice(&closed(text))
+    } else {
+        serde_json::from_slice(text)
+    };
+    let version: Version = parsed.map_err(|error| {
+        if !begins_as_run(text) {
+            return not_a_run();
         }
+        if !error.is_eof() {
+            return unreadable(1, &error);
+        }
+        let laid_out_anew = text.windows(8).any(|part| part == b"\"blocks\"");
+        let sentence = if laid_out_anew {
+            "it is cut off, and it is not a block to a line, so nothing of it can be shown"
+        } else {
+            "it is cut off before its first block, so there is nothing to show"
+        };
+        Fault::input(sentence).hint("the disk may have been full; measure again")
     })?;
     match version.zc_run {
-        None => return Err(not_a_run()),
-        Some(found) if found != u64::from(SCHEMA) => {
-            return Err(Fault::input(format!(
-                "it is a saved run of schema version {found}, and this zc reads version {SCHEMA}"
-            ))
-            .hint("read it with the zc that wrote it, or a newer one: its version stands in the file as zc_version"));
-        }
-        Some(_) => {}
-    }
-    match serde_json::from_str::<Run>(text) {
-        Ok(run) => Ok((run, 0)),
-        Err(error) => recover(text).ok_or_else(|| {
-            Fault::input(format!("it is a saved run that cannot be read: {error}")).hint("was it edited by hand?")
-        }),
+        None => Err(not_a_run()),
+        Some(found) if found != u64::from(SCHEMA) => Err(Fault::input(format!(
+            "it is a saved run of schema version {found}, and this zc reads version {SCHEMA}"
+        ))
+        .hint("read it with the zc that wrote it, or a newer one: its version stands in the file as zc_version")),
+        Some(_) => Ok(()),
     }
 }
 
-/// What a cut file still holds: the header and every whole block line.
-fn recover(text: &str) -> Option<(Run, usize)> {
-    let (head, body) = text.split_once("\"blocks\":[\n")?;
-    let header: Header = serde_json::from_str(&format!("{}}}", head.trim_end_matches(','))).ok()?;
-    let mut blocks = Vec::new();
-    let mut lines = body.lines();
-    let mut broken = 0;
-    for line in lines.by_ref() {
-        if line.starts_with(']') {
-            broken += 1; // an end that does not parse
-            break;
-        }
-        match serde_json::from_str::<Block>(line.trim_end_matches(',')) {
-            Ok(block) => blocks.push(block),
-            // Only the last line may be cut: a broken line with whole ones behind it is not a truncation.
-            Err(_) if lines.next().is_none() => {
-                broken += 1;
-                break;
-            }
-            Err(_) => return None,
-        }
-    }
-    Some((Run { header, blocks, end: None }, broken.max(1)))
+/// It is something else.
+pub(super) fn not_a_run() -> Fault {
+    Fault::input("it is not a saved run of zc").hint("zc show reads what zc run has saved (zc-DATE.json)")
+}
+
+/// It is a run with something in it that cannot be; `line` counts from 1.
+pub(super) fn unreadable(line: usize, error: &serde_json::Error) -> Fault {
+    // The error counts lines within what was parsed.
+    let line = line + error.line().saturating_sub(1);
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    let column = error.column();
+    Fault::input(format!("it is a saved run that cannot be read: line {line}, column {column}: {what}"))
+        .hint("was it edited by hand, or saved by a newer zc?")
 }

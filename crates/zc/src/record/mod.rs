@@ -4,30 +4,34 @@
 //! `estimate`, so that an old run can always be read with better arithmetic. Every unit stands in the name of
 //! its field; absent is `null`, never 0. This room imports nothing of zc; everything may import it.
 
+mod check;
 mod escape;
 mod fault;
 mod file;
 mod host;
 pub mod level;
+mod line;
 mod link;
 mod memory;
 mod names;
 pub mod nearest;
 mod plan;
 mod profile;
+mod read;
 mod reading;
 mod remote;
 mod run;
 mod soak;
+mod softirqs;
 mod support;
 #[doc(hidden)]
 pub mod synthetic;
 pub mod units;
 mod warning;
 
-pub use escape::escape;
+pub use escape::{escape, is_safe};
 pub use fault::{Fault, FaultKind, Result, in_words};
-pub use file::{append_block, close, open, parse};
+pub use file::{append_block, close, open, whole};
 pub use host::{CpuFacts, Host, MemoryFacts};
 pub use level::Level;
 pub use link::{FarEndOptions, LinkFacts, LinkOptions, Offloads};
@@ -38,9 +42,9 @@ pub use names::{
 };
 pub use plan::{Cell, FileSetFacts, FixedParams, Levels, Plan, Timing, Unsoaked};
 pub use profile::{BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples};
+pub use read::{parse, read};
 pub use reading::{
-    CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,
-    TcpReading, Usage,
+    CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading, TcpReading, Usage,
 };
 pub use remote::{FarKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
 pub use run::{
@@ -50,5 +54,6 @@ pub use soak::{
     BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
     Taken, Twin, VerifyVisit,
 };
+pub use softirqs::SoftirqCounts;
 pub use support::{No, Support, SupportRow};
 pub use warning::{Severity, Warning};

@@ -1,9 +1,9 @@
 //! What the meters said at one moment. A window is two readings; everything in them only ever grows.
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::SoftirqCounts;
 
 /// All meters at one edge of a window. Times are CLOCK_MONOTONIC in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -205,9 +205,6 @@ pub struct CpuTicks {
     /// steal
     pub steal: u64,
 }
-
-/// /proc/softirqs: the kind (`NET_RX` ...) to counts per soaked CPU.
-pub type SoftirqCounts = BTreeMap<String, Vec<u64>>;
 
 /// Counters of a network device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,13 +9,13 @@ use super::{
 };
 
 /// The version of the format that this program writes. It reads this one and no other.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
-/// A saved run. A file holds it as one JSON document, a block to a line; see `record::file`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A saved run. A file holds it as one JSON document, a block to a line; see `record::file` and, for what stands in a line,
+/// `record::line`.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// What is known before the first block.
-    #[serde(flatten)]
     pub header: Header,
     /// The blocks, in the order in which they were measured.
     pub blocks: Vec<Block>,
@@ -102,7 +102,7 @@ pub enum Probe {
 }
 
 /// Every cell of the plan once, in random order, with its idle windows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// Counts from 0.
     pub index: usize,
@@ -114,19 +114,16 @@ pub struct Block {
     /// between any two soaked trials.
     pub slots: Vec<Slot>,
     /// Trials that broke. What is left of the block counts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed: Vec<FailedTrial>,
     /// What was sampled, where that was done: see [`Profile`](super::Profile).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<BlockSamples>,
     /// Null when the block counts; else why it does not.
     pub dropped: Option<Dropped>,
 }
 
 /// One thing that happened in a block.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", tag = "slot")]
-#[allow(clippy::large_enum_variant)] // nearly all of a run is trials
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant)] // half of a run is trials
 pub enum Slot {
     /// Nothing but the soakers.
     Idle(IdleWindow),
@@ -144,15 +141,14 @@ pub struct FailedTrial {
 }
 
 /// A window in which nothing was sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct IdleWindow {
     /// Soakers, CPU time and /proc/stat as it opened.
     pub opened: Reading,
     /// And as it closed.
     pub closed: Reading,
     /// The same on the other machine, where a zc measures there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remote: Option<RemoteWindow>,
+    pub remote: Option<Box<RemoteWindow>>,
 }
 
 /// Whether and how fast a trial was driven.
@@ -168,7 +164,7 @@ pub enum TrialKind {
 }
 
 /// One cell, once.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// The cell's label.
     pub cell: String,
@@ -186,13 +182,10 @@ pub struct Trial {
     pub whole_copied: u64,
     /// CPU time of the sender threads over the whole trial, from the first byte until they have drained, added up: what time(1)
     /// would say of a program that did only this. io_uring's workers are threads of their own and not in it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_sender_usage: Option<Usage>,
     /// All meters of the other machine, where a zc measures there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remote: Option<RemoteWindow>,
+    pub remote: Option<Box<RemoteWindow>>,
     /// What the far end said of the trial, where it is no zc and says something.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote_report: Option<RemoteReport>,
 }
 

@@ -200,7 +200,7 @@ pub fn apart(mut run: Run) -> Run {
             Slot::Idle(window) => (&mut window.opened, &mut window.closed, &mut window.remote),
             Slot::Trial(trial) => (&mut trial.opened, &mut trial.closed, &mut trial.remote),
         };
-        *remote = Some(RemoteWindow { opened: split_off(opened), closed: split_off(closed) });
+        *remote = Some(Box::new(RemoteWindow { opened: split_off(opened), closed: split_off(closed) }));
     }
     run
 }

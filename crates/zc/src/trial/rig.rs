@@ -198,7 +198,7 @@ impl Rig {
         sleep_until(opens_ns + self.timing.idle_ns);
         let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
         self.kernel(None, &mut closed)?;
-        Ok(IdleWindow { opened, closed, remote: self.far_window()? })
+        Ok(IdleWindow { opened, closed, remote: self.far_window()?.map(Box::new) })
     }
 
     /// What failed here is given up at the far end too, which may be waiting for flows, or owe an answer about a window.
@@ -290,7 +290,7 @@ impl Rig {
         begin_ns: u64,
         edges_ns: (u64, u64),
         bursts: Bursts,
-    ) -> std::result::Result<(Vec<Flow>, Reading, Reading, Option<RemoteWindow>), Trouble> {
+    ) -> std::result::Result<(Vec<Flow>, Reading, Reading, Option<Box<RemoteWindow>>), Trouble> {
         let (opens_ns, closes_ns) = edges_ns;
         for flow in &flows {
             flow.begin(begin_ns);
@@ -325,7 +325,7 @@ impl Rig {
             return Err(why_ended(flows));
         }
         self.slow_meters(&flows, &threads, &mut closed)?;
-        let remote = self.far_window()?;
+        let remote = self.far_window()?.map(Box::new);
         Ok((flows, opened, closed, remote))
     }
 

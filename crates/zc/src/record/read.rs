@@ -1,0 +1,217 @@
+//! Reading a saved run from wherever its bytes come: the header first, then the blocks, a line each, on as many threads as there are
+//! CPUs. The text of a block is forgotten when it has been read, so that a long run is never in memory twice.
+
+use std::io::{BufRead, BufReader, Read};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+
+use super::file::{
+    BLOCKS, begins_as_run, check_version, not_a_run, read_header, read_laid_out_anew, read_tail, unreadable,
+};
+use super::{Block, Fault, Result, Run, SoftirqCounts, check, in_words, line};
+
+/// Lines are handed over by this many bytes.
+const BATCH_BYTES: usize = 1 << 18;
+/// And by no more than this many.
+const BATCH_LINES: usize = 1 << 12;
+/// Of a machine with a thousand CPUs a block of a hundred cells takes some tens of megabytes.
+const LONGEST_LINE_BYTES: usize = 1 << 26;
+/// A run that is not a block to a line is read in one piece.
+const LARGEST_PIECE_BYTES: usize = 1 << 28;
+/// More threads than this wait for the lines.
+const MOST_THREADS: usize = 8;
+
+/// Reads a saved run from its text: see [`read`].
+///
+/// # Errors
+/// As for [`read`].
+pub fn parse(text: &str) -> Result<(Run, usize)> {
+    read(text.as_bytes())
+}
+
+/// Reads a saved run, and says how many lines at its end were cut off or broken (0 for a whole file).
+///
+/// # Errors
+/// [`FaultKind::Input`](super::FaultKind): not a run, a run of another schema version, cut before its first block, one that
+/// contradicts itself, or the bytes do not come.
+pub fn read(from: impl Read) -> Result<(Run, usize)> {
+    let mut from = BufReader::with_capacity(BATCH_BYTES, from);
+    let start = from.fill_buf().map_err(|error| failed(&error))?;
+    // What cannot be JSON is told from its first byte, however large it is.
+    if start.trim_ascii_start().first() != Some(&b'{') {
+        return Err(not_a_run());
+    }
+    let mut head = Vec::new();
+    line_of(&mut from, &mut head, 1)?;
+    if !head.ends_with(BLOCKS.as_bytes()) {
+        head.push(b'\n');
+        return in_one_piece(head, from);
+    }
+    check_version(&head)?;
+    let header = read_header(&head).map_err(|error| unreadable(1, &error))?;
+    let Lines { blocks, bad, last, tail } = lines(&mut from)?;
+    let cut = tail.is_none();
+    match bad {
+        // Only the last line may be cut: a broken line with others behind it is not a truncation.
+        Some((line, error)) if !(cut && line == last) => return Err(unreadable(line, &error)),
+        _ => {}
+    }
+    let (end, broken) = match tail.as_deref().map(read_tail) {
+        None => (None, 1),
+        Some(Ok(end)) => (end, 0),
+        Some(Err(error)) if error.is_eof() => (None, 1),
+        Some(Err(error)) => return Err(unreadable(last + 1, &error)),
+    };
+    let run = Run { header, blocks, end };
+    check::run(&run)?;
+    Ok((run, broken))
+}
+
+fn failed(error: &std::io::Error) -> Fault {
+    Fault::input(in_words(error)).hint("can it be read by other programs?")
+}
+
+/// The next line, without its end, behind what is in `line`; false where there is none.
+fn line_of<R: BufRead>(from: &mut R, line: &mut Vec<u8>, number: usize) -> Result<bool> {
+    let before = line.len();
+    let mut most = from.take(LONGEST_LINE_BYTES as u64 + 1);
+    let read = most.read_until(b'\n', line).map_err(|error| failed(&error))?;
+    if read > LONGEST_LINE_BYTES {
+        return Err(Fault::input(format!("line {number} is longer than any that zc writes"))
+            .hint("zc run saves a block of measurements to a line: what else wrote to it?"));
+    }
+    if line.len() > before && line.ends_with(b"\n") {
+        line.pop();
+    }
+    Ok(read > 0)
+}
+
+/// A run whose JSON has been laid out anew.
+fn in_one_piece(mut text: Vec<u8>, from: impl Read) -> Result<(Run, usize)> {
+    let most = LARGEST_PIECE_BYTES as u64;
+    from.take(most).read_to_end(&mut text).map_err(|error| failed(&error))?;
+    if text.len() > LARGEST_PIECE_BYTES {
+        if !begins_as_run(&text) {
+            return Err(not_a_run());
+        }
+        return Err(Fault::input("it is larger than any run that is not a block to a line")
+            .hint("zc run saves a block of measurements to a line: what else wrote to it?"));
+    }
+    check_version(&text)?;
+    let run = read_laid_out_anew(&text).map_err(|error| unreadable(1, &error))?;
+    check::run(&run)?;
+    Ok((run, 0))
+}
+
+/// What came of the lines behind the header's.
+struct Lines {
+    blocks: Vec<Block>,
+    /// The first line that is no block.
+    bad: Option<(usize, serde_json::Error)>,
+    /// The number of the last line that was taken for a block.
+    last: usize,
+    /// What followed the blocks; `None` where the file ends before.
+    tail: Option<Vec<u8>>,
+}
+
+/// Lines that follow one another.
+struct Batch {
+    /// The first one's number.
+    number: usize,
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// The blocks of a batch, up to the line that is none.
+struct Done {
+    number: usize,
+    blocks: Vec<Block>,
+    bad: Option<(usize, serde_json::Error)>,
+}
+
+fn lines(from: &mut impl BufRead) -> Result<Lines> {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+    let (send, receive) = sync_channel::<Batch>(threads);
+    let receive = Mutex::new(receive);
+    let (done, broken) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let (last, tail) = std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| work(&receive, &done, &broken));
+        }
+        // The channel closes when this returns, and with it the threads end.
+        hand_out(from, send, &broken)
+    })?;
+    let mut done: Vec<Done> = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|batch| batch.number);
+    let mut blocks = Vec::with_capacity(done.iter().map(|batch| batch.blocks.len()).sum());
+    let mut bad = None;
+    for batch in done {
+        blocks.extend(batch.blocks);
+        bad = batch.bad;
+        if bad.is_some() {
+            break;
+        }
+    }
+    Ok(Lines { blocks, bad, last, tail })
+}
+
+/// Reads lines until the blocks end, and hands them out: the number of the last, and what follows.
+fn hand_out(from: &mut impl BufRead, to: SyncSender<Batch>, broken: &AtomicBool) -> Result<(usize, Option<Vec<u8>>)> {
+    let mut number = 2;
+    loop {
+        let mut batch = Batch { number, text: Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 4), ends: Vec::new() };
+        let mut tail = None;
+        let mut more = true;
+        while batch.text.len() < BATCH_BYTES && batch.ends.len() < BATCH_LINES {
+            let start = batch.text.len();
+            more = line_of(from, &mut batch.text, number)?;
+            if !more {
+                break;
+            }
+            if batch.text[start..].starts_with(b"]") {
+                let mut rest = batch.text.split_off(start);
+                while line_of(from, &mut rest, number)? && rest.len() <= LONGEST_LINE_BYTES {}
+                tail = Some(rest);
+                break;
+            }
+            batch.ends.push(batch.text.len());
+            number += 1;
+        }
+        // The threads are gone only when one has panicked, which the scope tells.
+        let gone = !batch.ends.is_empty() && to.send(batch).is_err();
+        if tail.is_some() || !more || gone {
+            return Ok((number - 1, tail));
+        }
+        if broken.load(Ordering::Relaxed) {
+            // Nothing behind a broken line matters, but whether there is something.
+            let ends = from.fill_buf().map_err(|error| failed(&error))?.is_empty();
+            return Ok((number - 1, (!ends).then(Vec::new)));
+        }
+    }
+}
+
+fn work(from: &Mutex<Receiver<Batch>>, done: &Mutex<Vec<Done>>, broken: &AtomicBool) {
+    let mut known = SoftirqCounts::default();
+    loop {
+        let next = from.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(batch) = next else { return };
+        let mut read = Done { number: batch.number, blocks: Vec::with_capacity(batch.ends.len()), bad: None };
+        let mut start = 0;
+        for (place, &end) in batch.ends.iter().enumerate() {
+            let text = &batch.text[start..end];
+            let text = text.strip_suffix(b",").unwrap_or(text);
+            match line::read(text, &mut known) {
+                Ok(block) => read.blocks.push(block),
+                Err(error) => {
+                    broken.store(true, Ordering::Relaxed);
+                    read.bad = Some((batch.number + place, error));
+                    break;
+                }
+            }
+            start = end;
+        }
+        done.lock().unwrap_or_else(PoisonError::into_inner).push(read);
+    }
+}
