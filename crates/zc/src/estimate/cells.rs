@@ -90,7 +90,8 @@ fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
     let in_one_block: Vec<f64> = twins
         .iter()
         .filter_map(|(block, twin)| {
-            let (_, soaked) = soaked.iter().find(|(other, _)| other == block)?;
+            let (_, soaked) =
+                soaked.get(soaked.partition_point(|(other, _)| other < block)).filter(|(other, _)| other == block)?;
             per(*soaked, *twin)
         })
         .collect();

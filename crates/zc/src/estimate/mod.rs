@@ -12,6 +12,7 @@ pub mod memory;
 mod model;
 mod netperf;
 mod others;
+mod parallel;
 mod sizes;
 pub mod soak;
 mod traffic;
@@ -24,6 +25,8 @@ pub use model::{
 pub use netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
 pub use sizes::{Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided};
 
+use std::collections::HashMap;
+
 use crate::plan::costs::{TrialCost, block_costs, sender_alone, sides_apart};
 use crate::plan::looks::{CONFIDENCE, level_of};
 use crate::record::{Block, Header, Reading, Run, Slot, Trial, TrialKind};
@@ -31,7 +34,7 @@ use crate::record::{Block, Header, Reading, Run, Slot, Trial, TrialKind};
 /// All that can be computed from a run. Takes any run that parses: none, one or many blocks, readings missing or not.
 pub fn estimate(run: &Run) -> Estimates {
     let kept = Kept::of(run);
-    let cells: Vec<CellEstimate> = (0..kept.header.plan.cells.len()).map(|cell| cells::cell(&kept, cell)).collect();
+    let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
     let control = cells.iter().find(|cell| cell.control).map(|cell| Control {
         label: cell.label.clone(),
         ratio: cell.ratio,
@@ -58,7 +61,8 @@ pub fn estimate(run: &Run) -> Estimates {
 /// The part of a run that counts: the blocks that were not dropped, with the costs of their soaked trials.
 struct Kept<'a> {
     header: &'a Header,
-    blocks: Vec<&'a Block>,
+    /// The trials of a cell by kind, each with its block's place among those that count.
+    trials: HashMap<&'a str, [Vec<(usize, &'a Trial)>; 3]>,
     /// By block, then by cell of the plan.
     costs: Vec<Vec<Option<TrialCost>>>,
     /// The place of the reference among the plan's cells.
@@ -73,8 +77,8 @@ impl<'a> Kept<'a> {
         let blocks: Vec<&Block> = run.blocks.iter().filter(|block| block.dropped.is_none()).collect();
         Self {
             header,
-            costs: blocks.iter().map(|block| block_costs(block, header)).collect(),
-            blocks,
+            costs: parallel::each(blocks.len(), |block| block_costs(blocks[block], header)),
+            trials: by_cell(&blocks),
             reference: header.plan.cells.iter().position(|cell| cell.label == header.plan.reference),
             level: level_of(run.end.as_ref()),
         }
@@ -82,13 +86,21 @@ impl<'a> Kept<'a> {
 
     /// The trials of a cell of one kind, by block.
     fn trials(&self, label: &str, kind: TrialKind) -> impl Iterator<Item = (usize, &'a Trial)> {
-        self.blocks.iter().enumerate().flat_map(move |(place, block)| {
-            block.slots.iter().filter_map(move |slot| match slot {
-                Slot::Trial(trial) if trial.kind == kind && trial.cell == label => Some((place, trial)),
-                _ => None,
-            })
-        })
+        self.trials.get(label).into_iter().flat_map(move |kinds| kinds[kind as usize].iter().copied())
     }
+}
+
+/// Looked up a dozen times for each cell: walking over all blocks each time would take longer than reading them.
+fn by_cell<'a>(blocks: &[&'a Block]) -> HashMap<&'a str, [Vec<(usize, &'a Trial)>; 3]> {
+    let mut found: HashMap<&str, [Vec<(usize, &Trial)>; 3]> = HashMap::new();
+    for (place, block) in blocks.iter().enumerate() {
+        for slot in &block.slots {
+            if let Slot::Trial(trial) = slot {
+                found.entry(&trial.cell).or_default()[trial.kind as usize].push((place, trial));
+            }
+        }
+    }
+    found
 }
 
 /// Payload bytes that arrived in a trial's window.

@@ -5,10 +5,10 @@
 //! p-value must be below alpha/m, the next below alpha/(m-1), and so on until one is not. The control is not among them;
 //! it is what decides whether there are words at all.
 
-use super::Kept;
 use super::model::{
     BlockAccount, CellEstimate, CellVerdict, Cheapest, Comparison, Control, RatioFigure, Verdict, Withheld,
 };
+use super::{Kept, parallel};
 use crate::plan::costs::Side;
 use crate::plan::ratios::{self, base, divisors, ratio};
 use crate::record::{Run, Severity};
@@ -76,9 +76,12 @@ fn word(ratio: &RatioFigure, differs: bool) -> Comparison {
 /// Which cells differ from the ones that they are paired with, by Holm's procedure over all pairs.
 fn differing(kept: &Kept, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
     let alpha = 1.0 - kept.level;
-    let of = |pair: &(usize, Vec<usize>)| ratio(&ratios::pairs(&kept.costs, pair.0, &pair.1, Side::Both), kept.level);
+    let p_value = |(cell, divisors): &(usize, Vec<usize>)| {
+        ratio(&ratios::pairs(&kept.costs, *cell, divisors, Side::Both), kept.level)?.p_value
+    };
+    let p_values = parallel::each(pairs.len(), |place| p_value(&pairs[place]));
     let mut ordered: Vec<(f64, usize)> =
-        (0..pairs.len()).filter_map(|place| Some((of(&pairs[place])?.p_value?, place))).collect();
+        p_values.into_iter().enumerate().filter_map(|(place, p)| Some((p?, place))).collect();
     let m = ordered.len();
     ordered.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let mut differs = vec![false; pairs.len()];

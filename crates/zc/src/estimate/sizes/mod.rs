@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use zc_stats::RESAMPLES;
 
-use super::Kept;
 use super::model::{Figure, Sides};
+use super::{Kept, parallel};
 use crate::plan::costs::{Side, sender_alone, sides_apart};
 use line::{BlockCosts, Bootstrap, Fitted};
 use series::Members;
@@ -174,7 +174,7 @@ pub(super) fn sizes(kept: &Kept) -> Sides<Sizes> {
 fn of_side(kept: &Kept, side: Side, groups: &[Members], resamples: usize) -> Sizes {
     let boot = Bootstrap::of(kept, resamples);
     let costs = BlockCosts::of(kept, side, &boot);
-    let fitted: Vec<Fitted> = groups.iter().map(|group| Fitted::of(group, &costs, &boot)).collect();
+    let fitted = parallel::each(groups.len(), |group| Fitted::of(&groups[group], &costs, &boot));
     let series = std::iter::zip(groups, &fitted).map(|(group, fitted)| Series {
         name: group.name.clone(),
         reference: group.reference,
@@ -189,11 +189,13 @@ fn of_side(kept: &Kept, side: Side, groups: &[Members], resamples: usize) -> Siz
             .collect(),
         line: fitted.line(&costs, &boot),
     });
-    let crossovers = series::pairs(groups).into_iter().map(|(of, against)| {
+    let pairs = series::pairs(groups);
+    let crossovers = parallel::each(pairs.len(), |pair| {
+        let (of, against) = pairs[pair];
         let (outcome, method) = crossover::crossover(kept, side, (&fitted[of], &fitted[against]), &boot);
         Crossover { of, against, outcome, method }
     });
-    Sizes { series: series.collect(), crossovers: crossovers.collect() }
+    Sizes { series: series.collect(), crossovers }
 }
 
 #[cfg(test)]
