@@ -3,6 +3,7 @@
 
 use super::cross::level;
 use super::digits::us_per_mb;
+use super::escape;
 use crate::estimate::{Bounds, CellEstimate, Comparison, Estimates, Figure, RatioFigure};
 use crate::record::{Factor, Level, Run, Support};
 
@@ -48,7 +49,11 @@ const HEAD: &[&str] = &[
 
 /// The whole file, with its heading.
 pub fn csv(run: &Run, estimates: &Estimates) -> String {
-    let mut out = csv::Writer::from_writer(Vec::new());
+    text(lines(run, estimates))
+}
+
+/// Its lines, the heading first; all are of one length.
+pub(super) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
     let header = &run.header;
     // What cells differ in beside their paths, in bytes, bytes per second and names: at the end, a column to a factor.
     let factors: &[Factor] = if header.plan.factors.len() > 1 { &header.plan.factors } else { &[] };
@@ -79,7 +84,14 @@ pub fn csv(run: &Run, estimates: &Estimates) -> String {
             lines.push(cells);
         }
     }
+    lines
+}
+
+/// Lines of one length as CSV. Control characters are told and not passed on: CSV is printed on terminals too.
+pub(super) fn text(lines: Vec<Vec<String>>) -> String {
+    let mut out = csv::Writer::from_writer(Vec::new());
     for cells in lines {
+        let cells = cells.iter().map(|cell| escape(cell, usize::MAX));
         out.write_record(cells).expect("a Vec takes every byte, and every line is as long as the heading");
     }
     let bytes = out.into_inner().expect("a Vec takes every byte");
@@ -87,7 +99,7 @@ pub fn csv(run: &Run, estimates: &Estimates) -> String {
 }
 
 /// A level as a number where it is one.
-fn raw(level: &Level) -> String {
+pub(super) fn raw(level: &Level) -> String {
     match level {
         Level::Message(bytes) | Level::RecvBuffer(bytes) | Level::Sockbuf(bytes) => bytes.to_string(),
         Level::Rate(rate) => rate.to_string(),
@@ -144,7 +156,7 @@ fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
 }
 
 /// The word of the verdict; `withheld` when nothing may be said.
-fn comparison(estimates: &Estimates, cell: &CellEstimate) -> &'static str {
+pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> &'static str {
     let Some(found) = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label) else { return "" };
     if !estimates.verdict.stands() {
         return "withheld";

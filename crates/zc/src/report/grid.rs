@@ -77,18 +77,30 @@ impl Grid {
     /// The same in as many grids as it takes for each to fit into `width`, its first `keys` columns in all of them. A grid
     /// that has a single column beside those stays as it is, however wide.
     pub(super) fn split(self, keys: usize, width: usize) -> Vec<Self> {
-        if self.columns_wide() <= width || self.columns.len() <= keys + 1 {
+        let widths = self.widths();
+        self.split_by(keys, &widths, GAP, width)
+    }
+
+    /// As [`split`](Self::split), for tables in Markdown whose columns line up.
+    pub(super) fn split_markdown(self, keys: usize, width: usize) -> Vec<Self> {
+        let widths = self.markdown_widths();
+        // `| a | b |`: three characters between two columns, and two at either end.
+        self.split_by(keys, &widths, 3, width.saturating_sub(4))
+    }
+
+    fn split_by(self, keys: usize, widths: &[usize], gap: usize, width: usize) -> Vec<Self> {
+        let wide = widths.iter().sum::<usize>() + gap * widths.len().saturating_sub(1);
+        if wide <= width || self.columns.len() <= keys + 1 {
             return vec![self];
         }
-        let widths = self.widths();
-        let fixed: usize = widths.iter().take(keys).map(|width| width + GAP).sum();
+        let fixed: usize = widths.iter().take(keys).map(|width| width + gap).sum();
         let mut groups: Vec<Vec<usize>> = Vec::new();
         let mut used = 0;
         for (index, wide) in widths.iter().enumerate().skip(keys) {
             match groups.last_mut() {
-                Some(group) if used + GAP + wide <= width => {
+                Some(group) if used + gap + wide <= width => {
                     group.push(index);
-                    used += GAP + wide;
+                    used += gap + wide;
                 }
                 _ => {
                     groups.push(vec![index]);
@@ -113,16 +125,7 @@ impl Grid {
     /// As a GitHub-flavoured Markdown table.
     pub(super) fn markdown(&self) -> String {
         let mut out = String::new();
-        let heads = self.columns.iter().map(|column| {
-            column
-                .head
-                .iter()
-                .map(|part| markdown_text(part))
-                .filter(|part| !part.is_empty())
-                .collect::<Vec<_>>()
-                .join(if column.broken { "" } else { " " })
-        });
-        out.push_str(&format!("| {} |\n", heads.collect::<Vec<_>>().join(" | ")));
+        out.push_str(&format!("| {} |\n", self.markdown_heads().join(" | ")));
         let rules: Vec<&str> = self.columns.iter().map(|column| if column.left { ":---" } else { "---:" }).collect();
         out.push_str(&format!("| {} |\n", rules.join(" | ")));
         for row in &self.rows {
@@ -130,6 +133,56 @@ impl Grid {
             out.push_str(&format!("| {} |\n", cells.join(" | ")));
         }
         out
+    }
+
+    /// The same with columns that line up.
+    pub(super) fn markdown_in_line(&self) -> String {
+        let widths = self.markdown_widths();
+        let line = |cells: Vec<String>| {
+            let cells = cells.iter().zip(&self.columns).zip(&widths).map(|((cell, column), width)| {
+                let fill = " ".repeat(width.saturating_sub(cell.chars().count()));
+                if column.left { format!("{cell}{fill}") } else { format!("{fill}{cell}") }
+            });
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let rules = self.columns.iter().zip(&widths).map(|(column, width)| {
+            let dashes = "-".repeat(width.saturating_sub(1));
+            if column.left { format!(":{dashes}") } else { format!("{dashes}:") }
+        });
+        let mut out = line(self.markdown_heads());
+        out.push_str(&line(rules.collect()));
+        for row in &self.rows {
+            out.push_str(&line(row.iter().map(|cell| markdown_text(cell)).collect()));
+        }
+        out
+    }
+
+    /// The headings of a table that has one line for them.
+    fn markdown_heads(&self) -> Vec<String> {
+        let head = |column: &Column| {
+            let [first, second] = &column.head;
+            // A word that was broken to save room is one again.
+            let (first, between) = match first.strip_suffix('-') {
+                Some(part) if !column.broken && !second.is_empty() => (part, ""),
+                _ if column.broken || first.ends_with('/') || first.is_empty() || second.is_empty() => {
+                    (first.as_str(), "")
+                }
+                _ => (first.as_str(), " "),
+            };
+            markdown_text(&format!("{first}{between}{second}"))
+        };
+        self.columns.iter().map(head).collect()
+    }
+
+    fn markdown_widths(&self) -> Vec<usize> {
+        // A rule takes a colon and three dashes.
+        let mut widths: Vec<usize> = self.markdown_heads().iter().map(|head| head.chars().count().max(4)).collect();
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(markdown_text(cell).chars().count());
+            }
+        }
+        widths
     }
 
     fn line<'a>(&'a self, out: &mut String, widths: &[usize], cell: impl Fn(usize) -> &'a str) {

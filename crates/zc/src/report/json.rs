@@ -1,14 +1,16 @@
 //! The report as one JSON document. Numbers are numbers, absent is null, every field's unit stands in its name.
 
+use std::fmt::Write as _;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::estimate::Estimates;
-use crate::record::{End, Header, Run};
+use crate::record::{End, Header, Run, is_safe};
 
 /// What `--json` prints: what was asked and found, and what was computed. The raw counters are in the saved run.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Document<'a> {
+pub(super) struct Document<'a> {
     /// The run without its blocks.
     run: Facts<'a>,
     /// Everything that is computed from it.
@@ -27,11 +29,36 @@ struct Facts<'a> {
     end: Option<&'a End>,
 }
 
+impl<'a> Document<'a> {
+    /// What is to be told of a run.
+    pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Self {
+        let facts = Facts { header: &run.header, blocks: run.blocks.len(), end: run.end.as_ref() };
+        Self { run: facts, estimates }
+    }
+}
+
 /// The whole document, indented, with a line feed at its end.
 pub fn json(run: &Run, estimates: &Estimates) -> String {
-    let facts = Facts { header: &run.header, blocks: run.blocks.len(), end: run.end.as_ref() };
-    let mut text = serde_json::to_string_pretty(&Document { run: facts, estimates })
+    text(&Document::of(run, estimates))
+}
+
+/// Indented, with a line feed at its end. JSON itself wants only characters below U+0020 escaped; those that move a terminal's cursor or
+/// turn its text around are escaped here too. They stand nowhere but inside strings.
+pub(super) fn text(document: &impl Serialize) -> String {
+    let plain = serde_json::to_string_pretty(document)
         .expect("these types always serialise: no maps with keys other than strings");
+    let mut text = String::with_capacity(plain.len() + 1);
+    for character in plain.chars() {
+        if is_safe(character) || character == '\n' {
+            text.push(character);
+        } else {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                // Writing to a String cannot fail.
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        }
+    }
     text.push('\n');
     text
 }

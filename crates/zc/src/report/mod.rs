@@ -1,6 +1,6 @@
 //! A saved run as text. Pure: the same document in, the same bytes out; no clock, no terminal, no file. Everything that
-//! comes from outside (file names, host names, reasons) goes through [`escape`] on its way to people; JSON and CSV have
-//! quoting of their own.
+//! comes from outside (file names, host names, reasons) goes through [`escape`] on its way to people and into CSV; in JSON the same
+//! characters are escaped as JSON has it.
 
 mod against;
 mod cross;
@@ -43,5 +43,7 @@ mod fixture;
 mod fixture_plans;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_forms;
 #[cfg(test)]
 mod tests_plans;

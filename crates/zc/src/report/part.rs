@@ -1,6 +1,7 @@
 //! What a report is made of between its heading and its notes, for the terminal and for Markdown.
 
-use super::grid::{Grid, markdown_text, wrap};
+use super::grid::{Grid, wrap};
+use super::markdown::Width;
 
 /// One piece of it.
 pub(super) enum Part {
@@ -32,15 +33,15 @@ impl Part {
         }
     }
 
-    pub(super) fn markdown(&self) -> String {
+    pub(super) fn markdown(&self, width: Width) -> String {
         match self {
-            Self::Table { caption, grid, .. } => format!("{}\n\n{}", markdown_text(caption), grid.markdown()),
-            Self::Text(sentences) => {
-                sentences.iter().map(|sentence| format!("- {}\n", markdown_text(sentence))).collect()
+            Self::Table { caption, keys, grid } => {
+                format!("{}\n{}", width.paragraph(caption), width.table(*keys, grid.clone()))
             }
+            Self::Text(sentences) => sentences.iter().map(|sentence| width.item(sentence)).collect(),
             Self::Lines { caption, lines } => {
                 // Every line begins with a number or five spaces: none can end the fence.
-                format!("{}\n\n```text\n{}\n```\n", markdown_text(caption), lines.join("\n"))
+                format!("{}\n```text\n{}\n```\n", width.paragraph(caption), lines.join("\n"))
             }
         }
     }
