@@ -61,6 +61,7 @@ pub fn estimate(run: &Run) -> Estimates {
 /// The part of a run that counts: the blocks that were not dropped, with the costs of their soaked trials.
 struct Kept<'a> {
     header: &'a Header,
+    blocks: Vec<&'a Block>,
     /// The trials of a cell by kind, each with its block's place among those that count.
     trials: HashMap<&'a str, [Vec<(usize, &'a Trial)>; 3]>,
     /// By block, then by cell of the plan.
@@ -79,6 +80,7 @@ impl<'a> Kept<'a> {
             header,
             costs: parallel::each(blocks.len(), |block| block_costs(blocks[block], header)),
             trials: by_cell(&blocks),
+            blocks,
             reference: header.plan.cells.iter().position(|cell| cell.label == header.plan.reference),
             level: level_of(run.end.as_ref()),
         }
