@@ -7,7 +7,6 @@
 
 mod account;
 mod cells;
-pub mod compare;
 mod figures;
 pub mod memory;
 mod model;
@@ -35,17 +34,12 @@ use crate::record::{Block, Header, Reading, Run, Slot, Trial, TrialKind};
 /// All that can be computed from a run. Takes any run that parses: none, one or many blocks, readings missing or not.
 pub fn estimate(run: &Run) -> Estimates {
     let kept = Kept::of(run);
-<<<<<<< HEAD
     let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
     let control = cells.iter().find(|cell| cell.control).map(|cell| Control {
         label: cell.label.clone(),
         ratio: cell.ratio,
         fits: cell.ratio.both.and_then(|ratio| ratio.interval).map(|interval| interval.contains(1.0)),
     });
-=======
-    let cells: Vec<CellEstimate> = (0..kept.header.plan.cells.len()).map(|cell| cells::cell(&kept, cell)).collect();
-    let control = control(&cells);
->>>>>>> 94faa04 (wip)
     let blocks = account::blocks(run);
     let verdict = verdict::verdict(run, &kept, &cells, control.as_ref(), &blocks);
     Estimates {
@@ -62,15 +56,6 @@ pub fn estimate(run: &Run) -> Estimates {
         conditions: account::conditions(run),
         verdict,
     }
-}
-
-/// The A/A control among the cells.
-fn control(cells: &[CellEstimate]) -> Option<Control> {
-    cells.iter().find(|cell| cell.control).map(|cell| Control {
-        label: cell.label.clone(),
-        ratio: cell.ratio,
-        fits: cell.ratio.both.and_then(|ratio| ratio.interval).map(|interval| interval.contains(1.0)),
-    })
 }
 
 /// The part of a run that counts: the blocks that were not dropped, with the costs of their soaked trials.

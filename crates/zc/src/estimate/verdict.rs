@@ -133,7 +133,7 @@ fn cheapest(kept: &Kept, cells: &[CellEstimate], compared: &[usize]) -> Vec<Chea
         .collect()
 }
 
-pub(super) fn withheld(
+fn withheld(
     run: &Run,
     kept: &Kept,
     cells: &[CellEstimate],
