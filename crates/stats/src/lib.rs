@@ -21,6 +21,7 @@
 //! Too few values for a confidence is `None`, never a wider claim. So is a slice with a NaN in it.
 
 mod bootstrap;
+mod correlation;
 mod line;
 mod midmean;
 mod normal;
@@ -34,14 +35,15 @@ mod student;
 mod welch;
 
 pub use bootstrap::{Draws, RESAMPLES, bca_interval, few_blocks_confidence};
+pub use correlation::correlation_inflation;
 pub use line::{falling, nonnegative_line};
 pub use midmean::Midmean;
 pub use order::{mad, median, median_interval, median_least_n, quantile};
-pub use rank_sum::{hodges_lehmann_shift, mann_whitney_interval, mann_whitney_p};
+pub use rank_sum::{MannWhitney, hodges_lehmann_shift, mann_whitney, mann_whitney_interval, mann_whitney_p};
 pub use ranked_ratio::{RankedRatio, ranked_ratio};
 pub use signed_rank::{hodges_lehmann, signed_rank_p, wilcoxon_interval, wilcoxon_least_n};
 pub use spending::Spending;
-pub use student::mean_interval;
+pub use student::{Student, mean_interval};
 pub use welch::{Welch, welch_interval};
 
 /// An interval, and what it is worth.

@@ -12,32 +12,44 @@ use crate::{Interval, ROUNDING, alpha, sorted};
 /// continuity correction.
 const EXACT: usize = 50;
 
+/// What two samples tell about a shift between them, in one go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MannWhitney {
+    /// As [`hodges_lehmann_shift`].
+    pub shift: f64,
+    /// As [`mann_whitney_interval`].
+    pub interval: Option<Interval>,
+    /// As [`mann_whitney_p`].
+    pub p_value: f64,
+}
+
+/// Estimate, interval and test of the shift first - second; `None` where there is no estimate, or the confidence is not between 0 and 1.
+pub fn mann_whitney(first: &[f64], second: &[f64], confidence: f64) -> Option<MannWhitney> {
+    let differences = Differences::of(first, second)?;
+    let null = Null::of(first.len(), second.len());
+    Some(MannWhitney {
+        shift: differences.median(),
+        interval: differences.interval(&null, alpha(confidence)?),
+        p_value: differences.p_value(&null),
+    })
+}
+
 /// The Hodges-Lehmann estimate of the shift: the median of all differences first - second. `None` when a sample is
 /// empty or holds a NaN or an infinity.
 pub fn hodges_lehmann_shift(first: &[f64], second: &[f64]) -> Option<f64> {
-    let differences = Differences::of(first, second)?;
-    Some(middle(differences.count(), |rank| differences.kth(rank)))
+    Some(Differences::of(first, second)?.median())
 }
 
 /// The interval of the shift first - second that inverts Mann and Whitney's test. `None` with too few values, and
 /// where [`hodges_lehmann_shift`] is `None`. It promises its confidence for two distributions of one shape.
 pub fn mann_whitney_interval(first: &[f64], second: &[f64], confidence: f64) -> Option<Interval> {
     let differences = Differences::of(first, second)?;
-    let null = Null::of(first.len(), second.len());
-    let cut = null.cut(alpha(confidence)?);
-    (cut > 0).then(|| Interval {
-        low: differences.kth(cut),
-        high: differences.kth(differences.count() + 1 - cut),
-        confidence_reached: 1.0 - 2.0 * null.lower_tail(cut - 1),
-    })
+    differences.interval(&Null::of(first.len(), second.len()), alpha(confidence)?)
 }
 
 /// Two-sided p-value of "there is no shift": the one at which [`mann_whitney_interval`] begins to exclude 0.
 pub fn mann_whitney_p(first: &[f64], second: &[f64]) -> Option<f64> {
-    let differences = Differences::of(first, second)?;
-    let not_above = differences.pairs(|difference| difference <= 0.0);
-    let not_below = differences.count() - differences.pairs(|difference| difference < 0.0);
-    Some((2.0 * Null::of(first.len(), second.len()).lower_tail(not_above.min(not_below))).min(1.0))
+    Some(Differences::of(first, second)?.p_value(&Null::of(first.len(), second.len())))
 }
 
 /// All differences first - second by their order.
@@ -50,6 +62,25 @@ impl Differences {
     fn of(first: &[f64], second: &[f64]) -> Option<Self> {
         let finite = first.iter().chain(second).all(|value| value.is_finite());
         finite.then_some(Self { first: sorted(first)?, second: sorted(second)? })
+    }
+
+    fn median(&self) -> f64 {
+        middle(self.count(), |rank| self.kth(rank))
+    }
+
+    fn interval(&self, null: &Null, alpha: f64) -> Option<Interval> {
+        let cut = null.cut(alpha);
+        (cut > 0).then(|| Interval {
+            low: self.kth(cut),
+            high: self.kth(self.count() + 1 - cut),
+            confidence_reached: 1.0 - 2.0 * null.lower_tail(cut - 1),
+        })
+    }
+
+    fn p_value(&self, null: &Null) -> f64 {
+        let not_above = self.pairs(|difference| difference <= 0.0);
+        let not_below = self.count() - self.pairs(|difference| difference < 0.0);
+        (2.0 * null.lower_tail(not_above.min(not_below))).min(1.0)
     }
 
     fn count(&self) -> u64 {
@@ -99,7 +130,8 @@ impl Null {
         }
         for j in 1..=n {
             for i in 1..=m {
-                for u in (j..=top).rev() {
+                // i * j is the largest that U can be.
+                for u in (j..=i * j).rev() {
                     counts[i][u] += counts[i - 1][u - j];
                 }
             }
@@ -161,6 +193,15 @@ mod tests {
         let interval = mann_whitney_interval(&males, &females, 0.95).unwrap();
         assert!((interval.confidence_reached - (1.0 - 4.0 / 126.0)).abs() < 1e-12);
         assert_eq!(mann_whitney_interval(&males[..3], &females[..3], 0.95), None);
+    }
+
+    #[test]
+    fn all_in_one_go_is_what_each_is_by_itself() {
+        let all = mann_whitney(&AT_TERM, &EARLIER, 0.95).unwrap();
+        assert_eq!(Some(all.shift), hodges_lehmann_shift(&AT_TERM, &EARLIER));
+        assert_eq!(all.interval, mann_whitney_interval(&AT_TERM, &EARLIER, 0.95));
+        assert_eq!(Some(all.p_value), mann_whitney_p(&AT_TERM, &EARLIER));
+        assert_eq!(mann_whitney(&AT_TERM, &EARLIER, 1.0), None);
     }
 
     #[test]

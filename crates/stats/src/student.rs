@@ -1,8 +1,32 @@
-//! The mean of a few values, with Student's t.
+//! Student's t, and the mean of a few values with it.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::{Interval, alpha};
+
+/// Student's distribution of an estimate that has a standard error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Student {
+    distribution: StudentsT,
+}
+
+impl Student {
+    /// With so many degrees of freedom; `None` unless they are a number above 0.
+    pub fn new(degrees_of_freedom: f64) -> Option<Self> {
+        let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?;
+        Some(Self { distribution })
+    }
+
+    /// How many standard errors an interval reaches to either side at this confidence; `None` unless that is between 0 and 1.
+    pub fn reach(&self, confidence: f64) -> Option<f64> {
+        Some(self.distribution.inverse_cdf(1.0 - alpha(confidence)? / 2.0))
+    }
+
+    /// The probability of so many standard errors, or more; NaN for NaN.
+    pub fn above(&self, standard_errors: f64) -> f64 {
+        if standard_errors.is_nan() { f64::NAN } else { self.distribution.cdf(-standard_errors) }
+    }
+}
 
 /// Student's t interval of the mean. `None` with fewer than two values or one that is not finite.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
@@ -29,6 +53,16 @@ mod tests {
         let interval = mean_interval(&values, 0.95).unwrap();
         assert!((interval.low - 0.897_677_5).abs() < 5e-8, "{interval:?}");
         assert!((interval.high - 3.762_322_5).abs() < 5e-8, "{interval:?}");
+    }
+
+    #[test]
+    fn quantiles_and_tails_are_those_of_the_tables() {
+        let ten = Student::new(10.0).unwrap();
+        assert!((ten.reach(0.95).unwrap() - 2.228_138_85).abs() < 1e-6);
+        assert!((ten.above(2.228_138_85) - 0.025).abs() < 1e-8);
+        assert!((ten.above(-2.228_138_85) - 0.975).abs() < 1e-8);
+        assert!(ten.above(f64::NAN).is_nan());
+        assert_eq!((ten.reach(1.0), Student::new(0.0), Student::new(f64::NAN)), (None, None, None));
     }
 
     #[test]
