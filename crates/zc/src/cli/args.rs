@@ -38,6 +38,12 @@ pub(super) enum Command {
     Show(ShowArgs),
     /// Make a page of one or several saved runs, or a text for other programs
     Report(ReportArgs),
+    /// Hold saved runs, or cells of runs, against one another: better, worse, the same, undecided
+    ///
+    /// Two cells of one run are compared within its blocks; two runs as independent samples, relative to the reference that both
+    /// have. What else differs between them (kernel, sysctls, CPU, link ...) stands on top. With --fail-if-worse the exit code is
+    /// the answer: 0 no cell is worse by more than that, 1 some cell is, 2 undecided, 3 cannot be compared.
+    Compare(super::compare::CompareArgs),
     /// Watch the load of this machine, or tell what a command costs all of it, by the soakers alone
     ///
     /// Without a command: a line of load for each period, until Ctrl-C. With one, after `--`: the CPU seconds that
@@ -59,6 +65,9 @@ pub(super) enum Command {
     Ttcp(super::classic::ClassicArgs),
     /// Make links by which zc has the names zcs, zcc, cyclesoak, run_rr and ttcp
     InstallClassic(super::classic::InstallArgs),
+    /// Run the commands of `zc run --ab` for a zc that measures
+    #[command(hide = true)]
+    KeepState,
     /// Write man pages or shell completions into a folder
     #[command(hide = true)]
     Generate(GenerateArgs),
@@ -150,6 +159,37 @@ pub(super) struct RunArgs {
           value_parser = known(Placement::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           help_heading = "Where it is sent")]
     pub(super) placement: Option<String>,
+
+    /// A command (sh -c) that puts the host into a state; given twice, every cell is measured in both states in turns, and compared
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = "Two states of the host")]
+    pub(super) ab: Vec<String>,
+    /// A command that puts the host back as it was, however the run ends
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        allow_hyphen_values = true,
+        requires = "ab",
+        help_heading = "Two states of the host"
+    )]
+    pub(super) ab_restore: Option<String>,
+    /// Waited after each of these commands before anything is measured [default: 100ms]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        requires = "ab",
+        help_heading = "Two states of the host"
+    )]
+    pub(super) ab_settle: Option<String>,
+    /// How long each of these commands may take [default: 30s]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        requires = "ab",
+        help_heading = "Two states of the host"
+    )]
+    pub(super) ab_limit: Option<String>,
 
     #[command(flatten)]
     pub(super) remote: super::remote::RemoteArgs,

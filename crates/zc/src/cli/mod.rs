@@ -3,6 +3,7 @@
 
 mod args;
 mod classic;
+mod compare;
 mod doctor;
 mod generate;
 mod interrupt;
@@ -82,6 +83,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Serve(args) => serve::run(&args),
         Command::Show(args) => show::show(&args),
         Command::Report(args) => report::report(&args),
+        Command::Compare(args) => return compare::run(&args),
         Command::Soak(args) => return soak::run(&args),
         Command::Doctor => doctor::doctor(),
         Command::Zcs(args) => return classic::run(Tool::Zcs, &args.words),
@@ -90,6 +92,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::RunRr(args) => return classic::run(Tool::RunRr, &args.words),
         Command::Ttcp(args) => return classic::run(Tool::Ttcp, &args.words),
         Command::InstallClassic(args) => classic::install(&args),
+        Command::KeepState => crate::session::states::keeper::keep(),
         Command::Generate(args) => generate::generate(&args),
     }
     .map(|()| 0)

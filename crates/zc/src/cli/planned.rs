@@ -47,6 +47,9 @@ pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunA
     for (factor, levels) in typed_levels(&args)? {
         spec.restrict(factor, levels);
     }
+    if !args.ab.is_empty() {
+        spec.in_both_states();
+    }
     for fixed in &spec.fixed {
         let in_place = |mut fault: Fault| {
             let what = fault.sentence.trim_start_matches(&format!("--{}: ", fixed.key));

@@ -11,8 +11,8 @@ use crate::plan::{self, Spec};
 use crate::record::level::{self, CALL_BYTES, FLOWS, MTU_BYTES, SOCKET_BUFFER_BYTES};
 use crate::record::nearest::{unknown, unknown_among};
 use crate::record::{
-    Align, Factor, FarEndOptions, Fault, IpVersion, LinkKind, LinkOptions, Placement, Push, RecvPath, Result, SendPath,
-    SoakerKind, UnknownName, in_words, units,
+    Align, Factor, FarEndOptions, Fault, HostStates, IpVersion, LinkKind, LinkOptions, Placement, Push, RecvPath,
+    Result, SendPath, SoakerKind, UnknownName, in_words, units,
 };
 use crate::session::{self, CpuPair, RunOptions};
 
@@ -64,6 +64,10 @@ const S: u64 = 1_000 * MS;
 
 /// Half-width of the intervals at which a run may end early.
 const TARGET: f64 = 0.025;
+/// After a command that puts the host into a state: what it changed is to have had its effects.
+const SETTLE_NS: u64 = 100 * MS;
+/// A command that takes longer than a service's restart hangs.
+const LIMIT_NS: u64 = 30 * S;
 /// Bytes per call of send paths that have a buffer.
 const CALL_BUFFER: usize = 64 << 10;
 /// Receive path buffers when `--recv` names none.
@@ -135,6 +139,7 @@ pub(super) fn run(
         align: known_or(args.align.as_deref(), Align::Page)?,
         placement: known_or(args.placement.as_deref(), Placement::Separate)?,
         cpus: args.cpus.as_deref().map(|text| cpus(text, args.remote.is_given())).transpose()?,
+        states: states(args, &plan)?,
         soaker: known_or(args.soaker.as_deref(), SoakerKind::Alu)?,
         out: args.out.clone().unwrap_or_else(default_out),
         window_ns: optional_duration("--window", args.window.as_deref(), MS)?,
@@ -145,6 +150,36 @@ pub(super) fn run(
     let asked = args.budget.as_deref().map(|text| budget(Some(text), text)).transpose()?;
     options.budget_ns = plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
     Ok(options)
+}
+
+/// The two states of the host, if commands for them were typed.
+fn states(args: &RunArgs, plan: &Spec) -> Result<Option<HostStates>> {
+    let empty = |text: &&String| text.trim().is_empty();
+    let wrong = |sentence: &str| {
+        Err(Fault::usage(sentence).hint("--ab 'COMMAND' --ab 'COMMAND', each of which puts the host into a state"))
+    };
+    let duration = |option, text: &Option<String>, least_ns, default| match text {
+        Some(text) => units::duration(text, least_ns..=3600 * S).map_err(|fault| of(option, fault)),
+        None => Ok(default),
+    };
+    match args.ab.as_slice() {
+        [] if plan.levels(Factor::State).is_some() => {
+            wrong(&format!("the plan \"{}\" has states of the host, and no command makes them", plan.name))
+        }
+        [] => Ok(None),
+        commands if commands.iter().chain(&args.ab_restore).any(|command| empty(&command)) => {
+            wrong("a command of \"--ab\" is empty")
+        }
+        [_] => wrong("\"--ab\" was given once, and it takes two states to compare"),
+        [a, b] => Ok(Some(HostStates {
+            a: a.clone(),
+            b: b.clone(),
+            restore: args.ab_restore.clone(),
+            settle_ns: duration("--ab-settle", &args.ab_settle, 0, SETTLE_NS)?,
+            limit_ns: duration("--ab-limit", &args.ab_limit, MS, LIMIT_NS)?,
+        })),
+        more => wrong(&format!("\"--ab\" was given {} times, and two states are compared", more.len())),
+    }
 }
 
 /// A name that was typed, or the usual one.

@@ -7,6 +7,7 @@
 
 mod account;
 mod cells;
+pub mod compare;
 mod figures;
 pub mod memory;
 mod model;
@@ -35,11 +36,7 @@ use crate::record::{Block, Header, Reading, Run, Slot, Trial, TrialKind};
 pub fn estimate(run: &Run) -> Estimates {
     let kept = Kept::of(run);
     let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
-    let control = cells.iter().find(|cell| cell.control).map(|cell| Control {
-        label: cell.label.clone(),
-        ratio: cell.ratio,
-        fits: cell.ratio.both.and_then(|ratio| ratio.interval).map(|interval| interval.contains(1.0)),
-    });
+    let control = control(&cells);
     let blocks = account::blocks(run);
     let verdict = verdict::verdict(run, &kept, &cells, control.as_ref(), &blocks);
     Estimates {
@@ -56,6 +53,15 @@ pub fn estimate(run: &Run) -> Estimates {
         conditions: account::conditions(run),
         verdict,
     }
+}
+
+/// The A/A control among the cells.
+fn control(cells: &[CellEstimate]) -> Option<Control> {
+    cells.iter().find(|cell| cell.control).map(|cell| Control {
+        label: cell.label.clone(),
+        ratio: cell.ratio,
+        fits: cell.ratio.both.and_then(|ratio| ratio.interval).map(|interval| interval.contains(1.0)),
+    })
 }
 
 /// The part of a run that counts: the blocks that were not dropped, with the costs of their soaked trials.

@@ -133,7 +133,7 @@ fn cheapest(kept: &Kept, cells: &[CellEstimate], compared: &[usize]) -> Vec<Chea
         .collect()
 }
 
-fn withheld(
+pub(super) fn withheld(
     run: &Run,
     kept: &Kept,
     cells: &[CellEstimate],

@@ -12,6 +12,7 @@ mod steering;
 mod veth;
 
 use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
 
 use crate::record::{LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result, Support, Warning};
 
@@ -49,6 +50,11 @@ pub trait Link: Send + Sync {
     /// # Errors
     /// Netlink failed.
     fn counters(&self) -> Result<LinkCounters>;
+
+    /// The network namespaces of sender and receiver, where they are the link's own.
+    fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        None
+    }
 
     /// The far end of a link that has no receiver; null where the receiver is a path of zc's own.
     fn far_end(&self) -> Option<&FarEnd> {

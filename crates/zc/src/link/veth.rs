@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use zc_sys::netlink::{Device, Devices};
@@ -396,6 +396,10 @@ impl Link for Veth {
 
     fn counters(&self) -> Result<LinkCounters> {
         read_counters(&self.devices, SENDER, self.index)
+    }
+
+    fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        Some([self.sender.as_fd(), self.receiver.as_fd()])
     }
 }
 

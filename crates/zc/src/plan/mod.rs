@@ -14,6 +14,6 @@ pub mod time;
 mod toml;
 
 pub use builtin::{builtin, text};
-pub use order::order;
+pub use order::{grouped, order};
 pub use spec::Spec;
 pub use toml::parse;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::record::{Cell, Factor, Fault, Level, RecvPath, Result, SendPath, Unsoaked};
+use crate::record::{Cell, Factor, Fault, HostState, Level, RecvPath, Result, SendPath, Unsoaked};
 
 /// What the label of the control has behind the name of the reference.
 pub const CONTROL_SUFFIX: &str = " (A/A)";
@@ -92,6 +92,15 @@ impl Spec {
         }
         self.factors[place].1 = levels;
         true
+    }
+
+    /// Has every cell measured in both states of the host, and each in state B compared with itself in state A.
+    pub fn in_both_states(&mut self) {
+        if self.levels(Factor::State).is_none() {
+            self.factors.push((Factor::State, HostState::ALL.iter().copied().map(Level::State).collect()));
+            self.reference.push(Level::State(HostState::A));
+        }
+        self.compare = vec![Factor::State];
     }
 
     /// Every combination of levels, and the reference a second time as the A/A control. `send` and `recv` are the paths of those
@@ -238,6 +247,28 @@ mod tests {
         assert!(sizes.restrict(Factor::Message, vec![level(Factor::Message, "1m")]));
         // The factor that has one level is in nobody's name.
         assert_eq!(labels(&sizes), ["read+send", "sendfile", "read+send (A/A)"]);
+    }
+
+    #[test]
+    fn in_both_states_of_the_host_each_cell_is_compared_with_itself() {
+        let mut paths = spec(&[(Factor::Send, &["read+send", "sendfile"])], &[Factor::Send]);
+        paths.in_both_states();
+        paths.in_both_states(); // and once is enough
+        let Cells { cells, reference } = paths.cells(SendPath::ReadSend, RecvPath::Recv).unwrap();
+        assert_eq!(reference, "read+send A");
+        let seen: Vec<(&str, Option<&str>, Option<HostState>)> =
+            cells.iter().map(|cell| (cell.label.as_str(), cell.by.as_deref(), cell.levels.state)).collect();
+        let (a, b) = (Some(HostState::A), Some(HostState::B));
+        assert_eq!(
+            seen,
+            [
+                ("read+send A", None, a),
+                ("read+send B", None, b),
+                ("sendfile A", Some("sendfile A"), a),
+                ("sendfile B", Some("sendfile A"), b),
+                ("read+send A (A/A)", None, a),
+            ]
+        );
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 use super::nearest::unknown;
 use super::units::{self, rate_text, size_text};
 use super::{
-    Align, Cell, Factor, Fault, FixedParams, LinkFacts, OffloadSwitch, Placement, Push, RecvPath, Result, SendPath,
-    escape,
+    Align, Cell, Factor, Fault, FixedParams, HostState, LinkFacts, OffloadSwitch, Placement, Push, RecvPath, Result,
+    SendPath, escape,
 };
 
 /// Call buffers: a byte is silly but works; above 1g one buffer would be larger than most file sets.
@@ -55,6 +55,8 @@ pub enum Level {
     Placement(Placement),
     /// Of [`Factor::Rate`], in bytes per second.
     Rate(f64),
+    /// Of [`Factor::State`].
+    State(HostState),
 }
 
 impl Level {
@@ -78,6 +80,7 @@ impl Level {
             Factor::Congestion => Self::Congestion(congestion(text)?),
             Factor::Flows => Self::Flows(units::count("number of flows", text, FLOWS)? as usize),
             Factor::Placement => Self::Placement(text.parse().map_err(unknown)?),
+            Factor::State => Self::State(text.parse().map_err(unknown)?),
             Factor::Rate => {
                 let rate = units::rate(text)?;
                 Self::Rate(rate.ok_or_else(|| Fault::usage("a level of the factor \"rate\" is a rate, not \"auto\""))?)
@@ -104,6 +107,7 @@ impl Level {
             Factor::Flows => Self::Flows(at.flows),
             Factor::Placement => Self::Placement(at.placement),
             Factor::Rate => Self::Rate(at.rate_bytes_per_s),
+            Factor::State => Self::State(cell.levels.state.unwrap_or(HostState::A)),
         }
     }
 
@@ -124,6 +128,7 @@ impl Level {
             Self::Flows(flows) => levels.flows = Some(flows),
             Self::Placement(placement) => levels.placement = Some(placement),
             Self::Rate(rate) => levels.rate_bytes_per_s = Some(rate),
+            Self::State(state) => levels.state = Some(state),
         }
     }
 }
@@ -145,6 +150,7 @@ impl fmt::Display for Level {
             Self::Flows(flows) => flows.fmt(f),
             Self::Placement(placement) => placement.fmt(f),
             Self::Rate(rate) => f.pad(&rate_text(*rate)),
+            Self::State(state) => state.fmt(f),
         }
     }
 }
@@ -192,6 +198,7 @@ mod tests {
         (Factor::Flows, &["1", "1000"]),
         (Factor::Placement, &["separate", "same", "free"]),
         (Factor::Rate, &["400MB/s", "1.5GB/s"]),
+        (Factor::State, &["A", "B"]),
     ];
 
     #[test]

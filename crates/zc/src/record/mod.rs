@@ -37,10 +37,10 @@ pub use level::Level;
 pub use link::{FarEndOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{
-    Align, Experiment, Factor, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, Placement, Push, RecvPath, SendPath,
-    SoakerKind, UnknownName,
+    Align, Experiment, Factor, HostState, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, Placement, Push, RecvPath,
+    SendPath, SoakerKind, UnknownName,
 };
-pub use plan::{Cell, FileSetFacts, FixedParams, Levels, Plan, Timing, Unsoaked};
+pub use plan::{Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, Timing, Unsoaked};
 pub use profile::{BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples};
 pub use read::{parse, read};
 pub use reading::{

@@ -174,6 +174,18 @@ names! {
         Placement = "placement",
         /// The rate at which cost is measured.
         Rate = "rate",
+        /// The state that a command has put the host into.
+        State = "state",
+    }
+}
+
+names! {
+    /// One of the two states that a host is put into in turns, by a command each.
+    HostState, "host state", {
+        /// That of the first command.
+        A = "A",
+        /// That of the second command.
+        B = "B",
     }
 }
 

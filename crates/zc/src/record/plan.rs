@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Align, Factor, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind};
+use super::{Align, Factor, HostState, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind};
 
 /// One combination of factor levels that is measured once in every block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +71,9 @@ pub struct Levels {
     /// Payload bytes per second over all flows: a level of the plan, or chosen for the cells that are compared with one another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bytes_per_s: Option<f64>,
+    /// The state that the host is put into before it is measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<HostState>,
 }
 
 impl Levels {
@@ -220,6 +223,34 @@ pub struct Plan {
     /// Which unsoaked trials a block ends with.
     #[serde(default)]
     pub unsoaked: Unsoaked,
+    /// The commands that put the host into its two states, where cells differ in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub states: Option<HostStates>,
+}
+
+/// Two states of the host, each made by a command (`sh -c`) before the windows that are measured in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostStates {
+    /// The command of [`HostState::A`].
+    pub a: String,
+    /// The command of [`HostState::B`].
+    pub b: String,
+    /// The command that puts the host back, however the run ends; null where nobody does.
+    pub restore: Option<String>,
+    /// Waited after a command before anything is measured.
+    pub settle_ns: u64,
+    /// How long a command may take.
+    pub limit_ns: u64,
+}
+
+impl HostStates {
+    /// The command of a state.
+    pub fn command(&self, state: HostState) -> &str {
+        match state {
+            HostState::A => &self.a,
+            HostState::B => &self.b,
+        }
+    }
 }
 
 fn send_alone() -> Vec<Factor> {

@@ -299,6 +299,7 @@ impl Synthetic {
                 target: 0.025,
                 factors: self.factors.clone(),
                 unsoaked: Unsoaked::InTurn,
+                states: None,
             },
             host: Host {
                 hostname: "synthetic".to_owned(),

@@ -374,6 +374,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
         target: 0.025,
         factors: vec![Factor::Send],
         unsoaked: Unsoaked::InTurn,
+        states: None,
     };
     let host = Host {
         hostname: "box".to_owned(),

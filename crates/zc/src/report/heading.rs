@@ -99,6 +99,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut notes = vec![note("files", file_set), note("rate", rate), note("link", link), note("machine", machine)];
     notes.extend(far_machine(run));
     notes.extend(factors(run));
+    notes.extend(states(run));
     notes.extend([
         note("run", run_line),
         note(
@@ -131,6 +132,17 @@ fn factors(run: &Run) -> Option<Note> {
     });
     let each = each.collect::<Vec<_>>().join(" x ");
     (factors.len() > 1).then(|| note("cells", format!("{}: levels: {each}", cells().count())))
+}
+
+/// What put the host into its two states.
+fn states(run: &Run) -> Option<Note> {
+    let states = run.header.plan.states.as_ref()?;
+    let restored = match &states.restore {
+        Some(command) => format!("put back by \"{}\"", escape(command, 300)),
+        None => "nothing puts it back".to_owned(),
+    };
+    let text = format!("A is made by \"{}\", B by \"{}\"; {restored}", escape(&states.a, 300), escape(&states.b, 300));
+    Some(note("states", text))
 }
 
 /// Name, kernel and CPUs of a machine.

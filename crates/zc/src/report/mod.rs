@@ -3,6 +3,7 @@
 //! characters are escaped as JSON has it.
 
 mod against;
+pub mod compare;
 mod cross;
 mod csv;
 mod digits;

@@ -197,7 +197,7 @@ pub(super) fn list(items: &[String]) -> String {
 }
 
 /// `1 block was`, `3 blocks were`.
-fn was(count: usize, thing: &str) -> String {
+pub(super) fn was(count: usize, thing: &str) -> String {
     match count {
         0 => format!("no {thing} was"),
         1 => format!("1 {thing} was"),

@@ -4,11 +4,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan;
-use crate::record::{Block, Dropped, FailedTrial, Fault, Header, Slot, TrialKind, Unsoaked, Warning};
+use crate::record::{Block, Dropped, FailedTrial, Fault, Header, Result, Slot, TrialKind, Unsoaked, Warning};
 use crate::trial::{Rig, memcpy_bytes_per_s};
 
 use super::copied::CopiedShares;
 use super::run::Budget;
+use super::states::States;
 use super::{Next, Progress};
 
 /// A cell that fails so many times in a row is not tried any more: what it would cost goes to the others.
@@ -29,8 +30,9 @@ pub(super) enum BlockEnd {
 
 /// Measures blocks.
 #[derive(Debug)]
-pub(super) struct Blocks {
+pub(super) struct Blocks<'s> {
     rig: Rig,
+    states: Option<&'s mut States>,
     header: Header,
     memory: (Vec<u8>, Vec<u8>),
     copied: CopiedShares,
@@ -40,10 +42,11 @@ pub(super) struct Blocks {
     came_up: Vec<Warning>,
 }
 
-impl Blocks {
-    pub(super) fn new(rig: Rig, header: &Header) -> Self {
+impl<'s> Blocks<'s> {
+    pub(super) fn new(rig: Rig, header: &Header, states: Option<&'s mut States>) -> Self {
         Self {
             rig,
+            states,
             header: header.clone(),
             memory: Default::default(),
             copied: CopiedShares::of(header),
@@ -131,12 +134,19 @@ impl Blocks {
             }
             progress.trial(Next { block: block.index, cell: &label, trial, trials, left: budget.left() });
             let named = |fault| (label.clone(), fault);
-            if (kind == TrialKind::Soaked) != soaking {
+            let switched = match self.enter(cell) {
+                Ok(switched) => switched,
+                // Nothing that follows would be measured in the state that it is said to be.
+                Err(fault) => return Ok(BlockEnd::Broken(fault)),
+            };
+            let begins = (kind == TrialKind::Soaked) != soaking;
+            if begins {
                 soaking = !soaking;
                 self.rig.soak(soaking).map_err(named)?;
-                if soaking {
-                    block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
-                }
+            }
+            // Idle rates may be others in another state.
+            if soaking && (begins || switched) {
+                block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
             }
             match self.rig.run(&self.header.plan.cells[cell], kind) {
                 Ok(trial) => {
@@ -154,6 +164,14 @@ impl Blocks {
             }
         }
         Ok(BlockEnd::Whole)
+    }
+
+    /// Puts the host into the state of a cell; says whether anything had to be done for it.
+    fn enter(&mut self, cell: usize) -> Result<bool> {
+        match (&mut self.states, self.header.plan.cells[cell].levels.state) {
+            (Some(states), Some(state)) => states.enter(state),
+            _ => Ok(false),
+        }
     }
 
     /// Whether a cell has failed so often in a row that it is not tried any more.
@@ -178,7 +196,8 @@ impl Blocks {
     fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
         let plan = &self.header.plan;
         let cells = plan.cells.len();
-        let order = plan::order(plan.seed, index, cells);
+        let states: Vec<_> = plan.cells.iter().map(|cell| cell.levels.state).collect();
+        let order = plan::grouped(plan.seed, index, &states);
         let soaked = order.iter().map(|&cell| (cell, TrialKind::Soaked));
         let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
             Unsoaked::InTurn => {
@@ -187,6 +206,11 @@ impl Blocks {
             }
             Unsoaked::TopSpeed => order.iter().map(|&cell| (cell, TrialKind::TopSpeed)).collect(),
         };
-        soaked.chain(unsoaked).filter(|(cell, _)| !self.is_given_up(*cell)).collect()
+        let mut trials: Vec<(usize, TrialKind)> = soaked.chain(unsoaked).collect();
+        // Unsoaked ones go with the others of their state: a switch takes longer than they do.
+        let turn = |cell: usize| order.iter().position(|other| states[*other] == states[cell]);
+        trials.sort_by_key(|(cell, _)| turn(*cell));
+        trials.retain(|(cell, _)| !self.is_given_up(*cell));
+        trials
     }
 }

@@ -13,6 +13,7 @@ mod run;
 mod saving;
 pub mod serve;
 pub mod soak;
+pub mod states;
 
 pub use crate::agent::secret::Secret;
 pub use crate::agent::{PORT, SessionEnd};

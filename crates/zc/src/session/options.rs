@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::RemoteEnd;
 use crate::plan::Spec;
-use crate::record::{Align, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath, SoakerKind};
+use crate::record::{Align, HostStates, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath, SoakerKind};
 
 /// Everything that `zc run` can be told.
 #[derive(Debug, Clone)]
@@ -55,6 +55,8 @@ pub struct RunOptions {
     pub placement: Placement,
     /// The CPUs of the two sides, which differ; `None` to choose.
     pub cpus: Option<CpuPair>,
+    /// The commands that put the host into its two states, where the plan's cells differ in it.
+    pub states: Option<HostStates>,
     /// What the soakers do.
     pub soaker: SoakerKind,
     /// Where the run is saved. The session creates it with O_EXCL before it measures anything.
@@ -102,6 +104,7 @@ impl RunOptions {
             align: Align::Page,
             placement: Placement::Separate,
             cpus: None,
+            states: None,
             soaker: SoakerKind::Alu,
             out,
             window_ns: None,

@@ -1,5 +1,6 @@
 //! Everything before the first block: the link, the files, the rig, the proofs, the rate.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::meter::{self, Alone};
@@ -11,6 +12,7 @@ use crate::record::{
 use crate::trial::{self, Rig, RigSetup, Up};
 
 use super::run::Budget;
+use super::states::States;
 use super::{CpuPair, Progress, RunOptions, remote};
 
 /// Largest piece of a file that is handed to a path at once, so that large files do not defeat the pacer.
@@ -132,6 +134,7 @@ fn bring_up(options: &RunOptions, cells: &[Cell], cpus: CpuPair) -> Result<Up> {
 pub(super) fn prepare(
     options: &RunOptions,
     budget: &Budget,
+    mut states: Option<&mut States>,
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
@@ -140,10 +143,17 @@ pub(super) fn prepare(
     let seed = options.seed.unwrap_or_else(rand::random); // saved, so that the run's order can be had again
     let Standing { mut rig, host, link, other_links, remote, files, warnings, mut probes, alone } =
         set_up(options, &wanted.cells, seed, |what| progress.preparing(what, budget.left()))?;
-    let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, budget, stop, progress)?;
+    if let Some(states) = states.as_deref_mut() {
+        states.know_namespaces(&rig.namespaces());
+    }
+    let mut enter = |cell: &Cell| match (states.as_deref_mut(), cell.levels.state) {
+        (Some(states), Some(state)) => states.enter(state).map(drop),
+        _ => Ok(()),
+    };
+    let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut enter, budget, stop, progress)?;
     progress.preparing("touching memory", budget.left());
     trial::touch_memory(rig.fixed().sender_cpu);
-    let broken = choose_rates(&mut rig, options, &mut cells, &mut probes, budget, stop, progress)?;
+    let broken = choose_rates(&mut rig, options, &mut cells, &mut probes, &mut enter, budget, stop, progress)?;
     unavailable.extend(broken);
     let Cells { cells, reference } = cells;
     let plan = Plan {
@@ -158,6 +168,7 @@ pub(super) fn prepare(
         target: options.target,
         factors: options.plan.factors.iter().map(|(factor, _)| *factor).collect(),
         unsoaked: options.plan.unsoaked,
+        states: options.states.clone(),
     };
     let header = Header {
         zc_run: SCHEMA,
@@ -247,30 +258,36 @@ fn prove(
     rig: &mut Rig,
     wanted: Cells,
     probes: &mut Vec<Probe>,
+    enter: &mut dyn FnMut(&Cell) -> Result<()>,
     budget: &Budget,
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<(Cells, Vec<SupportRow>)> {
     let Cells { cells: wanted, reference } = wanted;
-    let (mut cells, mut unavailable) = (Vec::new(), Vec::new());
-    for cell in wanted {
+    let (mut cells, mut unavailable) = (wanted.clone(), Vec::new());
+    for cell in by_state(&wanted) {
         interrupted(stop)?;
         if cell.control {
-            cells.push(cell); // the reference under another name
-            continue;
+            continue; // the reference under another name
         }
+        enter(cell)?;
         progress.preparing(&format!("proving the bytes of {}", cell.label), budget.left());
-        let no = match try_out(rig, &cell)? {
-            Ok(probe) => {
-                probes.push(probe);
-                cells.push(cell);
-                continue;
+        match try_out(rig, cell)? {
+            Ok(probe) => probes.push(probe),
+            Err(no) => {
+                unavailable.push(cannot_run(cell.label.clone(), &reference, no)?);
+                cells.retain(|other| other.label != cell.label);
             }
-            Err(no) => no,
-        };
-        unavailable.push(cannot_run(cell.label, &reference, no)?);
+        }
     }
     Ok((Cells { cells, reference }, unavailable))
+}
+
+/// The cells so that the host changes its state as seldom as can be, else in the plan's order.
+fn by_state(cells: &[Cell]) -> Vec<&Cell> {
+    let mut ordered: Vec<&Cell> = cells.iter().collect();
+    ordered.sort_by_key(|cell| cell.levels.state);
+    ordered
 }
 
 /// Proves one cell; one that breaks while it is tried out cannot be had either, and says how it broke.
@@ -306,48 +323,44 @@ fn choose_rates(
     options: &RunOptions,
     cells: &mut Cells,
     probes: &mut Vec<Probe>,
+    enter: &mut dyn FnMut(&Cell) -> Result<()>,
     budget: &Budget,
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<Vec<SupportRow>> {
     let Cells { cells, reference } = cells;
-    let mut best = vec![0.0_f64; cells.len()];
+    let mut speeds: HashMap<String, f64> = HashMap::new();
     let mut broken = Vec::new();
     for round in 0..TOP_SPEED_ROUNDS {
         if round > 0 && budget.spent_share() > TOP_SPEED_SHARE {
             break;
         }
-        let mut place = 0;
-        while place < cells.len() {
+        for cell in by_state(&cells.clone()).into_iter().filter(|cell| !cell.control) {
             interrupted(stop)?;
-            if cells[place].control {
-                place += 1;
-                continue;
-            }
-            progress.preparing(&format!("top speed of {}", cells[place].label), budget.left());
-            match rig.top_speed(&cells[place]) {
+            enter(cell)?;
+            progress.preparing(&format!("top speed of {}", cell.label), budget.left());
+            match rig.top_speed(cell) {
                 Ok(speed) => {
-                    best[place] = best[place].max(speed);
-                    place += 1;
+                    let best = speeds.entry(cell.label.clone()).or_default();
+                    *best = best.max(speed);
                 }
                 Err(fault) if fault.kind.ends_a_run() => return Err(fault),
                 Err(fault) => {
-                    let cell = cells.remove(place);
-                    best.remove(place);
-                    broken.push(cannot_run(cell.label, reference, No::failed(fault.sentence))?);
+                    cells.retain(|other| other.label != cell.label);
+                    broken.push(cannot_run(cell.label.clone(), reference, No::failed(fault.sentence))?);
                 }
             }
         }
     }
     // A rate that such a cell could hold would be none.
-    for place in (0..cells.len()).rev() {
-        if best[place] == 0.0 && !cells[place].control {
-            let cell = cells.remove(place);
-            best.remove(place);
+    for cell in cells.clone().iter().filter(|cell| !cell.control) {
+        if speeds.get(&cell.label).is_none_or(|best| *best == 0.0) {
+            cells.retain(|other| other.label != cell.label);
             let why = "nothing arrived in any of the windows in which its top speed was measured";
-            broken.push(cannot_run(cell.label, reference, No::failed(why))?);
+            broken.push(cannot_run(cell.label.clone(), reference, No::failed(why))?);
         }
     }
+    let best: Vec<f64> = cells.iter().map(|cell| speeds.get(&cell.label).copied().unwrap_or_default()).collect();
     let asked: Vec<usize> = (0..cells.len()).filter(|&cell| !cells[cell].control).collect();
     let probe = |&place: &usize| Probe::TopSpeed { cell: cells[place].label.clone(), bytes_per_s: best[place] };
     probes.extend(asked.iter().map(probe));

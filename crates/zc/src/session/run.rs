@@ -10,6 +10,7 @@ use crate::record::{Dropped, End, EndReason, Fault, FaultKind, Result, Run};
 use super::blocks::{BlockEnd, Blocks};
 use super::prepare::prepare;
 use super::saving::Saving;
+use super::states::States;
 use super::{Progress, RunOptions};
 
 /// Consecutive blocks that may fail before the run is given up.
@@ -52,14 +53,35 @@ impl Budget {
 pub fn run(options: &RunOptions, stop: &AtomicBool, progress: &mut dyn Progress) -> Result<Outcome> {
     let budget = Budget { began: Instant::now(), length: Duration::from_nanos(options.budget_ns) };
     let mut saving = Saving::create(&options.out)?;
-    let prepared = prepare(options, &budget, stop, progress).inspect_err(|_| saving.discard())?;
+    let mut states = options.states.as_ref().map(States::start).transpose().inspect_err(|_| saving.discard())?;
+    let outcome = run_in(options, &budget, &mut saving, states.as_mut(), stop, progress);
+    let restored = states.as_mut().map_or(Ok(()), States::restore);
+    match (outcome, restored) {
+        (Ok(outcome), restored) => Ok(Outcome { fault: outcome.fault.or(restored.err()), ..outcome }),
+        (Err(fault), Ok(())) => Err(fault),
+        (Err(mut fault), Err(left)) => {
+            fault.sentence = format!("{}; and {}", fault.sentence, left.sentence);
+            Err(Fault { hint: left.hint, ..fault })
+        }
+    }
+}
+
+fn run_in(
+    options: &RunOptions,
+    budget: &Budget,
+    saving: &mut Saving,
+    mut states: Option<&mut States>,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<Outcome> {
+    let prepared = prepare(options, budget, states.as_deref_mut(), stop, progress).inspect_err(|_| saving.discard())?;
     let _alone = prepared.alone;
     let mut run = Run { header: prepared.header, blocks: Vec::new(), end: None };
     saving.open(&run.header);
     progress.started(&run.header);
-    let mut blocks = Blocks::new(prepared.rig, &run.header);
+    let mut blocks = Blocks::new(prepared.rig, &run.header, states);
     let mut looks_at_blocks = Vec::new();
-    let (reason, fault) = measure(&mut run, &mut blocks, &mut looks_at_blocks, &mut saving, &budget, stop, progress);
+    let (reason, fault) = measure(&mut run, &mut blocks, &mut looks_at_blocks, saving, budget, stop, progress);
     let warnings = blocks.came_up();
     let end = End {
         ended_at: jiff::Timestamp::now().to_string(),
@@ -76,7 +98,7 @@ pub fn run(options: &RunOptions, stop: &AtomicBool, progress: &mut dyn Progress)
 /// Blocks until there is a reason to stop.
 fn measure(
     run: &mut Run,
-    blocks: &mut Blocks,
+    blocks: &mut Blocks<'_>,
     looks_at_blocks: &mut Vec<usize>,
     saving: &mut Saving,
     budget: &Budget,

@@ -1,6 +1,8 @@
 //! The rig: what stays between trials, and the trial itself.
 
 use std::collections::HashMap;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::link::{FarEnd, Link};
@@ -103,6 +105,13 @@ impl Rig {
         let on =
             |link: &Arc<dyn Link>| on_senders_side(&**link, || meter::sniffers(&link.facts().device)).ok().flatten();
         self.links.all().map(on).sum()
+    }
+
+    /// Where the network namespaces of senders and receivers can be found by other processes, for each link that has its own; the
+    /// link of most cells first.
+    pub fn namespaces(&self) -> Vec<[PathBuf; 2]> {
+        let path = |fd: BorrowedFd<'_>| format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd()).into();
+        self.links.all().filter_map(|link| link.namespaces()).map(|pair| pair.map(path)).collect()
     }
 
     /// Sets the rate at which costs are measured.

@@ -11,6 +11,7 @@ mod segment;
 
 use std::io::{self, Write};
 use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -167,6 +168,10 @@ impl Link for Null {
 
     fn counters(&self) -> Result<LinkCounters> {
         self.veth.counters()
+    }
+
+    fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        self.veth.namespaces()
     }
 
     fn far_end(&self) -> Option<&FarEnd> {
