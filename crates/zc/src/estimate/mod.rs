@@ -16,6 +16,7 @@ mod others;
 mod parallel;
 mod sizes;
 pub mod soak;
+mod strips;
 mod traffic;
 mod verdict;
 
@@ -25,6 +26,7 @@ pub use model::{
 };
 pub use netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
 pub use sizes::{Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided};
+pub use strips::{Strip, strips};
 
 use std::collections::HashMap;
 

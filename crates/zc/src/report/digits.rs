@@ -84,7 +84,7 @@ fn scaled(value: f64, units: &[&str]) -> String {
 }
 
 /// Without zeros at the end of its decimals.
-fn trimmed(number: &str) -> &str {
+pub(super) fn trimmed(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 

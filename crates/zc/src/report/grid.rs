@@ -22,6 +22,17 @@ impl Column {
         Self { head: [first.into(), second.into()], left: false, broken: false }
     }
 
+    /// Its heading in one line; a word that was broken to save room is one again.
+    pub(super) fn name(&self) -> String {
+        let [first, second] = &self.head;
+        let (first, between) = match first.strip_suffix('-') {
+            Some(part) if !self.broken && !second.is_empty() => (part, ""),
+            _ if self.broken || first.ends_with('/') || first.is_empty() || second.is_empty() => (first.as_str(), ""),
+            _ => (first.as_str(), " "),
+        };
+        format!("{first}{between}{second}")
+    }
+
     /// Of figures, under one name; a long one is broken after a `+` or `-`, as nearly in its middle as there is one.
     pub(super) fn named(name: &str) -> Self {
         let long = name.chars().count();
@@ -159,19 +170,7 @@ impl Grid {
 
     /// The headings of a table that has one line for them.
     fn markdown_heads(&self) -> Vec<String> {
-        let head = |column: &Column| {
-            let [first, second] = &column.head;
-            // A word that was broken to save room is one again.
-            let (first, between) = match first.strip_suffix('-') {
-                Some(part) if !column.broken && !second.is_empty() => (part, ""),
-                _ if column.broken || first.ends_with('/') || first.is_empty() || second.is_empty() => {
-                    (first.as_str(), "")
-                }
-                _ => (first.as_str(), " "),
-            };
-            markdown_text(&format!("{first}{between}{second}"))
-        };
-        self.columns.iter().map(head).collect()
+        self.columns.iter().map(|column| markdown_text(&column.name())).collect()
     }
 
     fn markdown_widths(&self) -> Vec<usize> {

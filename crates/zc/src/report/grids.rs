@@ -15,7 +15,7 @@ use crate::record::{Factor, Run};
 pub(super) const NONE: &str = "-";
 
 /// Behind a ratio that could not be told from 1.
-const UNDECIDED: &str = "?";
+pub(super) const UNDECIDED: &str = "?";
 
 /// A unit of throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +51,11 @@ impl Unit {
 }
 
 /// A cost of one end or of both.
-type CostOf = fn(&CellEstimate) -> Option<Figure>;
+pub(super) type CostOf = fn(&CellEstimate) -> Option<Figure>;
 
-/// Every grid that there is something to see in.
-pub(super) fn grids(run: &Run, estimates: &Estimates, cross: &Cross) -> Vec<Part> {
-    let mut parts = Vec::new();
-    let whose: &[(&str, CostOf)] = if estimates.sender_alone {
+/// Whose costs a run has: that of both first where there are three.
+pub(super) fn whose(estimates: &Estimates) -> &'static [(&'static str, CostOf)] {
+    if estimates.sender_alone {
         &[("the sender", |cell| cell.cost_ns_per_kib.both)]
     } else if estimates.sides_apart {
         &[
@@ -66,8 +65,13 @@ pub(super) fn grids(run: &Run, estimates: &Estimates, cross: &Cross) -> Vec<Part
         ]
     } else {
         &[("both ends", |cell| cell.cost_ns_per_kib.both)]
-    };
-    for (whose, of) in whose {
+    }
+}
+
+/// Every grid that there is something to see in.
+pub(super) fn grids(run: &Run, estimates: &Estimates, cross: &Cross) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (whose, of) in whose(estimates) {
         parts.extend(table(run, cross, format!("Cost of {whose}, us/MB"), true, |placed| {
             of(placed.figures).map(|figure| cost(Some(figure)) + &signs(placed.figures))
         }));
@@ -151,7 +155,7 @@ fn rates(run: &Run, cross: &Cross) -> Option<Vec<String>> {
 }
 
 /// Whether a cell was compared and could not be told from what it was compared with.
-fn undecided(estimates: &Estimates, cell: &CellEstimate) -> bool {
+pub(super) fn undecided(estimates: &Estimates, cell: &CellEstimate) -> bool {
     estimates.verdict.stands()
         && cell.ratio.both.is_some()
         && estimates

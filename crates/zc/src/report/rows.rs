@@ -39,16 +39,16 @@ pub(super) const SIDES: &[Field] = &[PATH, SENDER, RECEIVER, GETRUSAGE, PROC_STA
 pub(super) const TRAFFIC: &[Field] =
     &[PATH, PACKETS, PACKET, SEND_CALLS, RECV_CALLS, SWITCHES, INTERRUPTS, ENOBUFS, RETRANSMITS];
 
-const PATH: Field = Field { head: ["path", ""], left: true, text: |_, cell| name(cell) };
+pub(super) const PATH: Field = Field { head: ["path", ""], left: true, text: |_, cell| name(cell) };
 pub(super) const SENDER: Field =
     Field { head: ["sender", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.sender) };
 pub(super) const RECEIVER: Field =
     Field { head: ["receiver", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.receiver) };
 pub(super) const BOTH: Field =
     Field { head: ["both", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.both) };
-const RATIO: Field = Field { head: ["ratio to", "reference"], left: false, text: |_, cell| ratio_of(cell) };
-const VERDICT: Field = Field { head: ["verdict", ""], left: true, text: verdict };
-const PER_CORE: Field = Field {
+pub(super) const RATIO: Field = Field { head: ["ratio to", "reference"], left: false, text: |_, cell| ratio_of(cell) };
+pub(super) const VERDICT: Field = Field { head: ["verdict", ""], left: true, text: verdict };
+pub(super) const PER_CORE: Field = Field {
     head: ["Gbit/s", "/core"],
     left: false,
     text: |_, cell| cell.gbit_per_core.both.map_or_else(String::new, |figure| gbit(figure.value)),
@@ -58,17 +58,17 @@ pub(super) const TOP: Field = Field {
     left: false,
     text: |_, cell| cell.top_speed_bytes_per_s.map_or_else(String::new, |figure| gbit(figure.value * 8.0 / 1e9)),
 };
-const COPIED: Field = Field {
+pub(super) const COPIED: Field = Field {
     head: ["copied", "share"],
     left: false,
     text: |_, cell| cell.copied_share.map_or_else(String::new, percent),
 };
-const GETRUSAGE: Field = Field {
+pub(super) const GETRUSAGE: Field = Field {
     head: ["get-", "rusage"],
     left: false,
     text: |_, cell| said(cell.others.getrusage_soaked.cost_ns_per_kib.both),
 };
-const PROC_STAT: Field =
+pub(super) const PROC_STAT: Field =
     Field { head: ["/proc/", "stat"], left: false, text: |_, cell| said(cell.others.proc_stat.cost_ns_per_kib.both) };
 pub(super) const PACKETS: Field = Field {
     head: ["packets", "/s"],

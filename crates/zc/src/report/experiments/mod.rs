@@ -15,6 +15,8 @@ mod sizes;
 mod sockbuf;
 mod today;
 
+pub(super) use sizes::about;
+
 use super::cross::Cross;
 use super::grids::Unit;
 use super::part::Part;

@@ -121,7 +121,7 @@ fn sentence(sizes: &Sizes, found: &Crossover) -> Option<String> {
 }
 
 /// A size that was computed: `9.1k`, `130k`, `1.2m`; below 1k in bytes.
-fn about(bytes: f64) -> String {
+pub(in crate::report) fn about(bytes: f64) -> String {
     let mut value = bytes;
     let mut unit = "";
     for next in ["k", "m", "g"] {

@@ -1,0 +1,102 @@
+// What the page can do beyond being read: sort tables, show a mark's figure, change the unit of costs. It computes nothing: the
+// text of every cost in every unit is in the page.
+'use strict';
+(function () {
+  const costs = JSON.parse(document.getElementById('costs').textContent);
+  const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));
+  let unit = 0;
+
+  // Units.
+  const chooser = document.getElementById('unit');
+  const update = () => {
+    unit = Math.max(0, chooser.selectedIndex);
+    all('[data-v]').forEach((each) => { each.textContent = costs.texts[each.dataset.v][unit] + (each.dataset.m || ''); });
+    all('.u').forEach((each) => { each.textContent = costs.units[unit].name; });
+    all('.a').forEach((each) => { each.classList.toggle('on', Number(each.dataset.a) === unit); });
+    chooser.title = costs.units[unit].says;
+    all('.chart').forEach((chart) => { if (chart.show) chart.show(chart.mark); });
+  };
+  document.getElementById('units').hidden = false;
+  chooser.addEventListener('change', update);
+  chooser.addEventListener('input', update);
+
+  // Tables: a button in each heading. Figures before words, words before nothing.
+  const key = (cell) => {
+    const text = cell ? cell.textContent.trim() : '';
+    const number = cell && cell.dataset.s !== undefined ? Number(cell.dataset.s) : parseFloat(text);
+    return { number, text, rank: !Number.isNaN(number) ? 0 : text === '' || text === '-' ? 2 : 1 };
+  };
+  const compare = (a, b) => a.number - b.number || a.text.localeCompare(b.text);
+  all('table').forEach((table) => {
+    const body = table.tBodies[0];
+    all('thead th', table).forEach((heading, column) => {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.append(...heading.childNodes);
+      if (!button.textContent.trim()) button.setAttribute('aria-label', 'sort by this column');
+      heading.append(button);
+      button.addEventListener('click', () => {
+        const down = heading.getAttribute('aria-sort') === 'ascending';
+        all('thead th', table).forEach((other) => other.removeAttribute('aria-sort'));
+        heading.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+        const rows = Array.from(body.rows).map((row) => ({ row, key: key(row.cells[column]) }));
+        rows.sort((a, b) => a.key.rank - b.key.rank ||
+          (down ? -1 : 1) * (a.key.rank ? a.key.text.localeCompare(b.key.text) : compare(a.key, b.key)));
+        body.append(...rows.map((each) => each.row));
+      });
+    });
+  });
+
+  // Charts: the figure of the mark under the pointer, or of the one that the arrow keys lead to.
+  all('.chart').forEach((chart) => {
+    const marks = all('[data-k]', chart);
+    if (!marks.length) return;
+    const plot = chart.querySelector('.plot');
+    const read = document.createElement('output');
+    read.className = 'read';
+    read.setAttribute('aria-live', 'polite');
+    chart.append(read);
+    chart.show = (mark) => {
+      if (chart.mark) chart.mark.classList.remove('at');
+      chart.mark = mark;
+      if (!mark) { read.textContent = ''; return; }
+      mark.classList.add('at');
+      read.textContent = mark.dataset.n + ': ' + costs.texts[mark.dataset.k][unit] + ' ' + costs.units[unit].name;
+    };
+    plot.tabIndex = 0;
+    plot.setAttribute('role', 'group');
+    plot.setAttribute('aria-label', chart.querySelector('strong').textContent + ': arrow keys lead from figure to figure');
+    plot.addEventListener('focus', () => { if (!chart.mark && plot.matches(':focus-visible')) chart.show(marks[0]); });
+    plot.addEventListener('blur', () => chart.show(null));
+    plot.addEventListener('keydown', (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (event.key === 'Escape') { chart.show(null); return; }
+      if (!step) return;
+      event.preventDefault();
+      const place = marks.indexOf(chart.mark);
+      chart.show(marks[place < 0 ? 0 : (place + step + marks.length) % marks.length]);
+    });
+    plot.addEventListener('pointermove', (event) => {
+      let nearest = null;
+      let least = 32;
+      marks.forEach((mark) => {
+        const box = mark.getBoundingClientRect();
+        const aside = Math.max(box.left - event.clientX, 0, event.clientX - box.right);
+        const above = Math.max(box.top - event.clientY, 0, event.clientY - box.bottom);
+        const far = Math.hypot(aside, above);
+        if (far < least) { least = far; nearest = mark; }
+      });
+      if (nearest !== chart.mark) chart.show(nearest);
+    });
+    plot.addEventListener('pointerleave', () => { if (document.activeElement !== plot) chart.show(null); });
+  });
+
+  // What is folded is printed too.
+  let folded = [];
+  window.addEventListener('beforeprint', () => {
+    folded = all('details:not([open])');
+    folded.forEach((each) => { each.open = true; });
+  });
+  window.addEventListener('afterprint', () => folded.forEach((each) => { each.open = false; }));
+  update(); // a browser that goes back to the page may have kept another choice
+})();

@@ -1,0 +1,134 @@
+//! The raw spread: a strip to a cell, on it a dot for each block at what that block cost by the median of all of its cell, so that
+//! all cells share an axis without a unit. Blocks go from the top of a strip to its bottom in the order of time: what drifts, leans.
+
+use super::markup::{Markup, number, percent};
+use super::page::Page;
+use super::plot::{self, BELOW, Words};
+use super::scale::Scale;
+use crate::estimate::{CellEstimate, Estimates, Strip};
+use crate::report::digits::significant;
+use crate::report::escape;
+
+/// A strip's height.
+const HIGH: f64 = 18.0;
+/// No more dots than this over all strips of a run; of more blocks every second, third ... is drawn.
+const MOST: usize = 1500;
+/// No more strips than this in one picture, so that it fits on a sheet of paper.
+const TOGETHER: usize = 30;
+
+/// Draws all cells of a run.
+pub(super) fn strips(page: &mut Page, estimates: &Estimates, strips: &[Strip]) {
+    let told: Vec<(&Strip, &CellEstimate, f64)> = std::iter::zip(strips, &estimates.cells)
+        .filter_map(|(strip, cell)| {
+            let median = cell.cost_ns_per_kib.both?.value;
+            (median > 0.0 && strip.ns_per_kib.len() > 1).then_some((strip, cell, median))
+        })
+        .collect();
+    if told.is_empty() {
+        return;
+    }
+    let shares = told.iter().flat_map(|(strip, _, median)| strip.ns_per_kib.iter().map(move |cost| cost / median));
+    let reach = reach(shares.collect());
+    let scale = Scale::log_between(1.0 / reach, reach);
+    let blocks = told.iter().map(|(strip, _, _)| strip.ns_per_kib.len()).max().unwrap_or(1);
+    let every = blocks.div_ceil((MOST / told.len()).max(20)).max(1);
+    let mut note = format!(
+        "A dot is a block, at its cost by the median of the cell; from top to bottom as time went. The bar is the interval of the \
+         median. Dots at an end lie beyond it (a factor of {}).",
+        significant(reach)
+    );
+    if every > 1 {
+        note.push_str(&format!(" One block in {every} is drawn."));
+    }
+    let parts = told.len().div_ceil(TOGETHER);
+    for (part, told) in told.chunks(TOGETHER).enumerate() {
+        let mut title = "Every block".to_owned();
+        if parts > 1 {
+            title.push_str(&format!(", {} of {parts}", part + 1));
+        }
+        let height = told.len() as f64 * HIGH;
+        let mut out = Markup::default();
+        let ticks = ticks(&scale);
+        plot::stretched(&mut out, height, |out| {
+            let lines: String =
+                ticks.iter().map(|(place, _)| format!("M{} 0V{}", plot::along(*place), number(height))).collect();
+            out.empty("path", &[("class", "grid"), ("d", &lines)]);
+            for (place, (strip, cell, median)) in told.iter().enumerate() {
+                let top = place as f64 * HIGH;
+                if let Some((low, high)) =
+                    cell.cost_ns_per_kib.both.and_then(|cost| Some((cost.interval?.low, cost.interval?.high?)))
+                {
+                    let (low, high) = (scale.at(low / median), scale.at(high / median));
+                    let (low, high) = (plot::along(low), plot::along(high));
+                    let bar = format!("M{low} {}H{high}V{}H{low}z", number(top + 1.0), number(top + HIGH - 1.0));
+                    out.empty("path", &[("class", "bar"), ("d", &bar)]);
+                }
+                out.empty("path", &[("class", "dots"), ("d", &dots(strip, *median, every, &scale, top))]);
+            }
+        });
+        out.raw("<g class=\"e l\" transform=\"translate(-8 4)\">");
+        for (place, (strip, _, _)) in told.iter().enumerate() {
+            out.element("text", &[("y", &number((place as f64 + 0.5) * HIGH))], &escape(&strip.cell, 40));
+        }
+        out.raw("</g>");
+        for (place, text) in &ticks {
+            out.element("text", &[("x", &percent(*place)), ("y", &number(height + 16.0)), ("class", "c")], text);
+        }
+        out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "block by median");
+        let gutter = told.iter().map(|(strip, _, _)| strip.cell.chars().count()).max().unwrap_or(0);
+        let seen = format!("{} cells, up to {blocks} blocks each.", told.len());
+        let words = Words { title, note: if part == 0 { note.clone() } else { String::new() }, seen };
+        plot::frame(page, &words, &[], gutter, height + BELOW, &out);
+    }
+}
+
+/// A path of no length for each block: its round cap is the dot.
+fn dots(strip: &Strip, median: f64, every: usize, scale: &Scale, top: f64) -> String {
+    let count = strip.ns_per_kib.len().max(2) - 1;
+    let mut path = String::new();
+    let mut from = (0, 0);
+    for (place, cost) in strip.ns_per_kib.iter().enumerate().step_by(every) {
+        let x = (scale.at(cost / median) * plot::WIDE) as i64;
+        let y = (top + 4.0 + (HIGH - 8.0) * place as f64 / count as f64) as i64;
+        // From the last one: that is shorter.
+        path.push_str(&format!("{}{} {}z", if path.is_empty() { "M" } else { "m" }, x - from.0, y - from.1));
+        from = (x, y);
+    }
+    path
+}
+
+/// The factor that nearly all blocks lie within of their median.
+fn reach(shares: Vec<f64>) -> f64 {
+    let mut off: Vec<f64> =
+        shares.into_iter().filter(|share| *share > 0.0).map(|share| share.max(1.0 / share)).collect();
+    off.sort_by(f64::total_cmp);
+    let nearly_all = off.get(off.len().saturating_sub(1) * 98 / 100).copied().unwrap_or(1.0);
+    [1.1, 1.25, 1.5, 2.0, 3.0].into_iter().find(|reach| nearly_all <= *reach).unwrap_or(5.0)
+}
+
+fn ticks(scale: &Scale) -> Vec<(f64, String)> {
+    let (low, high) = (scale.value(0.0), scale.value(1.0));
+    let named: &[f64] = if high > 2.5 {
+        &[0.2, 0.33, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0]
+    } else if high > 1.3 {
+        &[0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0]
+    } else {
+        &[0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2]
+    };
+    let on_it = named.iter().filter(|value| (low..=high).contains(*value));
+    on_it.map(|value| (scale.at(*value), plot::tick_text(*value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_axis_reaches_nearly_all_blocks() {
+        assert_eq!(reach(vec![1.0, 0.97, 1.02]), 1.1);
+        assert_eq!(reach(vec![1.0, 0.7, 1.0]), 1.1, "one in three is not nearly all, but of few the last is left out");
+        assert_eq!(reach(vec![0.55; 10]), 2.0);
+        assert_eq!(reach(vec![9.0; 10]), 5.0);
+        assert_eq!(reach(vec![-1.0, 0.0]), 1.1);
+    }
+}
