@@ -54,7 +54,7 @@ pub(super) fn dots(page: &mut Page, words: Words, legend: &[String], rows: &[Row
     out.raw("<g class=\"e l\" transform=\"translate(-8 4)\">");
     let mut top = 0.0;
     for row in rows {
-        out.element("text", &[("y", &number(top + high(row) / 2.0))], &row.label);
+        out.element("text", &[("y", &number(top + high(row) / 2.0))], &plot::short(&row.label));
         top += high(row);
     }
     out.raw("</g>");

@@ -41,7 +41,7 @@ pub(super) fn heat(page: &mut Page, words: &Words, panels: &[Panel]) {
         for (row, name) in panel.rows.iter().enumerate() {
             let top = row as f64 * HIGH;
             let text = number(top + HIGH / 2.0 + 4.0);
-            out.element("text", &[("x", "-8"), ("y", &text), ("class", "e")], name);
+            out.element("text", &[("x", "-8"), ("y", &text), ("class", "e")], &plot::short(name));
             for (column, field) in panel.fields.get(row).into_iter().flatten().enumerate() {
                 let (x, middle) = (percent(column as f64 * wide), percent((column as f64 + 0.5) * wide));
                 let Some((cost, name, signs)) = field else {

@@ -79,6 +79,10 @@ impl Markup {
         self
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn finish(self) -> String {
         self.0
     }

@@ -17,6 +17,8 @@ const COLOURS: usize = 6;
 const SHAPES: usize = 7;
 /// The inner svg's width in its own units.
 pub(super) const WIDE: f64 = 2000.0;
+/// Characters of a label for which there is room beside a plot on a telephone.
+const LABEL: usize = 22;
 /// Below the plot: the ticks and the axis's title.
 pub(super) const BELOW: f64 = 40.0;
 
@@ -48,24 +50,68 @@ fn shape(series: usize) -> String {
 }
 
 /// A chart: `body` is what lies in its svg, in a plot `height` pixels high with room for labels of `gutter` characters on its left.
+/// A legend of one entry says nothing and is left out.
 pub(super) fn frame(page: &mut Page, words: &Words, legend: &[String], gutter: usize, height: f64, body: &Markup) {
+    let entries: Vec<(usize, &String)> = legend.iter().enumerate().filter(|_| legend.len() > 1).collect();
+    framed(page, words, gutter, height, body, |out| {
+        for (series, name) in entries {
+            out.raw("<li><svg width=\"14\" height=\"14\" aria-hidden=\"true\">");
+            out.empty("use", &[("href", &shape(series)), ("class", &colour(series)), ("x", "7"), ("y", "7")]);
+            out.raw("</svg>").text(name).raw("</li>");
+        }
+    });
+}
+
+/// The same with parts that are named by letters; those that nothing is made of are not in the legend.
+#[allow(dead_code)] // profiles
+pub(super) fn lettered(
+    page: &mut Page,
+    words: &Words,
+    legend: &[(usize, &str)],
+    gutter: usize,
+    height: f64,
+    body: &Markup,
+) {
+    framed(page, words, gutter, height, body, |out| {
+        for (part, name) in legend {
+            let class = format!("seg {}", tint(*part));
+            out.raw("<li><svg width=\"18\" height=\"18\" aria-hidden=\"true\">");
+            out.empty("rect", &[("class", &class), ("width", "18"), ("height", "18")]);
+            out.element("text", &[("class", "c l"), ("x", "9"), ("y", "13")], &letter(*part).to_string());
+            out.raw("</svg>").text(name).raw("</li>");
+        }
+    });
+}
+
+/// The sign of a part that is named by a letter.
+#[allow(dead_code)] // profiles
+pub(super) fn letter(part: usize) -> char {
+    char::from(b'A' + (part % 26) as u8)
+}
+
+/// The class of its colour: six of them, in three tints.
+#[allow(dead_code)] // profiles
+pub(super) fn tint(part: usize) -> String {
+    format!("{} t{}", colour(part), part / COLOURS % 3)
+}
+
+fn framed(page: &mut Page, words: &Words, gutter: usize, height: f64, body: &Markup, legend: impl FnOnce(&mut Markup)) {
     let (title, seen) = (page.id(), page.id());
     page.out.raw("<figure class=\"chart\">\n<figcaption>").open("strong", &[("id", &title)]);
     page.with_unit(&words.title);
     page.out.raw("</strong> ");
     page.with_unit(&words.note);
     page.out.raw("</figcaption>\n");
+    let mut entries = Markup::default();
+    legend(&mut entries);
     let out = &mut page.out;
-    if legend.len() > 1 {
-        out.raw("<ul class=\"legend\">");
-        for (series, name) in legend.iter().enumerate() {
-            out.raw("<li><svg width=\"14\" height=\"14\" aria-hidden=\"true\">");
-            out.empty("use", &[("href", &shape(series)), ("class", &colour(series)), ("x", "7"), ("y", "7")]);
-            out.raw("</svg>").text(name).raw("</li>");
-        }
-        out.raw("</ul>\n");
+    if !entries.is_empty() {
+        out.raw("<ul class=\"legend\">").append(&entries).raw("</ul>\n");
     }
-    let class = format!("plot g{}", gutter.clamp(3, 24).div_ceil(3));
+    let class = match gutter {
+        0 => "plot".to_owned(),
+        some => format!("plot g{}", some.clamp(3, LABEL).div_ceil(3)),
+    };
     out.open("div", &[("class", &class)]).open(
         "svg",
         &[("role", "img"), ("aria-labelledby", &title), ("aria-describedby", &seen), ("height", &number(height))],
@@ -139,6 +185,15 @@ fn unit_text(out: &mut Markup, units: &[Unit], attributes: &[(&'static str, &str
 /// A number of an axis.
 pub(super) fn tick_text(value: f64) -> String {
     trimmed(&significant(value)).to_owned()
+}
+
+/// A label beside the plot, cut where there is no room for it. It is whole in the tables, and where the script reads marks out.
+pub(super) fn short(label: &str) -> String {
+    if label.chars().count() <= LABEL {
+        label.to_owned()
+    } else {
+        label.chars().take(LABEL - 1).chain(['…']).collect()
+    }
 }
 
 /// A mark of a cost, which the script can read out.

@@ -25,11 +25,12 @@ impl Scale {
     pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
         let (least, most) = ends(&values)?;
-        if most / least > LINEAR_UP_TO {
-            Self::log(values)
-        } else {
-            Some(Self { log: false, low: 0.0, high: most * 1.04 })
-        }
+        if most / least > LINEAR_UP_TO { Self::log(values) } else { Self::linear(most) }
+    }
+
+    /// From 0 to the largest value. `None` where that is nothing.
+    pub(super) fn linear(most: f64) -> Option<Self> {
+        (most.is_finite() && most > 0.0).then_some(Self { log: false, low: 0.0, high: most * 1.04 })
     }
 
     /// Logarithmic, with a little room at both ends.

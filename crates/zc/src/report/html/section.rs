@@ -107,7 +107,7 @@ pub(super) fn section(page: &mut Page, run: &Run, estimates: &Estimates, name: &
     let blocks = spread(run);
     if blocks.iter().any(|strip| strip.ns_per_kib.len() > 1) {
         page.out.raw("<h3>Raw spread</h3>\n");
-        strips::strips(page, estimates, &blocks);
+        strips::strips(page, estimates, cross.as_ref(), &blocks);
     }
     page.out.raw("</section>\n");
 }

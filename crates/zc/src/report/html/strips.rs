@@ -5,8 +5,8 @@ use super::markup::{Markup, number, percent};
 use super::page::Page;
 use super::plot::{self, BELOW, Words};
 use super::scale::Scale;
-use crate::estimate::{CellEstimate, Estimates, Strip};
-use crate::report::digits::significant;
+use crate::estimate::{CellEstimate, Estimates, Figure, Strip};
+use crate::report::cross::Cross;
 use crate::report::escape;
 
 /// A strip's height.
@@ -16,70 +16,127 @@ const MOST: usize = 1500;
 /// No more strips than this in one picture, so that it fits on a sheet of paper.
 const TOGETHER: usize = 30;
 
+/// A line of the picture.
+enum Line<'a> {
+    /// What the strips below have in common.
+    Heading(String),
+    Strip {
+        label: String,
+        strip: &'a Strip,
+        cost: Figure,
+    },
+}
+
 /// Draws all cells of a run.
-pub(super) fn strips(page: &mut Page, estimates: &Estimates, strips: &[Strip]) {
-    let told: Vec<(&Strip, &CellEstimate, f64)> = std::iter::zip(strips, &estimates.cells)
-        .filter_map(|(strip, cell)| {
-            let median = cell.cost_ns_per_kib.both?.value;
-            (median > 0.0 && strip.ns_per_kib.len() > 1).then_some((strip, cell, median))
+pub(super) fn strips(page: &mut Page, estimates: &Estimates, cross: Option<&Cross>, strips: &[Strip]) {
+    let lines = lines(estimates, cross, strips);
+    let told: Vec<(&Strip, f64)> = lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Strip { strip, cost, .. } => Some((*strip, cost.value)),
+            Line::Heading(_) => None,
         })
         .collect();
     if told.is_empty() {
         return;
     }
-    let shares = told.iter().flat_map(|(strip, _, median)| strip.ns_per_kib.iter().map(move |cost| cost / median));
+    let shares = told.iter().flat_map(|(strip, median)| strip.ns_per_kib.iter().map(move |cost| cost / median));
     let reach = reach(shares.collect());
     let scale = Scale::log_between(1.0 / reach, reach);
-    let blocks = told.iter().map(|(strip, _, _)| strip.ns_per_kib.len()).max().unwrap_or(1);
+    let blocks = told.iter().map(|(strip, _)| strip.ns_per_kib.len()).max().unwrap_or(1);
     let every = blocks.div_ceil((MOST / told.len()).max(20)).max(1);
     let mut note = format!(
         "A dot is a block, at its cost by the median of the cell; from top to bottom as time went. The bar is the interval of the \
          median. Dots at an end lie beyond it (a factor of {}).",
-        significant(reach)
+        plot::tick_text(reach)
     );
     if every > 1 {
         note.push_str(&format!(" One block in {every} is drawn."));
     }
-    let parts = told.len().div_ceil(TOGETHER);
-    for (part, told) in told.chunks(TOGETHER).enumerate() {
+    let parts = lines.len().div_ceil(TOGETHER);
+    for (part, lines) in lines.chunks(TOGETHER).enumerate() {
         let mut title = "Every block".to_owned();
         if parts > 1 {
             title.push_str(&format!(", {} of {parts}", part + 1));
         }
-        let height = told.len() as f64 * HIGH;
-        let mut out = Markup::default();
-        let ticks = ticks(&scale);
-        plot::stretched(&mut out, height, |out| {
-            let lines: String =
-                ticks.iter().map(|(place, _)| format!("M{} 0V{}", plot::along(*place), number(height))).collect();
-            out.empty("path", &[("class", "grid"), ("d", &lines)]);
-            for (place, (strip, cell, median)) in told.iter().enumerate() {
-                let top = place as f64 * HIGH;
-                if let Some((low, high)) =
-                    cell.cost_ns_per_kib.both.and_then(|cost| Some((cost.interval?.low, cost.interval?.high?)))
-                {
-                    let (low, high) = (scale.at(low / median), scale.at(high / median));
-                    let (low, high) = (plot::along(low), plot::along(high));
-                    let bar = format!("M{low} {}H{high}V{}H{low}z", number(top + 1.0), number(top + HIGH - 1.0));
-                    out.empty("path", &[("class", "bar"), ("d", &bar)]);
-                }
-                out.empty("path", &[("class", "dots"), ("d", &dots(strip, *median, every, &scale, top))]);
-            }
-        });
-        out.raw("<g class=\"e l\" transform=\"translate(-8 4)\">");
-        for (place, (strip, _, _)) in told.iter().enumerate() {
-            out.element("text", &[("y", &number((place as f64 + 0.5) * HIGH))], &escape(&strip.cell, 40));
-        }
-        out.raw("</g>");
-        for (place, text) in &ticks {
-            out.element("text", &[("x", &percent(*place)), ("y", &number(height + 16.0)), ("class", "c")], text);
-        }
-        out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "block by median");
-        let gutter = told.iter().map(|(strip, _, _)| strip.cell.chars().count()).max().unwrap_or(0);
-        let seen = format!("{} cells, up to {blocks} blocks each.", told.len());
-        let words = Words { title, note: if part == 0 { note.clone() } else { String::new() }, seen };
-        plot::frame(page, &words, &[], gutter, height + BELOW, &out);
+        let words = Words {
+            title,
+            note: if part == 0 { note.clone() } else { String::new() },
+            seen: format!("{} cells, up to {blocks} blocks each.", told.len()),
+        };
+        picture(page, &words, lines, &scale, every);
     }
+}
+
+/// Under a heading to each row of a plan of several factors its columns; else a strip to a cell. The control comes last.
+fn lines<'a>(estimates: &Estimates, cross: Option<&Cross>, strips: &'a [Strip]) -> Vec<Line<'a>> {
+    let line = |cell: &CellEstimate, label: &str| {
+        let strip = strips.iter().find(|strip| strip.cell == cell.label && strip.ns_per_kib.len() > 1)?;
+        let cost = cell.cost_ns_per_kib.both.filter(|cost| cost.value > 0.0)?;
+        Some(Line::Strip { label: escape(label, 40), strip, cost })
+    };
+    let mut lines = Vec::new();
+    match cross {
+        None => {
+            let cells = estimates.cells.iter().filter(|cell| !cell.control);
+            lines.extend(cells.filter_map(|cell| line(cell, &cell.label)));
+        }
+        Some(cross) => {
+            for row in &cross.rows {
+                let named = cross.columns.iter().zip(&row.cells);
+                let of_row = named.filter_map(|(column, placed)| line(placed.as_ref()?.figures, column));
+                let of_row: Vec<Line> = of_row.collect();
+                if !of_row.is_empty() {
+                    lines.push(Line::Heading(row.levels.join(" ")));
+                    lines.extend(of_row);
+                }
+            }
+        }
+    }
+    let control = estimates.cells.iter().filter(|cell| cell.control);
+    lines.extend(control.filter_map(|cell| line(cell, "A/A control")));
+    lines
+}
+
+fn picture(page: &mut Page, words: &Words, lines: &[Line], scale: &Scale, every: usize) {
+    let height = lines.len() as f64 * HIGH;
+    let mut out = Markup::default();
+    let ticks = ticks(scale);
+    plot::stretched(&mut out, height, |out| {
+        let grid: String =
+            ticks.iter().map(|(place, _)| format!("M{} 0V{}", plot::along(*place), number(height))).collect();
+        out.empty("path", &[("class", "grid"), ("d", &grid)]);
+        for (place, line) in lines.iter().enumerate() {
+            let Line::Strip { strip, cost, .. } = line else { continue };
+            let top = place as f64 * HIGH;
+            if let Some((low, high)) = cost.interval.and_then(|bounds| Some((bounds.low, bounds.high?))) {
+                let at = |value: f64| plot::along(scale.at(value / cost.value));
+                let (from, to) = (number(top + 1.0), number(top + HIGH - 1.0));
+                let bar = format!("M{} {from}H{}V{to}H{}z", at(low), at(high), at(low));
+                out.empty("path", &[("class", "bar"), ("d", &bar)]);
+            }
+            out.empty("path", &[("class", "dots"), ("d", &dots(strip, cost.value, every, scale, top))]);
+        }
+    });
+    out.raw("<g class=\"e\" transform=\"translate(-8 4)\">");
+    for (place, line) in lines.iter().enumerate() {
+        let y = number((place as f64 + 0.5) * HIGH);
+        match line {
+            Line::Heading(text) => out.element("text", &[("class", "l"), ("y", &y)], &plot::short(text)),
+            Line::Strip { label, .. } => out.element("text", &[("y", &y)], &plot::short(label)),
+        };
+    }
+    out.raw("</g>");
+    for (place, text) in &ticks {
+        out.element("text", &[("x", &percent(*place)), ("y", &number(height + 16.0)), ("class", "c")], text);
+    }
+    out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "block by median");
+    let names = lines.iter().map(|line| match line {
+        Line::Heading(text) => text,
+        Line::Strip { label, .. } => label,
+    });
+    let gutter = names.map(|name| name.chars().count()).max().unwrap_or(0);
+    plot::frame(page, words, &[], gutter, height + BELOW, &out);
 }
 
 /// A path of no length for each block: its round cap is the dot.

@@ -182,12 +182,12 @@ fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, behind: impl 
     page.out.raw("</tbody></table></div>\n");
 }
 
-/// A column's heading in one line; a word that was broken for the sake of a narrow terminal is whole again.
+/// A column's heading in one line, with its unit behind a comma or a slash.
 fn heading(column: &grid::Column) -> String {
     match &column.head {
-        [first, second] if second.starts_with('/') || first.ends_with('/') => format!("{first}{second}"),
-        [first, second] if matches!(first.as_str(), "get-" | "ENO-") => {
-            format!("{}{second}", first.trim_end_matches('-'))
+        [first, second] if second.starts_with('/') => format!("{first}{second}"),
+        [first, second] if matches!(second.as_str(), "us/MB" | "ns" | "bytes" | "Gbit/s") && !first.is_empty() => {
+            format!("{}, {second}", first.trim_end_matches(','))
         }
         _ => column.name(),
     }
