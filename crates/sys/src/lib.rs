@@ -17,6 +17,7 @@ pub mod netns;
 pub mod null_link;
 pub mod packet;
 pub mod pages;
+pub mod perf;
 pub mod process;
 pub mod sched;
 pub mod spawn;

@@ -1,0 +1,423 @@
+//! Samples of what a CPU is doing, with the kernel's call stack: perf_event_open(2), one event and one ring of memory to a CPU.
+//!
+//! The event is counted on every task of its CPU, and a sample is written at a fixed frequency by the kernel into the ring, which
+//! the reader empties when it likes. A ring that is full loses samples, and says how many. User stacks are not taken: a sample that found
+//! user mode has no stack at all.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+/// What makes a sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// PERF_COUNT_HW_CPU_CYCLES.
+    Cycles,
+    /// PERF_COUNT_SW_CPU_CLOCK: a high-resolution timer of the kernel's.
+    CpuClock,
+}
+
+/// One sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample<'a> {
+    /// CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// The process whose time it was, 0 for the idle task; in the PID namespace of the one who opened the event, where a process that is
+    /// not in it is -1.
+    pub pid: i32,
+    /// Its thread.
+    pub tid: i32,
+    /// Whether it found user mode, or a guest.
+    pub user: bool,
+    /// Instruction pointers in the kernel, the innermost first; empty in user mode.
+    pub stack: &'a [u64],
+}
+
+/// What a ring had to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// A sample.
+    Sample(Sample<'a>),
+    /// So many records did not fit into the ring (PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES).
+    Lost(u64),
+    /// The kernel stopped sampling until its next tick, because there were too many (PERF_RECORD_THROTTLE).
+    Throttled,
+}
+
+/// `struct perf_event_attr` up to `sample_max_stack` and the two bytes behind it: PERF_ATTR_SIZE_VER5, Linux 4.1 and later.
+#[repr(C)]
+#[derive(Default)]
+struct Attr {
+    kind: u32,
+    size: u32,
+    config: u64,
+    /// The frequency, because of [`FREQ`].
+    sample_freq: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup_events: u32,
+    bp_type: u32,
+    bp_addr: u64,
+    bp_len: u64,
+    branch_sample_type: u64,
+    sample_regs_user: u64,
+    sample_stack_user: u32,
+    clockid: i32,
+    sample_regs_intr: u64,
+    aux_watermark: u32,
+    sample_max_stack: u16,
+    reserved: u16,
+}
+
+const PERF_TYPE_HARDWARE: u32 = 0;
+const PERF_TYPE_SOFTWARE: u32 = 1;
+const PERF_COUNT_HW_CPU_CYCLES: u64 = 0;
+const PERF_COUNT_SW_CPU_CLOCK: u64 = 0;
+
+const PERF_SAMPLE_TID: u64 = 1 << 1;
+const PERF_SAMPLE_TIME: u64 = 1 << 2;
+const PERF_SAMPLE_CALLCHAIN: u64 = 1 << 5;
+
+// The bit field of `struct perf_event_attr`.
+const DISABLED: u64 = 1;
+const EXCLUDE_HV: u64 = 1 << 6;
+const FREQ: u64 = 1 << 10;
+const EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
+const USE_CLOCKID: u64 = 1 << 25;
+
+const PERF_FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
+const PERF_EVENT_IOC_ENABLE: libc::Ioctl = 0x2400;
+const PERF_EVENT_IOC_DISABLE: libc::Ioctl = 0x2401;
+
+const PERF_RECORD_LOST: u32 = 2;
+const PERF_RECORD_THROTTLE: u32 = 5;
+const PERF_RECORD_SAMPLE: u32 = 9;
+const PERF_RECORD_LOST_SAMPLES: u32 = 13;
+
+const PERF_RECORD_MISC_CPUMODE_MASK: u16 = 7;
+const PERF_RECORD_MISC_KERNEL: u16 = 1;
+
+/// From here on an entry of a call chain is a mark and no address (PERF_CONTEXT_MAX).
+const PERF_CONTEXT_MAX: u64 = -4095_i64 as u64;
+
+/// Where the ring's two positions lie in `struct perf_event_mmap_page`.
+const DATA_HEAD: usize = 1024;
+const DATA_TAIL: usize = 1032;
+
+/// Pages of the ring behind its first page. With that one, 516 KiB: what a user may lock for each CPU without asking
+/// (kernel.perf_event_mlock_kb).
+const PAGES: usize = 128;
+
+/// The event of a CPU, and its ring.
+#[derive(Debug)]
+pub struct Sampler {
+    fd: OwnedFd,
+    start: NonNull<u8>,
+    page_bytes: usize,
+    /// A record that lies over the end of the ring, put together.
+    record: Vec<u8>,
+    stack: Vec<u64>,
+}
+
+// SAFETY: it owns its mapping, which is bound to no thread.
+unsafe impl Send for Sampler {}
+
+impl Sampler {
+    /// Opens the event on a CPU, not yet enabled, for `frequency_hz` samples a second of whatever runs there.
+    ///
+    /// # Errors
+    /// EACCES or EPERM: /proc/sys/kernel/perf_event_paranoid is above 0, and this user has no CAP_PERFMON. ENOENT, EOPNOTSUPP or ENODEV:
+    /// there is no such event here (a virtual machine without counters). EINVAL: the frequency is above
+    /// /proc/sys/kernel/perf_event_max_sample_rate. EPERM from mmap: more memory than may be locked.
+    ///
+    /// # References
+    /// perf_event_open(2).
+    pub fn open(event: Event, cpu: usize, frequency_hz: u64) -> io::Result<Self> {
+        let (kind, config) = match event {
+            Event::Cycles => (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES),
+            Event::CpuClock => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK),
+        };
+        let attr = Attr {
+            kind,
+            size: size_of::<Attr>() as u32,
+            config,
+            sample_freq: frequency_hz,
+            sample_type: PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN,
+            flags: DISABLED | EXCLUDE_HV | FREQ | EXCLUDE_CALLCHAIN_USER | USE_CLOCKID,
+            // Nobody waits for it.
+            wakeup_events: u32::MAX,
+            clockid: libc::CLOCK_MONOTONIC,
+            ..Attr::default()
+        };
+        let cpu = libc::c_int::try_from(cpu).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let (every_task, no_group) = (-1, -1);
+        // SAFETY: the call reads `size` bytes through the pointer, which are those of `attr`.
+        let fd = unsafe {
+            libc::syscall(
+                libc::SYS_perf_event_open,
+                &raw const attr,
+                every_task as libc::pid_t,
+                cpu,
+                no_group as libc::c_int,
+                PERF_FLAG_FD_CLOEXEC,
+            )
+        };
+        let fd = libc::c_int::try_from(fd).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call has just made this descriptor, and nobody else has it.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let page_bytes = rustix::param::page_size();
+        let bytes = (1 + PAGES) * page_bytes;
+        // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
+        let start = unsafe {
+            mmap(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, fd.as_fd(), 0)
+        }?;
+        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { fd, start, page_bytes, record: Vec::new(), stack: Vec::new() })
+    }
+
+    /// Begins to sample.
+    ///
+    /// # Errors
+    /// None is known.
+    pub fn enable(&self) -> io::Result<()> {
+        self.control(PERF_EVENT_IOC_ENABLE)
+    }
+
+    /// Stops.
+    ///
+    /// # Errors
+    /// None is known.
+    pub fn disable(&self) -> io::Result<()> {
+        self.control(PERF_EVENT_IOC_DISABLE)
+    }
+
+    fn control(&self, what: libc::Ioctl) -> io::Result<()> {
+        // SAFETY: these two take a number and no pointer.
+        let done = unsafe { libc::ioctl(self.fd.as_raw_fd(), what, 0) };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Takes what is in the ring out of it, oldest first.
+    pub fn drain(&mut self, mut take: impl FnMut(Record<'_>)) {
+        let head = self.position(DATA_HEAD).load(Ordering::Acquire);
+        let mut at = self.position(DATA_TAIL).load(Ordering::Relaxed);
+        let mut record = std::mem::take(&mut self.record);
+        let mut stack = std::mem::take(&mut self.stack);
+        while head.wrapping_sub(at) >= HEADER_BYTES as u64 {
+            let mut header = [0; HEADER_BYTES];
+            self.copy_out(at, &mut header);
+            let header = Header::of(header);
+            let bytes = usize::from(header.size);
+            if bytes < HEADER_BYTES || head.wrapping_sub(at) < bytes as u64 {
+                at = head; // the kernel does not write such a thing; were it to, nothing behind it could be found
+                break;
+            }
+            record.resize(bytes, 0);
+            self.copy_out(at, &mut record);
+            if let Some(record) = parse(header, &record[HEADER_BYTES..], &mut stack) {
+                take(record);
+            }
+            at = at.wrapping_add(bytes as u64);
+        }
+        (self.record, self.stack) = (record, stack);
+        self.position(DATA_TAIL).store(at, Ordering::Release);
+    }
+
+    fn position(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: both positions are words within the first page of the mapping, aligned to 8 bytes, which the kernel reads and
+        // writes as words too. The mapping lives as long as `self`.
+        unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) }
+    }
+
+    /// Copies what lies at a position of the ring, over its end where it does.
+    fn copy_out(&self, at: u64, into: &mut [u8]) {
+        let ring_bytes = PAGES * self.page_bytes;
+        let from = (at % ring_bytes as u64) as usize;
+        let first = into.len().min(ring_bytes - from);
+        let (to_end, rest) = into.split_at_mut(first);
+        // SAFETY: the ring is the `ring_bytes` behind the first page of the mapping; the first part ends at or before its end, the
+        // second begins at its beginning and is not longer than what is left of a record, which is at most 64 KiB. The
+        // kernel writes only in front of `data_head` up to `data_tail`, and what is copied lies between the two.
+        unsafe {
+            let ring = self.start.as_ptr().add(self.page_bytes);
+            ptr::copy_nonoverlapping(ring.add(from), to_end.as_mut_ptr(), to_end.len());
+            ptr::copy_nonoverlapping(ring, rest.as_mut_ptr(), rest.len());
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made by `open` with this start and length, and no reference to it outlives `self`. It can
+        // only fail for arguments that are no mapping's.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), (1 + PAGES) * self.page_bytes) };
+    }
+}
+
+/// `struct perf_event_header`.
+#[derive(Debug, Clone, Copy)]
+struct Header {
+    kind: u32,
+    misc: u16,
+    /// With the header.
+    size: u16,
+}
+
+const HEADER_BYTES: usize = 8;
+
+impl Header {
+    fn of(bytes: [u8; HEADER_BYTES]) -> Self {
+        let [a, b, c, d, e, f, g, h] = bytes;
+        Self {
+            kind: u32::from_ne_bytes([a, b, c, d]),
+            misc: u16::from_ne_bytes([e, f]),
+            size: u16::from_ne_bytes([g, h]),
+        }
+    }
+}
+
+/// What a record says; `None` for one of another kind, or too short to be what it says it is.
+fn parse<'a>(header: Header, body: &[u8], stack: &'a mut Vec<u64>) -> Option<Record<'a>> {
+    let mut words = body.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
+    match header.kind {
+        PERF_RECORD_SAMPLE => {
+            let ids = words.next()?.to_ne_bytes();
+            let [a, b, c, d, e, f, g, h] = ids;
+            let at_ns = words.next()?;
+            let entries = words.next()?;
+            stack.clear();
+            stack.extend(words.take(usize::try_from(entries).ok()?).filter(|address| *address < PERF_CONTEXT_MAX));
+            Some(Record::Sample(Sample {
+                at_ns,
+                pid: i32::from_ne_bytes([a, b, c, d]),
+                tid: i32::from_ne_bytes([e, f, g, h]),
+                user: header.misc & PERF_RECORD_MISC_CPUMODE_MASK != PERF_RECORD_MISC_KERNEL,
+                stack,
+            }))
+        }
+        PERF_RECORD_LOST => words.nth(1).map(Record::Lost),
+        PERF_RECORD_LOST_SAMPLES => words.next().map(Record::Lost),
+        PERF_RECORD_THROTTLE => Some(Record::Throttled),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{clock, sched};
+
+    fn open() -> Option<(usize, Sampler)> {
+        let cpu = sched::allowed_cpus().unwrap()[0];
+        match Sampler::open(Event::CpuClock, cpu, 5000) {
+            Ok(sampler) => Some((cpu, sampler)),
+            Err(error) => {
+                eprintln!("skipped: the CPU cannot be sampled by this user: {error}");
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn the_attributes_are_as_long_as_the_kernel_s() {
+        assert_eq!(size_of::<Attr>(), 112); // PERF_ATTR_SIZE_VER5
+    }
+
+    /// Does something on a CPU in a thread of its own, whose id is returned beside what comes of it.
+    fn on<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> (i32, T) {
+        let whole = || {
+            sched::pin(&[cpu]).unwrap();
+            (sched::gettid(), work())
+        };
+        std::thread::scope(|scope| scope.spawn(whole).join().unwrap())
+    }
+
+    fn work_until(cpu_ns: u64) {
+        while clock::thread_cpu_ns(sched::gettid()).unwrap() < cpu_ns {
+            drop(std::fs::read("/proc/self/stat"));
+            std::hint::black_box((0..100_000_u64).fold(1, |a, b: u64| std::hint::black_box(a ^ b)));
+        }
+    }
+
+    #[test]
+    fn a_thread_that_works_is_found_in_user_mode_and_in_the_kernel() {
+        let Some((cpu, sampler)) = open() else { return };
+        let began_ns = clock::monotonic_ns();
+        let (tid, mut sampler) = on(cpu, move || {
+            sampler.enable().unwrap();
+            work_until(30_000_000);
+            sampler.disable().unwrap();
+            sampler
+        });
+        let took = began_ns..=clock::monotonic_ns();
+        let (mut user, mut kernel) = (0, 0);
+        sampler.drain(|record| {
+            let Record::Sample(sample) = record else { return };
+            assert!(took.contains(&sample.at_ns));
+            assert!(!sample.user || sample.stack.is_empty());
+            if sample.tid == tid {
+                assert_eq!(sample.pid, std::process::id() as i32);
+                if sample.user { user += 1 } else { kernel += 1 }
+            }
+        });
+        assert!(user > 0 && kernel > 0, "{user} in user mode, {kernel} in the kernel");
+        let mut more = 0;
+        sampler.drain(|_| more += 1);
+        assert_eq!(more, 0, "what was taken is gone");
+    }
+
+    #[test]
+    fn a_ring_that_is_full_says_what_it_lost() {
+        let Some((cpu, sampler)) = open() else { return };
+        let (_, mut sampler) = on(cpu, move || {
+            // To the kernel the ring has room for 7 bytes.
+            sampler.position(DATA_TAIL).store(8, Ordering::Release);
+            sampler.enable().unwrap();
+            work_until(5_000_000);
+            sampler.position(DATA_TAIL).store(0, Ordering::Release);
+            work_until(10_000_000);
+            sampler.disable().unwrap();
+            sampler
+        });
+        let (mut lost, mut samples) = (0, 0);
+        sampler.drain(|record| match record {
+            Record::Lost(count) => lost += count,
+            Record::Sample(_) => samples += 1,
+            Record::Throttled => {}
+        });
+        assert!(lost > 0 && samples > 0, "{lost} lost, {samples} kept");
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_is_an_error() {
+        assert!(Sampler::open(Event::CpuClock, 99_999, 1000).is_err());
+        assert!(Sampler::open(Event::CpuClock, usize::MAX, 1000).is_err());
+    }
+
+    #[test]
+    fn records_that_are_not_whole_are_nothing() {
+        let mut stack = Vec::new();
+        let header = |kind| Header { kind, misc: PERF_RECORD_MISC_KERNEL, size: 0 };
+        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        for kind in [PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES] {
+            assert_eq!(parse(header(kind), &[1, 2, 3], &mut stack), None);
+        }
+        assert_eq!(parse(header(99), &words(&[1, 2, 3]), &mut stack), None);
+        assert_eq!(parse(header(PERF_RECORD_LOST), &words(&[7, 3]), &mut stack), Some(Record::Lost(3)));
+        // It says that it has more entries than it has; the first is a mark.
+        let ids = u64::from_ne_bytes([1, 0, 0, 0, 2, 0, 0, 0]);
+        let body = words(&[ids, 99, u64::MAX, -128_i64 as u64, 0xffff_ffff_8100_0000]);
+        let Some(Record::Sample(sample)) = parse(header(PERF_RECORD_SAMPLE), &body, &mut stack) else {
+            panic!("not a sample");
+        };
+        assert_eq!((sample.pid, sample.tid, sample.at_ns, sample.user), (1, 2, 99, false));
+        assert_eq!(sample.stack, [0xffff_ffff_8100_0000]);
+    }
+}
