@@ -70,7 +70,7 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, tim
         align: Align::Page,
         placement: Placement::Separate,
     };
-    Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None }).expect("a rig")
+    Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None, sampler: None }).expect("a rig")
 }
 
 /// So many files of so many bytes in `folder`.

@@ -145,6 +145,7 @@ pub(super) fn run(
         window_ns: optional_duration("--window", args.window.as_deref(), MS)?,
         idle_ns: optional_duration("--idle", args.idle.as_deref(), MS)?,
         warmup_ns: optional_duration("--warmup", args.warmup.as_deref(), 0)?,
+        sample: args.sample,
         plan,
     };
     let asked = args.budget.as_deref().map(|text| budget(Some(text), text)).transpose()?;

@@ -19,6 +19,7 @@ pub fn meters() -> Vec<SupportRow> {
         ("cpu ticks", counters(root, "proc/stat", "cpu0 ")),
         ("TCP_INFO", tcp_info()),
         ("hardware counters", hardware_counters(root, zc_sys::process::euid())),
+        ("samples (zc profile)", samples()),
         ("autogroup", autogroup(root)),
         ("cgroup cpu.idle", cgroup_idle(root)),
     ]
@@ -93,6 +94,16 @@ fn hardware_counters(root: &Path, euid: u32) -> Verdict {
     }
 }
 
+/// Whether all CPUs can be sampled, with the names of the kernel's functions.
+fn samples() -> Verdict {
+    let cpus = zc_sys::sched::allowed_cpus()
+        .map_err(|error| No::failed(format!("the CPUs of this process are not known: {error}")))?;
+    super::Sampler::open(&cpus).map(|_| ()).map_err(|fault| {
+        let no = No::refused(fault.sentence);
+        fault.hint.into_iter().fold(no, No::remedy)
+    })
+}
+
 /// Whether the soakers' session can be ranked below those of others (sched(7), "The autogroup feature").
 fn autogroup(root: &Path) -> Verdict {
     match read(root, "proc/sys/kernel/sched_autogroup_enabled").as_deref() {
@@ -144,7 +155,7 @@ mod tests {
     #[test]
     fn every_meter_has_a_row_on_this_machine() {
         let rows = meters();
-        assert_eq!(rows.len(), 8);
+        assert_eq!(rows.len(), 9);
         assert!(rows.iter().all(|row| row.what == "meter"));
         let row = |name: &str| rows.iter().find(|row| row.name == name).unwrap();
         assert_eq!(row("softirqs").support, Support::Yes);

@@ -113,6 +113,11 @@ impl Soakers {
         &self.cpus
     }
 
+    /// Which threads they are (gettid(2)), in the order of the CPUs.
+    pub fn tids(&self) -> &[i32] {
+        &self.tids
+    }
+
     /// Reads the counters: a few loads, no system call but the clock. Empty while they are paused.
     pub fn read(&self) -> SoakReading {
         let paused = self.control.order.load(Relaxed) & 1 == 1;

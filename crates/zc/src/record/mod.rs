@@ -26,6 +26,8 @@ mod softirqs;
 mod support;
 #[doc(hidden)]
 pub mod synthetic;
+#[doc(hidden)]
+pub mod synthetic_samples;
 pub mod units;
 mod warning;
 

@@ -122,6 +122,9 @@ impl SampledTask {
     ];
 }
 
+/// Frames of the deepest stack that is taken for one: the kernel takes 127 unless told otherwise (kernel.perf_event_max_stack).
+const DEEPEST: u32 = 1024;
+
 /// All samples of a run, with its tables whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
@@ -150,11 +153,13 @@ impl Profile {
     }
 
     fn fits(&self) -> bool {
-        let frames = self
-            .frames
-            .iter()
-            .enumerate()
-            .all(|(place, &(caller, symbol))| caller as usize <= place && (symbol as usize) < self.symbols.len());
+        let mut depths: Vec<u32> = Vec::with_capacity(self.frames.len());
+        let frames = self.frames.iter().all(|&(caller, symbol)| {
+            let above = if caller == 0 { Some(0) } else { depths.get(caller as usize - 1).copied() };
+            let depth = above.map(|depth| depth + 1).filter(|depth| *depth <= DEEPEST);
+            depths.extend(depth);
+            depth.is_some() && (symbol as usize) < self.symbols.len()
+        });
         let mut tasks = self.blocks.iter().flatten().flat_map(|window| &window.tasks);
         frames && tasks.all(|task| task.counts.iter().all(|&(frame, _)| frame as usize <= self.frames.len()))
     }
@@ -222,6 +227,8 @@ mod tests {
         assert!(edit(|_| ()).is_some());
         assert_eq!(edit(|block| block.frames[0].0 = 3), None, "its own caller");
         assert_eq!(edit(|block| block.frames[0].1 = 3), None, "no such symbol");
+        let too_deep = |block: &mut BlockSamples| block.frames = (2..2000).map(|caller| (caller, 2)).collect();
+        assert_eq!(edit(too_deep), None, "deeper than any stack");
         assert_eq!(edit(|block| block.windows[0].tasks[0].counts[0].0 = 4), None, "no such frame");
         assert_eq!(Profile::of(&Synthetic::default().run()), None);
     }

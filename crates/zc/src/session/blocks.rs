@@ -102,6 +102,7 @@ impl<'s> Blocks<'s> {
             }
         };
         let asleep = self.rig.soak(false);
+        block.samples = self.rig.samples();
         let ended = match (ended, asleep) {
             (BlockEnd::Whole, Err(fault)) => BlockEnd::Broken(fault),
             (ended, _) => ended,

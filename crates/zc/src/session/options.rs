@@ -67,6 +67,8 @@ pub struct RunOptions {
     pub idle_ns: Option<u64>,
     /// What is thrown away before each window; `None` for the default.
     pub warmup_ns: Option<u64>,
+    /// Whether the soaked windows are sampled: `zc profile`.
+    pub sample: bool,
 }
 
 /// One CPU for each side. Whether they exist and may be used is for the session to find out.
@@ -110,6 +112,7 @@ impl RunOptions {
             window_ns: None,
             idle_ns: None,
             warmup_ns: None,
+            sample: false,
         }
     }
 }

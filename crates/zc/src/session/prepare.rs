@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::meter::{self, Alone};
+use crate::meter::{self, Alone, Sampler};
 use crate::plan::spec::{Cells, Rates};
 use crate::record::{
     Cell, Factor, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, LinkOptions, No,
@@ -66,6 +66,7 @@ pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: i
     let alone = Alone::claim();
     let host = meter::host();
     let cpus = choose_cpus(options)?;
+    let mut sampler = options.sample.then(|| Sampler::open(&trial::allowed_cpus()?)).transpose()?;
     let (up, reached) = match &options.remote {
         Some(end) => {
             say("reaching the far end");
@@ -92,7 +93,10 @@ pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: i
         warnings.extend(reached.warnings);
         (far, remote) = (Some(reached.far), Some(reached.facts));
     }
-    let mut rig = Rig::new(RigSetup { links: up.links.clone(), setup, fixed, timing, far })?;
+    if let Some(sampler) = &mut sampler {
+        sampler.refresh(); // the link may have brought modules and a BPF program
+    }
+    let mut rig = Rig::new(RigSetup { links: up.links.clone(), setup, fixed, timing, far, sampler })?;
     let mut link = up.links.base().facts().clone();
     link.passed_over = up.passed_over;
     say("looking at the machine");
@@ -183,7 +187,7 @@ pub(super) fn prepare(
         unavailable,
         warnings,
         probes,
-        sampling: None,
+        sampling: rig.sampling().cloned(),
     };
     Ok(Prepared { header, rig, alone })
 }
@@ -239,8 +243,13 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
 ///
 /// Over the null link they are shorter still: nobody receives, so there is no slow start to wait for and no batching of a receiver's
 /// to average over.
+///
+/// Where windows are sampled they are longer: what is known of a class of functions grows with the time that is looked at, and less of it goes
+/// to connecting and warming up.
 pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
-    let (warmup_ns, window_ns, idle_ns) = if link == Some(LinkKind::Null) {
+    let (warmup_ns, window_ns, idle_ns) = if options.sample {
+        (8_000_000, 50_000_000, 12_000_000)
+    } else if link == Some(LinkKind::Null) {
         (4_000_000, 6_000_000, 6_000_000)
     } else {
         (8_000_000, 12_000_000, 8_000_000)

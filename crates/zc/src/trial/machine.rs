@@ -35,6 +35,11 @@ impl Machine {
         }
     }
 
+    /// Which threads the soakers are.
+    pub fn soaker_tids(&self) -> &[i32] {
+        self.soakers.tids()
+    }
+
     /// Whether soakers delay those who wake up on `cpus`; leaves the soakers asleep.
     ///
     /// # Errors

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::link::{FarEnd, Link};
-use crate::meter::{self, Alone, Surroundings, WakeLatency, conditions};
+use crate::meter::{self, Alone, SampledThreads, Sampler, Surroundings, WakeLatency, conditions};
 use crate::path::SendSetup;
 use crate::record::{
-    Align, Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, RemoteWindow, Result, Timing,
-    Trial, TrialKind, Warning,
+    Align, BlockSamples, Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, RemoteWindow,
+    Result, Sampling, Timing, Trial, TrialKind, Warning,
 };
 use zc_sys::clock::{monotonic_ns, sleep_until};
 
@@ -39,6 +39,8 @@ pub struct RigSetup {
     pub timing: Timing,
     /// Who takes the bytes on another machine.
     pub far: Option<Box<dyn FarSide>>,
+    /// Samples the CPUs in soaked windows.
+    pub sampler: Option<Sampler>,
 }
 
 /// Everything that a trial needs and that outlives it.
@@ -53,6 +55,7 @@ pub struct Rig {
     warm_bytes: u64,
     machine: Machine,
     pub(super) far: Option<Box<dyn FarSide>>,
+    sampler: Option<Sampler>,
 }
 
 impl Rig {
@@ -61,9 +64,10 @@ impl Rig {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: RigSetup) -> Result<Self> {
-        let RigSetup { links, setup, fixed, timing, far } = setup;
+        let RigSetup { links, setup, fixed, timing, far, sampler } = setup;
         let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
-        Ok(Self { links, setup, fixed, expected: HashMap::new(), timing, first_file: 0, warm_bytes: 0, machine, far })
+        let (expected, first_file, warm_bytes) = (HashMap::new(), 0, 0);
+        Ok(Self { links, setup, fixed, expected, timing, first_file, warm_bytes, machine, far, sampler })
     }
 
     /// Whether soakers delay those who wake up on the CPUs of the two sides, as far as they are on this machine; leaves the soakers
@@ -170,7 +174,26 @@ impl Rig {
     /// The other machine is gone.
     pub fn soak(&mut self, on: bool) -> Result<()> {
         self.machine.soak(on);
+        self.sampler.as_ref().map_or(Ok(()), |sampler| sampler.enable(on))?;
         self.far.as_mut().map_or(Ok(()), |far| far.soak(on))
+    }
+
+    /// How soaked windows are sampled, where they are.
+    pub fn sampling(&self) -> Option<&Sampling> {
+        self.sampler.as_ref().map(Sampler::sampling)
+    }
+
+    /// What was sampled since this was last asked.
+    pub fn samples(&mut self) -> Option<BlockSamples> {
+        self.sampler.as_mut().map(Sampler::block)
+    }
+
+    /// Takes the samples of a soaked window that has closed.
+    fn take_samples(&mut self, cell: Option<&str>, opened: &Reading, closed: &Reading, threads: Option<&Threads>) {
+        let Some(sampler) = &mut self.sampler else { return };
+        let (senders, receivers) = threads.map_or_else(Default::default, Threads::tids);
+        let threads = SampledThreads { senders, receivers, soakers: self.machine.soaker_tids().to_vec() };
+        sampler.take(cell, opened.soak.at_ns, closed.soak.at_ns, &threads);
     }
 
     /// Proves a cell, or says why it cannot run here.
@@ -207,6 +230,7 @@ impl Rig {
         sleep_until(opens_ns + self.timing.idle_ns);
         let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
         self.kernel(None, &mut closed)?;
+        self.take_samples(None, &opened, &closed, None);
         Ok(IdleWindow { opened, closed, remote: self.far_window()?.map(Box::new) })
     }
 
@@ -271,7 +295,9 @@ impl Rig {
         let threads = Threads::of(&flows);
         // Threads that are told of it last are to know of it in time.
         let begin_ns = monotonic_ns() + 500_000 + 20_000 * count.saturating_sub(1) as u64;
-        let (flows, opened, closed, remote) = self.watch(flows, threads, begin_ns, edges_from(begin_ns), bursts)?;
+        let sampled = (kind == TrialKind::Soaked).then_some(cell.label.as_str());
+        let (flows, opened, closed, remote) =
+            self.watch(flows, threads, begin_ns, edges_from(begin_ns), bursts, sampled)?;
         for flow in &flows {
             flow.stop();
         }
@@ -290,7 +316,8 @@ impl Rig {
         })
     }
 
-    /// Lets flows begin, and reads all meters at both edges of the window over them.
+    /// Lets flows begin, and reads all meters at both edges of the window over them. `sampled` is the cell whose samples those of the
+    /// window are, where it is sampled.
     #[allow(clippy::type_complexity)] // the flows that are still under way, and what was read
     fn watch(
         &mut self,
@@ -299,6 +326,7 @@ impl Rig {
         begin_ns: u64,
         edges_ns: (u64, u64),
         bursts: Bursts,
+        sampled: Option<&str>,
     ) -> std::result::Result<(Vec<Flow>, Reading, Reading, Option<Box<RemoteWindow>>), Trouble> {
         let (opens_ns, closes_ns) = edges_ns;
         for flow in &flows {
@@ -334,6 +362,9 @@ impl Rig {
             return Err(why_ended(flows));
         }
         self.slow_meters(&flows, &threads, &mut closed)?;
+        if let Some(cell) = sampled {
+            self.take_samples(Some(cell), &opened, &closed, Some(&threads));
+        }
         let remote = self.far_window()?.map(Box::new);
         Ok((flows, opened, closed, remote))
     }

@@ -58,5 +58,5 @@ pub(super) fn files() -> SendSetup {
 pub(super) fn rig(fixed: FixedParams) -> Rig {
     let ms = 1_000_000;
     let timing = Timing { warmup_ns: 4 * ms, window_ns: 10 * ms, idle_ns: 4 * ms, unsoaked_ns: 10 * ms };
-    Rig::new(RigSetup { links: loopback(), setup: files(), fixed, timing, far: None }).unwrap()
+    Rig::new(RigSetup { links: loopback(), setup: files(), fixed, timing, far: None, sampler: None }).unwrap()
 }

@@ -128,6 +128,11 @@ impl Threads {
         }
     }
 
+    /// Those that send and those that receive.
+    pub(super) fn tids(&self) -> (Vec<i32>, Vec<i32>) {
+        (self.senders.tids(), self.receivers.tids())
+    }
+
     /// CPU time of all of them.
     pub(super) fn cpu_ns(&self) -> u64 {
         let cpu_ns = |meter: &TaskMeter| meter.read_cpu().map_or(0, |reading| reading.cpu_ns);
