@@ -14,6 +14,7 @@ mod model;
 mod netperf;
 mod others;
 mod parallel;
+pub mod profile;
 mod sizes;
 pub mod soak;
 mod strips;

@@ -11,7 +11,7 @@
 //! It lives in `plan` because both halves need it: the session to see how far it is, `estimate` for the figures.
 
 use super::machine::{Machine, same_machine};
-use crate::record::{Block, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind};
+use crate::record::{Block, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind};
 
 /// Whose cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,6 +119,26 @@ fn arrived(opened: &Reading, closed: &Reading) -> Option<u64> {
     closed.received.bytes.checked_sub(opened.received.bytes).filter(|bytes| *bytes > 0)
 }
 
+/// The CPUs of this machine from whose losses a cell's [`Side::Both`] comes.
+pub fn cpus_of_both(header: &Header, levels: &Levels) -> Vec<usize> {
+    let fixed = header.plan.fixed.at(levels);
+    let any = fixed.link == LinkKind::Remote || fixed.placement == Placement::Free;
+    fixed.soaked_cpus.iter().copied().filter(|cpu| any || is_of_both(header, &fixed, *cpu)).collect()
+}
+
+fn is_of_both(header: &Header, fixed: &FixedParams, cpu: usize) -> bool {
+    cpu == fixed.sender_cpu || (receives(header, fixed, cpu) && !sender_alone(header))
+}
+
+fn receives(header: &Header, fixed: &FixedParams, cpu: usize) -> bool {
+    cpu == fixed.receiver_cpu || cpu == steered_cpu(header, fixed)
+}
+
+/// Wherever its thread is, a link that steers packets steers them to the CPU that the plan gives to the receiver.
+fn steered_cpu(header: &Header, fixed: &FixedParams) -> usize {
+    if header.link.rps.is_some() { header.plan.fixed.receiver_cpu } else { fixed.receiver_cpu }
+}
+
 /// Each end on a CPU of one machine, or wherever the cell has placed them.
 fn within_machine(cost: TrialCost, lost: &Lost, header: &Header, levels: &Levels) -> Option<TrialCost> {
     let fixed = header.plan.fixed.at(levels);
@@ -128,15 +148,13 @@ fn within_machine(cost: TrialCost, lost: &Lost, header: &Header, levels: &Levels
     }
     let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
     let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
-    // Wherever its thread is, a link that steers packets steers them to the CPU that the plan gives to the receiver.
-    let steered = if header.link.rps.is_some() { place(header.plan.fixed.receiver_cpu)? } else { receiver };
+    place(steered_cpu(header, &fixed))?;
     let alone = sender_alone(header);
     let (mut both_ns, mut elsewhere_ns) = (0.0, None);
-    for (cpu, lost_ns) in lost.by_cpu_ns.iter().enumerate() {
-        let receives = cpu == receiver || cpu == steered;
-        if cpu == sender || (receives && !alone) {
+    for (cpu, lost_ns) in fixed.soaked_cpus.iter().zip(&lost.by_cpu_ns) {
+        if is_of_both(header, &fixed, *cpu) {
             both_ns += lost_ns;
-        } else if !receives {
+        } else if !receives(header, &fixed, *cpu) {
             *elsewhere_ns.get_or_insert(0.0) += lost_ns;
         }
     }
