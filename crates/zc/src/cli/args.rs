@@ -27,6 +27,11 @@ pub(super) enum Command {
     /// that each takes from the whole machine, by what it leaves to the soakers. The run is saved after every block
     /// of measurements, so that Ctrl-C loses nothing and prints what is known so far.
     Run(RunArgs),
+    /// Sample what the CPUs are doing while each path sends, and print what its cost goes to
+    ///
+    /// A run of a few paths in which all CPUs are sampled: data copy, checksum, TCP, locks and so on in ns per KiB that add up to the
+    /// soaked cost, and in whose context, which is why getrusage says something else. Needs root, or kernel.perf_event_paranoid=-1.
+    Profile(super::profile::ProfileArgs),
     /// List the plans that `zc run` knows, or print one as a file to make your own from
     Plan(PlanArgs),
     /// Be the far end of a `zc run --remote` on another machine
@@ -191,6 +196,10 @@ pub(super) struct RunArgs {
     )]
     pub(super) ab_limit: Option<String>,
 
+    /// Whether windows are sampled; `zc profile` says so
+    #[arg(skip)]
+    pub(super) sample: bool,
+
     #[command(flatten)]
     pub(super) remote: super::remote::RemoteArgs,
 
@@ -243,6 +252,9 @@ pub(super) struct ShowArgs {
     /// A run that `zc run` has saved
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) file: PathBuf,
+    /// Print the folded stacks of a run of `zc profile`, as flame graph tools read them
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv", "markdown"])]
+    pub(super) folded: bool,
     #[command(flatten)]
     pub(super) format: FormatArgs,
 }
@@ -310,12 +322,12 @@ pub(super) struct GenerateArgs {
 }
 
 /// Takes any text, and tells shell completion which names are known.
-fn known(names: impl Iterator<Item = &'static str>) -> Known {
+pub(super) fn known(names: impl Iterator<Item = &'static str>) -> Known {
     Known(names.collect())
 }
 
 #[derive(Debug, Clone)]
-struct Known(Vec<&'static str>);
+pub(super) struct Known(Vec<&'static str>);
 
 impl TypedValueParser for Known {
     type Value = String;

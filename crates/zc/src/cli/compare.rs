@@ -29,6 +29,9 @@ pub(super) struct CompareArgs {
     /// Exit with 1 if any cell is dearer by more than this, with 2 if that cannot be told, with 3 if nothing can be compared
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(super) fail_if_worse: Option<String>,
+    /// Hold the samples of zc profile against one another: what each class of functions costs
+    #[arg(long, conflicts_with = "fail_if_worse")]
+    pub(super) profile: bool,
     /// Print one JSON document instead of the table
     #[arg(long, help_heading = "Output", conflicts_with = "markdown")]
     pub(super) json: bool,
@@ -48,6 +51,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     let mut files = Files::default();
     let old = files.part(&args.old)?;
     let new = args.new.iter().map(|text| files.part(text)).collect::<Result<Vec<_>>>()?;
+    if args.profile {
+        return profiles(args, &files, &old, &new);
+    }
     let part = |named: &Named| Part {
         name: named.text.clone(),
         run: &files.read[named.file].1,
@@ -70,6 +76,27 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
         None if compared.iter().all(impossible) => INCOMPARABLE,
         None => 0,
     })
+}
+
+/// What each class of functions costs in the one and in the others.
+fn profiles(args: &CompareArgs, files: &Files, old: &Named, new: &[Named]) -> Result<u8> {
+    let named = |named: &Named| (&files.read[named.file].1, named.cell.clone());
+    let (old_run, old_cell) = named(old);
+    let mut told = Vec::new();
+    for each in new {
+        let (run, cell) = named(each);
+        let found = report::profile::differences((old_run, old_cell.as_deref()), (run, cell.as_deref()));
+        told.push((
+            format!("{} against {}", tell::path(Path::new(&each.text)), tell::path(Path::new(&old.text))),
+            found,
+        ));
+    }
+    tell::result(&match () {
+        () if args.json => report::profile::compared_json(&told),
+        () if args.markdown => report::profile::compared_markdown(&told),
+        () => report::profile::compared(&told, render::columns()),
+    })?;
+    Ok(if told.iter().all(|(_, found)| found.is_empty()) { INCOMPARABLE } else { 0 })
 }
 
 /// The runs that were read, each file once.

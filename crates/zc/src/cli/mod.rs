@@ -10,6 +10,7 @@ mod interrupt;
 mod memory;
 mod plan;
 mod planned;
+mod profile;
 mod progress;
 mod read;
 mod remote;
@@ -79,6 +80,7 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
 fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
     match cli.command {
         Command::Run(args) => run::run(args, &options_given(matches)),
+        Command::Profile(args) => profile::profile(args),
         Command::Plan(args) => plan::plan(&args),
         Command::Serve(args) => serve::run(&args),
         Command::Show(args) => show::show(&args),

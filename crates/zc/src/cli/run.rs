@@ -11,7 +11,7 @@ use super::resolve::{self, Format};
 use super::{interrupt, memory, planned, render, tell};
 use crate::plan::Spec;
 use crate::record::nearest::unknown;
-use crate::record::{Experiment, Fault, Result};
+use crate::record::{Experiment, Fault, Result, Run};
 use crate::session;
 
 /// Runs what was named, one after the other; the first that fails is the last.
@@ -21,7 +21,7 @@ use crate::session;
 pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     if let Some(path) = &args.plan {
         let spec = planned::of_file(path)?;
-        return one(spec, args);
+        return one(spec, args, |_| Ok(()));
     }
     let names = args.names.iter().map(|name| name.parse().map_err(unknown)).collect::<Result<Vec<Experiment>>>()?;
     let names = if names.is_empty() { vec![Experiment::Paths] } else { names };
@@ -39,14 +39,17 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     for name in names {
         match name {
             Experiment::Memory => memory::run(&args, given)?,
-            name => one(planned::of_experiment(name)?, args.clone())?,
+            name => one(planned::of_experiment(name)?, args.clone(), |_| Ok(()))?,
         }
     }
     Ok(())
 }
 
-/// Runs one plan.
-fn one(spec: Spec, args: RunArgs) -> Result<()> {
+/// Runs one plan, and does something with what came of it before it is printed.
+///
+/// # Errors
+/// As for [`run`]; and what was to be done failed.
+pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<()>) -> Result<()> {
     if args.with.is_some() {
         return Err(Fault::usage(format!("\"--with\" is no option of the experiment \"{}\"", spec.name))
             .hint("zc run memory --with FILE"));
@@ -62,8 +65,10 @@ fn one(spec: Spec, args: RunArgs) -> Result<()> {
     watcher.clear();
     let session::Outcome { run, fault } = outcome?;
 
+    let done = also(&run);
     let printed = tell::result(&render::document(&run, Format::from(args.format)));
     tell::note(&format!("saved: \"{}\"", tell::path(&options.out)));
     printed?;
+    done?;
     fault.map_or(Ok(()), Err)
 }

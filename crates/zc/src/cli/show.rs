@@ -3,7 +3,8 @@
 use super::args::ShowArgs;
 use super::resolve::Format;
 use super::{read, render, tell};
-use crate::record::Result;
+use crate::record::{Fault, Result};
+use crate::report;
 
 /// Shows it.
 ///
@@ -11,5 +12,12 @@ use crate::record::Result;
 /// [`FaultKind::Input`](crate::record::FaultKind): the file cannot be read, or holds no run that this program can read.
 pub(super) fn show(args: &ShowArgs) -> Result<()> {
     let run = read::run(&args.file)?;
+    if args.folded {
+        if run.header.sampling.is_none() {
+            let sentence = format!("the run in \"{}\" was not sampled, so it has no stacks", tell::path(&args.file));
+            return Err(Fault::input(sentence).hint("zc profile samples"));
+        }
+        return tell::result(&report::folded(&run));
+    }
     tell::result(&render::document(&run, Format::from(args.format)))
 }

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::estimate::Estimates;
+use crate::estimate::profile::{ProfileEstimates, profile};
 use crate::record::{End, Header, Run, is_safe};
 
 /// What `--json` prints: what was asked and found, and what was computed. The raw counters are in the saved run.
@@ -15,6 +16,9 @@ pub(super) struct Document<'a> {
     run: Facts<'a>,
     /// Everything that is computed from it.
     estimates: &'a Estimates,
+    /// What the CPU time goes to, of a run that was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileEstimates>,
 }
 
 /// The saved run without its blocks.
@@ -33,7 +37,7 @@ impl<'a> Document<'a> {
     /// What is to be told of a run.
     pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Self {
         let facts = Facts { header: &run.header, blocks: run.blocks.len(), end: run.end.as_ref() };
-        Self { run: facts, estimates }
+        Self { run: facts, estimates, profile: profile(run) }
     }
 }
 

@@ -27,6 +27,9 @@ pub(super) fn narrow(run: &Run, estimates: &Estimates) -> String {
 }
 
 fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
+    if let Some(profile) = crate::estimate::profile::profile(run) {
+        return super::profile::markdown(run, estimates, &profile, width);
+    }
     let mut out = format!("## zc {}\n\n", markdown_text(&run.header.plan.experiment));
     for note in heading::above(run, estimates) {
         out.push_str(&width.item(&format!("{}: {}", note.label, note.text)));

@@ -20,6 +20,7 @@ mod notes;
 mod openmetrics;
 mod part;
 pub mod plans;
+pub mod profile;
 mod rows;
 pub mod several;
 pub mod soak;
@@ -35,6 +36,7 @@ pub use html::html;
 pub use json::json;
 pub use markdown::markdown;
 pub use openmetrics::openmetrics;
+pub use profile::folded;
 pub use table::table;
 pub use vega_lite::vega_lite;
 

@@ -11,8 +11,11 @@ use crate::record::Run;
 const INDENT: usize = 14;
 
 /// The whole report in at most `columns` columns where that is possible. Of a plan of one factor one main table if it fits, else
-/// two; of one of several a grid for each thing that was measured.
+/// two; of one of several a grid for each thing that was measured; of one that was sampled what the CPU time goes to.
 pub fn table(run: &Run, estimates: &Estimates, columns: usize) -> String {
+    if let Some(profile) = crate::estimate::profile::profile(run) {
+        return super::profile::table(run, estimates, &profile, columns);
+    }
     let mut out = String::new();
     for note in heading::above(run, estimates) {
         out.push_str(&wrap(note.label, &note.text, INDENT, columns));
