@@ -23,7 +23,7 @@ fn block_ns(cells: usize, timing: &Timing, unsoaked: Unsoaked) -> u64 {
     let cells = cells as u64;
     let soaked = timing.warmup_ns + timing.window_ns + timing.idle_ns + AROUND_NS;
     let top_speed = timing.warmup_ns + timing.unsoaked_ns + AROUND_NS / 2;
-    let unsoaked = if unsoaked == Unsoaked::TopSpeed { cells } else { 1 };
+    let unsoaked = if unsoaked == Unsoaked::TopSpeed { cells } else { 2 };
     cells.saturating_mul(soaked).saturating_add(unsoaked.saturating_mul(top_speed))
 }
 

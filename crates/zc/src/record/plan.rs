@@ -261,7 +261,7 @@ fn send_alone() -> Vec<Factor> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unsoaked {
-    /// One: cells take turns, first as twin, in the next block at top speed.
+    /// A cell at top speed, and in every second block one as twin; cells take turns.
     #[default]
     InTurn,
     /// Every cell at top speed: where throughput is what is asked for.

@@ -6,6 +6,7 @@ use super::against::Against;
 use super::cross::{Cross, Placed};
 use super::digits::{rate, with_half_width};
 use super::grid::{Column, Grid};
+use super::heading::distinct;
 use super::part::Part;
 use super::rows::{cost, ratio_of, signs};
 use crate::estimate::{CellEstimate, Comparison, Estimates, Figure};
@@ -147,10 +148,8 @@ fn rates(run: &Run, cross: &Cross) -> Option<Vec<String>> {
     }
     let of = |placed: Placed| rate(run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
     let all: BTreeSet<String> = cross.cells().map(of).collect();
-    let each = cross.rows.iter().map(|row| {
-        let rates: BTreeSet<String> = row.cells.iter().flatten().copied().map(of).collect();
-        rates.into_iter().collect::<Vec<_>>().join(", ")
-    });
+    // In the order of the columns.
+    let each = cross.rows.iter().map(|row| distinct(row.cells.iter().flatten().copied().map(of)).join(", "));
     (all.len() > 1).then(|| each.collect())
 }
 

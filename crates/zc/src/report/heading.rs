@@ -213,7 +213,8 @@ fn spread(run: &Run, of: impl Fn(&FixedParams) -> String) -> String {
     if all.is_empty() { of(&run.header.plan.fixed) } else { in_short(&all) }
 }
 
-fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
+/// Each once, in their order.
+pub(super) fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for one in all {
         if !found.contains(&one) {

@@ -191,9 +191,9 @@ impl<'s> Blocks<'s> {
         ))
     }
 
-    /// The trials of a block: the soaked ones in random order, then the unsoaked ones of the plan. Where cells take turns,
-    /// it is first as twin, in the next block at top speed: more of them would cost the soaked trials a good part of the
-    /// budget.
+    /// The trials of a block: the soaked ones in random order, then the unsoaked ones of the plan. Where cells take turns, one has
+    /// its top speed measured in each block, and in every second one has its twin: more of them would cost the soaked trials a good
+    /// part of the budget, and with fewer a minute gives a top speed no interval.
     fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
         let plan = &self.header.plan;
         let cells = plan.cells.len();
@@ -202,8 +202,8 @@ impl<'s> Blocks<'s> {
         let soaked = order.iter().map(|&cell| (cell, TrialKind::Soaked));
         let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
             Unsoaked::InTurn => {
-                let kind = if index.is_multiple_of(2) { TrialKind::Twin } else { TrialKind::TopSpeed };
-                vec![(index / 2 % cells, kind)]
+                let twin = index.is_multiple_of(2).then_some((index / 2 % cells, TrialKind::Twin));
+                twin.into_iter().chain([(index % cells, TrialKind::TopSpeed)]).collect()
             }
             Unsoaked::TopSpeed => order.iter().map(|&cell| (cell, TrialKind::TopSpeed)).collect(),
         };

@@ -103,11 +103,10 @@ impl Bursts {
         (opens_ns, opens_ns + whole_periods(window_ns))
     }
 
-    /// The first window like the one between `edges_ns` that opens no sooner than `now_ns`: whoever reads the meters may have been
-    /// kept from it, and a window that opens too late would be a shorter one.
-    pub(super) fn not_before(&self, now_ns: u64, edges_ns: (u64, u64)) -> (u64, u64) {
-        let late_ns = now_ns.saturating_sub(edges_ns.0).div_ceil(self.period_ns) * self.period_ns;
-        (edges_ns.0 + late_ns, edges_ns.1 + late_ns)
+    /// The first moment like `edge_ns`, whole periods later, that is no sooner than `now_ns`: whoever reads the meters may have been
+    /// kept from it.
+    pub(super) fn not_before(&self, now_ns: u64, edge_ns: u64) -> u64 {
+        edge_ns + now_ns.saturating_sub(edge_ns).div_ceil(self.period_ns) * self.period_ns
     }
 }
 
@@ -208,14 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_late_is_put_off_by_whole_periods() {
+    fn an_edge_that_is_late_is_put_off_by_whole_periods() {
         let bursts = Bursts::paced(&fixed(800e6, 1), None);
-        let edges = bursts.edges(0, 8 * MS, 12 * MS);
-        assert_eq!(bursts.not_before(0, edges), edges);
-        assert_eq!(bursts.not_before(edges.0, edges), edges);
+        let (opens, _) = bursts.edges(0, 8 * MS, 12 * MS);
         let period = bursts.period_ns();
-        assert_eq!(bursts.not_before(edges.0 + 1, edges), (edges.0 + period, edges.1 + period));
-        assert_eq!(bursts.not_before(edges.0 + 2 * period, edges), (edges.0 + 2 * period, edges.1 + 2 * period));
+        assert_eq!((bursts.not_before(0, opens), bursts.not_before(opens, opens)), (opens, opens));
+        assert_eq!(bursts.not_before(opens + 1, opens), opens + period);
+        assert_eq!(bursts.not_before(opens + 2 * period, opens), opens + 2 * period);
     }
 
     #[test]

@@ -343,21 +343,23 @@ impl Rig {
             opened => opened?,
         };
         self.slow_meters(&flows, &threads, &mut opened)?;
-        let (opens_ns, closes_ns) = match &self.far {
-            Some(_) => (opens_ns, closes_ns), // its window opens when it was told to
-            None => bursts.not_before(monotonic_ns(), (opens_ns, closes_ns)),
+        let length_ns = closes_ns - opens_ns;
+        let opens_ns = match &self.far {
+            Some(_) => opens_ns, // its window opens when it was told to
+            None => bursts.not_before(monotonic_ns(), opens_ns),
         };
-        let (opens_ns, closes_ns) = self.edge((opens_ns, closes_ns), bursts, flows.len(), |soakers| {
+        let opened_ns = self.edge(opens_ns, bursts, flows.len(), |soakers| {
             threads.read_cpu(&mut opened);
             flow_counts(&flows, &mut opened);
             opened.soak = soakers.soaked();
-        });
+        })?;
+        let closes_ns = if self.far.is_some() { closes_ns } else { opened_ns + length_ns };
         let mut closed = Reading::default();
-        self.edge((closes_ns, opens_ns), bursts, flows.len(), |soakers| {
+        self.edge(closes_ns, bursts, flows.len(), |soakers| {
             closed.soak = soakers.soaked();
             flow_counts(&flows, &mut closed);
             threads.read_cpu(&mut closed);
-        });
+        })?;
         if flows.iter().any(Flow::has_ended) {
             return Err(why_ended(flows));
         }
@@ -369,21 +371,22 @@ impl Rig {
         Ok((flows, opened, closed, remote))
     }
 
-    /// Reads what bounds a window at the first of two moments, and says when that was, and when the second is then. Again, whole
-    /// periods of bursts later, where the reader lost its CPU in the middle of it: what was read would not be of one moment.
-    fn edge(&self, at_ns: (u64, u64), bursts: Bursts, flows: usize, mut read: impl FnMut(&Machine)) -> (u64, u64) {
-        let mut edges_ns = at_ns;
+    /// Reads what bounds a window at `at_ns` or, where the reader got its CPU too late, as soon as it has it; and says when that was.
+    /// Again, whole periods of bursts later, where it lost its CPU in the middle: what was read would not be of one moment.
+    fn edge(&self, at_ns: u64, bursts: Bursts, flows: usize, mut read: impl FnMut(&Machine)) -> Result<u64> {
+        let mut at_ns = at_ns;
         for _ in 0..EDGE_TRIES {
-            sleep_until(edges_ns.0);
+            sleep_until(at_ns);
             let from_ns = monotonic_ns();
             read(&self.machine);
+            let now_ns = monotonic_ns();
             // The other machine's window opens and closes when it was told to.
-            if self.far.is_some() || monotonic_ns() - from_ns <= edge_ns(flows) {
-                break;
+            if self.far.is_some() || now_ns - from_ns <= edge_ns(flows) {
+                return Ok(if from_ns - at_ns <= edge_ns(flows) { at_ns } else { from_ns });
             }
-            edges_ns = bursts.not_before(monotonic_ns(), edges_ns);
+            at_ns = bursts.not_before(now_ns, at_ns);
         }
-        edges_ns
+        Err(Fault::failed("the counters could not be read in one moment: something else had the CPU, again and again"))
     }
 
     /// What the kernel counts, and the CPU time of everything that is zc's.

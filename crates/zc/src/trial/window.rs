@@ -32,8 +32,8 @@ pub(super) fn edge_ns(flows: usize) -> u64 {
 const EDGE_NS: u64 = 200_000;
 const EDGE_NS_PER_FLOW: u64 = 3_000;
 
-/// How often an edge is read, at most. The last reading counts, as it is: on a machine that is so busy the block will be dropped.
-pub(super) const EDGE_TRIES: usize = 8;
+/// How often an edge is read, at most.
+pub(super) const EDGE_TRIES: usize = 20;
 
 /// With more flows than that their threads give way to the one that reads the meters, where there are no soakers.
 pub(super) const MANY_FLOWS: usize = 16;

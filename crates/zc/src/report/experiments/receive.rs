@@ -6,7 +6,7 @@ use crate::estimate::{Comparison, Estimates};
 use crate::record::{RecvPath, Run};
 use crate::report::against::Against;
 use crate::report::cross::Cross;
-use crate::report::digits::percent;
+use crate::report::digits::{percent, ratio};
 use crate::report::escape;
 use crate::report::grids::table;
 
@@ -21,7 +21,13 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
         load_of(run, estimates, End::Receiver)
     );
     let loads = table(run, cross, caption, true, |placed| End::Receiver.load(run, estimates, placed.figures));
-    Section { parts: loads.into_iter().collect(), says: says(estimates, cross) }
+    // What a receiver saves is a smaller part of what both ends take, and the sender's noise is not its.
+    let caption = format!("Ratio of the receiver's cost alone to that of {}", Against::of(cross).text());
+    let own = table(run, cross, caption, false, |placed| match placed.figures.ratio.receiver {
+        Some(own) => Some(ratio(own.value, own.half_width)),
+        None => placed.figures.cost_ns_per_kib.receiver.map(|_| "1".to_owned()),
+    });
+    Section { parts: own.into_iter().chain(loads).collect(), says: says(estimates, cross) }
 }
 
 /// The least of those that were shown to cost less, of receivers that look at what they get.
