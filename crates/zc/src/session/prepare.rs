@@ -338,20 +338,13 @@ fn choose_rates(
     progress: &mut dyn Progress,
 ) -> Result<Vec<SupportRow>> {
     let Cells { cells, reference } = cells;
-<<<<<<< HEAD
     let mut speeds: HashMap<String, f64> = HashMap::new();
-=======
-    let mut best = vec![0.0_f64; cells.len()];
-    let mut why_none =
-        vec!["nothing arrived in the windows in which its top speed was measured".to_owned(); cells.len()];
->>>>>>> cf9d00d (docs, trial: pages of paths, receive, mtu, pacing, congestion and sockbuf from real output; the reader of meters is waited for)
-    let mut broken = Vec::new();
+    let mut why_none: HashMap<String, String> = HashMap::new();
     for round in 0..TOP_SPEED_ROUNDS {
         if round > 0 && budget.spent_share() > TOP_SPEED_SHARE {
             break;
         }
-<<<<<<< HEAD
-        for cell in by_state(&cells.clone()).into_iter().filter(|cell| !cell.control) {
+        for cell in by_state(cells).into_iter().filter(|cell| !cell.control) {
             interrupted(stop)?;
             enter(cell)?;
             progress.preparing(&format!("top speed of {}", cell.label), budget.left());
@@ -362,42 +355,21 @@ fn choose_rates(
                 }
                 Err(fault) if fault.kind.ends_a_run() => return Err(fault),
                 Err(fault) => {
-                    cells.retain(|other| other.label != cell.label);
-                    broken.push(cannot_run(cell.label.clone(), reference, No::failed(fault.sentence))?);
+                    why_none.insert(cell.label.clone(), fault.sentence);
                 }
             }
         }
     }
-    // A rate that such a cell could hold would be none.
-    for cell in cells.clone().iter().filter(|cell| !cell.control) {
-        if speeds.get(&cell.label).is_none_or(|best| *best == 0.0) {
-            cells.retain(|other| other.label != cell.label);
-            let why = "nothing arrived in any of the windows in which its top speed was measured";
-            broken.push(cannot_run(cell.label.clone(), reference, No::failed(why))?);
-        }
+    // A rate that a cell without a top speed could hold would be none.
+    let has_none = |cell: &Cell| !cell.control && speeds.get(&cell.label).is_none_or(|best| *best == 0.0);
+    let mut broken = Vec::new();
+    for cell in cells.extract_if(.., |cell| has_none(cell)) {
+        let why = why_none.remove(&cell.label);
+        let why =
+            why.unwrap_or_else(|| "nothing arrived in the windows in which its top speed was measured".to_owned());
+        broken.push(cannot_run(cell.label, reference, No::failed(why))?);
     }
     let best: Vec<f64> = cells.iter().map(|cell| speeds.get(&cell.label).copied().unwrap_or_default()).collect();
-=======
-        for (place, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.control) {
-            interrupted(stop)?;
-            progress.preparing(&format!("top speed of {}", cell.label), budget.left());
-            match rig.top_speed(cell) {
-                Ok(speed) => best[place] = best[place].max(speed),
-                Err(fault) if fault.kind.ends_a_run() => return Err(fault),
-                Err(fault) => why_none[place] = fault.sentence,
-            }
-        }
-    }
-    // A rate that a cell without a top speed could hold would be none.
-    for place in (0..cells.len()).rev() {
-        if best[place] == 0.0 && !cells[place].control {
-            let cell = cells.remove(place);
-            best.remove(place);
-            broken.push(cannot_run(cell.label, reference, No::failed(why_none.remove(place)))?);
-        }
-    }
-    broken.reverse();
->>>>>>> cf9d00d (docs, trial: pages of paths, receive, mtu, pacing, congestion and sockbuf from real output; the reader of meters is waited for)
     let asked: Vec<usize> = (0..cells.len()).filter(|&cell| !cells[cell].control).collect();
     let probe = |&place: &usize| Probe::TopSpeed { cell: cells[place].label.clone(), bytes_per_s: best[place] };
     probes.extend(asked.iter().map(probe));
