@@ -25,6 +25,8 @@ pub(super) fn report(args: &ReportArgs) -> Result<()> {
     }
     let runs = args.runs.iter().map(|path| read::run(path)).collect::<Result<Vec<Run>>>()?;
     let text = render::documents(&runs, format);
+    // The program ends here: to give millions of pieces of memory back one by one would take longer than to write.
+    std::mem::forget(runs);
     match &args.out {
         Some(out) => replace::file(out, &text),
         None => tell::result(&text),

@@ -19,5 +19,8 @@ pub(super) fn show(args: &ShowArgs) -> Result<()> {
         }
         return tell::result(&report::folded(&run));
     }
-    tell::result(&render::document(&run, Format::from(args.format)))
+    let text = render::document(&run, Format::from(args.format));
+    // The program ends here: to give a million pieces of memory back one by one would take longer than to print.
+    std::mem::forget(run);
+    tell::result(&text)
 }

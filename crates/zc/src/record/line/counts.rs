@@ -79,3 +79,84 @@ impl<'de, const N: usize> Deserialize<'de> for Few<N> {
         from.deserialize_seq(Numbers::<N>)
     }
 }
+
+/// How many counts of a list lie in it itself.
+const INLINE: usize = 4;
+
+/// A set of counts whose number the line tells: a count to a CPU. There are some ten lists in a reading, and most machines that are
+/// measured on are small: up to four counts take no memory of their own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct List {
+    few: [i64; INLINE],
+    /// How many of `few` there are; none of them counts where there are more than fit.
+    len: usize,
+    many: Vec<i64>,
+}
+
+impl List {
+    fn push(&mut self, number: i64) {
+        if self.many.is_empty() && self.len < INLINE {
+            self.few[self.len] = number;
+            self.len += 1;
+        } else {
+            if self.many.is_empty() {
+                self.many.extend_from_slice(&self.few);
+            }
+            self.many.push(number);
+        }
+    }
+
+    /// Without the zeros at its end.
+    pub(super) fn trim(&mut self) {
+        if self.many.is_empty() {
+            self.len = trimmed(&self.few[..self.len]).len();
+        } else {
+            let kept: Self = trimmed(&self.many).iter().copied().collect();
+            *self = kept;
+        }
+    }
+}
+
+impl std::ops::Deref for List {
+    type Target = [i64];
+
+    fn deref(&self) -> &[i64] {
+        if self.many.is_empty() { &self.few[..self.len] } else { &self.many }
+    }
+}
+
+impl FromIterator<i64> for List {
+    fn from_iter<I: IntoIterator<Item = i64>>(numbers: I) -> Self {
+        let mut list = Self::default();
+        numbers.into_iter().for_each(|number| list.push(number));
+        list
+    }
+}
+
+impl Serialize for List {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        self[..].serialize(out)
+    }
+}
+
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Numbers;
+        impl<'de> Visitor<'de> for Numbers {
+            type Value = List;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("whole numbers")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List, A::Error> {
+                let mut list = List::default();
+                while let Some(number) = seq.next_element()? {
+                    list.push(number);
+                }
+                Ok(list)
+            }
+        }
+        from.deserialize_seq(Numbers)
+    }
+}

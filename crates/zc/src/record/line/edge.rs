@@ -26,7 +26,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Text;
-use super::counts::{Few, since, then, trimmed};
+use super::counts::{Few, List, since, then};
 use crate::record::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,
     TcpReading,
@@ -38,7 +38,7 @@ pub(super) struct Edge<'a> {
     #[serde(default, skip_serializing_if = "is_false")]
     anew: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    soak: Option<(i64, Vec<i64>, Vec<i64>)>,
+    soak: Option<(i64, List, List)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     still: Option<i64>,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -47,8 +47,8 @@ pub(super) struct Edge<'a> {
     stat: (Few<3>, Vec<Few<8>>),
     #[serde(borrow, default, skip_serializing_if = "Rows::is_empty")]
     softirqs: Rows<'a>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    interrupts: Vec<i64>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    interrupts: List,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ksoftirqd: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,6 +63,10 @@ pub(super) struct Edge<'a> {
     tcp: Option<Few<12>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     link: Option<Few<6>>,
+}
+
+fn is_empty(list: &List) -> bool {
+    list.is_empty()
 }
 
 fn is_false(yes: &bool) -> bool {
@@ -158,10 +162,10 @@ impl Past {
                 ..Self::default()
             };
         }
-        let list = |before: &[u64], counts: &[u64]| -> Vec<i64> {
-            let mut numbers: Vec<i64> = std::iter::zip(before, counts).map(|(&from, &to)| since(from, to)).collect();
+        let list = |before: &[u64], counts: &[u64]| -> List {
+            let mut numbers: List = std::iter::zip(before, counts).map(|(&from, &to)| since(from, to)).collect();
             if !anew {
-                numbers.truncate(trimmed(&numbers).len());
+                numbers.trim();
             }
             numbers
         };
@@ -448,7 +452,7 @@ fn tcp_of(at_ns: u64, counts: [u64; 11]) -> TcpReading {
 
 /// Softirqs: by kind, what it grew by on each CPU.
 #[derive(Debug, Default)]
-struct Rows<'a>(Vec<(Text<'a>, Vec<i64>)>);
+struct Rows<'a>(Vec<(Text<'a>, List)>);
 
 impl Rows<'_> {
     fn is_empty(&self) -> bool {

@@ -107,8 +107,12 @@ impl<'a> BlockLine<'a> {
     pub(super) fn block(self, known: &mut SoftirqCounts) -> serde_json::Result<Block> {
         let Self { index, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped } = self;
         let (mut near, mut far) = (Past::sharing(known), Past::sharing(known));
-        let slots: Result<Vec<Slot>, String> = slots.into_iter().map(|slot| slot.slot(&mut near, &mut far)).collect();
-        let slots = slots.map_err(serde::de::Error::custom)?;
+        // Not collected into a Result, which does not know how many there are: half of the memory of a run would be room for more.
+        let mut read = Vec::with_capacity(slots.len());
+        for slot in slots {
+            read.push(slot.slot(&mut near, &mut far).map_err(serde::de::Error::custom)?);
+        }
+        let slots = read;
         *known = near.softirqs();
         let (failed, samples) = (failed.into_owned(), samples.map(Cow::into_owned));
         Ok(Block { index, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped })
