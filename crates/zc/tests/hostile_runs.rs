@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Map, Value, json};
+use zc_tools::estimate::compare::{Part, compare};
 use zc_tools::estimate::{Estimates, estimate};
 use zc_tools::record::synthetic::{Synthetic, apart, lines, null};
 use zc_tools::record::{
@@ -209,6 +210,24 @@ fn documents(runs: &[(&Run, &Estimates)]) -> Vec<(&'static str, String)> {
     documents
 }
 
+/// What becomes of a run beside another one, in both directions, and of two cells of it.
+fn comparisons(run: &Run) -> Vec<(&'static str, String)> {
+    let part = |run, cell: Option<&str>| Part { name: "x".to_owned(), run, cell: cell.map(str::to_owned), state: None };
+    let other = &RUNS[0];
+    let mut documents = Vec::new();
+    for (old, new) in [
+        (part(other, None), part(run, None)),
+        (part(run, None), part(other, None)),
+        (part(run, Some("read+send")), part(run, Some("sendfile"))),
+    ] {
+        let (compared, judgement) = compare(&old, &[new], Some(0.05));
+        documents.push(("compare", report::compare::table(&compared, judgement.as_ref(), 80)));
+        documents.push(("compare markdown", report::compare::markdown(&compared, judgement.as_ref())));
+        documents.push(("json", report::compare::json(&compared, judgement.as_ref())));
+    }
+    documents
+}
+
 /// Holds a document to what every document is held to.
 fn check(what: &str, text: &str) {
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
@@ -235,7 +254,7 @@ fn survive(text: &str) -> Option<Run> {
         }
         Ok((run, _)) => {
             let estimates = estimate(&run);
-            for (what, text) in documents(&[(&run, &estimates)]) {
+            for (what, text) in documents(&[(&run, &estimates)]).into_iter().chain(comparisons(&run)) {
                 check(what, &text);
             }
             // What has been read can be written and read again.
