@@ -1,8 +1,9 @@
-//! What other programs say that a byte costs, and what the same bytes cost by the soakers: every peer runs under `zc soak`, so that
-//! both accounts are of the same run. Beside them `zc run` with the path that does the same.
+//! What other programs say that a byte costs, and what it costs by the soakers: every peer runs twice in a round, once by itself, for its own
+//! account (soakers would be load to one that reads /proc/stat), and once under `zc soak`. Beside them `zc run` with the path that
+//! does the same, where both accounts are of the same windows.
 //!
 //! `cargo bench --bench accounts` prints a Markdown table, from rounds in random order. Programs that are not on the PATH are left
-//! out (`ZC_PEERS` may name folders to look in first). Environment: `ZC_PAIRS` (default 11), `ZC_SECONDS` a run (default 2).
+//! out (`ZC_PEERS` may name folders to look in first). Environment: `ZC_PAIRS` (default 11), `ZC_SECONDS` a run (default 1).
 //!
 //! All on loopback, the sender on one CPU and the receiver on another, 64 KiB a call, one hot file. iperf3 is held at the rate that zc
 //! measures at; netperf and neper have no such option by default and run as fast as they can.
@@ -34,7 +35,7 @@ fn main() {
         hot: files(folder.path(), 1, BUFFER).remove(0),
         larger: files(folder.path(), 1, 16 * BUFFER).remove(0),
         folder: folder.path().to_owned(),
-        seconds: setting("ZC_SECONDS", 2_u64),
+        seconds: setting("ZC_SECONDS", 1_u64),
         sender,
         receiver,
     };
@@ -112,6 +113,16 @@ struct Account {
     soaked_us_per_kb: f64,
 }
 
+/// One run of a peer.
+struct Seen {
+    bytes: f64,
+    elapsed_s: f64,
+    /// CPU seconds of both ends, by its own account.
+    own_s: f64,
+    /// CPU seconds of the whole machine, by the soakers, where they were at work.
+    soaked_s: Option<f64>,
+}
+
 struct Bench {
     zc: PathBuf,
     folder: PathBuf,
@@ -125,19 +136,34 @@ struct Bench {
 impl Bench {
     fn account(&self, peer: Peer) -> Option<Account> {
         match peer {
-            Peer::Iperf3 => self.iperf3(&[]),
-            Peer::Iperf3Sendfile => self.iperf3(&["-Z"]),
-            Peer::NetperfStream => self.netperf("TCP_STREAM", &self.hot, &["-K", "cubic"]),
+            Peer::Iperf3 => self.both(|soaked| self.iperf3(&[], soaked)),
+            Peer::Iperf3Sendfile => self.both(|soaked| self.iperf3(&["-Z"], soaked)),
+            Peer::NetperfStream => self.both(|soaked| self.netperf("TCP_STREAM", &self.hot, &["-K", "cubic"], soaked)),
             // TCP_SENDFILE has no -K, and refuses a file that is not larger than all its buffers together.
-            Peer::NetperfSendfile => self.netperf("TCP_SENDFILE", &self.larger, &[]),
-            Peer::Neper => self.neper(),
+            Peer::NetperfSendfile => self.both(|soaked| self.netperf("TCP_SENDFILE", &self.larger, &[], soaked)),
+            Peer::Neper => self.both(|soaked| self.neper(soaked)),
             Peer::ZcWrite => self.zc("mmap+write"),
             Peer::ZcSendfile => self.zc("sendfile"),
         }
     }
 
-    /// Runs a client under the soakers: what it printed, and the CPU seconds that the whole machine spent on it.
-    fn soaked(&self, client: &mut Command) -> Option<(String, f64)> {
+    /// A peer by both accounts: `run` runs it, under the soakers or not.
+    fn both(&self, run: impl Fn(bool) -> Option<Seen>) -> Option<Account> {
+        let (alone, soaked) = (run(false)?, run(true)?);
+        let us_per_kb = |seconds: f64, seen: &Seen| seconds * 1e6 / (seen.bytes / 1024.0);
+        Some(Account {
+            bytes_per_s: alone.bytes / alone.elapsed_s,
+            own_us_per_kb: us_per_kb(alone.own_s, &alone),
+            soaked_us_per_kb: us_per_kb(soaked.soaked_s?, &soaked),
+        })
+    }
+
+    /// Runs a client, under the soakers or not: what it printed, and the CPU seconds that the whole machine spent on it.
+    fn client(&self, client: &mut Command, soaked: bool) -> Option<(String, Option<f64>)> {
+        if !soaked {
+            let output = client.stderr(Stdio::null()).output().ok()?;
+            return Some((String::from_utf8_lossy(&output.stdout).into_owned(), None));
+        }
         let account = self.folder.join("account.json");
         let _ = std::fs::remove_file(&account);
         let mut soak = Command::new(&self.zc);
@@ -148,16 +174,17 @@ impl Bench {
             .args(client.get_args());
         let output = soak.stderr(Stdio::null()).output().ok()?;
         let account: Value = serde_json::from_slice(&std::fs::read(&account).ok()?).ok()?;
-        Some((String::from_utf8_lossy(&output.stdout).into_owned(), account["cost"]["soaked_cpu_s"]["value"].as_f64()?))
+        let soaked_s = account["cost"]["soaked_cpu_s"]["value"].as_f64()?;
+        Some((String::from_utf8_lossy(&output.stdout).into_owned(), Some(soaked_s)))
     }
 
-    fn iperf3(&self, flags: &[&str]) -> Option<Account> {
+    fn iperf3(&self, flags: &[&str], soaked: bool) -> Option<Seen> {
         let (iperf3, port) = (find("iperf3")?, free_port());
         let server = start(Command::new(&iperf3).args(["-s", "-1", "-p", &port, "-A", &self.receiver.to_string()]));
         let mut client = Command::new(&iperf3);
         client.args(["-c", "127.0.0.1", "-p", &port, "-A", &self.sender.to_string(), "-t", &self.seconds.to_string()]);
         client.args(["-l", "64K", "-C", "cubic", "-b", RATE.0, "-J"]).args(flags);
-        let seen = self.soaked(&mut client);
+        let seen = self.client(&mut client, soaked);
         stop(server);
         let (text, soaked_s) = seen?;
         let end = &serde_json::from_str::<Value>(&text).ok()?["end"];
@@ -165,17 +192,17 @@ impl Bench {
         let (bytes, elapsed_s) = (received("bytes")?, received("seconds")?);
         let share = |end_of: &str| end["cpu_utilization_percent"][end_of].as_f64();
         let own_s = (share("host_total")? + share("remote_total")?) / 100.0 * elapsed_s;
-        Some(account(bytes, elapsed_s, own_s, soaked_s))
+        Some(Seen { bytes, elapsed_s, own_s, soaked_s })
     }
 
-    fn netperf(&self, test: &str, file: &Path, flags: &[&str]) -> Option<Account> {
+    fn netperf(&self, test: &str, file: &Path, flags: &[&str], soaked: bool) -> Option<Seen> {
         let (netperf, netserver, port) = (find("netperf")?, find("netserver")?, free_port());
         let server = start(Command::new(&netserver).args(["-D", "-4", "-L", "127.0.0.1", "-p", &port]));
         let mut client = Command::new(&netperf);
         client.args(["-4", "-H", "127.0.0.1", "-p", &port, "-t", test, "-l", &self.seconds.to_string(), "-P", "0"]);
         client.args(["-c", "-C", "-T", &format!("{},{}", self.sender, self.receiver), "-F"]).arg(file);
         client.args(["--", "-m", "64K", "-M", "64K"]).args(flags);
-        let seen = self.soaked(&mut client);
+        let seen = self.client(&mut client, soaked);
         stop(server);
         let (text, soaked_s) = seen?;
         // recv socket, send socket, message, seconds, 10^6 bit/s, % local, % remote, us/KB local, us/KB remote. Both ends are
@@ -183,10 +210,10 @@ impl Bench {
         let columns: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let [.., elapsed_s, megabit_per_s, _, _, local_us_per_kb, _] = columns[..] else { return None };
         let bytes = megabit_per_s * 1e6 / 8.0 * elapsed_s;
-        Some(account(bytes, elapsed_s, local_us_per_kb * bytes / 1024.0 / 1e6, soaked_s))
+        Some(Seen { bytes, elapsed_s, own_s: local_us_per_kb * bytes / 1024.0 / 1e6, soaked_s })
     }
 
-    fn neper(&self) -> Option<Account> {
+    fn neper(&self, soaked: bool) -> Option<Seen> {
         let (neper, control, data) = (find("tcp_stream")?, free_port(), free_port());
         let seconds = self.seconds.to_string();
         let common =
@@ -198,17 +225,19 @@ impl Bench {
         };
         let server = pinned(self.receiver).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
         std::thread::sleep(Duration::from_millis(300)); // it does not say when it listens
-        let seen = self.soaked(pinned(self.sender).args(["-c", "-H", "127.0.0.1"]));
+        let seen = self.client(pinned(self.sender).args(["-c", "-H", "127.0.0.1"]), soaked);
         let received = server.wait_with_output().ok()?;
         let (sent, soaked_s) = seen?;
         let received = String::from_utf8_lossy(&received.stdout).into_owned();
         let of = |text: &str, key: &str| -> Option<f64> {
             text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?.trim().parse().ok()
         };
-        let cpu = |text: &str| Some(of(text, "utime")? + of(text, "stime")?);
+        let used =
+            |text: &str, what: &str| Some(of(text, &format!("{what}_end"))? - of(text, &format!("{what}_start"))?);
+        let cpu = |text: &str| Some(used(text, "utime")? + used(text, "stime")?);
         let bytes_per_s = of(&received, "throughput")? * 1e6 / 8.0;
         let elapsed_s = self.seconds as f64;
-        Some(account(bytes_per_s * elapsed_s, elapsed_s, cpu(&sent)? + cpu(&received)?, soaked_s))
+        Some(Seen { bytes: bytes_per_s * elapsed_s, elapsed_s, own_s: cpu(&sent)? + cpu(&received)?, soaked_s })
     }
 
     fn zc(&self, path: &str) -> Option<Account> {
@@ -216,7 +245,9 @@ impl Bench {
         let _ = std::fs::remove_file(&saved);
         let output = Command::new(&self.zc)
             .args(["run", "--json", "--link", "loopback", "--paths", path, "--rate", RATE.1, "--budget", "6s", "--out"])
-            .args([&saved, &self.hot])
+            .arg(&saved)
+            .arg("--files")
+            .arg(&self.hot)
             .stderr(Stdio::null())
             .output()
             .ok()?;
@@ -230,9 +261,4 @@ impl Bench {
             soaked_us_per_kb: both(&cell["cost_ns_per_kib"])?,
         })
     }
-}
-
-fn account(bytes: f64, elapsed_s: f64, own_s: f64, soaked_s: f64) -> Account {
-    let us_per_kb = |seconds: f64| seconds * 1e6 / (bytes / 1024.0);
-    Account { bytes_per_s: bytes / elapsed_s, own_us_per_kb: us_per_kb(own_s), soaked_us_per_kb: us_per_kb(soaked_s) }
 }

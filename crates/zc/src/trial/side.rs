@@ -121,10 +121,10 @@ pub(super) fn stuck(sentence: &str) -> Trouble {
 /// Pins the calling thread to `cpus`, and lets it wake up when it said it would.
 /// Lets the calling thread of a flow give way to the one that reads the meters.
 ///
-/// Of a thousand threads that run as fast as they can the reader would be one more, and have its turn in seconds. Only where there
-/// are no soakers: beside SCHED_IDLE, which weighs 3, a thread of nice 10 weighs 110 and not 1024.
+/// Of a thousand threads that run as fast as they can the reader would be one more, and have its turn in seconds; of nice 19 five
+/// hundred weigh 7,500 beside its 1,024. Only where there are no soakers: those weigh 3, and a thread of nice 19 no more than 15.
 pub(super) fn give_way() -> Result<()> {
-    zc_sys::sched::set_nice(10).map_err(|error| Fault::os("lower the priority of a thread", error))
+    zc_sys::sched::set_nice(19).map_err(|error| Fault::os("lower the priority of a thread", error))
 }
 
 pub(super) fn settle_on(cpus: &[usize]) -> Result<()> {

@@ -90,4 +90,3 @@ fn sentences(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Ve
     }
     said
 }
-
