@@ -5,6 +5,7 @@
 //! to, how its batches fall) is drawn anew in every block instead of colouring a whole run.
 
 mod bursts;
+mod counting;
 mod far;
 mod flow;
 mod flows;

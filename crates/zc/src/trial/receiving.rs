@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::Sender as Outbox;
 
+use super::counting::Counting;
 use super::side::{PATIENCE, Published, Ready, Trouble, clone};
 use crate::link::Link;
 use crate::path;
@@ -26,7 +27,7 @@ pub(super) fn receive(
     socket: &TcpStream,
     how: &Taking,
     ready: &Outbox<Ready>,
-    counts: &Published<RecvCounts>,
+    counts: &Counting<RecvCounts>,
     crc32: &Published<u32>,
 ) -> std::result::Result<(), Trouble> {
     let mut receiver = path::open_receiver(how.path, socket, how.buffer_bytes).map_err(Trouble::CannotRun)?;

@@ -24,7 +24,8 @@ use super::sending::Drive;
 use super::side::Trouble;
 use super::terms::Terms;
 use super::window::{
-    APART_NS, EDGE_TRIES, MANY_FLOWS, SETTLE_NS, Threads, add_noted, apart_ns, edge_ns, flow_counts, tcp_reading,
+    APART_NS, EDGE_TRIES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted, apart_ns, edge_ns, flow_counts,
+    settle_ns, tcp_reading,
 };
 
 /// What a rig is made of.
@@ -53,6 +54,8 @@ pub struct Rig {
     first_file: usize,
     /// Bytes from the first file on that were read in this block.
     warm_bytes: u64,
+    /// Of the trial before.
+    ended_flows: usize,
     machine: Machine,
     pub(super) far: Option<Box<dyn FarSide>>,
     sampler: Option<Sampler>,
@@ -67,7 +70,19 @@ impl Rig {
         let RigSetup { links, setup, fixed, timing, far, sampler } = setup;
         let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
         let (expected, first_file, warm_bytes) = (HashMap::new(), 0, 0);
-        Ok(Self { links, setup, fixed, expected, timing, first_file, warm_bytes, machine, far, sampler })
+        Ok(Self {
+            links,
+            setup,
+            fixed,
+            expected,
+            timing,
+            first_file,
+            warm_bytes,
+            ended_flows: 0,
+            machine,
+            far,
+            sampler,
+        })
     }
 
     /// Whether soakers delay those who wake up on the CPUs of the two sides, as far as they are on this machine; leaves the soakers
@@ -219,9 +234,10 @@ impl Rig {
     }
 
     fn watch_idle(&mut self) -> Result<IdleWindow> {
-        let opens_ns = monotonic_ns() + SETTLE_NS;
+        let settle_ns = settle_ns(self.ended_flows);
+        let opens_ns = monotonic_ns() + settle_ns;
         if let Some(far) = &mut self.far {
-            far.open_window(SETTLE_NS, self.timing.idle_ns)?;
+            far.open_window(settle_ns, self.timing.idle_ns)?;
         }
         let mut opened = Reading::default();
         self.kernel(None, &mut opened)?;
@@ -276,8 +292,11 @@ impl Rig {
         let terms = self.terms(cell)?;
         let bursts = if kind == TrialKind::TopSpeed { terms.unpaced() } else { terms.paced() };
         let count = terms.fixed.flows;
+        self.ended_flows = count;
         let warmup_ns = self.timing.warmup_ns.max(2 * apart_ns(count));
-        let window_ns = if kind == TrialKind::Soaked { self.timing.window_ns } else { self.timing.unsoaked_ns };
+        let more_ns = UNSOAKED_NS_PER_FLOW * count.saturating_sub(1) as u64;
+        let window_ns =
+            if kind == TrialKind::Soaked { self.timing.window_ns } else { self.timing.unsoaked_ns + more_ns };
         let edges_from = |begin_ns| bursts.edges(begin_ns, warmup_ns, window_ns);
         if kind != TrialKind::TopSpeed {
             self.warm_up_to((terms.fixed.rate_bytes_per_s * edges_from(0).1 as f64 / 1e9) as u64)?;
@@ -298,9 +317,7 @@ impl Rig {
         let sampled = (kind == TrialKind::Soaked).then_some(cell.label.as_str());
         let (flows, opened, closed, remote) =
             self.watch(flows, threads, begin_ns, edges_from(begin_ns), bursts, sampled)?;
-        for flow in &flows {
-            flow.stop();
-        }
+        stop_all(&flows);
         let ended = self.finish_flows(flows, begin_ns)?;
         Ok(Trial {
             cell: cell.label.clone(),
@@ -352,14 +369,16 @@ impl Rig {
             threads.read_cpu(&mut opened);
             flow_counts(&flows, &mut opened);
             opened.soak = soakers.soaked();
-        })?;
+        });
+        let opened_ns = opened_ns.inspect_err(|_| stop_all(&flows))?;
         let closes_ns = if self.far.is_some() { closes_ns } else { opened_ns + length_ns };
         let mut closed = Reading::default();
-        self.edge(closes_ns, bursts, flows.len(), |soakers| {
+        let closed_ns = self.edge(closes_ns, bursts, flows.len(), |soakers| {
             closed.soak = soakers.soaked();
             flow_counts(&flows, &mut closed);
             threads.read_cpu(&mut closed);
-        })?;
+        });
+        closed_ns.inspect_err(|_| stop_all(&flows))?;
         if flows.iter().any(Flow::has_ended) {
             return Err(why_ended(flows));
         }
@@ -405,6 +424,13 @@ impl Rig {
         });
         into.tcp = tcp_reading(flows);
         Ok(())
+    }
+}
+
+/// Before they are dropped, one after another: a thousand flows of which all but one go on end in no time worth waiting for.
+fn stop_all(flows: &[Flow]) {
+    for flow in flows {
+        flow.stop();
     }
 }
 

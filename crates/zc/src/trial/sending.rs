@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 use zc_sys::tcp::Unconnected;
 
 use super::bursts::Bursts;
+use super::counting::Counting;
 use super::side::{PATIENCE, Published, Ready, Trouble, clone, give_way, settle_on};
 use super::terms::Terms;
 use super::usage::UsedSince;
@@ -82,7 +83,7 @@ pub(super) fn send(
     begin: &Inbox<u64>,
     stop: &AtomicBool,
     ready: &Outbox<SenderReady>,
-    counts: &Published<SendCounts>,
+    counts: &Counting<SendCounts>,
     used: &Published<Option<Usage>>,
 ) -> std::result::Result<(), Trouble> {
     let &Sending { index, terms, link, drive, to } = what;

@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::counting::{Counting, Counts};
 use crate::record::{Fault, No, Result};
 
 /// How long a thread may take to connect and open its path, or to drain, before the trial is called failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A value that one thread publishes and another reads; never contended for long.
+/// A value that one thread publishes when it ends, and another reads then.
 #[derive(Debug, Default)]
 pub(super) struct Published<T>(Mutex<T>);
 
@@ -45,7 +46,7 @@ impl From<Fault> for Trouble {
 pub(super) struct Side<C> {
     pub(super) thread: Option<JoinHandle<()>>,
     pub(super) done: Inbox<std::result::Result<C, Trouble>>,
-    pub(super) counts: Arc<Published<C>>,
+    pub(super) counts: Arc<Counting<C>>,
     pub(super) tid: i32,
     pub(super) socket: TcpStream,
 }
@@ -66,7 +67,7 @@ pub(super) struct Ready {
 pub(super) struct Half<C> {
     thread: JoinHandle<()>,
     pub(super) done: Inbox<std::result::Result<C, Trouble>>,
-    counts: Arc<Published<C>>,
+    counts: Arc<Counting<C>>,
 }
 
 impl<C> Half<C> {
@@ -78,11 +79,11 @@ impl<C> Half<C> {
 /// Starts a thread. What it says when it is ready comes through the second value.
 pub(super) fn spawn<C, R, F>(name: String, body: F) -> std::result::Result<(Half<C>, Inbox<R>), Trouble>
 where
-    C: Copy + Default + Send + 'static,
+    C: Counts,
     R: Send + 'static,
-    F: FnOnce(&Outbox<R>, &Published<C>) -> std::result::Result<(), Trouble> + Send + 'static,
+    F: FnOnce(&Outbox<R>, &Counting<C>) -> std::result::Result<(), Trouble> + Send + 'static,
 {
-    let counts = Arc::new(Published::default());
+    let counts = Arc::new(Counting::default());
     let (ready_out, ready_in) = channel();
     let (done_out, done_in) = channel();
     let published = Arc::clone(&counts);

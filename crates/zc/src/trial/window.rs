@@ -12,6 +12,14 @@ use super::flow::Flow;
 /// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
 pub(super) const SETTLE_NS: u64 = 3_000_000;
 
+/// What another flow adds to that: two threads and two sockets that have ended.
+const SETTLE_NS_PER_FLOW: u64 = 50_000;
+
+/// How long a trial of so many flows takes to settle.
+pub(super) fn settle_ns(flows: usize) -> u64 {
+    SETTLE_NS + SETTLE_NS_PER_FLOW * flows.saturating_sub(1) as u64
+}
+
 /// How long before the window opens the slow meters are read, of one flow.
 pub(super) const APART_NS: u64 = 3_000_000;
 
@@ -30,7 +38,10 @@ pub(super) fn edge_ns(flows: usize) -> u64 {
 }
 
 const EDGE_NS: u64 = 200_000;
-const EDGE_NS_PER_FLOW: u64 = 3_000;
+const EDGE_NS_PER_FLOW: u64 = 10_000;
+
+/// What another flow adds to a window at top speed, so that reading its counters is a small part of it.
+pub(super) const UNSOAKED_NS_PER_FLOW: u64 = 200_000;
 
 /// How often an edge is read, at most.
 pub(super) const EDGE_TRIES: usize = 20;
