@@ -123,7 +123,7 @@ fn decades(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     } else if span * 2.0 <= wanted * 1.3 {
         (&[1.0, 3.0], 1)
     } else {
-        (&[1.0], (span / wanted).ceil().max(1.0) as i32)
+        (&[1.0], (span / wanted).round().max(1.0) as i32)
     };
     let first = low.log10().floor() as i32;
     let last = high.log10().ceil() as i32;

@@ -143,7 +143,7 @@ mod tests {
                 "1.00 ±0.02 CPU s/GB",
                 "1.25 ±0.03 cores at 10 Gbit/s",
                 "5.00 ±0.10 cores at 40 Gbit/s",
-                "12.5 ±0.3 cores at 100 Gbit/s",
+                "12.5 ±0.2 cores at 100 Gbit/s",
             ]
         );
         assert_eq!(costs.place(figure(1024.0, 0.02)), place, "each cost once");
