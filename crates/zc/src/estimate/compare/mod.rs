@@ -3,11 +3,16 @@
 //! **In one session** both cells were measured in the same blocks, so the ratio is taken within blocks. **Of two sessions** there are two
 //! ratios, and they answer for different things. The *cost* ratio is new by old as measured; whatever the machine did in
 //! between (neighbours at the memory, another clock, another placement of pages) is in it, and no interval of a single session knows
-//! how much that is. The *relative* ratio first divides every cost by that of the session's own reference in the same block, where most of
+//! how much that is. The *relative* ratio first divides every cost by others of the same block, where most of
 //! that cancels: it is known several times better, and knows nothing of what moves all paths alike. So the reference is judged by its cost, the
 //! other cells by their relative ratio. Unless the reference itself has moved: what is relative to it then says nothing of
 //! a cell, and all are judged by their costs.
+//!
+//! What a cost is divided by is the geometric mean of all other cells that both sessions have, which has less noise than the reference alone
+//! and does not hang on it. But if the reference has moved against the others, it may be they that moved, most of them: then
+//! everything is relative to the reference, as in a session's own table.
 
+mod bases;
 mod differs;
 mod evidence;
 mod model;
@@ -15,7 +20,7 @@ mod words;
 
 pub use model::{
     Aspect, Basis, CellChange, Change, Compared, Difference, Impossible, Incomparable, JudgedBy, Judgement, Method,
-    Outcome, PartFacts, Reason, Weight, WelchFigure, Word,
+    Outcome, PartFacts, Reason, RelativeTo, Weight, WelchFigure, Word,
 };
 
 use evidence::{CONFIDENCE, Evidence};
@@ -24,13 +29,14 @@ use words::{ALPHA, Held};
 use super::figures::figure;
 use super::model::{Sides, Withheld};
 use super::{Kept, account, cells, verdict};
-use crate::plan::costs::Side;
-use crate::plan::ratios::{base, divisors, log, pairs};
+use crate::plan::costs::{Side, sides_apart};
+use crate::plan::ratios::{base, divisors, pairs};
 use crate::record::{Cell, HostState, Levels, Run};
+use bases::Bases;
 
 /// Standard deviation of the logarithm of a cost from one session to the next of one machine in one state, over what blocks within a
 /// session show. From repeated runs: docs/method.md, "Two runs".
-const COST_BETWEEN_SESSIONS: f64 = 0.03;
+const COST_BETWEEN_SESSIONS: f64 = 0.04;
 
 /// The same of a cost relative to the session's own reference.
 const RELATIVE_BETWEEN_SESSIONS: f64 = 0.005;
@@ -157,6 +163,7 @@ impl Pair {
                 basis: if one_session { Basis::OneSession } else { Basis::TwoSessions },
                 confidence: CONFIDENCE,
                 reference: None,
+                relative_to: None,
                 differences: differs::between_runs(&old.run.header, &new.run.header),
                 impossible: Vec::new(),
                 withheld: Vec::new(),
@@ -203,15 +210,16 @@ impl Pair {
         trust(compared, old, before, new, after, one_session);
         let reference = (!one_session).then(|| shared_reference(before, after)).flatten();
         compared.reference = reference.map(|(place, _)| before.header.plan.cells[place].label.clone());
+        let base = reference.map(|reference| Bases::of(before, after, reference));
+        compared.relative_to = base.as_ref().map(|base| base.relative_to);
         for &(of_old, of_new) in &common {
             let is_reference = reference == Some((of_old, of_new));
             let change = |side| -> (Option<Evidence>, Option<Evidence>) {
                 if one_session {
                     (within_session(before, of_old, of_new, side), None)
                 } else {
-                    let relative = reference.filter(|_| !is_reference).and_then(|(old_base, new_base)| {
-                        let of = |kept: &Kept<'_>, cell, base| relative_logs(kept, cell, base, side);
-                        let (old, new) = (of(before, of_old, old_base), of(after, of_new, new_base));
+                    let relative = base.as_ref().filter(|_| !is_reference).and_then(|base| {
+                        let (old, new) = (base.old.logs(before, of_old, side), base.new.logs(after, of_new, side));
                         Evidence::independent(&old, &new, RELATIVE_BETWEEN_SESSIONS)
                     });
                     let (old, new) = (cost_logs(before, of_old, side), cost_logs(after, of_new, side));
@@ -395,15 +403,6 @@ fn within_session(kept: &Kept<'_>, old: usize, new: usize, side: Side) -> Option
 fn cost_logs(kept: &Kept<'_>, cell: usize, side: Side) -> Vec<f64> {
     let costs = kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
     costs.filter(|cost| !cost.is_nan()).map(|cost| cost.max(0.0).ln()).collect()
-}
-
-/// Logarithms of a cell's costs by those of the reference and its control in the same block.
-fn relative_logs(kept: &Kept<'_>, cell: usize, reference: usize, side: Side) -> Vec<f64> {
-    let plan = &kept.header.plan;
-    let is_plans = plan.cells[reference].label == plan.reference;
-    let controls = plan.cells.iter().enumerate().filter(|(place, each)| each.control && is_plans && *place != cell);
-    let by: Vec<usize> = std::iter::once(reference).chain(controls.map(|(place, _)| place)).collect();
-    pairs(&kept.costs, cell, &by, side).into_iter().filter_map(log).collect()
 }
 
 fn costs(kept: &Kept<'_>, cell: usize) -> Sides<super::model::Figure> {

@@ -21,6 +21,8 @@ pub struct Compared {
     pub confidence: f64,
     /// The cell that both runs have as what their other cells are relative to; `None` in one session, and where they share none.
     pub reference: Option<String>,
+    /// What the relative ratios are relative to; `None` where there are none.
+    pub relative_to: Option<RelativeTo>,
     /// What else is not the same in the two, beside what the cells' names say.
     pub differences: Vec<Difference>,
     /// Why nothing can be compared. Empty where something can.
@@ -69,6 +71,16 @@ pub enum Basis {
     /// Two sessions: independent samples of blocks, Hodges-Lehmann and Mann-Whitney, made wider by what blocks that follow one
     /// another have in common and by what sessions of one machine differ by.
     TwoSessions,
+}
+
+/// What a cell's cost is divided by before two sessions are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RelativeTo {
+    /// The geometric mean of all other cells that both sessions have, in the same block.
+    Others,
+    /// The reference and its A/A control in the same block: there are no others, or the reference moved against them.
+    Reference,
 }
 
 /// One thing that is not the same in two runs.
@@ -258,7 +270,7 @@ pub struct CellChange {
     pub new_cost_ns_per_kib: Sides<Figure>,
     /// The new cost by the old one, as measured: in two sessions it holds whatever the machine did in between.
     pub cost: Sides<Change>,
-    /// The same of costs by the cost of the run's own reference in the same blocks: what moved a whole run is not in it. Of two
+    /// The same of costs by those of other cells in the same blocks ([`Compared::relative_to`]): what moved a whole run is not in it. Of two
     /// sessions alone, and not of the reference.
     pub relative: Sides<Change>,
     /// Which of the two the word is about; `None` without a figure.
@@ -283,7 +295,7 @@ impl CellChange {
 pub enum JudgedBy {
     /// The cost itself.
     Cost,
-    /// The cost by that of the run's reference.
+    /// The cost by that of other cells in the same blocks.
     Relative,
 }
 

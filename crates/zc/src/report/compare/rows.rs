@@ -5,12 +5,12 @@ use super::super::escape;
 use super::super::grid::{Column, Grid};
 use super::super::rows::cost;
 use crate::estimate::Sides;
-use crate::estimate::compare::{Basis, CellChange, Change, Compared, JudgedBy, Word};
+use crate::estimate::compare::{Basis, CellChange, Change, Compared, JudgedBy, RelativeTo, Word};
 
 /// The main table, and one of the two sides where they are told apart.
 pub(super) fn grids(compared: &Compared) -> Vec<Grid> {
     let mut grids = vec![main(compared)];
-    let told = |cell: &CellChange| shown(cell).sender.is_some() || shown(cell).receiver.is_some();
+    let told = |cell: &CellChange| shown(cell).receiver.is_some();
     if compared.cells.iter().any(told) {
         grids.push(sides(compared));
     }
@@ -26,7 +26,11 @@ fn main(compared: &Compared) -> Grid {
         Column::right("cost,", "new / old"),
     ];
     if relative {
-        columns.push(Column::right("relative to", escape(compared.reference.as_deref().unwrap_or_default(), 24)));
+        let to = match compared.relative_to {
+            Some(RelativeTo::Others) => "the others".to_owned(),
+            _ => escape(compared.reference.as_deref().unwrap_or_default(), 24),
+        };
+        columns.push(Column::right("relative to", to));
     }
     columns.push(Column::left("verdict", ""));
     let row = |cell: &CellChange| {
@@ -37,7 +41,7 @@ fn main(compared: &Compared) -> Grid {
             change(cell.cost.both.as_ref()),
         ];
         if relative {
-            row.push(if cell.reference { "1".to_owned() } else { change(cell.relative.both.as_ref()) });
+            row.push(change(cell.relative.both.as_ref()));
         }
         row.push(word(cell));
         row

@@ -7,7 +7,7 @@ use super::aspects;
 use super::rows::name;
 use crate::estimate::Withheld;
 use crate::estimate::compare::{
-    Basis, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, PartFacts, Reason, Weight, Word,
+    Basis, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, PartFacts, Reason, RelativeTo, Weight, Word,
 };
 
 /// More differences than this of one kind are counted, not listed.
@@ -217,21 +217,29 @@ fn about_reference(compared: &Compared) -> Option<String> {
         .filter(|cell| cell.judged_by == Some(JudgedBy::Relative))
         .filter_map(|cell| cell.judged().map(|change| change.ratio))
         .collect();
-    let (up, down) = (judged.iter().all(|ratio| *ratio > 1.0), judged.iter().all(|ratio| *ratio < 1.0));
-    let differ =
-        compared.cells.iter().filter(|cell| matches!(cell.word, Word::Better { .. } | Word::Worse { .. })).count();
-    let alone = if judged.len() > 2 && differ * 2 > judged.len() && (up || down) {
+    if judged.is_empty() {
+        return None;
+    }
+    if compared.relative_to == Some(RelativeTo::Others) {
+        return Some(format!(
+            "Cells are judged by their cost relative to that of the others in the same blocks; what moves all paths alike is only in the \
+             cost of {reference}."
+        ));
+    }
+    let alike = judged.iter().all(|ratio| *ratio > 1.0) || judged.iter().all(|ratio| *ratio < 1.0);
+    let differ = |word: &Word| matches!(word, Word::Better { .. } | Word::Worse { .. });
+    let differing = compared.cells.iter().filter(|cell| differ(&cell.word)).count();
+    let alone = if judged.len() > 2 && differing * 2 > judged.len() && alike {
         format!(
             " All cells moved the same way against {reference}: it may be {reference} that changed; zc run --ab tells."
         )
     } else {
         String::new()
     };
-    (!judged.is_empty()).then(|| {
-        format!(
-            "Cells are judged by their cost relative to {reference} in the same blocks; what moves all paths alike is only in the cost of {reference} itself.{alone}"
-        )
-    })
+    Some(format!(
+        "Cells are judged by their cost relative to {reference} in the same blocks; what moves all paths alike is only in the cost of \
+         {reference} itself.{alone}"
+    ))
 }
 
 fn impossible(compared: &Compared) -> String {
