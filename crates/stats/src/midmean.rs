@@ -43,7 +43,7 @@ impl Midmean {
         let mut rest = self.sorted.iter();
         // What lies wholly below the middle half, and the one that reaches into it.
         let mut sum = loop {
-            let Some((value, block)) = rest.next() else { return None };
+            let (value, block) = rest.next()?;
             passed += 4 * drawn(*block);
             if passed > from {
                 break value * (passed.min(to) - from) as f64;

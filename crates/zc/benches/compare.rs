@@ -8,7 +8,6 @@
 //! as the run has), `ZC_COST_SD` (0.03) and `ZC_PATH_SD` (0.005): standard deviations between sessions; `ZC_DEARER` (0.05).
 //! `ZC_PAIRS_OF="a.json b.json ..."` compares real runs, each with the next, `ZC_HALVES_OF` the two halves of each, and counts what is called.
 
-#[allow(dead_code)] // of the rig it needs nothing
 mod common;
 
 use common::{only_asked_to_start, setting};

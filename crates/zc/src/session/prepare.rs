@@ -327,6 +327,7 @@ fn cannot_run(label: String, reference: &str, no: No) -> Result<SupportRow> {
 
 /// Measures every cell's top speed, and where the user gave no rate takes one that the slowest can well hold: of all cells, or
 /// of those that are compared with one another.
+#[allow(clippy::too_many_arguments)] // what is measured, where it goes, and what may end it
 fn choose_rates(
     rig: &mut Rig,
     options: &RunOptions,

@@ -162,7 +162,8 @@ fn what_else_differs_is_listed_with_both_values() {
     new.header.plan.fixed.buffer_bytes = 4096;
     new.header.plan.seed = 99;
     let compared = pair(&old, &new);
-    let found: Vec<(Aspect, Option<&str>, Option<&str>, Option<&str>)> = compared
+    type Told<'a> = (Aspect, Option<&'a str>, Option<&'a str>, Option<&'a str>);
+    let found: Vec<Told> = compared
         .differences
         .iter()
         .map(|each| (each.what, each.name.as_deref(), each.old.as_deref(), each.new.as_deref()))

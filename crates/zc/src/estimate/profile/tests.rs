@@ -100,7 +100,9 @@ fn the_difference_of_two_paths_is_where_they_differ() {
     assert!(interval.contains(-400.0) && !interval.contains(0.0), "{interval:?}");
     assert!(near(-found.all.unwrap().value, 400.0));
     let same = difference((&run, "read+send"), (&run, "read+send (A/A)")).unwrap();
-    assert!(same.classes.iter().all(|class| class.difference.interval.unwrap().contains(0.0)));
+    // Each interval is of 95 %, and there are many: one of them may miss.
+    let missed = same.classes.iter().filter(|class| !class.difference.interval.unwrap().contains(0.0)).count();
+    assert!(missed <= 1, "{:?}", same.classes);
     assert_eq!(difference((&run, "read+send"), (&run, "splice")), None);
 }
 

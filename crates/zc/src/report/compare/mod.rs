@@ -101,10 +101,7 @@ fn bullet(text: &str) -> String {
 
 /// As one JSON document, indented, with a line feed at its end.
 pub fn json(compared: &[Compared], judgement: Option<&Judgement>) -> String {
-    let mut text = serde_json::to_string_pretty(&Document { comparisons: compared, judgement })
-        .expect("these types always serialise: no maps at all");
-    text.push('\n');
-    text
+    super::json::text(&Document { comparisons: compared, judgement })
 }
 
 #[cfg(test)]

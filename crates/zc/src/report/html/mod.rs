@@ -8,22 +8,26 @@ mod charts;
 mod curves;
 mod dots;
 mod heat;
+mod icicle;
 mod machine;
 mod markup;
 mod page;
 mod plot;
 mod policy;
+mod profile;
 mod scale;
 mod section;
+mod stacked;
 mod strips;
 mod tables;
 mod units;
 
 use page::Page;
+use section::Told;
 
 use crate::estimate::Estimates;
 use crate::record::Run;
-use crate::report::{escape, experiments, words};
+use crate::report::escape;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -35,13 +39,14 @@ pub fn html(runs: &[(&Run, &Estimates)]) -> String {
     runs.sort_by_key(|(run, _)| run.header.plan.experiment != "paths"); // stable
     let mut page = Page::new(units::units(&runs));
     let names = section::names(&runs);
+    let told: Vec<Told> = runs.iter().map(|(run, estimates)| Told::of(run, estimates)).collect();
     head(&mut page, &runs);
     navigation(&mut page, &names);
     page.out.raw("<main id=\"main\">\n");
-    opening(&mut page, &runs, &names);
-    for (place, (run, estimates)) in runs.iter().enumerate() {
+    opening(&mut page, &told, &names);
+    for (place, told) in told.iter().enumerate() {
         let before = (place > 0).then(|| runs[0].0);
-        section::section(&mut page, run, estimates, &names[place], before);
+        section::section(&mut page, told, &names[place], before);
     }
     method(&mut page, &runs);
     page.out.raw("</main>\n");
@@ -103,27 +108,23 @@ fn navigation(page: &mut Page, names: &[section::Name]) {
 }
 
 /// The answer in two sentences, and what each further run adds to it.
-fn opening(page: &mut Page, runs: &[(&Run, &Estimates)], names: &[section::Name]) {
+fn opening(page: &mut Page, told: &[Told], names: &[section::Name]) {
     let out = &mut page.out;
     out.raw("<section id=\"answer\" aria-labelledby=\"answer-h\">\n<h2 id=\"answer-h\">Answer</h2>\n");
-    let Some((run, estimates)) = runs.first() else {
+    let Some(first) = told.first() else {
         out.raw("<p>No run was given.</p></section>\n");
         return;
     };
-    let said: Vec<String> =
-        words::verdict(run, estimates).into_iter().chain(experiments::section(run, estimates).says).collect();
-    let class = if estimates.verdict.stands() { "answer" } else { "answer withheld" };
-    out.element("p", &[("class", class)], &said.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(" "));
-    for sentence in said.iter().skip(2) {
+    let class = if first.estimates.verdict.stands() { "answer" } else { "answer withheld" };
+    out.element("p", &[("class", class)], &first.says.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(" "));
+    for sentence in first.says.iter().skip(2) {
         out.element("p", &[], sentence);
     }
-    if runs.len() > 1 {
+    if told.len() > 1 {
         out.raw("<ul class=\"says\">\n");
-        for ((run, estimates), name) in runs.iter().zip(names).skip(1) {
-            let says = experiments::section(run, estimates).says;
-            let says = says.or_else(|| words::verdict(run, estimates).into_iter().next()).unwrap_or_default();
+        for (told, name) in told.iter().zip(names).skip(1) {
             out.raw("<li>").element("a", &[("href", &format!("#{}", name.id))], &name.short);
-            out.text(": ").text(&says).raw("</li>\n");
+            out.text(": ").text(told.in_short()).raw("</li>\n");
         }
         out.raw("</ul>\n");
     }

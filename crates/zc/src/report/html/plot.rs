@@ -63,7 +63,6 @@ pub(super) fn frame(page: &mut Page, words: &Words, legend: &[String], gutter: u
 }
 
 /// The same with parts that are named by letters; those that nothing is made of are not in the legend.
-#[allow(dead_code)] // profiles
 pub(super) fn lettered(
     page: &mut Page,
     words: &Words,
@@ -84,13 +83,11 @@ pub(super) fn lettered(
 }
 
 /// The sign of a part that is named by a letter.
-#[allow(dead_code)] // profiles
 pub(super) fn letter(part: usize) -> char {
     char::from(b'A' + (part % 26) as u8)
 }
 
 /// The class of its colour: six of them, in three tints.
-#[allow(dead_code)] // profiles
 pub(super) fn tint(part: usize) -> String {
     format!("{} t{}", colour(part), part / COLOURS % 3)
 }
@@ -144,9 +141,11 @@ pub(super) fn costs_along(out: &mut Markup, units: &[Unit], scale: &Scale, heigh
         stretched(out, height, |out| {
             out.empty("path", &[("class", "grid"), ("d", &lines)]);
         });
-        for tick in ticks {
+        for (place, tick) in ticks.iter().enumerate() {
+            // Every second one is left out where there is little room.
+            let class = if place % 2 == 1 { "c o" } else { "c" };
             let text = tick_text(tick.value);
-            out.element("text", &[("x", &percent(tick.place)), ("y", &number(height + 16.0)), ("class", "c")], &text);
+            out.element("text", &[("x", &percent(tick.place)), ("y", &number(height + 16.0)), ("class", class)], &text);
         }
     });
     unit_text(out, units, &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e u")]);

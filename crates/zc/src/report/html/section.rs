@@ -2,11 +2,13 @@
 
 use super::page::Page;
 use super::{charts, machine, strips, tables};
+use crate::estimate::profile::{ProfileEstimates, profile as sampled};
 use crate::estimate::{Estimates, strips as spread};
 use crate::record::Run;
 use crate::report::cross::Cross;
 use crate::report::notes::{self, Note};
-use crate::report::{escape, experiments, heading, words};
+use crate::report::part::Part;
+use crate::report::{escape, experiments, heading, profile, words};
 
 /// How a run is called on the page.
 pub(super) struct Name {
@@ -47,14 +49,50 @@ fn title(experiment: &str) -> &'static str {
         "mtu" => "what a larger MTU saves",
         "flows" => "what many connections cost",
         "congestion" => "what the congestion control costs",
+        "profile" => "where the CPU time goes",
         "pacing" => "how the cost depends on the rate",
         _ => "",
     }
 }
 
+/// A run and what is said of it.
+pub(super) struct Told<'a> {
+    pub(super) run: &'a Run,
+    pub(super) estimates: &'a Estimates,
+    /// Of one that was sampled.
+    profile: Option<ProfileEstimates>,
+    /// What may be said, the most general first.
+    pub(super) says: Vec<String>,
+    /// What an experiment adds for whoever has to decide is the last of it.
+    decides: bool,
+    parts: Vec<Part>,
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Self {
+        if let Some(sampled) = sampled(run) {
+            let says = profile::sentences(run, estimates, &sampled);
+            let parts = profile::parts(run, &sampled);
+            return Self { run, estimates, profile: Some(sampled), decides: says.len() > 1, says, parts };
+        }
+        let mut says = words::verdict(run, estimates);
+        let added = experiments::section(run, estimates);
+        let decides = added.says.is_some();
+        says.extend(added.says);
+        Self { run, estimates, profile: None, says, decides, parts: added.parts }
+    }
+
+    /// The one sentence of it.
+    pub(super) fn in_short(&self) -> &str {
+        let sentence = if self.decides { self.says.last() } else { self.says.first() };
+        sentence.map_or("", String::as_str)
+    }
+}
+
 /// The section of a run; `before` is the one that the page begins with, unless it is this one: what may be said of that stands
 /// above its section already, and what its host was need not be said twice.
-pub(super) fn section(page: &mut Page, run: &Run, estimates: &Estimates, name: &Name, before: Option<&Run>) {
+pub(super) fn section(page: &mut Page, told: &Told, name: &Name, before: Option<&Run>) {
+    let Told { run, estimates, .. } = told;
     let heading = format!("{}-h", name.id);
     page.out.open("section", &[("id", &name.id), ("class", "run"), ("aria-labelledby", &heading)]).raw("\n");
     page.out.open("h2", &[("id", &heading)]).text(&name.short);
@@ -62,40 +100,49 @@ pub(super) fn section(page: &mut Page, run: &Run, estimates: &Estimates, name: &
         page.out.raw("<span>: ").text(name.title).raw("</span>");
     }
     page.out.raw("</h2>\n");
-    let added = experiments::section(run, estimates);
     if before.is_some() {
         let class = if estimates.verdict.stands() { "said" } else { "said withheld" };
-        for sentence in words::verdict(run, estimates).iter().chain(&added.says) {
+        for sentence in &told.says {
             page.out.element("p", &[("class", class)], sentence).raw("\n");
         }
     }
-    charts::charts(page, run, estimates);
 
     let cross = Cross::of(run, estimates);
-    page.out.raw("<h3>Figures</h3>\n");
-    match &cross {
-        Some(cross) => tables::grids(page, run, estimates, cross),
-        None => tables::whole(page, run, estimates),
-    }
-    footnotes(page, run, estimates);
-    if cross.is_none() && estimates.blocks.kept > 0 {
-        tables::traffic(page, run, estimates);
-    }
-    if !added.parts.is_empty() {
-        page.out.raw("<h3>Then and now</h3>\n");
-        for part in &added.parts {
-            tables::part(page, part);
+    let (above, below) = match &told.profile {
+        Some(sampled) => {
+            super::profile::charts(page, run, sampled);
+            page.out.raw("<h3>Figures</h3>\n");
+            (profile::above(run, estimates, sampled), profile::below(run, estimates, sampled))
         }
+        None => {
+            charts::charts(page, run, estimates);
+            page.out.raw("<h3>Figures</h3>\n");
+            match &cross {
+                Some(cross) => tables::grids(page, run, estimates, cross),
+                None => tables::whole(page, run, estimates),
+            }
+            footnotes(page, run, estimates);
+            if cross.is_none() && estimates.blocks.kept > 0 {
+                tables::traffic(page, run, estimates);
+            }
+            if !told.parts.is_empty() {
+                page.out.raw("<h3>Then and now</h3>\n");
+            }
+            (heading::above(run, estimates), notes::below(run, estimates))
+        }
+    };
+    for part in &told.parts {
+        tables::part(page, part);
     }
 
     page.out.raw("<h3>Machine and plan</h3>\n");
-    list(page, &heading::above(run, estimates));
+    list(page, &above);
     machine::details(&mut page.out, run, before);
 
     page.out.raw("<h3>Why to believe it</h3>\n");
     // Warnings carry their severity as a label.
     let (warnings, notes): (Vec<Note>, Vec<Note>) =
-        notes::below(run, estimates).into_iter().partition(|note| matches!(note.label, "note" | "doubt" | "WITHHELD"));
+        below.into_iter().partition(|note| matches!(note.label, "note" | "doubt" | "WITHHELD" | "UNKNOWN"));
     list(page, &notes);
     page.out.raw("<h3>Warnings</h3>\n");
     if warnings.is_empty() {

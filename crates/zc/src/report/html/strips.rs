@@ -104,7 +104,7 @@ fn picture(page: &mut Page, words: &Words, lines: &[Line], scale: &Scale, every:
     let ticks = ticks(scale);
     plot::stretched(&mut out, height, |out| {
         let grid: String =
-            ticks.iter().map(|(place, _)| format!("M{} 0V{}", plot::along(*place), number(height))).collect();
+            ticks.iter().map(|(place, ..)| format!("M{} 0V{}", plot::along(*place), number(height))).collect();
         out.empty("path", &[("class", "grid"), ("d", &grid)]);
         for (place, line) in lines.iter().enumerate() {
             let Line::Strip { strip, cost, .. } = line else { continue };
@@ -127,8 +127,9 @@ fn picture(page: &mut Page, words: &Words, lines: &[Line], scale: &Scale, every:
         };
     }
     out.raw("</g>");
-    for (place, text) in &ticks {
-        out.element("text", &[("x", &percent(*place)), ("y", &number(height + 16.0)), ("class", "c")], text);
+    for (place, text, first) in &ticks {
+        let class = if *first { "c" } else { "c o" };
+        out.element("text", &[("x", &percent(*place)), ("y", &number(height + 16.0)), ("class", class)], text);
     }
     out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "block by median");
     let names = lines.iter().map(|line| match line {
@@ -163,17 +164,18 @@ fn reach(shares: Vec<f64>) -> f64 {
     [1.1, 1.25, 1.5, 2.0, 3.0].into_iter().find(|reach| nearly_all <= *reach).unwrap_or(5.0)
 }
 
-fn ticks(scale: &Scale) -> Vec<(f64, String)> {
+/// Places with their names, and whether they are named where there is little room too.
+fn ticks(scale: &Scale) -> Vec<(f64, String, bool)> {
     let (low, high) = (scale.value(0.0), scale.value(1.0));
-    let named: &[f64] = if high > 2.5 {
-        &[0.2, 0.33, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0]
+    let (named, first): (&[f64], &[f64]) = if high > 2.5 {
+        (&[0.2, 0.33, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0], &[0.2, 0.5, 1.0, 2.0, 5.0])
     } else if high > 1.3 {
-        &[0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0]
+        (&[0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0], &[0.5, 0.7, 1.0, 1.5, 2.0])
     } else {
-        &[0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2]
+        (&[0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2], &[0.9, 1.0, 1.1])
     };
     let on_it = named.iter().filter(|value| (low..=high).contains(*value));
-    on_it.map(|value| (scale.at(*value), plot::tick_text(*value))).collect()
+    on_it.map(|value| (scale.at(*value), plot::tick_text(*value), first.contains(value))).collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::record::Run;
 const SMALL: f64 = 0.0005;
 
 /// The cells that are shown: sampled, and not the control.
-pub(super) fn cells(profile: &ProfileEstimates) -> impl Iterator<Item = &CellProfile> {
+pub(in crate::report) fn cells(profile: &ProfileEstimates) -> impl Iterator<Item = &CellProfile> {
     profile.cells.iter().filter(|cell| !cell.control && cell.blocks > 0)
 }
 

@@ -8,6 +8,8 @@ mod says;
 pub use compared::{Named, Told, compared, compared_json, compared_markdown, differences};
 pub use folded::folded;
 
+pub(super) use grids::cells;
+
 use super::grid::{markdown_text, wrap};
 use super::markdown::Width;
 use super::notes::{Note, note};
@@ -59,7 +61,7 @@ pub(super) fn markdown(run: &Run, estimates: &Estimates, profile: &ProfileEstima
     out
 }
 
-fn above(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
+pub(super) fn above(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
     let mut notes = heading::above(run, estimates);
     notes.retain(|note| note.label != "figures");
     notes.push(note("sampled", says::sampled(run, profile)));
@@ -67,7 +69,7 @@ fn above(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<No
     notes
 }
 
-fn parts(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
+pub(super) fn parts(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
     if grids::cells(profile).next().is_none() {
         return Vec::new();
     }
@@ -77,16 +79,19 @@ fn parts(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
     parts
 }
 
-fn below(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
+pub(super) fn below(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
     let mut all = says::believe(run, profile);
     all.extend(notes::below(run, estimates));
     all
 }
 
-fn sentences(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<String> {
+pub(super) fn sentences(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<String> {
     let mut said = words::verdict(run, estimates);
     if estimates.verdict.stands() {
         said.extend(says::where_it_went(run, profile));
     }
     said
 }
+
+#[cfg(test)]
+mod tests;

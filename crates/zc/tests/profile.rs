@@ -1,0 +1,66 @@
+//! `zc profile` for real, from outside. What it finds is not looked at closely: other tests run at the same time.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use common::saved;
+
+fn zc(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zc"));
+    command.args(args).current_dir(folder).stdin(Stdio::null()).env("COLUMNS", "120").output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn a_profile_is_saved_and_shown_again_or_refused_with_what_would_help() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = "profile read+send sendfile --link loopback --rate 100MB/s --budget 5s --folded stacks --out run.json";
+    let output = zc(folder.path(), &args.split(' ').collect::<Vec<_>>());
+    let said = text(&output.stderr);
+    if output.status.code() == Some(4) {
+        eprintln!("skipped: {said}");
+        assert!(said.contains("hint: run as root"), "{said}");
+        assert!(!folder.path().join("run.json").exists());
+        return;
+    }
+    assert!(output.status.success(), "{said}");
+    let table = text(&output.stdout);
+    assert!(table.contains("sampled"), "{table}");
+    let run = saved(folder.path());
+    assert!(run.header.sampling.is_some());
+    let sampled = |cell: &str| {
+        let windows = run.blocks.iter().filter_map(|block| block.samples.as_ref()).flat_map(|block| &block.windows);
+        windows.filter(|window| window.cell.as_deref() == Some(cell)).flat_map(|window| &window.tasks).count()
+    };
+    assert!(sampled("read+send") > 0 && sampled("sendfile") > 0);
+    let symbols: Vec<&String> =
+        run.blocks.iter().filter_map(|block| block.samples.as_ref()).flat_map(|block| &block.symbols).collect();
+    assert!(symbols.iter().any(|name| name.contains("tcp_")), "{symbols:?}");
+
+    let shown = zc(folder.path(), &["show", "run.json"]);
+    assert_eq!(text(&shown.stdout), table);
+    let json = zc(folder.path(), &["show", "run.json", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["profile"]["cells"][1]["label"], "sendfile");
+    let folded = std::fs::read_to_string(folder.path().join("stacks")).unwrap();
+    assert_eq!(text(&zc(folder.path(), &["show", "run.json", "--folded"]).stdout), folded);
+    for line in folded.lines() {
+        let (stack, count) = line.rsplit_once(' ').unwrap();
+        assert!(stack.starts_with("read+send;") || stack.starts_with("sendfile;"), "{line}");
+        assert!(count.parse::<u64>().unwrap() > 0, "{line}");
+    }
+}
+
+#[test]
+fn folded_stacks_take_no_saved_run_s_place() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("old.json"), "{\"zc_run\":1}").unwrap();
+    let output = zc(folder.path(), &["profile", "--folded", "old.json", "--out", "run.json"]);
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    assert!(!folder.path().join("run.json").exists());
+}
