@@ -58,12 +58,12 @@ impl Browser {
                 .spawn()
                 .unwrap(),
         );
-        // `ChromeDriver was started successfully on port 39231.`
+        // `ChromeDriver was started successfully on port 39231.`, behind `Starting ChromeDriver 156.0 (...) on port 0`.
         let mut lines = BufReader::new(driver.0.stdout.take().unwrap()).lines();
         let port = lines
             .by_ref()
             .map_while(Result::ok)
-            .find_map(|line| line.rsplit_once(" on port ")?.1.trim_end_matches('.').parse().ok())
+            .find_map(|line| line.rsplit_once(" successfully on port ")?.1.trim_end_matches('.').parse().ok())
             .expect("chromedriver says its port or ends");
         std::thread::spawn(move || lines.for_each(drop)); // what it says later must not fill the pipe
 
@@ -116,6 +116,9 @@ impl Browser {
     pub(crate) fn click(&self, selector: &str) {
         let found = self.post("element", &json!({"using": "css selector", "value": selector}));
         let id = found.as_object().and_then(|found| found.values().next()).and_then(Value::as_str).unwrap();
+        // The bar at the top stays where it is, and would take a click on what lies under it.
+        let centre = "arguments[0].scrollIntoView({block: 'center'})";
+        self.post("execute/sync", &json!({"script": centre, "args": [found]}));
         self.post(&format!("element/{id}/click"), &json!({}));
     }
 
