@@ -176,8 +176,13 @@ fn hand_out(from: &mut impl BufRead, to: SyncSender<Batch>, broken: &AtomicBool)
                 tail = Some(rest);
                 break;
             }
-            batch.ends.push(batch.text.len());
             number += 1;
+            // A run without a block has an empty line in their place.
+            if batch.text.len() == start && batch.ends.is_empty() {
+                batch.number = number;
+                continue;
+            }
+            batch.ends.push(batch.text.len());
         }
         // The threads are gone only when one has panicked, which the scope tells.
         let gone = !batch.ends.is_empty() && to.send(batch).is_err();
