@@ -27,14 +27,21 @@ pub(super) struct Base {
 }
 
 impl Bases {
-    /// `reference`: its place in either plan.
-    pub(super) fn of(before: &Kept<'_>, after: &Kept<'_>, reference: (usize, usize)) -> Self {
+    /// `reference`: its place in either plan. `each_with_itself`: every cell is held against the one of its own name; the others of two
+    /// different cells are not the same, and their costs can only be relative to the reference.
+    pub(super) fn of(
+        before: &Kept<'_>,
+        after: &Kept<'_>,
+        reference: (usize, usize),
+        each_with_itself: bool,
+    ) -> Self {
         let mut old = Base { reference: with_control(before, reference.0), all: Vec::new() };
         let mut new = Base { reference: with_control(after, reference.1), all: Vec::new() };
         let mut relative_to = RelativeTo::Reference;
         let (of_old, of_new) = shared(before, after);
         // Where there is hardly another cell, the others are the reference.
-        if of_old.iter().filter(|cell| !old.reference.contains(cell)).count() >= 2 {
+        let others = of_old.iter().filter(|cell| !old.reference.contains(cell)).count();
+        if each_with_itself && others >= 2 {
             (old.all, new.all) = (of_old, of_new);
             let moved = Evidence::independent(
                 &old.reference_logs(before),

@@ -210,7 +210,9 @@ impl Pair {
         trust(compared, old, before, new, after, one_session);
         let reference = (!one_session).then(|| shared_reference(before, after)).flatten();
         compared.reference = reference.map(|(place, _)| before.header.plan.cells[place].label.clone());
-        let base = reference.map(|reference| Bases::of(before, after, reference));
+        let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
+        let each_with_itself = common.iter().all(|(cell, other)| of_old[*cell].label == of_new[*other].label);
+        let base = reference.map(|reference| Bases::of(before, after, reference, each_with_itself));
         compared.relative_to = base.as_ref().map(|base| base.relative_to);
         for &(of_old, of_new) in &common {
             let is_reference = reference == Some((of_old, of_new));
