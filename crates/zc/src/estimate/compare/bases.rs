@@ -29,12 +29,7 @@ pub(super) struct Base {
 impl Bases {
     /// `reference`: its place in either plan. `each_with_itself`: every cell is held against the one of its own name; the others of two
     /// different cells are not the same, and their costs can only be relative to the reference.
-    pub(super) fn of(
-        before: &Kept<'_>,
-        after: &Kept<'_>,
-        reference: (usize, usize),
-        each_with_itself: bool,
-    ) -> Self {
+    pub(super) fn of(before: &Kept<'_>, after: &Kept<'_>, reference: (usize, usize), each_with_itself: bool) -> Self {
         let mut old = Base { reference: with_control(before, reference.0), all: Vec::new() };
         let mut new = Base { reference: with_control(after, reference.1), all: Vec::new() };
         let mut relative_to = RelativeTo::Reference;
