@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 
-use super::{read, render, resolve, tell};
+use super::{read, render, replace, resolve, tell};
 use crate::estimate::compare::{Compared, Outcome, Part, compare};
 use crate::record::nearest::unknown_among;
 use crate::record::{Fault, FaultKind, HostState, Result, Run, escape, units};
@@ -33,11 +33,17 @@ pub(super) struct CompareArgs {
     #[arg(long, conflicts_with = "fail_if_worse")]
     pub(super) profile: bool,
     /// Print one JSON document instead of the table
-    #[arg(long, help_heading = "Output", conflicts_with = "markdown")]
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["markdown", "html"])]
     pub(super) json: bool,
     /// Print Markdown in 80 columns, for a pull request or a mailing list
-    #[arg(long, help_heading = "Output", conflicts_with = "json")]
+    #[arg(long, help_heading = "Output", conflicts_with = "html")]
     pub(super) markdown: bool,
+    /// Write a page that needs nothing beside itself
+    #[arg(long, help_heading = "Output", conflicts_with = "profile")]
+    pub(super) html: bool,
+    /// Where it is written, in place of what is there; only when it is whole [default: stdout]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(super) out: Option<PathBuf>,
 }
 
 /// Compares, and gives the exit code.
@@ -48,6 +54,11 @@ pub(super) struct CompareArgs {
 pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     let margin = args.fail_if_worse.as_deref().map(units::percent).transpose();
     let margin = margin.map_err(|fault| resolve::of("--fail-if-worse", fault))?;
+    match &args.out {
+        Some(out) => replace::check(out)?, // a saved run, and so each of these, is never replaced
+        None if args.html => render::no_page_to_a_terminal("zc compare without --html prints the table here")?,
+        None => {}
+    }
     let mut files = Files::default();
     let old = files.part(&args.old)?;
     let new = args.new.iter().map(|text| files.part(text)).collect::<Result<Vec<_>>>()?;
@@ -62,11 +73,13 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     };
     let new: Vec<Part<'_>> = new.iter().map(part).collect();
     let (compared, judgement) = compare(&part(&old), &new, margin);
-    tell::result(&match () {
+    let text = match () {
         () if args.json => report::compare::json(&compared, judgement.as_ref()),
         () if args.markdown => report::compare::markdown(&compared, judgement.as_ref()),
+        () if args.html => report::compare::html(&compared, judgement.as_ref()),
         () => report::compare::table(&compared, judgement.as_ref(), render::columns()),
-    })?;
+    };
+    replace::or_stdout(args.out.as_deref(), &text)?;
     let impossible = |compared: &Compared| !compared.impossible.is_empty();
     Ok(match judgement.map(|judgement| judgement.outcome) {
         Some(Outcome::NoneWorse) => 0,
@@ -91,11 +104,12 @@ fn profiles(args: &CompareArgs, files: &Files, old: &Named, new: &[Named]) -> Re
             found,
         ));
     }
-    tell::result(&match () {
+    let text = match () {
         () if args.json => report::profile::compared_json(&told),
         () if args.markdown => report::profile::compared_markdown(&told),
         () => report::profile::compared(&told, render::columns()),
-    })?;
+    };
+    replace::or_stdout(args.out.as_deref(), &text)?;
     Ok(if told.iter().all(|(_, found)| found.is_empty()) { INCOMPARABLE } else { 0 })
 }
 

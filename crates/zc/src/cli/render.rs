@@ -1,8 +1,10 @@
 //! Which report is printed, and how wide.
 
+use std::io::IsTerminal as _;
+
 use super::resolve::Format;
 use crate::estimate::{Estimates, estimate};
-use crate::record::Run;
+use crate::record::{Fault, Result, Run};
 use crate::report;
 
 /// The width where there is no terminal to ask.
@@ -26,6 +28,18 @@ pub(super) fn documents(runs: &[Run], format: Format) -> String {
         Format::OpenMetrics => report::openmetrics(&both),
         Format::VegaLite => report::vega_lite(&both),
     }
+}
+
+/// Refuses to print a page where somebody would have to read it; `instead` is what prints the same there.
+///
+/// # Errors
+/// [`FaultKind::Usage`](crate::record::FaultKind): stdout is a terminal.
+pub(super) fn no_page_to_a_terminal(instead: &str) -> Result<()> {
+    if std::io::stdout().is_terminal() {
+        return Err(Fault::usage("a page of HTML is nothing to read on a terminal")
+            .hint(format!("-o report.html writes it to a file; {instead}")));
+    }
+    Ok(())
 }
 
 /// The columns of the terminal behind stdout; else what COLUMNS says; else a default.

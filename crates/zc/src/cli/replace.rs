@@ -48,6 +48,14 @@ pub(super) fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Writes `text` to a file in place of what was there, or where none was named to stdout.
+///
+/// # Errors
+/// [`FaultKind::Output`](crate::record::FaultKind): what was there is there still.
+pub(super) fn or_stdout(path: Option<&Path>, text: &str) -> Result<()> {
+    path.map_or_else(|| tell::result(text), |path| file(path, text))
+}
+
 /// Writes `text` to the file at `path`, in place of what was there.
 ///
 /// # Errors

@@ -1,6 +1,5 @@
 //! `zc report RUN...`: a document about saved runs, as a page or for other programs, on stdout or in a file.
 
-use std::io::IsTerminal as _;
 use std::path::Path;
 
 use super::args::ReportArgs;
@@ -17,20 +16,14 @@ pub(super) fn report(args: &ReportArgs) -> Result<()> {
     let format = Format::from(args.format);
     match &args.out {
         Some(out) => check(out, args)?,
-        None if format == Format::Html && std::io::stdout().is_terminal() => {
-            return Err(Fault::usage("a page of HTML is nothing to read on a terminal")
-                .hint("-o report.html writes it to a file; zc show FILE prints a run here"));
-        }
+        None if format == Format::Html => render::no_page_to_a_terminal("zc show FILE prints a run here")?,
         None => {}
     }
     let runs = args.runs.iter().map(|path| read::run(path)).collect::<Result<Vec<Run>>>()?;
     let text = render::documents(&runs, format);
     // The program ends here: to give millions of pieces of memory back one by one would take longer than to write.
     std::mem::forget(runs);
-    match &args.out {
-        Some(out) => replace::file(out, &text),
-        None => tell::result(&text),
-    }
+    replace::or_stdout(args.out.as_deref(), &text)
 }
 
 /// Whether the report may take the place of what is at `out`, before anything is read.

@@ -1,4 +1,4 @@
-//! The page of `zc report` in a real browser, opened from a file: what a reader of it sees and can do. Debian's chromium,
+//! The pages of `zc report` and `zc compare` in a real browser, opened from a file: what a reader of it sees and can do. Debian's chromium,
 //! headless, by its own driver; skipped where it is not installed (`apt-get install chromium chromium-driver`).
 
 mod webdriver;
@@ -88,8 +88,13 @@ fn runs() -> Vec<Run> {
 
 /// The page that `zc report` makes of saved runs.
 fn page(folder: &Path, runs: &[Run]) -> PathBuf {
+    written(folder, &["report"], runs)
+}
+
+/// The page that a command makes of saved runs.
+fn written(folder: &Path, args: &[&str], runs: &[Run]) -> PathBuf {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zc"));
-    command.arg("report").current_dir(folder);
+    command.args(args).current_dir(folder);
     for (place, run) in runs.iter().enumerate() {
         let (mut text, _) = open(&run.header);
         for (place, block) in run.blocks.iter().enumerate() {
@@ -288,6 +293,15 @@ const CONTRASTS: &str = "
     });
     return Array.from(wrong)";
 
+/// What is wider than a telephone.
+const WIDE: &str = "const wrong = document.documentElement.scrollWidth > 360 ? ['page ' + document.documentElement.scrollWidth] : [];
+    document.querySelectorAll('body *').forEach(element => {
+        const box = element.getBoundingClientRect();
+        if (box.width && (box.right > 361 || box.left < -1) && !element.closest('.scroll,pre,nav,.skip,.defs'))
+            wrong.push(element.tagName + '.' + element.getAttribute('class') + ' ' + (element.textContent || '').slice(0, 40) + ' ' + box.left + ' to ' + box.right);
+    });
+    return wrong.slice(0, 20)";
+
 #[test]
 fn it_fits_a_telephone_and_can_be_read_in_light_and_in_dark() {
     let Some(browser) = browser() else { return };
@@ -295,16 +309,7 @@ fn it_fits_a_telephone_and_can_be_read_in_light_and_in_dark() {
     let file = page(folder.path(), &runs());
     browser.width(360);
     browser.open(&file);
-    let wide = browser.script(
-        "const wrong = document.documentElement.scrollWidth > 360 ? ['page ' + document.documentElement.scrollWidth] : [];
-        document.querySelectorAll('body *').forEach(element => {
-            const box = element.getBoundingClientRect();
-            if (box.width && (box.right > 361 || box.left < -1) && !element.closest('.scroll,pre,nav,.skip,.defs'))
-                wrong.push(element.tagName + '.' + element.getAttribute('class') + ' ' + (element.textContent || '').slice(0, 40) + ' ' + box.left + ' to ' + box.right);
-        });
-        return wrong.slice(0, 20)",
-    );
-    assert_eq!(strings(&wide), [""; 0]);
+    assert_eq!(strings(&browser.script(WIDE)), [""; 0]);
     let papers: Vec<Value> = ["light", "dark"]
         .map(|scheme| {
             browser.scheme(scheme);
@@ -313,6 +318,32 @@ fn it_fits_a_telephone_and_can_be_read_in_light_and_in_dark() {
         })
         .to_vec();
     assert_ne!(papers[0], papers[1]);
+}
+
+#[test]
+fn the_page_of_a_comparison_has_its_ratios_under_the_pointer_and_fits_a_telephone() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut after = Synthetic { seed: 7, ..Synthetic::default() }.run();
+    after.header.started_at = "2026-11-22T12:00:00Z".to_owned();
+    let file = written(folder.path(), &["compare", "--html"], &[Synthetic::default().run(), after]);
+    browser.width(360);
+    browser.open(&file);
+    assert_eq!(browser.console(), []);
+    assert_eq!(strings(&browser.script(WIDE)), [""; 0]);
+    for scheme in ["light", "dark"] {
+        browser.scheme(scheme);
+        assert_eq!(strings(&browser.script(CONTRASTS)), [""; 0], "in {scheme}");
+    }
+    browser.script("document.querySelector('.chart .plot').focus()");
+    browser.press(&[key::RIGHT]);
+    let read = browser.script("return document.querySelector('.chart .read').textContent");
+    assert!(read.as_str().is_some_and(|read| read.ends_with(" new / old") && read.contains('±')), "{read}");
+    // Costs of the table have units here too.
+    let old = column(&browser, 1);
+    browser.script("document.getElementById('unit').focus()");
+    browser.press(&[key::DOWN]);
+    assert_ne!(column(&browser, 1), old);
 }
 
 #[test]

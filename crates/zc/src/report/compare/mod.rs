@@ -1,14 +1,15 @@
 //! Two runs side by side, as text: what else differs on top, then a row for each cell, then how to read it. For the terminal, in
-//! Markdown of 80 columns for a mailing list or a pull request, and as JSON.
+//! Markdown of 80 columns for a mailing list or a pull request, as JSON, and as a page.
 
 mod aspects;
-mod rows;
-mod says;
+pub(super) mod rows;
+pub(super) mod says;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::grid::{markdown_text, wrap};
+pub use super::html::comparison as html;
 use crate::estimate::compare::{Compared, Judgement};
 
 /// Where the text of notes begins.

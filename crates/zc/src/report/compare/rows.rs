@@ -8,7 +8,7 @@ use crate::estimate::Sides;
 use crate::estimate::compare::{Basis, CellChange, Change, Compared, JudgedBy, RelativeTo, Word};
 
 /// The main table, and one of the two sides where they are told apart.
-pub(super) fn grids(compared: &Compared) -> Vec<Grid> {
+pub(in crate::report) fn grids(compared: &Compared) -> Vec<Grid> {
     let mut grids = vec![main(compared)];
     let told = |cell: &CellChange| shown(cell).receiver.is_some();
     if compared.cells.iter().any(told) {
@@ -73,7 +73,7 @@ fn shown(cell: &CellChange) -> &Sides<Change> {
 }
 
 /// `sendfile`, or `sendfile -> splice`.
-pub(super) fn name(cell: &CellChange) -> String {
+pub(in crate::report) fn name(cell: &CellChange) -> String {
     match &cell.new_label {
         Some(new) => format!("{} -> {}", escape(&cell.label, 40), escape(new, 40)),
         None => escape(&cell.label, 40),

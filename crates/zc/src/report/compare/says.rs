@@ -14,9 +14,9 @@ use crate::estimate::compare::{
 const MOST: usize = 40;
 
 /// A line with its label.
-pub(super) struct Note {
-    pub(super) label: &'static str,
-    pub(super) text: String,
+pub(in crate::report) struct Note {
+    pub(in crate::report) label: &'static str,
+    pub(in crate::report) text: String,
 }
 
 fn note(label: &'static str, text: impl Into<String>) -> Note {
@@ -24,7 +24,7 @@ fn note(label: &'static str, text: impl Into<String>) -> Note {
 }
 
 /// What was compared, and what else differs.
-pub(super) fn above(compared: &Compared) -> Vec<Note> {
+pub(in crate::report) fn above(compared: &Compared) -> Vec<Note> {
     let mut notes = vec![note("old", part(&compared.old)), note("new", part(&compared.new))];
     for (weight, label) in [(Weight::Disqualifies, "disqualifies"), (Weight::Explains, "differs")] {
         let texts: Vec<String> =
@@ -83,7 +83,7 @@ fn part(part: &PartFacts) -> String {
 }
 
 /// How the figures came about, and what is doubtful about them.
-pub(super) fn below(compared: &Compared) -> Vec<Note> {
+pub(in crate::report) fn below(compared: &Compared) -> Vec<Note> {
     let mut notes = Vec::new();
     if compared.cells.is_empty() {
         return notes;
@@ -162,7 +162,7 @@ fn reason(reason: &Reason) -> String {
 }
 
 /// What may be said, or why nothing may be.
-pub(super) fn verdict(compared: &Compared) -> Vec<String> {
+pub(in crate::report) fn verdict(compared: &Compared) -> Vec<String> {
     if !compared.impossible.is_empty() {
         return vec![format!("Cannot be compared: {}.", impossible(compared))];
     }
@@ -256,7 +256,7 @@ fn impossible(compared: &Compared) -> String {
 }
 
 /// The answer to `--fail-if-worse`.
-pub(super) fn judgement(judgement: &Judgement) -> String {
+pub(in crate::report) fn judgement(judgement: &Judgement) -> String {
     let margin = percent(judgement.margin);
     let names = |names: &[String]| names.iter().map(|name| escape(name, 200)).collect::<Vec<_>>().join(", ");
     match judgement.outcome {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::curves::{self, Across, Crossing, Curve, Point};
-use super::dots::{self, Lane, Row};
+use super::dots::{self, Along, Lane, Row};
 use super::heat::{self, Panel};
 use super::page::Page;
 use super::plot::Words;
@@ -66,7 +66,7 @@ fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
         .map(|cell| {
             let lane = |(series, (whose, of)): (usize, &(&str, CostOf))| {
                 let name = format!("{}, {whose}", escape(&cell.label, 60));
-                Some(Lane { series, cost: of(cell)?, hollow: hollow(cell), name })
+                Some(Lane { series, figure: of(cell)?, hollow: hollow(cell), name })
             };
             Row { label: escape(&cell.label, 40), lanes: sides.iter().enumerate().filter_map(lane).collect() }
         })
@@ -83,7 +83,7 @@ fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
         note.push_str(&format!(" Broken line: {}.", escape(&estimates.reference, 60)));
     }
     let words = Words { title: format!("Cost of {whose} by {by}, us/MB"), note, seen: String::new() };
-    dots::dots(page, words, &legend, &rows, reference.map(|cost| cost.value));
+    dots::dots(page, words, &legend, &rows, Along::Costs { reference: reference.map(|cost| cost.value) });
 }
 
 /// A group of dots to a row of the plan, a dot to a column.
@@ -95,7 +95,7 @@ fn groups(page: &mut Page, run: &Run, cross: &Cross, whose: &str, of: CostOf) {
             let placed = row.cells.iter().enumerate().filter_map(|(series, placed)| Some((series, (*placed)?)));
             let lane = |(series, placed): (usize, Placed)| {
                 let name = escape(&placed.cell.label, 80);
-                Some(Lane { series, cost: of(placed.figures)?, hollow: hollow(placed.figures), name })
+                Some(Lane { series, figure: of(placed.figures)?, hollow: hollow(placed.figures), name })
             };
             Row { label: row.levels.join(" "), lanes: placed.filter_map(lane).collect() }
         })
@@ -105,7 +105,7 @@ fn groups(page: &mut Page, run: &Run, cross: &Cross, whose: &str, of: CostOf) {
     text.push_str(at_rates(run, cross));
     let words =
         Words { title: format!("Cost of {whose} by {}, us/MB", keys.join(" and ")), note: text, seen: String::new() };
-    dots::dots(page, words, &cross.columns, &rows, None);
+    dots::dots(page, words, &cross.columns, &rows, Along::Costs { reference: None });
 }
 
 /// Cells that are compared with one another share a rate, others need not.

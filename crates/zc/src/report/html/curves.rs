@@ -126,7 +126,7 @@ pub(super) fn curves(page: &mut Page, words: Words, across: &Across, curves: &[C
             plot::mark(
                 page,
                 &mut out,
-                &Mark { x, y, series, hollow: point.hollow, name: &point.name, cost: point.cost },
+                &Mark { x, y, series, hollow: point.hollow, name: &point.name, cost: Some(point.cost) },
             );
         }
     }

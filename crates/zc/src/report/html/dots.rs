@@ -1,4 +1,4 @@
-//! Dots and whiskers: a row to a path or level, in it a dot for each cost with the line of its interval.
+//! Dots and whiskers: a row to a path or level, in it a dot for each cost or ratio with the line of its interval.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,23 @@ use super::plot::{self, BELOW, Mark, Words};
 use super::scale::Scale;
 use crate::estimate::Figure;
 
-/// One cost.
+/// One cost or ratio.
 pub(super) struct Lane {
     /// Which entry of the legend it belongs to.
     pub(super) series: usize,
-    pub(super) cost: Figure,
+    pub(super) figure: Figure,
     pub(super) hollow: bool,
+    /// What it is the cost of; of a ratio with the ratio itself.
     pub(super) name: String,
+}
+
+/// What the figures of a chart are.
+#[derive(Clone, Copy)]
+pub(super) enum Along {
+    /// Costs, from nothing on where they are of one size; `reference` is one to hold the others against.
+    Costs { reference: Option<f64> },
+    /// Ratios, held against 1: half and double are equally far from it.
+    Ratios,
 }
 
 /// A row.
@@ -28,14 +38,28 @@ const STEP: f64 = 13.0;
 /// Above and below them.
 const ROOM: f64 = 8.0;
 
-/// Draws them; `reference` is a cost to hold the others against.
-pub(super) fn dots(page: &mut Page, words: Words, legend: &[String], rows: &[Row], reference: Option<f64>) {
+/// Draws them.
+pub(super) fn dots(page: &mut Page, words: Words, legend: &[String], rows: &[Row], along: Along) {
     let lanes = || rows.iter().flat_map(|row| &row.lanes);
-    let Some(scale) = Scale::of(lanes().flat_map(|lane| plot::reach(lane.cost))) else { return };
+    let reach = lanes().flat_map(|lane| plot::reach(lane.figure));
+    let scale = match along {
+        Along::Costs { .. } => Scale::of(reach),
+        Along::Ratios => Scale::log(reach.chain([1.0])),
+    };
+    let Some(scale) = scale else { return };
     let height: f64 = rows.iter().map(high).sum();
 
     let mut out = Markup::default();
-    plot::costs_along(&mut out, page.costs.units(), &scale, height);
+    let reference = match along {
+        Along::Costs { reference } => {
+            plot::costs_along(&mut out, page.costs.units(), &scale, height);
+            reference
+        }
+        Along::Ratios => {
+            plot::ratios_along(&mut out, &scale, height);
+            Some(1.0)
+        }
+    };
     let mut top = 0.0;
     let mut rules = String::new();
     for row in rows {
@@ -45,8 +69,8 @@ pub(super) fn dots(page: &mut Page, words: Words, legend: &[String], rows: &[Row
     rules.push_str(&format!("M0 {}H{}", number(height), plot::WIDE));
     plot::stretched(&mut out, height, |out| {
         out.empty("path", &[("class", "rule"), ("d", &rules)]);
-        if let Some(cost) = reference.filter(|cost| *cost > 0.0) {
-            let x = plot::along(scale.at(cost));
+        if let Some(figure) = reference.filter(|figure| *figure > 0.0) {
+            let x = plot::along(scale.at(figure));
             out.empty("path", &[("class", "ref"), ("d", &format!("M{x} 0V{}", number(height)))]);
         }
     });
@@ -62,17 +86,22 @@ pub(super) fn dots(page: &mut Page, words: Words, legend: &[String], rows: &[Row
     for row in rows {
         for (place, lane) in row.lanes.iter().enumerate() {
             let y = lane_at(top, place);
-            let x = scale.at(lane.cost.value);
-            let name = lane.name.as_str();
-            plot::mark(page, &mut out, &Mark { x, y, series: lane.series, hollow: lane.hollow, name, cost: lane.cost });
+            let cost = matches!(along, Along::Costs { .. }).then_some(lane.figure);
+            let (x, series, hollow) = (scale.at(lane.figure.value), lane.series, lane.hollow);
+            plot::mark(page, &mut out, &Mark { x, y, series, hollow, name: &lane.name, cost });
         }
         top += high(row);
     }
     let gutter = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
-    let all: Vec<(String, Figure)> = lanes().map(|lane| (lane.name.clone(), lane.cost)).collect();
-    let seen = plot::extremes(page, &all);
-    let note = if scale.is_log() { words.note + " Logarithmic axis." } else { words.note };
-    plot::frame(page, &Words { note, seen, ..words }, legend, gutter, height + BELOW, &out);
+    let words = match along {
+        Along::Ratios => words,
+        Along::Costs { .. } => {
+            let all: Vec<(String, Figure)> = lanes().map(|lane| (lane.name.clone(), lane.figure)).collect();
+            let note = if scale.is_log() { words.note + " Logarithmic axis." } else { words.note };
+            Words { seen: plot::extremes(page, &all), note, ..words }
+        }
+    };
+    plot::frame(page, &words, legend, gutter, height + BELOW, &out);
 }
 
 /// A row's height.
@@ -91,7 +120,7 @@ fn whiskers(out: &mut Markup, rows: &[Row], scale: &Scale, height: f64) {
     let mut top = 0.0;
     for row in rows {
         for (place, lane) in row.lanes.iter().enumerate() {
-            if let Some((from, to)) = plot::interval(&lane.cost, scale) {
+            if let Some((from, to)) = plot::interval(&lane.figure, scale) {
                 let line = format!("M{} {}H{}", plot::along(from), number(lane_at(top, place)), plot::along(to));
                 paths.entry(lane.series).or_default().push_str(&line);
             }

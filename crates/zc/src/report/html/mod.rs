@@ -5,6 +5,7 @@
 //! Content-Security-Policy allows the one style sheet and the one script by their hashes, and nothing at all beside them.
 
 mod charts;
+mod comparison;
 mod curves;
 mod dots;
 mod heat;
@@ -22,6 +23,7 @@ mod strips;
 mod tables;
 mod units;
 
+pub use comparison::comparison;
 use page::Page;
 use section::Told;
 
@@ -41,7 +43,8 @@ pub fn html(runs: &[(&Run, &Estimates)]) -> String {
     let names = section::names(&runs);
     let told: Vec<Told> = runs.iter().map(|(run, estimates)| Told::of(run, estimates)).collect();
     head(&mut page, &runs);
-    navigation(&mut page, &names);
+    let places: Vec<(String, String)> = names.iter().map(|name| (name.id.clone(), name.short.clone())).collect();
+    navigation(&mut page, &places);
     page.out.raw("<main id=\"main\">\n");
     opening(&mut page, &told, &names);
     for (place, told) in told.iter().enumerate() {
@@ -59,14 +62,6 @@ fn head(page: &mut Page, runs: &[(&Run, &Estimates)]) {
         Some((run, _)) => format!("What sending over TCP costs on {}", escape(&run.header.host.hostname, 60)),
         None => "What sending over TCP costs".to_owned(),
     };
-    let out = &mut page.out;
-    out.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    out.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy::policy(STYLE, SCRIPT))]);
-    out.raw("\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    out.raw("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"zc\">\n");
-    out.element("title", &[], &title).raw("\n<style>").raw(STYLE).raw("</style>\n</head>\n<body>\n");
-    out.raw("<a class=\"skip\" href=\"#main\">To the figures</a>\n").raw(plot::SHAPE_DEFINITIONS);
-    out.raw("<header>\n").element("h1", &[], &title);
     let mut about: Vec<String> = Vec::new();
     for (run, _) in runs {
         let host = &run.header.host;
@@ -85,18 +80,32 @@ fn head(page: &mut Page, runs: &[(&Run, &Estimates)]) {
             about.push(line);
         }
     }
+    begin(page, &title, &about);
+}
+
+/// All of a page up to its contents: the title, and lines about it.
+fn begin(page: &mut Page, title: &str, about: &[String]) {
+    let out = &mut page.out;
+    out.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    out.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy::policy(STYLE, SCRIPT))]);
+    out.raw("\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    out.raw("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"zc\">\n");
+    out.element("title", &[], title).raw("\n<style>").raw(STYLE).raw("</style>\n</head>\n<body>\n");
+    out.raw("<a class=\"skip\" href=\"#main\">To the figures</a>\n").raw(plot::SHAPE_DEFINITIONS);
+    out.raw("<header>\n").element("h1", &[], title);
     for line in about {
         out.element("p", &[("class", "about")], &line);
     }
     out.raw("</header>\n");
 }
 
-fn navigation(page: &mut Page, names: &[section::Name]) {
+/// The sections between the answer and the method: their ids, and how they are called.
+fn navigation(page: &mut Page, sections: &[(String, String)]) {
     let units = page.costs.units().to_vec();
     let out = &mut page.out;
     out.raw("<div class=\"bar\"><nav aria-label=\"Contents\" tabindex=\"0\"><ol>\n<li><a href=\"#answer\">Answer</a></li>\n");
-    for name in names {
-        out.raw("<li>").element("a", &[("href", &format!("#{}", name.id))], &name.short).raw("</li>\n");
+    for (id, name) in sections {
+        out.raw("<li>").element("a", &[("href", &format!("#{id}"))], name).raw("</li>\n");
     }
     out.raw("<li><a href=\"#method\">Method</a></li>\n</ol></nav>\n");
     // Without the script it could do nothing, and stays hidden.
@@ -157,11 +166,16 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
 }
 
 fn foot(page: &mut Page, runs: &[(&Run, &Estimates)]) {
-    let costs = page.costs.json();
     let mut versions: Vec<&str> = runs.iter().map(|(run, _)| run.header.zc_version.as_str()).collect();
     versions.dedup();
+    end(page, "Measured", &versions.join(", "));
+}
+
+/// The end of a page: what was done by which zc, and the script.
+fn end(page: &mut Page, done: &'static str, version: &str) {
+    let costs = page.costs.json();
     let out = &mut page.out;
-    out.raw("<footer><p>Measured by zc ").text(&versions.join(", ")).raw(". This page fetches nothing and runs one script, its own; without it nothing but convenience is lost.</p></footer>\n");
+    out.raw("<footer><p>").raw(done).raw(" by zc ").text(version).raw(". This page fetches nothing and runs one script, its own; without it nothing but convenience is lost.</p></footer>\n");
     out.raw("<script type=\"application/json\" id=\"costs\">").verbatim(&costs).raw("</script>\n<script>");
     out.raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
 }

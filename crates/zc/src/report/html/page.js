@@ -49,7 +49,7 @@
 
   // Charts: the figure of the mark under the pointer, or of the one that the arrow keys lead to.
   all('.chart').forEach((chart) => {
-    const marks = all('[data-k]', chart);
+    const marks = all('[data-n]', chart);
     if (!marks.length) return;
     const plot = chart.querySelector('.plot');
     const read = document.createElement('output');
@@ -61,7 +61,8 @@
       chart.mark = mark;
       if (!mark) { read.textContent = ''; return; }
       mark.classList.add('at');
-      read.textContent = mark.dataset.n + ': ' + costs.texts[mark.dataset.k][unit] + ' ' + costs.units[unit].name;
+      const cost = mark.dataset.k;
+      read.textContent = mark.dataset.n + (cost === undefined ? '' : ': ' + costs.texts[cost][unit] + ' ' + costs.units[unit].name);
     };
     plot.tabIndex = 0;
     plot.setAttribute('role', 'group');

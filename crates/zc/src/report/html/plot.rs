@@ -136,19 +136,27 @@ pub(super) fn along(share: f64) -> String {
 
 /// The axis of costs along the width: lines over the plot, numbers below it, for each unit; the first one is shown.
 pub(super) fn costs_along(out: &mut Markup, units: &[Unit], scale: &Scale, height: f64) {
-    for_units(out, units, scale, 5, |out, ticks| {
-        let lines: String = ticks.iter().map(|tick| format!("M{} 0V{}", along(tick.place), number(height))).collect();
-        stretched(out, height, |out| {
-            out.empty("path", &[("class", "grid"), ("d", &lines)]);
-        });
-        for (place, tick) in ticks.iter().enumerate() {
-            // Every second one is left out where there is little room.
-            let class = if place % 2 == 1 { "c o" } else { "c" };
-            let text = tick_text(tick.value);
-            out.element("text", &[("x", &percent(tick.place)), ("y", &number(height + 16.0)), ("class", class)], &text);
-        }
-    });
+    for_units(out, units, scale, 5, |out, ticks| ticks_along(out, ticks, height));
     unit_text(out, units, &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e u")]);
+}
+
+/// The axis of ratios along the width.
+pub(super) fn ratios_along(out: &mut Markup, scale: &Scale, height: f64) {
+    ticks_along(out, &scale.ticks(1.0, 5), height);
+    out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "new / old");
+}
+
+fn ticks_along(out: &mut Markup, ticks: &[Tick], height: f64) {
+    let lines: String = ticks.iter().map(|tick| format!("M{} 0V{}", along(tick.place), number(height))).collect();
+    stretched(out, height, |out| {
+        out.empty("path", &[("class", "grid"), ("d", &lines)]);
+    });
+    for (place, tick) in ticks.iter().enumerate() {
+        // Every second one is left out where there is little room.
+        let class = if place % 2 == 1 { "c o" } else { "c" };
+        let text = tick_text(tick.value);
+        out.element("text", &[("x", &percent(tick.place)), ("y", &number(height + 16.0)), ("class", class)], &text);
+    }
 }
 
 /// The same upwards: `top` to `bottom`, in pixels.
@@ -195,7 +203,7 @@ pub(super) fn short(label: &str) -> String {
     }
 }
 
-/// A mark of a cost, which the script can read out.
+/// A mark, which the script can read out.
 pub(super) struct Mark<'a> {
     /// Along the width, 0 to 1.
     pub(super) x: f64,
@@ -204,25 +212,19 @@ pub(super) struct Mark<'a> {
     pub(super) series: usize,
     /// Not filled: what it shows must not be held against the others.
     pub(super) hollow: bool,
-    /// What it is the cost of.
+    /// What it is the cost of; of what is no cost, all that is to be read out.
     pub(super) name: &'a str,
-    pub(super) cost: Figure,
+    pub(super) cost: Option<Figure>,
 }
 
 pub(super) fn mark(page: &mut Page, out: &mut Markup, mark: &Mark) {
-    let place = page.costs.place(mark.cost).to_string();
+    let place = mark.cost.map(|cost| page.costs.place(cost).to_string());
     let class = colour(mark.series) + if mark.hollow { " h" } else { "" };
-    out.empty(
-        "use",
-        &[
-            ("href", &shape(mark.series)),
-            ("class", &class),
-            ("x", &percent(mark.x)),
-            ("y", &number(mark.y)),
-            ("data-k", &place),
-            ("data-n", mark.name),
-        ],
-    );
+    let (shape, x, y) = (shape(mark.series), percent(mark.x), number(mark.y));
+    let mut attributes = vec![("href", shape.as_str()), ("class", &class), ("x", &x), ("y", &y)];
+    attributes.extend(place.as_deref().map(|place| ("data-k", place)));
+    attributes.push(("data-n", mark.name));
+    out.empty("use", &attributes);
 }
 
 /// The ends of a cost's interval; its upper one at the top of the scale where nothing bounds it.

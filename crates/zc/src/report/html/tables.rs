@@ -12,11 +12,11 @@ use crate::report::rows::{self, Field};
 
 /// What stands behind a cell's text.
 #[derive(Default)]
-struct Behind {
+pub(super) struct Behind {
     /// It is this cost.
-    cost: Option<Figure>,
+    pub(super) cost: Option<Figure>,
     /// It is sorted by this.
-    sort: Option<f64>,
+    pub(super) sort: Option<f64>,
 }
 
 /// A column of the table of a plan whose cells are its rows.
@@ -116,7 +116,8 @@ pub(super) fn part(page: &mut Page, part: &Part) {
     }
 }
 
-fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, behind: impl Fn(usize, usize) -> Behind) {
+/// Any table: `keys` columns that name a row, and what stands behind the text of each cell, by row and column.
+pub(super) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, behind: impl Fn(usize, usize) -> Behind) {
     let id = page.id();
     let first = page.costs.first().to_owned();
     // A column in which nothing stands takes room that a telephone has not.

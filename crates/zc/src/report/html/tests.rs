@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::estimate::compare::{Part, compare};
 use crate::estimate::estimate;
 use crate::record::synthetic::Synthetic;
 use crate::record::{No, Severity, Support, SupportRow, Warning};
@@ -100,6 +101,41 @@ fn a_run_of_many_cells_and_blocks_stays_within_its_bytes() {
     assert!(page.contains("One block in"), "not every block is drawn, and it is said");
 }
 
+/// Two runs held against one another, one of another kernel in which sendfile is dearer, each called `name`.
+fn against(name: &str, say: impl Fn(&mut Run)) -> String {
+    let run = |seed: u64, sendfile: f64| {
+        let mut world = Synthetic { seed, blocks: 60, block_drift: 0.002, ..Synthetic::default() };
+        world.cells[1].sender_ns_per_kib *= sendfile;
+        let mut run = world.run();
+        run.header.started_at = format!("2026-11-2{seed}T12:00:00Z");
+        run
+    };
+    let (old, mut new) = (run(1, 1.0), run(2, 1.5));
+    new.header.host.kernel_release = "6.19.0".to_owned();
+    say(&mut new);
+    let part = |run| Part { name: name.to_owned(), run, cell: None, state: None };
+    let mut other = part(&new);
+    other.name.push('2');
+    let (compared, judgement) = compare(&part(&old), &[part(&new), other], Some(0.05));
+    comparison(&compared, judgement.as_ref())
+}
+
+#[test]
+fn a_page_of_comparisons_opens_with_the_answer_and_shows_every_pair() {
+    let page = against("run.json", |_| {});
+    tags(&page);
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text:?} is not there in {page}"));
+    assert!(place("Worse by more than 5 %") < place("<a href=\"#pair-1\">run.json</a>: "));
+    assert!(place("id=\"pair-1\"") < place("<figure") && place("<figure") < place("<table>"));
+    assert!(place("<dt>differs</dt><dd>kernel ") < place("id=\"pair-2\""));
+    assert!(page.contains("data-n=\"sendfile, cost: "), "marks are read out");
+    assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+    // Nothing to be compared is a page too.
+    let nothing = against("run.json", |run| run.header.plan.fixed.rate_bytes_per_s = 1.0);
+    tags(&nothing);
+    assert!(nothing.contains("Cannot be compared") && !nothing.contains("<figure"));
+}
+
 /// A run that says `text` wherever a run can say something.
 fn saying(text: &str) -> (Run, Estimates) {
     let mut run = Synthetic { blocks: 3, ..Synthetic::default() }.run();
@@ -157,5 +193,7 @@ proptest! {
         let page = html(&[(&run, &estimates)]);
         prop_assert_eq!(&page, &html(&[(&run, &estimates)]), "the same document, the same bytes");
         prop_assert_eq!(tags(&page), tags(&html(&[(&harmless, &of_harmless)])));
+        let differing = |name: &str, text: &str| against(name, |run| run.header.host.hostname = format!("x{text}"));
+        prop_assert_eq!(tags(&differing(&text, &text)), tags(&differing("run.json", "host")));
     }
 }
