@@ -6,11 +6,10 @@
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::normal::{phi, z};
 use crate::order::quantile_of_sorted;
-use crate::{Interval, alpha};
+use crate::{Interval, Student, alpha};
 
 /// Enough resamples for the ends of a 95 % interval to be sure to a few per cent of its width.
 pub const RESAMPLES: usize = 2000;
@@ -115,13 +114,12 @@ impl Draws {
 /// (Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 2015). `None`
 /// with fewer than three blocks or when `confidence` is not between 0 and 1.
 pub fn few_blocks_confidence(confidence: f64, blocks: usize) -> Option<f64> {
-    let alpha = alpha(confidence)?;
     if blocks < 3 {
         return None;
     }
     let n = blocks as f64;
-    let t = StudentsT::new(0.0, 1.0, n - 1.0).ok()?.inverse_cdf(alpha / 2.0);
-    let widened = 1.0 - 2.0 * phi((n / (n - 1.0)).sqrt() * t);
+    let reach = Student::new(n - 1.0)?.reach(confidence)?;
+    let widened = 1.0 - 2.0 * phi(-(n / (n - 1.0)).sqrt() * reach);
     (widened < 1.0).then_some(widened)
 }
 

@@ -1,9 +1,7 @@
 //! A difference of two means when the variances need not be equal: Welch's t, with the degrees of freedom of Welch and
 //! Satterthwaite.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
-use crate::{Interval, alpha};
+use crate::{Interval, Student};
 
 /// Welch's comparison of two means.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,15 +19,13 @@ pub struct Welch {
 /// Welch's t interval of mean(first) - mean(second). `None` with fewer than two values in a sample, a value that is
 /// not finite, or no variance at all.
 pub fn welch_interval(first: &[f64], second: &[f64], confidence: f64) -> Option<Welch> {
-    let alpha = alpha(confidence)?;
     let (mean1, error1, free1) = mean_and_squared_error(first)?;
     let (mean2, error2, free2) = mean_and_squared_error(second)?;
     let squared = error1 + error2;
     let degrees_of_freedom = squared.powi(2) / (error1.powi(2) / free1 + error2.powi(2) / free2);
-    let t = StudentsT::new(0.0, 1.0, degrees_of_freedom).ok()?.inverse_cdf(1.0 - alpha / 2.0);
     let difference = mean1 - mean2;
     let standard_error = squared.sqrt();
-    let half = t * standard_error;
+    let half = Student::new(degrees_of_freedom)?.reach(confidence)? * standard_error;
     (difference.is_finite() && half.is_finite()).then_some(Welch {
         difference,
         standard_error,
