@@ -8,6 +8,7 @@ mod memory;
 mod options;
 mod prepare;
 mod progress;
+mod rates;
 mod remote;
 mod run;
 mod saving;

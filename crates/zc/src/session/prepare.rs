@@ -1,10 +1,9 @@
 //! Everything before the first block: the link, the files, the rig, the proofs, the rate.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::meter::{self, Alone, Sampler};
-use crate::plan::spec::{Cells, Rates};
+use crate::plan::spec::Cells;
 use crate::record::{
     Cell, Factor, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, LinkOptions, No,
     Plan, Probe, RecvPath, RemoteFacts, Result, SCHEMA, Severity, Support, SupportRow, Timing, Warning,
@@ -13,28 +12,13 @@ use crate::trial::{self, Rig, RigSetup, Up};
 
 use super::run::Budget;
 use super::states::States;
-use super::{CpuPair, Progress, RunOptions, remote};
+use super::{CpuPair, Progress, RunOptions, rates, remote};
 
 /// Largest piece of a file that is handed to a path at once, so that large files do not defeat the pacer.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// The pacer's period.
 const BURST_NS: u64 = 1_000_000;
-
-/// The rates that zc chooses from: few and far apart, so that runs on one machine have the same rate and compare.
-const RATES: [f64; 9] = [1600e6, 800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
-
-/// How often every path's top speed is measured before the rate is chosen. The best of them counts: what takes a window away,
-/// or is slow only at first, makes a path slower and never faster.
-const TOP_SPEED_ROUNDS: usize = 3;
-
-/// But no more rounds are begun when so much of the budget is spent: a plan of many cells needs it for its blocks.
-const TOP_SPEED_SHARE: f64 = 0.15;
-
-/// A chosen rate is at most this share of the slowest path's top speed: at saturation soakers change the workload. A cost is known
-/// the better the more of it there is in a window (at 400 MB/s intervals were a third wider than at 800 MB/s), so no less
-/// than needed.
-const RATE_SHARE: f64 = 0.6;
 
 /// Ready to measure.
 pub(super) struct Prepared {
@@ -150,15 +134,14 @@ pub(super) fn prepare(
     if let Some(states) = states.as_deref_mut() {
         states.know_namespaces(&rig.namespaces());
     }
-    let mut enter = |cell: &Cell| match (states.as_deref_mut(), cell.levels.state) {
-        (Some(states), Some(state)) => states.enter(state).map(drop),
-        _ => Ok(()),
-    };
-    let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut enter, budget, stop, progress)?;
-    progress.preparing("touching memory", budget.left());
+    let mut steps = Steps { budget, states, stop, progress };
+    let (mut cells, mut unavailable) = prove(&mut rig, wanted, &mut probes, &mut steps)?;
+    steps.say("touching memory");
     trial::touch_memory(rig.fixed().sender_cpu);
-    let broken = choose_rates(&mut rig, options, &mut cells, &mut probes, &mut enter, budget, stop, progress)?;
+    let (speeds, broken) = rates::top_speeds(&mut rig, &mut cells, &mut steps)?;
+    probes.extend(speeds.iter().map(|(cell, best)| Probe::TopSpeed { cell: cell.clone(), bytes_per_s: *best }));
     unavailable.extend(broken);
+    rates::choose(&mut rig, &mut cells, &speeds, options);
     let Cells { cells, reference } = cells;
     let plan = Plan {
         experiment: options.plan.name.clone(),
@@ -216,7 +199,7 @@ fn listing(cpus: &[usize]) -> String {
 fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedParams> {
     Ok(FixedParams {
         link: up.links.base().facts().kind,
-        rate_bytes_per_s: options.rate_bytes_per_s.unwrap_or(RATES[0]),
+        rate_bytes_per_s: options.rate_bytes_per_s.unwrap_or(rates::HIGHEST),
         rate_chosen: options.rate_bytes_per_s.is_none() && options.plan.levels(Factor::Rate).is_none(),
         burst_ns: BURST_NS,
         buffer_bytes: options.buffer_bytes,
@@ -262,25 +245,43 @@ pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
     }
 }
 
+/// What the steps before the first block go by, and what may end them.
+pub(super) struct Steps<'a> {
+    pub(super) budget: &'a Budget,
+    /// Of a run that changes the host.
+    pub(super) states: Option<&'a mut States>,
+    pub(super) stop: &'a AtomicBool,
+    pub(super) progress: &'a mut dyn Progress,
+}
+
+impl Steps<'_> {
+    /// Says what comes next.
+    fn say(&mut self, what: &str) {
+        self.progress.preparing(what, self.budget.left());
+    }
+
+    /// The next of all cells, control aside, is to be tried: brings the host into its state and says so.
+    ///
+    /// # Errors
+    /// Somebody wants it to end, or the host cannot be brought there.
+    pub(super) fn enter(&mut self, cell: &Cell, what: &str) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Fault::new(FaultKind::Interrupted, "interrupted before anything was measured"));
+        }
+        if let (Some(states), Some(state)) = (self.states.as_deref_mut(), cell.levels.state) {
+            states.enter(state)?;
+        }
+        self.say(&format!("{what} {}", cell.label));
+        Ok(())
+    }
+}
+
 /// Lets every cell send the files once; what cannot run here becomes a row with its reason.
-fn prove(
-    rig: &mut Rig,
-    wanted: Cells,
-    probes: &mut Vec<Probe>,
-    enter: &mut dyn FnMut(&Cell) -> Result<()>,
-    budget: &Budget,
-    stop: &AtomicBool,
-    progress: &mut dyn Progress,
-) -> Result<(Cells, Vec<SupportRow>)> {
+fn prove(rig: &mut Rig, wanted: Cells, probes: &mut Vec<Probe>, steps: &mut Steps) -> Result<(Cells, Vec<SupportRow>)> {
     let Cells { cells: wanted, reference } = wanted;
     let (mut cells, mut unavailable) = (wanted.clone(), Vec::new());
-    for cell in by_state(&wanted) {
-        interrupted(stop)?;
-        if cell.control {
-            continue; // the reference under another name
-        }
-        enter(cell)?;
-        progress.preparing(&format!("proving the bytes of {}", cell.label), budget.left());
+    for cell in to_try(&wanted) {
+        steps.enter(cell, "proving the bytes of")?;
         match try_out(rig, cell)? {
             Ok(probe) => probes.push(probe),
             Err(no) => {
@@ -292,9 +293,10 @@ fn prove(
     Ok((Cells { cells, reference }, unavailable))
 }
 
-/// The cells so that the host changes its state as seldom as can be, else in the plan's order.
-fn by_state(cells: &[Cell]) -> Vec<&Cell> {
-    let mut ordered: Vec<&Cell> = cells.iter().collect();
+/// The cells without the control, which is the reference under another name: so that the host changes its state as seldom as can be, else
+/// in the plan's order.
+pub(super) fn to_try(cells: &[Cell]) -> Vec<&Cell> {
+    let mut ordered: Vec<&Cell> = cells.iter().filter(|cell| !cell.control).collect();
     ordered.sort_by_key(|cell| cell.levels.state);
     ordered
 }
@@ -314,7 +316,7 @@ pub(super) fn try_out(rig: &mut Rig, cell: &Cell) -> Result<std::result::Result<
 ///
 /// # Errors
 /// It is the reference.
-fn cannot_run(label: String, reference: &str, no: No) -> Result<SupportRow> {
+pub(super) fn cannot_run(label: String, reference: &str, no: No) -> Result<SupportRow> {
     if label == reference {
         let fault = Fault::failed(format!("the reference \"{reference}\" cannot run here: {}", no.reason()));
         return Err(match no.remedy_text() {
@@ -323,89 +325,4 @@ fn cannot_run(label: String, reference: &str, no: No) -> Result<SupportRow> {
         });
     }
     Ok(SupportRow { what: "cell".into(), name: label, support: Support::No(no) })
-}
-
-/// Measures every cell's top speed, and where the user gave no rate takes one that the slowest can well hold: of all cells, or
-/// of those that are compared with one another.
-#[allow(clippy::too_many_arguments)] // what is measured, where it goes, and what may end it
-fn choose_rates(
-    rig: &mut Rig,
-    options: &RunOptions,
-    cells: &mut Cells,
-    probes: &mut Vec<Probe>,
-    enter: &mut dyn FnMut(&Cell) -> Result<()>,
-    budget: &Budget,
-    stop: &AtomicBool,
-    progress: &mut dyn Progress,
-) -> Result<Vec<SupportRow>> {
-    let Cells { cells, reference } = cells;
-    let mut speeds: HashMap<String, f64> = HashMap::new();
-    let mut why_none: HashMap<String, String> = HashMap::new();
-    for round in 0..TOP_SPEED_ROUNDS {
-        if round > 0 && budget.spent_share() > TOP_SPEED_SHARE {
-            break;
-        }
-        for cell in by_state(cells).into_iter().filter(|cell| !cell.control) {
-            interrupted(stop)?;
-            enter(cell)?;
-            progress.preparing(&format!("top speed of {}", cell.label), budget.left());
-            match rig.top_speed(cell) {
-                Ok(speed) => {
-                    let best = speeds.entry(cell.label.clone()).or_default();
-                    *best = best.max(speed);
-                }
-                Err(fault) if fault.kind.ends_a_run() => return Err(fault),
-                Err(fault) => {
-                    why_none.insert(cell.label.clone(), fault.sentence);
-                }
-            }
-        }
-    }
-    // A rate that a cell without a top speed could hold would be none.
-    let has_none = |cell: &Cell| !cell.control && speeds.get(&cell.label).is_none_or(|best| *best == 0.0);
-    let mut broken = Vec::new();
-    for cell in cells.extract_if(.., |cell| has_none(cell)) {
-        let why = why_none.remove(&cell.label);
-        let why =
-            why.unwrap_or_else(|| "nothing arrived in the windows in which its top speed was measured".to_owned());
-        broken.push(cannot_run(cell.label, reference, No::failed(why))?);
-    }
-    let best: Vec<f64> = cells.iter().map(|cell| speeds.get(&cell.label).copied().unwrap_or_default()).collect();
-    let asked: Vec<usize> = (0..cells.len()).filter(|&cell| !cells[cell].control).collect();
-    let probe = |&place: &usize| Probe::TopSpeed { cell: cells[place].label.clone(), bytes_per_s: best[place] };
-    probes.extend(asked.iter().map(probe));
-    if options.rate_bytes_per_s.is_some() || options.plan.levels(Factor::Rate).is_some() {
-        return Ok(broken);
-    }
-    let by = |cell: &Cell| cell.by.clone().unwrap_or_else(|| reference.clone());
-    let slowest = |group: Option<&str>| {
-        let of_group = asked.iter().filter(|&&place| group.is_none_or(|group| by(&cells[place]) == group));
-        of_group.map(|&place| best[place]).fold(f64::INFINITY, f64::min)
-    };
-    match options.plan.rates {
-        Rates::One => rig.set_rate(fitting(slowest(None)), true),
-        Rates::ByLevel => {
-            let rates: Vec<f64> = cells.iter().map(|cell| fitting(slowest(Some(&by(cell))))).collect();
-            if let Some(place) = cells.iter().position(|cell| cell.label == *reference) {
-                rig.set_rate(rates[place], true);
-            }
-            for (cell, rate) in cells.iter_mut().zip(rates) {
-                cell.levels.rate_bytes_per_s = Some(rate);
-            }
-        }
-    }
-    Ok(broken)
-}
-
-/// The highest of the rates that leaves the slowest cell its room.
-fn fitting(slowest_bytes_per_s: f64) -> f64 {
-    let most = slowest_bytes_per_s * RATE_SHARE;
-    RATES.into_iter().find(|rate| *rate <= most).unwrap_or(most)
-}
-
-fn interrupted(stop: &AtomicBool) -> Result<()> {
-    if stop.load(Ordering::Relaxed) {
-        return Err(Fault::new(FaultKind::Interrupted, "interrupted before anything was measured"));
-    }
-    Ok(())
 }
