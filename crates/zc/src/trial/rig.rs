@@ -315,27 +315,25 @@ impl Rig {
         // Threads that are told of it last are to know of it in time.
         let begin_ns = monotonic_ns() + 500_000 + 20_000 * count.saturating_sub(1) as u64;
         let sampled = (kind == TrialKind::Soaked).then_some(cell.label.as_str());
-        let (flows, opened, closed, remote) =
-            self.watch(flows, threads, begin_ns, edges_from(begin_ns), bursts, sampled)?;
+        let (flows, seen) = self.watch(flows, threads, begin_ns, edges_from(begin_ns), bursts, sampled)?;
         stop_all(&flows);
         let ended = self.finish_flows(flows, begin_ns)?;
         Ok(Trial {
             cell: cell.label.clone(),
             kind,
-            opened,
-            closed,
+            opened: seen.opened,
+            closed: seen.closed,
             whole_bytes: ended.sent.bytes,
             whole_completions: ended.sent.completions,
             whole_copied: ended.sent.copied,
             whole_sender_usage: ended.used,
-            remote,
+            remote: seen.remote,
             remote_report: ended.report,
         })
     }
 
-    /// Lets flows begin, and reads all meters at both edges of the window over them. `sampled` is the cell whose samples those of the
+    /// Lets flows begin, and reads all meters at both edges of the window over them; the flows go on. `sampled` is the cell whose samples those of the
     /// window are, where it is sampled.
-    #[allow(clippy::type_complexity)] // the flows that are still under way, and what was read
     fn watch(
         &mut self,
         flows: Vec<Flow>,
@@ -344,7 +342,7 @@ impl Rig {
         edges_ns: (u64, u64),
         bursts: Bursts,
         sampled: Option<&str>,
-    ) -> std::result::Result<(Vec<Flow>, Reading, Reading, Option<Box<RemoteWindow>>), Trouble> {
+    ) -> std::result::Result<(Vec<Flow>, Seen), Trouble> {
         let (opens_ns, closes_ns) = edges_ns;
         for flow in &flows {
             flow.begin(begin_ns);
@@ -387,7 +385,7 @@ impl Rig {
             self.take_samples(Some(cell), &opened, &closed, Some(&threads));
         }
         let remote = self.far_window()?.map(Box::new);
-        Ok((flows, opened, closed, remote))
+        Ok((flows, Seen { opened, closed, remote }))
     }
 
     /// Reads what bounds a window at `at_ns` or, where the reader got its CPU too late, as soon as it has it; and says when that was.
@@ -425,6 +423,13 @@ impl Rig {
         into.tcp = tcp_reading(flows);
         Ok(())
     }
+}
+
+/// What was read at the edges of a window over flows that are still under way.
+struct Seen {
+    opened: Reading,
+    closed: Reading,
+    remote: Option<Box<RemoteWindow>>,
 }
 
 /// Before they are dropped, one after another: a thousand flows of which all but one go on end in no time worth waiting for.
