@@ -1,6 +1,6 @@
 //! What the costs of a session are divided by, block by block, before they are held against those of another session.
 
-use super::RELATIVE_BETWEEN_SESSIONS;
+use super::PATH_BETWEEN_SESSIONS;
 use super::evidence::Evidence;
 use super::model::{RelativeTo, Weight};
 use super::{Kept, differs};
@@ -41,7 +41,7 @@ impl Bases {
             let moved = Evidence::independent(
                 &old.reference_logs(before),
                 &new.reference_logs(after),
-                RELATIVE_BETWEEN_SESSIONS,
+                relative_to_so_many(others),
             );
             let p = moved.and_then(|moved| moved.change()).and_then(|change| change.p_value);
             if p.is_some_and(|p| p > MOVED_AT) {
@@ -52,6 +52,16 @@ impl Bases {
         }
         Self { old, new, relative_to }
     }
+
+    /// Standard deviation, from session to session, of the logarithm of a cost relative to these.
+    pub(super) fn between_sessions(&self) -> f64 {
+        relative_to_so_many(self.old.all.len().saturating_sub(1).max(1))
+    }
+}
+
+/// Of the cost of one cell by the mean of so many others, each of which has a session's luck of its own.
+fn relative_to_so_many(others: usize) -> f64 {
+    PATH_BETWEEN_SESSIONS * (1.0 + 1.0 / others.max(1) as f64).sqrt()
 }
 
 impl Base {
