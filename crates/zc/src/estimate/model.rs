@@ -175,6 +175,20 @@ pub struct CellEstimate {
     pub others: Others,
 }
 
+impl Estimates {
+    /// What soakers do to the cost itself, by the one account that is there with and without them: getrusage of the soaked windows by that of
+    /// the twins, the median over cells, as a cell has few twins. A CPU that is never idle is woken up by an interrupt and runs at once
+    /// what was woken: more wake-ups, smaller batches. `None` without twins.
+    pub fn dearer_beside_soakers(&self) -> Option<f64> {
+        let times = self.cells.iter().filter_map(|cell| {
+            let (soaked, twin) = (&cell.others.getrusage_soaked, &cell.others.getrusage_twin);
+            let times = soaked.cost_ns_per_kib.both? / twin.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
+            times.is_finite().then_some(times)
+        });
+        zc_stats::median(&times.collect::<Vec<_>>())
+    }
+}
+
 /// Soaked against unsoaked traffic at the same nominal rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Perturbation {

@@ -94,7 +94,7 @@ fn begin(page: &mut Page, title: &str, about: &[String]) {
     out.raw("<a class=\"skip\" href=\"#main\">To the figures</a>\n").raw(plot::SHAPE_DEFINITIONS);
     out.raw("<header>\n").element("h1", &[], title);
     for line in about {
-        out.element("p", &[("class", "about")], &line);
+        out.element("p", &[("class", "about")], line);
     }
     out.raw("</header>\n");
 }

@@ -105,7 +105,10 @@ fn a_run_of_many_cells_and_blocks_stays_within_its_bytes() {
 fn against(name: &str, say: impl Fn(&mut Run)) -> String {
     let run = |seed: u64, sendfile: f64| {
         let mut world = Synthetic { seed, blocks: 60, block_drift: 0.002, ..Synthetic::default() };
-        world.cells[1].sender_ns_per_kib *= sendfile;
+        for cell in world.cells.iter_mut().filter(|cell| cell.cell.label == "sendfile") {
+            cell.sender_ns_per_kib *= sendfile;
+            cell.receiver_ns_per_kib *= sendfile;
+        }
         let mut run = world.run();
         run.header.started_at = format!("2026-11-2{seed}T12:00:00Z");
         run
@@ -125,7 +128,7 @@ fn a_page_of_comparisons_opens_with_the_answer_and_shows_every_pair() {
     let page = against("run.json", |_| {});
     tags(&page);
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text:?} is not there in {page}"));
-    assert!(place("Worse by more than 5 %") < place("<a href=\"#pair-1\">run.json</a>: "));
+    assert!(place("Worse by more than 5.0 %: run.json: sendfile") < place("<a href=\"#pair-1\">run.json</a>: "));
     assert!(place("id=\"pair-1\"") < place("<figure") && place("<figure") < place("<table>"));
     assert!(place("<dt>differs</dt><dd>kernel ") < place("id=\"pair-2\""));
     assert!(page.contains("data-n=\"sendfile, cost: "), "marks are read out");
