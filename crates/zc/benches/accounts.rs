@@ -1,6 +1,7 @@
 //! What other programs say that a byte costs, and what it costs by the soakers: every peer runs twice in a round, once by itself, for its own
-//! account (soakers would be load to one that reads /proc/stat), and once under `zc soak`. Beside them `zc run` with the path that
-//! does the same, where both accounts are of the same windows.
+//! account as its users know it, and once under `zc soak`. There its own account is taken too, so that what soakers do to the traffic can be told from what an
+//! account misses; not that of netperf, which reads /proc/stat and takes soakers for load. Beside them `zc run` with the path that does the same: its
+//! own account is getrusage in twins (soakers asleep) and in the windows of the cost.
 //!
 //! `cargo bench --bench accounts` prints a Markdown table, from rounds in random order. Programs that are not on the PATH are left
 //! out (`ZC_PEERS` may name folders to look in first). Environment: `ZC_PAIRS` (default 11), `ZC_SECONDS` a run (default 1).
@@ -51,21 +52,31 @@ fn main() {
         }
     }
     println!(
-        "| program | Gbit/s | its own account, us/KB | by the soakers, us/KB | own / soakers, median | range |\n|---|---|---|---|---|---|"
+        "| program | Gbit/s alone, beside soakers | own account alone, us/KB | own account beside soakers | by the soakers | \
+         alone / soakers, median and range | beside / soakers, median and range |\n|---|---|---|---|---|---|---|"
     );
     rows.sort_by_key(|(peer, _)| Peer::ALL.iter().position(|other| other == peer));
     for (peer, found) in rows.iter().filter(|(_, found)| !found.is_empty()) {
         let of = |value: fn(&Account) -> f64| sorted(found.iter().map(value));
-        let ratios = of(|account| account.own_us_per_kb / account.soaked_us_per_kb);
+        let ratio = |own: fn(&Account) -> Option<f64>| {
+            let ratios = sorted(found.iter().filter_map(|account| Some(own(account)? / account.soaked_us_per_kb)));
+            match &ratios[..] {
+                [] => "-".to_owned(),
+                [least, .., most] => format!("{:.2} ({least:.2} ... {most:.2})", median(&ratios)),
+                [one] => format!("{one:.2}"),
+            }
+        };
+        let beside = sorted(found.iter().filter_map(|account| account.own_beside_us_per_kb));
         println!(
-            "| {} | {:.1} | {:.3} | {:.3} | {:.2} | {:.2} ... {:.2} |",
+            "| {} | {:.1}, {:.1} | {:.3} | {} | {:.3} | {} | {} |",
             peer.name(),
             median(&of(|account| account.bytes_per_s)) * 8e-9,
+            median(&of(|account| account.soaked_bytes_per_s)) * 8e-9,
             median(&of(|account| account.own_us_per_kb)),
+            if beside.is_empty() { "-".to_owned() } else { format!("{:.3}", median(&beside)) },
             median(&of(|account| account.soaked_us_per_kb)),
-            median(&ratios),
-            ratios[0],
-            ratios[ratios.len() - 1],
+            ratio(|account| Some(account.own_us_per_kb)),
+            ratio(|account| account.own_beside_us_per_kb),
         );
     }
 }
@@ -106,11 +117,23 @@ impl Peer {
     }
 }
 
-/// The cost of one run by two accounts: CPU of both ends, microseconds per 1024 bytes.
+/// The cost of a program by its own account and by the soakers: CPU of both ends, microseconds per 1024 bytes.
 struct Account {
+    /// Alone.
     bytes_per_s: f64,
+    /// Beside soakers.
+    soaked_bytes_per_s: f64,
+    /// Alone.
     own_us_per_kb: f64,
+    /// Beside soakers; `None` where it takes them for load.
+    own_beside_us_per_kb: Option<f64>,
     soaked_us_per_kb: f64,
+}
+
+impl Account {
+    fn without_own_beside(self) -> Self {
+        Self { own_beside_us_per_kb: None, ..self }
+    }
 }
 
 /// One run of a peer.
@@ -138,9 +161,15 @@ impl Bench {
         match peer {
             Peer::Iperf3 => self.both(|soaked| self.iperf3(&[], soaked)),
             Peer::Iperf3Sendfile => self.both(|soaked| self.iperf3(&["-Z"], soaked)),
-            Peer::NetperfStream => self.both(|soaked| self.netperf("TCP_STREAM", &self.hot, &["-K", "cubic"], soaked)),
+            Peer::NetperfStream => {
+                let run = |soaked| self.netperf("TCP_STREAM", &self.hot, &["-K", "cubic"], soaked);
+                self.both(run).map(Account::without_own_beside)
+            }
             // TCP_SENDFILE has no -K, and refuses a file that is not larger than all its buffers together.
-            Peer::NetperfSendfile => self.both(|soaked| self.netperf("TCP_SENDFILE", &self.larger, &[], soaked)),
+            Peer::NetperfSendfile => {
+                let run = |soaked| self.netperf("TCP_SENDFILE", &self.larger, &[], soaked);
+                self.both(run).map(Account::without_own_beside)
+            }
             Peer::Neper => self.both(|soaked| self.neper(soaked)),
             Peer::ZcWrite => self.zc("mmap+write"),
             Peer::ZcSendfile => self.zc("sendfile"),
@@ -153,7 +182,9 @@ impl Bench {
         let us_per_kb = |seconds: f64, seen: &Seen| seconds * 1e6 / (seen.bytes / 1024.0);
         Some(Account {
             bytes_per_s: alone.bytes / alone.elapsed_s,
+            soaked_bytes_per_s: soaked.bytes / soaked.elapsed_s,
             own_us_per_kb: us_per_kb(alone.own_s, &alone),
+            own_beside_us_per_kb: Some(us_per_kb(soaked.own_s, &soaked)),
             soaked_us_per_kb: us_per_kb(soaked.soaked_s?, &soaked),
         })
     }
@@ -254,10 +285,13 @@ impl Bench {
         let run: Value = serde_json::from_slice(&output.stdout).ok()?;
         let cell = run["estimates"]["cells"].as_array()?.iter().find(|cell| cell["label"] == path)?;
         let both = |cost: &Value| Some(cost["both"]["value"].as_f64().or_else(|| cost["both"].as_f64())? / 1000.0);
-        let traffic = &cell["traffic"];
+        let (traffic, others) = (&cell["traffic"], &cell["others"]);
+        let bytes_per_s = traffic["bytes"].as_f64()? * 1e9 / traffic["elapsed_ns"].as_f64()?;
         Some(Account {
-            bytes_per_s: traffic["bytes"].as_f64()? * 1e9 / traffic["elapsed_ns"].as_f64()?,
-            own_us_per_kb: both(&cell["others"]["getrusage_soaked"]["cost_ns_per_kib"])?,
+            bytes_per_s, // twins are paced like the windows of the cost
+            soaked_bytes_per_s: bytes_per_s,
+            own_us_per_kb: both(&others["getrusage_twin"]["cost_ns_per_kib"])?,
+            own_beside_us_per_kb: both(&others["getrusage_soaked"]["cost_ns_per_kib"]),
             soaked_us_per_kb: both(&cell["cost_ns_per_kib"])?,
         })
     }

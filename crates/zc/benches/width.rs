@@ -1,0 +1,131 @@
+//! Are the intervals of ratios as wide as they have to be? Several runs of one plan on one machine in one state say it: what their ratios scatter by,
+//! beside what the intervals of each promise, and how much neighbouring blocks have in common.
+//!
+//! `ZC_RUNS="a.json b.json ..." cargo bench --bench width` prints a row to a path. Where blocks are independent and nothing but their scatter moves a
+//! ratio, the variance between runs is that of the intervals (1.00), and so is the share of runs whose interval holds the median of all runs.
+
+mod common;
+
+use common::{median, only_asked_to_start, sorted};
+use zc_stats::Student;
+use zc_tools::estimate::{Estimates, estimate, strips};
+use zc_tools::record::{Run, parse};
+
+/// Lags of the autocorrelation that is shown as one.
+const LAGS: usize = 5;
+
+fn main() {
+    if only_asked_to_start() {
+        return;
+    }
+    let Ok(names) = std::env::var("ZC_RUNS") else {
+        println!("ZC_RUNS names no saved runs");
+        return;
+    };
+    let runs: Vec<(Run, Estimates)> = names
+        .split_whitespace()
+        .map(|name| {
+            let run = parse(&std::fs::read_to_string(name).expect("a saved run")).expect("a saved run").0;
+            let estimates = estimate(&run);
+            (run, estimates)
+        })
+        .collect();
+    let normal = Student::new(1e9).expect("degrees of freedom");
+    println!(
+        "| path | ratio, median of {} runs | scatter between runs | promised by intervals | variance by promised | intervals that hold the median | \
+         autocorrelation, lag 1 | sum of lags 1 to {LAGS} |\n|---|---|---|---|---|---|---|---|",
+        runs.len()
+    );
+    let mut all = Row::default();
+    for cell in runs.first().into_iter().flat_map(|(_, estimates)| &estimates.cells).filter(|cell| !cell.reference) {
+        let mut row = Row::default();
+        for (run, estimates) in &runs {
+            let of = estimates.cells.iter().find(|other| other.label == cell.label);
+            let Some(ratio) = of.and_then(|of| of.ratio.both) else { continue };
+            let Some((bounds, half)) = ratio.interval.zip(ratio.half_width) else { continue };
+            let reach = normal.reach(bounds.confidence).expect("a level");
+            row.logs.push(ratio.value.ln());
+            row.errors.push(half / ratio.value / reach);
+            row.bounds.push((bounds.low.ln(), bounds.high.map_or(f64::INFINITY, f64::ln)));
+            row.lags.extend(logs(run, &estimates.reference, &cell.label).and_then(|logs| autocorrelations(&logs)));
+        }
+        if row.logs.len() >= 2 {
+            row.centre();
+            row.print(&cell.label);
+            all.logs.extend(row.logs);
+            all.errors.extend(row.errors);
+            all.bounds.extend(row.bounds);
+            all.lags.extend(row.lags);
+        }
+    }
+    all.print("all, each less its median");
+}
+
+/// What the runs say of a path.
+#[derive(Default)]
+struct Row {
+    /// Of the logarithms; `None` where paths are put together.
+    median: Option<f64>,
+    /// Logarithms of the ratios, less their median.
+    logs: Vec<f64>,
+    /// Standard errors that the intervals promise.
+    errors: Vec<f64>,
+    bounds: Vec<(f64, f64)>,
+    /// By run.
+    lags: Vec<[f64; LAGS]>,
+}
+
+impl Row {
+    fn centre(&mut self) {
+        let median = median(&sorted(self.logs.iter().copied()));
+        self.logs.iter_mut().for_each(|log| *log -= median);
+        self.bounds.iter_mut().for_each(|(low, high)| (*low, *high) = (*low - median, *high - median));
+        self.median = Some(median);
+    }
+
+    fn print(&self, name: &str) {
+        let n = self.logs.len() as f64;
+        let mean = self.logs.iter().sum::<f64>() / n;
+        let between = self.logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let promised = self.errors.iter().map(|error| error.powi(2)).sum::<f64>() / n;
+        let held = self.bounds.iter().filter(|(low, high)| *low <= 0.0 && *high >= 0.0).count();
+        let lag = |lag: usize| self.lags.iter().map(|lags| lags[lag]).sum::<f64>() / self.lags.len() as f64;
+        println!(
+            "| {name} | {} | {:.2} % | {:.2} % | {:.2} | {held} of {} | {:+.2} | {:+.2} |",
+            self.median.map_or_else(String::new, |median| format!("{:.3}", median.exp())),
+            between.sqrt() * 100.0,
+            promised.sqrt() * 100.0,
+            between / promised,
+            self.logs.len(),
+            lag(0),
+            (0..LAGS).map(lag).sum::<f64>(),
+        );
+    }
+}
+
+/// Logarithms of a cell's cost by the reference's and its control's, block by block; `None` where a block lacks one of them.
+fn logs(run: &Run, reference: &str, label: &str) -> Option<Vec<f64>> {
+    let strips = strips(run);
+    let find = |label: &str| strips.iter().find(|strip| strip.cell == label).map(|strip| strip.ns_per_kib.as_slice());
+    let control = run.header.plan.cells.iter().find(|cell| cell.control).map(|cell| cell.label.as_str());
+    let (own, by) = (find(label)?, find(reference)?);
+    let again = control.filter(|control| *control != label).and_then(find).unwrap_or(by);
+    let logs: Vec<f64> =
+        own.iter().zip(by.iter().zip(again)).map(|(own, (one, other))| (own / ((one + other) / 2.0)).ln()).collect();
+    let whole = own.len() == by.len() && by.len() == again.len() && logs.iter().all(|log| log.is_finite());
+    whole.then_some(logs)
+}
+
+/// Of the values themselves.
+fn autocorrelations(logs: &[f64]) -> Option<[f64; LAGS]> {
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let at = |lag: usize| -> Option<f64> {
+        Some(logs.iter().zip(logs.get(lag..)?).map(|(one, other)| (one - mean) * (other - mean)).sum())
+    };
+    let variance = at(0).filter(|variance| *variance > 0.0)?;
+    let mut lags = [0.0; LAGS];
+    for (lag, value) in lags.iter_mut().enumerate() {
+        *value = at(lag + 1)? / variance;
+    }
+    Some(lags)
+}
