@@ -141,6 +141,9 @@ fn chart(page: &mut Page, compared: &Compared) {
         .map(|cell| Row { label: name(cell), lanes: lanes(cell) })
         .filter(|row| !row.lanes.is_empty())
         .collect();
+    if of.is_empty() {
+        return;
+    }
     let alone = !of.iter().flat_map(|row| &row.lanes).any(|lane| lane.series == 1);
     let legend: Vec<String> = if alone { vec!["cost".to_owned()] } else { vec!["cost".to_owned(), relative] };
     let mut note = "Left of the broken line is cheaper, right of it dearer. Lines are 95 % intervals.".to_owned();
