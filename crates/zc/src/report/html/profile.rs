@@ -5,7 +5,7 @@ use super::icicle::{self, Node};
 use super::page::Page;
 use super::plot::Words;
 use super::stacked::{self, Bar};
-use crate::estimate::profile::{Class, Flame, Part, ProfileEstimates, tree};
+use crate::estimate::profile::{CellProfile, Class, Flame, Part, ProfileEstimates, tree};
 use crate::record::Run;
 use crate::report::escape;
 use crate::report::profile::cells;
@@ -16,15 +16,7 @@ const ICICLES: usize = 4;
 /// The charts of a profile.
 pub(super) fn charts(page: &mut Page, run: &Run, profile: &ProfileEstimates) {
     let classes: Vec<String> = Class::ALL.iter().map(|class| class.name().to_owned()).collect();
-    let parts = |parts: &mut dyn Iterator<Item = (usize, Part)>| -> Vec<_> {
-        parts.filter_map(|(place, part)| Some((place, part.ns_per_kib?))).collect()
-    };
-    let by_class: Vec<Bar> = cells(profile)
-        .map(|cell| Bar {
-            label: escape(&cell.label, 40),
-            parts: parts(&mut cell.classes.iter().map(|each| (each.class.place(), each.part))),
-        })
-        .collect();
+    let by_class = bars(profile, |cell| cell.classes.iter().map(|each| (each.class.place(), each.part)).collect());
     let words = Words {
         title: "What the CPU time of each path goes to, us/MB".to_owned(),
         note: "A bar is the path's soaked cost, divided as its samples say.".to_owned(),
@@ -34,12 +26,8 @@ pub(super) fn charts(page: &mut Page, run: &Run, profile: &ProfileEstimates) {
 
     let contexts = profile.cells.first().map_or(&[][..], |cell| &cell.contexts);
     let names: Vec<String> = contexts.iter().map(|each| each.context.name().to_owned()).collect();
-    let by_context: Vec<Bar> = cells(profile)
-        .map(|cell| Bar {
-            label: escape(&cell.label, 40),
-            parts: parts(&mut cell.contexts.iter().enumerate().map(|(place, each)| (place, each.part))),
-        })
-        .collect();
+    let by_context =
+        bars(profile, |cell| cell.contexts.iter().enumerate().map(|(place, each)| (place, each.part)).collect());
     let words = Words {
         title: "In whose context it is spent, us/MB".to_owned(),
         note: "What is spent on somebody else's time is in no account of the program's.".to_owned(),
@@ -58,6 +46,15 @@ pub(super) fn charts(page: &mut Page, run: &Run, profile: &ProfileEstimates) {
         };
         icicle::icicle(page, &words, &node(&root), cost);
     }
+}
+
+/// A bar to a path, made of those of its parts that have a cost; each part with its place in the legend.
+fn bars(profile: &ProfileEstimates, parts: impl Fn(&CellProfile) -> Vec<(usize, Part)>) -> Vec<Bar> {
+    let bar = |cell: &CellProfile| {
+        let with_costs = parts(cell).into_iter().filter_map(|(place, part)| Some((place, part.ns_per_kib?)));
+        Bar { label: escape(&cell.label, 40), parts: with_costs.collect() }
+    };
+    cells(profile).map(bar).collect()
 }
 
 fn node(flame: &Flame) -> Node {
