@@ -55,11 +55,11 @@ impl Bases {
 
     /// Standard deviation, from session to session, of the logarithm of a cost relative to these.
     pub(super) fn between_sessions(&self) -> f64 {
-        relative_to_so_many(self.old.all.len().saturating_sub(1).max(1))
+        relative_to_so_many(self.old.all.len().saturating_sub(1))
     }
 }
 
-/// Of the cost of one cell by the mean of so many others, each of which has a session's luck of its own.
+/// Of the cost of one cell by the mean of so many others, each of which has a session's luck of its own; none is the reference alone.
 fn relative_to_so_many(others: usize) -> f64 {
     PATH_BETWEEN_SESSIONS * (1.0 + 1.0 / others.max(1) as f64).sqrt()
 }
