@@ -249,9 +249,9 @@ pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
 pub(super) struct Steps<'a> {
     pub(super) budget: &'a Budget,
     /// Of a run that changes the host.
-    pub(super) states: Option<&'a mut States>,
-    pub(super) stop: &'a AtomicBool,
-    pub(super) progress: &'a mut dyn Progress,
+    states: Option<&'a mut States>,
+    stop: &'a AtomicBool,
+    progress: &'a mut dyn Progress,
 }
 
 impl Steps<'_> {

@@ -89,12 +89,12 @@ pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], opti
     match options.plan.rates {
         Rates::One => rig.set_rate(fitting(slowest.values().copied().fold(f64::INFINITY, f64::min)), true),
         Rates::ByLevel => {
-            for place in 0..cells.len() {
-                let rate = fitting(slowest[&compared_with(&cells[place])]);
-                if cells[place].label == *reference {
+            for cell in cells {
+                let rate = fitting(slowest[&compared_with(cell)]);
+                if cell.label == *reference {
                     rig.set_rate(rate, true);
                 }
-                cells[place].levels.rate_bytes_per_s = Some(rate);
+                cell.levels.rate_bytes_per_s = Some(rate);
             }
         }
     }
