@@ -31,62 +31,72 @@ pub fn ranked_ratio(pairs: &[(f64, f64)], confidence: f64) -> Option<RankedRatio
     if pairs.is_empty() || pairs.iter().any(|(a, b)| !a.is_finite() || !b.is_finite()) {
         return None;
     }
-    let steps = Steps::of(pairs);
-    let all = steps.all;
+    let mut averages = Averages { pairs: pairs.to_vec() };
+    let all = (pairs.len() * (pairs.len() + 1) / 2) as u64;
     // Where as many are above 0 as below: with an even number a whole stretch may be so.
-    let value = 0.5 * steps.first_at_most(all / 2) + 0.5 * steps.last_at_least(all.div_ceil(2));
+    let value = 0.5 * averages.falls_to(all / 2) + 0.5 * averages.falls_to(all.div_ceil(2).saturating_sub(1));
     if !value.is_finite() {
         return None;
     }
     let interval = cut(pairs.len(), alpha(confidence)?).map(|(cut, tail)| Interval {
-        low: steps.first_at_most(all - cut).min(value),
-        high: steps.last_at_least(cut).max(value),
+        low: averages.falls_to(all - cut).min(value),
+        high: averages.falls_to(cut.saturating_sub(1)).max(value),
         confidence_reached: 1.0 - 2.0 * tail,
     });
     Some(RankedRatio { value, interval })
 }
 
-/// How many Walsh averages of a - r b are above 0, for each r from 0 on. The count changes where an average is just 0.
-struct Steps {
-    /// The number of averages.
-    all: u64,
-    /// Between the last change and this r, the count is this. The last r is infinite.
-    until: Vec<(f64, u64)>,
+/// What a ratio is at most, unless it is infinite. Far enough from the largest number for sums of differences to be finite.
+const LARGEST: f64 = 1e12;
+
+/// The Walsh averages of a - r b.
+struct Averages {
+    /// In the order that they were last sorted in: the next is a similar one, and soon found.
+    pairs: Vec<(f64, f64)>,
 }
 
-impl Steps {
-    fn of(pairs: &[(f64, f64)]) -> Self {
-        let mut above = 0_u64;
-        let mut changes = Vec::new();
-        for (place, first) in pairs.iter().enumerate() {
-            for second in &pairs[place..] {
-                let (a, b) = (0.5 * first.0 + 0.5 * second.0, 0.5 * first.1 + 0.5 * second.1);
-                above += u64::from(a > 0.0 || a == 0.0 && b < 0.0);
-                let at = a / b;
-                if at > 0.0 && at.is_finite() {
-                    changes.push((at, b > 0.0)); // above 0 before it; or, by a noise in b, behind it
-                }
+impl Averages {
+    /// The r at which the number of averages above 0 falls to `most`: 0 where it is so from the beginning, and infinite where it is
+    /// not so in the end.
+    ///
+    /// Every average with a positive b falls below 0 on the way, so the number falls. Those with a negative one may rise, and make it
+    /// cross `most` more than once: each such place is as good an end of an interval, and this is one of them. No list of the averages
+    /// is made, as there are millions of them for some thousands of pairs.
+    fn falls_to(&mut self, most: u64) -> f64 {
+        if self.above(0.0) <= most {
+            return 0.0;
+        }
+        if self.above(LARGEST) > most {
+            return f64::INFINITY;
+        }
+        // Numbers above 0 are in the order of their bits.
+        let (mut before, mut behind) = (0_u64, LARGEST.to_bits());
+        while behind - before > 1 {
+            let middle = before.midpoint(behind);
+            if self.above(f64::from_bits(middle)) > most {
+                before = middle;
+            } else {
+                behind = middle;
             }
         }
-        changes.sort_unstable_by(|x, y| x.0.total_cmp(&y.0));
-        let mut until = Vec::with_capacity(changes.len() + 1);
-        for (at, falls) in changes {
-            until.push((at, above));
-            above = if falls { above - 1 } else { above + 1 };
+        f64::from_bits(behind)
+    }
+
+    /// How many are above 0.
+    fn above(&mut self, r: f64) -> u64 {
+        let difference = |pair: &(f64, f64)| pair.0 - r * pair.1;
+        self.pairs.sort_by(|x, y| difference(x).total_cmp(&difference(y)));
+        let (mut low, mut high, mut above) = (0, self.pairs.len(), 0);
+        // With the greatest of those that are left, its own average included: all from the first whose sum with it is above 0.
+        while low < high {
+            if difference(&self.pairs[low]) + difference(&self.pairs[high - 1]) > 0.0 {
+                above += (high - low) as u64;
+                high -= 1;
+            } else {
+                low += 1;
+            }
         }
-        until.push((f64::INFINITY, above));
-        Self { all: (pairs.len() * (pairs.len() + 1) / 2) as u64, until }
-    }
-
-    /// The least r, at which no more than so many are above 0; infinity where there is none.
-    fn first_at_most(&self, most: u64) -> f64 {
-        let found = self.until.iter().position(|(_, above)| *above <= most);
-        found.map_or(f64::INFINITY, |place| if place == 0 { 0.0 } else { self.until[place - 1].0 })
-    }
-
-    /// The greatest r, up to which no fewer than so many are above 0; 0 where there is none.
-    fn last_at_least(&self, least: u64) -> f64 {
-        self.until.iter().rev().find(|(_, above)| *above >= least).map_or(0.0, |(until, _)| *until)
+        above
     }
 }
 
@@ -114,6 +124,34 @@ mod tests {
         let found = ranked_ratio(&pairs, 0.95).unwrap();
         assert!((found.value / before - 1.0).abs() < 0.03, "{found:?}");
         assert!(found.interval.unwrap().high < 0.6, "{found:?}");
+    }
+
+    #[test]
+    fn its_ends_are_those_of_a_list_of_all_averages() {
+        // Values that do not repeat soon, as many pairs as make odd and even numbers of averages.
+        let wave = |n: u32, by: f64| (f64::from(n) * by).sin();
+        for count in [6, 9, 40, 143] {
+            let pairs: Vec<(f64, f64)> =
+                (0..count).map(|n| (1.0 + 1.5 * wave(n, 1.7), 2.0 + 1.9 * wave(n, 2.3))).collect();
+            let mut falls: Vec<f64> = Vec::new();
+            for (place, first) in pairs.iter().enumerate() {
+                falls.extend(pairs[place..].iter().map(|second| (first.0 + second.0) / (first.1 + second.1)));
+            }
+            falls.sort_by(f64::total_cmp);
+            let (all, mut averages) = (falls.len(), Averages { pairs });
+            for most in [0, all / 40, all / 3, all / 2, all - 2] {
+                let listed = falls[all - most - 1].max(0.0);
+                assert!((averages.falls_to(most as u64) - listed).abs() < 1e-9, "{count} pairs, {most} of {all}");
+            }
+        }
+    }
+
+    #[test]
+    fn thousands_of_pairs_are_no_trouble() {
+        let pairs: Vec<(f64, f64)> =
+            (0..20_000).map(|n| (0.5 + (f64::from(n) * 1.7).sin(), 1.0 + (f64::from(n) * 2.3).sin())).collect();
+        let found = ranked_ratio(&pairs, 0.95).unwrap();
+        assert!(found.interval.unwrap().contains(0.5), "{found:?}");
     }
 
     #[test]
