@@ -5,7 +5,7 @@
 //! the next), and a path is made dearer by receiving fewer bytes for the same CPU time.
 //!
 //! `ZC_RUN=run.json cargo bench --bench compare`, without it with made-up runs. Environment: `ZC_PAIRS` (default 200), `ZC_BLOCKS` (default as many
-//! as the run has), `ZC_COST_SD` (0.11) and `ZC_PATH_SD` (0.016): standard deviations between sessions, those that 21 runs in
+//! as the run has), `ZC_COST_SD` (0.11) and `ZC_PATH_SD` (0.010): standard deviations between sessions, those that runs in
 //! a virtual machine had (docs/method.md); `ZC_DEARER` (0.05).
 //! `ZC_PAIRS_OF="a.json b.json ..."` compares real runs, each with the next, `ZC_HALVES_OF` the two halves of each, and counts what is called.
 
@@ -46,7 +46,7 @@ fn main() {
         Err(_) => Synthetic { blocks: 100, noise: 0.09, block_drift: 0.06, ..Synthetic::default() }.run(),
     };
     let pairs = setting("ZC_PAIRS", 200_usize);
-    let luck = Luck { cost: setting("ZC_COST_SD", 0.11), path: setting("ZC_PATH_SD", 0.016) };
+    let luck = Luck { cost: setting("ZC_COST_SD", 0.11), path: setting("ZC_PATH_SD", 0.010) };
     let dearer = 1.0 + setting("ZC_DEARER", 0.05);
     let plan = &source.header.plan;
     let cells: Vec<String> = plan

@@ -35,15 +35,15 @@ use crate::record::{Cell, HostState, Levels, Run};
 use bases::Bases;
 
 /// Standard deviation of the logarithm of a cost from one session to the next of one machine in one state, over what blocks within a
-/// session show. In a virtual machine, from 21 runs in a row: its neighbours come and go in minutes (docs/method.md, "Two runs").
+/// session show. In a virtual machine, of three times 21 runs in a row 0.11, 0.07 and 0.03: its neighbours come and go in minutes (docs/method.md, "Two runs").
 const COST_BETWEEN_SESSIONS_OF_GUESTS: f64 = 0.11;
 
 /// The same where nobody else is on the machine: assumed.
 const COST_BETWEEN_SESSIONS: f64 = 0.04;
 
-/// What a path has of its own in a session, all that moves the whole machine aside: of a cost relative to the reference it was 0.0225 in the same 21 runs, to which
-/// the reference gives as much as the path.
-const PATH_BETWEEN_SESSIONS: f64 = 0.016;
+/// What a path has of its own in a session, all that moves the whole machine aside: of a cost relative to eleven others, in pairs of runs 2 to 14 minutes apart, 0.007
+/// in one round of 21 runs and 0.013 in another; less of neighbours (docs/method.md, "Two runs").
+const PATH_BETWEEN_SESSIONS: f64 = 0.010;
 
 /// A run, or one cell of it, by the name that the user gave it.
 #[derive(Debug, Clone)]
@@ -369,7 +369,9 @@ fn trust(
     for (part, kept) in parts.iter().take(if one_session { 1 } else { 2 }) {
         for why in withheld(part.run, kept) {
             let doubt = match why {
-                Withheld::ControlDiffers { .. } | Withheld::NoControl => !one_session,
+                Withheld::ControlDiffers { .. } | Withheld::NoControl | Withheld::ReferenceSaturated { .. } => {
+                    !one_session
+                }
                 Withheld::NoReference => part.cell.is_some(),
                 Withheld::TooFewBlocks { .. } => true, // there is no interval then, and so no word
                 Withheld::BusyMachine { .. } | Withheld::Warning { .. } => false,
