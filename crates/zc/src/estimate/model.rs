@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::figures::figure;
 use super::netperf::Accounts;
 use super::sizes::Sizes;
 use crate::record::{Levels, RecvPath, SendPath, Severity};
@@ -53,7 +54,7 @@ pub struct Figure {
     pub interval: Option<Bounds>,
     /// The larger distance of the interval's ends from the value, in the unit of the value.
     pub half_width: Option<f64>,
-    /// Blocks (or trials) it rests on.
+    /// Blocks (or trials, or cells) it rests on.
     pub blocks: usize,
 }
 
@@ -177,15 +178,15 @@ pub struct CellEstimate {
 
 impl Estimates {
     /// What soakers do to the cost itself, by the one account that is there with and without them: getrusage of the soaked windows by that of
-    /// the twins, the median over cells, as a cell has few twins. A CPU that is never idle is woken up by an interrupt and runs at once
-    /// what was woken: more wake-ups, smaller batches. `None` without twins.
-    pub fn dearer_beside_soakers(&self) -> Option<f64> {
+    /// the twins, a figure over cells instead of blocks, as a cell has few twins. A CPU that is never idle is woken up by an interrupt and runs
+    /// at once what was woken: more wake-ups, smaller batches. `None` without twins.
+    pub fn dearer_beside_soakers(&self) -> Option<Figure> {
         let times = self.cells.iter().filter_map(|cell| {
             let (soaked, twin) = (&cell.others.getrusage_soaked, &cell.others.getrusage_twin);
             let times = soaked.cost_ns_per_kib.both? / twin.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
             times.is_finite().then_some(times)
         });
-        zc_stats::median(&times.collect::<Vec<_>>())
+        figure(&times.collect::<Vec<_>>(), self.confidence)
     }
 }
 
@@ -380,6 +381,11 @@ pub enum Withheld {
         kept: usize,
         /// The least number that an interval at this level needs.
         needed: usize,
+    },
+    /// The reference did not hold the rate: its cost was taken at saturation, and every ratio is of costs at two rates.
+    ReferenceSaturated {
+        /// The share of the rate that it reached.
+        reached: f64,
     },
     /// More than half of the finished blocks were dropped by rule.
     BusyMachine {

@@ -133,11 +133,12 @@ fn each_cell_is_held_to_its_own_rate_and_to_the_cell_that_it_names() {
 }
 
 #[test]
-fn a_cell_that_cannot_hold_the_rate_is_called_saturated() {
+fn a_cell_that_cannot_hold_the_rate_is_called_saturated_and_nothing_is_compared_with_it() {
     let mut run = Synthetic { blocks: 10, ..Synthetic::default() }.run();
     run.header.plan.fixed.rate_bytes_per_s = 1e9;
     let estimates = estimate(&run);
     assert!(estimates.cells.iter().all(|cell| cell.perturbation.saturated));
+    assert!(matches!(estimates.verdict.withheld[..], [Withheld::ReferenceSaturated { reached }] if reached < 0.98));
 }
 
 #[test]
@@ -261,6 +262,13 @@ fn a_warning_that_says_so_withholds() {
     end.warnings.push(Warning::new("busy-machine", Severity::Withhold, "something else runs"));
     let withheld = estimate(&run).verdict.withheld;
     assert_eq!(withheld, [Withheld::Warning { name: "busy-machine".to_owned(), severity: Severity::Withhold }]);
+}
+
+#[test]
+fn what_soakers_do_to_the_cost_is_a_figure_over_cells() {
+    let figure = estimate(&Synthetic::default().run()).dearer_beside_soakers().unwrap();
+    assert_eq!(figure.blocks, Synthetic::default().cells.len());
+    assert!(figure.interval.is_none_or(|interval| interval.contains(figure.value)));
 }
 
 #[test]

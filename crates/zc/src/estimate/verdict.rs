@@ -156,6 +156,10 @@ pub(super) fn withheld(
             _ => reasons.push(Withheld::NoControl),
         }
     }
+    let saturated = reference.map(|cell| cell.perturbation).filter(|perturbation| perturbation.saturated);
+    if let Some(reached) = saturated.and_then(|perturbation| perturbation.soaked_by_nominal) {
+        reasons.push(Withheld::ReferenceSaturated { reached });
+    }
     let finished = blocks.measured - blocks.dropped.unfinished;
     let dropped = finished - blocks.kept;
     if dropped * 2 > finished {

@@ -1,7 +1,7 @@
 //! What stands above and below the tables: what was measured on what, and what a reader must know to believe it. Label
 //! and text; the terminal aligns them, Markdown makes a list.
 
-use super::digits::{percent, rate, ratio, signed_percent, significant, us_per_mb};
+use super::digits::{percent, rate, ratio, signed_percent, us_per_mb};
 use super::words::list;
 use super::{escape, grids, rows};
 use crate::estimate::{CellEstimate, Estimates};
@@ -151,8 +151,8 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     }
     if let Some(times) = estimates.dearer_beside_soakers() {
         parts.push(format!(
-            "by getrusage a byte costs {} times as much beside soakers as in the same traffic without them",
-            significant(times)
+            "by getrusage, a byte's cost beside soakers by its cost in the same traffic without them is {}",
+            ratio(times.value, times.half_width.map(|half| half / times.value))
         ));
     }
     (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))

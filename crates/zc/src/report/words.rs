@@ -26,6 +26,11 @@ fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
         Withheld::TooFewBlocks { kept, needed } => {
             format!("{} kept, and an interval needs {needed}", was(*kept, "block"))
         }
+        Withheld::ReferenceSaturated { reached } => format!(
+            "{} reached {} of the rate, so that others would be compared with it at another one; choose a lower one with --rate",
+            shown(&estimates.reference),
+            percent(*reached)
+        ),
         Withheld::BusyMachine { dropped, measured } => {
             format!("{dropped} of {measured} blocks were dropped by rule: something else used the machine")
         }

@@ -99,11 +99,22 @@ fn the_difference_of_two_paths_is_where_they_differ() {
     let interval = first.difference.interval.unwrap();
     assert!(interval.contains(-400.0) && !interval.contains(0.0), "{interval:?}");
     assert!(near(-found.all.unwrap().value, 400.0));
-    let same = difference((&run, "read+send"), (&run, "read+send (A/A)")).unwrap();
-    // Each interval is of 95 %, and there are many: one of them may miss.
-    let missed = same.classes.iter().filter(|class| !class.difference.interval.unwrap().contains(0.0)).count();
-    assert!(missed <= 1, "{:?}", same.classes);
     assert_eq!(difference((&run, "read+send"), (&run, "splice")), None);
+}
+
+#[test]
+fn the_difference_of_a_path_to_itself_misses_nothing_oftener_than_its_intervals_say() {
+    let (mut intervals, mut missed) = (0, 0);
+    for seed in 0..20 {
+        let run = sampled(Synthetic { seed, ..world() }.run(), truth);
+        let same = difference((&run, "read+send"), (&run, "read+send (A/A)")).unwrap();
+        for interval in same.classes.iter().filter_map(|class| class.difference.interval) {
+            intervals += 1;
+            missed += usize::from(!interval.contains(0.0));
+        }
+    }
+    // 5 % on average; classes of one run have their luck in common.
+    assert!(intervals > 100 && missed * 10 <= intervals, "{missed} of {intervals}");
 }
 
 #[test]

@@ -154,6 +154,9 @@ fn reason(reason: &Reason) -> String {
         Withheld::TooFewBlocks { kept, needed } => {
             format!("{name}: {} kept, and its own intervals need {needed}", was(*kept, "block"))
         }
+        Withheld::ReferenceSaturated { reached } => {
+            format!("{name}: its reference reached {} of the rate", percent(*reached))
+        }
         Withheld::BusyMachine { dropped, measured } => {
             format!("{name}: {dropped} of {measured} blocks were dropped by rule, something else used the machine")
         }
