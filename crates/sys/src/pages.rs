@@ -3,7 +3,7 @@
 use std::io;
 use std::ptr::NonNull;
 
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 /// Anonymous private memory, page-aligned, zeroed, unmapped on drop. Its pages are its own: no allocator hands them
 /// to somebody else, so what the kernel still reads after the drop (it holds references to the pages) stays as it was.
@@ -14,6 +14,8 @@ use rustix::mm::{MapFlags, ProtFlags};
 pub struct Pages {
     base: NonNull<u8>,
     len: usize,
+    /// What was mapped, which holds the pages: more, where they had to begin at a multiple of a huge page's size.
+    mapped: (NonNull<u8>, usize),
 }
 
 // SAFETY: the mapping belongs to this value alone, is not bound to a thread, and is only changed through `&mut self`.
@@ -27,19 +29,30 @@ impl Pages {
     /// # Errors
     /// ENOMEM: no room, or over RLIMIT_AS.
     pub fn new(len: usize) -> io::Result<Self> {
-        let page = rustix::param::page_size();
-        let len = len.max(1).checked_next_multiple_of(page).ok_or(rustix::io::Errno::NOMEM)?;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice changes no existing memory.
-        let base = unsafe {
-            rustix::mm::mmap_anonymous(
-                std::ptr::null_mut(),
-                len,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )?
-        };
-        let base = NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?;
-        Ok(Self { base, len })
+        let len = whole(len, rustix::param::page_size())?;
+        let base = map(len)?;
+        Ok(Self { base, len, mapped: (base, len) })
+    }
+
+    /// At least `len` bytes, rounded up to whole huge pages of the size `huge`, for which the kernel is asked. It gives them, if it has
+    /// them, when they are first touched.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new). EINVAL: this kernel has no huge pages to be asked for.
+    ///
+    /// # References
+    /// madvise(2), `MADV_HUGEPAGE`; Documentation/admin-guide/mm/transhuge.rst.
+    pub fn huge(len: usize, huge: usize) -> io::Result<Self> {
+        let len = whole(len, huge)?;
+        let room = len.checked_add(huge).ok_or(rustix::io::Errno::NOMEM)?;
+        let mapped = (map(room)?, room);
+        let to_boundary = mapped.0.as_ptr().align_offset(huge);
+        // SAFETY: the boundary is less than `huge` bytes from the beginning of a mapping that is `huge` bytes longer than `len`.
+        let base = unsafe { mapped.0.add(to_boundary) };
+        let pages = Self { base, len, mapped };
+        // SAFETY: advice about a range of the mapping, which is ours, changes nothing in it.
+        unsafe { rustix::mm::madvise(base.as_ptr().cast(), len, Advice::LinuxHugepage) }?;
+        Ok(pages)
     }
 
     /// Bytes, a multiple of the page size.
@@ -70,10 +83,23 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: `base` and `len` are those of a mapping made in `new`; slices of it cannot outlive `self`.
-        let unmapped = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+        let (base, len) = self.mapped;
+        // SAFETY: this is a mapping that `map` made for this value; slices of it cannot outlive `self`.
+        let unmapped = unsafe { rustix::mm::munmap(base.as_ptr().cast(), len) };
         debug_assert!(unmapped.is_ok(), "munmap of our own mapping cannot fail");
     }
+}
+
+/// Rounded up to a multiple of `unit`; one for 0.
+fn whole(len: usize, unit: usize) -> io::Result<usize> {
+    Ok(len.max(1).checked_next_multiple_of(unit).ok_or(rustix::io::Errno::NOMEM)?)
+}
+
+fn map(len: usize) -> io::Result<NonNull<u8>> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice changes no existing memory.
+    let base = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, access, MapFlags::PRIVATE)? };
+    Ok(NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?)
 }
 
 #[cfg(test)]
@@ -94,8 +120,25 @@ mod tests {
     }
 
     #[test]
+    fn huge_pages_begin_at_a_multiple_of_their_size() {
+        let huge = 2 << 20;
+        for (asked, got) in [(0, huge), (huge, huge), (huge + 1, 2 * huge)] {
+            match Pages::huge(asked, huge) {
+                Ok(mut pages) => {
+                    assert_eq!(pages.len(), got);
+                    assert_eq!(pages.base() as usize % huge, 0);
+                    pages.as_mut_slice().fill(7);
+                    assert_eq!(pages.as_slice()[got - 1], 7);
+                }
+                Err(error) => eprintln!("skipped: MADV_HUGEPAGE: {error}"),
+            }
+        }
+    }
+
+    #[test]
     fn more_than_there_is_room_for_is_an_error() {
         assert!(Pages::new(usize::MAX).is_err());
         assert!(Pages::new(usize::MAX / 2).is_err());
+        assert!(Pages::huge(usize::MAX, 2 << 20).is_err());
     }
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use zc_tools::record::{
-    Align, Cell, FarEndOptions, FixedParams, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath, SoakerKind,
-    Timing,
+    Align, Cell, CopyPages, FarEndOptions, FixedParams, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath,
+    SoakerKind, Timing,
 };
 use zc_tools::trial::{self, Rig, RigSetup};
 
@@ -68,6 +68,7 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, tim
         soaker: SoakerKind::Alu,
         push: Push::Plain,
         align: Align::Page,
+        pages: CopyPages::Scattered,
         placement: Placement::Separate,
     };
     Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None, sampler: None }).expect("a rig")

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 
 use crate::record::{
-    Align, Experiment, IpVersion, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind,
+    Align, CopyPages, Experiment, IpVersion, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind,
 };
 
 /// What sending bytes over TCP costs on this machine, by every way there is to send them.
@@ -159,6 +159,12 @@ pub(super) struct RunArgs {
           value_parser = known(Align::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           hide_short_help = true, help_heading = "Expert")]
     pub(super) align: Option<String>,
+    /// What vmsplice, msg-zerocopy and io_uring's zero-copy sends send from: scattered (pages of 4 KiB, wherever the kernel has them)
+    /// or huge [default: scattered]
+    #[arg(long, value_name = "KIND", allow_hyphen_values = true,
+          value_parser = known(CopyPages::ALL.iter().map(|each| each.name())), hide_possible_values = true,
+          hide_short_help = true, help_heading = "Expert")]
+    pub(super) pages: Option<String>,
     /// Whether the two ends have a CPU each (separate), share the sender's (same), or are left to the scheduler (free) [default: separate]
     #[arg(long, value_name = "NAME", allow_hyphen_values = true,
           value_parser = known(Placement::ALL.iter().map(|each| each.name())), hide_possible_values = true,

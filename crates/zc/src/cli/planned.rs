@@ -73,7 +73,7 @@ pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunA
 }
 
 /// What may be held fixed.
-const KEYS: [&str; 24] = [
+const KEYS: [&str; 25] = [
     "paths",
     "recv",
     "buffer",
@@ -91,6 +91,7 @@ const KEYS: [&str; 24] = [
     "cpus",
     "push",
     "align",
+    "pages",
     "placement",
     "target",
     "soaker",
@@ -141,6 +142,7 @@ fn slot<'a>(args: &'a mut RunArgs, key: &str) -> Option<Slot<'a>> {
         "cpus" => &mut args.cpus,
         "push" => &mut args.push,
         "align" => &mut args.align,
+        "pages" => &mut args.pages,
         "placement" => &mut args.placement,
         "target" => &mut args.target,
         "soaker" => &mut args.soaker,
@@ -154,7 +156,7 @@ fn slot<'a>(args: &'a mut RunArgs, key: &str) -> Option<Slot<'a>> {
 
 /// What was typed, as levels of factors.
 fn typed_levels(args: &RunArgs) -> Result<Vec<(Factor, Vec<Level>)>> {
-    let options: [(Factor, &str, Option<&String>); 9] = [
+    let options: [(Factor, &str, Option<&String>); 10] = [
         (Factor::Message, "buffer", args.buffer.as_ref()),
         (Factor::Mtu, "mtu", args.mtu.as_ref()),
         (Factor::Flows, "flows", args.flows.as_ref()),
@@ -162,6 +164,7 @@ fn typed_levels(args: &RunArgs) -> Result<Vec<(Factor, Vec<Level>)>> {
         (Factor::Sockbuf, "sndbuf", args.sndbuf.as_ref()),
         (Factor::Push, "push", args.push.as_ref()),
         (Factor::Align, "align", args.align.as_ref()),
+        (Factor::Pages, "pages", args.pages.as_ref()),
         (Factor::Placement, "placement", args.placement.as_ref()),
         (Factor::Rate, "rate", args.rate.as_ref().filter(|rate| rate.trim() != "auto")),
     ];

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use super::args::{FormatArgs, RunArgs, known};
 use super::{planned, replace, resolve, run};
 use crate::plan::Spec;
-use crate::record::{Experiment, Factor, Level, LinkKind, OffloadSwitch, RecvPath, Result, SendPath};
+use crate::record::{CopyPages, Experiment, Factor, Level, LinkKind, OffloadSwitch, RecvPath, Result, SendPath};
 use crate::report;
 
 /// The paths that are sampled where none is named: the one that copies, the one that does not, and the one that pins.
@@ -34,6 +34,12 @@ pub(super) struct ProfileArgs {
     /// Bytes per call of the paths that have a buffer: 64k is 65,536 [default: 64k]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "What is sent")]
     buffer: Option<String>,
+    /// What vmsplice, msg-zerocopy and io_uring's zero-copy sends send from: scattered (pages of 4 KiB, wherever the kernel has them)
+    /// or huge [default: scattered]
+    #[arg(long, value_name = "KIND", allow_hyphen_values = true,
+          value_parser = known(CopyPages::ALL.iter().map(|each| each.name())), hide_possible_values = true,
+          hide_short_help = true, help_heading = "What is sent")]
+    pages: Option<String>,
     /// Rate at which cost is measured: 400MB/s, 10Gbit/s, or auto for one that every path can hold [default: auto]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "What is sent")]
     rate: Option<String>,
@@ -87,12 +93,13 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         replace::check(folded)?;
     }
     let spec = spec(&args.paths)?;
-    let ProfileArgs { files, recv, buffer, rate, link, mtu, offloads, flows, congestion, cpus, .. } = args;
+    let ProfileArgs { files, recv, buffer, pages, rate, link, mtu, offloads, flows, congestion, cpus, .. } = args;
     let ProfileArgs { budget, seed, window, out, folded, format, .. } = args;
     let typed = RunArgs {
         files,
         recv,
         buffer,
+        pages,
         rate,
         link,
         mtu,

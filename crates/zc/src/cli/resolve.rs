@@ -11,8 +11,8 @@ use crate::plan::{self, Spec};
 use crate::record::level::{self, CALL_BYTES, FLOWS, MTU_BYTES, SOCKET_BUFFER_BYTES};
 use crate::record::nearest::{unknown, unknown_among};
 use crate::record::{
-    Align, Factor, FarEndOptions, Fault, HostStates, IpVersion, LinkKind, LinkOptions, Placement, Push, RecvPath,
-    Result, SendPath, SoakerKind, UnknownName, in_words, units,
+    Align, CopyPages, Factor, FarEndOptions, Fault, HostStates, IpVersion, LinkKind, LinkOptions, Placement, Push,
+    RecvPath, Result, SendPath, SoakerKind, UnknownName, in_words, units,
 };
 use crate::session::{self, CpuPair, RunOptions};
 
@@ -137,6 +137,7 @@ pub(super) fn run(
         rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
         push: known_or(args.push.as_deref(), Push::Plain)?,
         align: known_or(args.align.as_deref(), Align::Page)?,
+        pages: known_or(args.pages.as_deref(), CopyPages::Scattered)?,
         placement: known_or(args.placement.as_deref(), Placement::Separate)?,
         cpus: args.cpus.as_deref().map(|text| cpus(text, args.remote.is_given())).transpose()?,
         states: states(args, &plan)?,

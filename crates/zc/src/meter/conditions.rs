@@ -360,7 +360,7 @@ fn steal(shares: &Shares) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Align, CpuFacts, CpuTicks, IpVersion, Offloads, Placement, Push, SoakerKind};
+    use crate::record::{Align, CopyPages, CpuFacts, CpuTicks, IpVersion, Offloads, Placement, Push, SoakerKind};
 
     fn fixed() -> FixedParams {
         FixedParams {
@@ -381,6 +381,7 @@ mod tests {
             soaker: SoakerKind::Alu,
             push: Push::Plain,
             align: Align::Page,
+            pages: CopyPages::Scattered,
             placement: Placement::Separate,
         }
     }

@@ -3,6 +3,7 @@
 //! A path moves bytes when it is told to, drains its completions and counts its calls. It knows nothing of windows,
 //! pacing, meters or links. Each lives in a file of its own under `send/` or `recv/`.
 
+mod huge_pages;
 mod recv;
 mod resident;
 mod send;
@@ -13,7 +14,7 @@ mod testing;
 
 use std::sync::Arc;
 
-use crate::record::{Align, No, RecvCounts, RecvPath, Result, SendCounts, SendPath};
+use crate::record::{Align, CopyPages, No, RecvCounts, RecvPath, Result, SendCounts, SendPath};
 use crate::workload::{FileSet, Piece};
 
 pub use resident::{Resident, ResidentCopy};
@@ -23,7 +24,7 @@ pub use resident::{Resident, ResidentCopy};
 pub struct SendSetup {
     /// The files; kept open and unchanged for the life of the path.
     pub files: Arc<FileSet>,
-    /// The file set in anonymous memory, one allocation for all paths that send from memory; made when first wanted.
+    /// The file set in anonymous memory, one allocation of a kind of pages for all paths that send from memory; made when first wanted.
     pub resident: Arc<Resident>,
     /// Bytes per call for paths with a user-space buffer.
     pub buffer_bytes: usize,
@@ -33,6 +34,8 @@ pub struct SendSetup {
     pub more: bool,
     /// Where on its page a user-space buffer begins.
     pub align: Align,
+    /// What `resident` is made of.
+    pub pages: CopyPages,
     /// The CPU that this sender is pinned to (for io_uring's worker threads, which do not inherit it).
     pub cpu: Option<usize>,
 }
@@ -47,6 +50,7 @@ impl SendSetup {
             call_bytes: None,
             more: false,
             align: Align::Page,
+            pages: CopyPages::Scattered,
             cpu: None,
         }
     }

@@ -2,13 +2,14 @@
 //! that no page is reused while the kernel may still read it.
 //!
 //! Every file begins on a page of its own, as it would in the page cache, so that a piece spans as few pages here as
-//! there. The memory is plain `mmap`ped anonymous memory: whether it is made of huge pages is the system's policy
-//! (`/sys/kernel/mm/transparent_hugepage/enabled`), as it would be for a server's own cache.
+//! there.
 //!
-//! Where the policy is small pages, no two neighbours lie beside each other in physical memory, as in a program that
-//! has run for a while. It matters: the kernel makes one fragment of a packet of pages that do (`skb_can_coalesce`,
-//! include/linux/skbuff.h), and the paths that send from here cost up to a quarter less then. How many do is luck when
-//! the pages are touched from the first to the last: between 4 and 74 % of them in runs of one machine.
+//! What the pages are matters. The kernel makes one fragment of a packet of neighbours that lie beside each other in
+//! physical memory (`skb_can_coalesce`, include/linux/skbuff.h), and the paths that send from here cost up to a quarter
+//! less then. Pages that are touched from the first to the last lie so by luck: 4 to 74 % of them in runs of one
+//! machine. So it is said which are meant: pages in no order, as those of a program that has run for a while
+//! ([`CopyPages::Scattered`]), or huge pages. Where the system gives huge pages to all
+//! (`/sys/kernel/mm/transparent_hugepage/enabled` is `always`), the first are huge too, as a server's own would be.
 
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, OnceLock};
@@ -18,17 +19,22 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use zc_sys::pages::Pages;
 
-use crate::record::No;
+use crate::record::{CopyPages, No};
 use crate::workload::{FileSet, Piece, available_bytes};
+
+use super::huge_pages;
 
 /// Where the files begin, so that a piece spans no more pages than in the page cache.
 const ALIGNMENT: usize = 4096;
 
-/// The file set in memory; filled when first wanted, shared by all paths and trials of a run.
+/// The file set in memory, once for each kind of pages; filled when first wanted, shared by all paths and trials of a run.
 #[derive(Debug, Default)]
 pub struct Resident {
-    copy: OnceLock<Result<Arc<ResidentCopy>, No>>,
+    scattered: Copied,
+    huge: Copied,
 }
+
+type Copied = OnceLock<Result<Arc<ResidentCopy>, No>>;
 
 /// The bytes of a file set in memory.
 #[derive(Debug)]
@@ -39,19 +45,23 @@ pub struct ResidentCopy {
 }
 
 impl Resident {
-    /// The copy of `files`, which is made now if this is the first call. All calls name the same file set.
+    /// The copy of `files` in such pages, which is made now if this is the first call. All calls name the same file set.
     ///
     /// # Errors
-    /// The set does not fit into half of the memory that is available, or a file could not be read whole. The answer
-    /// is final: later calls give the same one.
-    pub fn copy_of(&self, files: &FileSet) -> Result<&Arc<ResidentCopy>, No> {
-        let read = || ResidentCopy::read(files, available_bytes()).map(Arc::new);
-        self.copy.get_or_init(read).as_ref().map_err(Clone::clone)
+    /// The set does not fit into half of the memory that is available, a file could not be read whole, or there are no
+    /// huge pages. The answer is final: later calls give the same one.
+    pub fn copy_of(&self, files: &FileSet, pages: CopyPages) -> Result<&Arc<ResidentCopy>, No> {
+        let copied = match pages {
+            CopyPages::Scattered => &self.scattered,
+            CopyPages::Huge => &self.huge,
+        };
+        let read = || ResidentCopy::read(files, pages, available_bytes()).map(Arc::new);
+        copied.get_or_init(read).as_ref().map_err(Clone::clone)
     }
 }
 
 impl ResidentCopy {
-    fn read(files: &FileSet, available: Option<u64>) -> Result<Self, No> {
+    fn read(files: &FileSet, kind: CopyPages, available: Option<u64>) -> Result<Self, No> {
         let mut starts = Vec::with_capacity(files.files.len());
         let mut total = 0_u64;
         for file in &files.files {
@@ -67,12 +77,19 @@ impl ResidentCopy {
         {
             return Err(too_big(&format!("half of what is available is {}", available / 2)));
         }
-        let no_room = |_| too_big("the kernel did not give it");
-        let mut pages = usize::try_from(total)
-            .map_err(|_| too_big("this machine cannot address it"))
-            .and_then(|len| Pages::new(len).map_err(no_room))?;
+        let mut pages =
+            usize::try_from(total).map_err(|_| too_big("this machine cannot address it")).and_then(|len| {
+                let no_room = |_| too_big("the kernel did not give it");
+                match kind {
+                    CopyPages::Scattered => Pages::new(len).map_err(no_room),
+                    CopyPages::Huge => Pages::huge(len, huge_pages::size()?).map_err(no_room),
+                }
+            })?;
         let memory = pages.as_mut_slice();
         touch_in_no_order(memory);
+        if kind == CopyPages::Huge {
+            huge_pages::given(memory)?;
+        }
         // Every start is at most `total`, which has just been found to fit.
         let starts: Vec<usize> = starts.into_iter().map(|start| start as usize).collect();
         for (file, &start) in files.files.iter().zip(&starts) {
@@ -140,7 +157,7 @@ mod tests {
         let big = vec![3_u8; 5000];
         let files = set_of(&[b"a", &big, b"xyz"]);
         let resident = Resident::default();
-        let copy = resident.copy_of(&files).unwrap();
+        let copy = resident.copy_of(&files, CopyPages::Scattered).unwrap();
         for (piece, expected) in [
             (Piece { file: 0, offset: 0, len: 1 }, &b"a"[..]),
             (Piece { file: 1, offset: 4990, len: 10 }, &big[4990..]),
@@ -158,7 +175,11 @@ mod tests {
         let resident = Resident::default();
         let bases: Vec<usize> = std::thread::scope(|scope| {
             let askers: Vec<_> = (0..4)
-                .map(|_| scope.spawn(|| resident.copy_of(&files).unwrap().pages().as_slice().as_ptr() as usize))
+                .map(|_| {
+                    scope.spawn(|| {
+                        resident.copy_of(&files, CopyPages::Scattered).unwrap().pages().as_slice().as_ptr() as usize
+                    })
+                })
                 .collect();
             askers.into_iter().map(|asker| asker.join().unwrap()).collect()
         });
@@ -186,7 +207,7 @@ mod tests {
         }
         let files = set_of(&[&vec![1; 8 << 20]]);
         let resident = Resident::default();
-        let pages = resident.copy_of(&files).unwrap().pages();
+        let pages = resident.copy_of(&files, CopyPages::Scattered).unwrap().pages();
         match frames(pages.as_slice()) {
             Ok(frames) => {
                 let beside = frames.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
@@ -197,9 +218,34 @@ mod tests {
     }
 
     #[test]
+    fn huge_pages_are_neighbours_in_physical_memory() {
+        let files = set_of(&[&vec![1; 8 << 20], b"x"]);
+        let resident = Resident::default();
+        let copy = match resident.copy_of(&files, CopyPages::Huge) {
+            Ok(copy) => copy,
+            Err(no) => {
+                eprintln!("skipped: {}", no.reason());
+                return;
+            }
+        };
+        assert_eq!(copy.bytes(Piece { file: 1, offset: 0, len: 1 }), b"x");
+        assert_ne!(copy.pages().as_slice().as_ptr(), {
+            let other = resident.copy_of(&files, CopyPages::Scattered).unwrap();
+            other.pages().as_slice().as_ptr()
+        });
+        match frames(copy.pages().as_slice()) {
+            Ok(frames) => {
+                let beside = frames.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+                assert!(beside * 100 > 99 * (frames.len() - 1), "{beside} of {}", frames.len());
+            }
+            Err(why) => eprintln!("skipped: {why}"),
+        }
+    }
+
+    #[test]
     fn a_set_larger_than_half_of_the_memory_is_refused_with_both_figures() {
         let files = set_of(&[b"a", b"b"]);
-        let no = ResidentCopy::read(&files, Some(8192)).unwrap_err();
+        let no = ResidentCopy::read(&files, CopyPages::Scattered, Some(8192)).unwrap_err();
         assert_eq!(no.word(), "refused");
         assert!(no.reason().contains("8192") && no.reason().contains("4096"), "{}", no.reason());
         assert!(no.remedy_text().unwrap().contains("--files"));
@@ -209,7 +255,7 @@ mod tests {
     fn a_file_that_has_become_shorter_is_named() {
         let files = set_of(&[b"abc"]);
         files.files[0].file.set_len(1).unwrap();
-        let no = Resident::default().copy_of(&files).unwrap_err();
+        let no = Resident::default().copy_of(&files, CopyPages::Scattered).unwrap_err();
         assert!(no.reason().contains("\"file0\""), "{}", no.reason());
     }
 

@@ -13,6 +13,7 @@ pub fn text(experiment: Experiment) -> Option<&'static str> {
         Experiment::Offloads => include_str!("builtin/offloads.toml"),
         Experiment::Cork => include_str!("builtin/cork.toml"),
         Experiment::Affinity => include_str!("builtin/affinity.toml"),
+        Experiment::Pages => include_str!("builtin/pages.toml"),
         Experiment::Sockbuf => include_str!("builtin/sockbuf.toml"),
         Experiment::Mtu => include_str!("builtin/mtu.toml"),
         Experiment::Flows => include_str!("builtin/flows.toml"),

@@ -10,8 +10,8 @@ use std::ops::RangeInclusive;
 use super::nearest::unknown;
 use super::units::{self, rate_text, size_text};
 use super::{
-    Align, Cell, Factor, Fault, FixedParams, HostState, LinkFacts, OffloadSwitch, Placement, Push, RecvPath, Result,
-    SendPath, escape,
+    Align, Cell, CopyPages, Factor, Fault, FixedParams, HostState, LinkFacts, OffloadSwitch, Placement, Push, RecvPath,
+    Result, SendPath, escape,
 };
 
 /// Call buffers: a byte is silly but works; above 1g one buffer would be larger than most file sets.
@@ -43,6 +43,8 @@ pub enum Level {
     Push(Push),
     /// Of [`Factor::Align`].
     Align(Align),
+    /// Of [`Factor::Pages`].
+    Pages(CopyPages),
     /// Of [`Factor::Mtu`], in bytes.
     Mtu(u32),
     /// Of [`Factor::Offloads`]: what the card is to be without.
@@ -75,6 +77,7 @@ impl Level {
             Factor::Sockbuf => Self::Sockbuf(bytes(SOCKET_BUFFER_BYTES)?),
             Factor::Push => Self::Push(text.parse().map_err(unknown)?),
             Factor::Align => Self::Align(text.parse().map_err(unknown)?),
+            Factor::Pages => Self::Pages(text.parse().map_err(unknown)?),
             Factor::Mtu => Self::Mtu(units::size(text, MTU_BYTES)? as u32), // within the bounds
             Factor::Offloads => Self::Offloads(offloads(text)?),
             Factor::Congestion => Self::Congestion(congestion(text)?),
@@ -99,6 +102,7 @@ impl Level {
             Factor::Sockbuf => Self::Sockbuf(at.sndbuf_bytes.unwrap_or_default()),
             Factor::Push => Self::Push(at.push),
             Factor::Align => Self::Align(at.align),
+            Factor::Pages => Self::Pages(at.pages),
             Factor::Mtu => Self::Mtu(cell.levels.mtu_bytes.unwrap_or(link.mtu_bytes)),
             Factor::Offloads => {
                 Self::Offloads(cell.levels.switched_off.clone().unwrap_or_else(|| link.switched_off.clone()))
@@ -122,6 +126,7 @@ impl Level {
             Self::Sockbuf(bytes) => levels.sockbuf_bytes = Some(bytes),
             Self::Push(push) => levels.push = Some(push),
             Self::Align(align) => levels.align = Some(align),
+            Self::Pages(pages) => levels.pages = Some(pages),
             Self::Mtu(bytes) => levels.mtu_bytes = Some(bytes),
             Self::Offloads(switches) => levels.switched_off = Some(switches),
             Self::Congestion(name) => levels.congestion = Some(name),
@@ -141,6 +146,7 @@ impl fmt::Display for Level {
             Self::Message(bytes) | Self::RecvBuffer(bytes) | Self::Sockbuf(bytes) => f.pad(&size_text(*bytes as u64)),
             Self::Push(push) => push.fmt(f),
             Self::Align(align) => align.fmt(f),
+            Self::Pages(pages) => pages.fmt(f),
             Self::Mtu(bytes) => bytes.fmt(f),
             Self::Offloads(switches) if switches.is_empty() => f.pad(ALL_ON),
             Self::Offloads(switches) => {
@@ -192,6 +198,7 @@ mod tests {
         (Factor::Sockbuf, &["32k"]),
         (Factor::Push, &["plain", "cork", "more", "nodelay"]),
         (Factor::Align, &["page", "byte"]),
+        (Factor::Pages, &["scattered", "huge"]),
         (Factor::Mtu, &["1500", "16436"]),
         (Factor::Offloads, &["all", "no-tso", "no-tso+no-gso"]),
         (Factor::Congestion, &["reno", "bbr"]),

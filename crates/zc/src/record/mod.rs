@@ -39,8 +39,8 @@ pub use level::Level;
 pub use link::{FarEndOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{
-    Align, Experiment, Factor, HostState, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, Placement, Push, RecvPath,
-    SendPath, SoakerKind, UnknownName,
+    Align, CopyPages, Experiment, Factor, HostState, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, Placement, Push,
+    RecvPath, SendPath, SoakerKind, UnknownName,
 };
 pub use plan::{Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, Timing, Unsoaked};
 pub use profile::{BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples};

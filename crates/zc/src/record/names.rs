@@ -162,6 +162,8 @@ names! {
         Push = "push",
         /// Where on its page a message begins.
         Align = "align",
+        /// The pages that paths send from whose bytes are in memory already.
+        Pages = "pages",
         /// MTU of the link.
         Mtu = "mtu",
         /// What the link's network card is to be without.
@@ -214,6 +216,17 @@ names! {
 }
 
 names! {
+    /// The pages that paths send from whose bytes are in memory already: vmsplice, MSG_ZEROCOPY, io_uring's zero-copy sends.
+    CopyPages, "kind of pages", {
+        /// Of 4 KiB, wherever the kernel had one: no two neighbours lie beside each other in physical memory. Where the system gives
+        /// huge pages to all who ask for nothing, those.
+        Scattered = "scattered",
+        /// Huge pages (MADV_HUGEPAGE).
+        Huge = "huge",
+    }
+}
+
+names! {
     /// Which CPUs the two sides are pinned to.
     Placement, "placement", {
         /// A CPU each.
@@ -250,6 +263,8 @@ names! {
         Cork = "cork",
         /// What the choice of CPUs does.
         Affinity = "affinity",
+        /// What huge pages save the paths that send from memory.
+        Pages = "pages",
         /// What socket buffers, message sizes and TSO do, by netperf's account and by time(1)'s.
         Sockbuf = "sockbuf",
         /// What a larger MTU saves.

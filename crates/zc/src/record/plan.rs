@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Align, Factor, HostState, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind};
+use super::{
+    Align, CopyPages, Factor, HostState, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind,
+};
 
 /// One combination of factor levels that is measured once in every block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +55,9 @@ pub struct Levels {
     /// Where on its page a message begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub align: Option<Align>,
+    /// The pages that paths send from whose bytes are in memory already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<CopyPages>,
     /// MTU of the link's devices, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
@@ -136,6 +141,9 @@ pub struct FixedParams {
     /// Where on its page a message begins.
     #[serde(default = "at_page")]
     pub align: Align,
+    /// The pages that paths send from whose bytes are in memory already.
+    #[serde(default = "scattered")]
+    pub pages: CopyPages,
     /// Which CPUs the two sides are pinned to.
     #[serde(default = "separate")]
     pub placement: Placement,
@@ -147,6 +155,10 @@ fn plain() -> Push {
 
 fn at_page() -> Align {
     Align::Page
+}
+
+fn scattered() -> CopyPages {
+    CopyPages::Scattered
 }
 
 fn separate() -> Placement {
@@ -171,6 +183,7 @@ impl FixedParams {
             receiver_cpu: if placement == Placement::Same { self.sender_cpu } else { self.receiver_cpu },
             push: levels.push.unwrap_or(self.push),
             align: levels.align.unwrap_or(self.align),
+            pages: levels.pages.unwrap_or(self.pages),
             placement,
             ..self.clone()
         }

@@ -6,10 +6,11 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use super::{
-    Align, Block, Cell, CpuTicks, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header,
-    Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet,
-    MemoryVisit, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine, RemoteWindow,
-    Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked, Usage,
+    Align, Block, Cell, CopyPages, CpuTicks, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams,
+    Header, Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun,
+    MemorySet, MemoryVisit, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
+    RemoteWindow, Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked,
+    Usage,
 };
 
 /// A cell and the truth about it.
@@ -277,6 +278,7 @@ impl Synthetic {
                     soaker: SoakerKind::Alu,
                     push: Push::Plain,
                     align: Align::Page,
+                    pages: CopyPages::Scattered,
                     placement: Placement::Separate,
                 },
                 timing: Timing {

@@ -6,9 +6,9 @@ use crate::estimate::{
     Figure, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
 };
 use crate::record::{
-    Align, Cell, CpuFacts, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams, Header, Host,
-    IpVersion, LinkFacts, LinkKind, MemoryFacts, No, Placement, Plan, Push, RecvPath, RemoteFacts, RemoteMachine, Run,
-    SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unsoaked, Warning,
+    Align, Cell, CopyPages, CpuFacts, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams,
+    Header, Host, IpVersion, LinkFacts, LinkKind, MemoryFacts, No, Placement, Plan, Push, RecvPath, RemoteFacts,
+    RemoteMachine, Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unsoaked, Warning,
 };
 
 /// One path's made-up figures.
@@ -357,6 +357,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
             soaker: SoakerKind::Alu,
             push: Push::Plain,
             align: Align::Page,
+            pages: CopyPages::Scattered,
             placement: Placement::Separate,
         },
         timing: Timing { warmup_ns: 20_000_000, window_ns: 80_000_000, idle_ns: 40_000_000, unsoaked_ns: 80_000_000 },

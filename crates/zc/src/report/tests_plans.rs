@@ -243,7 +243,8 @@ proptest! {
         made in any_made(),
         factors in prop::collection::vec(prop::sample::select(Factor::ALL), 0..5),
         experiment in prop::sample::select(vec![
-            "paths", "sizes", "receive", "offloads", "cork", "affinity", "sockbuf", "mtu", "flows", "congestion", "pacing", "mine",
+            "paths", "sizes", "receive", "offloads", "cork", "affinity", "sockbuf", "mtu", "flows", "congestion", "pacing", "pages",
+            "mine",
         ]),
         (keep_cells, keep_figures) in (0_usize..80, 0_usize..80),
         by in prop::option::of("[a-z ]{0,12}"),

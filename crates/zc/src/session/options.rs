@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use super::RemoteEnd;
 use crate::plan::Spec;
-use crate::record::{Align, HostStates, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath, SoakerKind};
+use crate::record::{
+    Align, CopyPages, HostStates, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath, SoakerKind,
+};
 
 /// Everything that `zc run` can be told.
 #[derive(Debug, Clone)]
@@ -51,6 +53,8 @@ pub struct RunOptions {
     pub push: Push,
     /// Where on its page a message begins.
     pub align: Align,
+    /// The pages that paths send from whose bytes are in memory already.
+    pub pages: CopyPages,
     /// Which CPUs the two sides are pinned to.
     pub placement: Placement,
     /// The CPUs of the two sides, which differ; `None` to choose.
@@ -104,6 +108,7 @@ impl RunOptions {
             rcvbuf_bytes: None,
             push: Push::Plain,
             align: Align::Page,
+            pages: CopyPages::Scattered,
             placement: Placement::Separate,
             cpus: None,
             states: None,

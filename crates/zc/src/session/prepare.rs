@@ -215,6 +215,7 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
         soaker: options.soaker,
         push: options.push,
         align: options.align,
+        pages: options.pages,
         placement: options.placement,
     })
 }

@@ -35,6 +35,7 @@ impl Terms {
             call_bytes: message.or(setup.call_bytes),
             more: fixed.push == Push::More,
             align: fixed.align,
+            pages: fixed.pages,
             // Workers of io_uring go where their submitters may go.
             cpu: setup.cpu.filter(|_| fixed.placement != Placement::Free),
             ..setup.clone()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::links::Links;
 use super::{Rig, RigSetup};
 use crate::path::SendSetup;
-use crate::record::{Align, FixedParams, LinkKind, Placement, Push, SoakerKind, Timing};
+use crate::record::{Align, CopyPages, FixedParams, LinkKind, Placement, Push, SoakerKind, Timing};
 use crate::workload::{FileSet, SourceFile};
 
 /// One flow at a low rate, everything on the first CPU.
@@ -30,6 +30,7 @@ pub(super) fn fixed() -> FixedParams {
         soaker: SoakerKind::Alu,
         push: Push::Plain,
         align: Align::Page,
+        pages: CopyPages::Scattered,
         placement: Placement::Separate,
     }
 }

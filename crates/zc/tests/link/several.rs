@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use zc_tools::link::{FarEnd, Link, Several, Sides, Steering, bring_up_several};
 use zc_tools::record::{
-    Align, Cell, FixedParams, Levels, LinkKind, LinkOptions, No, OffloadSwitch, Placement, Probe, Push, RecvPath,
-    SendPath, SoakerKind, Timing, TrialKind,
+    Align, Cell, CopyPages, FixedParams, Levels, LinkKind, LinkOptions, No, OffloadSwitch, Placement, Probe, Push,
+    RecvPath, SendPath, SoakerKind, Timing, TrialKind,
 };
 use zc_tools::trial::{self, Rig, RigSetup};
 
@@ -228,6 +228,7 @@ fn rig(kind: LinkKind, levels: &[Levels], files: &[std::path::PathBuf]) -> Resul
         soaker: SoakerKind::Alu,
         push: Push::Plain,
         align: Align::Page,
+        pages: CopyPages::Scattered,
         placement: Placement::Separate,
     };
     let timing = Timing { warmup_ns: 1_000_000, window_ns: 5_000_000, idle_ns: 1_000_000, unsoaked_ns: 5_000_000 };

@@ -59,6 +59,7 @@ pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec
     found.sizes(Aspect::Rcvbuf, fixed.rcvbuf_bytes, other.rcvbuf_bytes);
     found.of(Aspect::Push, &fixed.push, &other.push);
     found.of(Aspect::Align, &fixed.align, &other.align);
+    found.of(Aspect::Pages, &fixed.pages, &other.pages);
     if own_link(&old.1.levels) || own_link(&new.1.levels) {
         let of = |(header, cell): (&Header, &Cell)| header.link_of(&cell.levels).map(|link| link.mtu_bytes);
         found.optional(Aspect::Mtu, of(old), of(new));

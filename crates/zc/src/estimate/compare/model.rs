@@ -202,6 +202,8 @@ pub enum Aspect {
     Push,
     /// Where on its page a message begins.
     Align,
+    /// The pages that paths send from whose bytes are in memory already.
+    Pages,
     /// The CPU of the sender.
     SenderCpu,
     /// The CPU of the receiver.

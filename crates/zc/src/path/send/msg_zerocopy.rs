@@ -27,7 +27,7 @@ impl MsgZerocopy {
         let lending = Lending::new(socket, buffer_bytes)?;
         Ok(Self {
             lending,
-            resident: Arc::clone(setup.resident.copy_of(&setup.files)?),
+            resident: Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?),
             buffer_bytes,
             more: setup.more,
         })

@@ -227,7 +227,7 @@ fn a_mapped_file_that_loses_the_end_of_a_page_is_noticed_when_the_path_is_draine
 fn paths_that_send_from_memory_do_not_mind_a_file_that_is_truncated_later() {
     for path in [SendPath::Vmsplice, SendPath::MsgZerocopy] {
         let setup = setup_of(files_of(&[10_000]), 65_536);
-        setup.resident.copy_of(&setup.files).unwrap();
+        setup.resident.copy_of(&setup.files, setup.pages).unwrap();
         setup.files.files[0].file.set_len(1).unwrap();
         let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else { continue };
         assert!(got == content(0, 10_000), "{path}");

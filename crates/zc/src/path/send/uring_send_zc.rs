@@ -26,7 +26,7 @@ pub(super) struct UringSendZc {
 
 impl UringSendZc {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup, fixed: bool) -> std::result::Result<Self, No> {
-        let copy = Arc::clone(setup.resident.copy_of(&setup.files)?);
+        let copy = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         let (socket, pages) = (own(socket)?, Arc::clone(copy.pages()));
         let ring = ZeroCopy::new(socket, pages, setup.buffer_bytes, fixed, setup.more, PATIENCE)
             .map_err(|error| if fixed && over_the_limit(&error) { too_large(copy.pages().len()) } else { no(error) })?;

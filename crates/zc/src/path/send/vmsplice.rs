@@ -27,7 +27,7 @@ pub(super) struct Vmsplice {
 
 impl Vmsplice {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
-        let resident = Arc::clone(setup.resident.copy_of(&setup.files)?);
+        let resident = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         // One byte into a pipe that is then thrown away: the system call may be forbidden.
         pipe(0)?
             .fill_from_pages(resident.pages(), 0..1)

@@ -379,7 +379,7 @@ fn a_set_that_may_not_be_registered_is_refused_with_both_figures_and_a_remedy() 
         return;
     }
     assert_eq!(no.word(), "refused", "{}", no.reason());
-    let set = setup.resident.copy_of(&setup.files).unwrap().pages().len();
+    let set = setup.resident.copy_of(&setup.files, setup.pages).unwrap().pages().len();
     assert!(no.reason().contains(&set.to_string()) && no.reason().contains(&limit.to_string()), "{}", no.reason());
     assert!(no.remedy_text().unwrap().contains("ulimit -l"));
 }

@@ -62,6 +62,7 @@ fn words(what: Aspect) -> &'static str {
         Aspect::Rcvbuf => "SO_RCVBUF",
         Aspect::Push => "push",
         Aspect::Align => "alignment",
+        Aspect::Pages => "pages of the copy:",
         Aspect::SenderCpu => "sender on CPU",
         Aspect::ReceiverCpu => "receiver on CPU",
         Aspect::SoakedCpus => "soaked CPUs",

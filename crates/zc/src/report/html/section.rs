@@ -45,6 +45,7 @@ fn title(experiment: &str) -> &'static str {
         "offloads" => "what each offload of the network card saves",
         "cork" => "what TCP_CORK, MSG_MORE and TCP_NODELAY do to small writes",
         "affinity" => "both ends on one machine, and on which CPUs",
+        "pages" => "what huge pages save a program that sends from its own memory",
         "sockbuf" => "socket buffers, message sizes and TSO, by two accounts",
         "mtu" => "what a larger MTU saves",
         "flows" => "what many connections cost",
