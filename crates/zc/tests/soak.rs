@@ -144,10 +144,22 @@ fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
     }
 }
 
+/// Whether this process ignores a signal, and with it what it starts: `SigIgn` of proc_pid_status(5).
+fn ignored(signal: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
+}
+
 #[test]
 fn signals_are_passed_on_to_the_command() {
     let _alone = alone();
-    for signal in ["TERM", "INT", "HUP", "USR1"] {
+    for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1), ("USR1", 10)] {
+        if ignored(number) {
+            // A shell cannot trap what was ignored when it began (POSIX, 2.12): under nohup it would wait for ever.
+            eprintln!("skipped: SIG{signal} is ignored by whoever runs these tests");
+            continue;
+        }
         let script = format!("trap 'echo got; exit 3' {signal}; echo ready; while :; do sleep 0.02; done");
         let (child, mut stdout) = started(&script);
         kill(child.id(), signal);
