@@ -20,7 +20,7 @@ use common::{BUFFER, files, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use serde_json::Value;
-use zc_tools::trial;
+use zc_measure::trial;
 
 /// What iperf3 and zc are held at: 800 MB/s.
 const RATE: (&str, &str) = ("6400M", "800MB/s");

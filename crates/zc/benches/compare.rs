@@ -14,9 +14,9 @@ mod common;
 use common::{only_asked_to_start, setting};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
-use zc_tools::estimate::compare::{Compared, Part, Word, compare};
-use zc_tools::record::synthetic::Synthetic;
-use zc_tools::record::{Block, Run, Slot, parse};
+use zc_analysis::compare::{Compared, Part, Word, compare};
+use zc_run::{Block, Run, Slot, parse};
+use zc_testkit::synthetic::Synthetic;
 
 /// Blocks that are drawn together.
 const STRETCH: usize = 10;

@@ -6,8 +6,8 @@
 mod common;
 
 use common::{cell, median, only_asked_to_start, setting, sorted};
-use zc_tools::record::{FarEndOptions, LinkKind, SendPath, Timing};
-use zc_tools::trial;
+use zc_measure::trial;
+use zc_run::{FarEndOptions, LinkKind, SendPath, Timing};
 
 const WINDOW_NS: u64 = 200_000_000;
 

@@ -18,8 +18,8 @@ use common::programs::{find, free_port, start, stop};
 use common::{BUFFER, cell, files, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
-use zc_tools::record::{LinkKind, SendPath, Timing};
-use zc_tools::trial::{self, Rig};
+use zc_measure::trial::{self, Rig};
+use zc_run::{LinkKind, SendPath, Timing};
 
 fn main() {
     if only_asked_to_start() {

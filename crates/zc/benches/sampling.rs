@@ -10,9 +10,9 @@ use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use common::{only_asked_to_start, setting};
+use zc_kernel::perf::{Event, Record, Sampler};
+use zc_kernel::sched;
 use zc_stats::{hodges_lehmann, wilcoxon_interval};
-use zc_sys::perf::{Event, Record, Sampler};
-use zc_sys::sched;
 
 /// The length of a window.
 const WINDOW: Duration = Duration::from_millis(20);

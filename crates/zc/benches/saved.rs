@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use zc_sys::spawn::wait_with_usage;
-use zc_tools::record::synthetic::Synthetic;
-use zc_tools::record::{self, Run, Slot};
+use zc_kernel::spawn::wait_with_usage;
+use zc_run::{Run, Slot};
+use zc_testkit::synthetic::Synthetic;
 
 fn main() {
     // `cargo test --benches` only asks whether it starts.
@@ -22,7 +22,7 @@ fn main() {
     let trials = setting("ZC_TRIALS", 50_000);
     let rounds = setting("ZC_ROUNDS", 5).max(1);
     let like = match std::env::var_os("ZC_RUN") {
-        Some(path) => record::read(File::open(path).expect("ZC_RUN can be opened")).expect("ZC_RUN is a saved run").0,
+        Some(path) => zc_run::read(File::open(path).expect("ZC_RUN can be opened")).expect("ZC_RUN is a saved run").0,
         None => Synthetic { blocks: 100, ..Synthetic::default() }.run(),
     };
     let folder = std::env::temp_dir().join(format!("zc-saved-{}", std::process::id()));
@@ -56,10 +56,10 @@ fn main() {
 
 /// Repeats the blocks until there are so many trials: how many blocks and bytes that takes.
 fn write(like: &Run, trials: usize, file: &Path) -> std::io::Result<(usize, u64)> {
-    let trials_of = |block: &record::Block| block.slots.iter().filter(|slot| matches!(slot, Slot::Trial(_))).count();
+    let trials_of = |block: &zc_run::Block| block.slots.iter().filter(|slot| matches!(slot, Slot::Trial(_))).count();
     assert!(like.blocks.iter().map(trials_of).sum::<usize>() > 0, "a run without a trial");
     let mut out = BufWriter::new(File::create(file)?);
-    let (head, _) = record::open(&like.header);
+    let (head, _) = zc_run::open(&like.header);
     out.write_all(head.as_bytes())?;
     let mut done = 0;
     let mut index = 0;
@@ -70,10 +70,10 @@ fn write(like: &Run, trials: usize, file: &Path) -> std::io::Result<(usize, u64)
         let mut block = block.clone();
         block.index = index;
         done += trials_of(&block);
-        out.write_all(record::append_block(&block, index == 0).0.as_bytes())?;
+        out.write_all(zc_run::append_block(&block, index == 0).0.as_bytes())?;
         index += 1;
     }
-    out.write_all(like.end.as_ref().map_or_else(|| "\n],\"end\":null}\n".to_owned(), record::close).as_bytes())?;
+    out.write_all(like.end.as_ref().map_or_else(|| "\n],\"end\":null}\n".to_owned(), zc_run::close).as_bytes())?;
     out.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
     Ok((index, file.metadata()?.len()))
 }

@@ -8,8 +8,8 @@ mod common;
 use common::{cell, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
-use zc_tools::record::{IdleWindow, LinkKind, SendPath, SoakReading, Timing, Trial, TrialKind};
-use zc_tools::trial;
+use zc_measure::trial;
+use zc_run::{IdleWindow, LinkKind, SendPath, SoakReading, Timing, Trial, TrialKind};
 
 /// In ms; the last one is what the others are compared with.
 const WARMUPS: [u64; 6] = [6, 10, 15, 20, 30, 60];

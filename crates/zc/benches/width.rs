@@ -7,9 +7,9 @@
 mod common;
 
 use common::{median, only_asked_to_start, sorted};
+use zc_analysis::{Estimates, estimate, strips};
+use zc_run::{Run, parse};
 use zc_stats::Student;
-use zc_tools::estimate::{Estimates, estimate, strips};
-use zc_tools::record::{Run, parse};
 
 /// Lags of the autocorrelation that is shown as one.
 const LAGS: usize = 5;

@@ -1,7 +1,112 @@
-//! The binary `zc`: everything is in the library, so that benches and tests reach it too.
+//! The command line: arguments in, a result on stdout, progress and warnings on stderr, an exit code out
+//! (docs/exit-codes.md). The only room besides `report` that makes text for people, and the only one that prints.
+
+mod args;
+mod classic;
+mod compare;
+mod doctor;
+mod generate;
+mod interim;
+mod interrupt;
+mod memory;
+mod plan;
+mod planned;
+mod profile;
+mod progress;
+mod read;
+mod remote;
+mod render;
+mod replace;
+mod report;
+mod resolve;
+mod run;
+mod serve;
+mod show;
+mod soak;
+mod tell;
+mod wrong_arguments;
 
 use std::process::ExitCode;
 
+use args::{Cli, Command};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+
+use zc_classic::Tool;
+use zc_run::Result;
+
+/// The program.
 fn main() -> ExitCode {
-    zc_tools::cli::main()
+    // What the tools of 2001 are given is read as they always read it.
+    let done = match classic::asked_for() {
+        Some((tool, words)) => classic::run(tool, &words),
+        None => parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(cli, &matches))),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(fault) => {
+            tell::fault(&fault);
+            ExitCode::from(fault.kind.exit_code())
+        }
+    }
+}
+
+/// The arguments; `None` when all that was wanted was help or the version, which has been printed.
+fn parse() -> Result<Option<(Cli, ArgMatches)>> {
+    let matches = Cli::command().try_get_matches();
+    let error = match matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
+        Ok(typed) => return Ok(Some(typed)),
+        Err(error) => error,
+    };
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            tell::help(&error.render())?;
+            Ok(None)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(zc_run::Fault::usage("a command is missing").hint("zc run measures; zc --help lists the commands"))
+        }
+        _ => {
+            let typed = std::env::args_os().nth(1).and_then(|word| word.into_string().ok());
+            let known = Cli::command();
+            let command = typed.filter(|typed| known.find_subcommand(typed).is_some());
+            Err(wrong_arguments::fault(&error, command.as_deref()))
+        }
+    }
+}
+
+/// Does what was asked for, and gives the exit code where it did.
+fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
+    match cli.command {
+        Command::Run(args) => run::run(args, &options_given(matches)),
+        Command::Profile(args) => profile::profile(args),
+        Command::Plan(args) => plan::plan(&args),
+        Command::Serve(args) => serve::run(&args),
+        Command::Show(args) => show::show(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Compare(args) => return compare::run(&args),
+        Command::Soak(args) => return soak::run(&args),
+        Command::Doctor => doctor::doctor(),
+        Command::Zcs(args) => return classic::run(Tool::Zcs, &args.words),
+        Command::Zcc(args) => return classic::run(Tool::Zcc, &args.words),
+        Command::Cyclesoak(args) => return classic::run(Tool::Cyclesoak, &args.words),
+        Command::RunRr(args) => return classic::run(Tool::RunRr, &args.words),
+        Command::Ttcp(args) => return classic::run(Tool::Ttcp, &args.words),
+        Command::InstallClassic(args) => classic::install(&args),
+        Command::KeepState => zc_measure::session::states::keeper::keep(),
+        Command::Generate(args) => generate::generate(&args),
+    }
+    .map(|()| 0)
+}
+
+/// The options of the command that were typed and not filled in, as they are typed: `--rate`.
+fn options_given(matches: &ArgMatches) -> Vec<String> {
+    let Some((name, matches)) = matches.subcommand() else { return Vec::new() };
+    let command = Cli::command();
+    let options = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
+    options
+        .filter(|option| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine))
+        .filter_map(|option| Some(format!("--{}", option.get_long()?)))
+        .collect()
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::saved;
-use zc_tools::record::{HostState, Slot};
+use zc_run::{HostState, Slot};
 
 fn run_in(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_zc"));
@@ -47,8 +47,7 @@ fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
     let run = saved(folder.path());
     let state = |label: &str| run.header.plan.cells.iter().find(|cell| cell.label == label).unwrap().levels.state;
     let mut switches = 0;
-    for block in run.blocks.iter().filter(|block| !matches!(block.dropped, Some(zc_tools::record::Dropped::Unfinished)))
-    {
+    for block in run.blocks.iter().filter(|block| !matches!(block.dropped, Some(zc_run::Dropped::Unfinished))) {
         let states: Vec<Option<HostState>> = block
             .slots
             .iter()

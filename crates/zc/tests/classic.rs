@@ -195,7 +195,7 @@ fn amount(line: &str) -> &str {
 #[test]
 fn every_way_of_sending_reaches_zcs_to_the_byte() {
     let files = files(&LENS);
-    let cpu = zc_sys::sched::allowed_cpus().unwrap()[0].to_string();
+    let cpu = zc_kernel::sched::allowed_cpus().unwrap()[0].to_string();
     let mut server = Server::start(&["zcs", "-p", "0", "-i", "65536", "-B", &cpu]);
     for (way, loops) in [
         (&["-n100"][..], 100),
@@ -811,7 +811,7 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
     // "The chunk size was 64 kbytes", "send(8k)", "small writes with zcc -S -b 64", and a CPU of their own.
     for way in ["-S -w", "-S -b 8192", "-S -b 64 -k", "-B 0"] {
         let output = sh(&format!("./zcc {way} -s 0 file* -n2 {port}")).output().unwrap();
-        if way == "-B 0" && !zc_sys::sched::allowed_cpus().unwrap().contains(&0) {
+        if way == "-B 0" && !zc_kernel::sched::allowed_cpus().unwrap().contains(&0) {
             continue;
         }
         assert_eq!(amount(fine(&output).trim_end()), sent(2), "{way}");
@@ -819,7 +819,7 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
     }
 
     // "Before cyclesoak can be used, it must be calibrated with cyclesoak -C -N nr_cpus".
-    let cpus = zc_sys::sched::allowed_cpus().unwrap().len();
+    let cpus = zc_kernel::sched::allowed_cpus().unwrap().len();
     assert_eq!(fine(&sh(&format!("./cyclesoak -C -N {cpus}")).output().unwrap()), "");
     let soak = sh(&format!("exec ./cyclesoak -N {cpus} -p 1")).stdout(Stdio::piped()).spawn().unwrap();
     let mut soak = Reaped(soak);

@@ -7,8 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
-use zc_tools::record;
-use zc_tools::record::synthetic::Synthetic;
+use zc_testkit::synthetic::Synthetic;
 
 /// Runs `zc` in an empty folder of its own.
 fn zc(args: &[&str]) -> Output {
@@ -50,7 +49,7 @@ fn printed(output: &Output) -> String {
 /// A saved run of five synthetic blocks, as `zc run` would have written it.
 fn saved_run() -> String {
     let run = Synthetic { blocks: 5, ..Synthetic::default() }.run();
-    record::whole(&run)
+    zc_run::whole(&run)
 }
 
 fn with_file(name: &str, bytes: &[u8]) -> TempDir {
@@ -385,7 +384,7 @@ fn the_help_of_every_command_changes_only_on_purpose() {
 
 #[test]
 fn every_exit_code_is_documented() {
-    use zc_tools::record::FaultKind;
+    use zc_run::FaultKind;
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/exit-codes.md");
     let text = std::fs::read_to_string(page).unwrap();
     for kind in [

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use zc_tools::record::synthetic::{Synthetic, TrueCell};
-use zc_tools::record::{self, Run, SendPath};
+use zc_run::{Run, SendPath};
+use zc_testkit::synthetic::{Synthetic, TrueCell};
 
 /// A run of three paths, saved under a name; sendfile's costs times `factor`.
 fn save(folder: &Path, name: &str, seed: u64, factor: f64, change: impl FnOnce(&mut Run)) {
@@ -20,13 +20,13 @@ fn save(folder: &Path, name: &str, seed: u64, factor: f64, change: impl FnOnce(&
     let mut run = world.run();
     run.header.started_at = format!("2026-11-21T12:00:{seed:02}Z");
     change(&mut run);
-    let (mut text, mut tail) = record::open(&run.header);
+    let (mut text, mut tail) = zc_run::open(&run.header);
     for (index, block) in run.blocks.iter().enumerate() {
-        let (more, new_tail) = record::append_block(block, index == 0);
+        let (more, new_tail) = zc_run::append_block(block, index == 0);
         text.push_str(&more);
         tail = new_tail;
     }
-    text.push_str(&run.end.as_ref().map_or(tail, record::close));
+    text.push_str(&run.end.as_ref().map_or(tail, zc_run::close));
     std::fs::write(folder.join(name), text).unwrap();
 }
 
@@ -81,7 +81,7 @@ fn a_cell_is_named_behind_the_last_colon_that_follows_a_file() {
     let colon = |run: &mut Run| {
         run.header.plan.cells[2].label = "splice: 64k, a/b".to_owned();
         for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
-            if let record::Slot::Trial(trial) = slot
+            if let zc_run::Slot::Trial(trial) = slot
                 && trial.cell == "splice"
             {
                 trial.cell = "splice: 64k, a/b".to_owned();

@@ -6,14 +6,13 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Map, Value, json};
-use zc_tools::estimate::compare::{Part, compare};
-use zc_tools::estimate::{Estimates, estimate};
-use zc_tools::record::synthetic::{Synthetic, apart, lines, null};
-use zc_tools::record::{
+use zc_analysis::compare::{Part, compare};
+use zc_analysis::{Estimates, estimate};
+use zc_run::{
     self, BlockSamples, Dropped, Factor, FailedTrial, FaultKind, No, Run, SampledEvent, SampledTask, Sampling,
     SendPath, Severity, Support, SupportRow, TaskSamples, Warning, WindowSamples,
 };
-use zc_tools::report;
+use zc_testkit::synthetic::{Synthetic, apart, lines, null};
 
 /// What would be markup, and move the cursor, if it came through.
 const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[2J\u{9b}2J\u{202e}\r\n| a | `b` | \"c\" \\ ,=1+1";
@@ -69,7 +68,7 @@ fn runs() -> Vec<Run> {
 
 /// The run as one JSON value.
 fn value(run: &Run) -> Value {
-    serde_json::from_str(&record::whole(run)).unwrap()
+    serde_json::from_str(&zc_run::whole(run)).unwrap()
 }
 
 /// The document as zc writes it: the header on one line, then a block to a line.
@@ -194,18 +193,18 @@ fn any_edit() -> impl Strategy<Value = Edit> {
 /// All that is made of runs.
 fn documents(runs: &[(&Run, &Estimates)]) -> Vec<(&'static str, String)> {
     let mut documents = vec![
-        ("several markdown", report::several::markdown(runs)),
-        ("several csv", report::several::csv(runs)),
-        ("several json", report::several::json(runs)),
-        ("html", report::html(runs)),
-        ("openmetrics", report::openmetrics(runs)),
-        ("vega-lite", report::vega_lite(runs)),
+        ("several markdown", zc_report::several::markdown(runs)),
+        ("several csv", zc_report::several::csv(runs)),
+        ("several json", zc_report::several::json(runs)),
+        ("html", zc_report::html(runs)),
+        ("openmetrics", zc_report::openmetrics(runs)),
+        ("vega-lite", zc_report::vega_lite(runs)),
     ];
     for &(run, estimates) in runs {
-        documents.push(("table", report::table(run, estimates, 80)));
-        documents.push(("json", report::json(run, estimates)));
-        documents.push(("csv", report::csv(run, estimates)));
-        documents.push(("markdown", report::markdown(run, estimates)));
+        documents.push(("table", zc_report::table(run, estimates, 80)));
+        documents.push(("json", zc_report::json(run, estimates)));
+        documents.push(("csv", zc_report::csv(run, estimates)));
+        documents.push(("markdown", zc_report::markdown(run, estimates)));
     }
     documents
 }
@@ -221,9 +220,9 @@ fn comparisons(run: &Run) -> Vec<(&'static str, String)> {
         (part(run, Some("read+send")), part(run, Some("sendfile"))),
     ] {
         let (compared, judgement) = compare(&old, &[new], Some(0.05));
-        documents.push(("compare", report::compare::table(&compared, judgement.as_ref(), 80)));
-        documents.push(("compare markdown", report::compare::markdown(&compared, judgement.as_ref())));
-        documents.push(("json", report::compare::json(&compared, judgement.as_ref())));
+        documents.push(("compare", zc_report::compare::table(&compared, judgement.as_ref(), 80)));
+        documents.push(("compare markdown", zc_report::compare::markdown(&compared, judgement.as_ref())));
+        documents.push(("json", zc_report::compare::json(&compared, judgement.as_ref())));
     }
     documents
 }
@@ -234,7 +233,7 @@ fn check(what: &str, text: &str) {
         let no_number = ["nan", "inf", "infinity"].iter().any(|no| word.eq_ignore_ascii_case(no));
         assert!(!no_number, "{what}: {word} in {text}");
     }
-    let moves = |c: char| !record::is_safe(c) && c != '\n';
+    let moves = |c: char| !zc_run::is_safe(c) && c != '\n';
     assert_eq!(text.chars().find(|c| moves(*c)), None, "{what}");
     if what == "html" {
         assert!(!text.contains("<script>alert"), "{text}");
@@ -246,7 +245,7 @@ fn check(what: &str, text: &str) {
 
 /// Reads a text and writes whatever can be written of it.
 fn survive(text: &str) -> Option<Run> {
-    match record::parse(text) {
+    match zc_run::parse(text) {
         Err(fault) => {
             assert_eq!(fault.kind, FaultKind::Input, "{}", fault.sentence);
             assert!(!fault.sentence.contains("panic"), "{}", fault.sentence);
@@ -258,7 +257,7 @@ fn survive(text: &str) -> Option<Run> {
                 check(what, &text);
             }
             // What has been read can be written and read again.
-            assert_eq!(record::parse(&record::whole(&run)).map(|(again, _)| again), Ok(run.clone()));
+            assert_eq!(zc_run::parse(&zc_run::whole(&run)).map(|(again, _)| again), Ok(run.clone()));
             Some(run)
         }
     }
@@ -267,7 +266,7 @@ fn survive(text: &str) -> Option<Run> {
 #[test]
 fn runs_of_every_shape_come_back_whole_and_can_be_told() {
     for run in &*RUNS {
-        let text = record::whole(run);
+        let text = zc_run::whole(run);
         assert_eq!(survive(&text).as_ref(), Some(run));
         assert_eq!(survive(&by_lines(&value(run))).as_ref(), Some(run), "keys in another order");
         let laid_out = serde_json::to_string_pretty(&value(run)).unwrap();
@@ -309,7 +308,7 @@ fn what_a_hand_may_have_done_to_it_is_told() {
     let said = |change: &dyn Fn(&mut Value)| {
         let mut edited = document();
         change(&mut edited);
-        record::parse(&by_lines(&edited)).map(|_| ()).unwrap_err().sentence
+        zc_run::parse(&by_lines(&edited)).map(|_| ()).unwrap_err().sentence
     };
     let cells = |document: &mut Value| document["plan"]["cells"].as_array_mut().unwrap().len();
     assert_eq!(cells(&mut document()), 10);
@@ -342,7 +341,7 @@ fn what_a_hand_may_have_done_to_it_is_told() {
         let mut edited = document();
         edited["blocks"][2]["began_ns"] = json!(123_454_321);
         let text = by_lines(&edited).replacen("123454321", number, 1);
-        let sentence = record::parse(&text).unwrap_err().sentence;
+        let sentence = zc_run::parse(&text).unwrap_err().sentence;
         assert!(sentence.contains("line 4, column ") && sentence.contains(what), "{number}: {sentence}");
     }
 }
@@ -383,10 +382,10 @@ fn windows_that_contradict_themselves_give_no_figures_and_no_panic() {
 #[test]
 fn a_file_that_is_cut_anywhere_is_known_up_to_its_last_whole_block() {
     let run = Synthetic { blocks: 4, ..Synthetic::default() }.run();
-    let text = record::whole(&run);
+    let text = zc_run::whole(&run);
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
     for cut in (0..text.len()).step_by(97).chain(ends.iter().flat_map(|end| [end - 1, *end, end + 1])) {
-        match record::parse(&text[..cut]) {
+        match zc_run::parse(&text[..cut]) {
             // Without its blocks' beginning it is no run yet.
             Err(fault) => assert!(cut < ends[0], "{cut} of {}: {}", text.len(), fault.sentence),
             Ok((part, broken)) => {
@@ -427,7 +426,7 @@ proptest! {
         which in 0_usize..5,
         changes in prop::collection::vec((any::<Index>(), "[\\x00-\\x7f]{0,3}", 0_usize..4), 1..4),
     ) {
-        let mut text = record::whole(&RUNS[which]);
+        let mut text = zc_run::whole(&RUNS[which]);
         for (at, new, gone) in changes {
             let at = at.index(text.len());
             text.replace_range(at..(at + gone).min(text.len()), &new); // it is ASCII throughout
@@ -440,8 +439,8 @@ proptest! {
 #[test]
 fn the_head_begins_with_the_version() {
     let run = &RUNS[0];
-    let text = record::whole(run);
-    assert!(text.starts_with(&format!("{{\"zc_run\":{},", record::SCHEMA)));
+    let text = zc_run::whole(run);
+    assert!(text.starts_with(&format!("{{\"zc_run\":{},", zc_run::SCHEMA)));
     let keys: Map<String, Value> = value(run).as_object().cloned().unwrap();
     assert!(["plan", "host", "link", "blocks", "end"].iter().all(|key| keys.contains_key(*key)));
 }

@@ -47,8 +47,8 @@ fn json_has_the_observations_beside_what_is_computed_from_them() {
         assert_eq!(row["bytes_per_s"].as_array().unwrap().len(), sizes.len());
     }
     // Whoever reads it can compute it again. (The last bit of a number may be lost where JSON is read.)
-    let again: zc_tools::record::MemoryRun = serde_json::from_value(seen.clone()).unwrap();
-    let again = zc_tools::estimate::memory::memory(&again);
+    let again: zc_run::MemoryRun = serde_json::from_value(seen.clone()).unwrap();
+    let again = zc_analysis::memory::memory(&again);
     for (row, printed) in again.rows.iter().zip(estimates["rows"].as_array().unwrap()) {
         let (speed, printed) = (row.bytes_per_s[0], &printed["bytes_per_s"][0]["value"]);
         let same =
@@ -83,7 +83,7 @@ fn ctrl_c_prints_what_is_known() {
 
 #[test]
 fn one_cpu_is_enough_and_it_is_the_one_that_is_allowed() {
-    let cpu = zc_sys::sched::allowed_cpus().unwrap()[0];
+    let cpu = zc_kernel::sched::allowed_cpus().unwrap()[0];
     let words = ["-c", &cpu.to_string(), zc(), "run", "memory", "--budget", "1s", "--json"];
     let Ok(output) = Command::new("taskset").args(words).output() else {
         return eprintln!("skipped: there is no taskset(1) here");
@@ -106,9 +106,9 @@ fn a_run_that_cannot_be_read_is_told_before_anything_is_measured() {
 #[test]
 fn a_saved_run_s_top_speeds_are_shares_of_memcpy() {
     let folder = tempfile::tempdir().unwrap();
-    let run = zc_tools::record::synthetic::Synthetic::default().run();
+    let run = zc_testkit::synthetic::Synthetic::default().run();
     let file = folder.path().join("run.json");
-    std::fs::write(&file, zc_tools::record::whole(&run)).unwrap();
+    std::fs::write(&file, zc_run::whole(&run)).unwrap();
     let output = memory(&["--budget", "2s", "--with", file.to_str().unwrap()]);
     let table = text(&output.stdout);
     assert!(table.contains("\ntop speed of each path by memcpy of a set of "), "{table}\n{}", text(&output.stderr));

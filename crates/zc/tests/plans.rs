@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use common::saved;
-use zc_tools::record::{EndReason, Factor, Support};
+use zc_run::{EndReason, Factor, Support};
 
 fn zc(folder: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_zc")).args(args).current_dir(folder).stdin(Stdio::null()).output().unwrap()
@@ -61,8 +61,8 @@ fn every_cell_sends_in_messages_of_its_size_over_its_link() {
     mtus.dedup();
     assert_eq!(mtus, [1500, 9000]);
     let trials = run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
-        zc_tools::record::Slot::Trial(trial) => Some(trial),
-        zc_tools::record::Slot::Idle(_) => None,
+        zc_run::Slot::Trial(trial) => Some(trial),
+        zc_run::Slot::Idle(_) => None,
     });
     let mut seen = 0;
     for trial in trials {

@@ -13,9 +13,9 @@ use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
 use common::saved;
-use zc_sys::netlink::Devices;
-use zc_sys::netns::NetNs;
-use zc_tools::record::{self, EndReason, FarKind, LinkKind, Run, Slot};
+use zc_kernel::netlink::Devices;
+use zc_kernel::netns::NetNs;
+use zc_run::{EndReason, FarKind, LinkKind, Run, Slot};
 
 /// A run that has a block or two.
 const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
@@ -128,7 +128,7 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
     let machine = remote.machine.unwrap();
     assert!(machine.same_machine && machine.soaked_cpus.is_empty());
     assert!(
-        run.header.probes.iter().any(|probe| matches!(probe, record::Probe::Proof { cell, .. } if cell == "sendfile")),
+        run.header.probes.iter().any(|probe| matches!(probe, zc_run::Probe::Proof { cell, .. } if cell == "sendfile")),
         "the bytes were proven at the far end"
     );
     assert!(text(&output.stdout).contains("both ends are on one machine"), "{}", text(&output.stdout));
@@ -236,7 +236,7 @@ fn a_far_end_that_is_stopped_says_so_to_the_other() {
     let words = ["--budget", "120s", "--paths", "sendfile", "--remote", &far.address()];
     let run = near(folder.path(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     far.hear("a session begins");
-    zc_sys::spawn::kill(far.child.id() as i32, libc_sigterm()).unwrap();
+    zc_kernel::spawn::kill(far.child.id() as i32, libc_sigterm()).unwrap();
     let output = run.wait_with_output().unwrap();
     assert!(matches!(output.status.code(), Some(1 | 6)), "{}", text(&output.stderr));
     assert_eq!(far.child.wait().unwrap().code(), Some(0));
@@ -395,12 +395,8 @@ fn two_machines_have_a_cost_each() {
         );
         assert!(remote.address.starts_with("10.83.0.2:"), "{}", remote.address);
         // Dropped blocks have costs too; whether they count is not this test's business.
-        let costs: Vec<_> = run
-            .blocks
-            .iter()
-            .flat_map(|block| zc_tools::plan::costs::block_costs(block, &run.header))
-            .flatten()
-            .collect();
+        let costs: Vec<_> =
+            run.blocks.iter().flat_map(|block| zc_analysis::costs::block_costs(block, &run.header)).flatten().collect();
         assert!(!costs.is_empty());
         assert!(costs.iter().all(|cost| cost.sender_ns.is_some() && cost.receiver_ns.is_some()));
         assert!(text(&output.stdout).contains("far machine"), "{}", text(&output.stdout));

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use common::saved;
-use zc_tools::record::{self, EndReason};
+use zc_run::EndReason;
 
 /// A run that has a block or two.
 const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
@@ -66,7 +66,7 @@ fn a_run_prints_its_table_and_saves_what_show_prints_again() {
     let run = saved(folder.path());
     assert!(!run.blocks.is_empty());
     assert!(
-        run.header.probes.iter().any(|probe| matches!(probe, record::Probe::Proof { cell, .. } if cell == "sendfile"))
+        run.header.probes.iter().any(|probe| matches!(probe, zc_run::Probe::Proof { cell, .. } if cell == "sendfile"))
     );
     let shown = Command::new(zc()).args(["show", "run.json"]).current_dir(folder.path()).output().unwrap();
     assert_eq!(String::from_utf8(shown.stdout).unwrap(), table);
@@ -78,15 +78,15 @@ fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
     let output = run_in(folder.path(), &["--budget", "8s", "--link", "loopback"]).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let run = saved(folder.path());
-    let whole = run.blocks.iter().filter(|block| !matches!(block.dropped, Some(record::Dropped::Unfinished)));
+    let whole = run.blocks.iter().filter(|block| !matches!(block.dropped, Some(zc_run::Dropped::Unfinished)));
     for block in whole {
         let mut cells: Vec<&str> = Vec::new();
         for slot in &block.slots {
-            if let record::Slot::Trial(trial) = slot {
+            if let zc_run::Slot::Trial(trial) = slot {
                 // Other tests may have had the CPUs for the whole of a window of 12 ms, but not for the whole trial.
                 assert!(trial.closed.sent.bytes >= trial.opened.sent.bytes && trial.whole_bytes > 0, "{}", trial.cell);
                 assert!(trial.whole_bytes >= trial.closed.received.bytes, "{}", trial.cell);
-                if trial.kind == record::TrialKind::Soaked {
+                if trial.kind == zc_run::TrialKind::Soaked {
                     cells.push(&trial.cell);
                 }
             }
@@ -128,7 +128,7 @@ fn sigkill_loses_no_finished_block_and_leaves_no_namespace() {
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     assert!(!Path::new(&format!("/proc/{pid}")).exists());
     let text = std::fs::read_to_string(folder.path().join("run.json")).unwrap();
-    let (run, _) = record::parse(&text).unwrap();
+    let (run, _) = zc_run::parse(&text).unwrap();
     assert!(!run.blocks.is_empty() && run.end.is_none());
     let left: Vec<_> = namespaces().into_iter().collect();
     assert!(!left.is_empty()); // at least our own; that none of them is zc's is held by tests/link.rs
@@ -186,7 +186,7 @@ fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
 fn one_cpu_is_enough_to_run_and_the_sides_are_not_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new("taskset")
-        .args(["-c", &zc_sys::sched::allowed_cpus().unwrap()[0].to_string(), zc(), "run"])
+        .args(["-c", &zc_kernel::sched::allowed_cpus().unwrap()[0].to_string(), zc(), "run"])
         .args(SHORT)
         .args(["--out", "run.json"])
         .current_dir(folder.path())
@@ -218,13 +218,13 @@ fn the_null_link_is_taken_where_it_can_be_had_and_its_zero_copy_sends_are_not_co
     let output = run_in(folder.path(), &["--budget", "8s", "--paths", "msg-zerocopy"]).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let run = saved(folder.path());
-    if run.header.link.kind != record::LinkKind::Null {
+    if run.header.link.kind != zc_run::LinkKind::Null {
         let why = run.header.link.passed_over.iter().find(|why| why.starts_with("null: "));
         assert!(why.is_some(), "{:?}", run.header.link);
         return eprintln!("skipped: {}", why.unwrap());
     }
     let trials = run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
-        record::Slot::Trial(trial) if trial.cell == "msg-zerocopy" => Some(trial),
+        zc_run::Slot::Trial(trial) if trial.cell == "msg-zerocopy" => Some(trial),
         _ => None,
     });
     let (completions, copied) =
@@ -249,7 +249,7 @@ fn without_network_namespaces_the_run_takes_loopback_and_says_so() {
     }
     assert!(output.status.success(), "{}", stderr(&output));
     let run = saved(folder.path());
-    assert_eq!(run.header.link.kind, record::LinkKind::Loopback);
+    assert_eq!(run.header.link.kind, zc_run::LinkKind::Loopback);
     assert!(
         run.header.link.passed_over.iter().any(|why| why.starts_with("veth: ")),
         "{:?}",
@@ -297,7 +297,7 @@ fn listen_in_on(process: u32) -> Vec<std::os::fd::OwnedFd> {
 
 #[test]
 fn a_sniffer_that_comes_in_the_middle_of_a_run_and_goes_again_is_told() {
-    if zc_sys::process::euid() != 0 || !zc_sys::process::may_make_namespaces() {
+    if zc_kernel::process::euid() != 0 || !zc_kernel::process::may_make_namespaces() {
         eprintln!("skipped: who is not root may not enter the namespaces of another process");
         return;
     }

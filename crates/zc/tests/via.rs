@@ -10,8 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use zc_sys::spawn;
-use zc_tools::record;
+use zc_kernel::spawn;
 
 /// Far longer than anything here takes on a machine that is not stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -96,7 +95,7 @@ impl Hosts {
     /// None, with the reason on stderr, where that cannot be had.
     fn new() -> Option<Self> {
         let needs = ["/usr/sbin/sshd", "/usr/bin/ssh-keygen", "/usr/bin/nsenter"];
-        if zc_sys::process::euid() != 0 {
+        if zc_kernel::process::euid() != 0 {
             eprintln!("skipped: namespaces and an sshd in one of them take root");
             return None;
         }
@@ -220,7 +219,7 @@ fn parents(pid: i32) -> Vec<i32> {
 #[track_caller]
 fn saved(folder: &Path) -> String {
     let text = std::fs::read_to_string(folder.join("run.json")).unwrap();
-    let (run, broken) = record::parse(&text).unwrap();
+    let (run, broken) = zc_run::parse(&text).unwrap();
     assert_eq!(broken, 0, "the file is a whole document");
     assert!(!run.blocks.is_empty());
     text

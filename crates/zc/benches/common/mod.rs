@@ -7,11 +7,11 @@ pub(crate) mod programs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use zc_tools::record::{
+use zc_measure::trial::{self, Rig, RigSetup};
+use zc_run::{
     Align, Cell, CopyPages, FarEndOptions, FixedParams, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath,
     SoakerKind, Timing,
 };
-use zc_tools::trial::{self, Rig, RigSetup};
 
 /// Of every buffer, in bytes.
 pub(crate) const BUFFER: usize = 64 << 10;

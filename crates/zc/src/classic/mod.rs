@@ -1,30 +1,153 @@
-//! The tools of January 2001 under their names: `zcs`, `zcc`, `cyclesoak`, `run_rr`, and `ttcp` with sendfile. They take
-//! the letters that they always took and speak the wire that they always spoke; bytes are moved by `path`, and load is
-//! measured by `meter`. Nothing here prints: what happens is told as values, and `cli` has the words.
-//! docs/lineage.md has every option and every figure of 2001 beside what it is now.
+//! The tools of 2001 on the command line: what was typed goes to `classic` as it is, and what comes back gets its words here.
+//! stdout has what the tools of 2001 print; everything else is on stderr.
 
-mod calibration;
-mod cyclesoak;
-mod install;
-mod letters;
-mod run_rr;
-mod socket;
-mod tool;
+mod load;
+mod transfer;
 mod ttcp;
-mod wire;
-mod zcc;
-mod zcs;
+mod usage;
 
-pub use calibration::{Calibration, FILE_NAME};
-pub use cyclesoak::{CyclesoakOptions, Soaking, calibrate, cpus_for, cyclesoak, online_cpus};
-pub use install::{Installed, install};
-pub use run_rr::{Guard, NotRun, RunRrOptions, guard, run_rr, take_policy};
-pub use socket::Capped;
-pub use tool::{Tool, invoked};
-pub use ttcp::{TtcpOptions, TtcpSaid, TtcpTally, ttcp};
-pub use wire::Tally;
-pub use zcc::{ZccOptions, ZccSaid, zcc};
-pub use zcs::{ClientEnd, EndSignals, ZcsOptions, ZcsSaid, zcs};
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::ops::ControlFlow;
+use std::path::Path;
 
-/// A kbyte of 2001, in `kbytes/sec` of `zcs` and `zcc`: 1,024 bytes.
-pub const KBYTE: u64 = 1024;
+use super::{soak, tell};
+use zc_classic::{Guard, NotRun, RunRrOptions, Tool};
+use zc_run::{Fault, Result, in_words};
+
+/// Arguments of a tool of 2001, which reads them itself.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(super) struct ClassicArgs {
+    /// As in 2001; -h lists them
+    #[arg(value_name = "ARGUMENTS", allow_hyphen_values = true, trailing_var_arg = true)]
+    pub(super) words: Vec<OsString>,
+}
+
+/// Arguments of `zc install-classic`.
+#[derive(Debug, clap::Args)]
+pub(super) struct InstallArgs {
+    /// The folder of the links, which must exist
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    dir: std::path::PathBuf,
+}
+
+/// The tool that the program's name or the first word asks for, and its arguments.
+pub(super) fn asked_for() -> Option<(Tool, Vec<OsString>)> {
+    zc_classic::invoked(std::env::args_os())
+}
+
+/// Runs a tool; gives the exit code.
+///
+/// # Errors
+/// What was typed makes no sense, or something cannot be had.
+pub(super) fn run(tool: Tool, words: &[OsString]) -> Result<u8> {
+    if words.first().is_some_and(|word| word == "--help") {
+        return usage::of(tool).map(|()| 0);
+    }
+    match tool {
+        Tool::Zcs => transfer::zcs(words),
+        Tool::Zcc => transfer::zcc(words),
+        Tool::Cyclesoak => load::cyclesoak(words),
+        Tool::Ttcp => ttcp::ttcp(words),
+        Tool::RunRr => return run_rr(words),
+    }
+    .map(|()| 0)
+}
+
+/// `zc install-classic`
+///
+/// # Errors
+/// A name is taken, or the folder cannot be written.
+pub(super) fn install(args: &InstallArgs) -> Result<()> {
+    for one in zc_classic::install(&args.dir)? {
+        let link = tell::path(&one.link);
+        tell::note(&match one.was_there {
+            true => format!("\"{link}\" was there already"),
+            false => format!("\"{link}\" leads to \"{}\"", tell::path(&one.program)),
+        });
+    }
+    Ok(())
+}
+
+/// Becomes the command; what keeps it from that is an exit code that a command hardly has.
+fn run_rr(words: &[OsString]) -> Result<u8> {
+    let options = RunRrOptions::read(words)?;
+    if options.help {
+        return usage::of(Tool::RunRr).map(|()| 0);
+    }
+    if let Err(fault) = zc_classic::take_policy() {
+        tell::fault(&fault);
+        return Ok(soak::OWN_FAILURE);
+    }
+    tell::note(&format!("run_rr: SCHED_RR; {}", guard_text(zc_classic::guard())));
+    let (fault, code) = match zc_classic::run_rr(&options) {
+        NotRun::NotFound(fault) => (fault, soak::NOT_FOUND),
+        NotRun::NotRunnable(fault) => (fault, soak::NOT_EXECUTABLE),
+    };
+    tell::fault(&fault);
+    Ok(code)
+}
+
+fn guard_text(guard: Guard) -> String {
+    let ms = |us: u64| us as f64 / 1000.0;
+    match guard {
+        Guard::FairServer { runtime_us, period_us } => format!(
+            "a command that wants a whole CPU loses up to {} ms of every {} ms to whatever else is to run there, soakers too \
+             (the fair server, since Linux 6.12)",
+            ms(runtime_us),
+            ms(period_us)
+        ),
+        Guard::Throttling { runtime_us, period_us } => format!(
+            "a command that wants a whole CPU is stopped for {} ms of every {} ms (kernel.sched_rt_runtime_us)",
+            ms(period_us.saturating_sub(runtime_us)),
+            ms(period_us)
+        ),
+        Guard::None => {
+            "nothing holds it back here: a command that wants a whole CPU and does not end takes that CPU for good"
+                .to_owned()
+        }
+    }
+}
+
+/// Writes a line to stdout at once: others read along. Breaks off when the reader has gone, which has then seen enough, and
+/// when it cannot be written, which is put into `failed`.
+fn line(text: &str, failed: &mut Option<Fault>) -> ControlFlow<()> {
+    let mut stdout = io::stdout().lock();
+    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                let fault = Fault::output(format!("cannot write to stdout: {}", in_words(&error)));
+                *failed = Some(fault.hint("is there room where it leads to?"));
+            }
+            ControlFlow::Break(())
+        }
+    }
+}
+
+/// What `tell::note` does, but for a `-d` only.
+fn debug(on: bool, text: impl FnOnce() -> String) {
+    if on {
+        tell::note(&text());
+    }
+}
+
+/// Where calibrations are.
+fn here() -> &'static Path {
+    Path::new(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_a_real_time_command_back_is_one_line_with_figures() {
+        let text = guard_text(Guard::FairServer { runtime_us: 50_000, period_us: 1_000_000 });
+        assert!(text.contains("loses up to 50 ms of every 1000 ms") && !text.contains('\n'), "{text}");
+        let text = guard_text(Guard::Throttling { runtime_us: 950_000, period_us: 1_000_000 });
+        assert!(text.contains("is stopped for 50 ms of every 1000 ms"), "{text}");
+        assert!(guard_text(Guard::None).contains("nothing holds it back"));
+    }
+}

@@ -1,417 +1,114 @@
-//! `ttcp` with sendfile, as Jamal Hadi Salim taught it: bytes over a bare TCP connection, one way, and the summary of 1984.
-//!
-//! A file goes out by `sendfile` (`-c`) or `read+write`, `-l` bytes to a call; the pattern of `-s` is a file in memory of one
-//! buffer, sent `-n` times by `sendfile` or `mmap+write` out of one hot buffer, as ttcp always did. Only a stdin that is no
-//! file (a pipe) is read and written here, as no path has such a source.
+//! `ttcp`: its lines, which have looked so since 1984. The ones about what it is doing go to stderr; the summary goes to stdout,
+//! or to stderr where stdout has the bytes that came.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read as _, Seek as _, Write as _};
-use std::net::TcpStream;
-use std::os::fd::AsFd as _;
-use std::path::PathBuf;
-use std::sync::Arc;
 
-use rustix::fs::{FileType, MemfdFlags};
-use zc_sys::process::{Usage, usage};
-use zc_sys::{clock, tcp};
+use super::{line, transfer, usage};
+use crate::tell;
+use zc_classic::{KBYTE, Tool, TtcpOptions, TtcpSaid, TtcpTally};
+use zc_run::Result;
+use zc_run::escape;
 
-use super::Tool;
-use super::letters::{Known, Letter, number, port};
-use super::socket::{self, Buffers, Capped};
-use super::zcc::server;
-use super::zcs::buffer;
-use crate::path::{SendSetup, open_receiver, open_sender};
-use crate::record::{Fault, RecvPath, Result, SendPath, in_words};
-use crate::workload::{FileSet, Piece, SourceFile};
-
-/// The port of ttcp.
-const PORT: u16 = 5001;
-/// Bytes to a call, and calls, unless `-l` and `-n` say something else.
-const LENGTH: usize = 8192;
-const NUMBER: u32 = 2048;
-
-const KNOWN: Known = Known { plain: "trsvDch", valued: "lnpbF", long: &[], stops_at_operand: false };
-
-/// What `ttcp` is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TtcpOptions {
-    /// `-h`
-    pub help: bool,
-    /// `-t`; else `-r`.
-    pub transmit: bool,
-    /// `-s`: send a pattern; or swallow what comes.
-    pub sink: bool,
-    /// `-v`
-    pub verbose: bool,
-    /// `-D`: TCP_NODELAY.
-    pub nodelay: bool,
-    /// `-c`: sendfile; for a receiver, which has none: swallow what comes.
-    pub sendfile: bool,
-    /// `-l`
-    pub length: usize,
-    /// `-n`
-    pub number: u32,
-    /// `-p`
-    pub port: u16,
-    /// `-b`: the socket buffer of this side.
-    pub socket_buffer: Option<usize>,
-    /// `-F`: the file to send, instead of stdin.
-    pub file: Option<PathBuf>,
-    /// The other end, for a transmitter.
-    pub host: Option<String>,
-}
-
-impl TtcpOptions {
-    /// Reads what was typed.
-    ///
-    /// # Errors
-    /// It makes no sense.
-    pub fn read(words: &[OsString]) -> Result<Self> {
-        let words = KNOWN.read(Tool::Ttcp, words)?;
-        let mut options = Self {
-            help: false,
-            transmit: false,
-            sink: false,
-            verbose: false,
-            nodelay: false,
-            sendfile: false,
-            length: LENGTH,
-            number: NUMBER,
-            port: PORT,
-            socket_buffer: None,
-            file: None,
-            host: None,
-        };
-        let mut receive = false;
-        for (letter, value) in &words.given {
-            let text = value.as_deref();
-            match letter {
-                Letter::Short('h') => options.help = true,
-                Letter::Short('t') => options.transmit = true,
-                Letter::Short('r') => receive = true,
-                Letter::Short('s') => options.sink = true,
-                Letter::Short('v') => options.verbose = true,
-                Letter::Short('D') => options.nodelay = true,
-                Letter::Short('c') => options.sendfile = true,
-                Letter::Short('l') => options.length = buffer(*letter, text)?,
-                Letter::Short('n') => {
-                    options.number = number(*letter, "number of buffers", text, 1..=u32::MAX.into())? as u32;
+/// Sends or receives.
+pub(super) fn ttcp(words: &[OsString]) -> Result<()> {
+    let options = TtcpOptions::read(words)?;
+    if options.help {
+        return usage::of(Tool::Ttcp);
+    }
+    let me = if options.transmit { "ttcp-t" } else { "ttcp-r" };
+    let mut failed = None;
+    zc_classic::ttcp(&options, &mut |said| match said {
+        TtcpSaid::Begins => tell::note(&format!("{me}: {}", heading(&options))),
+        TtcpSaid::Capped(capped) => transfer::tell_capped(capped),
+        TtcpSaid::Listening(port) => tell::note(&format!("{me}: listening on port {port}")),
+        TtcpSaid::Connected => tell::note(&format!("{me}: connect")),
+        TtcpSaid::Accepted(from) => tell::note(&format!("{me}: accept from {from}")),
+        TtcpSaid::Over(tally) => {
+            for text in summary(&tally, options.verbose) {
+                let text = format!("{me}: {text}");
+                if options.writes_to_stdout() {
+                    tell::note(&text);
+                } else if line(&text, &mut failed).is_break() {
+                    return;
                 }
-                Letter::Short('p') => options.port = port(*letter, text, 0)?,
-                Letter::Short('b') => options.socket_buffer = Some(buffer(*letter, text)?),
-                Letter::Short('F') => options.file = value.clone().map(PathBuf::from),
-                Letter::Short(_) | Letter::Long(_) => {} // all of them are above
             }
         }
-        if options.help {
-            return Ok(options);
-        }
-        let wrong = |sentence: &str, hint: &str| Err(Fault::usage(sentence).hint(hint));
-        match (options.transmit, receive) {
-            (true, true) => return wrong("\"-t\" and \"-r\" exclude one another", "-t sends, -r receives"),
-            (false, false) => return wrong("neither \"-t\" nor \"-r\" is given", "-t sends, -r receives"),
-            (true, false) if words.operands.is_empty() => {
-                return wrong("the host is missing", "ttcp -t -s HOST sends a pattern to HOST");
-            }
-            (false, true) if options.file.is_some() => {
-                return wrong("\"-F\" is for the side that sends", "-r writes what comes to stdout");
-            }
-            _ if options.file.is_some() && options.sink => {
-                return wrong("\"-F\" and \"-s\" exclude one another", "-s sends a pattern, -F a file");
-            }
-            _ => {}
-        }
-        if options.transmit && options.port == 0 {
-            return wrong("-p: port \"0\" is too small: at least 1", "a whole number from 1 to 65535");
-        }
-        if let Some(word) = words.operands.get(1) {
-            return Err(
-                Fault::usage(format!("unexpected argument \"{}\"", word.to_string_lossy())).hint("there is one host")
-            );
-        }
-        options.host = match words.operands.first() {
-            Some(host) => Some(server(Some(host))?),
-            None => None,
-        };
-        Ok(options)
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
+fn heading(options: &TtcpOptions) -> String {
+    let mut text = format!("buflen={}, nbuf={}, port={}", options.length, options.number, options.port);
+    if let Some(bytes) = options.socket_buffer {
+        text += &format!(", sockbufsize={bytes}");
     }
-
-    /// Whether what comes is written to stdout.
-    pub fn writes_to_stdout(&self) -> bool {
-        !self.transmit && !self.sink && !self.sendfile
+    text += "  tcp";
+    if let Some(host) = options.host.as_deref().filter(|_| options.transmit) {
+        text += &format!("  -> {}", escape(host, 200));
     }
+    text
 }
 
-/// What `ttcp` tells.
-#[derive(Debug)]
-pub enum TtcpSaid {
-    /// A socket buffer is smaller than it was asked to be.
-    Capped(Capped),
-    /// It begins.
-    Begins,
-    /// It listens on this port.
-    Listening(u16),
-    /// It is connected.
-    Connected,
-    /// It was connected to, from here.
-    Accepted(String),
-    /// It is over.
-    Over(TtcpTally),
-}
-
-/// The summary.
-#[derive(Debug, Clone, Copy)]
-pub struct TtcpTally {
-    /// Bytes on the connection.
-    pub bytes: u64,
-    /// System calls that moved them.
-    pub calls: u64,
-    /// From the connection to the last byte's acknowledgement, or to the end of the stream.
-    pub elapsed_ns: u64,
-    /// What this process used meanwhile.
-    pub used: Usage,
-}
-
-/// Sends or receives, once.
-///
-/// # Errors
-/// The other end is not there or went away, or there is nothing to send.
-pub fn ttcp(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> {
-    if options.transmit { transmit(options, hear) } else { receive(options, hear) }
-}
-
-/// Where the bytes come from.
-enum Source {
-    /// One file, from here to its end, so many times, by this path.
-    File { set: FileSet, from: u64, times: u32, path: SendPath },
-    /// stdin, which is no file.
-    Stream,
-}
-
-fn transmit(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> {
-    let source = source(options)?;
-    let host = options.host.as_deref().unwrap_or_default();
-    hear(TtcpSaid::Begins);
-    let buffers = Buffers { send: options.socket_buffer, receive: None };
-    let (stream, capped) = socket::connect(host, options.port, buffers)?;
-    capped.into_iter().for_each(|one| hear(TtcpSaid::Capped(one)));
-    hear(TtcpSaid::Connected);
-    if options.nodelay {
-        tcp::set_nodelay(&stream, true).map_err(|error| Fault::os("set TCP_NODELAY", error))?;
+/// The summary, a line each.
+fn summary(tally: &TtcpTally, verbose: bool) -> Vec<String> {
+    // A clock of nanoseconds never stands still over a system call; this is for the arithmetic.
+    let real_s = (tally.elapsed_ns.max(1)) as f64 / 1e9;
+    let cpu_s = (tally.used.user_ns + tally.used.system_ns) as f64 / 1e9;
+    let kbytes = tally.bytes as f64 / KBYTE as f64;
+    let mut lines =
+        vec![format!("{} bytes in {real_s:.2} real seconds = {:.2} KB/sec +++", tally.bytes, kbytes / real_s)];
+    if verbose {
+        // Below the microsecond that getrusage has, there is no rate.
+        let per_cpu_s = if cpu_s > 0.0 { kbytes / cpu_s } else { 0.0 };
+        lines.push(format!("{} bytes in {cpu_s:.2} CPU seconds = {per_cpu_s:.2} KB/cpu sec", tally.bytes));
     }
-    let watch = Watch::start()?;
-    let (bytes, calls) = match source {
-        Source::File { set, from, times, path } => {
-            let steps = Steps { from, len: set.total_bytes(), step: options.length };
-            send_file(&stream, set, steps, times, path)?
-        }
-        Source::Stream => send_stdin(&stream, options.length)?,
-    };
-    socket::finish(&stream)?;
-    hear(TtcpSaid::Over(watch.stop(bytes, calls)?));
-    Ok(())
-}
-
-fn source(options: &TtcpOptions) -> Result<Source> {
-    if let Some(path) = &options.file {
-        let (set, _) = FileSet::open(std::slice::from_ref(path))?;
-        return Ok(whole(set, 0, options));
-    }
-    if options.sink {
-        return pattern(options);
-    }
-    let stdin = io::stdin().as_fd().try_clone_to_owned();
-    let mut stdin = stdin.map(File::from).map_err(|error| Fault::os("use stdin", error))?;
-    let found = stdin.metadata().map_err(|error| Fault::os("look at stdin", error))?;
-    if found.is_file() {
-        let at = stdin.stream_position().map_err(|error| Fault::os("look at stdin", error))?;
-        let source = SourceFile { name: "stdin".to_owned(), file: stdin, len: found.len() };
-        return Ok(whole(FileSet::new(vec![source]), at, options));
-    }
-    if !options.sendfile {
-        return Ok(Source::Stream);
-    }
-    // ttcp-sf -t -c as in 2001, typed at a terminal.
-    let stat = rustix::fs::fstat(&stdin).map_err(|error| Fault::os("look at stdin", error))?;
-    match FileType::from_raw_mode(stat.st_mode) {
-        FileType::CharacterDevice => pattern(options),
-        _ => Err(Fault::usage("stdin is no file, and sendfile sends files")
-            .hint("name a file with -F, send a pattern with -s, or leave -c out")),
-    }
-}
-
-/// A file from `from` to its end.
-fn whole(set: FileSet, from: u64, options: &TtcpOptions) -> Source {
-    Source::File { set, from, times: 1, path: if options.sendfile { SendPath::Sendfile } else { SendPath::ReadWrite } }
-}
-
-/// The pieces of a file, `step` bytes to a call.
-#[derive(Debug, Clone, Copy)]
-struct Steps {
-    from: u64,
-    len: u64,
-    step: usize,
-}
-
-impl Steps {
-    fn pieces(self) -> impl Iterator<Item = Piece> {
-        (self.from..self.len).step_by(self.step).map(move |offset| {
-            let len = (self.step as u64).min(self.len - offset) as usize; // at most `step`
-            Piece { file: 0, offset, len }
-        })
-    }
-}
-
-/// The bytes that ttcp has always sent: the printing characters of ASCII, over and over.
-fn pattern(options: &TtcpOptions) -> Result<Source> {
-    let wrong = |error: io::Error| Fault::os(format!("make a pattern of {} bytes", options.length), error);
-    let fd = rustix::fs::memfd_create("ttcp-pattern", MemfdFlags::CLOEXEC).map_err(|error| wrong(error.into()))?;
-    let mut file = File::from(fd);
-    let bytes: Vec<u8> = (b' '..=b'~').cycle().take(options.length).collect();
-    file.write_all(&bytes).map_err(wrong)?;
-    let path = if options.sendfile { SendPath::Sendfile } else { SendPath::MmapWrite };
-    let source = SourceFile { name: "the pattern".to_owned(), file, len: options.length as u64 };
-    Ok(Source::File { set: FileSet::new(vec![source]), from: 0, times: options.number, path })
-}
-
-fn send_file(stream: &TcpStream, set: FileSet, steps: Steps, times: u32, path: SendPath) -> Result<(u64, u64)> {
-    let setup = SendSetup::new(Arc::new(set), steps.step);
-    let mut sender = open_sender(path, stream, &setup).map_err(|no| Fault::unsupported(no.reason()))?;
-    for _ in 0..times {
-        steps.pieces().try_for_each(|piece| sender.send(piece))?;
-    }
-    sender.drain()?;
-    let counts = sender.counts();
-    Ok((counts.bytes, counts.calls))
-}
-
-/// Reads up to `length` bytes at a time from stdin and writes them to the socket.
-fn send_stdin(stream: &TcpStream, length: usize) -> Result<(u64, u64)> {
-    let mut stdin = io::stdin().lock();
-    let mut buffer = vec![0; length];
-    let (mut bytes, mut calls) = (0, 0);
-    loop {
-        let read = match stdin.read(&mut buffer) {
-            Ok(0) => return Ok((bytes, calls)),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Fault::os("read from stdin", error)),
-        };
-        calls += socket::send_all(stream, &buffer[..read])?;
-        bytes += read as u64;
-    }
-}
-
-fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> {
-    hear(TtcpSaid::Begins);
-    let buffers = Buffers { receive: options.socket_buffer, send: None };
-    let (listener, capped) = socket::listen(options.port, buffers)?;
-    capped.into_iter().for_each(|one| hear(TtcpSaid::Capped(one)));
-    let port = listener.local_addr().map_err(|error| Fault::os("ask for the port", error))?.port();
-    hear(TtcpSaid::Listening(port));
-    let (stream, address) = loop {
-        match listener.accept() {
-            Ok(taken) => break taken,
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
-            Err(error) => return Err(Fault::os("take the connection", error)),
-        }
-    };
-    drop(listener);
-    hear(TtcpSaid::Accepted(socket::shown(address)));
-    let mut receiver =
-        open_receiver(RecvPath::Recv, &stream, options.length).map_err(|no| Fault::unsupported(no.reason()))?;
-    let watch = Watch::start()?;
-    let mut stdout = io::stdout().lock();
-    let mut written = Ok(());
-    loop {
-        let mut write = |bytes: &[u8]| written = stdout.write_all(bytes);
-        if receiver.receive(options.writes_to_stdout().then_some(&mut write))? == 0 {
-            break;
-        }
-        match std::mem::replace(&mut written, Ok(())) {
-            Ok(()) => {}
-            // A reader that has gone away has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-            Err(error) => return Err(not_written(&error)),
-        }
-    }
-    if options.writes_to_stdout() {
-        stdout.flush().map_err(|error| not_written(&error))?;
-    }
-    drop(stdout);
-    let counts = receiver.counts();
-    hear(TtcpSaid::Over(watch.stop(counts.bytes, counts.calls)?));
-    Ok(())
-}
-
-fn not_written(error: &io::Error) -> Fault {
-    Fault::output(format!("cannot write what came to stdout: {}", in_words(error)))
-        .hint("is there room where it leads to? -s throws away what comes")
-}
-
-/// The clocks at the beginning.
-struct Watch {
-    at_ns: u64,
-    used: Usage,
-}
-
-impl Watch {
-    fn start() -> Result<Self> {
-        let used = usage().map_err(|error| Fault::os("ask what this process used", error))?;
-        Ok(Self { at_ns: clock::monotonic_ns(), used })
-    }
-
-    fn stop(self, bytes: u64, calls: u64) -> Result<TtcpTally> {
-        let elapsed_ns = clock::monotonic_ns() - self.at_ns;
-        let used = usage().map_err(|error| Fault::os("ask what this process used", error))?;
-        Ok(TtcpTally { bytes, calls, elapsed_ns, used: used.since(&self.used) })
-    }
+    let calls = tally.calls as f64;
+    lines.push(format!(
+        "{} I/O calls, msec/call = {:.2}, calls/sec = {:.2}",
+        tally.calls,
+        1000.0 * real_s / calls.max(1.0),
+        calls / real_s
+    ));
+    let used = &tally.used;
+    let whole_s = real_s as u64;
+    lines.push(format!(
+        "{:.1}user {:.1}sys {}:{:02}real {:.0}% 0i+0d {}maxrss {}+{}pf {}+{}csw",
+        used.user_ns as f64 / 1e9,
+        used.system_ns as f64 / 1e9,
+        whole_s / 60,
+        whole_s % 60,
+        100.0 * cpu_s / real_s,
+        used.max_resident_kib,
+        used.major_faults,
+        used.minor_faults,
+        used.voluntary_switches,
+        used.involuntary_switches
+    ));
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(words: &[&str]) -> Result<TtcpOptions> {
-        TtcpOptions::read(&words.iter().map(OsString::from).collect::<Vec<_>>())
+    fn tally_of(bytes: u64, elapsed_ns: u64) -> TtcpTally {
+        TtcpTally { bytes, calls: bytes / 8192, elapsed_ns, used: Default::default() }
     }
 
     #[test]
-    fn the_commands_of_2001_are_understood() {
-        let sender = read(&["-t", "-c", "-l", "32768", "-v", "receiver_host"]).unwrap();
-        assert!(sender.transmit && sender.sendfile && sender.verbose && !sender.sink);
-        assert_eq!((sender.length, sender.port, sender.host.as_deref()), (32_768, 5001, Some("receiver_host")));
-        let receiver = read(&["-c", "-r", "-l", "32768", "-v", "sender_host"]).unwrap();
-        assert!(!receiver.transmit && !receiver.writes_to_stdout());
-        assert!(read(&["-r"]).unwrap().writes_to_stdout());
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_told() {
-        for (words, sentence) in [
-            (&[][..], "neither \"-t\" nor \"-r\" is given"),
-            (&["-tr"], "\"-t\" and \"-r\" exclude one another"),
-            (&["-t"], "the host is missing"),
-            (&["-r", "-Ff"], "\"-F\" is for the side that sends"),
-            (&["-tsFf", "h"], "\"-F\" and \"-s\" exclude one another"),
-            (&["-t", "a", "b"], "unexpected argument \"b\""),
-            (&["-t", "-p0", "a"], "-p: port \"0\" is too small: at least 1"),
-            (&["-tl0", "h"], "-l: buffer size \"0\" is too small: at least 1"),
-            (&["-u"], "unknown option \"-u\""),
-        ] {
-            assert_eq!(read(words).unwrap_err().sentence, sentence, "{words:?}");
-        }
-    }
-
-    #[test]
-    fn a_file_is_sent_in_calls_of_the_length() {
-        let lens = |from, step| {
-            Steps { from, len: 10, step }.pieces().map(|piece| (piece.offset, piece.len)).collect::<Vec<_>>()
-        };
-        assert_eq!(lens(0, 4), [(0, 4), (4, 4), (8, 2)]);
-        assert_eq!(lens(7, 4), [(7, 3)]);
-        assert_eq!(lens(0, 100), [(0, 10)]);
-        assert!(lens(10, 4).is_empty() && lens(11, 4).is_empty());
+    fn the_summary_has_the_lines_that_scripts_look_for() {
+        let mut tally = tally_of(16_777_216, 1_500_000_000);
+        (tally.used.user_ns, tally.used.system_ns) = (100_000_000, 400_000_000);
+        assert_eq!(
+            summary(&tally, true),
+            [
+                "16777216 bytes in 1.50 real seconds = 10922.67 KB/sec +++",
+                "16777216 bytes in 0.50 CPU seconds = 32768.00 KB/cpu sec",
+                "2048 I/O calls, msec/call = 0.73, calls/sec = 1365.33",
+                "0.1user 0.4sys 0:01real 33% 0i+0d 0maxrss 0+0pf 0+0csw",
+            ]
+        );
+        assert_eq!(summary(&tally, false).len(), 3);
+        assert!(!summary(&tally_of(0, 0), true).concat().contains("NaN"));
     }
 }

@@ -8,8 +8,8 @@ use std::process::Command;
 
 use serde_json::Value;
 use webdriver::{Browser, key};
-use zc_tools::record::synthetic::{Synthetic, TrueCell, lines, null};
-use zc_tools::record::{Factor, Level, Run, SendPath, Severity, Warning, append_block, close, open};
+use zc_run::{Factor, Level, Run, SendPath, Severity, Warning, append_block, close, open};
+use zc_testkit::synthetic::{Synthetic, TrueCell, lines, null};
 
 /// A browser, or the reason why there is none on stderr.
 fn browser() -> Option<Browser> {
@@ -378,7 +378,7 @@ fn what_a_run_says_is_never_taken_as_markup() {
     run.header.warnings.push(Warning::new(hostile, Severity::Doubt, hostile).remedy(hostile));
     let label = format!("{hostile} cell");
     for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
-        if let zc_tools::record::Slot::Trial(trial) = slot
+        if let zc_run::Slot::Trial(trial) = slot
             && trial.cell == "sendfile"
         {
             trial.cell.clone_from(&label);

@@ -1,0 +1,47 @@
+//! What became of the blocks, and what the machine was like.
+
+use zc_stats::median;
+
+use super::figures::per;
+use super::model::{BlockAccount, Conditions, DropCounts};
+use crate::machine::Machine;
+use crate::rules;
+use zc_run::{Dropped, Run};
+
+/// Blocks kept, and dropped by rule.
+pub(super) fn blocks(run: &Run) -> BlockAccount {
+    let mut dropped = DropCounts::default();
+    for block in &run.blocks {
+        match block.dropped {
+            None => {}
+            Some(Dropped::Steal { .. }) => dropped.steal += 1,
+            Some(Dropped::IdleDrift { .. }) => dropped.idle_drift += 1,
+            Some(Dropped::Foreign { .. }) => dropped.foreign += 1,
+            Some(Dropped::TrialFailed { .. }) => dropped.trial_failed += 1,
+            Some(Dropped::Unfinished) => dropped.unfinished += 1,
+        }
+    }
+    let kept = run.blocks.iter().filter(|block| block.dropped.is_none()).count();
+    BlockAccount { measured: run.blocks.len(), kept, dropped }
+}
+
+/// Memory speed, steal and drift.
+pub(super) fn conditions(run: &Run) -> Conditions {
+    let machine = Machine::near(&run.header);
+    let kept = || run.blocks.iter().filter(|block| block.dropped.is_none());
+    let memcpy: Vec<f64> =
+        kept().filter_map(|block| block.memcpy_bytes_per_s).filter(|speed| speed.is_finite()).collect();
+    let drifts: Vec<f64> = kept().filter_map(|block| rules::idle_drift(block, &machine)).collect();
+    let (stolen_ns, all_ns) = run
+        .blocks
+        .iter()
+        .flat_map(|block| Machine::all(&run.header).filter_map(|machine| rules::steal(block, &machine)))
+        .fold((0.0, 0.0), |sums, steal| (sums.0 + steal.share() * steal.available_ns, sums.1 + steal.available_ns));
+    Conditions {
+        memcpy_bytes_per_s: median(&memcpy),
+        memcpy_slowest_bytes_per_s: memcpy.iter().copied().reduce(f64::min),
+        memcpy_fastest_bytes_per_s: memcpy.iter().copied().reduce(f64::max),
+        steal_share: per(stolen_ns, all_ns),
+        idle_drift: median(&drifts).filter(|drift| drift.is_finite()),
+    }
+}

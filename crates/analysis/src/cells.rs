@@ -1,0 +1,122 @@
+//! One cell of the plan: what it cost, how that compares to the cell that it refers to, and how fast it was.
+
+use zc_stats::median;
+
+use super::figures::{figure, gbit_per_core, per, ratio_figure};
+use super::model::{CellEstimate, Figure, Perturbation, RatioFigure, RatioMethod, Sides};
+use super::{Kept, bytes, elapsed_ns, others, throughput, traffic};
+use crate::costs::Side;
+use crate::ratios::{base, divisors, pairs, ratio};
+use zc_run::{Cell, TrialKind};
+
+/// Below this share of its nominal rate a cell was measured at saturation.
+const RATE_HELD: f64 = 0.98;
+
+pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
+    let cell = &kept.header.plan.cells[place];
+    let is_reference = kept.reference == Some(place);
+    let costs = |side| -> Vec<f64> {
+        kept.costs.iter().filter_map(|block| block.get(place)?.as_ref()?.ns_per_kib(side)).collect()
+    };
+    let cost_figure = |side| figure(&costs(side), kept.level);
+    let cost = Sides {
+        sender: cost_figure(Side::Sender),
+        receiver: cost_figure(Side::Receiver),
+        both: cost_figure(Side::Both),
+    };
+    let elsewhere = cost_figure(Side::Elsewhere);
+    let to_base = |side| to_base(kept, place, side);
+    let ratio = Sides { sender: to_base(Side::Sender), receiver: to_base(Side::Receiver), both: to_base(Side::Both) };
+    let both = costs(Side::Both);
+    let copied_share = copied_share(kept, &cell.label);
+    CellEstimate {
+        label: cell.label.clone(),
+        send: cell.send,
+        recv: cell.recv,
+        levels: cell.levels.clone(),
+        by: base(&kept.header.plan, place).map(|base| kept.header.plan.cells[base].label.clone()),
+        reference: is_reference,
+        control: cell.control,
+        blocks: both.len(),
+        cost_ns_per_kib: cost,
+        elsewhere_ns_per_kib: elsewhere,
+        ratio,
+        at_noise_floor: cost.both.as_ref().is_some_and(reaches_zero)
+            || ratio.both.is_some_and(|ratio| ratio.method == RatioMethod::RankedDifferences),
+        blocks_not_positive: both.iter().filter(|cost| **cost <= 0.0).count(),
+        gbit_per_core: Sides {
+            sender: cost.sender.as_ref().and_then(gbit_per_core),
+            receiver: None,
+            both: cost.both.as_ref().and_then(gbit_per_core),
+        },
+        top_speed_bytes_per_s: top_speed(kept, &cell.label),
+        top_speed_by_memcpy: top_speed_by_memcpy(kept, &cell.label),
+        perturbation: perturbation(kept, cell),
+        copied_share,
+        failed_zero_copy: copied_share.is_some_and(|share| share > 0.5),
+        traffic: traffic::traffic(kept, cell),
+        others: others::others(kept, &cell.label, &cost, elsewhere.as_ref()),
+    }
+}
+
+fn reaches_zero(cost: &Figure) -> bool {
+    cost.interval.map_or(cost.value, |interval| interval.low) <= 0.0
+}
+
+fn to_base(kept: &Kept, place: usize, side: Side) -> Option<RatioFigure> {
+    let plan = &kept.header.plan;
+    let pairs = pairs(&kept.costs, place, &divisors(plan, place), side);
+    ratio(&pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target))
+}
+
+fn top_speed(kept: &Kept, label: &str) -> Option<Figure> {
+    let speeds: Vec<f64> = kept.trials(label, TrialKind::TopSpeed).filter_map(|(_, trial)| throughput(trial)).collect();
+    figure(&speeds, kept.level)
+}
+
+fn top_speed_by_memcpy(kept: &Kept, label: &str) -> Option<Figure> {
+    let shares = kept
+        .trials(label, TrialKind::TopSpeed)
+        .filter_map(|(block, trial)| per(throughput(trial)?, kept.blocks[block].memcpy_bytes_per_s?));
+    figure(&shares.collect::<Vec<_>>(), kept.level)
+}
+
+fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
+    let nominal = kept.header.plan.fixed.at(&cell.levels).rate_bytes_per_s;
+    let of = |kind| -> Vec<(usize, f64)> {
+        kept.trials(&cell.label, kind).filter_map(|(block, trial)| Some((block, throughput(trial)?))).collect()
+    };
+    let (soaked, twins) = (of(TrialKind::Soaked), of(TrialKind::Twin));
+    let in_one_block: Vec<f64> = twins
+        .iter()
+        .filter_map(|(block, twin)| {
+            let (_, soaked) =
+                soaked.get(soaked.partition_point(|(other, _)| other < block)).filter(|(other, _)| other == block)?;
+            per(*soaked, *twin)
+        })
+        .collect();
+    let speeds = |of: &[(usize, f64)]| median(&of.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
+    // By all bytes and all time: a window holds a burst more or less, and their median with it.
+    let (bytes, ns) = kept
+        .trials(&cell.label, TrialKind::Soaked)
+        .filter_map(|(_, trial)| Some((bytes(trial), elapsed_ns(trial)?)))
+        .fold((0.0, 0.0), |(bytes, ns), (sent, elapsed)| (bytes + sent as f64, ns + elapsed as f64));
+    let soaked_by_nominal = per(bytes, ns / 1e9).and_then(|speed| per(speed, nominal));
+    Perturbation {
+        // Twins that stand in blocks of their own are compared as a whole.
+        soaked_by_twin: median(&in_one_block).or_else(|| per(speeds(&soaked)?, speeds(&twins)?)),
+        soaked_by_nominal,
+        saturated: soaked_by_nominal.is_some_and(|share| share < RATE_HELD),
+    }
+}
+
+/// Over whole trials, warm-up and drain included: a completion may come after the window in which its bytes went.
+fn copied_share(kept: &Kept, label: &str) -> Option<f64> {
+    let (copied, all) = kept
+        .trials(label, TrialKind::Soaked)
+        .filter(|(_, trial)| elapsed_ns(trial).is_some())
+        .fold((0.0, 0.0), |(copied, all), (_, trial)| {
+            (copied + trial.whole_copied as f64, all + trial.whole_completions as f64)
+        });
+    per(copied, all)
+}

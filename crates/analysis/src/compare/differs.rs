@@ -1,0 +1,207 @@
+//! What else is not the same in two runs, and what follows from it.
+//!
+//! Two kinds. What makes the cost another quantity *disqualifies*: another link (who works there is somebody else), another rate (batching
+//! changes with it), another soaker, another placement (another set of CPUs is counted), a receiver in one of them alone. Everything else
+//! *explains*: a kernel, a sysctl, an MTU, a buffer may well be what the comparison is about. What differs from run to run by its
+//! nature (the seed, the time, the memory that happens to be free) is not listed.
+
+use std::collections::BTreeMap;
+
+use super::model::{Aspect, Difference, Weight};
+use crate::costs::sender_alone;
+use zc_run::units::{duration_text, rate_text, size_text};
+use zc_run::{Cell, FixedParams, Header, Host, Levels, LinkFacts, Placement};
+
+/// Rates that differ by less are one rate: a chosen rate may be a share of a measured speed.
+const RATE_WITHIN: f64 = 0.001;
+
+/// Memory that differs by less is the same: a kernel keeps another amount for itself.
+const MEMORY_WITHIN: f64 = 0.05;
+
+/// What differs between two runs, whichever cells are looked at: what disqualifies first.
+pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
+    let mut found = Found::default();
+    machine(&mut found, &old.host, &new.host);
+    link(&mut found, &old.link, &new.link);
+    receiver(&mut found, old, new);
+    let (fixed, other) = (&old.plan.fixed, &new.plan.fixed);
+    found.of(Aspect::Soaker, &fixed.soaker, &other.soaker);
+    found.of(Aspect::SenderCpu, &fixed.sender_cpu, &other.sender_cpu);
+    found.of(Aspect::ReceiverCpu, &fixed.receiver_cpu, &other.receiver_cpu);
+    found.differ(Aspect::SoakedCpus, None, list(&fixed.soaked_cpus), list(&other.soaked_cpus));
+    found.differ(Aspect::Timing, None, timing(old), timing(new));
+    found.differ(Aspect::Files, None, files(old), files(new));
+    found.of(Aspect::Filesystem, &old.plan.files.filesystem, &new.plan.files.filesystem);
+    found.of(Aspect::ZcVersion, &old.zc_version, &new.zc_version);
+    found.sorted()
+}
+
+/// What differs between two cells beside their runs: terms that the plan or the cell itself sets.
+pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec<Difference> {
+    let mut found = Found::default();
+    let (of_old, of_new) = (terms(old), terms(new));
+    let (fixed, other) = (&of_old, &of_new);
+    let (rate, other_rate) = (fixed.rate_bytes_per_s, other.rate_bytes_per_s);
+    if (rate / other_rate - 1.0).abs() > RATE_WITHIN || rate.is_nan() || other_rate.is_nan() {
+        found.differ(Aspect::Rate, None, Some(rate_text(rate)), Some(rate_text(other_rate)));
+    }
+    found.of(Aspect::Placement, &fixed.placement, &other.placement);
+    if Placement::Free == fixed.placement && fixed.soaked_cpus != other.soaked_cpus {
+        // All soaked CPUs are counted there.
+        found.differ(Aspect::Placement, None, list(&fixed.soaked_cpus), list(&other.soaked_cpus));
+    }
+    found.sizes(Aspect::Buffer, Some(fixed.buffer_bytes), Some(other.buffer_bytes));
+    found.of(Aspect::RecvPath, &old.1.recv, &new.1.recv);
+    found.sizes(Aspect::RecvBuffer, Some(fixed.recv_buffer_bytes), Some(other.recv_buffer_bytes));
+    found.of(Aspect::Flows, &fixed.flows, &other.flows);
+    found.of(Aspect::Congestion, &fixed.congestion, &other.congestion);
+    found.sizes(Aspect::Sndbuf, fixed.sndbuf_bytes, other.sndbuf_bytes);
+    found.sizes(Aspect::Rcvbuf, fixed.rcvbuf_bytes, other.rcvbuf_bytes);
+    found.of(Aspect::Push, &fixed.push, &other.push);
+    found.of(Aspect::Align, &fixed.align, &other.align);
+    found.of(Aspect::Pages, &fixed.pages, &other.pages);
+    if own_link(&old.1.levels) || own_link(&new.1.levels) {
+        let of = |(header, cell): (&Header, &Cell)| header.link_of(&cell.levels).map(|link| link.mtu_bytes);
+        found.optional(Aspect::Mtu, of(old), of(new));
+        let of = |(header, cell): (&Header, &Cell)| header.link_of(&cell.levels).and_then(|link| link.offloads.clone());
+        found.maps(Aspect::Offload, &on_off(of(old)), &on_off(of(new)));
+    }
+    found.sorted()
+}
+
+/// Whether a cell's link is not its run's.
+fn own_link(levels: &Levels) -> bool {
+    levels.mtu_bytes.is_some() || levels.switched_off.is_some()
+}
+
+fn terms((header, cell): (&Header, &Cell)) -> FixedParams {
+    header.plan.fixed.at(&cell.levels)
+}
+
+fn machine(found: &mut Found, old: &Host, new: &Host) {
+    found.of(Aspect::KernelRelease, &old.kernel_release, &new.kernel_release);
+    found.of(Aspect::KernelBuild, &old.kernel_version, &new.kernel_version);
+    found.optional(Aspect::KernelCommandLine, old.kernel_command_line.clone(), new.kernel_command_line.clone());
+    found.of(Aspect::Architecture, &old.machine, &new.machine);
+    found.of(Aspect::Host, &old.hostname, &new.hostname);
+    let (cpu, other) = (&old.cpu, &new.cpu);
+    found.of(Aspect::Cpu, &cpu.model, &other.model);
+    found.of(Aspect::CpusOnline, &cpu.online, &other.online);
+    found.optional(Aspect::ThreadsPerCore, cpu.threads_per_core, other.threads_per_core);
+    found.optional(Aspect::Governor, cpu.governor.clone(), other.governor.clone());
+    found.optional(Aspect::Boost, cpu.boost.map(on), other.boost.map(on));
+    found.optional(Aspect::LastLevelCache, cpu.llc_bytes.map(size_text), other.llc_bytes.map(size_text));
+    found.optional(Aspect::NumaNodes, cpu.numa_nodes, other.numa_nodes);
+    let (memory, other) = (old.memory.total_bytes, new.memory.total_bytes);
+    if memory.abs_diff(other) as f64 > MEMORY_WITHIN * memory.max(other) as f64 {
+        found.differ(Aspect::Memory, None, Some(memory.to_string()), Some(other.to_string()));
+    }
+    found.optional(Aspect::Hypervisor, old.hypervisor.clone(), new.hypervisor.clone());
+    found.optional(Aspect::Tick, old.tick_hz, new.tick_hz);
+    found.optional(Aspect::IrqTimeAccounting, old.irq_time_accounting.map(on), new.irq_time_accounting.map(on));
+    found.optional(Aspect::Clocksource, old.clocksource.clone(), new.clocksource.clone());
+    found.maps(Aspect::Mitigation, &old.mitigations, &new.mitigations);
+    found.maps(Aspect::Sysctl, &old.sysctls, &new.sysctls);
+    let user = |host: &Host| if host.euid == 0 { "root" } else { "a user" };
+    found.of(Aspect::Privilege, &user(old), &user(new));
+    found.optional(Aspect::Memlock, old.memlock_bytes, new.memlock_bytes);
+}
+
+fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
+    found.of(Aspect::Link, &old.kind, &new.kind);
+    if old.kind != new.kind {
+        return; // the rest follows from it
+    }
+    found.of(Aspect::Device, &old.device, &new.device);
+    found.of(Aspect::Mtu, &old.mtu_bytes, &new.mtu_bytes);
+    found.maps(Aspect::Offload, &on_off(old.offloads.clone()), &on_off(new.offloads.clone()));
+    found.optional(Aspect::ReceiverMerges, old.receiver_merges.map(on), new.receiver_merges.map(on));
+    found.optional(Aspect::Rps, old.rps.clone(), new.rps.clone());
+    found.of(Aspect::Ip, &old.ip, &new.ip);
+    found.optional(Aspect::InitialWindow, old.initial_window_packets, new.initial_window_packets);
+    let far_end = |link: &LinkFacts| {
+        let far = link.far_end?;
+        let rtt = duration_text(far.rtt_ns);
+        Some(format!("acknowledges every {}, round trip {rtt}", size_text(far.ack_every_bytes)))
+    };
+    found.optional(Aspect::FarEnd, far_end(old), far_end(new));
+}
+
+fn receiver(found: &mut Found, old: &Header, new: &Header) {
+    let of = |header: &Header| if sender_alone(header) { "not measured" } else { "measured" };
+    if old.link.kind == new.link.kind {
+        found.of(Aspect::Receiver, &of(old), &of(new));
+    }
+    let far = |header: &Header| header.remote.as_ref().and_then(|remote| remote.machine.clone());
+    if let (Some(old), Some(new)) = (far(old), far(new)) {
+        found.of(Aspect::FarKernel, &old.host.kernel_release, &new.host.kernel_release);
+        found.of(Aspect::FarZcVersion, &old.zc_version, &new.zc_version);
+    }
+}
+
+fn timing(header: &Header) -> Option<String> {
+    let timing = &header.plan.timing;
+    let parts = [timing.warmup_ns, timing.window_ns, timing.idle_ns].map(duration_text);
+    Some(format!("warm-up {}, window {}, idle {}", parts[0], parts[1], parts[2]))
+}
+
+fn files(header: &Header) -> Option<String> {
+    let files = &header.plan.files;
+    Some(format!("{} {} files, {} bytes", files.files, files.origin, files.total_bytes))
+}
+
+fn list(cpus: &[usize]) -> Option<String> {
+    Some(cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
+
+fn on(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+fn on_off(offloads: Option<BTreeMap<String, bool>>) -> BTreeMap<String, String> {
+    offloads.unwrap_or_default().into_iter().map(|(name, is_on)| (name, on(is_on).to_owned())).collect()
+}
+
+fn weight(what: Aspect) -> Weight {
+    match what {
+        Aspect::Link | Aspect::Rate | Aspect::Soaker | Aspect::Placement | Aspect::Receiver => Weight::Disqualifies,
+        _ => Weight::Explains,
+    }
+}
+
+#[derive(Default)]
+struct Found(Vec<Difference>);
+
+impl Found {
+    fn of<T: ToString + PartialEq>(&mut self, what: Aspect, old: &T, new: &T) {
+        self.differ(what, None, Some(old.to_string()), Some(new.to_string()));
+    }
+
+    fn optional<T: ToString>(&mut self, what: Aspect, old: Option<T>, new: Option<T>) {
+        self.differ(what, None, old.map(|old| old.to_string()), new.map(|new| new.to_string()));
+    }
+
+    fn sizes(&mut self, what: Aspect, old: Option<usize>, new: Option<usize>) {
+        let text = |bytes: Option<usize>| bytes.map(|bytes| size_text(bytes as u64));
+        self.differ(what, None, text(old), text(new));
+    }
+
+    /// Each name that has not the same value in both.
+    fn maps(&mut self, what: Aspect, old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) {
+        let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        for name in names {
+            self.differ(what, Some(name), old.get(name).cloned(), new.get(name).cloned());
+        }
+    }
+
+    fn differ(&mut self, what: Aspect, name: Option<&String>, old: Option<String>, new: Option<String>) {
+        if old != new {
+            self.0.push(Difference { what, name: name.cloned(), old, new, weight: weight(what) });
+        }
+    }
+
+    fn sorted(mut self) -> Vec<Difference> {
+        self.0.sort_by(|a, b| (a.weight, a.what, &a.name).cmp(&(b.weight, b.what, &b.name)));
+        self.0
+    }
+}

@@ -1,0 +1,283 @@
+//! Comparisons of runs whose truth is known.
+
+use proptest::prelude::*;
+
+use super::*;
+use zc_run::{LinkKind, SendPath, Severity, Warning};
+use zc_testkit::synthetic::{Synthetic, TrueCell};
+
+/// A machine with four paths; what sendfile costs the sender times `factor`, and all costs times `all`.
+fn world(seed: u64, factor: f64, all: f64) -> Synthetic {
+    let reference = TrueCell::new(SendPath::ReadSend, 500.0 * all, 400.0 * all);
+    let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * all * factor, 390.0 * all * factor);
+    let control = reference.control();
+    Synthetic {
+        cells: vec![
+            reference,
+            sendfile,
+            TrueCell::new(SendPath::Splice, 210.0 * all, 390.0 * all),
+            TrueCell::new(SendPath::MmapWrite, 560.0 * all, 400.0 * all),
+            control,
+        ],
+        seed,
+        blocks: 80,
+        block_drift: 0.002,
+        ..Synthetic::default()
+    }
+}
+
+fn run(seed: u64, factor: f64, all: f64) -> Run {
+    let mut run = world(seed, factor, all).run();
+    run.header.started_at = format!("2026-11-21T12:00:{:02}Z", seed % 60);
+    run
+}
+
+fn part<'a>(name: &str, run: &'a Run) -> Part<'a> {
+    Part { name: name.to_owned(), run, cell: None, state: None }
+}
+
+fn cell<'a>(name: &str, run: &'a Run, cell: &str) -> Part<'a> {
+    Part { cell: Some(cell.to_owned()), ..part(name, run) }
+}
+
+fn pair(old: &Run, new: &Run) -> Compared {
+    compare(&part("old", old), &[part("new", new)], None).0.remove(0)
+}
+
+fn of<'a>(compared: &'a Compared, label: &str) -> &'a CellChange {
+    compared.cells.iter().find(|cell| cell.label == label).unwrap()
+}
+
+#[test]
+fn a_cell_that_changed_is_told_from_those_that_did_not() {
+    let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.2, 1.0));
+    assert_eq!(compared.basis, Basis::TwoSessions);
+    assert_eq!(compared.reference.as_deref(), Some("read+send"));
+    let sendfile = of(&compared, "sendfile");
+    assert!(matches!(sendfile.word, Word::Worse { by } if (0.15..0.25).contains(&by)), "{sendfile:?}");
+    assert_eq!(sendfile.judged_by, Some(JudgedBy::Relative));
+    for label in ["splice", "mmap+write"] {
+        assert!(!matches!(of(&compared, label).word, Word::Worse { .. } | Word::Better { .. }), "{label}");
+    }
+    let reference = of(&compared, "read+send");
+    assert!(reference.reference && reference.relative == Sides::default());
+    assert_eq!(reference.judged_by, Some(JudgedBy::Cost));
+    // The control is the reference under another name, and no cell of its own.
+    assert_eq!(compared.cells.len(), 4);
+    assert!(sendfile.cost.sender.is_some() && sendfile.relative.receiver.is_some());
+}
+
+#[test]
+fn better_is_worse_seen_from_the_other_end() {
+    let (old, new) = (run(1, 1.0, 1.0), run(2, 1.3, 1.0));
+    let (there, back) = (pair(&old, &new), pair(&new, &old));
+    let ratio = |compared: &Compared| of(compared, "sendfile").relative.both.unwrap();
+    assert!((ratio(&there).ratio * ratio(&back).ratio - 1.0).abs() < 1e-9);
+    assert!((ratio(&there).low.unwrap() * ratio(&back).high.unwrap() - 1.0).abs() < 1e-9);
+    assert!(matches!(of(&back, "sendfile").word, Word::Better { .. }));
+}
+
+#[test]
+fn what_moves_all_paths_is_told_by_their_costs() {
+    let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.0, 1.5));
+    assert!(compared.reference_moved);
+    for cell in &compared.cells {
+        assert_eq!(cell.judged_by, Some(JudgedBy::Cost));
+        assert!(matches!(cell.word, Word::Worse { .. }), "{cell:?}");
+        if let Some(relative) = cell.relative.both {
+            assert!((relative.ratio - 1.0).abs() < 0.05);
+        }
+    }
+}
+
+#[test]
+fn a_small_move_of_the_whole_machine_is_no_change_of_a_path() {
+    let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.0, 1.03));
+    assert!(!compared.reference_moved);
+    assert!(compared.cells.iter().all(|cell| !matches!(cell.word, Word::Better { .. } | Word::Worse { .. })));
+}
+
+#[test]
+fn two_cells_of_one_run_are_compared_within_its_blocks() {
+    let run = run(1, 1.0, 1.0);
+    let (compared, judgement) =
+        compare(&cell("r:read+send", &run, "read+send"), &[cell("r:sendfile", &run, "sendfile")], Some(0.05));
+    assert_eq!(compared[0].basis, Basis::OneSession);
+    let only = &compared[0].cells[0];
+    assert_eq!((only.label.as_str(), only.new_label.as_deref()), ("read+send", Some("sendfile")));
+    assert!(matches!(only.cost.both.unwrap().method, Method::Paired { blocks, .. } if blocks > 40));
+    // The same as the run's own table says.
+    let estimates = crate::estimate(&run);
+    let own = estimates.cells.iter().find(|cell| cell.label == "sendfile").unwrap().ratio.both.unwrap();
+    assert_eq!(only.cost.both.unwrap().ratio, own.value);
+    assert!(matches!(only.word, Word::Better { .. }));
+    assert_eq!(judgement.unwrap().outcome, Outcome::NoneWorse);
+}
+
+#[test]
+fn a_run_is_not_compared_with_itself() {
+    let run = run(1, 1.0, 1.0);
+    let copy = run.clone();
+    assert_eq!(pair(&run, &copy).impossible, [Impossible::SameRun]);
+}
+
+#[test]
+fn a_cell_of_one_run_is_held_against_another_cell_of_another() {
+    let (old, new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
+    let (compared, _) =
+        compare(&cell("a:sendfile", &old, "sendfile"), &[cell("b:mmap+write", &new, "mmap+write")], None);
+    let only = &compared[0].cells[0];
+    assert_eq!((only.label.as_str(), only.new_label.as_deref()), ("sendfile", Some("mmap+write")));
+    // What is beside the one is not what is beside the other: both are relative to the reference.
+    assert_eq!(compared[0].relative_to, Some(RelativeTo::Reference));
+    let ratio = only.relative.both.unwrap().ratio;
+    assert!((ratio / (960.0 / 570.0) - 1.0).abs() < 0.06, "{ratio}");
+    // Named on one side, it is the same cell on the other.
+    let (compared, _) = compare(&cell("a:sendfile", &old, "sendfile"), &[part("b", &new)], None);
+    assert_eq!((compared[0].cells[0].label.as_str(), &compared[0].cells[0].new_label), ("sendfile", &None));
+}
+
+#[test]
+fn another_rate_or_link_is_another_quantity() {
+    let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
+    new.header.plan.fixed.rate_bytes_per_s /= 2.0;
+    let compared = pair(&old, &new);
+    assert_eq!(compared.impossible, [Impossible::Disqualified]);
+    assert_eq!(compared.incomparable.len(), 4);
+    assert_eq!(compared.incomparable[0].differences[0].what, Aspect::Rate);
+
+    let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
+    new.header.link.kind = LinkKind::Loopback;
+    let compared = pair(&old, &new);
+    assert_eq!(compared.impossible, [Impossible::Disqualified]);
+    assert_eq!((compared.differences[0].what, compared.differences[0].weight), (Aspect::Link, Weight::Disqualifies));
+    assert!(compared.cells.is_empty());
+}
+
+#[test]
+fn what_else_differs_is_listed_with_both_values() {
+    let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
+    assert_eq!(pair(&old, &new).differences, []);
+    let host = &mut new.header.host;
+    host.kernel_release = "6.19.0".to_owned();
+    host.sysctls.insert("net.ipv4.tcp_autocorking".to_owned(), "0".to_owned());
+    host.mitigations.insert("retbleed".to_owned(), "Mitigation: IBPB".to_owned());
+    new.header.link.offloads = Some([("tx-tcp-segmentation".to_owned(), false)].into());
+    new.header.plan.fixed.buffer_bytes = 4096;
+    new.header.plan.seed = 99;
+    let compared = pair(&old, &new);
+    type Told<'a> = (Aspect, Option<&'a str>, Option<&'a str>, Option<&'a str>);
+    let found: Vec<Told> = compared
+        .differences
+        .iter()
+        .map(|each| (each.what, each.name.as_deref(), each.old.as_deref(), each.new.as_deref()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (Aspect::KernelRelease, None, Some("6.18.44"), Some("6.19.0")),
+            (Aspect::Mitigation, Some("retbleed"), None, Some("Mitigation: IBPB")),
+            (Aspect::Sysctl, Some("net.ipv4.tcp_autocorking"), None, Some("0")),
+            (Aspect::Offload, Some("tx-tcp-segmentation"), None, Some("off")),
+            (Aspect::Buffer, None, Some("64k"), Some("4k")),
+        ]
+    );
+    assert!(compared.impossible.is_empty() && compared.cells.len() == 4);
+}
+
+#[test]
+fn runs_without_a_block_or_a_cell_in_common_say_so() {
+    let (mut old, new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
+    old.blocks.clear();
+    assert_eq!(pair(&old, &new).impossible, [Impossible::NoKeptBlocks { name: "old".to_owned() }]);
+    let mut other = run(3, 1.0, 1.0);
+    for cell in &mut other.header.plan.cells {
+        cell.label.push('x');
+    }
+    let compared = pair(&new, &other);
+    assert_eq!(compared.impossible, [Impossible::NoCommonCell]);
+    assert_eq!((compared.only_old.len(), compared.only_new.len()), (4, 4));
+    let (_, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(0.05));
+    assert_eq!(judgement.unwrap().outcome, Outcome::Incomparable);
+}
+
+#[test]
+fn a_handful_of_blocks_has_figures_and_no_words() {
+    let few = |seed| {
+        let mut run = run(seed, 1.0, 1.0);
+        run.blocks.truncate(4);
+        run
+    };
+    let compared = pair(&few(1), &few(2));
+    let sendfile = of(&compared, "sendfile");
+    assert_eq!((sendfile.word, sendfile.relative.both.unwrap().low), (Word::Undecided, None));
+    assert_eq!(compared.none_worse_by, None);
+}
+
+#[test]
+fn a_run_with_a_warning_that_withholds_has_no_words() {
+    let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.5, 1.0));
+    new.header.warnings.push(Warning::new("sniffer", Severity::Withhold, "somebody listens in"));
+    let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(0.05));
+    assert!(compared[0].cells.iter().all(|cell| cell.word == Word::Withheld));
+    assert_eq!(judgement.unwrap().outcome, Outcome::Undecided);
+}
+
+#[test]
+fn the_margin_decides_three_ways() {
+    let outcome = |factor: f64, margin: f64| {
+        let (old, new) = (run(1, 1.0, 1.0), run(2, factor, 1.0));
+        compare(&cell("old", &old, "sendfile"), &[cell("new", &new, "sendfile")], Some(margin)).1.unwrap().outcome
+    };
+    assert_eq!(outcome(1.0, 0.1), Outcome::NoneWorse);
+    assert_eq!(outcome(1.3, 0.1), Outcome::Worse);
+    assert_eq!(outcome(1.1, 0.1), Outcome::Undecided);
+    assert_eq!(outcome(0.7, 0.1), Outcome::NoneWorse);
+}
+
+#[test]
+fn each_new_run_is_held_against_the_old_one() {
+    let (old, same, worse) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0), run(3, 1.4, 1.0));
+    let (compared, judgement) = compare(&part("old", &old), &[part("same", &same), part("worse", &worse)], Some(0.1));
+    assert_eq!(compared.len(), 2);
+    let judgement = judgement.unwrap();
+    assert_eq!((judgement.outcome, judgement.worse), (Outcome::Worse, vec!["worse: sendfile".to_owned()]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn no_pair_of_runs_panics_or_hands_out_what_is_no_number(
+        seeds in (0u64..1000, 0u64..1000),
+        blocks in (0usize..14, 0usize..14),
+        noise in 0.0f64..2.0,
+        cost in -50.0f64..300.0,
+        margin in 0.001f64..0.5,
+    ) {
+        let play = |seed: u64, blocks| {
+            let mut world = world(seed, 1.0, 1.0);
+            world.blocks = blocks;
+            world.noise = noise;
+            world.cells[1].sender_ns_per_kib = cost;
+            world.cells[1].receiver_ns_per_kib = cost;
+            let mut run = world.run();
+            run.header.started_at = format!("{seed}");
+            run
+        };
+        let (old, new) = (play(seeds.0, blocks.0), play(seeds.1, blocks.1));
+        let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(margin));
+        // JSON has no NaN and no infinity: they would be null where a number must be.
+        let text = serde_json::to_string(&(&compared, &judgement)).unwrap();
+        prop_assert!(!text.contains("\"ratio\":null"));
+        for cell in compared.iter().flat_map(|compared| &compared.cells) {
+            for change in [cell.cost.both, cell.relative.both].into_iter().flatten() {
+                let paired = matches!(change.method, Method::Paired { .. });
+                prop_assert!(change.ratio > 0.0 || paired);
+                prop_assert!(change.low.is_none_or(|low| low <= change.ratio));
+                prop_assert!(change.high.is_none_or(|high| high >= change.ratio));
+                prop_assert!(change.p_value.is_none_or(|p| (0.0..=1.0).contains(&p)));
+            }
+        }
+    }
+}

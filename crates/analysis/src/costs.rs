@@ -1,0 +1,453 @@
+//! What one soaked trial cost: the CPU time that its soakers did not get.
+//!
+//! A soaker's rate in the trial's window is held against the rate that this CPU had when idle *at that moment*: linear in
+//! time between the idle windows before and after it, each taken at its middle. What is missing from that rate is the
+//! share of the CPU that the trial took, whoever was charged for it. Rates of other blocks are never used: clocks and
+//! neighbours drift.
+//!
+//! Over the link `remote` each machine is priced from its own soakers and by its own clock, and all that a machine lost is its
+//! end's cost, on whichever CPU its network card interrupted.
+//!
+//! It lives in `plan` because both halves need it: the session to see how far it is, `estimate` for the figures.
+
+use super::machine::{Machine, same_machine};
+use zc_run::{Block, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind};
+
+/// Whose cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// What the sender's CPU lost, over `remote` the sender's machine; only where the sides are told apart.
+    Sender,
+    /// What the receiver's CPU lost, over `remote` the receiver's machine; only where the sides are told apart.
+    Receiver,
+    /// What the two lost together; what the sender's lost where there is no receiver, or nobody who measures it; what all soaked
+    /// CPUs lost where the threads are pinned to none of them.
+    Both,
+    /// What all other soaked CPUs lost together; only where there are any, never over `remote`, and not where the threads may
+    /// run on any of them.
+    Elsewhere,
+}
+
+/// The soaked CPU time of one trial's window. May be negative: it is a difference, and has noise.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrialCost {
+    /// Length of the window.
+    pub window_ns: f64,
+    /// Payload bytes that arrived in the window; above 0.
+    pub bytes: u64,
+    /// See [`Side::Sender`].
+    pub sender_ns: Option<f64>,
+    /// See [`Side::Receiver`]. From the far machine's own window, whose bytes may be others, for as many bytes as here.
+    pub receiver_ns: Option<f64>,
+    /// See [`Side::Both`].
+    pub both_ns: f64,
+    /// See [`Side::Elsewhere`].
+    pub elsewhere_ns: Option<f64>,
+}
+
+impl TrialCost {
+    /// Soaked CPU time per KiB of payload.
+    pub fn ns_per_kib(&self, side: Side) -> Option<f64> {
+        let ns = match side {
+            Side::Sender => self.sender_ns,
+            Side::Receiver => self.receiver_ns,
+            Side::Both => Some(self.both_ns),
+            Side::Elsewhere => self.elsewhere_ns,
+        };
+        ns.map(|ns| ns * 1024.0 / self.bytes as f64)
+    }
+}
+
+/// Whether sender and receiver have a cost of their own, where a cell says nothing of its placement and its link: they are on two
+/// machines, or the link keeps their softirqs apart and they are pinned to a CPU each.
+pub fn sides_apart(header: &Header) -> bool {
+    apart_at(header, &Levels::default())
+}
+
+/// Whether sender and receiver of a cell have a cost of their own.
+pub fn sides_of_cell_apart(header: &Header, levels: &Levels) -> bool {
+    apart_at(header, levels)
+}
+
+fn apart_at(header: &Header, levels: &Levels) -> bool {
+    let fixed = header.plan.fixed.at(levels);
+    if fixed.link == LinkKind::Remote {
+        return !same_machine(header);
+    }
+    fixed.placement == Placement::Separate
+        && fixed.sender_cpu != fixed.receiver_cpu
+        && header.link_of(levels).is_some_and(|link| link.sides_apart)
+}
+
+/// Whether only the sender's cost is known: the link itself took the bytes, and the CPU on which it did so is nobody's cost; or
+/// nobody measures at the far end.
+pub fn sender_alone(header: &Header) -> bool {
+    match header.plan.fixed.link {
+        LinkKind::Null => true,
+        LinkKind::Remote => Machine::far(header).is_none() && !same_machine(header),
+        LinkKind::Loopback | LinkKind::Veth => false,
+    }
+}
+
+/// The cost of the soaked trial in slot number `slot`. `None` when there is no such trial, when it moved nothing, when
+/// it does not stand between two idle windows, or when a soaker's counter is missing.
+pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
+    let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
+    if trial.kind != TrialKind::Soaked {
+        return None;
+    }
+    let bytes = arrived(&trial.opened, &trial.closed)?;
+    let lost = lost(block, slot, &Machine::near(header))?;
+    let cost = TrialCost {
+        window_ns: lost.window_ns,
+        bytes,
+        sender_ns: None,
+        receiver_ns: None,
+        both_ns: 0.0,
+        elsewhere_ns: None,
+    };
+    if header.plan.fixed.link == LinkKind::Remote {
+        between_machines(cost, &lost, block, slot, header)
+    } else {
+        let levels = header.plan.cells.iter().find(|cell| cell.label == trial.cell).map(|cell| &cell.levels);
+        within_machine(cost, &lost, header, levels.unwrap_or(&Levels::default()))
+    }
+}
+
+/// Payload bytes that arrived between two readings; `None` for none.
+fn arrived(opened: &Reading, closed: &Reading) -> Option<u64> {
+    closed.received.bytes.checked_sub(opened.received.bytes).filter(|bytes| *bytes > 0)
+}
+
+/// The CPUs of this machine from whose losses a cell's [`Side::Both`] comes.
+pub fn cpus_of_both(header: &Header, levels: &Levels) -> Vec<usize> {
+    let fixed = header.plan.fixed.at(levels);
+    let any = fixed.link == LinkKind::Remote || fixed.placement == Placement::Free;
+    fixed.soaked_cpus.iter().copied().filter(|cpu| any || is_of_both(header, &fixed, *cpu)).collect()
+}
+
+fn is_of_both(header: &Header, fixed: &FixedParams, cpu: usize) -> bool {
+    cpu == fixed.sender_cpu || (receives(header, fixed, cpu) && !sender_alone(header))
+}
+
+fn receives(header: &Header, fixed: &FixedParams, cpu: usize) -> bool {
+    cpu == fixed.receiver_cpu || cpu == steered_cpu(header, fixed)
+}
+
+/// Wherever its thread is, a link that steers packets steers them to the CPU that the plan gives to the receiver.
+fn steered_cpu(header: &Header, fixed: &FixedParams) -> usize {
+    if header.link.rps.is_some() { header.plan.fixed.receiver_cpu } else { fixed.receiver_cpu }
+}
+
+/// Each end on a CPU of one machine, or wherever the cell has placed them.
+fn within_machine(cost: TrialCost, lost: &Lost, header: &Header, levels: &Levels) -> Option<TrialCost> {
+    let fixed = header.plan.fixed.at(levels);
+    if fixed.placement == Placement::Free {
+        // Any soaked CPU may have done anything.
+        return Some(TrialCost { both_ns: lost.by_cpu_ns.iter().sum(), ..cost });
+    }
+    let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
+    let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
+    place(steered_cpu(header, &fixed))?;
+    let alone = sender_alone(header);
+    let (mut both_ns, mut elsewhere_ns) = (0.0, None);
+    for (cpu, lost_ns) in fixed.soaked_cpus.iter().zip(&lost.by_cpu_ns) {
+        if is_of_both(header, &fixed, *cpu) {
+            both_ns += lost_ns;
+        } else if !receives(header, &fixed, *cpu) {
+            *elsewhere_ns.get_or_insert(0.0) += lost_ns;
+        }
+    }
+    let apart = apart_at(header, levels);
+    let side = |cpu: usize, there| (apart && there).then(|| lost.by_cpu_ns[cpu]);
+    Some(TrialCost {
+        sender_ns: side(sender, true),
+        receiver_ns: side(receiver, !alone),
+        both_ns,
+        elsewhere_ns,
+        ..cost
+    })
+}
+
+/// Each end on a machine of its own, all of whose losses are its cost; or both in different namespaces of one, whose
+/// losses are the cost of both.
+fn between_machines(cost: TrialCost, near: &Lost, block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
+    let near_ns: f64 = near.by_cpu_ns.iter().sum();
+    let far_ns = match Machine::far(header) {
+        None => None,
+        Some(far) => {
+            let (opened, closed) = far.edges(&block.slots[slot])?;
+            let far_bytes = arrived(opened, closed)?;
+            let lost_ns: f64 = lost(block, slot, &far)?.by_cpu_ns.iter().sum();
+            Some(lost_ns * cost.bytes as f64 / far_bytes as f64)
+        }
+    };
+    let apart = sides_apart(header);
+    Some(TrialCost {
+        sender_ns: apart.then_some(near_ns),
+        receiver_ns: far_ns.filter(|_| apart),
+        both_ns: near_ns + far_ns.unwrap_or(0.0),
+        ..cost
+    })
+}
+
+/// What the soakers of a machine did not get in a window.
+struct Lost {
+    window_ns: f64,
+    /// In the order of the machine's CPUs.
+    by_cpu_ns: Vec<f64>,
+}
+
+fn lost(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Lost> {
+    let (opened, closed) = machine.edges(&block.slots[slot])?;
+    let window = Rates::between(opened, closed, machine)?;
+    let before = block.slots[..slot].iter().rev().find_map(|slot| idle_rates(slot, machine))?;
+    let after = block.slots[slot + 1..].iter().find_map(|slot| idle_rates(slot, machine))?;
+    let span = after.middle_ns - before.middle_ns;
+    if span <= 0.0 {
+        return None;
+    }
+    let towards_after = (window.middle_ns - before.middle_ns) / span;
+    let by_cpu_ns = (0..machine.cpus.len())
+        .map(|cpu| {
+            let idle = before.units_per_ns[cpu] + towards_after * (after.units_per_ns[cpu] - before.units_per_ns[cpu]);
+            (idle > 0.0).then(|| (1.0 - window.units_per_ns[cpu] / idle) * window.elapsed_ns)
+        })
+        .collect::<Option<_>>()?;
+    Some(Lost { window_ns: window.elapsed_ns, by_cpu_ns })
+}
+
+/// The costs of a block's soaked trials, in the order of the plan's cells; `None` for a cell without one.
+pub fn block_costs(block: &Block, header: &Header) -> Vec<Option<TrialCost>> {
+    let mut costs = vec![None; header.plan.cells.len()];
+    for (slot, what) in block.slots.iter().enumerate() {
+        let Slot::Trial(trial) = what else { continue };
+        let Some(cell) = header.plan.cells.iter().position(|cell| cell.label == trial.cell) else { continue };
+        if costs[cell].is_none() {
+            costs[cell] = trial_cost(block, slot, header);
+        }
+    }
+    costs
+}
+
+/// How fast every soaker worked in a window.
+pub(super) struct Rates {
+    /// The middle of the window: CLOCK_MONOTONIC.
+    pub(super) middle_ns: f64,
+    pub(super) elapsed_ns: f64,
+    /// In the order of the machine's CPUs.
+    pub(super) units_per_ns: Vec<f64>,
+}
+
+impl Rates {
+    /// `None` when the window has no length or a counter is missing or ran backwards.
+    pub(super) fn between(opened: &Reading, closed: &Reading, machine: &Machine<'_>) -> Option<Self> {
+        let (from, to) = (&opened.soak, &closed.soak);
+        let elapsed_ns = to.at_ns.checked_sub(from.at_ns).filter(|ns| *ns > 0)? as f64;
+        let cpus = machine.cpus.len();
+        if cpus == 0 || from.units.len() != cpus || to.units.len() != cpus {
+            return None;
+        }
+        let units_per_ns = from
+            .units
+            .iter()
+            .zip(&to.units)
+            .map(|(from, to)| to.checked_sub(*from).map(|units| units as f64 / elapsed_ns))
+            .collect::<Option<_>>()?;
+        Some(Self { middle_ns: from.at_ns as f64 + elapsed_ns / 2.0, elapsed_ns, units_per_ns })
+    }
+
+    /// The rates of all CPUs added up.
+    pub(super) fn total(&self) -> f64 {
+        self.units_per_ns.iter().sum()
+    }
+}
+
+/// The rates of an idle window; `None` for anything else, and for one in which a soaker stood still.
+pub(super) fn idle_rates(slot: &Slot, machine: &Machine<'_>) -> Option<Rates> {
+    let Slot::Idle(_) = slot else { return None };
+    let (opened, closed) = machine.edges(slot)?;
+    Rates::between(opened, closed, machine).filter(|rates| rates.units_per_ns.iter().all(|rate| *rate > 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_testkit::synthetic::{Synthetic, apart};
+
+    fn quiet() -> Synthetic {
+        Synthetic { blocks: 4, noise: 0.0, block_drift: 0.0, idle_noise: 0.0, ..Synthetic::default() }
+    }
+
+    #[test]
+    fn the_true_cost_comes_back_although_the_idle_rates_drift() {
+        let world = Synthetic { idle_drift_per_s: 0.05, ..quiet() };
+        let run = world.run();
+        for block in &run.blocks {
+            let costs = block_costs(block, &run.header);
+            for (cell, cost) in world.cells.iter().zip(costs) {
+                let cost = cost.unwrap();
+                assert!((cost.ns_per_kib(Side::Sender).unwrap() - cell.sender_ns_per_kib).abs() < 1.0);
+                assert!((cost.ns_per_kib(Side::Receiver).unwrap() - cell.receiver_ns_per_kib).abs() < 1.0);
+                let both = cell.sender_ns_per_kib + cell.receiver_ns_per_kib;
+                assert!((cost.ns_per_kib(Side::Both).unwrap() - both).abs() < 2.0);
+                assert_eq!(cost.ns_per_kib(Side::Elsewhere), None);
+            }
+        }
+    }
+
+    #[test]
+    fn each_of_two_machines_is_priced_by_its_own_soakers_and_clock() {
+        let world = quiet();
+        let run = apart(world.run());
+        for block in &run.blocks {
+            for (cell, cost) in world.cells.iter().zip(block_costs(block, &run.header)) {
+                let cost = cost.unwrap();
+                assert!((cost.ns_per_kib(Side::Sender).unwrap() - cell.sender_ns_per_kib).abs() < 1.0);
+                assert!((cost.ns_per_kib(Side::Receiver).unwrap() - cell.receiver_ns_per_kib).abs() < 1.0);
+                let both = cell.sender_ns_per_kib + cell.receiver_ns_per_kib;
+                assert!((cost.ns_per_kib(Side::Both).unwrap() - both).abs() < 2.0);
+                assert_eq!(cost.elsewhere_ns, None);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_the_far_window_saw_more_of_do_not_make_its_cost_larger() {
+        let mut run = apart(quiet().run());
+        let before = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        // The far window is twice as long, and everything in it happened twice.
+        for slot in &mut run.blocks[0].slots {
+            let (Slot::Idle(zc_run::IdleWindow { remote, .. }) | Slot::Trial(zc_run::Trial { remote, .. })) = slot;
+            let window = remote.as_mut().unwrap();
+            let (opened, closed) = (&window.opened, &mut window.closed);
+            closed.soak.at_ns += closed.soak.at_ns - opened.soak.at_ns;
+            for (closed, opened) in closed.soak.units.iter_mut().zip(&opened.soak.units) {
+                *closed += *closed - opened;
+            }
+            closed.received.bytes += closed.received.bytes - opened.received.bytes;
+        }
+        let after = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        let receiver = |cost: TrialCost| cost.ns_per_kib(Side::Receiver).unwrap();
+        assert!((receiver(before) - receiver(after)).abs() < 1.0, "{} {}", receiver(before), receiver(after));
+    }
+
+    #[test]
+    fn a_far_end_that_does_not_measure_leaves_the_sender_s_cost_alone() {
+        let world = quiet();
+        let mut run = apart(world.run());
+        run.header.remote.as_mut().unwrap().machine = None;
+        assert!(sender_alone(&run.header));
+        let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        assert_eq!(cost.receiver_ns, None);
+        assert_eq!(cost.sender_ns, Some(cost.both_ns));
+        assert!((cost.ns_per_kib(Side::Both).unwrap() - world.cells[0].sender_ns_per_kib).abs() < 1.0);
+    }
+
+    #[test]
+    fn two_ends_on_one_machine_have_one_cost() {
+        let mut run = apart(quiet().run());
+        run.header.remote.as_mut().unwrap().machine.as_mut().unwrap().same_machine = true;
+        let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
+        assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
+    }
+
+    #[test]
+    fn sides_are_told_apart_only_where_link_and_cpus_allow_it() {
+        for world in
+            [Synthetic { sides_apart: false, ..quiet() }, Synthetic { cpus: 1, rate_bytes_per_s: 4e8, ..quiet() }]
+        {
+            let run = world.run();
+            let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+            assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
+            assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
+        }
+    }
+
+    /// The costs of a run whose first cell is placed otherwise than the others: its own, and the next one's.
+    fn placed(world: &Synthetic, placement: Placement, rps: bool) -> (TrialCost, TrialCost) {
+        let mut run = world.run();
+        run.header.link.rps = rps.then(|| "sysfs".to_owned());
+        run.header.plan.cells[0].levels.placement = Some(placement);
+        let costs = block_costs(&run.blocks[0], &run.header);
+        (costs[0].unwrap(), costs[1].unwrap())
+    }
+
+    #[test]
+    fn ends_that_share_a_cpu_cost_what_it_lost_and_what_packets_cost_where_they_are_steered_to() {
+        let world = Synthetic { cpus: 3, elsewhere_ns_per_kib: 77.0, ..quiet() };
+        let near = |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
+        let (cost, separate) = placed(&world, Placement::Same, false);
+        assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
+        near(cost.ns_per_kib(Side::Both), 500.0);
+        near(cost.ns_per_kib(Side::Elsewhere), 400.0 + 77.0);
+        near(separate.ns_per_kib(Side::Receiver), 400.0);
+        near(placed(&world, Placement::Same, true).0.ns_per_kib(Side::Both), 900.0);
+    }
+
+    #[test]
+    fn threads_that_may_run_anywhere_cost_what_all_cpus_lost() {
+        let world = Synthetic { cpus: 3, elsewhere_ns_per_kib: 77.0, ..quiet() };
+        let (cost, separate) = placed(&world, Placement::Free, false);
+        assert_eq!((cost.sender_ns, cost.receiver_ns, cost.elsewhere_ns), (None, None, None));
+        assert!((cost.ns_per_kib(Side::Both).unwrap() - 977.0).abs() < 2.0);
+        assert!((separate.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
+    }
+
+    #[test]
+    fn a_cell_s_placement_decides_whether_its_sides_are_apart() {
+        let header = quiet().header();
+        let at = |placement| Levels { placement: Some(placement), ..Levels::default() };
+        assert!(sides_apart(&header) && sides_of_cell_apart(&header, &Levels::default()));
+        assert!(!sides_of_cell_apart(&header, &at(Placement::Same)));
+        assert!(!sides_of_cell_apart(&header, &at(Placement::Free)));
+        let mut header = header;
+        header.plan.fixed.placement = Placement::Free;
+        assert!(!sides_apart(&header) && sides_of_cell_apart(&header, &at(Placement::Separate)));
+    }
+
+    #[test]
+    fn what_other_cpus_lose_is_kept_apart() {
+        let run = Synthetic { cpus: 4, elsewhere_ns_per_kib: 77.0, ..quiet() }.run();
+        let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        assert!((cost.ns_per_kib(Side::Elsewhere).unwrap() - 77.0).abs() < 1.0);
+        assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
+    }
+
+    #[test]
+    fn a_trial_that_cannot_be_priced_has_no_cost() {
+        let run = quiet().run();
+        let header = &run.header;
+        assert!(trial_cost(&run.blocks[0], 1, header).is_some());
+        assert_eq!(trial_cost(&run.blocks[0], 0, header), None, "an idle window");
+        assert_eq!(trial_cost(&run.blocks[0], 10_000, header), None, "no such slot");
+
+        let spoilt = |spoil: &dyn Fn(&mut zc_run::Trial)| {
+            let mut block = run.blocks[0].clone();
+            let Slot::Trial(trial) = &mut block.slots[1] else { panic!("slot 1 is a trial") };
+            spoil(trial);
+            trial_cost(&block, 1, header)
+        };
+        assert_eq!(spoilt(&|trial| trial.kind = TrialKind::Twin), None);
+        assert_eq!(spoilt(&|trial| trial.closed.received = trial.opened.received), None, "no bytes");
+        assert_eq!(spoilt(&|trial| trial.closed.soak.at_ns = trial.opened.soak.at_ns), None, "no length");
+        assert_eq!(spoilt(&|trial| trial.closed.soak.at_ns = 0), None, "backwards");
+        assert_eq!(spoilt(&|trial| trial.closed.soak.units.truncate(1)), None, "a counter is missing");
+        assert_eq!(spoilt(&|trial| trial.closed.soak.units[0] = 0), None, "a counter ran backwards");
+
+        let mut cut = run.blocks[0].clone();
+        cut.slots.truncate(2);
+        assert_eq!(trial_cost(&cut, 1, header), None, "no idle window after it");
+        let mut still = run.blocks[0].clone();
+        for slot in &mut still.slots {
+            if let Slot::Idle(window) = slot {
+                window.closed.soak.units = window.opened.soak.units.clone();
+            }
+        }
+        assert_eq!(trial_cost(&still, 1, header), None, "soakers stood still");
+        let mut elsewhere = run.header.clone();
+        elsewhere.plan.fixed.sender_cpu = 7;
+        assert_eq!(trial_cost(&run.blocks[0], 1, &elsewhere), None, "the sender's CPU has no soaker");
+    }
+}

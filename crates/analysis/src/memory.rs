@@ -1,0 +1,250 @@
+//! Walks over memory to speeds, to ratios to memcpy, and to what the speeds of send paths are beside it.
+//!
+//! A speed is bytes by the CPU time of the thread, so that what else had the CPU is not charged to memory. Ratios are taken
+//! within blocks, where the two stand milliseconds apart, and then put together: what a whole block was slowed down by cancels.
+
+use serde::Serialize;
+use zc_stats::{Interval, hodges_lehmann, wilcoxon_interval};
+
+use super::figures::{bounds, figure, finite, per, with_interval};
+use super::{Bounds, Estimates, Figure};
+use crate::looks::CONFIDENCE;
+use zc_run::{MemoryLoop, MemoryRun, MemoryVisit};
+
+/// How far below memcpy the folded loop may be.
+pub const TARGET: f64 = 0.05;
+
+/// All that is computed from walks over memory.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MemoryEstimates {
+    /// 0.95, of each interval by itself.
+    pub confidence: f64,
+    /// A row for each loop, in the order of the names.
+    pub rows: Vec<MemoryRow>,
+    /// The folded loop that zc takes, beside memcpy, set by set.
+    pub folded: Vec<Option<FoldedRatio>>,
+    /// Share of the time in which the thread did not have its CPU.
+    pub off_cpu: f64,
+    /// Blocks, the last of which may not be whole.
+    pub blocks: usize,
+}
+
+/// A loop.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MemoryRow {
+    /// Its name.
+    pub name: MemoryLoop,
+    /// Bytes per second in each set: the median over blocks and its exact interval. None where it was not measured.
+    pub bytes_per_s: Vec<Option<Figure>>,
+    /// Speed by that of memcpy in the same blocks: Hodges-Lehmann estimate of the log ratios, Wilcoxon signed-rank interval.
+    pub by_memcpy: Vec<Option<Figure>>,
+}
+
+/// The folded loop beside memcpy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FoldedRatio {
+    /// Which one zc takes here.
+    pub name: MemoryLoop,
+    /// Its speed by that of memcpy.
+    pub ratio: Figure,
+    /// Whether it is within 5 % of memcpy, as far as the interval tells.
+    pub within: Within,
+}
+
+/// What an interval says to a bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Within {
+    /// All of the interval is within it.
+    Yes,
+    /// All of the interval is beyond it.
+    No,
+    /// The bound lies in the interval.
+    Undecided,
+    /// There are too few blocks for an interval.
+    TooFewBlocks,
+}
+
+/// A send path at its top speed, beside memcpy.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RooflineRow {
+    /// The path's label in the run.
+    pub label: String,
+    /// Its top speed there.
+    pub top_bytes_per_s: Figure,
+    /// That by memcpy's speed. The interval is as far as both may be off in opposite directions, and so has more than its confidence.
+    pub by_memcpy: Figure,
+}
+
+/// The top speeds of a run as shares of memcpy.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Roofline {
+    /// The size of the set whose memcpy it is: the largest.
+    pub set_bytes: u64,
+    /// The fastest path first.
+    pub rows: Vec<RooflineRow>,
+}
+
+/// All that can be computed.
+pub fn memory(seen: &MemoryRun) -> MemoryEstimates {
+    let names = MemoryLoop::ALL.iter().copied();
+    let rows: Vec<MemoryRow> = names
+        .map(|name| {
+            let each = |of: fn(&MemoryRun, MemoryLoop, usize) -> Option<Figure>| {
+                (0..seen.sets.len()).map(|set| of(seen, name, set)).collect::<Vec<_>>()
+            };
+            MemoryRow { name, bytes_per_s: each(speed), by_memcpy: each(ratio) }
+        })
+        .filter(|row| row.bytes_per_s.iter().any(Option::is_some))
+        .collect();
+    let folded = seen.sets.iter().enumerate().map(|(place, set)| {
+        let ratio = ratio(seen, set.folded, place)?;
+        let within = match ratio.interval {
+            None => Within::TooFewBlocks,
+            Some(interval) if interval.low >= 1.0 - TARGET => Within::Yes,
+            Some(interval) if interval.high.is_some_and(|high| high < 1.0 - TARGET) => Within::No,
+            Some(_) => Within::Undecided,
+        };
+        Some(FoldedRatio { name: set.folded, ratio, within })
+    });
+    let visits = || seen.blocks.iter().flat_map(|block| &block.visits);
+    let elapsed: f64 = visits().map(|visit| visit.elapsed_ns as f64).sum();
+    let off: f64 = visits().map(|visit| visit.elapsed_ns.saturating_sub(visit.cpu_ns) as f64).sum();
+    MemoryEstimates {
+        confidence: CONFIDENCE,
+        folded: folded.collect(),
+        rows,
+        off_cpu: if elapsed > 0.0 { off / elapsed } else { 0.0 },
+        blocks: seen.blocks.len(),
+    }
+}
+
+/// The paths of a saved run beside the memory of this one. None where either has nothing to set beside the other.
+pub fn roofline(seen: &MemoryRun, estimates: &MemoryEstimates, run: &Estimates) -> Option<Roofline> {
+    let largest = (0..seen.sets.len()).max_by_key(|place| seen.sets[*place].bytes)?;
+    let memcpy = estimates.figure(MemoryLoop::Memcpy, largest)?;
+    let mut rows: Vec<RooflineRow> = run
+        .cells
+        .iter()
+        .filter(|cell| !cell.control)
+        .filter_map(|cell| {
+            let top = cell.top_speed_bytes_per_s.filter(|top| top.value > 0.0)?;
+            let interval = top.interval.zip(memcpy.interval).and_then(|(top, memcpy)| {
+                let high = top.high.map(|high| high / memcpy.low);
+                let confidence = (top.confidence + memcpy.confidence - 1.0).max(0.0);
+                Some(Bounds { low: top.low / memcpy.high?, high, confidence })
+            });
+            let share = with_interval(per(top.value, memcpy.value)?, interval, top.blocks.min(memcpy.blocks));
+            Some(RooflineRow { label: cell.label.clone(), top_bytes_per_s: top, by_memcpy: share })
+        })
+        .collect();
+    rows.sort_by(|a, b| b.by_memcpy.value.total_cmp(&a.by_memcpy.value));
+    (!rows.is_empty()).then_some(Roofline { set_bytes: seen.sets[largest].bytes, rows })
+}
+
+impl MemoryEstimates {
+    /// The speed of a loop in a set.
+    pub fn figure(&self, name: MemoryLoop, set: usize) -> Option<Figure> {
+        self.rows.iter().find(|row| row.name == name)?.bytes_per_s.get(set).copied().flatten()
+    }
+
+    /// Its ratio to memcpy.
+    pub fn ratio(&self, name: MemoryLoop, set: usize) -> Option<Figure> {
+        self.rows.iter().find(|row| row.name == name)?.by_memcpy.get(set).copied().flatten()
+    }
+}
+
+fn speed(seen: &MemoryRun, name: MemoryLoop, set: usize) -> Option<Figure> {
+    let speeds: Vec<f64> = seen.blocks.iter().filter_map(|block| in_block(&block.visits, name, set)).collect();
+    figure(&speeds, CONFIDENCE)
+}
+
+fn ratio(seen: &MemoryRun, name: MemoryLoop, set: usize) -> Option<Figure> {
+    let logs: Vec<f64> = seen
+        .blocks
+        .iter()
+        .filter_map(|block| {
+            let of = |name| in_block(&block.visits, name, set);
+            Some((of(name)? / of(MemoryLoop::Memcpy)?).ln())
+        })
+        .collect();
+    let interval = wilcoxon_interval(&logs, CONFIDENCE)
+        .and_then(|logs| bounds(Interval { low: logs.low.exp(), high: logs.high.exp(), ..logs }));
+    Some(with_interval(finite(hodges_lehmann(&logs)?.exp())?, interval, logs.len()))
+}
+
+/// The speed of a loop in a set in a block: a positive number.
+fn in_block(visits: &[MemoryVisit], name: MemoryLoop, set: usize) -> Option<f64> {
+    let visit = visits.iter().find(|visit| visit.name == name && visit.set == set)?;
+    // A clock that does not tell CPU time finely enough is no reason to believe in infinite speed.
+    let ns = if visit.cpu_ns == 0 { visit.elapsed_ns } else { visit.cpu_ns.min(visit.elapsed_ns) };
+    per(visit.bytes as f64, ns as f64 / 1e9).filter(|speed| *speed > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_testkit::synthetic::walks;
+
+    const SPEEDS: [(MemoryLoop, [f64; 2]); 3] = [
+        (MemoryLoop::Memcpy, [140e9, 20e9]),
+        (MemoryLoop::FoldedAvx2, [105e9, 19e9]),
+        (MemoryLoop::FoldedStreaming, [60e9, 24e9]),
+    ];
+
+    #[test]
+    fn speeds_are_bytes_by_cpu_time_and_ratios_cancel_what_a_block_shares() {
+        let estimates = memory(&walks(12, &SPEEDS));
+        let speed = estimates.figure(MemoryLoop::Memcpy, 0).unwrap();
+        assert!((speed.value / 140e9 - 1.0).abs() < 0.12, "{speed:?}");
+        let ratio = estimates.ratio(MemoryLoop::FoldedAvx2, 0).unwrap();
+        assert!((ratio.value / 0.75 - 1.0).abs() < 0.01, "{ratio:?}");
+        assert!(ratio.half_width.unwrap() < 0.01, "{ratio:?}");
+        assert!((estimates.off_cpu - 0.2).abs() < 1e-3);
+        assert_eq!(estimates.rows.len(), 3);
+    }
+
+    #[test]
+    fn the_folded_loop_is_judged_by_its_interval() {
+        let within = |estimates: &MemoryEstimates| {
+            estimates.folded.iter().map(|folded| folded.map(|folded| folded.within)).collect::<Vec<_>>()
+        };
+        assert_eq!(within(&memory(&walks(12, &SPEEDS))), [Some(Within::No), Some(Within::Yes)]);
+        assert_eq!(within(&memory(&walks(3, &SPEEDS))), [Some(Within::TooFewBlocks); 2]);
+        let near = [(MemoryLoop::Memcpy, [100e9, 20e9]), (MemoryLoop::FoldedAvx2, [95e9, 1.0])];
+        assert_eq!(within(&memory(&walks(12, &near))), [Some(Within::Undecided), None]);
+    }
+
+    #[test]
+    fn nothing_measured_is_nothing_estimated() {
+        let mut seen = walks(1, &[]);
+        seen.blocks.clear();
+        let estimates = memory(&seen);
+        assert!(estimates.rows.is_empty() && estimates.folded.iter().all(Option::is_none));
+        assert_eq!(estimates.off_cpu, 0.0);
+        assert_eq!(roofline(&seen, &estimates, &Estimates::default()), None);
+    }
+
+    #[test]
+    fn visits_that_took_no_time_have_no_speed() {
+        let mut seen = walks(8, &SPEEDS);
+        for visit in seen.blocks.iter_mut().flat_map(|block| &mut block.visits) {
+            (visit.elapsed_ns, visit.cpu_ns) = (0, 0);
+        }
+        assert!(memory(&seen).rows.is_empty());
+    }
+
+    #[test]
+    fn the_paths_of_a_run_are_shares_of_memcpy_in_the_largest_set() {
+        let seen = walks(12, &SPEEDS);
+        let estimates = memory(&seen);
+        let run = crate::estimate(&zc_testkit::synthetic::Synthetic::default().run());
+        let roofline = roofline(&seen, &estimates, &run).unwrap();
+        assert_eq!(roofline.set_bytes, 128 << 20);
+        let memcpy = estimates.figure(MemoryLoop::Memcpy, 1).unwrap();
+        for row in &roofline.rows {
+            assert!((row.by_memcpy.value * memcpy.value / row.top_bytes_per_s.value - 1.0).abs() < 1e-9);
+            assert!(row.by_memcpy.interval.is_none_or(|interval| interval.contains(row.by_memcpy.value)));
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What the other accounting methods would have said of the same traffic.
+//!
+//! getrusage sees the CPU time of the two threads, /proc/stat the ticks that found a CPU busy. Both are sums by bytes, as
+//! a tool would have computed them over the whole run: ticks of 4 or 10 ms say nothing in a window of 12.
+
+use super::figures::per;
+use super::model::{Figure, OtherMethod, Others, Sides};
+use super::{Kept, bytes, elapsed_ns, far};
+use crate::costs::sender_alone;
+use crate::machine::Machine;
+use crate::rules::{TICK_NS, ticks_by_cpu};
+use zc_run::{CpuTicks, Header, LinkKind, Trial, TrialKind};
+
+pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere: Option<&Figure>) -> Others {
+    let soaked = Sides {
+        sender: soaked.sender.map(|figure| figure.value),
+        receiver: soaked.receiver.map(|figure| figure.value),
+        both: soaked.both.map(|figure| figure.value),
+    };
+    // /proc/stat looks at all CPUs, so it is held against all that the soakers lost.
+    let everywhere = Sides {
+        sender: None,
+        receiver: None,
+        both: soaked.both.map(|both| both + elsewhere.map_or(0.0, |figure| figure.value)),
+    };
+    Others {
+        getrusage_soaked: getrusage(kept, label, TrialKind::Soaked, &soaked),
+        getrusage_twin: getrusage(kept, label, TrialKind::Twin, &soaked),
+        proc_stat: proc_stat(kept, label, &everywhere),
+        far_process_ns_per_kib: far_process(kept, label),
+    }
+}
+
+fn getrusage(kept: &Kept, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> OtherMethod {
+    let (mut sender_ns, mut receiver_ns, mut moved) = (0.0, 0.0, 0u64);
+    for (_, trial) in kept.trials(label, kind).filter(|(_, trial)| elapsed_ns(trial).is_some()) {
+        sender_ns += trial.closed.sender.cpu_ns.saturating_sub(trial.opened.sender.cpu_ns) as f64;
+        let (opened, closed) = far(trial).unwrap_or((&trial.opened, &trial.closed));
+        receiver_ns += closed.receiver.cpu_ns.saturating_sub(opened.receiver.cpu_ns) as f64;
+        moved = moved.saturating_add(bytes(trial));
+    }
+    let cost = |ns: f64| per(ns * 1024.0, moved as f64);
+    let receiver = if sender_alone(kept.header) { None } else { cost(receiver_ns) };
+    let cost = Sides { sender: cost(sender_ns), receiver, both: cost(sender_ns + receiver_ns) };
+    compared(cost, soaked, moved)
+}
+
+/// What a far end that is no zc says that its process used over whole soaked trials, per KiB that it says came.
+fn far_process(kept: &Kept, label: &str) -> Option<f64> {
+    let reports = kept.trials(label, TrialKind::Soaked).filter_map(|(_, trial)| trial.remote_report);
+    let (cpu_ns, bytes) = reports.fold((0.0, 0.0), |(cpu_ns, bytes), report| {
+        (cpu_ns + report.cpu_percent / 100.0 * report.seconds * 1e9, bytes + report.received_bytes as f64)
+    });
+    per(cpu_ns * 1024.0, bytes)
+}
+
+/// In the soaked windows: soakers run at nice 19, so their ticks stand in a column of their own and everybody else's beside
+/// it. /proc/stat is at its best there: no tick is stopped, because no CPU idles.
+fn proc_stat(kept: &Kept, label: &str, soaked: &Sides<f64>) -> OtherMethod {
+    let fixed = &kept.header.plan.fixed;
+    // The far end of a link without a receiver is always busy.
+    let not_counted = (fixed.link == LinkKind::Null).then_some(fixed.receiver_cpu);
+    let (mut ticks, mut moved, mut moved_meanwhile) = (0u64, 0u64, 0.0);
+    for (_, trial) in kept.trials(label, TrialKind::Soaked) {
+        let Some(window_ns) = elapsed_ns(trial) else { continue };
+        let Some(busy) = busy_ticks(kept.header, trial, not_counted) else { continue };
+        let (opened, closed) = (&trial.opened, &trial.closed);
+        // It is read some milliseconds before the window opens and after it has closed, at the same rate of traffic.
+        let stat_ns = closed.stat.at_ns.saturating_sub(opened.stat.at_ns);
+        ticks = ticks.saturating_add(busy);
+        moved = moved.saturating_add(bytes(trial));
+        moved_meanwhile += bytes(trial) as f64 * stat_ns as f64 / window_ns as f64;
+    }
+    let both = per(ticks as f64 * TICK_NS * 1024.0, moved_meanwhile);
+    compared(Sides { sender: None, receiver: None, both }, soaked, moved)
+}
+
+/// Busy ticks of all machines in a trial's window, without one CPU of the sender's.
+fn busy_ticks(header: &Header, trial: &Trial, not_counted: Option<usize>) -> Option<u64> {
+    let near = Machine::near(header);
+    let by_cpu = ticks_by_cpu(&trial.opened, &trial.closed, &near, busy)?;
+    let counted = near.cpus.iter().zip(by_cpu).filter(|(cpu, _)| Some(**cpu) != not_counted).map(|(_, ticks)| ticks);
+    let far = match (Machine::far(header), far(trial)) {
+        (Some(machine), Some((opened, closed))) => ticks_by_cpu(opened, closed, &machine, busy)?,
+        _ => Vec::new(),
+    };
+    Some(counted.chain(far).fold(0u64, u64::saturating_add))
+}
+
+/// All that is not idle, iowait, steal or a soaker.
+fn busy(cpu: &CpuTicks) -> u64 {
+    [cpu.user, cpu.system, cpu.irq, cpu.softirq].into_iter().fold(0, u64::saturating_add)
+}
+
+fn compared(cost: Sides<f64>, soaked: &Sides<f64>, bytes: u64) -> OtherMethod {
+    let by = |cost: Option<f64>, soaked: Option<f64>| per(cost?, soaked?);
+    OtherMethod {
+        cost_ns_per_kib: cost,
+        by_soaked: Sides {
+            sender: by(cost.sender, soaked.sender),
+            receiver: by(cost.receiver, soaked.receiver),
+            both: by(cost.both, soaked.both),
+        },
+        bytes,
+    }
+}

@@ -1,0 +1,171 @@
+//! In whose context kernel code ran: what was done in a system call of a program that sends or receives, and what was done for it on
+//! somebody else's time, where no account of the program's shows it.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use zc_run::{Profile, SampledTask};
+
+/// Where a sample found the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Context {
+    /// A thread that sends or receives, in user mode.
+    User,
+    /// Such a thread in the kernel, by a system call or a fault.
+    Syscall,
+    /// A softirq that ran while such a thread was current: at the end of its own system call, or of an interrupt that it took.
+    SoftirqOwn,
+    /// A softirq that ran while another thread was current, at the end of an interrupt that that one took.
+    SoftirqElsewhere,
+    /// A softirq that was put off to its kernel thread.
+    Ksoftirqd,
+    /// An interrupt, softirqs not counted.
+    Interrupt,
+    /// A switch from or to a thread that is not of the traffic.
+    Switch,
+    /// A thread of the kernel.
+    KernelThread,
+    /// Another process.
+    Others,
+}
+
+impl Context {
+    /// Every one, in the order of the documentation.
+    pub const ALL: [Self; 9] = [
+        Self::User,
+        Self::Syscall,
+        Self::SoftirqOwn,
+        Self::SoftirqElsewhere,
+        Self::Ksoftirqd,
+        Self::Interrupt,
+        Self::Switch,
+        Self::KernelThread,
+        Self::Others,
+    ];
+
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user mode",
+            Self::Syscall => "system calls",
+            Self::SoftirqOwn => "softirq on its own time",
+            Self::SoftirqElsewhere => "softirq on somebody else's time",
+            Self::Ksoftirqd => "ksoftirqd",
+            Self::Interrupt => "hard interrupts",
+            Self::Switch => "switches from and to others",
+            Self::KernelThread => "kernel threads",
+            Self::Others => "other processes",
+        }
+    }
+
+    /// Its place in [`ALL`](Self::ALL).
+    pub fn place(self) -> usize {
+        Self::ALL.iter().position(|context| *context == self).unwrap_or(0)
+    }
+}
+
+/// What a stack goes through.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Through {
+    softirq: bool,
+    ksoftirqd: bool,
+    interrupt: bool,
+    switch: bool,
+}
+
+/// What each frame and its callers go through, frame number n at place n - 1.
+pub(super) fn through_frames(profile: &Profile) -> Vec<Through> {
+    let of_symbols: Vec<Through> = profile.symbols.iter().map(|name| through(super::plain(name))).collect();
+    let mut found: Vec<Through> = Vec::with_capacity(profile.frames.len());
+    for &(caller, symbol) in &profile.frames {
+        let above = (caller as usize).checked_sub(1).and_then(|place| found.get(place)).copied().unwrap_or_default();
+        let own = of_symbols.get(symbol as usize).copied().unwrap_or_default();
+        found.push(Through {
+            softirq: above.softirq || own.softirq,
+            ksoftirqd: above.ksoftirqd || own.ksoftirqd,
+            interrupt: above.interrupt || own.interrupt,
+            switch: above.switch || own.switch,
+        });
+    }
+    found
+}
+
+/// By its name, as the kernel's source has it.
+fn through(name: &str) -> Through {
+    Through {
+        // kernel/softirq.c; __do_softirq until Linux 6.10.
+        softirq: matches!(name, "handle_softirqs" | "__do_softirq" | "do_softirq" | "do_softirq_own_stack"),
+        ksoftirqd: name == "run_ksoftirqd",
+        // arch/x86/kernel/irq.c and include/asm/idtentry.h, arch/arm64/kernel/entry-common.c.
+        interrupt: name.starts_with("sysvec_")
+            || name.starts_with("asm_sysvec_")
+            || name.ends_with("common_interrupt")
+            || matches!(name, "el1_interrupt" | "el0_interrupt" | "do_IRQ" | "handle_irq_event"),
+        switch: matches!(name, "schedule" | "__schedule" | "preempt_schedule_irq" | "schedule_idle"),
+    }
+}
+
+/// The context of a sample: whose time it was, and what its stack goes through; `None` for user mode.
+pub(super) fn context(task: SampledTask, stack: Option<Through>) -> Context {
+    let own = is_of_path(task);
+    let Some(through) = stack else { return if own { Context::User } else { Context::Others } };
+    match task {
+        _ if through.ksoftirqd || task == SampledTask::Ksoftirqd => Context::Ksoftirqd,
+        _ if through.softirq && own => Context::SoftirqOwn,
+        _ if through.softirq => Context::SoftirqElsewhere,
+        _ if through.switch && !own => Context::Switch,
+        _ if through.interrupt => Context::Interrupt,
+        SampledTask::Sender | SampledTask::Receiver => Context::Syscall,
+        SampledTask::Other => Context::Others,
+        SampledTask::KernelThread => Context::KernelThread,
+        SampledTask::Soaker | SampledTask::Idle | SampledTask::Instrument | SampledTask::Ksoftirqd => Context::Switch,
+    }
+}
+
+/// Whether it is a thread of the traffic: its CPU time, softirqs and interrupts included that came while it was current, is what
+/// getrusage(2) counts, on a kernel that does not account for interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING).
+pub(super) fn is_of_path(task: SampledTask) -> bool {
+    matches!(task, SampledTask::Sender | SampledTask::Receiver)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The context of a stack, its innermost function first.
+    fn of(task: SampledTask, stack: &[&str]) -> Context {
+        let all = stack.iter().map(|name| through(name)).fold(Through::default(), |a, b| Through {
+            softirq: a.softirq || b.softirq,
+            ksoftirqd: a.ksoftirqd || b.ksoftirqd,
+            interrupt: a.interrupt || b.interrupt,
+            switch: a.switch || b.switch,
+        });
+        context(task, (!stack.is_empty()).then_some(all))
+    }
+
+    #[test]
+    fn a_stack_and_whose_time_it_was_make_a_context() {
+        use SampledTask::{Idle, Ksoftirqd, Other, Receiver, Sender, Soaker};
+        let syscall = ["tcp_sendmsg", "__sys_sendto", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"];
+        let at_its_end = ["net_rx_action", "handle_softirqs", "do_softirq", "__local_bh_enable_ip", "do_syscall_64"];
+        let by_irq =
+            ["net_rx_action", "handle_softirqs", "__irq_exit_rcu", "sysvec_call_function_single", "asm_sysvec_x"];
+        let thread = ["net_rx_action", "handle_softirqs", "run_ksoftirqd", "smpboot_thread_fn", "kthread"];
+        let preempted = ["finish_task_switch", "__schedule", "schedule", "irqentry_exit", "asm_sysvec_reschedule_ipi"];
+        assert_eq!(of(Sender, &[]), Context::User);
+        assert_eq!(of(Sender, &syscall), Context::Syscall);
+        assert_eq!(of(Sender, &at_its_end), Context::SoftirqOwn);
+        assert_eq!(of(Receiver, &by_irq), Context::SoftirqOwn);
+        assert_eq!(of(Soaker, &by_irq), Context::SoftirqElsewhere);
+        assert_eq!(of(Other, &by_irq), Context::SoftirqElsewhere);
+        assert_eq!(of(Ksoftirqd, &thread), Context::Ksoftirqd);
+        assert_eq!(of(Idle, &thread), Context::Ksoftirqd, "in a PID namespace its name is not seen");
+        assert_eq!(of(Soaker, &preempted), Context::Switch);
+        assert_eq!(of(Sender, &preempted), Context::Interrupt);
+        assert_eq!(of(Soaker, &["handle_edge_irq", "common_interrupt"]), Context::Interrupt);
+        assert_eq!(of(Other, &syscall), Context::Others);
+        assert_eq!(of(Other, &[]), Context::Others);
+        assert_eq!(of(SampledTask::KernelThread, &["process_one_work", "kthread"]), Context::KernelThread);
+    }
+}

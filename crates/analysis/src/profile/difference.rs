@@ -1,0 +1,113 @@
+//! What one path spends on each class beside another: of one run, where the two were sampled in the same blocks, or of two runs.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use zc_stats::{Draws, RESAMPLES, few_blocks_confidence, quantile};
+
+use super::shares::{Drawn, Frames, Sampled, class_at, context_at};
+use super::{Class, Context};
+use crate::figures::{bounds, finite, with_interval};
+use crate::{Bounds, Figure, Kept};
+use zc_run::{Profile, Run};
+
+/// Two cells side by side.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Difference {
+    /// Whether both were sampled in the same blocks of one run, so that what a block's windows share cancels.
+    pub paired: bool,
+    /// All of it: the second's cost less the first's.
+    pub all: Option<Figure>,
+    /// Every class, the largest difference first.
+    pub classes: Vec<PartDifference<Class>>,
+    /// Every context, in their order.
+    pub contexts: Vec<PartDifference<Context>>,
+}
+
+/// A class or a context of two cells.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct PartDifference<T> {
+    /// Which.
+    pub what: T,
+    /// Of the first cell, ns per KiB.
+    pub first_ns_per_kib: f64,
+    /// Of the second cell, ns per KiB.
+    pub second_ns_per_kib: f64,
+    /// The second less the first, ns per KiB. With BCa intervals over blocks where they are paired, else percentiles over independent draws
+    /// of both runs' blocks.
+    pub difference: Figure,
+}
+
+/// The second cell less the first one. `None` where one of them is not there, or has no samples in a block that counts.
+pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Difference> {
+    let paired = std::ptr::eq(first.0, second.0);
+    let (mut one, level, seed) = sampled(first)?;
+    let (mut other, other_level, other_seed) = sampled(second)?;
+    if paired {
+        let both: Vec<usize> = one.places().into_iter().filter(|place| other.places().contains(place)).collect();
+        one.blocks.retain(|block| both.contains(&block.place));
+        other.blocks.retain(|block| both.contains(&block.place));
+    }
+    let (blocks, other_blocks) = (one.blocks.len(), other.blocks.len());
+    if blocks == 0 || other_blocks == 0 {
+        return None;
+    }
+    let draws = Draws::new(blocks, RESAMPLES, seed);
+    // Draws of their own, unless both fall on the same blocks.
+    let other_seed = if paired { seed } else { other_seed.wrapping_add(1) };
+    let other_draws = Draws::new(other_blocks, RESAMPLES, other_seed);
+    let (ones, others) = (drawn(&one, draws.as_ref()), drawn(&other, other_draws.as_ref()));
+    let interval = |values: &[f64]| -> Option<Bounds> {
+        let fewer = blocks.min(other_blocks);
+        let level = few_blocks_confidence(level.max(other_level), fewer)?;
+        let (draws, _) = (draws.as_ref()?, other_draws.as_ref()?);
+        if paired { draws.bca_interval(values, level).and_then(bounds) } else { percentiles(values, level) }
+    };
+    let figure = |of: &dyn Fn(&Drawn) -> f64| -> Option<Figure> {
+        let longest = 1 + RESAMPLES + if paired { blocks } else { 0 };
+        let values: Vec<f64> = ones.iter().zip(&others).take(longest).map(|(one, other)| of(other) - of(one)).collect();
+        let value = finite(*values.first()?)?;
+        Some(with_interval(value, interval(&values), blocks.min(other_blocks)))
+    };
+    let cost = |place: usize| move |draw: &Drawn| draw.shares[place] * draw.cost_ns_per_kib;
+    let part = |place: usize| Some((cost(place)(ones.first()?), cost(place)(others.first()?), figure(&cost(place))?));
+    let mut classes: Vec<PartDifference<Class>> =
+        Class::ALL.into_iter().filter_map(|class| Some(of_part(class, part(class_at(class))?))).collect();
+    classes.sort_by(|a, b| b.difference.value.abs().total_cmp(&a.difference.value.abs()));
+    let contexts =
+        Context::ALL.into_iter().filter_map(|context| Some(of_part(context, part(context_at(context))?))).collect();
+    Some(Difference { paired, all: figure(&|draw| draw.cost_ns_per_kib), classes, contexts })
+}
+
+fn of_part<T>(what: T, (first_ns_per_kib, second_ns_per_kib, difference): (f64, f64, Figure)) -> PartDifference<T> {
+    PartDifference { what, first_ns_per_kib, second_ns_per_kib, difference }
+}
+
+fn sampled((run, label): (&Run, &str)) -> Option<(Sampled, f64, u64)> {
+    let profile = Profile::of(run)?;
+    let kept = Kept::of(run);
+    let place = run.header.plan.cells.iter().position(|cell| cell.label == label)?;
+    let sampled = Sampled::of(run, &kept, &profile, &Frames::of(&profile, run), place);
+    Some((sampled, kept.level, run.header.plan.seed))
+}
+
+impl Sampled {
+    fn places(&self) -> Vec<usize> {
+        self.blocks.iter().map(|block| block.place).collect()
+    }
+}
+
+fn drawn(sampled: &Sampled, draws: Option<&Draws>) -> Vec<Drawn> {
+    let by_cost = sampled.by_cost();
+    match draws {
+        Some(draws) => draws.map(|times| sampled.drawn(times, &by_cost)),
+        None => vec![sampled.drawn(&vec![1; sampled.blocks.len()], &by_cost)],
+    }
+}
+
+/// Of what was drawn, which begins with what was observed.
+fn percentiles(values: &[f64], level: f64) -> Option<Bounds> {
+    let resampled = values.get(1..)?;
+    let tail = (1.0 - level) / 2.0;
+    let (low, high) = (quantile(resampled, tail)?, quantile(resampled, 1.0 - tail)?);
+    Some(Bounds { low: finite(low)?, high: finite(high), confidence: level })
+}

@@ -1,0 +1,233 @@
+//! The cost of a cell by the cost of the one that it refers to, over blocks, with its interval.
+//!
+//! Per block the logarithm of the ratio is taken: whatever slows a whole block down cancels in it, and the same noise
+//! on both makes it symmetric, which the signed-rank interval asks for. A block in which the cell cost nothing at all,
+//! or less (noise: the cost is a difference), has a ratio "below all others", minus infinity: Hodges-Lehmann and the
+//! signed ranks only need its place in the order, so it counts as the evidence it is, and is not dropped for being
+//! small. Only where that is not enough - the reference itself is at or below 0, or so many cells' costs are that the
+//! estimate has no logarithm - the signed ranks of cost minus ratio times reference are asked instead.
+
+use zc_stats::{Interval, hodges_lehmann, ranked_ratio, signed_rank_p, wilcoxon_interval};
+
+use super::costs::{Side, TrialCost, block_costs};
+use zc_run::{Block, Header, Plan};
+
+/// How a ratio was computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Hodges-Lehmann over log ratios, signed-rank interval.
+    HodgesLehmann,
+    /// The ratio at which the signed ranks of cost - ratio x reference balance, and those that their test does not reject.
+    RankedDifferences,
+}
+
+/// A ratio of two costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// Below 1: cheaper than what it refers to. Finite, and not below 0.
+    pub value: f64,
+    /// `None` with too few blocks for the level. `low` is not below 0; `high` may be infinite.
+    pub interval: Option<Interval>,
+    /// How it was computed.
+    pub method: Method,
+    /// Two-sided p-value of "the ratio is 1", by signed ranks.
+    pub p_value: Option<f64>,
+    /// Blocks it rests on.
+    pub blocks: usize,
+}
+
+impl Ratio {
+    /// The larger of high/value - 1 and 1 - low/value: 0.025 is +-2.5 %. `None` without an interval or when it has
+    /// no end.
+    pub fn half_width(&self) -> Option<f64> {
+        let interval = self.interval?;
+        let half = (interval.high / self.value - 1.0).max(1.0 - interval.low / self.value);
+        half.is_finite().then_some(half)
+    }
+}
+
+/// The ratio of pairs (cost of the cell, cost of the reference), one a block, in any one unit per byte.
+///
+/// `level` is the confidence of the interval (see [`super::looks`]). `None` without a pair, or when the reference has no cost on
+/// the whole.
+pub fn ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
+    let pairs: Vec<(f64, f64)> = pairs.iter().copied().filter(|(a, b)| a.is_finite() && b.is_finite()).collect();
+    log_ratio(&pairs, level).or_else(|| ranked(&pairs, level))
+}
+
+fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
+    let logs: Vec<f64> = pairs.iter().filter_map(|pair| log(*pair)).collect();
+    let value = hodges_lehmann(&logs)?.exp();
+    if !value.is_finite() || value <= 0.0 {
+        return None;
+    }
+    let interval = wilcoxon_interval(&logs, level).map(|interval| Interval {
+        low: interval.low.exp(),
+        high: interval.high.exp(),
+        confidence_reached: interval.confidence_reached,
+    });
+    Some(Ratio { value, interval, method: Method::HodgesLehmann, p_value: signed_rank_p(&logs), blocks: logs.len() })
+}
+
+/// The logarithm of a pair's ratio; `None` where there is none. What is below 0 by noise is no less than nothing: a cell that cost
+/// nothing is the least of all ratios, a reference that cost nothing makes the greatest, and of two nothings there is none.
+/// Ranks bear a few of either; not so sums, in which one such block can outweigh all others.
+pub fn log((cell, reference): (f64, f64)) -> Option<f64> {
+    Some((cell.max(0.0) / reference.max(0.0)).ln()).filter(|log| !log.is_nan())
+}
+
+fn ranked(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
+    let found = ranked_ratio(pairs, level)?;
+    let differences: Vec<f64> = pairs.iter().map(|(cell, reference)| cell - reference).collect();
+    Some(Ratio {
+        value: found.value,
+        interval: found.interval,
+        method: Method::RankedDifferences,
+        p_value: signed_rank_p(&differences),
+        blocks: pairs.len(),
+    })
+}
+
+/// The place of the cell that a cell's ratio refers to: the one that it names, else the plan's reference. `None` for a cell that
+/// refers to itself, as the reference does, and for one that refers to nothing that is in the plan.
+pub fn base(plan: &Plan, cell: usize) -> Option<usize> {
+    let label = plan.cells.get(cell)?.by.as_deref().unwrap_or(&plan.reference);
+    plan.cells.iter().position(|other| other.label == label).filter(|base| *base != cell)
+}
+
+/// What a cell is divided by: its [`base`] and, if that is the plan's reference, the A/A control too: it is the same path, and the
+/// mean of two trials has less noise than one. The control itself is divided by the reference alone, or it would be none. Empty
+/// for a cell that has no ratio.
+pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
+    let Some(base) = base(plan, cell) else { return Vec::new() };
+    let doubled = plan.cells[base].label == plan.reference && !plan.cells[cell].control;
+    let controls = plan.cells.iter().enumerate().filter(|(_, cell)| cell.control && doubled);
+    std::iter::once(base).chain(controls.map(|(place, _)| place)).collect()
+}
+
+/// The cost of a cell and the mean cost of its [`divisors`] (by their places in the plan) in one block, per KiB; `None` unless the block
+/// has them all.
+pub fn pair(costs: &[Option<TrialCost>], cell: usize, divisors: &[usize], side: Side) -> Option<(f64, f64)> {
+    let of = |cell: usize| costs.get(cell)?.as_ref()?.ns_per_kib(side);
+    let sum = divisors.iter().map(|&divisor| of(divisor)).sum::<Option<f64>>()?;
+    (!divisors.is_empty()).then_some((of(cell)?, sum / divisors.len() as f64))
+}
+
+/// The [`pair`] of every block that has one.
+pub fn pairs(costs: &[Vec<Option<TrialCost>>], cell: usize, divisors: &[usize], side: Side) -> Vec<(f64, f64)> {
+    costs.iter().filter_map(|block| pair(block, cell, divisors, side)).collect()
+}
+
+/// How far a run is: the ratio of each cell of the plan (of both sides together) from the blocks that are kept so far;
+/// `None` for cells that have none, and for those without a cost yet.
+pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Ratio>> {
+    let costs: Vec<_> =
+        blocks.iter().filter(|block| block.dropped.is_none()).map(|block| block_costs(block, header)).collect();
+    let plan = &header.plan;
+    let of = |cell| ratio(&pairs(&costs, cell, &divisors(plan, cell), Side::Both), level);
+    (0..plan.cells.len()).map(of).collect()
+}
+
+/// Whether every cell that refers to another has a ratio whose half-width is within `target`.
+pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
+    let plan = &header.plan;
+    let referring: Vec<usize> = (0..plan.cells.len()).filter(|cell| base(plan, *cell).is_some()).collect();
+    let half_width = |cell: usize| progress.get(cell)?.as_ref()?.half_width();
+    !referring.is_empty() && referring.into_iter().all(|cell| half_width(cell).is_some_and(|half| half <= plan.target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::SendPath;
+    use zc_testkit::synthetic::{Synthetic, lines};
+
+    #[test]
+    fn a_cell_is_divided_by_the_one_that_it_names() {
+        let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 400.0, 100.0)];
+        let world = Synthetic { cells: lines(&paths, &[1024, 65_536]), blocks: 30, ..Synthetic::default() };
+        let run = world.run();
+        let mut plan = run.header.plan.clone();
+        // read+send 1024 with its control in the fifth place, sendfile 1024, read+send 65536, sendfile 65536
+        let of = |plan: &Plan| (0..5).map(|cell| divisors(plan, cell)).collect::<Vec<_>>();
+        assert_eq!(of(&plan), [vec![], vec![0, 4], vec![], vec![2], vec![0]]);
+        plan.cells[2].by = None;
+        plan.cells[1].by = None;
+        assert_eq!(
+            of(&plan),
+            [vec![], vec![0, 4], vec![0, 4], vec![2], vec![0]],
+            "what others refer to may refer to one too"
+        );
+        plan.cells[3].by = Some("nobody".to_owned());
+        assert_eq!(base(&plan, 3), None);
+        assert_eq!((base(&plan, 99), divisors(&plan, 99)), (None, vec![]));
+
+        let found = progress(&run.blocks, &run.header, 0.95);
+        let has: Vec<bool> = found.iter().map(Option::is_some).collect();
+        assert_eq!(has, [false, true, false, true, true]);
+        let mut header = run.header.clone();
+        header.plan.target = 0.5;
+        assert!(all_within(&found, &header), "those that have no ratio are not waited for");
+        header.plan.target = 1e-6;
+        assert!(!all_within(&found, &header) && !all_within(&[], &header));
+    }
+
+    fn pairs_of(ratios: &[f64]) -> Vec<(f64, f64)> {
+        ratios.iter().zip(1..).map(|(ratio, n)| (ratio * f64::from(n), f64::from(n))).collect()
+    }
+
+    #[test]
+    fn what_slows_a_whole_block_cancels() {
+        let found = ratio(&pairs_of(&[0.5; 10]), 0.95).unwrap();
+        assert!((found.value - 0.5).abs() < 1e-12);
+        assert!(found.half_width().unwrap() < 1e-12);
+        assert_eq!(found.method, Method::HodgesLehmann);
+        assert!(found.p_value.unwrap() < 0.01);
+    }
+
+    #[test]
+    fn too_few_blocks_have_an_estimate_and_no_interval() {
+        let found = ratio(&pairs_of(&[0.5, 0.6, 0.7]), 0.95).unwrap();
+        assert!((found.value - 0.6).abs() < 0.01);
+        assert_eq!((found.interval, found.half_width()), (None, None));
+        assert_eq!(ratio(&[], 0.95), None);
+    }
+
+    #[test]
+    fn a_cost_below_zero_in_one_block_counts_as_the_least_of_all() {
+        let mut pairs = pairs_of(&[0.10, 0.11, 0.12, 0.09, 0.10, 0.13, 0.12, 0.11, 0.10, 0.12, 0.11, 0.10]);
+        let without = ratio(&pairs, 0.95).unwrap();
+        pairs[3].0 = -0.5;
+        let with = ratio(&pairs, 0.95).unwrap();
+        assert_eq!(with.method, Method::HodgesLehmann);
+        assert!(with.value <= without.value && with.value > 0.09);
+        assert!(with.interval.unwrap().low <= without.interval.unwrap().low);
+    }
+
+    #[test]
+    fn costs_that_are_mostly_noise_are_ranked_as_differences() {
+        let cells = [-0.2, 0.1, -0.1, 0.3, -0.3, 0.2, 0.1, -0.1, 0.15, -0.05, 0.2, -0.2];
+        let pairs: Vec<_> = cells.iter().map(|cell| (*cell, 1.0)).collect();
+        let found = ratio(&pairs, 0.95).unwrap();
+        assert_eq!(found.method, Method::RankedDifferences);
+        assert_eq!(found.interval.unwrap().low, 0.0);
+        assert!(found.interval.unwrap().high < 0.3);
+        assert_eq!(found, ratio(&pairs, 0.95).unwrap());
+    }
+
+    #[test]
+    fn one_block_in_which_the_reference_cost_nothing_and_one_that_stalled_do_not_matter() {
+        let mut pairs = pairs_of(&[0.50, 0.51, 0.52, 0.49, 0.50, 0.53, 0.52, 0.51, 0.50, 0.52, 0.51, 0.50].repeat(4));
+        (pairs[3].1, pairs[7].0) = (-0.1, 1e6);
+        let found = ratio(&pairs, 0.95).unwrap();
+        assert_eq!(found.method, Method::HodgesLehmann);
+        assert!((found.value - 0.51).abs() < 0.01, "{found:?}");
+        assert!(found.half_width().is_some_and(|half| half < 0.05), "{found:?}");
+    }
+
+    #[test]
+    fn a_reference_without_a_cost_on_the_whole_has_no_ratio() {
+        assert_eq!(ratio(&[(1.0, -1.0), (1.0, -1.0), (1.0, -1.0)], 0.95), None);
+        assert_eq!(ratio(&[(f64::NAN, 1.0), (1.0, f64::INFINITY)], 0.95), None);
+    }
+}

@@ -1,0 +1,267 @@
+//! Which blocks do not count: the rules, fixed before the run, that look at the machine and never at a cost.
+//!
+//! Over the link `remote` the rules look at either machine by itself, and a block that one of them spoils does not count.
+//!
+//! Three things make a block worthless, each with its limit, in this order, causes before symptoms:
+//!
+//! * **steal**: the hypervisor took more than 1 % of the soaked CPUs between the block's first and last reading. A soaker
+//!   cannot tell steal from work. /proc/stat counts it in ticks of 10 ms, so at least 2 ticks are asked for: one alone
+//!   may be the rounding of next to nothing.
+//! * **foreign use**: while soakers run no CPU is ever idle, so what of the CPUs' time went neither to this process
+//!   (soakers included), nor to ksoftirqd, nor to the hypervisor, was somebody else's: more than 2 % over the block's
+//!   soaked windows. With CONFIG_IRQ_TIME_ACCOUNTING interrupt time is in nobody's CPU time either and is taken off
+//!   by /proc/stat's irq and softirq columns; where it is not known whether the kernel has it, idle windows alone are
+//!   used, since they have next to no interrupts.
+//! * **idle drift**: idle windows beside each other differ by more than 2 %, in the rates of all CPUs added up, by the
+//!   *median* over the block's neighbouring pairs. A trial is only held against the two idle windows beside it, so a
+//!   single jump spoils one trial, which the rank statistics bear; a machine that jumps all the time spoils all.
+
+use super::costs::{Rates, idle_rates};
+use super::machine::{Machine, same_machine};
+use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot, TrialKind};
+
+/// A block is dropped when the hypervisor took more than this share.
+pub const STEAL_LIMIT: f64 = 0.01;
+/// A block is dropped when neighbouring idle windows differ by more than this.
+pub const DRIFT_LIMIT: f64 = 0.02;
+/// A block is dropped when something else used more than this share.
+pub const FOREIGN_LIMIT: f64 = 0.02;
+
+/// USER_HZ is 100 on every architecture that Linux has left: include/uapi/asm-generic/param.h.
+pub const TICK_NS: f64 = 1e7;
+
+/// The first rule that the block breaks; `None` when it counts.
+pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
+    Machine::all(header).find_map(|machine| drop_reason_of(block, header, &machine))
+}
+
+fn drop_reason_of(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<Dropped> {
+    if let Some(steal) = steal(block, machine).filter(|steal| steal.share() > STEAL_LIMIT && steal.ticks >= 2) {
+        return Some(Dropped::Steal { share: steal.share() });
+    }
+    if let Some(share) = foreign(block, header, machine).filter(|share| *share > FOREIGN_LIMIT) {
+        return Some(Dropped::Foreign { share });
+    }
+    idle_drift(block, machine).filter(|share| *share > DRIFT_LIMIT).map(|share| Dropped::IdleDrift { share })
+}
+
+/// What the hypervisor took in a block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steal {
+    /// Ticks (10 ms) that it took, all soaked CPUs added up.
+    pub ticks: u64,
+    /// CPU time that there was, all soaked CPUs added up; above 0.
+    pub available_ns: f64,
+}
+
+impl Steal {
+    /// Ticks by time, 0 to 1.
+    pub fn share(&self) -> f64 {
+        self.ticks as f64 * TICK_NS / self.available_ns
+    }
+}
+
+/// What the hypervisor took over the whole block, from its first reading to its last.
+pub fn steal(block: &Block, machine: &Machine<'_>) -> Option<Steal> {
+    let (opened, closed) = (machine.edges(block.slots.first()?)?.0, machine.edges(block.slots.last()?)?.1);
+    let elapsed_ns = closed.stat.at_ns.checked_sub(opened.stat.at_ns).filter(|ns| *ns > 0)? as f64;
+    let ticks = ticks_between(opened, closed, machine, |cpu| cpu.steal)?;
+    Some(Steal { ticks, available_ns: elapsed_ns * machine.cpus.len() as f64 })
+}
+
+/// The median relative difference between neighbouring idle windows of a block.
+pub fn idle_drift(block: &Block, machine: &Machine<'_>) -> Option<f64> {
+    let rates: Vec<f64> =
+        block.slots.iter().filter_map(|slot| idle_rates(slot, machine)).map(|rates| Rates::total(&rates)).collect();
+    let differences: Vec<f64> =
+        rates.windows(2).map(|pair| (pair[1] - pair[0]).abs() * 2.0 / (pair[0] + pair[1])).collect();
+    zc_stats::median(&differences)
+}
+
+/// Share of the machine's soaked CPUs that neither zc's process there nor the kernel on its behalf used, over the block's
+/// soaked windows. Where both ends are on one machine, both processes are zc's.
+pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<f64> {
+    let irq_time = machine.irq_time;
+    // A far end that soaks CPUs of its own is at work on those, not on these.
+    let shared = same_machine(header) && Machine::far(header).is_none();
+    let (mut available_ns, mut unexplained_ns) = (0.0, 0.0);
+    for slot in &block.slots {
+        match slot {
+            Slot::Idle(_) => {}
+            Slot::Trial(trial) if trial.kind == TrialKind::Soaked && irq_time.is_some() => {}
+            Slot::Trial(_) => continue,
+        }
+        let Some((opened, closed)) = machine.edges(slot) else { continue };
+        let Some((available, unexplained)) = unexplained(opened, closed, machine, irq_time == Some(true)) else {
+            continue;
+        };
+        available_ns += available;
+        unexplained_ns += unexplained;
+        if shared {
+            unexplained_ns -= process_ns_of_the_other(slot, machine);
+        }
+    }
+    (available_ns > 0.0).then(|| (unexplained_ns / available_ns).max(0.0))
+}
+
+/// CPU time of the process at the other end, in its own window of the same length.
+fn process_ns_of_the_other(slot: &Slot, machine: &Machine<'_>) -> f64 {
+    let other = machine.other_edges(slot);
+    other.map_or(0.0, |(opened, closed)| closed.process_cpu_ns.saturating_sub(opened.process_cpu_ns) as f64)
+}
+
+/// CPU time that there was in a window, and what of it nobody owns up to. The clock is that of /proc/stat, beside which
+/// the process's CPU time is read.
+fn unexplained(opened: &Reading, closed: &Reading, machine: &Machine<'_>, irq_time: bool) -> Option<(f64, f64)> {
+    let elapsed_ns = closed.stat.at_ns.checked_sub(opened.stat.at_ns).filter(|ns| *ns > 0)? as f64;
+    let own_ns = closed.process_cpu_ns.checked_sub(opened.process_cpu_ns).filter(|ns| *ns > 0)? as f64;
+    let ksoftirqd_ns = match (opened.ksoftirqd_ns, closed.ksoftirqd_ns) {
+        (Some(opened), Some(closed)) => closed.saturating_sub(opened) as f64,
+        _ => 0.0,
+    };
+    let taken =
+        |cpu: &CpuTicks| cpu.steal.saturating_add(if irq_time { cpu.irq.saturating_add(cpu.softirq) } else { 0 });
+    let taken_ns = ticks_between(opened, closed, machine, taken)? as f64 * TICK_NS;
+    let available_ns = elapsed_ns * machine.cpus.len() as f64;
+    Some((available_ns, available_ns - own_ns - ksoftirqd_ns - taken_ns))
+}
+
+/// Ticks of some columns between two readings, all soaked CPUs added up; `None` when a reading lacks a CPU.
+fn ticks_between(
+    opened: &Reading,
+    closed: &Reading,
+    machine: &Machine<'_>,
+    columns: impl Fn(&CpuTicks) -> u64,
+) -> Option<u64> {
+    Some(ticks_by_cpu(opened, closed, machine, columns)?.into_iter().fold(0, u64::saturating_add))
+}
+
+/// Ticks of some columns between two readings, in the order of the machine's CPUs; `None` when a reading lacks a CPU.
+pub fn ticks_by_cpu(
+    opened: &Reading,
+    closed: &Reading,
+    machine: &Machine<'_>,
+    columns: impl Fn(&CpuTicks) -> u64,
+) -> Option<Vec<u64>> {
+    let cpus = machine.cpus.len();
+    if cpus == 0 || opened.stat.cpus.len() != cpus || closed.stat.cpus.len() != cpus {
+        return None;
+    }
+    // A column may step back by a tick when the kernel corrects itself: that is 0, not an enormous number.
+    let pairs = opened.stat.cpus.iter().zip(&closed.stat.cpus);
+    Some(pairs.map(|(opened, closed)| columns(closed).saturating_sub(columns(opened))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::{IdleWindow, Trial};
+    use zc_testkit::synthetic::{Synthetic, apart};
+
+    fn reasons(world: &Synthetic) -> Vec<Option<Dropped>> {
+        let run = world.run();
+        run.blocks.iter().map(|block| drop_reason(block, &run.header)).collect()
+    }
+
+    fn small() -> Synthetic {
+        Synthetic { blocks: 8, ..Synthetic::default() }
+    }
+
+    #[test]
+    fn a_quiet_machine_keeps_all_its_blocks() {
+        assert!(reasons(&small()).iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn steal_drops_a_block_from_one_per_cent_on() {
+        let run = reasons(&Synthetic { steal_share: 0.03, ..small() });
+        assert!(run.iter().all(|reason| matches!(reason, Some(Dropped::Steal { share }) if *share > 0.02)), "{run:?}");
+        assert!(reasons(&Synthetic { steal_share: 0.005, ..small() }).iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn a_far_machine_is_held_to_the_same_rules() {
+        let apart = |world: Synthetic| {
+            let run = apart(world.run());
+            run.blocks.iter().map(|block| drop_reason(block, &run.header)).collect::<Vec<_>>()
+        };
+        assert!(apart(small()).iter().all(Option::is_none), "{:?}", apart(small()));
+        let stolen = apart(Synthetic { steal_share: 0.03, ..small() });
+        assert!(stolen.iter().all(|reason| matches!(reason, Some(Dropped::Steal { .. }))), "{stolen:?}");
+
+        // Only the far one.
+        let mut run = zc_testkit::synthetic::apart(small().run());
+        for slot in &mut run.blocks[0].slots {
+            let (Slot::Idle(IdleWindow { remote, .. }) | Slot::Trial(Trial { remote, .. })) = slot;
+            let window = remote.as_mut().unwrap();
+            window.closed.process_cpu_ns -= (window.closed.process_cpu_ns - window.opened.process_cpu_ns) / 10;
+        }
+        assert!(matches!(drop_reason(&run.blocks[0], &run.header), Some(Dropped::Foreign { .. })));
+        assert_eq!(drop_reason(&run.blocks[1], &run.header), None);
+    }
+
+    #[test]
+    fn one_tick_of_steal_is_not_enough() {
+        let mut run = Synthetic { cells: Synthetic::default().cells[..1].to_vec(), blocks: 1, ..small() }.run();
+        let Some(Slot::Idle(last)) = run.blocks[0].slots.last_mut() else { panic!("a block ends idle") };
+        last.closed.stat.cpus[0].steal += 1;
+        let steal = steal(&run.blocks[0], &Machine::near(&run.header)).unwrap();
+        assert!(steal.share() > STEAL_LIMIT && steal.ticks == 1);
+        assert_eq!(drop_reason(&run.blocks[0], &run.header), None);
+    }
+
+    #[test]
+    fn idle_rates_that_jump_drop_a_block_and_one_jump_does_not() {
+        let run = reasons(&Synthetic { idle_noise: 0.08, ..small() });
+        assert!(run.iter().all(|reason| matches!(reason, Some(Dropped::IdleDrift { .. }))), "{run:?}");
+
+        let mut run = Synthetic { blocks: 1, ..small() }.run();
+        let Slot::Idle(window) = &mut run.blocks[0].slots[4] else { panic!("slot 4 is idle") };
+        let (opened, closed) = (&window.opened.soak.units, &mut window.closed.soak.units);
+        closed[0] -= (closed[0] - opened[0]) / 5;
+        assert_eq!(drop_reason(&run.blocks[0], &run.header), None);
+    }
+
+    #[test]
+    fn somebody_else_s_work_drops_a_block_from_two_per_cent_on() {
+        let run = reasons(&Synthetic { foreign_share: 0.05, ..small() });
+        assert!(
+            run.iter().all(|reason| matches!(reason, Some(Dropped::Foreign { share }) if (*share - 0.05).abs() < 0.01)),
+            "{run:?}"
+        );
+        assert!(reasons(&Synthetic { foreign_share: 0.01, ..small() }).iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn interrupt_time_that_the_kernel_accounts_apart_is_not_foreign() {
+        let mut run = Synthetic { blocks: 1, foreign_share: 0.05, ..small() }.run();
+        // The same missing time, but the kernel says where it went: 5 % of two CPUs, in ticks.
+        let mut passed_ns = 0;
+        for slot in &mut run.blocks[0].slots {
+            let (Slot::Idle(IdleWindow { opened, closed, .. }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
+            opened.stat.cpus[0].softirq = passed_ns / 10 / 10_000_000;
+            passed_ns += closed.stat.at_ns - opened.stat.at_ns;
+            closed.stat.cpus[0].softirq = passed_ns / 10 / 10_000_000;
+        }
+        run.header.host.irq_time_accounting = Some(true);
+        assert!(foreign(&run.blocks[0], &run.header, &Machine::near(&run.header)).unwrap() < FOREIGN_LIMIT);
+        run.header.host.irq_time_accounting = Some(false);
+        assert!(foreign(&run.blocks[0], &run.header, &Machine::near(&run.header)).unwrap() > FOREIGN_LIMIT);
+        run.header.host.irq_time_accounting = None;
+        assert!(foreign(&run.blocks[0], &run.header, &Machine::near(&run.header)).unwrap() > FOREIGN_LIMIT);
+    }
+
+    #[test]
+    fn a_block_without_readings_breaks_no_rule() {
+        let run = small().run();
+        let mut empty = run.blocks[0].clone();
+        empty.slots.clear();
+        assert_eq!(drop_reason(&empty, &run.header), None);
+        let mut bare = run.blocks[0].clone();
+        for slot in &mut bare.slots {
+            let (Slot::Idle(IdleWindow { opened, closed, .. }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
+            (*opened, *closed) = (Reading::default(), Reading::default());
+        }
+        assert_eq!(drop_reason(&bare, &run.header), None);
+    }
+}

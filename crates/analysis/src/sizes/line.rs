@@ -1,0 +1,164 @@
+//! The line of a series: cost of a call = a + b x size, with intervals by bootstrap over whole blocks.
+//!
+//! What a whole block suffers (a neighbour at work) moves all its costs together, and would bend a line whose sizes happened to
+//! be missing from that block, or hide where two lines cross. So it is taken out first: a block's level is the median over cells of
+//! cost by the cell's own median, each cost is divided by its block's level, and a line's a and b are multiplied again by the level over
+//! all blocks that were drawn, so that their intervals hold what moves from block to block too. Where lines cross does not depend
+//! on it.
+
+use zc_stats::{Draws, Interval, Midmean, few_blocks_confidence, median, nonnegative_line};
+
+use super::super::figures::{bounds, with_interval};
+use super::super::model::Figure;
+use super::series::Members;
+use super::{Kept, Line, Residual};
+use crate::costs::{Side, TrialCost};
+
+/// What the intervals of a run's sizes have in common.
+pub(super) struct Bootstrap {
+    /// `None` with too few blocks for any.
+    draws: Option<Draws>,
+    blocks: usize,
+    level: f64,
+}
+
+impl Bootstrap {
+    pub(super) fn of(kept: &Kept, resamples: usize) -> Self {
+        let blocks = kept.costs.len();
+        Self { draws: Draws::new(blocks, resamples, kept.header.plan.seed), blocks, level: kept.level }
+    }
+
+    /// A statistic over the draws, of which the first is what was observed; that alone where there are too few blocks for others.
+    pub(super) fn map<T>(&self, mut statistic: impl FnMut(&[u32]) -> T) -> Vec<T> {
+        match &self.draws {
+            Some(draws) => draws.map(statistic),
+            None => vec![statistic(&vec![1; self.blocks])],
+        }
+    }
+
+    /// The BCa interval of a statistic from its values over the draws.
+    pub(super) fn interval(&self, values: impl Iterator<Item = Option<f64>>) -> Option<Interval> {
+        let values: Vec<f64> = values.collect::<Option<_>>()?;
+        let asked = few_blocks_confidence(self.level, self.blocks)?;
+        let interval = self.draws?.bca_interval(&values, asked)?;
+        Some(Interval { confidence_reached: self.level, ..interval })
+    }
+}
+
+/// The costs of all cells in ns per KiB for one side.
+pub(super) struct BlockCosts {
+    /// By cell of the plan: cost by the block's level.
+    evened: Vec<Midmean>,
+    /// The blocks' level, by draw.
+    levels: Vec<Option<f64>>,
+}
+
+impl BlockCosts {
+    pub(super) fn of(kept: &Kept, side: Side, boot: &Bootstrap) -> Self {
+        let cells = &kept.header.plan.cells;
+        let cost = |block: &[Option<TrialCost>], cell: usize| block.get(cell)?.as_ref()?.ns_per_kib(side);
+        let medians: Vec<Option<f64>> = (0..cells.len())
+            .map(|cell| {
+                let costs: Vec<f64> = kept.costs.iter().filter_map(|block| cost(block, cell)).collect();
+                median(&costs).filter(|cost| *cost > 0.0)
+            })
+            .collect();
+        let level = |block: &Vec<Option<TrialCost>>| {
+            let of_cell = |cell: usize| Some((cost(block, cell).filter(|cost| *cost > 0.0)? / medians[cell]?).ln());
+            let logs: Vec<f64> = (0..cells.len()).filter_map(of_cell).collect();
+            median(&logs).map(f64::exp)
+        };
+        let by_block: Vec<Option<f64>> = kept.costs.iter().map(level).collect();
+        let evened = |cell: usize| {
+            let blocks = std::iter::zip(&kept.costs, &by_block);
+            Midmean::of(blocks.map(|(block, level)| Some(cost(block, cell)? / (*level)?)))
+        };
+        let evened = (0..cells.len()).map(evened).collect();
+        let level = Midmean::of(by_block.iter().copied());
+        Self { evened, levels: boot.map(|times| level.over(times)) }
+    }
+}
+
+/// A point of a series as it was measured.
+#[derive(Clone, Copy)]
+pub(super) struct Point {
+    pub(super) size: usize,
+    /// Its cell's place in the plan.
+    pub(super) place: usize,
+    /// Cost of a call, ns.
+    pub(super) call_ns: f64,
+}
+
+impl Point {
+    fn kib(&self) -> f64 {
+        self.size as f64 / 1024.0
+    }
+}
+
+/// A line: what a call costs and what a KiB costs, in ns.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Costs {
+    pub(super) call_ns: f64,
+    pub(super) ns_per_kib: f64,
+}
+
+impl Costs {
+    /// Cost of a call of so many bytes.
+    pub(super) fn at(&self, size: f64) -> f64 {
+        self.call_ns + self.ns_per_kib * size / 1024.0
+    }
+}
+
+/// A series with its costs.
+pub(super) struct Fitted {
+    /// Those with a cost above 0, by rising size.
+    pub(super) points: Vec<Point>,
+    /// Its line by draw, all at the level of what was observed.
+    pub(super) lines: Vec<Option<Costs>>,
+}
+
+impl Fitted {
+    pub(super) fn of(members: &Members, costs: &BlockCosts, boot: &Bootstrap) -> Self {
+        let level = costs.levels[0].unwrap_or(1.0);
+        let all = vec![1; boot.blocks];
+        let point = |(size, place): &(usize, usize)| {
+            let cost = costs.evened[*place].over(&all)? * level;
+            (cost > 0.0).then_some(Point { size: *size, place: *place, call_ns: cost * *size as f64 / 1024.0 })
+        };
+        let points: Vec<Point> = members.cells.iter().filter_map(point).collect();
+        let line = |times: &[u32]| {
+            // Weights are those of what was observed, so that one draw's luck does not choose which points count.
+            let drawn = |point: &Point| {
+                let cost = costs.evened[point.place].over(times)? * level;
+                Some((point.kib(), cost * point.kib(), point.call_ns.powi(-2)))
+            };
+            let (call_ns, ns_per_kib) = nonnegative_line(&points.iter().map(drawn).collect::<Option<Vec<_>>>()?)?;
+            Some(Costs { call_ns, ns_per_kib })
+        };
+        let lines = boot.map(line);
+        Self { points, lines }
+    }
+
+    pub(super) fn point(&self, size: usize) -> Option<&Point> {
+        self.points.iter().find(|point| point.size == size)
+    }
+
+    pub(super) fn line(&self, costs: &BlockCosts, boot: &Bootstrap) -> Option<Line> {
+        let (line, level) = (self.lines[0]?, costs.levels[0]?);
+        let figure = |part: fn(&Costs) -> f64| -> Figure {
+            let drawn = std::iter::zip(&self.lines, &costs.levels);
+            let interval = boot.interval(drawn.map(|(line, drawn)| Some(part(line.as_ref()?) * (*drawn)? / level)));
+            with_interval(part(&line), interval.and_then(bounds), boot.blocks)
+        };
+        let residual = |point: &Point| Residual {
+            size_bytes: point.size,
+            share: point.call_ns / line.at(point.size as f64) - 1.0,
+        };
+        let residuals = self.points.iter().map(residual).filter(|residual| residual.share.is_finite());
+        Some(Line {
+            call_ns: figure(|line| line.call_ns),
+            ns_per_kib: figure(|line| line.ns_per_kib),
+            largest_residual: residuals.max_by(|one, other| one.share.abs().total_cmp(&other.share.abs()))?,
+        })
+    }
+}

@@ -1,0 +1,64 @@
+//! Which cells of a plan make up a series, and which series are held against one another.
+
+use zc_run::{Cell, Factor, Header, Level};
+
+/// The cells of a series.
+pub(super) struct Members {
+    /// See [`super::Series::name`].
+    pub(super) name: String,
+    /// See [`super::Series::reference`].
+    pub(super) reference: bool,
+    /// Bytes per call and the cell's place in the plan, by rising size.
+    pub(super) cells: Vec<(usize, usize)>,
+    /// The level of the factor that crossovers are about, the last of the plan's beside `message`; `None` if there is no other.
+    column: Option<Level>,
+    /// The levels of all others.
+    row: Vec<Level>,
+}
+
+/// The series of a plan, in the order of their first cells; none where its factors are without `message`.
+pub(super) fn series(header: &Header) -> Vec<Members> {
+    let plan = &header.plan;
+    if !plan.factors.contains(&Factor::Message) {
+        return Vec::new();
+    }
+    let level = |factor: &Factor, cell: &Cell| Level::of(*factor, cell, &plan.fixed, &header.link);
+    let others: Vec<Factor> = plan.factors.iter().copied().filter(|factor| *factor != Factor::Message).collect();
+    let reference = plan.cells.iter().find(|cell| cell.label == plan.reference);
+    let reference_column = reference.and_then(|reference| Some(level(others.last()?, reference)));
+    let mut found: Vec<Members> = Vec::new();
+    for (place, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !cell.control) {
+        let mut row: Vec<Level> = others.iter().map(|factor| level(factor, cell)).collect();
+        let name: Vec<String> = row.iter().map(Level::to_string).collect();
+        let name = if name.is_empty() { cell.send.to_string() } else { name.join(" ") };
+        let column = row.pop();
+        let size = plan.fixed.at(&cell.levels).buffer_bytes;
+        let known = found.iter().position(|series| series.column == column && series.row == row);
+        let place_of = known.unwrap_or_else(|| {
+            let reference = column == reference_column && reference.is_some();
+            found.push(Members { name, reference, cells: Vec::new(), column, row });
+            found.len() - 1
+        });
+        let cells = &mut found[place_of].cells;
+        if cells.iter().all(|(other, _)| *other != size) && size > 0 {
+            cells.push((size, place));
+        }
+    }
+    for series in &mut found {
+        series.cells.sort_unstable();
+    }
+    found
+}
+
+/// Pairs of series (places, the second is the one that the first is held against) that differ in their column alone: those
+/// against the reference's column first, and of others the later in the plan against the earlier.
+pub(super) fn pairs(series: &[Members]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    for later in 0..series.len() {
+        for earlier in (0..later).filter(|earlier| series[*earlier].row == series[later].row) {
+            pairs.push(if series[later].reference { (earlier, later) } else { (later, earlier) });
+        }
+    }
+    pairs.sort_by_key(|(_, against)| !series[*against].reference); // stable
+    pairs
+}

@@ -1,0 +1,494 @@
+//! Estimates of runs whose truth is known, and of runs that are broken in every way that still parses.
+
+use super::*;
+use zc_run::{Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Warning};
+use zc_testkit::synthetic::{Synthetic, lines, null};
+
+fn cell<'a>(estimates: &'a Estimates, label: &str) -> &'a CellEstimate {
+    estimates.cells.iter().find(|cell| cell.label == label).unwrap()
+}
+
+fn comparison(estimates: &Estimates, label: &str) -> Comparison {
+    estimates.verdict.cells.iter().find(|cell| cell.label == label).unwrap().comparison
+}
+
+#[test]
+fn the_truth_comes_back_within_its_intervals() {
+    let world = Synthetic { blocks: 60, ..Synthetic::default() };
+    let estimates = estimate(&world.run());
+    assert!((estimates.interval_level - 0.9736).abs() < 1e-4);
+    assert!(estimates.sides_apart);
+    assert_eq!(estimates.cells.len(), world.cells.len());
+    let reference = world.cells[0].sender_ns_per_kib + world.cells[0].receiver_ns_per_kib;
+    for (truth, found) in world.cells.iter().zip(&estimates.cells) {
+        assert_eq!(found.label, truth.cell.label);
+        assert_eq!(found.blocks, 60);
+        let both = truth.sender_ns_per_kib + truth.receiver_ns_per_kib;
+        // The level of all costs wanders from block to block; ratios do not.
+        let cost = found.cost_ns_per_kib.both.unwrap();
+        assert!((cost.value / both).ln().abs() < 0.6, "{}: {} for {both}", found.label, cost.value);
+        assert!(cost.interval.unwrap().contains(cost.value));
+        let gbit = found.gbit_per_core.both.unwrap();
+        assert!((gbit.value * cost.value - 8192.0).abs() < 1e-6);
+        assert!(gbit.interval.unwrap().contains(gbit.value));
+        if found.reference {
+            assert_eq!(found.ratio, Sides::default());
+            continue;
+        }
+        let ratio = found.ratio.both.unwrap();
+        let interval = ratio.interval.unwrap();
+        assert!((ratio.value / (both / reference) - 1.0).abs() < 0.05, "{}: {ratio:?}", found.label);
+        assert!(interval.low <= ratio.value && ratio.value <= interval.high.unwrap());
+        assert!(interval.confidence >= estimates.interval_level);
+        let sender = found.ratio.sender.unwrap();
+        assert!((sender.value / (truth.sender_ns_per_kib / 500.0) - 1.0).abs() < 0.08);
+        assert!(!found.at_noise_floor && found.blocks_not_positive == 0);
+    }
+    assert_eq!(estimates.control.as_ref().unwrap().fits, Some(true));
+    assert!(estimates.verdict.stands(), "{:?}", estimates.verdict.withheld);
+    assert_eq!(estimates.verdict.cheapest, ["sendfile"]);
+    assert_eq!(estimates.verdict.cheapest_by.len(), 1);
+    assert!(matches!(comparison(&estimates, "sendfile"), Comparison::Cheaper { by } if (by - 0.3667).abs() < 0.03));
+    assert!(matches!(comparison(&estimates, "uring-send-zc"), Comparison::Dearer { .. }));
+    assert!(matches!(comparison(&estimates, "read+write"), Comparison::Same { within } if within < 0.05));
+    assert_eq!(estimates.verdict.comparisons, 8);
+}
+
+#[test]
+fn ratio_intervals_cover_the_truth_in_most_of_many_runs() {
+    let (mut covered, mut all, mut withheld) = (0, 0, 0);
+    for seed in 0..60 {
+        let world = Synthetic { seed, blocks: 16, unsoaked: false, ..Synthetic::default() };
+        let estimates = estimate(&world.run());
+        withheld += usize::from(!estimates.verdict.stands());
+        for (truth, found) in world.cells.iter().zip(&estimates.cells).skip(1) {
+            let truth = (truth.sender_ns_per_kib + truth.receiver_ns_per_kib) / 900.0;
+            covered += usize::from(found.ratio.both.unwrap().interval.unwrap().contains(truth));
+            all += 1;
+        }
+    }
+    // 540 intervals at 97.4 %; sharing a reference makes them depend on each other.
+    let share = f64::from(u32::try_from(covered).unwrap()) / f64::from(all);
+    assert!(share > 0.95, "{share}");
+    assert!(withheld <= 6, "{withheld} of 60 runs withheld");
+}
+
+#[test]
+fn counters_come_out_as_rates() {
+    let estimates = estimate(&Synthetic { blocks: 20, ..Synthetic::default() }.run());
+    let zerocopy = cell(&estimates, "msg-zerocopy");
+    assert!((zerocopy.copied_share.unwrap() - 1.0).abs() < 1e-9);
+    assert!(zerocopy.failed_zero_copy);
+    let sendfile = cell(&estimates, "sendfile");
+    assert_eq!((sendfile.copied_share, sendfile.failed_zero_copy), (None, false));
+    let traffic = &sendfile.traffic;
+    assert_eq!(traffic.elapsed_ns, 20 * 80_000_000);
+    assert_eq!(traffic.bytes, 20 * 64_000_000);
+    assert!((traffic.recv_calls_per_mb.unwrap() - 15.25).abs() < 0.1);
+    assert!((traffic.send_calls_per_mb.unwrap() - 30.5).abs() < 0.1);
+    assert!((traffic.packet_bytes.unwrap() - 30_066.0).abs() < 10.0);
+    assert!((traffic.packets_per_s.unwrap() - 26_662.0).abs() < 10.0);
+    assert!((traffic.rx_packets_per_s.unwrap() - 13_325.0).abs() < 10.0);
+    assert!((traffic.rx_packet_bytes.unwrap() - 66.0).abs() < 1e-9);
+    assert!((traffic.interrupts_per_s.unwrap() - 500.0).abs() < 1.0);
+    assert!((traffic.switches_per_mb.unwrap() - 3.75).abs() < 1e-9);
+    assert_eq!(traffic.retransmits, Some(0));
+    assert_eq!(traffic.mapped_share, None);
+    assert!((traffic.limited_by.unwrap().send_buffer - 0.1).abs() < 1e-9);
+    assert!((sendfile.perturbation.soaked_by_twin.unwrap() - 1.0).abs() < 1e-9);
+    assert!((sendfile.perturbation.soaked_by_nominal.unwrap() - 1.0).abs() < 1e-9);
+    assert!(!sendfile.perturbation.saturated);
+    let top = sendfile.top_speed_bytes_per_s.unwrap();
+    assert!((top.value / 2e9 - 1.0).abs() < 0.1);
+    assert_eq!((top.blocks, top.interval), (5, None), "five values have no 95 % interval");
+}
+
+#[test]
+fn each_cell_is_held_to_its_own_rate_and_to_the_cell_that_it_names() {
+    let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 400.0, 100.0)];
+    let world = Synthetic {
+        cells: lines(&paths, &[1024, 65_536]),
+        factors: vec![Factor::Message, Factor::Send],
+        blocks: 40,
+        ..Synthetic::default()
+    };
+    let estimates = estimate(&world.run());
+    let by: Vec<_> = estimates.cells.iter().map(|cell| cell.by.as_deref()).collect();
+    assert_eq!(by, [None, Some("read+send 1024"), None, Some("read+send 65536"), Some("read+send 1024")]);
+    assert!(estimates.cells.iter().all(|cell| !cell.perturbation.saturated), "rates differ, and each is reached");
+    let ratio = |label: &str| cell(&estimates, label).ratio.both.unwrap().value;
+    assert!((ratio("sendfile 1024") / (500.0 / 700.0) - 1.0).abs() < 0.05);
+    assert!((ratio("sendfile 65536") / (106.25 / 404.7) - 1.0).abs() < 0.05);
+    assert_eq!(cell(&estimates, "read+send 65536").ratio, Sides::default());
+    assert!(!cell(&estimates, "read+send 65536").reference && cell(&estimates, "read+send 1024").reference);
+    assert_eq!(cell(&estimates, "sendfile 65536").levels.message_bytes, Some(65_536));
+
+    let verdict = &estimates.verdict;
+    assert!(verdict.stands(), "{:?}", verdict.withheld);
+    assert_eq!((verdict.cells.len(), verdict.comparisons), (2, 2));
+    assert!(verdict.cheapest.is_empty(), "of what, at which size?");
+    let cheapest: Vec<_> = verdict.cheapest_by.iter().map(|group| (&group.by[..], &group.cells[..])).collect();
+    let (one, other) = (["sendfile 1024".to_owned()], ["sendfile 65536".to_owned()]);
+    assert_eq!(cheapest, [("read+send 1024", &one[..]), ("read+send 65536", &other[..])]);
+}
+
+#[test]
+fn a_cell_that_cannot_hold_the_rate_is_called_saturated_and_nothing_is_compared_with_it() {
+    let mut run = Synthetic { blocks: 10, ..Synthetic::default() }.run();
+    run.header.plan.fixed.rate_bytes_per_s = 1e9;
+    let estimates = estimate(&run);
+    assert!(estimates.cells.iter().all(|cell| cell.perturbation.saturated));
+    assert!(matches!(estimates.verdict.withheld[..], [Withheld::ReferenceSaturated { reached }] if reached < 0.98));
+}
+
+#[test]
+fn the_other_methods_are_held_against_the_soakers() {
+    let estimates = estimate(&Synthetic { blocks: 40, block_drift: 0.0, ..Synthetic::default() }.run());
+    for cell in &estimates.cells {
+        let others = &cell.others;
+        for method in [&others.getrusage_soaked, &others.getrusage_twin] {
+            assert!((method.by_soaked.both.unwrap() - 0.8).abs() < 0.05, "{}: {method:?}", cell.label);
+            assert!(method.by_soaked.sender.is_some() && method.cost_ns_per_kib.receiver.is_some());
+        }
+        let stat = &others.proc_stat;
+        assert!((stat.by_soaked.both.unwrap() - 1.0).abs() < 0.1, "{}: {stat:?}", cell.label);
+        assert_eq!(stat.cost_ns_per_kib.sender, None);
+        assert_eq!(stat.bytes, 40 * 64_000_000);
+    }
+    let without = estimate(&Synthetic { unsoaked: false, ..Synthetic::default() }.run());
+    assert_eq!(without.cells[0].perturbation.soaked_by_twin, None);
+    assert_eq!(without.cells[0].top_speed_bytes_per_s, None);
+}
+
+#[test]
+fn without_a_receiver_nothing_is_said_of_one() {
+    let estimates = estimate(&null(Synthetic { blocks: 20, ..Synthetic::default() }.run()));
+    assert!(estimates.sender_alone);
+    for cell in &estimates.cells {
+        assert_eq!(cell.cost_ns_per_kib.both, cell.cost_ns_per_kib.sender);
+        assert!(cell.cost_ns_per_kib.sender.is_some());
+        assert_eq!((cell.cost_ns_per_kib.receiver, cell.ratio.receiver), (None, None));
+        let getrusage = cell.others.getrusage_soaked.cost_ns_per_kib;
+        assert_eq!((getrusage.receiver, getrusage.both), (None, getrusage.sender));
+        assert_eq!(cell.traffic.recv_calls_per_mb, None);
+        assert!(cell.traffic.send_calls_per_mb.is_some());
+    }
+}
+
+#[test]
+fn without_sides_only_both_has_a_cost() {
+    let estimates = estimate(&Synthetic { sides_apart: false, ..Synthetic::default() }.run());
+    assert!(!estimates.sides_apart);
+    for cell in &estimates.cells {
+        assert_eq!((cell.cost_ns_per_kib.sender, cell.cost_ns_per_kib.receiver), (None, None));
+        assert_eq!((cell.ratio.sender, cell.gbit_per_core.sender), (None, None));
+        assert!(cell.cost_ns_per_kib.both.is_some());
+        assert!(cell.others.getrusage_soaked.cost_ns_per_kib.sender.is_some(), "threads are always apart");
+    }
+}
+
+#[test]
+fn a_control_that_differs_withholds_the_verdicts() {
+    let mut world = Synthetic::default();
+    world.cells[1].sender_ns_per_kib *= 1.3;
+    let estimates = estimate(&world.run());
+    assert_eq!(estimates.control.as_ref().unwrap().fits, Some(false));
+    assert!(matches!(estimates.verdict.withheld[..], [Withheld::ControlDiffers { ratio, .. }] if ratio > 1.1));
+    assert!(!estimates.verdict.stands());
+}
+
+#[test]
+fn a_plan_without_control_and_a_run_without_its_reference_are_withheld() {
+    let mut world = Synthetic::default();
+    world.cells.remove(1);
+    let estimates = estimate(&world.run());
+    assert_eq!(estimates.control, None);
+    assert_eq!(estimates.verdict.withheld, [Withheld::NoControl]);
+
+    let mut run = Synthetic::default().run();
+    run.header.plan.reference = "nobody".to_owned();
+    let estimates = estimate(&run);
+    assert_eq!(estimates.verdict.withheld, [Withheld::NoReference]);
+    assert!(estimates.verdict.cheapest.is_empty());
+    assert!(estimates.cells.iter().all(|cell| cell.ratio.both.is_none() && cell.cost_ns_per_kib.both.is_some()));
+}
+
+#[test]
+fn too_few_blocks_have_estimates_without_intervals() {
+    let estimates = estimate(&Synthetic { blocks: 5, ..Synthetic::default() }.run());
+    let ratio = cell(&estimates, "sendfile").ratio.both.unwrap();
+    assert!(ratio.not_enough_blocks && ratio.interval.is_none() && !ratio.converged);
+    assert!(cell(&estimates, "sendfile").cost_ns_per_kib.both.unwrap().interval.is_none());
+    assert_eq!(estimates.verdict.withheld, [Withheld::TooFewBlocks { kept: 5, needed: 7 }]);
+    assert_eq!(estimates.control.unwrap().fits, None);
+    assert!(estimates.verdict.cells.iter().all(|cell| cell.comparison == Comparison::Undecided));
+    assert!(estimates.verdict.cheapest.len() > 1, "no certainty with five blocks");
+}
+
+#[test]
+fn dropped_blocks_are_counted_by_rule_and_not_used() {
+    let mut run = Synthetic { blocks: 20, ..Synthetic::default() }.run();
+    let kept = estimate(&{
+        let mut kept = run.clone();
+        kept.blocks.truncate(9);
+        kept
+    });
+    let reasons = [
+        Dropped::Steal { share: 0.1 },
+        Dropped::IdleDrift { share: 0.1 },
+        Dropped::Foreign { share: 0.1 },
+        Dropped::TrialFailed { cell: "splice".to_owned(), reason: "the receiver died".to_owned() },
+        Dropped::Unfinished,
+    ];
+    for (block, reason) in run.blocks[9..].iter_mut().zip(reasons.iter().cycle()) {
+        block.dropped = Some(reason.clone());
+    }
+    let estimates = estimate(&run);
+    let dropped = DropCounts { steal: 3, idle_drift: 2, foreign: 2, trial_failed: 2, unfinished: 2 };
+    assert_eq!(estimates.blocks, BlockAccount { measured: 20, kept: 9, dropped });
+    assert_eq!(estimates.cells, kept.cells);
+    assert_eq!(estimates.verdict.withheld, [], "9 of 18 finished blocks are not more than half");
+    run.blocks[8].dropped = Some(Dropped::Steal { share: 0.1 });
+    let estimates = estimate(&run);
+    assert_eq!(estimates.verdict.withheld, [Withheld::BusyMachine { dropped: 10, measured: 18 }]);
+}
+
+#[test]
+fn a_warning_that_says_so_withholds() {
+    let mut run = Synthetic::default().run();
+    run.header.warnings.push(Warning::new("virtual-machine", Severity::Note, "this is a virtual machine"));
+    assert!(estimate(&run).verdict.stands());
+    let end = run.end.as_mut().unwrap();
+    end.warnings.push(Warning::new("busy-machine", Severity::Withhold, "something else runs"));
+    let withheld = estimate(&run).verdict.withheld;
+    assert_eq!(withheld, [Withheld::Warning { name: "busy-machine".to_owned(), severity: Severity::Withhold }]);
+}
+
+#[test]
+fn what_soakers_do_to_the_cost_is_a_figure_over_cells() {
+    let figure = estimate(&Synthetic::default().run()).dearer_beside_soakers().unwrap();
+    assert_eq!(figure.blocks, Synthetic::default().cells.len());
+    assert!(figure.interval.is_none_or(|interval| interval.contains(figure.value)));
+}
+
+#[test]
+fn a_cost_that_is_noise_is_flagged_and_bounded() {
+    let mut world = Synthetic { idle_noise: 0.02, ..Synthetic::default() };
+    let sendfile = world.cells.iter_mut().find(|cell| cell.cell.label == "sendfile").unwrap();
+    (sendfile.sender_ns_per_kib, sendfile.receiver_ns_per_kib) = (1.0, 1.0);
+    let estimates = estimate(&world.run());
+    let found = cell(&estimates, "sendfile");
+    assert!(found.at_noise_floor && found.blocks_not_positive > 5, "{found:?}");
+    let ratio = found.ratio.both.unwrap();
+    let interval = ratio.interval.unwrap();
+    assert!(ratio.value >= 0.0 && interval.low >= 0.0 && interval.high.unwrap() < 0.1, "{ratio:?}");
+    assert!(!ratio.converged);
+    assert!(matches!(comparison(&estimates, "sendfile"), Comparison::Cheaper { by } if by > 0.9));
+    let gbit = found.gbit_per_core.both;
+    assert!(gbit.is_none_or(|gbit| gbit.interval.is_none_or(|interval| interval.high.is_none())));
+}
+
+#[test]
+fn a_reference_that_is_noise_tells_nothing() {
+    let mut world = Synthetic { idle_noise: 0.02, ..Synthetic::default() };
+    for cell in &mut world.cells {
+        (cell.sender_ns_per_kib, cell.receiver_ns_per_kib) = (0.0, -20.0);
+    }
+    let estimates = estimate(&world.run());
+    assert!(!estimates.verdict.stands());
+    assert!(estimates.verdict.cells.iter().all(|cell| cell.comparison == Comparison::Undecided));
+}
+
+#[test]
+fn what_other_cpus_lose_is_a_figure_of_its_own() {
+    let world = Synthetic { cpus: 4, elsewhere_ns_per_kib: 77.0, block_drift: 0.0, ..Synthetic::default() };
+    let estimates = estimate(&world.run());
+    assert!((cell(&estimates, "splice").elsewhere_ns_per_kib.unwrap().value - 77.0).abs() < 8.0);
+    let stat = cell(&estimates, "read+send").others.proc_stat.by_soaked.both.unwrap();
+    assert!((stat - 1.0).abs() < 0.15, "{stat}");
+}
+
+#[test]
+fn nothing_measured_is_an_estimate_too() {
+    let mut run = Synthetic { blocks: 0, ..Synthetic::default() }.run();
+    run.end = None;
+    let estimates = estimate(&run);
+    assert_eq!(estimates.blocks, BlockAccount::default());
+    assert_eq!(estimates.cells.len(), 10);
+    assert!(estimates.cells.iter().all(|cell| cell.cost_ns_per_kib.both.is_none()));
+    assert_eq!(estimates.verdict.withheld, [Withheld::TooFewBlocks { kept: 0, needed: 7 }]);
+    run.header.plan.cells.clear();
+    run.header.plan.fixed.soaked_cpus.clear();
+    assert!(estimate(&run).cells.is_empty());
+}
+
+#[test]
+fn an_early_stop_widens_the_intervals() {
+    let mut run = Synthetic { blocks: 25, ..Synthetic::default() }.run();
+    let full = estimate(&run);
+    let end = run.end.as_mut().unwrap();
+    (end.reason, end.looks_at_blocks) = (EndReason::TargetReached, vec![15, 25]);
+    let early = estimate(&run);
+    assert!((early.interval_level - 0.9945).abs() < 1e-3, "{}", early.interval_level);
+    let half = |estimates: &Estimates| cell(estimates, "splice").ratio.both.unwrap().half_width.unwrap();
+    assert!(half(&early) > half(&full));
+}
+
+#[test]
+fn estimates_of_the_same_run_are_the_same() {
+    let run = Synthetic { idle_noise: 0.05, ..Synthetic::default() }.run();
+    assert_eq!(estimate(&run), estimate(&run));
+}
+
+mod any_run {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What may be wrong with a reading.
+    #[derive(Debug, Clone, Copy)]
+    enum Harm {
+        Empty,
+        NoUnits,
+        Huge,
+        NoStat,
+        NoLink,
+        Backwards,
+    }
+
+    fn harm(reading: &mut Reading, harm: Harm) {
+        match harm {
+            Harm::Empty => *reading = Reading::default(),
+            Harm::NoUnits => reading.soak.units.clear(),
+            Harm::Huge => {
+                reading.soak.units.fill(u64::MAX);
+                reading.stat.cpus.iter_mut().for_each(|cpu| {
+                    (cpu.user, cpu.system, cpu.steal, cpu.irq) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX);
+                });
+                (reading.received.bytes, reading.sent.enobufs) = (u64::MAX, u64::MAX);
+                (reading.sender.cpu_ns, reading.process_cpu_ns) = (u64::MAX, u64::MAX);
+                (reading.soak.at_ns, reading.stat.at_ns) = (u64::MAX, u64::MAX);
+            }
+            Harm::NoStat => reading.stat.cpus.clear(),
+            Harm::NoLink => (reading.link, reading.tcp) = (None, None),
+            Harm::Backwards => {
+                reading.soak.at_ns /= 2;
+                reading.stat.at_ns /= 2;
+                reading.soak.units.iter_mut().for_each(|units| *units /= 2);
+            }
+        }
+    }
+
+    fn any_harm() -> impl Strategy<Value = Harm> {
+        prop_oneof![
+            Just(Harm::Empty),
+            Just(Harm::NoUnits),
+            Just(Harm::Huge),
+            Just(Harm::NoStat),
+            Just(Harm::NoLink),
+            Just(Harm::Backwards),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(150))]
+
+        #[test]
+        fn gives_estimates_without_a_panic_and_json_without_a_nan(
+            seed in any::<u64>(),
+            blocks in 0usize..12,
+            cpus in 1usize..4,
+            noise in 0.0..2.0f64,
+            idle_noise in 0.0..0.6f64,
+            foreign_share in 0.0..1.5f64,
+            sides_apart in any::<bool>(),
+            unsoaked in any::<bool>(),
+            rate in prop_oneof![Just(0.0), Just(f64::MAX), 1.0..1e10f64],
+            reference in prop_oneof![Just("read+send"), Just("sendfile"), Just("nobody")],
+            harms in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>(), any_harm()), 0..8),
+            drops in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
+            cut in any::<bool>(),
+            factors in prop_oneof![
+                Just(vec![Factor::Send]),
+                Just(vec![Factor::Message, Factor::Send]),
+                Just(vec![Factor::Message]),
+                Just(vec![Factor::Sockbuf, Factor::Message, Factor::Send]),
+            ],
+            sized in any::<bool>(),
+        ) {
+            let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 900.0, 100.0)];
+            let cells = if sized { lines(&paths, &[256, 4096, 65_536]) } else { Synthetic::default().cells };
+            let world = Synthetic {
+                seed, blocks, cpus, noise, idle_noise, foreign_share, sides_apart, unsoaked, factors, cells,
+                ..Synthetic::default()
+            };
+            let mut run = world.run();
+            run.header.plan.fixed.rate_bytes_per_s = rate;
+            run.header.plan.reference = reference.to_owned();
+            let slots: usize = run.blocks.iter().map(|block| block.slots.len()).sum();
+            if slots > 0 {
+                for (place, open, kind) in harms {
+                    let slot = run.blocks.iter_mut().flat_map(|block| &mut block.slots).nth(place.index(slots)).unwrap();
+                    let (Slot::Idle(IdleWindow { opened, closed, .. }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
+                    harm(if open { opened } else { closed }, kind);
+                }
+                for place in drops {
+                    run.blocks[place.index(blocks)].dropped = Some(Dropped::Unfinished);
+                }
+            }
+            if cut {
+                run.end = None;
+                if let Some(last) = run.blocks.last_mut() {
+                    last.slots.truncate(last.slots.len() / 2);
+                }
+            }
+            for block in &run.blocks {
+                let _ = crate::rules::drop_reason(block, &run.header);
+            }
+            let _ = crate::ratios::progress(&run.blocks, &run.header, 0.95);
+            let estimates = estimate(&run);
+            // serde_json writes NaN and infinities as null, but a null where the type has a number is told by the
+            // reader of the schema: every number that is not optional must be one.
+            let json = serde_json::to_value(&estimates).unwrap();
+            for cell in json["cells"].as_array().unwrap() {
+                for side in ["sender", "receiver", "both"] {
+                    for figure in ["cost_ns_per_kib", "ratio", "gbit_per_core"] {
+                        let figure = &cell[figure][side];
+                        prop_assert!(figure.is_null() || figure["value"].is_number(), "{figure}");
+                        let interval = &figure["interval"];
+                        prop_assert!(interval.is_null() || interval["low"].is_number(), "{figure}");
+                    }
+                }
+            }
+            for sizes in [&estimates.sizes.both, &estimates.sizes.sender].into_iter().flatten() {
+                for line in sizes.series.iter().filter_map(|series| series.line) {
+                    prop_assert!(line.largest_residual.share.is_finite());
+                    for figure in [line.call_ns, line.ns_per_kib] {
+                        prop_assert!(figure.value >= 0.0 && figure.value.is_finite());
+                        prop_assert!(figure.interval.is_none_or(|interval| interval.low >= 0.0));
+                    }
+                }
+                for crossover in &sizes.crossovers {
+                    let ends = match crossover.outcome {
+                        Outcome::From { size, low, high } => [low.unwrap_or(size), size, high],
+                        Outcome::UpTo { size, low, high } => [low, size, high.unwrap_or(size)],
+                        _ => continue,
+                    };
+                    prop_assert!(ends.windows(2).all(|pair| pair[0] <= pair[1]), "{ends:?}");
+                    prop_assert!(ends[0] >= 256.0 && ends[2] <= 65_536.0, "{ends:?}");
+                }
+            }
+            for row in estimates.accounts.iter().flat_map(|accounts| &accounts.rows) {
+                prop_assert!(row.time.is_none_or(|time| time.cpu_s.value.is_finite() && time.cpu_percent.value >= 0.0));
+            }
+            for cell in &estimates.cells {
+                for figure in [cell.ratio.both, cell.ratio.sender, cell.ratio.receiver].into_iter().flatten() {
+                    prop_assert!(figure.value >= 0.0 && figure.value.is_finite());
+                    if let Some(interval) = figure.interval {
+                        prop_assert!(interval.low >= 0.0 && interval.high.is_none_or(f64::is_finite));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What was counted beside the soakers, as rates over a cell's soaked windows.
+
+use super::figures::per;
+use super::model::{LimitedBy, Traffic};
+use super::{Kept, bytes, elapsed_ns, far};
+use zc_run::{Cell, LinkCounters, Reading, RecvPath, TaskReading, TcpReading, Trial, TrialKind};
+
+/// Sums over windows.
+#[derive(Default)]
+struct Sums {
+    bytes: u64,
+    elapsed_ns: u64,
+    send_calls: f64,
+    short: f64,
+    enobufs: u64,
+    recv_calls: f64,
+    mapped_bytes: f64,
+    switches: f64,
+    /// Bytes in MB that moved between the readings of the switches, which lie some milliseconds outside of the window.
+    switches_mb: f64,
+    interrupts: Option<f64>,
+    interrupts_ns: f64,
+    link: Option<LinkSums>,
+    tcp: Option<TcpSums>,
+}
+
+#[derive(Default)]
+struct LinkSums {
+    packets: f64,
+    bytes: f64,
+    rx_packets: f64,
+    rx_bytes: f64,
+    elapsed_ns: f64,
+}
+
+#[derive(Default)]
+struct TcpSums {
+    retransmits: u64,
+    busy_us: f64,
+    rwnd_limited_us: f64,
+    sndbuf_limited_us: f64,
+}
+
+pub(super) fn traffic(kept: &Kept, cell: &Cell) -> Traffic {
+    let mut sums = Sums::default();
+    for (_, trial) in kept.trials(&cell.label, TrialKind::Soaked) {
+        sums.add(trial);
+    }
+    let megabytes = sums.bytes as f64 / 1e6;
+    Traffic {
+        bytes: sums.bytes,
+        elapsed_ns: sums.elapsed_ns,
+        send_calls_per_mb: per(sums.send_calls, megabytes),
+        recv_calls_per_mb: per(sums.recv_calls, megabytes).filter(|calls| *calls > 0.0), // bytes come by no fewer than one
+        packet_bytes: sums.link.as_ref().and_then(|link| per(link.bytes, link.packets)),
+        packets_per_s: sums.link.as_ref().and_then(|link| per(link.packets * 1e9, link.elapsed_ns)),
+        rx_packet_bytes: sums.link.as_ref().and_then(|link| per(link.rx_bytes, link.rx_packets)),
+        rx_packets_per_s: sums.link.as_ref().and_then(|link| per(link.rx_packets * 1e9, link.elapsed_ns)),
+        interrupts_per_s: sums.interrupts.and_then(|interrupts| per(interrupts * 1e9, sums.interrupts_ns)),
+        switches_per_mb: per(sums.switches, sums.switches_mb),
+        retransmits: sums.tcp.as_ref().map(|tcp| tcp.retransmits),
+        enobufs: sums.enobufs,
+        short_share: per(sums.short, sums.send_calls),
+        limited_by: sums.tcp.as_ref().and_then(|tcp| {
+            Some(LimitedBy {
+                receive_window: per(tcp.rwnd_limited_us, tcp.busy_us)?,
+                send_buffer: per(tcp.sndbuf_limited_us, tcp.busy_us)?,
+            })
+        }),
+        mapped_share: if cell.recv == RecvPath::ZerocopyReceive {
+            per(sums.mapped_bytes, sums.bytes as f64)
+        } else {
+            None
+        },
+    }
+}
+
+impl Sums {
+    fn add(&mut self, trial: &Trial) {
+        let (opened, closed) = (&trial.opened, &trial.closed);
+        let Some(elapsed) = elapsed_ns(trial) else { return };
+        self.bytes = self.bytes.saturating_add(bytes(trial));
+        self.elapsed_ns = self.elapsed_ns.saturating_add(elapsed);
+        self.send_calls += since(opened.sent.calls, closed.sent.calls);
+        self.short += since(opened.sent.short, closed.sent.short);
+        self.enobufs = self.enobufs.saturating_add(closed.sent.enobufs.saturating_sub(opened.sent.enobufs));
+        // The receiver's own counts, on whichever machine it is.
+        let (far_opened, far_closed) = far(trial).unwrap_or((opened, closed));
+        self.recv_calls += since(far_opened.received.calls, far_closed.received.calls);
+        self.mapped_bytes += since(far_opened.received.mapped_bytes, far_closed.received.mapped_bytes);
+        let stat_ns = since(opened.stat.at_ns, closed.stat.at_ns);
+        self.switches_mb += bytes(trial) as f64 / 1e6 * stat_ns / elapsed as f64;
+        self.switches +=
+            switches(&opened.sender, &closed.sender) + switches(&far_opened.receiver, &far_closed.receiver);
+        if let Some(interrupts) = interrupts(opened, closed) {
+            let interrupts =
+                interrupts + far(trial).and_then(|(opened, closed)| self::interrupts(opened, closed)).unwrap_or(0.0);
+            *self.interrupts.get_or_insert(0.0) += interrupts;
+            self.interrupts_ns += since(opened.stat.at_ns, closed.stat.at_ns); // read right after /proc/stat
+        }
+        if let (Some(opened), Some(closed)) = (&opened.link, &closed.link) {
+            self.link.get_or_insert_default().add(opened, closed);
+        }
+        if let (Some(opened), Some(closed)) = (&opened.tcp, &closed.tcp) {
+            self.tcp.get_or_insert_default().add(opened, closed);
+        }
+    }
+}
+
+impl LinkSums {
+    fn add(&mut self, opened: &LinkCounters, closed: &LinkCounters) {
+        self.packets += since(opened.tx_packets, closed.tx_packets);
+        self.bytes += since(opened.tx_bytes, closed.tx_bytes);
+        self.rx_packets += since(opened.rx_packets, closed.rx_packets);
+        self.rx_bytes += since(opened.rx_bytes, closed.rx_bytes);
+        self.elapsed_ns += since(opened.at_ns, closed.at_ns);
+    }
+}
+
+impl TcpSums {
+    fn add(&mut self, opened: &TcpReading, closed: &TcpReading) {
+        self.retransmits = self.retransmits.saturating_add(closed.total_retrans.saturating_sub(opened.total_retrans));
+        self.busy_us += since(opened.busy_us, closed.busy_us);
+        self.rwnd_limited_us += since(opened.rwnd_limited_us, closed.rwnd_limited_us);
+        self.sndbuf_limited_us += since(opened.sndbuf_limited_us, closed.sndbuf_limited_us);
+    }
+}
+
+/// How much a counter grew. One that shrank belongs to a device or socket that was made anew: nothing is known.
+fn since(opened: u64, closed: u64) -> f64 {
+    closed.saturating_sub(opened) as f64
+}
+
+fn switches(opened: &TaskReading, closed: &TaskReading) -> f64 {
+    since(opened.voluntary_switches, closed.voluntary_switches)
+        + since(opened.involuntary_switches, closed.involuntary_switches)
+}
+
+fn interrupts(opened: &Reading, closed: &Reading) -> Option<f64> {
+    let (opened, closed) = (&opened.interrupts, &closed.interrupts);
+    (!opened.is_empty() && opened.len() == closed.len())
+        .then(|| opened.iter().zip(closed).map(|(opened, closed)| since(*opened, *closed)).sum())
+}

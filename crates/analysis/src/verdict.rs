@@ -1,0 +1,175 @@
+//! What may be said about the cells: words only for what the intervals bear, and none when the run itself is in doubt.
+//!
+//! A table of ten cells makes nine comparisons, and one in twenty true nothings excludes 1 by itself. So the words
+//! are given by Holm's procedure over all of them, whichever cells they refer to (Scandinavian Journal of Statistics 1979): the cell with the least
+//! p-value must be below alpha/m, the next below alpha/(m-1), and so on until one is not. The control is not among them;
+//! it is what decides whether there are words at all.
+
+use super::model::{
+    BlockAccount, CellEstimate, CellVerdict, Cheapest, Comparison, Control, RatioFigure, Verdict, Withheld,
+};
+use super::{Kept, parallel};
+use crate::costs::Side;
+use crate::ratios::{self, base, divisors, ratio};
+use zc_run::{Run, Severity};
+
+/// Two cells are called the same when the interval of their ratio lies within this of 1.
+pub(super) const SAME_WITHIN: f64 = 0.05;
+
+pub(super) fn verdict(
+    run: &Run,
+    kept: &Kept,
+    cells: &[CellEstimate],
+    control: Option<&Control>,
+    blocks: &BlockAccount,
+) -> Verdict {
+    let plan = &kept.header.plan;
+    let compared: Vec<usize> =
+        (0..cells.len()).filter(|cell| cells[*cell].by.is_some() && !cells[*cell].control).collect();
+    let with_ratio = compared.iter().filter(|cell| cells[**cell].ratio.both.is_some()).count();
+    let differs = differing(kept, &compared.iter().map(|cell| (*cell, divisors(plan, *cell))).collect::<Vec<_>>());
+    let cheapest_by = cheapest(kept, cells, &compared);
+    let cheapest = match &cheapest_by[..] {
+        [all] => all.cells.clone(),
+        _ => Vec::new(),
+    };
+    Verdict {
+        withheld: withheld(run, kept, cells, control, blocks),
+        cells: compared
+            .iter()
+            .zip(differs)
+            .map(|(cell, differs)| {
+                let cell = &cells[*cell];
+                CellVerdict {
+                    label: cell.label.clone(),
+                    comparison: cell.ratio.both.map_or(Comparison::Undecided, |ratio| word(&ratio, differs)),
+                    interval_excludes_one: cell
+                        .ratio
+                        .both
+                        .and_then(|ratio| ratio.interval)
+                        .is_some_and(|interval| !interval.contains(1.0)),
+                    failed_zero_copy: cell.failed_zero_copy,
+                }
+            })
+            .collect(),
+        cheapest,
+        cheapest_by,
+        comparisons: with_ratio,
+    }
+}
+
+fn word(ratio: &RatioFigure, differs: bool) -> Comparison {
+    if differs && ratio.value != 1.0 {
+        return if ratio.value < 1.0 {
+            Comparison::Cheaper { by: 1.0 - ratio.value }
+        } else {
+            Comparison::Dearer { by: ratio.value - 1.0 }
+        };
+    }
+    let within = ratio.interval.and_then(|interval| Some((interval.high? - 1.0).max(1.0 - interval.low)));
+    match within {
+        Some(within) if within <= SAME_WITHIN => Comparison::Same { within },
+        _ => Comparison::Undecided,
+    }
+}
+
+/// Which cells differ from the ones that they are paired with, by Holm's procedure over all pairs.
+fn differing(kept: &Kept, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
+    let alpha = 1.0 - kept.level;
+    let p_value = |(cell, divisors): &(usize, Vec<usize>)| {
+        ratio(&ratios::pairs(&kept.costs, *cell, divisors, Side::Both), kept.level)?.p_value
+    };
+    let p_values = parallel::each(pairs.len(), |place| p_value(&pairs[place]));
+    let mut ordered: Vec<(f64, usize)> =
+        p_values.into_iter().enumerate().filter_map(|(place, p)| Some((p?, place))).collect();
+    let m = ordered.len();
+    ordered.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut differs = vec![false; pairs.len()];
+    for (rank, (p, place)) in ordered.into_iter().enumerate() {
+        if p > alpha / (m - rank) as f64 {
+            break;
+        }
+        differs[place] = true;
+    }
+    differs
+}
+
+/// For each cell that others refer to, in the plan's order: the cell of the lowest cost among it and them, then those that
+/// cannot be told from that one, by rising ratio.
+fn cheapest(kept: &Kept, cells: &[CellEstimate], compared: &[usize]) -> Vec<Cheapest> {
+    let plan = &kept.header.plan;
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut bases = Vec::new();
+    for place in 0..cells.len() {
+        let ratio_of = |cell: usize| Some((cells[cell].ratio.both?.value, cell));
+        let referring = compared.iter().filter(|cell| base(plan, **cell) == Some(place));
+        let mut ranked: Vec<(f64, usize)> = referring.filter_map(|cell| ratio_of(*cell)).collect();
+        if ranked.is_empty() {
+            continue;
+        }
+        ranked.push((1.0, place));
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        bases.push(place);
+        groups.push(ranked.into_iter().map(|(_, cell)| cell).collect());
+    }
+    let against_leaders: Vec<(usize, Vec<usize>)> = groups
+        .iter()
+        .flat_map(|group| {
+            let leader = group[0];
+            // Against what they refer to with the control's help, among themselves trial by trial.
+            group[1..].iter().map(move |cell| match base(plan, *cell) == Some(leader) {
+                true => (*cell, divisors(plan, *cell)),
+                false => (*cell, vec![leader]),
+            })
+        })
+        .collect();
+    let mut told_apart = differing(kept, &against_leaders).into_iter();
+    let label = |cell: usize| cells[cell].label.clone();
+    std::iter::zip(bases, groups)
+        .map(|(by, group)| {
+            let alike = group[1..].iter().filter(|_| told_apart.next() == Some(false)).map(|cell| label(*cell));
+            Cheapest { by: label(by), cells: std::iter::once(label(group[0])).chain(alike).collect() }
+        })
+        .collect()
+}
+
+pub(super) fn withheld(
+    run: &Run,
+    kept: &Kept,
+    cells: &[CellEstimate],
+    control: Option<&Control>,
+    blocks: &BlockAccount,
+) -> Vec<Withheld> {
+    let mut reasons = Vec::new();
+    let needed = zc_stats::wilcoxon_least_n(kept.level).unwrap_or(usize::MAX);
+    let reference = cells.iter().find(|cell| cell.reference);
+    if blocks.kept < needed {
+        reasons.push(Withheld::TooFewBlocks { kept: blocks.kept, needed });
+    } else if !reference.is_some_and(|cell| cell.cost_ns_per_kib.both.is_some_and(|cost| cost.value > 0.0)) {
+        reasons.push(Withheld::NoReference);
+    } else {
+        match control.and_then(|control| control.ratio.both) {
+            Some(RatioFigure { value: ratio, interval: Some(interval), .. }) if !interval.contains(1.0) => {
+                reasons.push(Withheld::ControlDiffers { ratio, low: interval.low, high: interval.high });
+            }
+            Some(RatioFigure { interval: Some(_), .. }) => {}
+            _ => reasons.push(Withheld::NoControl),
+        }
+    }
+    let saturated = reference.map(|cell| cell.perturbation).filter(|perturbation| perturbation.saturated);
+    if let Some(reached) = saturated.and_then(|perturbation| perturbation.soaked_by_nominal) {
+        reasons.push(Withheld::ReferenceSaturated { reached });
+    }
+    let finished = blocks.measured - blocks.dropped.unfinished;
+    let dropped = finished - blocks.kept;
+    if dropped * 2 > finished {
+        reasons.push(Withheld::BusyMachine { dropped, measured: finished });
+    }
+    let warnings = run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings));
+    reasons.extend(
+        warnings
+            .filter(|warning| warning.severity == Severity::Withhold)
+            .map(|warning| Withheld::Warning { name: warning.name.clone(), severity: warning.severity }),
+    );
+    reasons
+}

@@ -1,0 +1,252 @@
+//! `./counts_per_sec`: how many units the soakers of this machine do in a second when nothing else runs.
+//!
+//! The format is text, a thing to a line, and is described in docs/lineage.md. The file is good for one host, one kernel, one
+//! set of CPUs, one frequency policy and one version of zc; where one of these is another now it is refused with the one that
+//! is, because every load that it gave would be wrong by an unknown amount.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use super::cyclesoak::KIND;
+use zc_measure::meter;
+use zc_run::{Fault, Host, Result, in_words};
+
+/// Where the tools look for it, in the current folder.
+pub const FILE_NAME: &str = "counts_per_sec";
+/// The first line, with the version of the format.
+const HEAD: &str = "zc counts_per_sec 1";
+/// A machine of 1024 CPUs needs less.
+const LARGEST_BYTES: u64 = 64 << 10;
+
+/// A calibration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Calibration {
+    /// What it is good for: names and values, in the order of the file.
+    good_for: Vec<(&'static str, String)>,
+    /// The CPUs that are soaked.
+    pub cpus: Vec<usize>,
+    /// Units in a second on each of them.
+    pub counts_per_s: Vec<f64>,
+}
+
+impl Calibration {
+    /// What was counted here and now.
+    pub fn new(cpus: Vec<usize>, counts_per_s: Vec<f64>) -> Self {
+        Self { good_for: good_for(&meter::host()), cpus, counts_per_s }
+    }
+
+    /// The rates in units per nanosecond.
+    pub fn rates(&self) -> Vec<f64> {
+        self.counts_per_s.iter().map(|counts| counts / 1e9).collect()
+    }
+
+    /// Writes it into `folder`, in place of one that is there.
+    ///
+    /// # Errors
+    /// The folder or the file cannot be written.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(FILE_NAME);
+        let wrong = |error: std::io::Error| {
+            let hint = match error.kind() {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    "make room, or go to another folder; cyclesoak looks for it in the folder where it is started"
+                }
+                _ => "go to a folder that may be written; cyclesoak looks for it in the folder where it is started",
+            };
+            Fault::output(format!("cannot write \"{FILE_NAME}\" in this folder: {}", in_words(&error))).hint(hint)
+        };
+        if path.metadata().is_ok_and(|found| !found.is_file()) {
+            return Err(Fault::output(format!("\"{FILE_NAME}\" in this folder is not a regular file"))
+                .hint("move it away, or go to another folder"));
+        }
+        // Whole or not at all: a cyclesoak that starts meanwhile reads the old one.
+        let new = folder.join(format!(".{FILE_NAME}.{}", std::process::id()));
+        let written = File::options()
+            .write(true)
+            .create_new(true)
+            .open(&new)
+            .and_then(|mut file| file.write_all(self.text().as_bytes()))
+            .and_then(|()| std::fs::rename(&new, &path));
+        written.map_err(|error| {
+            drop(std::fs::remove_file(&new)); // if it was made at all
+            wrong(error)
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{HEAD}\n");
+        for (name, value) in &self.good_for {
+            let _ = writeln!(text, "{name} {value}"); // to a String
+        }
+        for (cpu, counts) in self.cpus.iter().zip(&self.counts_per_s) {
+            let _ = writeln!(text, "cpu {cpu} {counts:.3}");
+        }
+        text
+    }
+
+    /// Reads the one in `folder`, for soakers on `cpus`.
+    ///
+    /// # Errors
+    /// There is none, it is something else, or it came from another host, kernel, set of CPUs, frequency policy or zc.
+    pub fn read(folder: &Path, cpus: &[usize]) -> Result<Self> {
+        let wrong = |what: &str| {
+            Fault::input(format!("cannot use \"{FILE_NAME}\" of this folder: {what}"))
+                .hint("calibrate here, while nothing else runs: cyclesoak -C")
+        };
+        let path = folder.join(FILE_NAME);
+        let found = path.metadata().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Fault::input(format!(
+                "there is no file \"{FILE_NAME}\" in this folder, so the soakers are not calibrated"
+            ))
+            .hint("while nothing else runs: cyclesoak -C"),
+            _ => wrong(&in_words(&error)),
+        })?;
+        if !found.is_file() {
+            return Err(wrong("it is not a regular file"));
+        }
+        let mut text = Vec::new();
+        File::open(&path)
+            .and_then(|file| file.take(LARGEST_BYTES).read_to_end(&mut text))
+            .map_err(|error| wrong(&in_words(&error)))?;
+        let read = parse(&String::from_utf8_lossy(&text), &good_for(&meter::host())).map_err(|what| wrong(&what))?;
+        if read.cpus != cpus {
+            return Err(wrong(&format!("it was made for CPUs {:?}, and now it is {cpus:?}", read.cpus)));
+        }
+        Ok(read)
+    }
+}
+
+/// What must be the same. Each value is one line.
+fn good_for(host: &Host) -> Vec<(&'static str, String)> {
+    let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+    let values = [
+        ("made-by", format!("zc {}", env!("CARGO_PKG_VERSION"))),
+        ("soaker", KIND.name().to_owned()),
+        ("host", host.hostname.clone()),
+        ("kernel", format!("{} {}", host.kernel_release, host.kernel_version)),
+        ("model", host.cpu.model.clone()),
+        ("governor", or_none(host.cpu.governor.clone())),
+        ("boost", or_none(host.cpu.boost.map(|on| on.to_string()))),
+    ];
+    values.map(|(name, value)| (name, value.split_whitespace().collect::<Vec<_>>().join(" "))).to_vec()
+}
+
+fn parse(text: &str, here: &[(&'static str, String)]) -> std::result::Result<Calibration, String> {
+    let mut lines = text.lines();
+    let head = lines.next().unwrap_or_default();
+    if head != HEAD {
+        let number = !head.is_empty() && head.trim().parse::<f64>().is_ok();
+        return Err(match number {
+            true => "it was made by another cyclesoak, which does not say for what host and kernel",
+            false => "it is not a calibration of zc's cyclesoak",
+        }
+        .to_owned());
+    }
+    let mut read = Calibration { good_for: here.to_vec(), cpus: Vec::new(), counts_per_s: Vec::new() };
+    let mut values = here.iter();
+    for line in lines {
+        let (name, value) = line.split_once(' ').unwrap_or((line, ""));
+        if name == "cpu" {
+            let (cpu, counts) = value.split_once(' ').unwrap_or_default();
+            match (cpu.parse(), counts.parse::<f64>()) {
+                (Ok(cpu), Ok(counts)) if counts > 0.0 && counts.is_finite() => {
+                    read.cpus.push(cpu);
+                    read.counts_per_s.push(counts);
+                }
+                _ => return Err(format!("its line \"{line}\" makes no sense")),
+            }
+            continue;
+        }
+        match values.next() {
+            Some((expected, now)) if *expected == name => {
+                if now != value {
+                    return Err(format!("it was made with {name} \"{value}\", and now it is \"{now}\""));
+                }
+            }
+            _ => return Err(format!("its line \"{line}\" makes no sense")),
+        }
+    }
+    if read.cpus.is_empty() || values.next().is_some() {
+        return Err("it is cut off".to_owned());
+    }
+    Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn made() -> Calibration {
+        Calibration::new(vec![0, 2], vec![480_123.25, 481_000.5])
+    }
+
+    fn refused(text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
+        let fault = Calibration::read(folder.path(), &[0, 2]).unwrap_err();
+        assert!(fault.hint.is_some());
+        fault.sentence.replace(&format!("cannot use \"{FILE_NAME}\" of this folder: "), "")
+    }
+
+    #[test]
+    fn what_was_written_is_read_again_and_a_new_one_takes_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        for counts in [1.0, 480_123.25] {
+            let made = Calibration { counts_per_s: vec![counts, 2.5], ..made() };
+            made.write(folder.path()).unwrap();
+            assert_eq!(Calibration::read(folder.path(), &[0, 2]).unwrap(), made);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_came_from_elsewhere_is_refused_and_says_what_is_different() {
+        let text = made().text();
+        let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+        for name in ["made-by", "soaker", "host", "kernel", "model", "governor", "boost"] {
+            let other = text.replace(&line(name), &format!("{name} another"));
+            let why = refused(&other);
+            assert!(why.starts_with(&format!("it was made with {name} \"another\", and now it is \"")), "{why}");
+        }
+        assert_eq!(refused(&text.replace("cpu 2", "cpu 1")), "it was made for CPUs [0, 1], and now it is [0, 2]");
+    }
+
+    #[test]
+    fn what_is_no_calibration_is_refused() {
+        assert_eq!(
+            refused("483920\n"),
+            "it was made by another cyclesoak, which does not say for what host and kernel"
+        );
+        assert_eq!(refused(""), "it is not a calibration of zc's cyclesoak");
+        assert_eq!(refused(HEAD), "it is cut off");
+        let text = made().text();
+        assert_eq!(refused(&format!("{text}cpu 3 -1\n")), "its line \"cpu 3 -1\" makes no sense");
+        assert_eq!(refused(&format!("{text}cpu 3 NaN\n")), "its line \"cpu 3 NaN\" makes no sense");
+        assert_eq!(refused(&format!("{text}beer\n")), "its line \"beer\" makes no sense");
+        let cut = text.split("cpu 0").next().unwrap();
+        assert_eq!(refused(cut), "it is cut off");
+    }
+
+    #[test]
+    fn no_file_and_no_regular_file_are_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let fault = Calibration::read(folder.path(), &[0]).unwrap_err();
+        assert!(fault.sentence.starts_with("there is no file \"counts_per_sec\" in this folder"), "{fault}");
+        std::fs::create_dir(folder.path().join(FILE_NAME)).unwrap();
+        let fault = Calibration::read(folder.path(), &[0]).unwrap_err();
+        assert!(fault.sentence.ends_with("it is not a regular file"), "{fault}");
+        made().write(folder.path()).unwrap_err();
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in any::<String>()) {
+            let _ = parse(&text, &made().good_for);
+            let _ = parse(&format!("{HEAD}\n{text}"), &made().good_for);
+        }
+    }
+}

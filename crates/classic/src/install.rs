@@ -1,0 +1,75 @@
+//! The links by which the one binary has the names of 2001.
+
+use std::path::{Path, PathBuf};
+
+use super::Tool;
+use zc_run::{Fault, FaultKind, Result};
+
+/// What was done for one name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// The link.
+    pub link: PathBuf,
+    /// What it leads to.
+    pub program: PathBuf,
+    /// It was there already, and leads there.
+    pub was_there: bool,
+}
+
+/// Makes a symbolic link to this program in `folder` for each name: those of the tools, and `ttcp-sf`. Nothing is written over:
+/// first all names are looked at, then all links are made.
+///
+/// # Errors
+/// Something else has one of the names, or the folder cannot be written.
+pub fn install(folder: &Path) -> Result<Vec<Installed>> {
+    let program = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|error| {
+        Fault::os("find the file of this program", error).hint("was it removed or built anew while it was running?")
+    })?;
+    if !folder.is_dir() {
+        return Err(Fault::output(format!("there is no folder \"{}\"", folder.display()))
+            .hint("make it first, and have it in the PATH"));
+    }
+    let names = Tool::ALL.into_iter().map(Tool::name).chain(["ttcp-sf"]);
+    let planned: Vec<Installed> = names.map(|name| look(folder.join(name), &program)).collect::<Result<_>>()?;
+    for one in planned.iter().filter(|one| !one.was_there) {
+        std::os::unix::fs::symlink(&one.program, &one.link).map_err(|error| {
+            Fault::os(format!("make the link \"{}\"", one.link.display()), error)
+                .kind(FaultKind::Output)
+                .hint("choose a folder that may be written")
+        })?;
+    }
+    Ok(planned)
+}
+
+fn look(link: PathBuf, program: &Path) -> Result<Installed> {
+    let was_there = link.symlink_metadata().is_ok();
+    if was_there && !std::fs::canonicalize(&link).is_ok_and(|target| target == program) {
+        return Err(Fault::output(format!("\"{}\" exists, and zc does not write over anything", link.display()))
+            .hint("move it away, or choose another folder"));
+    }
+    Ok(Installed { link, program: program.to_owned(), was_there })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_made_once_and_nothing_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = install(folder.path()).unwrap();
+        assert_eq!(first.len(), 6);
+        assert!(first.iter().all(|one| !one.was_there && one.link.canonicalize().unwrap() == one.program));
+        assert!(install(folder.path()).unwrap().iter().all(|one| one.was_there));
+
+        let zcc = folder.path().join("zcc");
+        std::fs::remove_file(&zcc).unwrap();
+        std::fs::remove_file(folder.path().join("zcs")).unwrap();
+        std::fs::write(&zcc, b"mine").unwrap();
+        let fault = install(folder.path()).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Output);
+        assert!(!folder.path().join("zcs").exists(), "all names are looked at before a link is made");
+        assert_eq!(std::fs::read(&zcc).unwrap(), b"mine");
+        assert!(install(&zcc).is_err());
+    }
+}

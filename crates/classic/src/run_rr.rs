@@ -1,0 +1,196 @@
+//! A command under SCHED_RR, and what keeps it from having a CPU for itself alone.
+//!
+//! Nothing is measured here: the process takes the policy and becomes the command (execve(2)), so that its streams, signals
+//! and exit code are its own, and its children inherit the policy.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use zc_kernel::sched;
+
+use super::Tool;
+use super::letters::{Known, Letter};
+use zc_run::{Fault, Result, in_words};
+
+/// The lowest real-time priority: above everything that is not real-time, below everything else that is.
+const PRIORITY: i32 = 1;
+/// What the fair class gets of a CPU that real-time tasks want whole, unless somebody changed it: 50 ms in each second
+/// (`fair_server_init` of kernel/sched/fair.c).
+const FAIR_SERVER_US: (u64, u64) = (50_000, 1_000_000);
+
+const KNOWN: Known = Known { plain: "dh", valued: "", long: &[], stops_at_operand: true };
+
+/// What `run_rr` is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRrOptions {
+    /// `-h`
+    pub help: bool,
+    /// The command and its arguments; empty for a shell.
+    pub command: Vec<OsString>,
+}
+
+impl RunRrOptions {
+    /// Reads what was typed: what follows the command's name is the command's.
+    ///
+    /// # Errors
+    /// An unknown option before the command.
+    pub fn read(words: &[OsString]) -> Result<Self> {
+        let words = KNOWN.read(Tool::RunRr, words)?;
+        let help = words.given.iter().any(|(letter, _)| *letter == Letter::Short('h'));
+        Ok(Self { help, command: words.operands })
+    }
+
+    /// What is run: the command, or the user's shell.
+    pub fn program(&self) -> OsString {
+        match self.command.first() {
+            Some(program) => program.clone(),
+            None => std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into()),
+        }
+    }
+}
+
+/// What leaves other tasks something of a CPU that a real-time task wants whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// Since Linux 6.12 a deadline server runs the other tasks, soakers too, when they starve.
+    FairServer {
+        /// So long,
+        runtime_us: u64,
+        /// in each of these.
+        period_us: u64,
+    },
+    /// Before that, real-time tasks are stopped for the rest of each period.
+    Throttling {
+        /// They run so long,
+        runtime_us: u64,
+        /// in each of these.
+        period_us: u64,
+    },
+    /// Somebody switched it off: a command that does not end takes its CPU for ever.
+    None,
+}
+
+/// What this machine has.
+///
+/// # References
+/// Documentation/scheduler/sched-rt-group.rst; sched(7), "Limiting the CPU usage of real-time and deadline processes"; commit
+/// 557a6bfc662c ("sched/fair: Add trivial fair server", Linux 6.12); /sys/kernel/debug/sched/fair_server.
+pub fn guard() -> Guard {
+    guard_of(Path::new("/"), &rustix::system::uname().release().to_string_lossy())
+}
+
+fn guard_of(root: &Path, release: &str) -> Guard {
+    let number = |path: PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<i64>().ok();
+    let servers = root.join("sys/kernel/debug/sched/fair_server");
+    // One to a CPU; the first stands for all.
+    let server = |name: &str| number(servers.join("cpu0").join(name)).and_then(|ns| u64::try_from(ns).ok());
+    match (server("runtime"), server("period")) {
+        (Some(0), Some(_)) => return Guard::None,
+        (Some(runtime_ns), Some(period_ns)) => {
+            return Guard::FairServer { runtime_us: runtime_ns / 1000, period_us: period_ns / 1000 };
+        }
+        _ => {}
+    }
+    // Without debugfs, or for who is not root, nothing but its release tells whether a kernel has the server.
+    if has_fair_server(release) {
+        let (runtime_us, period_us) = FAIR_SERVER_US;
+        return Guard::FairServer { runtime_us, period_us };
+    }
+    let sysctl = |name: &str| number(root.join("proc/sys/kernel").join(name));
+    match (sysctl("sched_rt_runtime_us"), sysctl("sched_rt_period_us")) {
+        (Some(runtime_us @ 0..), Some(period_us @ 1..)) if runtime_us < period_us => {
+            Guard::Throttling { runtime_us: runtime_us as u64, period_us: period_us as u64 } // neither is negative
+        }
+        _ => Guard::None,
+    }
+}
+
+/// `6.12` and later.
+fn has_fair_server(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(12))
+}
+
+/// Why the process has not become the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotRun {
+    /// There is no such command.
+    NotFound(Fault),
+    /// It cannot be run.
+    NotRunnable(Fault),
+}
+
+/// Takes the policy.
+///
+/// # Errors
+/// This user may not have it.
+pub fn take_policy() -> Result<()> {
+    sched::set_round_robin(PRIORITY).map_err(|error| {
+        let hint = if error.kind() == io::ErrorKind::PermissionDenied {
+            "be root, or have CAP_SYS_NICE or a limit of real-time priorities (ulimit -r 1); root may lack it in a container, \
+             or in a cgroup without a share of real time (cpu.rt_runtime_us)"
+        } else {
+            "a seccomp filter (of a container?) forbids sched_setscheduler; run outside of it"
+        };
+        Fault::unsupported(format!("cannot have the scheduling policy \"SCHED_RR\": {}", in_words(&error))).hint(hint)
+    })
+}
+
+/// Becomes the command; returns only when it cannot.
+pub fn run_rr(options: &RunRrOptions) -> NotRun {
+    let program = options.program();
+    let error = Command::new(&program).args(options.command.iter().skip(1)).exec();
+    let name = program.to_string_lossy();
+    match error.kind() {
+        io::ErrorKind::NotFound => NotRun::NotFound(
+            Fault::usage(format!("there is no command \"{name}\""))
+                .hint("a shell's own words need a shell: run_rr sh -c '...'"),
+        ),
+        _ => NotRun::NotRunnable(Fault::os(format!("run \"{name}\""), error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_s_letters_are_its_own() {
+        let read = |words: &[&str]| RunRrOptions::read(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        let options = read(&["ls", "-h", "--", "-x"]).unwrap();
+        assert!(!options.help);
+        assert_eq!(options.command, ["ls", "-h", "--", "-x"]);
+        assert!(read(&["-h"]).unwrap().help);
+        assert!(read(&[]).unwrap().command.is_empty());
+        assert_eq!(read(&["-x", "ls"]).unwrap_err().sentence, "unknown option \"-x\"");
+    }
+
+    #[test]
+    fn what_guards_other_tasks_depends_on_the_kernel() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        assert_eq!(guard_of(root.path(), "6.1.0-amd64"), Guard::None);
+        write("proc/sys/kernel/sched_rt_runtime_us", "950000\n");
+        write("proc/sys/kernel/sched_rt_period_us", "1000000\n");
+        let throttled = Guard::Throttling { runtime_us: 950_000, period_us: 1_000_000 };
+        assert_eq!(guard_of(root.path(), "6.11.9"), throttled);
+        let served = Guard::FairServer { runtime_us: 50_000, period_us: 1_000_000 };
+        for release in ["6.12.0", "6.18.44-fc", "7.0-rc1"] {
+            assert_eq!(guard_of(root.path(), release), served, "{release}");
+        }
+        assert_eq!(guard_of(root.path(), "nonsense"), throttled);
+        write("proc/sys/kernel/sched_rt_runtime_us", "-1\n");
+        assert_eq!(guard_of(root.path(), "5.10.0"), Guard::None);
+        write("sys/kernel/debug/sched/fair_server/cpu0/runtime", "20000000\n");
+        write("sys/kernel/debug/sched/fair_server/cpu0/period", "1000000000\n");
+        let served = Guard::FairServer { runtime_us: 20_000, period_us: 1_000_000 };
+        assert_eq!(guard_of(root.path(), "6.12.0"), served);
+    }
+}

@@ -1,0 +1,265 @@
+//! TCP sockets as the tools make them: buffers are set before listen(2) and connect(2), which settle the window scale, and a
+//! server listens on every address, by both versions of IP where there are two.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use zc_kernel::tcp;
+
+use zc_run::{Fault, Result};
+
+/// How many connections wait to be accepted.
+const BACKLOG: i32 = 128;
+
+/// Sizes of socket buffers in bytes; none leaves the kernel's own tuning alone.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Buffers {
+    pub(super) receive: Option<usize>,
+    pub(super) send: Option<usize>,
+}
+
+/// A buffer that the kernel made smaller than it was asked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capped {
+    /// It is the receive buffer.
+    pub receive: bool,
+    /// What was asked for.
+    pub asked_bytes: usize,
+    /// What was given. (The kernel's own figure is twice that: it keeps half for itself.)
+    pub given_bytes: usize,
+}
+
+impl Buffers {
+    /// Sets them, and says which were capped.
+    fn set(self, socket: &OwnedFd) -> io::Result<Vec<Capped>> {
+        let mut capped = Vec::new();
+        let mut check = |receive, asked_bytes, given_bytes| {
+            if given_bytes < asked_bytes {
+                capped.push(Capped { receive, asked_bytes, given_bytes });
+            }
+        };
+        if let Some(bytes) = self.receive {
+            tcp::set_rcvbuf(socket, bytes)?;
+            check(true, bytes, tcp::rcvbuf(socket)? / 2);
+        }
+        if let Some(bytes) = self.send {
+            tcp::set_sndbuf(socket, bytes)?;
+            check(false, bytes, tcp::sndbuf(socket)? / 2);
+        }
+        Ok(capped)
+    }
+}
+
+fn new(family: AddressFamily) -> io::Result<OwnedFd> {
+    Ok(rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
+/// Listens on `port` of every address; 0 takes a free one.
+///
+/// # Errors
+/// The port is taken, or is below 1024 and this user may not have it.
+pub(super) fn listen(port: u16, buffers: Buffers) -> Result<(TcpListener, Vec<Capped>)> {
+    let both = listen_on(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), buffers);
+    let listening = match both {
+        // Without IPv6, or with its addresses switched off.
+        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL)) => {
+            listen_on(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), buffers)
+        }
+        other => other,
+    };
+    listening.map_err(|error| {
+        let hint = match error.kind() {
+            io::ErrorKind::AddrInUse => "another server has it: choose another port with -p",
+            io::ErrorKind::PermissionDenied => "ports below 1024 want root: choose another one with -p",
+            _ => "choose another port with -p",
+        };
+        Fault::os(format!("listen on port \"{port}\""), error).hint(hint)
+    })
+}
+
+fn listen_on(address: SocketAddr, buffers: Buffers) -> io::Result<(TcpListener, Vec<Capped>)> {
+    let socket = match address {
+        SocketAddr::V4(_) => new(AddressFamily::INET)?,
+        SocketAddr::V6(_) => {
+            let socket = new(AddressFamily::INET6)?;
+            sockopt::set_ipv6_v6only(&socket, false)?;
+            socket
+        }
+    };
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    let capped = buffers.set(&socket)?;
+    rustix::net::bind(&socket, &address)?;
+    rustix::net::listen(&socket, BACKLOG)?;
+    Ok((TcpListener::from(socket), capped))
+}
+
+/// Connects to `server`: a name, an address, or `0`, which is this host.
+///
+/// # Errors
+/// The name is unknown, or nobody listens.
+pub(super) fn connect(server: &str, port: u16, buffers: Buffers) -> Result<(TcpStream, Vec<Capped>)> {
+    let name = if server == "0" { "127.0.0.1" } else { server };
+    let addresses = (name, port).to_socket_addrs().map_err(|error| {
+        // The resolver's own words come with a prefix that says nothing.
+        let why = error.to_string().replace("failed to lookup address information: ", "").to_lowercase();
+        Fault::failed(format!("cannot find server \"{server}\": {why}"))
+            .hint("a server is a host name, an address, or 0 for this host")
+    })?;
+    let mut last = None;
+    for address in addresses {
+        match connect_to(address, buffers) {
+            Ok(connected) => return Ok(connected),
+            Err(error) => last = Some(error),
+        }
+    }
+    let error = last.unwrap_or_else(|| io::Error::from(io::ErrorKind::NotFound));
+    Err(Fault::os(format!("connect to \"{server}\", port {port}"), error)
+        .hint("does the other end listen there? -p chooses the port"))
+}
+
+fn connect_to(address: SocketAddr, buffers: Buffers) -> io::Result<(TcpStream, Vec<Capped>)> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = new(family)?;
+    let capped = buffers.set(&socket)?;
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) | Err(Errno::ISCONN) => return Ok((TcpStream::from(socket), capped)),
+            // The handshake goes on over a signal; asking again waits for it.
+            Err(Errno::INTR | Errno::ALREADY) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Says that nothing more will come, and waits until the other end's kernel has acknowledged everything. That its program has
+/// read it too nobody tells.
+///
+/// # Errors
+/// The other end reset the connection: then it has not got everything.
+pub(super) fn finish(stream: &TcpStream) -> Result<()> {
+    let lost = |error: io::Error| match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected => {
+            Fault::failed("the receiver closed the connection before it had taken everything")
+        }
+        _ => Fault::os("end the connection", error),
+    };
+    stream.shutdown(std::net::Shutdown::Write).map_err(lost)?;
+    tcp::wait_acknowledged(stream, Duration::MAX).map_err(lost)?;
+    // What the other end may have said is nothing that this wire knows. Left unread it would make close(2) reset the
+    // connection, and the other end take that for an error.
+    stream.set_nonblocking(true).map_err(lost)?;
+    let _ = tcp::recv_discard(stream, 1 << 30); // or it has said nothing
+    Ok(())
+}
+
+/// send(2) until all of `bytes` are in the socket. Returns how many calls that took.
+///
+/// # Errors
+/// The other end is gone.
+pub(super) fn send_all(stream: &TcpStream, bytes: &[u8]) -> Result<u64> {
+    let (mut done, mut calls) = (0, 0);
+    while done < bytes.len() {
+        done += tcp::send(stream, &bytes[done..]).map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+                Fault::failed("the receiver closed the connection while bytes were being sent")
+            }
+            _ => Fault::os("send to the receiver", error),
+        })?;
+        calls += 1;
+    }
+    Ok(calls)
+}
+
+/// An address as people know it: an IPv4 address that came over an IPv6 socket is an IPv4 address.
+pub(super) fn shown(address: SocketAddr) -> String {
+    SocketAddr::new(address.ip().to_canonical(), address.port()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+
+    #[test]
+    fn a_listener_is_reached_by_0_and_by_the_addresses_of_both_versions_of_ip() {
+        let (listener, capped) = listen(0, Buffers::default()).unwrap();
+        assert!(capped.is_empty());
+        let port = listener.local_addr().unwrap().port();
+        for (server, from) in [("0", "127.0.0.1:"), ("127.0.0.1", "127.0.0.1:"), ("::1", "[::1]:")] {
+            if server == "::1" && TcpListener::bind((server, 0)).is_err() {
+                eprintln!("skipped: no IPv6 here");
+                continue;
+            }
+            let (mut stream, _) = connect(server, port, Buffers::default()).unwrap();
+            stream.write_all(b"x").unwrap();
+            let (mut other, address) = listener.accept().unwrap();
+            assert!(shown(address).starts_with(from), "{address}");
+            other.read_exact(&mut [0]).unwrap();
+            drop(other);
+            finish(&stream).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_buffer_that_was_capped_is_told() {
+        let buffers = Buffers { receive: Some(1 << 30), send: Some(16_384) };
+        let (listener, capped) = listen(0, buffers).unwrap();
+        assert_eq!(tcp::sndbuf(&listener).unwrap(), 32_768);
+        for one in capped {
+            assert!(one.receive && one.given_bytes < one.asked_bytes, "{one:?}");
+        }
+    }
+
+    #[test]
+    fn a_port_that_is_taken_or_dead_is_an_error_that_names_it() {
+        let (listener, _) = listen(0, Buffers::default()).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let fault = listen(port, Buffers::default()).unwrap_err();
+        assert!(fault.sentence.contains(&format!("\"{port}\"")), "{fault}");
+        drop(listener);
+        let fault = connect("0", port, Buffers::default()).unwrap_err();
+        assert!(fault.sentence.starts_with(&format!("cannot connect to \"0\", port {port}: ")), "{fault}");
+    }
+
+    #[test]
+    fn the_end_is_heard_of_although_the_other_side_stays_open() {
+        let (listener, _) = listen(0, Buffers::default()).unwrap();
+        let (mut stream, _) = connect("0", listener.local_addr().unwrap().port(), Buffers::default()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        stream.write_all(&[7; 1000]).unwrap();
+        finish(&stream).unwrap();
+        let mut got = Vec::new();
+        other.read_to_end(&mut got).unwrap();
+        assert_eq!(got.len(), 1000);
+    }
+
+    #[test]
+    fn what_the_other_end_says_does_not_make_the_end_a_reset() {
+        let (listener, _) = listen(0, Buffers::default()).unwrap();
+        let (stream, _) = connect("0", listener.local_addr().unwrap().port(), Buffers::default()).unwrap();
+        let (mut other, _) = listener.accept().unwrap();
+        other.write_all(&[1; 10_000]).unwrap();
+        assert_eq!(send_all(&stream, &[7; 1000]).unwrap(), 1);
+        finish(&stream).unwrap();
+        drop(stream);
+        let mut got = Vec::new();
+        other.read_to_end(&mut got).unwrap();
+        assert_eq!(got.len(), 1000);
+    }
+
+    #[test]
+    fn a_receiver_that_leaves_bytes_behind_is_an_error() {
+        let (listener, _) = listen(0, Buffers::default()).unwrap();
+        let (mut stream, _) = connect("0", listener.local_addr().unwrap().port(), Buffers::default()).unwrap();
+        let (other, _) = listener.accept().unwrap();
+        stream.write_all(&[7; 1000]).unwrap();
+        assert!(tcp::wait_readable(&other, Duration::from_secs(10)).unwrap());
+        drop(other);
+        finish(&stream).unwrap_err();
+    }
+}

@@ -1,0 +1,604 @@
+//! The server: it swallows what comes, from several clients at a time, and says how much that is.
+//!
+//! A thread to a client, by the receive path `recv` in 16 KiB as in 2001. What a client may cost is bounded: one buffer and
+//! one small stack each, at most [`MOST_CLIENTS`] of them, none that says nothing for longer than
+//! [`ZcsOptions::idle`]. Where all places are taken, one that is silent makes room for who comes ([`Server::make_room`]).
+//! Whatever one of them does ends that one alone.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, eventfd};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use zc_kernel::spawn::{HeldSignals, wait_readable, wait_writable};
+use zc_kernel::{clock, sched, tcp};
+
+use super::Tool;
+use super::letters::{Known, Letter, number, port};
+use super::socket::{self, Buffers, Capped};
+use super::wire::{Decoder, Tally};
+use zc_measure::path::open_receiver;
+use zc_run::{Fault, RecvPath, Result, in_words};
+
+/// Clients that are served at a time. Who comes when all of them send is turned away.
+const MOST_CLIENTS: usize = 64;
+/// A client that says nothing for so long has vanished, whether or not somebody waits for its place.
+const IDLE: Duration = Duration::from_secs(300);
+/// A client that stops so long in the middle of what it announced makes room where somebody waits for its place.
+const SILENT_NS: u64 = 5_000_000_000;
+/// How long a client that has sent all it announced may take to hang up.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// Bytes that are read at a time: "It is doing 16 kbyte read()s."
+const READ_BYTES: usize = 16 << 10;
+/// How often signals are looked for while a line cannot be written.
+const STALL: Duration = Duration::from_millis(100);
+/// Enough for a loop around recv(2).
+const STACK_BYTES: usize = 256 << 10;
+/// How long no more clients are taken when one could not be, for want of descriptors or memory.
+const REST_NS: u64 = 1_000_000_000;
+
+/// What is wrong with a client that goes on after its last file.
+const MORE_THAN_ANNOUNCED: &str = "sent more bytes than it had announced";
+
+const KNOWN: Known =
+    Known { plain: "dh", valued: "Bpio", long: &[("raw", 'r'), ("interval", 'I')], stops_at_operand: false };
+
+/// What `zcs` is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ZcsOptions {
+    /// `-h`
+    pub help: bool,
+    /// How many `-d`.
+    pub debug: u32,
+    /// `-p`
+    pub port: u16,
+    /// `-B`
+    pub cpu: Option<usize>,
+    /// `-i`, `-o`
+    buffers: Buffers,
+    /// `--raw`: what comes is bare bytes.
+    pub raw: bool,
+    /// `--interval`: between two lines of throughput.
+    pub interval_ns: u64,
+    /// A client that says nothing for so long is let go. No letter sets it.
+    pub idle: Duration,
+}
+
+impl ZcsOptions {
+    /// Reads what was typed.
+    ///
+    /// # Errors
+    /// It makes no sense.
+    pub fn read(words: &[OsString]) -> Result<Self> {
+        let words = KNOWN.read(Tool::Zcs, words)?;
+        let mut options = Self {
+            help: false,
+            debug: 0,
+            port: super::zcc::PORT,
+            cpu: None,
+            buffers: Buffers::default(),
+            raw: false,
+            interval_ns: 5_000_000_000,
+            idle: IDLE,
+        };
+        for (letter, value) in &words.given {
+            let value = value.as_deref();
+            match letter {
+                Letter::Short('h') => options.help = true,
+                Letter::Short('d') => options.debug += 1,
+                Letter::Short('p') => options.port = port(*letter, value, 0)?,
+                Letter::Short('B') => options.cpu = Some(number(*letter, "CPU", value, 0..=1023)? as usize),
+                Letter::Short('i') => options.buffers.receive = Some(buffer(*letter, value)?),
+                Letter::Short('o') => options.buffers.send = Some(buffer(*letter, value)?),
+                Letter::Long("raw") => options.raw = true,
+                Letter::Long(_) => {
+                    options.interval_ns = 1_000_000_000 * number(*letter, "number of seconds", value, 1..=3600)?;
+                }
+                Letter::Short(_) => {} // all of them are above
+            }
+        }
+        if let (Some(operand), false) = (words.operands.first(), options.help) {
+            return Err(Fault::usage(format!("unexpected argument \"{}\"", operand.to_string_lossy()))
+                .hint("zcs takes options alone; zcc takes the files"));
+        }
+        Ok(options)
+    }
+}
+
+/// The size of a socket buffer.
+pub(super) fn buffer(letter: Letter, value: Option<&std::ffi::OsStr>) -> Result<usize> {
+    Ok(number(letter, "buffer size", value, 1..=1 << 30)? as usize)
+}
+
+/// What `zcs` tells.
+#[derive(Debug)]
+pub enum ZcsSaid {
+    /// It listens.
+    Listening {
+        /// On this port.
+        port: u16,
+    },
+    /// A socket buffer is smaller than it was asked to be.
+    Capped(Capped),
+    /// A client is there.
+    Came {
+        /// Its address.
+        client: String,
+    },
+    /// So much came in from all clients.
+    Throughput {
+        /// Bytes, numbers of the wire included.
+        bytes: u64,
+        /// In so long.
+        elapsed_ns: u64,
+    },
+    /// A client is done, or done with.
+    Ended(ClientEnd),
+    /// A client was turned away.
+    Full {
+        /// Its address.
+        client: String,
+        /// As many are served.
+        clients: usize,
+    },
+    /// A client could not be taken.
+    NotTaken(Fault),
+}
+
+/// The end of a client.
+#[derive(Debug)]
+pub struct ClientEnd {
+    /// Its address.
+    pub client: String,
+    /// What it sent; for bare bytes the bytes alone.
+    pub tally: Tally,
+    /// It sent bare bytes.
+    pub raw: bool,
+    /// From when it was accepted to its last byte.
+    pub elapsed_ns: u64,
+    /// Why it is not a good end: a sentence that goes on after its address.
+    pub wrong: Option<String>,
+}
+
+/// What the threads of the clients share.
+#[derive(Debug, Default)]
+struct Shared {
+    received_bytes: AtomicU64,
+    stopping: AtomicBool,
+}
+
+/// What is known of a client while it is served.
+#[derive(Debug)]
+struct Pulse {
+    /// When its last bytes were read, or when it was accepted.
+    last_ns: AtomicU64,
+    /// It has said its first number and owes the rest, or has sent a bare byte.
+    under_way: AtomicBool,
+}
+
+struct Client {
+    stream: TcpStream,
+    thread: JoinHandle<()>,
+    pulse: Arc<Pulse>,
+    /// Its place was wanted when it had said nothing for so long.
+    made_room_after_ns: Option<u64>,
+}
+
+impl Client {
+    /// How readily it makes room: not at all when it is sending; else those come first that have not begun or are done, and
+    /// then those that have been silent for longer.
+    fn idleness(&self, now_ns: u64) -> Option<(bool, u64)> {
+        let silent_ns = now_ns.saturating_sub(self.pulse.last_ns.load(Relaxed));
+        let under_way = self.pulse.under_way.load(Relaxed);
+        if under_way && silent_ns < SILENT_NS {
+            return None;
+        }
+        // What it has said may be on its way to the thread that reads it.
+        let unread = rustix::io::ioctl_fionread(&self.stream).unwrap_or(0);
+        (unread == 0).then_some((!under_way, silent_ns))
+    }
+}
+
+struct Server<'a> {
+    options: &'a ZcsOptions,
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    clients: BTreeMap<u64, Client>,
+    next: u64,
+    ended: mpsc::Receiver<(u64, ClientEnd)>,
+    tell_end: mpsc::Sender<(u64, ClientEnd)>,
+    woken: Arc<OwnedFd>,
+    was_full: bool,
+    rests_until_ns: u64,
+}
+
+/// SIGINT and SIGTERM, which end `zcs`.
+#[derive(Debug)]
+pub struct EndSignals(HeldSignals);
+
+impl EndSignals {
+    /// Holds them back from this thread and those that it starts, for [`zcs`] to read: call it before there are others.
+    ///
+    /// # Errors
+    /// No descriptor is free.
+    pub fn hold() -> Result<Self> {
+        // Not SIGHUP: a signal that is held back arrives although it is ignored, and nohup(1) would be for nothing.
+        let held = HeldSignals::hold(&[SIGINT, SIGTERM]);
+        held.map(Self).map_err(|error| Fault::os("hold signals back", error))
+    }
+
+    /// Waits until a line can be written to `out`; false when a signal comes first. A reader that has stopped reading would
+    /// otherwise keep `zcs` from ever hearing of it.
+    pub fn let_write(&self, out: BorrowedFd<'_>) -> bool {
+        // Where poll(2) fails, the write itself says why.
+        while !wait_writable(out, STALL).unwrap_or(true) {
+            if wait_readable(&[self.0.as_fd()], Some(Duration::ZERO)).is_ok_and(|ready| ready[0]) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Drop for EndSignals {
+    /// They have had their effect: let through, they would kill the process on its last steps.
+    fn drop(&mut self) {
+        while self.0.next().is_some() {}
+    }
+}
+
+/// Serves until SIGINT or SIGTERM comes, or `hear` has enough.
+///
+/// # Errors
+/// The port or the CPU cannot be had.
+pub fn zcs(options: &ZcsOptions, signals: &EndSignals, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> Result<()> {
+    if let Some(cpu) = options.cpu {
+        pin(cpu)?;
+    }
+    let (listener, capped) = socket::listen(options.port, options.buffers)?;
+    listener.set_nonblocking(true).map_err(|error| Fault::os("make the listener non-blocking", error))?;
+    let port = listener.local_addr().map_err(|error| Fault::os("ask for the port", error))?.port();
+    let woken = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+        .map_err(|error| Fault::os("make an eventfd", error))?;
+    let (tell_end, ended) = mpsc::channel();
+    let mut server = Server {
+        options,
+        listener,
+        shared: Arc::default(),
+        clients: BTreeMap::new(),
+        next: 0,
+        ended,
+        tell_end,
+        woken: Arc::new(woken),
+        was_full: false,
+        rests_until_ns: 0,
+    };
+    let mut said = capped.into_iter().map(ZcsSaid::Capped).chain([ZcsSaid::Listening { port }]);
+    if said.try_for_each(&mut *hear).is_continue() {
+        server.serve(&signals.0, hear)?;
+    }
+    server.end(hear);
+    Ok(())
+}
+
+/// Lets this process, and the threads that it will start, run on one CPU alone.
+pub(super) fn pin(cpu: usize) -> Result<()> {
+    sched::pin(&[cpu]).map_err(|error| {
+        Fault::usage(format!("cannot bind to CPU \"{cpu}\": {}", in_words(&error)))
+            .hint(format!("the CPUs that may be used here are {:?}", sched::allowed_cpus().unwrap_or_default()))
+    })
+}
+
+impl Server<'_> {
+    fn serve(&mut self, signals: &HeldSignals, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> Result<()> {
+        let interval_ns = self.options.interval_ns;
+        let (mut window_ns, mut window_bytes) = (clock::monotonic_ns(), 0);
+        loop {
+            let now_ns = clock::monotonic_ns();
+            let resting_ns = self.rests_until_ns.saturating_sub(now_ns);
+            let mut fds = vec![signals.as_fd(), self.woken.as_fd()];
+            if resting_ns == 0 {
+                fds.push(self.listener.as_fd());
+            }
+            let tick_ns = (!self.clients.is_empty()).then(|| (window_ns + interval_ns).saturating_sub(now_ns));
+            let wait_ns = [tick_ns, (resting_ns > 0).then_some(resting_ns)].into_iter().flatten().min();
+            let ready = wait_readable(&fds, wait_ns.map(Duration::from_nanos))
+                .map_err(|error| Fault::os("wait for clients", error))?;
+            // It stays to be read, so that whoever writes the last lines knows of it too.
+            if ready[0] {
+                return Ok(());
+            }
+            // Before somebody comes, for whom there may be room by now.
+            if ready[1] && self.take_ends(hear).is_break() {
+                return Ok(());
+            }
+            if ready.get(2) == Some(&true) {
+                let was_idle = self.clients.is_empty();
+                if self.accept(hear).is_break() {
+                    return Ok(());
+                }
+                if was_idle {
+                    (window_ns, window_bytes) = (clock::monotonic_ns(), self.shared.received_bytes.load(Relaxed));
+                }
+            }
+            let now_ns = clock::monotonic_ns();
+            if !self.clients.is_empty() && now_ns >= window_ns + interval_ns {
+                let bytes = self.shared.received_bytes.load(Relaxed);
+                let came = ZcsSaid::Throughput { bytes: bytes - window_bytes, elapsed_ns: now_ns - window_ns };
+                if bytes > window_bytes && hear(came).is_break() {
+                    return Ok(());
+                }
+                (window_ns, window_bytes) = (now_ns, bytes);
+            }
+        }
+    }
+
+    /// Takes one client, or turns it away.
+    fn accept(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
+        let taken = self.listener.accept().and_then(|(stream, address)| Ok((stream.try_clone()?, stream, address)));
+        let (twin, stream, address) = match taken {
+            Ok(taken) => taken,
+            // It has gone again, or a signal came.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::WouldBlock
+                        | std::io::ErrorKind::ConnectionAborted
+                        | std::io::ErrorKind::Interrupted
+                ) =>
+            {
+                return ControlFlow::Continue(());
+            }
+            Err(error) => return self.rest(Fault::os("take a client", error), hear),
+        };
+        let client = socket::shown(address);
+        if self.clients.len() >= MOST_CLIENTS {
+            self.make_room(hear)?;
+        }
+        if self.clients.len() >= MOST_CLIENTS {
+            // One sentence until there is room again: else a stranger could fill the screen.
+            let told = std::mem::replace(&mut self.was_full, true);
+            return if told {
+                ControlFlow::Continue(())
+            } else {
+                hear(ZcsSaid::Full { client, clients: MOST_CLIENTS })
+            };
+        }
+        let (shared, tell_end, woken) = (Arc::clone(&self.shared), self.tell_end.clone(), Arc::clone(&self.woken));
+        let pulse =
+            Arc::new(Pulse { last_ns: AtomicU64::new(clock::monotonic_ns()), under_way: AtomicBool::new(false) });
+        let (number, raw, idle, name) = (self.next, self.options.raw, self.options.idle, client.clone());
+        let its_pulse = Arc::clone(&pulse);
+        let serve = move || {
+            let end = Serving { stream: &stream, raw, idle, shared: &shared, pulse: &its_pulse }.serve(name);
+            if end.wrong.is_some() {
+                // A reset, and not a friendly end: a client that waits for room in our window would otherwise wait for the
+                // minute that the kernel keeps such a connection (tcp_fin_timeout). If it fails, that is what it does.
+                let _ = tcp::set_reset_on_close(&stream);
+            }
+            drop(stream);
+            // Whoever listens takes all ends before it leaves; an eventfd takes many more wake-ups than there are clients.
+            drop(tell_end.send((number, end)));
+            let _ = rustix::io::write(&*woken, &1_u64.to_ne_bytes());
+        };
+        let thread = std::thread::Builder::new().name(format!("zcs/{number}")).stack_size(STACK_BYTES).spawn(serve);
+        match thread {
+            Ok(thread) => {
+                self.next += 1;
+                self.clients.insert(number, Client { stream: twin, thread, pulse, made_room_after_ns: None });
+                hear(ZcsSaid::Came { client })
+            }
+            Err(error) => self.rest(Fault::os(format!("serve client \"{client}\""), error), hear),
+        }
+    }
+
+    /// Takes no clients for a while: what is missing now would be missing at once again.
+    fn rest(&mut self, fault: Fault, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.rests_until_ns = clock::monotonic_ns() + REST_NS;
+        hear(ZcsSaid::NotTaken(fault))
+    }
+
+    /// Tells the ends of clients that have ended.
+    fn take_ends(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
+        // It says how often it was written to, which nobody wants to know.
+        let _ = rustix::io::read(&*self.woken, &mut [0_u8; 8]);
+        while let Ok((number, end)) = self.ended.try_recv() {
+            let end = self.join(number, end);
+            hear(ZcsSaid::Ended(end))?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Hangs up on a client that is silent, where there is one, and waits until its place is free. Who sends keeps its place:
+    /// a flood of silent connections makes room for itself, and a client gets through it that says its first number at once.
+    fn make_room(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
+        let now_ns = clock::monotonic_ns();
+        let silent = self.clients.iter_mut().filter_map(|(_, client)| Some((client.idleness(now_ns)?, client)));
+        let Some(((_, silent_ns), client)) = silent.max_by_key(|(idleness, _)| *idleness) else {
+            return ControlFlow::Continue(());
+        };
+        client.made_room_after_ns = Some(silent_ns);
+        drop(client.stream.shutdown(Shutdown::Both)); // or it has gone already
+        // Its thread wakes up at once, and then the place is free; so it is if another one ends meanwhile.
+        match self.ended.recv_timeout(GOODBYE) {
+            Ok((number, end)) => {
+                let end = self.join(number, end);
+                hear(ZcsSaid::Ended(end))
+            }
+            Err(_) => ControlFlow::Continue(()), // there was no time for it: then there is no room
+        }
+    }
+
+    /// Takes leave of a client, and gives its end with what only the server knows of it.
+    fn join(&mut self, number: u64, mut end: ClientEnd) -> ClientEnd {
+        if let Some(client) = self.clients.remove(&number) {
+            // It has said its last word; a panic after that has nothing left to spoil.
+            drop(client.thread.join());
+            if let (Some(silent_ns), Some(wrong)) = (client.made_room_after_ns, &mut end.wrong) {
+                *wrong = format!("had said nothing for {:.1} s and made room for another", silent_ns as f64 / 1e9);
+            }
+        }
+        self.was_full = false;
+        end
+    }
+
+    /// Hangs up on all clients, and tells their ends as long as somebody hears them.
+    fn end(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) {
+        self.shared.stopping.store(true, Relaxed);
+        for client in self.clients.values() {
+            drop(client.stream.shutdown(Shutdown::Both)); // or it has gone already
+        }
+        let mut heard = ControlFlow::Continue(());
+        while !self.clients.is_empty() {
+            let Ok((number, end)) = self.ended.recv() else { return };
+            let end = self.join(number, end);
+            if heard.is_continue() {
+                heard = hear(ZcsSaid::Ended(end));
+            }
+        }
+    }
+}
+
+/// What the thread of a client works with.
+struct Serving<'a> {
+    stream: &'a TcpStream,
+    raw: bool,
+    idle: Duration,
+    shared: &'a Shared,
+    pulse: &'a Pulse,
+}
+
+impl Serving<'_> {
+    /// Swallows what the client sends, until its end.
+    fn serve(&self, client: String) -> ClientEnd {
+        let accepted_ns = self.pulse.last_ns.load(Relaxed);
+        let mut tally = Tally::default();
+        let swallowed = self.swallow(&mut tally);
+        let was_cut_off = self.shared.stopping.load(Relaxed) && (self.raw || swallowed.is_err());
+        let wrong = if was_cut_off { Some("was cut off, as zcs was told to end".to_owned()) } else { swallowed.err() };
+        let elapsed_ns = self.pulse.last_ns.load(Relaxed) - accepted_ns;
+        ClientEnd { client, tally, raw: self.raw, elapsed_ns, wrong }
+    }
+
+    /// Counts what comes into `tally`. What is wrong is a sentence that goes on after the client's address.
+    fn swallow(&self, tally: &mut Tally) -> std::result::Result<(), String> {
+        let stream = self.stream;
+        stream.set_read_timeout(Some(self.idle)).map_err(|error| format!("cannot be served: {error}"))?;
+        let mut receiver = open_receiver(RecvPath::Recv, stream, READ_BYTES)
+            .map_err(|no| format!("cannot be served: {}", no.reason()))?;
+        let mut decoder = Decoder::default();
+        let place = |decoder: &Decoder| decoder.stopped().filter(|_| !self.raw);
+        loop {
+            let mut announced = true;
+            let waits_from_ns = clock::monotonic_ns();
+            let received = receiver.receive(Some(&mut |bytes| announced = self.raw || decoder.take(bytes)));
+            let now_ns = clock::monotonic_ns();
+            match received {
+                // When zcs is to end: bytes would go on to come for as long as they are sent, shut down or not.
+                Ok(bytes) if bytes == 0 || self.shared.stopping.load(Relaxed) => {
+                    return place(&decoder).map_or(Ok(()), |place| Err(format!("stopped {place}")));
+                }
+                Ok(bytes) => {
+                    self.pulse.last_ns.store(now_ns, Relaxed);
+                    self.pulse.under_way.store(self.raw || decoder.is_under_way(), Relaxed);
+                    self.shared.received_bytes.fetch_add(bytes as u64, Relaxed);
+                    *tally = if self.raw {
+                        Tally { file_bytes: tally.file_bytes + bytes as u64, ..*tally }
+                    } else {
+                        decoder.tally()
+                    };
+                }
+                Err(_) if now_ns - waits_from_ns >= self.idle.as_nanos() as u64 => {
+                    return Err(format!("has said nothing for {} s", self.idle.as_secs_f64()));
+                }
+                Err(fault) => {
+                    let place = place(&decoder).map(|place| format!(" {place}")).unwrap_or_default();
+                    return Err(format!("is gone{place}: {}", fault.sentence));
+                }
+            }
+            if !announced {
+                return Err(MORE_THAN_ANNOUNCED.to_owned());
+            }
+            if decoder.is_done() {
+                // An original may wait for us to hang up, or hang up itself; somebody else may have more to say.
+                drop(stream.shutdown(Shutdown::Write));
+                let says_more = tcp::wait_readable(stream, GOODBYE).unwrap_or(false)
+                    && receiver.receive(None).is_ok_and(|bytes| bytes > 0);
+                return if says_more { Err(MORE_THAN_ANNOUNCED.to_owned()) } else { Ok(()) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<ZcsOptions> {
+        ZcsOptions::read(&words.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_2001() {
+        let options = read(&[]).unwrap();
+        assert_eq!((options.port, options.interval_ns, options.raw), (2222, 5_000_000_000, false));
+        assert_eq!((options.cpu, options.buffers), (None, Buffers::default()));
+    }
+
+    #[test]
+    fn every_letter_of_the_manual_is_taken() {
+        let options = read(&["-ddh", "-B1", "-p", "0", "-i4096", "-o", "8192", "--raw", "--interval", "1"]).unwrap();
+        assert!(options.help && options.raw);
+        assert_eq!((options.debug, options.cpu, options.port), (2, Some(1), 0));
+        assert_eq!(options.buffers, Buffers { receive: Some(4096), send: Some(8192) });
+        assert_eq!(options.interval_ns, 1_000_000_000);
+    }
+
+    #[test]
+    fn files_are_for_the_client() {
+        let fault = read(&["file"]).unwrap_err();
+        assert_eq!(fault.sentence, "unexpected argument \"file\"");
+        assert_eq!(read(&["-p", "65536"]).unwrap_err().sentence, "-p: port \"65536\" is too large: at most 65535");
+    }
+
+    /// Serves as `options` say, lets `clients` talk to it at its port, and gives the first end that it tells.
+    fn first_end(options: &ZcsOptions, clients: impl FnOnce(u16) -> Vec<TcpStream>) -> ClientEnd {
+        let (mut clients, mut held, mut first) = (Some(clients), Vec::new(), None);
+        zcs(options, &EndSignals::hold().unwrap(), &mut |said| {
+            match said {
+                ZcsSaid::Listening { port } => held = clients.take().map(|clients| clients(port)).unwrap_or_default(),
+                ZcsSaid::Ended(end) => {
+                    first.get_or_insert(end);
+                    return ControlFlow::Break(());
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        drop(held);
+        first.unwrap()
+    }
+
+    #[test]
+    fn a_client_that_says_nothing_for_too_long_is_let_go() {
+        use std::io::Write as _;
+        for (said, counted) in [(&b""[..], 0), (b"\0\0\0\x01\0\0\0\x01\0\0\0\x09abc", 3)] {
+            let options = ZcsOptions { port: 0, idle: Duration::from_millis(50), ..read(&[]).unwrap() };
+            let end = first_end(&options, |port| {
+                let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                client.write_all(said).unwrap();
+                vec![client]
+            });
+            assert_eq!(end.wrong.as_deref(), Some("has said nothing for 0.05 s"));
+            assert_eq!(end.tally.file_bytes, counted);
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! How two ends find out that they speak the same protocol and know the same token, by challenge and response: the token
+//! never travels, and what was recorded once is worth nothing again, as each end brings a nonce of its own. It protects the
+//! beginning of a session and nothing else: what follows is neither secret nor protected against whoever sits
+//! on the path. (Where that matters there is `--via ssh`.) docs/protocol.md describes it byte for byte.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::hex::{hex, unhex};
+use super::secret::{BYTES, Secret, random};
+use super::wire::{Heard, Wire};
+use zc_run::{Fault, Result};
+
+/// Which protocol this zc speaks. Ends that differ in it have nothing to say to each other; ends of different versions that
+/// agree in it have.
+pub const PROTOCOL: u32 = 1;
+
+/// This zc's version, as it tells it to the other end.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The longest line of a handshake.
+pub const MOST_BYTES: usize = 1024;
+
+const KNOCK: &[u8] = b"zc knock\0";
+const WELCOME: &[u8] = b"zc welcome\0";
+const BUSY: &[u8] = b"zc busy\0";
+
+/// The lines of a handshake. In `serve` the fields `zc`, `protocol` and `version` are for ever; all else may change with the protocol.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "zc", rename_all = "lowercase")]
+pub(super) enum Line {
+    /// The serving end's first.
+    Serve {
+        protocol: u32,
+        #[serde(default)]
+        version: String,
+        #[serde(default)]
+        nonce: String,
+    },
+    /// The calling end's answer.
+    Knock { protocol: u32, version: String, nonce: String, proof: String },
+    /// The serving end lets it in, and proves that it may.
+    Welcome { proof: String },
+    /// It would, but it has a session already.
+    Busy { proof: String },
+    /// It does not, and does not say why.
+    Refused,
+}
+
+/// What a serving end asks one caller, once.
+#[derive(Debug)]
+pub(super) struct Challenge([u8; BYTES]);
+
+/// What a caller's answer to it comes to.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// It knows the token.
+    Right(Known),
+    /// It does not.
+    WrongToken,
+    /// It speaks another protocol.
+    OtherProtocol(u32),
+    /// It speaks none.
+    Nonsense,
+}
+
+/// A caller that knows the token.
+#[derive(Debug)]
+pub(super) struct Known {
+    nonces: [[u8; BYTES]; 2],
+    pub(super) version: String,
+}
+
+impl Challenge {
+    /// # Errors
+    /// The kernel gives no random bytes.
+    pub(super) fn fresh() -> Result<Self> {
+        Ok(Self(random()?))
+    }
+
+    /// The line that puts it.
+    pub(super) fn line(&self) -> Line {
+        Line::Serve { protocol: PROTOCOL, version: VERSION.to_owned(), nonce: hex(&self.0) }
+    }
+
+    /// Judges an answer.
+    pub(super) fn judge(&self, line: &[u8], secret: &Secret) -> Answer {
+        let (protocol, version, nonce, proof) = match serde_json::from_slice(line) {
+            Ok(Line::Knock { protocol, version, nonce, proof }) => (protocol, version, unhex(&nonce), unhex(&proof)),
+            _ => return Answer::Nonsense,
+        };
+        if protocol != PROTOCOL {
+            return Answer::OtherProtocol(protocol);
+        }
+        let (Some(nonce), Some(proof)) = (nonce, proof) else { return Answer::Nonsense };
+        let nonces = [self.0, nonce];
+        if !secret.is_proven(KNOCK, &nonces, &proof) {
+            return Answer::WrongToken;
+        }
+        Answer::Right(Known { nonces, version: plain(&version) })
+    }
+}
+
+impl Known {
+    pub(super) fn welcome(&self, secret: &Secret) -> Line {
+        Line::Welcome { proof: hex(&secret.proof(WELCOME, &self.nonces)) }
+    }
+
+    pub(super) fn busy(&self, secret: &Secret) -> Line {
+        Line::Busy { proof: hex(&secret.proof(BUSY, &self.nonces)) }
+    }
+}
+
+/// The calling end: hears what the far end is, shows that it knows the token, and has the far end show it too.
+///
+/// # Errors
+/// Nobody answers within `patience`; what answers is no `zc serve`, or one of another protocol, or refuses, or is busy, or does
+/// not know the token itself.
+pub fn knock(mut wire: Wire, secret: &Secret, patience: Duration) -> Result<Wire> {
+    let until = Instant::now() + patience;
+    let hello = match wire.line(MOST_BYTES, patience)? {
+        Heard::Message(line) => line,
+        Heard::Late => {
+            return Err(Fault::far_end(format!("the far end has said nothing for {} s", patience.as_secs()))
+                .hint("is it `zc serve` that listens there? An iperf3 server is called as iperf3://HOST, a bare sink as discard://HOST:PORT"));
+        }
+        Heard::Closed => {
+            return Err(Fault::far_end("the far end closed the connection before it said what it is").hint(
+                "is it `zc serve` that listens there? If it is, try again: it may have too many strangers at its door",
+            ));
+        }
+        Heard::TooLong | Heard::Nonsense => return Err(no_zc()),
+    };
+    knock_at(wire, serde_json::from_slice(&hello).map_err(|_| no_zc())?, secret, until)
+}
+
+/// The same once the far end has said what it is.
+pub(super) fn knock_at(mut wire: Wire, hello: Line, secret: &Secret, until: Instant) -> Result<Wire> {
+    let Line::Serve { protocol, version, nonce } = hello else { return Err(no_zc()) };
+    if protocol != PROTOCOL {
+        return Err(other_protocol(protocol, &version));
+    }
+    let nonces = [unhex(&nonce).ok_or_else(no_zc)?, random()?];
+    let proof = hex(&secret.proof(KNOCK, &nonces));
+    wire.say(&Line::Knock { protocol: PROTOCOL, version: VERSION.to_owned(), nonce: hex(&nonces[1]), proof })?;
+    let (label, proof) = match wire.hear(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
+        Heard::Message(Line::Welcome { proof }) => (WELCOME, proof),
+        Heard::Message(Line::Busy { proof }) => (BUSY, proof),
+        Heard::Message(Line::Refused) => return Err(refused(secret)),
+        Heard::Closed => {
+            return Err(Fault::far_end("the far end closed the connection in the middle of the handshake")
+                .hint("try again: it may have too many strangers at its door"));
+        }
+        Heard::Late => return Err(Fault::far_end("the far end did not answer in the middle of the handshake in time")),
+        Heard::Message(_) | Heard::TooLong | Heard::Nonsense => return Err(no_zc()),
+    };
+    if !unhex(&proof).is_some_and(|proof| secret.is_proven(label, &nonces, &proof)) {
+        return Err(Fault::far_end("the far end does not know the token itself, so it is not the one that was meant")
+            .hint("is the address right?"));
+    }
+    if label == BUSY {
+        return Err(Fault::far_end("the far end is busy with somebody else's session")
+            .hint("try again when that has ended, or start another `zc serve` on another port"));
+    }
+    Ok(wire)
+}
+
+fn no_zc() -> Fault {
+    Fault::far_end("what answers there is no `zc serve`")
+        .hint("is the port right? An iperf3 server is called as iperf3://HOST, a bare sink as discard://HOST:PORT")
+}
+
+fn refused(secret: &Secret) -> Fault {
+    if secret.is_open() {
+        Fault::far_end("the far end wants a token")
+            .hint("--token-file FILE, with the token that `zc serve` there was given or has printed")
+    } else {
+        Fault::far_end("the far end refuses the token").hint(
+            "it must be the one that `zc serve` there was given or has printed last; a printed one opens one session",
+        )
+    }
+}
+
+/// The far end speaks another protocol.
+fn other_protocol(protocol: u32, version: &str) -> Fault {
+    let version = plain(version);
+    Fault::far_end(format!(
+        "the far end speaks protocol {protocol} (zc {version}), this zc speaks {PROTOCOL} (zc {VERSION}): install the same version on both"
+    ))
+    .hint("`cargo install --locked --path crates/zc` in the same source tree, on both machines")
+}
+
+/// What another end calls its version, as far as a terminal may be shown it.
+pub(super) fn plain(version: &str) -> String {
+    let kept = |c: &char| c.is_ascii_alphanumeric() || ".+-".contains(*c);
+    let kept: String = version.chars().filter(kept).take(32).collect();
+    if kept.is_empty() { "of unknown version".to_owned() } else { kept }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    fn secret() -> Secret {
+        Secret::from_word("the word of the day").unwrap()
+    }
+
+    /// What `knock` makes of a far end that says `lines`, each once it has heard one more of ours (the first at once).
+    fn heard(lines: &[&str]) -> Fault {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let ours = Wire::new(ours.try_clone().unwrap().into(), ours.into());
+        let mut theirs = Wire::new(theirs.try_clone().unwrap().into(), theirs.into());
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for (place, line) in lines.iter().enumerate() {
+                    if place > 0 {
+                        theirs.line(MOST_BYTES, SOON).unwrap();
+                    }
+                    // It may have heard enough before it was told all.
+                    drop(theirs.write_all(line.as_bytes()));
+                }
+            });
+            knock(ours, &secret(), SOON).unwrap_err()
+        })
+    }
+
+    #[test]
+    fn what_is_no_zc_is_told_from_one_of_another_protocol() {
+        for lines in [&["SSH-2.0-OpenSSH_9.2\r\n"][..], &[&"x".repeat(5000)], &["{\"zc\":\"refused\"}\n"]] {
+            assert_eq!(heard(lines).sentence, "what answers there is no `zc serve`");
+        }
+        let fault = heard(&["{\"zc\":\"serve\",\"protocol\":2,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n"]);
+        let start = "the far end speaks protocol 2 (zc 0.2.02J), this zc speaks 1 (zc ";
+        assert!(fault.sentence.starts_with(start), "{fault}");
+        assert!(fault.sentence.ends_with("install the same version on both") && fault.hint.is_some(), "{fault}");
+    }
+
+    #[test]
+    fn every_way_in_which_a_far_end_may_fail_has_its_sentence() {
+        assert!(heard(&[]).sentence.contains("before it said what it is"));
+        let hello =
+            format!("{{\"zc\":\"serve\",\"protocol\":1,\"version\":\"x\",\"nonce\":\"{}\"}}\n", hex(&[7; BYTES]));
+        assert!(heard(&[&hello, "{\"zc\":\"refused\"}\n"]).sentence.ends_with("refuses the token"));
+        let proof = hex(&[0; BYTES]);
+        for word in ["welcome", "busy"] {
+            let line = format!("{{\"zc\":\"{word}\",\"proof\":\"{proof}\"}}\n");
+            assert!(heard(&[&hello, &line]).sentence.contains("does not know the token itself"));
+        }
+    }
+
+    #[test]
+    fn one_that_says_nothing_is_waited_for_so_long_and_no_longer() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let wire = Wire::new(ours.try_clone().unwrap().into(), ours.into());
+        let fault = knock(wire, &secret(), Duration::ZERO).unwrap_err();
+        assert!(fault.sentence.starts_with("the far end has said nothing"), "{fault}");
+    }
+
+    #[test]
+    fn a_far_end_that_only_sends_our_own_proof_back_is_not_believed() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let ours = Wire::new(ours.try_clone().unwrap().into(), ours.into());
+        let mut theirs = Wire::new(theirs.try_clone().unwrap().into(), theirs.into());
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                theirs.say(&Challenge::fresh().unwrap().line()).unwrap();
+                let Heard::Message(Line::Knock { proof, .. }) = theirs.hear(MOST_BYTES, SOON).unwrap() else {
+                    panic!()
+                };
+                theirs.say(&Line::Welcome { proof }).unwrap();
+            });
+            assert!(knock(ours, &secret(), SOON).unwrap_err().sentence.contains("does not know the token itself"));
+        });
+    }
+}

@@ -1,0 +1,471 @@
+//! A test against an iperf3 server, of which this end is the sender: the server receives, counts, and says in the end what it
+//! counted and what it paid. The streams are the caller's: whoever prices a way of sending connects and feeds them himself.
+
+use std::borrow::Borrow;
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use zc_kernel::tcp;
+
+use super::control::{COOKIE_BYTES, Control, Lost, State, cookie, meaning};
+use super::messages::{Parameters, Results, StreamResults};
+use zc_run::{Fault, Result};
+
+/// How many streams a test of iperf3 can have.
+pub const MOST_STREAMS: usize = 128;
+
+/// What the server reads at a time: iperf3's own default.
+pub const BLOCK_BYTES: usize = 128 << 10;
+
+/// The longest message that is taken. What a server says of 128 streams is some 30 KiB.
+const MOST_BYTES: usize = 1 << 20;
+
+/// How long the server is told that the test takes at most; 40 seconds after that it would give it up.
+const LONGEST_S: u32 = 3600;
+
+/// The first pause before a server is tried again; it grows to the second.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+
+/// How long the second number of an error is waited for: some versions say one alone.
+const SECOND_NUMBER: Duration = Duration::from_millis(200);
+
+/// A test that is under way. Dropping it closes the control connection, at which the server gives the test up.
+///
+/// The order: [`open`](Self::open); connect the streams, one after the other, each of which sends the
+/// [`cookie`](Self::cookie) first; [`running`](Self::running); send; [`settle`]; [`end`](Self::end), and only then
+/// close the streams: one that is reset before makes the server give up.
+#[derive(Debug)]
+pub struct Test {
+    name: String,
+    control: Control,
+    cookie: [u8; COOKIE_BYTES],
+    streams: usize,
+    patience: Duration,
+}
+
+/// What the server says of a test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ServerReport {
+    /// `cpu_util_total`: CPU time of the server's process, all its threads together, in percent of the time from the start of the
+    /// test to the moment when it heard of the end. 100 is one whole CPU. By clock(3): exact, but blind to what the kernel
+    /// does for the connection on nobody's account or on somebody else's.
+    pub cpu_percent: f64,
+    /// `cpu_util_user`: by getrusage(2), in percent as above.
+    pub cpu_user_percent: f64,
+    /// `cpu_util_system`: by getrusage(2), in percent as above.
+    pub cpu_system_percent: f64,
+    /// Bytes that the server had read from all streams when it heard of the end.
+    pub received_bytes: u64,
+    /// Seconds from start to end by the server's clock.
+    pub seconds: f64,
+}
+
+/// What became of an attempt to open a test.
+enum Attempt {
+    Ready(Test),
+    /// It may be otherwise in a moment.
+    Later(Fault),
+    Never(Fault),
+}
+
+impl Test {
+    /// Connects the control connection from the calling thread's network namespace and agrees with the server on `streams` TCP
+    /// streams towards it. Returns when the server waits for these.
+    ///
+    /// A server that refuses the connection, hangs up on it before it has said anything, or is busy is tried again until `patience`
+    /// is over: between two tests an iperf3 closes its listening socket with all who wait there. Every later wait for
+    /// the server is bounded by `patience` too.
+    ///
+    /// # Errors
+    /// Nobody answers, or not as an iperf3 server does; the server is busy all the time; it does not want such a test.
+    pub fn open(to: SocketAddr, streams: usize, patience: Duration) -> Result<Self> {
+        if !(1..=MOST_STREAMS).contains(&streams) {
+            return Err(Fault::usage(format!("an iperf3 server takes 1 to {MOST_STREAMS} streams, not \"{streams}\""))
+                .hint("choose fewer with --flows"));
+        }
+        let until = Instant::now() + patience;
+        let mut pause = PAUSES.0;
+        loop {
+            match Self::attempt(to, streams, patience, until) {
+                Attempt::Ready(test) => return Ok(test),
+                Attempt::Never(fault) => return Err(fault),
+                Attempt::Later(fault) if Instant::now() + pause >= until => return Err(fault),
+                Attempt::Later(_) => sleep(pause),
+            }
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    fn attempt(to: SocketAddr, streams: usize, patience: Duration, until: Instant) -> Attempt {
+        let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        let name = to.to_string();
+        let connected = TcpStream::connect_timeout(&to, left());
+        let control = match connected.and_then(Control::over) {
+            Ok(control) => control,
+            Err(error) => {
+                let again = matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset);
+                let fault = Fault::os(format!("connect to iperf3 server \"{name}\""), error)
+                    .hint("start one there: iperf3 -s -p PORT");
+                return if again { Attempt::Later(fault) } else { Attempt::Never(fault) };
+            }
+        };
+        let mut test = Self { name, control, cookie: cookie(), streams, patience };
+        // Up to its first word the server may not have seen us at all, and the socket that held us in its queue may be gone.
+        let first = match test.control.write(&test.cookie, left()) {
+            Ok(()) => test.control.wait_for(left(), Control::take_state),
+            Err(lost) => Err(lost),
+        };
+        match first {
+            Ok(State::ParamExchange) => {}
+            Ok(State::AccessDenied) => {
+                return Attempt::Later(
+                    Fault::failed(format!("iperf3 server \"{}\" is busy with another test", test.name))
+                        .hint("it takes one at a time: wait for it, or start a second server there with -p PORT"),
+                );
+            }
+            Ok(other) => return Attempt::Never(test.unexpected(other)),
+            Err(Lost::Late(_)) => return Attempt::Never(test.lost(&Lost::Late(patience))),
+            Err(lost @ Lost::Closed) => return Attempt::Later(test.lost(&lost)),
+            Err(lost) => return Attempt::Never(test.lost(&lost)),
+        }
+        match test.agree() {
+            Ok(()) => Attempt::Ready(test),
+            Err(fault) => Attempt::Never(fault),
+        }
+    }
+
+    fn agree(&mut self) -> Result<()> {
+        let parameters = Parameters::to_server(self.streams, BLOCK_BYTES, LONGEST_S);
+        let said = self.control.say_json(&parameters, self.patience);
+        said.map_err(|lost| self.lost(&lost))?;
+        self.expect(State::CreateStreams)
+    }
+
+    /// The round trip of the control connection, as the kernel measured it, in microseconds.
+    pub fn rtt_us(&self) -> u32 {
+        tcp::info(&self.control).map_or(0, |info| info.min_rtt_us)
+    }
+
+    /// What every stream's connection must send first.
+    pub fn cookie(&self) -> &[u8] {
+        &self.cookie
+    }
+
+    /// Waits until the server has all streams and counts what comes from them. To be called when they are connected and have sent
+    /// the cookie.
+    ///
+    /// # Errors
+    /// The server misses a stream, cannot go on, or is gone.
+    pub fn running(&mut self) -> Result<()> {
+        self.expect(State::TestStart)?;
+        self.expect(State::TestRunning)
+    }
+
+    /// Ends the test. `sent` is what was sent on each stream, in the order in which they were connected, without the cookie;
+    /// `seconds` is for how long. What the server has not read yet (see [`settle`]) it will not count.
+    ///
+    /// # Errors
+    /// The server is gone, or says something that cannot be its results.
+    pub fn end(mut self, sent: &[u64], seconds: f64) -> Result<ServerReport> {
+        if sent.len() != self.streams {
+            return Err(Fault::failed(format!("{} streams were opened and {} ended", self.streams, sent.len())));
+        }
+        let said = self.control.say(State::TestEnd, self.patience);
+        said.map_err(|lost| self.lost(&lost))?;
+        self.expect(State::ExchangeResults)?;
+        // What a server makes of ours is its printout. The CPU figure there is for a client that iperf3 is.
+        let ours = Results {
+            cpu_util_total: 0.0,
+            cpu_util_user: 0.0,
+            cpu_util_system: 0.0,
+            sender_has_retransmits: 0.0,
+            congestion_used: None,
+            streams: (0..).zip(sent).map(|(place, bytes)| StreamResults::new(place, *bytes, None, seconds)).collect(),
+        };
+        let said = self.control.say_json(&ours, self.patience);
+        said.map_err(|lost| self.lost(&lost))?;
+        let theirs = self.control.wait_for(self.patience, |control| control.take_json::<Results>(MOST_BYTES));
+        let theirs = theirs.map_err(|lost| self.lost(&lost))?;
+        self.expect(State::DisplayResults)?;
+        if theirs.streams.len() != self.streams {
+            return Err(Fault::failed(format!(
+                "iperf3 server \"{}\" has results of {} streams, of {} that there were",
+                self.name,
+                theirs.streams.len(),
+                self.streams
+            )));
+        }
+        // It has said everything. Whether it hears this is its affair; when it has, it hangs up, and then the next test need not
+        // knock at a server that is not done with this one.
+        if self.control.say(State::IperfDone, self.patience).is_ok() {
+            while matches!(self.control.fill(self.patience), Ok(true)) {}
+        }
+        Ok(ServerReport {
+            cpu_percent: theirs.cpu_util_total,
+            cpu_user_percent: theirs.cpu_util_user,
+            cpu_system_percent: theirs.cpu_util_system,
+            received_bytes: theirs.streams.iter().map(StreamResults::bytes).fold(0, u64::saturating_add),
+            seconds: theirs.streams.iter().map(StreamResults::seconds).fold(0.0, f64::max),
+        })
+    }
+
+    fn expect(&mut self, expected: State) -> Result<()> {
+        let heard = self.control.wait_for(self.patience, Control::take_state);
+        match heard.map_err(|lost| self.lost(&lost))? {
+            state if state == expected => Ok(()),
+            other => Err(self.unexpected(other)),
+        }
+    }
+
+    fn unexpected(&mut self, state: State) -> Fault {
+        let name = &self.name;
+        match state {
+            State::ServerError => {
+                let error = self.control.wait_for(self.patience, |control| Ok(control.take_number()));
+                let Ok(error) = error else {
+                    return Fault::failed(format!("iperf3 server \"{name}\" cannot go on, and does not say why"));
+                };
+                let errno = self.control.wait_for(SECOND_NUMBER, |control| Ok(control.take_number()));
+                let because = match errno.ok().and_then(|errno| i32::try_from(errno).ok()) {
+                    Some(errno) if errno != 0 => format!(" ({})", io::Error::from_raw_os_error(errno)),
+                    _ => String::new(),
+                };
+                let meaning = meaning(error);
+                Fault::failed(format!("iperf3 server \"{name}\" cannot go on: its error {error}, {meaning}{because}"))
+            }
+            State::AccessDenied => Fault::failed(format!("iperf3 server \"{name}\" denies access"))
+                .hint("another client may have come between: try again"),
+            State::ServerTerminate => Fault::failed(format!("iperf3 server \"{name}\" was told to end")),
+            other => Fault::failed(format!(
+                "iperf3 server \"{name}\" said \"{}\" ({other:?}), which has no place there",
+                other.byte().cast_signed()
+            )),
+        }
+    }
+
+    fn lost(&self, lost: &Lost) -> Fault {
+        let fault = Fault::failed(format!("iperf3 server \"{}\" {lost}", self.name));
+        match lost {
+            Lost::NoState(_) | Lost::Nonsense(_) | Lost::TooLong { .. } => {
+                fault.hint("is it an iperf3 that listens there? its port is 5201 by default")
+            }
+            _ => fault,
+        }
+    }
+}
+
+/// How long after the last acknowledgement the server's process is given to read what its kernel has.
+const QUIET: Duration = Duration::from_millis(10);
+
+/// Brings every stream to its end as far as an iperf3 server is concerned, and adds to `sent`, the bytes that were sent on each, what
+/// that took. Between the last byte and [`Test::end`]; the streams stay open.
+///
+/// An iperf3 server counts what it has read when it hears of the end, and no more, and since 3.16 it counts a block
+/// ([`BLOCK_BYTES`]) when it has read all of it. So the last block of every stream is filled up with zeros; then everything
+/// has to be acknowledged, which TCP_INFO tells; and as nobody tells when the server's process has read what its kernel
+/// acknowledged, 10 ms of quiet are left to it: enough unless its machine is
+/// overloaded, and no proof. (Ending the streams for writing would do in place of the zeros, but a server turns in
+/// circles on a stream that is at its end, and its CPU figure with it.)
+///
+/// # Errors
+/// A stream is broken, or is not acknowledged within `patience`.
+pub fn settle(streams: &[impl Borrow<TcpStream>], sent: &mut [u64], patience: Duration) -> Result<()> {
+    let until = Instant::now() + patience;
+    let broken = |error| Fault::os("end a stream to an iperf3 server", error);
+    let late = || {
+        let seconds = patience.as_secs_f64();
+        Fault::failed(format!("an iperf3 server has not taken everything within {seconds} s after the last byte"))
+    };
+    for (stream, sent) in streams.iter().zip(sent) {
+        let mut stream: &TcpStream = stream.borrow();
+        let filling = sent.next_multiple_of(BLOCK_BYTES as u64) - *sent;
+        stream.set_write_timeout(Some(patience)).map_err(broken)?;
+        // It is less than a block.
+        stream.write_all(&vec![0; filling as usize]).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => late(),
+            _ => broken(error),
+        })?;
+        *sent += filling;
+    }
+    for stream in streams {
+        let left = until.saturating_duration_since(Instant::now());
+        if !tcp::wait_acknowledged(stream.borrow(), left).map_err(broken)? {
+            return Err(late());
+        }
+    }
+    sleep(QUIET);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// Long enough for a peer on the same machine, and for nothing to wait for it.
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// A server that reads and says what it is told to; a text is one of bytes.
+    enum Turn {
+        Read(usize),
+        ReadText,
+        Say(&'static [u8]),
+        SayText(&'static str),
+    }
+    use Turn::{Read as Hear, ReadText, Say, SayText};
+
+    /// What every server begins with.
+    const BEGIN: [Turn; 4] = [Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\x0a")];
+
+    fn server(turns: impl IntoIterator<Item = Turn>) -> SocketAddr {
+        let turns: Vec<Turn> = turns.into_iter().collect();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            for turn in turns {
+                // Whoever tests a fault may be gone before the peer has said all.
+                let done = match turn {
+                    Hear(length) => stream.read_exact(&mut vec![0; length]),
+                    ReadText => {
+                        let mut length = [0; 4];
+                        stream.read_exact(&mut length).and_then(|()| {
+                            let length = u32::from_be_bytes(length) as usize;
+                            assert!(length < 10_000);
+                            stream.read_exact(&mut vec![0; length])
+                        })
+                    }
+                    Say(bytes) => stream.write_all(bytes),
+                    SayText(text) => stream
+                        .write_all(&(text.len() as u32).to_be_bytes())
+                        .and_then(|()| stream.write_all(text.as_bytes())),
+                };
+                if done.is_err() {
+                    return;
+                }
+            }
+        });
+        at
+    }
+
+    fn sentence(fault: &Fault, at: SocketAddr) -> String {
+        fault.sentence.replace(&at.to_string(), "HOST")
+    }
+
+    fn open_fault(turns: impl IntoIterator<Item = Turn>, patience: Duration) -> String {
+        let at = server(turns);
+        sentence(&Test::open(at, 1, patience).unwrap_err(), at)
+    }
+
+    /// The fault of a test whose server says `turns` after it was told that the test is over.
+    fn end_fault(turns: impl IntoIterator<Item = Turn>) -> String {
+        let at = server(BEGIN.into_iter().chain([Say(b"\x01\x02"), Hear(1)]).chain(turns));
+        let mut test = Test::open(at, 1, PATIENCE).unwrap();
+        test.running().unwrap();
+        sentence(&test.end(&[5], 1.0).unwrap_err(), at)
+    }
+
+    const RESULTS: &str = r#"{"cpu_util_total":12.5,"cpu_util_user":2.5,"cpu_util_system":10,"sender_has_retransmits":-1,
+        "congestion_used":"cubic","streams":[{"id":1,"bytes":7,"retransmits":-1,"jitter":0,"errors":0,"packets":0,"start_time":0,
+        "end_time":1.5},{"id":3,"bytes":8,"retransmits":-1,"jitter":0,"errors":0,"packets":0,"start_time":0.5,"end_time":1}]}"#;
+
+    #[test]
+    fn a_test_goes_through_all_its_states_and_ends_with_the_servers_figures() {
+        let rest = [Say(b"\x01\x02"), Hear(1), Say(b"\x0d"), ReadText, SayText(RESULTS), Say(b"\x0e"), Hear(1)];
+        let at = server(BEGIN.into_iter().chain(rest));
+        let mut test = Test::open(at, 2, PATIENCE).unwrap();
+        assert_eq!(test.cookie().len(), COOKIE_BYTES);
+        test.running().unwrap();
+        let report = test.end(&[7, 8], 1.5).unwrap();
+        let expected = ServerReport {
+            cpu_percent: 12.5,
+            cpu_user_percent: 2.5,
+            cpu_system_percent: 10.0,
+            received_bytes: 15,
+            seconds: 1.5,
+        };
+        assert_eq!(report, expected);
+    }
+
+    #[test]
+    fn who_is_no_iperf3_server_is_told_apart_from_one_that_does_not_want_us() {
+        assert_eq!(
+            open_fault([Say(b"SSH-2.0-OpenSSH\r\n"), Hear(100)], PATIENCE),
+            "iperf3 server \"HOST\" said \"83\", which is no state of iperf3"
+        );
+        assert_eq!(
+            open_fault([Hear(COOKIE_BYTES), Say(b"\x0e"), Hear(1)], PATIENCE),
+            "iperf3 server \"HOST\" said \"14\" (DisplayResults), which has no place there"
+        );
+        assert_eq!(
+            open_fault([Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\xfe\0\0\0\x8e\0\0\0\0")], PATIENCE),
+            "iperf3 server \"HOST\" cannot go on: its error 142, it wants a user name and a password"
+        );
+        assert_eq!(
+            open_fault([Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\xfe\0\0")], PATIENCE),
+            "iperf3 server \"HOST\" cannot go on, and does not say why"
+        );
+        assert_eq!(
+            open_fault([Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\x0b")], PATIENCE),
+            "iperf3 server \"HOST\" was told to end"
+        );
+        assert_eq!(
+            open_fault([Hear(COOKIE_BYTES), Hear(1)], Duration::from_millis(50)),
+            "iperf3 server \"HOST\" said nothing for 0.05 s"
+        );
+    }
+
+    #[test]
+    fn a_server_that_stays_busy_or_away_is_tried_until_patience_is_over() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let busy = std::thread::spawn(move || {
+            let mut clients = 0;
+            loop {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut first = [0];
+                if stream.read_exact(&mut first).is_err() || first == *b"!" {
+                    return clients;
+                }
+                stream.read_exact(&mut [0; COOKIE_BYTES - 1]).unwrap();
+                stream.write_all(b"\xff").unwrap();
+                clients += 1;
+            }
+        });
+        let fault = Test::open(at, 1, Duration::from_millis(100)).unwrap_err();
+        assert_eq!(sentence(&fault, at), "iperf3 server \"HOST\" is busy with another test");
+        TcpStream::connect(at).unwrap().write_all(b"!").unwrap();
+        assert!(busy.join().unwrap() > 1);
+        let fault = Test::open(at, 1, Duration::from_millis(20)).unwrap_err();
+        assert!(sentence(&fault, at).starts_with("cannot connect to iperf3 server \"HOST\": "), "{fault}");
+    }
+
+    #[test]
+    fn a_server_that_breaks_off_or_talks_nonsense_in_the_end_is_a_sentence() {
+        assert_eq!(end_fault([]), "iperf3 server \"HOST\" closed the control connection");
+        assert_eq!(
+            end_fault([Say(b"\x0d"), ReadText, Say(&[0xff; 8])]),
+            "iperf3 server \"HOST\" announced a message of 4294967295 bytes, of which 1048576 at most are taken"
+        );
+        assert!(
+            end_fault([Say(b"\x0d"), ReadText, SayText("{}")])
+                .starts_with("iperf3 server \"HOST\" sent what makes no sense: missing field `cpu_util_total`")
+        );
+        assert_eq!(
+            end_fault([Say(b"\x0d"), ReadText, SayText(RESULTS), Say(b"\x0e")]),
+            "iperf3 server \"HOST\" has results of 2 streams, of 1 that there were"
+        );
+    }
+
+    #[test]
+    fn streams_are_1_to_128() {
+        for streams in [0, 129] {
+            let fault = Test::open(([127, 0, 0, 1], 1).into(), streams, PATIENCE).unwrap_err();
+            assert!(fault.sentence.contains("1 to 128"), "{fault}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What a client wants, and whether it can have it. What it cannot have is refused with that error of iperf3 whose text comes closest,
+//! rather than done otherwise than it was meant.
+
+use std::time::Duration;
+
+use zc_kernel::sched::allowed_cpus;
+
+use super::super::messages::Parameters;
+use super::{Limits, Refusal};
+
+/// iperf3's own limits (`iperf.h`): bytes of a block, of a socket buffer, and seconds that are omitted.
+const MOST_BLOCK_BYTES: f64 = (1 << 20) as f64;
+const MOST_WINDOW_BYTES: f64 = (512 << 20) as f64;
+const MOST_OMITTED_S: f64 = 600.0;
+/// How long after its time a client may take to end a test: as iperf3 has it, ten changes of state at a round trip of 4 s.
+const GRACE: Duration = Duration::from_secs(40);
+
+/// A test that can be had.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Request {
+    pub(super) streams: usize,
+    /// The server sends.
+    pub(super) reverse: bool,
+    /// What is read or written at a time.
+    pub(super) block_bytes: usize,
+    pub(super) omit: Duration,
+    /// When the test is given up although bytes move.
+    pub(super) longest: Duration,
+    /// How many blocks the server sends at most, on all streams together.
+    pub(super) most_blocks: Option<u64>,
+    /// Bits a second at which the server sends on a stream.
+    pub(super) rate_bits: Option<f64>,
+    pub(super) window_bytes: Option<usize>,
+    pub(super) nodelay: bool,
+    pub(super) tos: Option<u8>,
+    pub(super) congestion: Option<String>,
+    pub(super) cpu: Option<usize>,
+    /// Send by sendfile(2).
+    pub(super) by_sendfile: bool,
+    /// Receive without copying (MSG_TRUNC).
+    pub(super) skip_copy: bool,
+    /// Send a pattern instead of random bytes.
+    pub(super) repeating: bool,
+}
+
+impl Request {
+    pub(super) fn of(wanted: &Parameters, limits: &Limits) -> Result<Self, Refusal> {
+        let refuse = |error: u32, why: String| Err(Refusal { error, errno: 0, why });
+        // IEUNIMP: "an option you are trying to set is not implemented yet".
+        for (is_wanted, what) in [
+            (wanted.wants_udp(), "UDP"),
+            (wanted.wants_sctp(), "SCTP"),
+            (wanted.wants_mptcp(), "MPTCP"),
+            (wanted.wants_both_directions(), "both directions at once (--bidir)"),
+        ] {
+            if is_wanted {
+                return refuse(13, format!("wants {what}, which is not had here"));
+            }
+        }
+        // IEAUTHTEST
+        if wanted.authtoken.is_some() {
+            return refuse(142, "wants to prove who it is, which cannot be checked here".to_owned());
+        }
+        // IENUMSTREAMS
+        let Some(streams) = within(wanted.parallel, 1.0, limits.streams as f64) else {
+            return refuse(6, format!("wants {} streams, of {} that it may have", wanted.parallel, limits.streams));
+        };
+        // IEBLOCKSIZE
+        let Some(block_bytes) = within(wanted.len, 1.0, MOST_BLOCK_BYTES) else {
+            return refuse(7, format!("wants blocks of {} bytes", wanted.len));
+        };
+        // IEOMIT
+        let Some(omit_s) = within(wanted.omit, 0.0, MOST_OMITTED_S) else {
+            return refuse(12, format!("wants to omit {} seconds", wanted.omit));
+        };
+        // IEDURATION
+        let Some(time_s) = within(wanted.time, 0.0, limits.longest.as_secs_f64()) else {
+            let longest = limits.longest.as_secs();
+            return refuse(5, format!("wants a test of {} seconds, which may take {longest}", wanted.time));
+        };
+        // IEBUFSIZE
+        let Some(window) = within(wanted.window, 0.0, MOST_WINDOW_BYTES) else {
+            return refuse(8, format!("wants a socket buffer of {} bytes", wanted.window));
+        };
+        // IEBADTOS
+        let Some(tos) = within(wanted.tos, 0.0, 255.0) else {
+            return refuse(23, format!("wants a type of service of {}", wanted.tos));
+        };
+        let cpu = match wanted.server_affinity {
+            None => None,
+            Some(number) => match within(number, 0.0, 1023.0).map(|cpu| cpu as usize) {
+                Some(cpu) if allowed_cpus().is_ok_and(|cpus| cpus.contains(&cpu)) => Some(cpu),
+                // IEAFFINITY, EINVAL
+                _ => {
+                    let why = format!("wants this server on CPU {number}, which it may not use");
+                    return Err(Refusal { error: 132, errno: 22, why });
+                }
+            },
+        };
+        let reverse = wanted.is_reverse();
+        // IESETPACING, EOPNOTSUPP. A server that receives has nothing to pace.
+        if reverse && wanted.fqrate > 0.0 {
+            let why = "wants the server to be paced by fq (--fq-rate), which is not had here".to_owned();
+            return Err(Refusal { error: 140, errno: 95, why });
+        }
+        let congestion = wanted.congestion.clone().filter(|_| reverse);
+        if let Some(name) = congestion.as_deref().filter(|name| !is_available(name)) {
+            // IESETCONGESTION, ENOENT. Asking the kernel for it would load a module, for a stranger.
+            let why = format!("wants congestion control \"{}\", which is not loaded here", name.escape_default());
+            return Err(Refusal { error: 134, errno: 2, why });
+        }
+        let longest = if time_s > 0.0 { Duration::from_secs_f64(time_s + omit_s) + GRACE } else { limits.longest };
+        // What is omitted is sent over and above what is asked for, and when that ends the client alone knows.
+        let blocks = [wanted.blockcount, (wanted.num / block_bytes).ceil()].into_iter().find(|blocks| *blocks >= 1.0);
+        Ok(Self {
+            streams: streams as usize,
+            reverse,
+            block_bytes: block_bytes as usize,
+            omit: Duration::from_secs_f64(omit_s),
+            longest,
+            most_blocks: blocks.filter(|_| omit_s == 0.0).map(|blocks| blocks as u64),
+            rate_bits: Some(wanted.bandwidth).filter(|bits| *bits >= 1.0),
+            window_bytes: Some(window as usize).filter(|bytes| *bytes > 0),
+            nodelay: wanted.wants_nodelay(),
+            tos: Some(tos as u8).filter(|tos| *tos > 0),
+            congestion,
+            cpu,
+            by_sendfile: wanted.wants_sendfile(),
+            skip_copy: wanted.skips_copy(),
+            repeating: wanted.repeats(),
+        })
+    }
+}
+
+/// The number, if it is one of those; NaN is none.
+fn within(number: f64, least: f64, most: f64) -> Option<f64> {
+    (least..=most).contains(&number).then_some(number)
+}
+
+/// Whether the kernel has it without loading anything (tcp(7), tcp_available_congestion_control).
+fn is_available(name: &str) -> bool {
+    std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        .is_ok_and(|names| names.split_whitespace().any(|known| known == name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(text: &str) -> Result<Request, Refusal> {
+        Request::of(&serde_json::from_str(text).unwrap(), &Limits::default())
+    }
+
+    #[test]
+    fn what_a_client_of_3_12_says_is_understood() {
+        let request = request(
+            r#"{"tcp":true,"omit":1,"time":10,"num":0,"blockcount":0,"parallel":4,"reverse":true,"len":131072,"bandwidth":1000000,
+            "pacing_timer":1000,"client_version":"3.12","nodelay":true,"window":65536,"zerocopy":1,"TOS":16}"#,
+        )
+        .unwrap();
+        assert_eq!((request.streams, request.reverse, request.block_bytes), (4, true, 131_072));
+        assert_eq!((request.omit, request.longest), (Duration::from_secs(1), Duration::from_secs(51)));
+        assert_eq!((request.rate_bits, request.window_bytes, request.tos), (Some(1e6), Some(65_536), Some(16)));
+        assert!(request.nodelay && request.by_sendfile && request.most_blocks.is_none());
+    }
+
+    #[test]
+    fn little_is_enough() {
+        let request = request("{}").unwrap();
+        assert_eq!((request.streams, request.block_bytes, request.reverse), (1, 128 << 10, false));
+    }
+
+    #[test]
+    fn bytes_and_blocks_to_send_are_blocks() {
+        let blocks = |text: &str| request(text).unwrap().most_blocks;
+        assert_eq!(blocks(r#"{"num":1000,"len":300}"#), Some(4));
+        assert_eq!(blocks(r#"{"blockcount":7}"#), Some(7));
+        assert_eq!(blocks(r#"{"num":1000,"len":300,"omit":1}"#), None);
+    }
+
+    #[test]
+    fn what_is_not_had_is_refused_with_an_error_that_the_client_has_a_text_for() {
+        for (text, error) in [
+            (r#"{"udp":true}"#, 13),
+            (r#"{"sctp":true}"#, 13),
+            (r#"{"mptcp":1}"#, 13),
+            (r#"{"bidirectional":true}"#, 13),
+            (r#"{"authtoken":"x"}"#, 142),
+            (r#"{"parallel":129}"#, 6),
+            (r#"{"parallel":0}"#, 6),
+            (r#"{"parallel":-1e300}"#, 6),
+            (r#"{"len":0}"#, 7),
+            (r#"{"len":1e9}"#, 7),
+            (r#"{"omit":-1}"#, 12),
+            (r#"{"time":86401}"#, 5),
+            (r#"{"window":1e12}"#, 8),
+            (r#"{"TOS":256}"#, 23),
+            (r#"{"server_affinity":1e9}"#, 132),
+            (r#"{"server_affinity":-1}"#, 132),
+            (r#"{"reverse":true,"fqrate":1}"#, 140),
+            (r#"{"reverse":true,"congestion":"no-such"}"#, 134),
+        ] {
+            let refusal = request(text).unwrap_err();
+            assert_eq!(refusal.error, error, "{text}: {refusal:?}");
+            assert!(refusal.why.starts_with("wants "), "{refusal:?}");
+        }
+    }
+
+    #[test]
+    fn what_concerns_the_client_alone_is_its_own_affair() {
+        request(r#"{"fqrate":1000,"congestion":"no-such","udp":false,"zerocopy":1}"#).unwrap();
+    }
+}

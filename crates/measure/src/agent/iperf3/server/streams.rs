@@ -1,0 +1,199 @@
+//! The streams of a test: a thread each that receives and drops, or sends. They count what they move, and know nothing of the
+//! protocol. Dropping them ends them.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::{self, JoinHandle};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use zc_kernel::{clock, sched, splice, tcp};
+
+use super::request::Request;
+
+/// Enough for a loop around recv(2).
+const STACK_BYTES: usize = 256 << 10;
+/// What all receivers together may have for buffers: blocks that are larger than their share are read in parts.
+const MOST_BUFFER_BYTES: usize = 64 << 20;
+/// How long a sender that waits for its time does not look up.
+const NAP_NS: u64 = 50_000_000;
+
+/// What is common to the threads of a test.
+#[derive(Debug)]
+struct Shared {
+    stopping: AtomicBool,
+    /// Blocks that may still be begun, on all streams together.
+    blocks_left: Option<AtomicU64>,
+}
+
+/// What a thread publishes.
+#[derive(Debug, Default)]
+struct Count {
+    bytes: AtomicU64,
+    /// When it last moved one.
+    last_ns: AtomicU64,
+}
+
+impl Count {
+    fn add(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Relaxed);
+        self.last_ns.store(clock::monotonic_ns(), Relaxed);
+    }
+}
+
+#[derive(Debug)]
+struct Stream {
+    socket: Arc<TcpStream>,
+    count: Arc<Count>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Streams {
+    streams: Vec<Stream>,
+    shared: Arc<Shared>,
+}
+
+/// Where a sender has its block from.
+#[derive(Debug, Clone)]
+enum Source {
+    Memory(Arc<[u8]>),
+    File(Arc<File>),
+}
+
+impl Source {
+    fn of(request: &Request) -> io::Result<Self> {
+        let block: Arc<[u8]> = if request.repeating {
+            b"0123456789".iter().copied().cycle().take(request.block_bytes).collect()
+        } else {
+            // So that nothing on the way can make it smaller.
+            let mut block = vec![0; request.block_bytes];
+            rand::fill(block.as_mut_slice());
+            block.into()
+        };
+        if !request.by_sendfile {
+            return Ok(Self::Memory(block));
+        }
+        let mut file = File::from(memfd_create("iperf3", MemfdFlags::CLOEXEC)?);
+        file.write_all(&block)?;
+        Ok(Self::File(Arc::new(file)))
+    }
+
+    /// Sends from `offset` of the block on.
+    fn send(&self, socket: &TcpStream, offset: usize, block_bytes: usize) -> io::Result<usize> {
+        match self {
+            Self::Memory(block) => tcp::send(socket, &block[offset..]),
+            Self::File(file) => splice::sendfile(socket, &**file, &mut (offset as u64), block_bytes - offset),
+        }
+    }
+}
+
+impl Streams {
+    /// Starts a thread on every connection. Of each, as many bytes of payload as are said beside it have been read already.
+    pub(super) fn start(request: &Request, connections: Vec<(TcpStream, usize)>) -> io::Result<Self> {
+        let blocks_left = request.most_blocks.map(AtomicU64::new);
+        let shared = Arc::new(Shared { stopping: AtomicBool::new(false), blocks_left });
+        let source = if request.reverse { Some(Source::of(request)?) } else { None };
+        let mut started = Self { streams: Vec::new(), shared };
+        for (number, (socket, early)) in connections.into_iter().enumerate() {
+            let (socket, count) = (Arc::new(socket), Arc::new(Count::default()));
+            count.add(early);
+            let (request, source) = (request.clone(), source.clone());
+            let thread = {
+                let (socket, count, shared) = (Arc::clone(&socket), Arc::clone(&count), Arc::clone(&started.shared));
+                let work = move || {
+                    if let Some(cpu) = request.cpu {
+                        // It was one of those that may be used a moment ago; if it is no more, the kernel chooses.
+                        drop(sched::pin(&[cpu]));
+                    }
+                    // A stream that breaks has ended: the client, which has broken it, will be heard of on the control connection.
+                    drop(match source {
+                        Some(source) => send(&socket, &source, &request, &count, &shared),
+                        None => receive(&socket, &request, &count, &shared),
+                    });
+                };
+                thread::Builder::new().name(format!("iperf3/{number}")).stack_size(STACK_BYTES).spawn(work)?
+            };
+            started.streams.push(Stream { socket, count, thread: Some(thread) });
+        }
+        Ok(started)
+    }
+
+    /// Bytes that each has moved.
+    pub(super) fn bytes(&self) -> Vec<u64> {
+        self.streams.iter().map(|stream| stream.count.bytes.load(Relaxed)).collect()
+    }
+
+    /// When the last byte was moved, on the monotonic clock.
+    pub(super) fn last_ns(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.count.last_ns.load(Relaxed)).max().unwrap_or(0)
+    }
+
+    /// Segments that each has sent again.
+    pub(super) fn retransmits(&self) -> Vec<Option<u32>> {
+        self.streams.iter().map(|stream| tcp::info(&stream.socket).ok().map(|info| info.total_retrans)).collect()
+    }
+
+    /// The congestion control of the first.
+    pub(super) fn congestion(&self) -> Option<String> {
+        self.streams.first().and_then(|stream| tcp::congestion(&stream.socket).ok())
+    }
+
+    /// Ends all threads; what they have moved stays known.
+    pub(super) fn stop(&mut self) {
+        self.shared.stopping.store(true, Relaxed);
+        for stream in &self.streams {
+            drop(stream.socket.shutdown(Shutdown::Both)); // or it has gone already
+        }
+        for thread in self.streams.iter_mut().filter_map(|stream| stream.thread.take()) {
+            drop(thread.join());
+        }
+    }
+}
+
+impl Drop for Streams {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn receive(socket: &TcpStream, request: &Request, count: &Count, shared: &Shared) -> io::Result<()> {
+    let length = request.block_bytes.min(MOST_BUFFER_BYTES / request.streams);
+    let mut buffer = vec![0; if request.skip_copy { 0 } else { length }];
+    while !shared.stopping.load(Relaxed) {
+        let received =
+            if request.skip_copy { tcp::recv_discard(socket, length) } else { tcp::recv(socket, &mut buffer) };
+        match received? {
+            0 => break,
+            bytes => count.add(bytes),
+        }
+    }
+    Ok(())
+}
+
+fn send(socket: &TcpStream, source: &Source, request: &Request, count: &Count, shared: &Shared) -> io::Result<()> {
+    let (began_ns, mut sent) = (clock::monotonic_ns(), 0_u64);
+    while !shared.stopping.load(Relaxed) {
+        if let Some(left) = &shared.blocks_left
+            && left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err()
+        {
+            break;
+        }
+        let mut offset = 0;
+        while offset < request.block_bytes {
+            let bytes = source.send(socket, offset, request.block_bytes)?;
+            count.add(bytes);
+            offset += bytes;
+        }
+        sent += offset as u64;
+        if let Some(bits) = request.rate_bits {
+            let due_ns = began_ns.saturating_add((sent as f64 * 8e9 / bits) as u64);
+            while !shared.stopping.load(Relaxed) && clock::monotonic_ns() < due_ns {
+                clock::sleep_until(due_ns.min(clock::monotonic_ns() + NAP_NS));
+            }
+        }
+    }
+    Ok(())
+}

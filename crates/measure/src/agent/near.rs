@@ -1,0 +1,293 @@
+//! The near half's view of a zc at the far end: each request, its answer, and what is still owed when something broke in between.
+
+use std::io::Read as _;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::arrivals::Greeting;
+use super::protocol::{LONGEST_REPLY, Prepare, Ready, Reply, Request};
+use super::via::Via;
+use super::wire::{Heard, Wire};
+use crate::trial::{FarEnded, FarSide, SentFlow, Taking, Target, Trouble};
+use zc_run::{Fault, FaultKind, RemoteWindow, Result};
+
+/// How long an answer may take beyond what was asked for: flows arrive, drain and end within ten seconds there.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long each address of the far end is tried.
+const TO_CONNECT: Duration = Duration::from_secs(2);
+
+/// A zc at the far end.
+#[derive(Debug)]
+pub struct Near<Held> {
+    wire: Wire,
+    data: SocketAddr,
+    /// A window was asked for, which lasts so long, and has not been answered.
+    window: Option<Duration>,
+    /// What keeps the stream alive (a process, say); dropped with this.
+    held: Held,
+}
+
+/// What keeps a control connection alive.
+pub trait Keeps: Send {
+    /// What it has said last of why the connection is gone, if it is.
+    fn complaint(&self) -> Option<String>;
+}
+
+/// A connection that needs nobody.
+impl Keeps for () {
+    fn complaint(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Keeps for Via {
+    fn complaint(&self) -> Option<String> {
+        Self::complaint(self)
+    }
+}
+
+/// How the far end was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What it is.
+    pub ready: Ready,
+    /// Where flows go to.
+    pub data: SocketAddr,
+    /// The round trip to there (tcpi_min_rtt).
+    pub rtt_ns: u64,
+}
+
+impl<Held: Keeps> Near<Held> {
+    /// Prepares the far end, and finds the way to it: by `named`, or else by one of the addresses that it says it has.
+    ///
+    /// # Errors
+    /// It cannot measure, or cannot be reached by any of them.
+    pub fn prepare(wire: Wire, prepare: Prepare, named: Option<IpAddr>, held: Held) -> Result<(Self, Found)> {
+        let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+        let mut near = Self { wire, data: unknown, window: None, held };
+        let ready = match near.ask(&Request::Prepare(prepare), PATIENCE)? {
+            Reply::Ready(ready) => ready,
+            _ => return Err(confused()),
+        };
+        let candidates: Vec<IpAddr> = named.map_or_else(|| ready.addresses.clone(), |named| vec![named]);
+        let Reply::Listening { greetings } = near.ask(&Request::Meet, PATIENCE)? else { return Err(confused()) };
+        let greeting = greetings.first().and_then(|text| Greeting::bytes_of_hex(text)).ok_or_else(confused)?;
+        let way = candidates.iter().find_map(|&address| meet(SocketAddr::new(address, ready.data_port), &greeting));
+        let Some((data, rtt_ns)) = way else {
+            return Err(Fault::far_end(format!(
+                "the far end cannot be reached for data at port {} of {}",
+                ready.data_port,
+                list(&candidates)
+            ))
+            .hint("a firewall must let TCP to that port through; --far-address names an address that leads there"));
+        };
+        match near.hear(PATIENCE)? {
+            Reply::Arrived => {}
+            _ => return Err(confused()),
+        }
+        near.data = data;
+        Ok((near, Found { ready, data, rtt_ns }))
+    }
+
+    fn ask(&mut self, request: &Request, patience: Duration) -> Result<Reply> {
+        self.wire.say(request)?;
+        self.hear(patience)
+    }
+
+    fn hear(&mut self, patience: Duration) -> Result<Reply> {
+        let gone = |sentence: &str, held: &Held| {
+            let hint = held.complaint().unwrap_or_else(|| "what it said on its own stderr may tell why".to_owned());
+            Err(Fault::far_end(sentence).hint(hint))
+        };
+        match self.wire.hear(LONGEST_REPLY, patience)? {
+            Heard::Message(Reply::Fault { sentence, hint }) => {
+                Err(Fault { kind: FaultKind::Failed, sentence: format!("at the far end: {sentence}"), hint })
+            }
+            Heard::Message(reply) => Ok(reply),
+            Heard::Late => gone("the far end does not answer any more", &self.held),
+            Heard::Closed => gone("the far end has gone away", &self.held),
+            Heard::TooLong | Heard::Nonsense => Err(confused()),
+        }
+    }
+
+    fn expected(&mut self, request: &Request) -> std::result::Result<Reply, Trouble> {
+        match self.ask(request, PATIENCE)? {
+            Reply::CannotRun { no } => Err(Trouble::CannotRun(no)),
+            reply => Ok(reply),
+        }
+    }
+}
+
+impl<Held: Keeps> FarSide for Near<Held> {
+    fn proves(&self) -> bool {
+        true
+    }
+
+    fn soak(&mut self, on: bool) -> Result<()> {
+        match self.ask(&Request::Soak { on }, PATIENCE)? {
+            Reply::Done => Ok(()),
+            _ => Err(confused()),
+        }
+    }
+
+    fn expect(&mut self, flows: usize, taking: Taking) -> std::result::Result<Vec<Target>, Trouble> {
+        let Taking { path, buffer_bytes, cpus: _, checksum } = taking;
+        let Reply::Listening { greetings } = self.expected(&Request::Flows { flows, path, buffer_bytes, checksum })?
+        else {
+            return Err(confused().into());
+        };
+        let targets: Option<Vec<Target>> = greetings
+            .iter()
+            .map(|text| Some(Target { address: self.data, greeting: Greeting::bytes_of_hex(text)?, stays_open: false }))
+            .collect();
+        targets.filter(|targets| targets.len() == flows).ok_or_else(|| confused().into())
+    }
+
+    fn await_flows(&mut self) -> std::result::Result<(), Trouble> {
+        match self.hear(PATIENCE)? {
+            Reply::Arrived => Ok(()),
+            Reply::CannotRun { no } => Err(Trouble::CannotRun(no)),
+            _ => Err(confused().into()),
+        }
+    }
+
+    fn open_window(&mut self, opens_in_ns: u64, lasts_ns: u64) -> Result<()> {
+        self.wire.say(&Request::Window { opens_in_ns, lasts_ns })?;
+        self.window = Some(Duration::from_nanos(opens_in_ns.saturating_add(lasts_ns)));
+        Ok(())
+    }
+
+    fn window(&mut self) -> Result<Option<RemoteWindow>> {
+        let Some(lasts) = self.window.take() else { return Ok(None) };
+        match self.hear(PATIENCE + lasts)? {
+            Reply::Window(window) => Ok(Some(window)),
+            _ => Err(confused()),
+        }
+    }
+
+    fn finish(&mut self, _: &[SentFlow<'_>], _: f64) -> std::result::Result<FarEnded, Trouble> {
+        match self.expected(&Request::Finish)? {
+            Reply::Finished { received_bytes, crc32 } => Ok(FarEnded {
+                received_bytes: Some(received_bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))),
+                crc32: Some(crc32),
+                report: None,
+            }),
+            _ => Err(confused().into()),
+        }
+    }
+
+    fn give_up(&mut self) {
+        let patience = PATIENCE + self.window.take().unwrap_or_default();
+        if self.wire.say(&Request::GiveUp).is_err() {
+            return; // it is gone, and the next request says so
+        }
+        // Answers that are still owed come first.
+        while let Ok(Heard::Message(reply)) = self.wire.hear::<Reply>(LONGEST_REPLY, patience) {
+            if reply == Reply::GivenUp {
+                return;
+            }
+        }
+    }
+}
+
+/// Connects, greets, and waits to be known.
+fn meet(address: SocketAddr, greeting: &[u8]) -> Option<(SocketAddr, u64)> {
+    let mut socket = TcpStream::connect_timeout(&address, TO_CONNECT).ok()?;
+    std::io::Write::write_all(&mut socket, greeting).ok()?;
+    socket.set_read_timeout(Some(TO_CONNECT)).ok()?;
+    socket.read_exact(&mut [0]).ok()?;
+    let rtt_us = zc_kernel::tcp::info(&socket).map_or(0, |info| info.min_rtt_us);
+    Some((address, u64::from(rtt_us) * 1000))
+}
+
+fn confused() -> Fault {
+    Fault::far_end("the far end does not answer as zc does").hint("is the same version of zc at both ends?")
+}
+
+fn list(addresses: &[IpAddr]) -> String {
+    if addresses.is_empty() {
+        return "no address".to_owned();
+    }
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use zc_run::{RecvPath, SoakerKind};
+
+    fn pair() -> [Wire; 2] {
+        let (near, far) = UnixStream::pair().unwrap();
+        [near, far].map(|end| Wire::new(end.try_clone().unwrap().into(), end.into()))
+    }
+
+    fn taking() -> Taking {
+        Taking { path: RecvPath::Recv, buffer_bytes: 1, cpus: vec![0], checksum: false }
+    }
+
+    /// A near end whose far end has said `replies` already, whatever it will be asked.
+    fn told(replies: &[Reply]) -> (Near<()>, Wire) {
+        let [wire, mut far] = pair();
+        for reply in replies {
+            far.say(reply).unwrap();
+        }
+        (Near { wire, data: SocketAddr::from(([127, 0, 0, 1], 9)), window: None, held: () }, far)
+    }
+
+    #[test]
+    fn a_far_end_that_answers_something_else_is_not_believed() {
+        let (mut near, _far) = told(&[Reply::Arrived]);
+        assert_eq!(near.soak(true).unwrap_err().kind, FaultKind::FarEnd);
+        let greetings =
+            |greetings: &[&str]| Reply::Listening { greetings: greetings.iter().map(|&text| text.into()).collect() };
+        for reply in
+            [Reply::Done, greetings(&[]), greetings(&["abc"]), greetings(&["+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1"])]
+        {
+            let (mut near, _far) = told(&[reply]);
+            assert!(matches!(near.expect(1, taking()), Err(Trouble::Broke(fault)) if fault.kind == FaultKind::FarEnd));
+        }
+    }
+
+    #[test]
+    fn what_goes_wrong_there_is_told_as_what_it_is_and_the_run_goes_on() {
+        let fault = Reply::Fault { sentence: "a receiver broke".to_owned(), hint: None };
+        let (mut near, _far) = told(&[fault]);
+        let Err(Trouble::Broke(fault)) = near.finish(&[], 0.0) else { panic!() };
+        assert_eq!((fault.kind, fault.sentence.as_str()), (FaultKind::Failed, "at the far end: a receiver broke"));
+    }
+
+    #[test]
+    fn answers_that_are_owed_when_flows_are_given_up_are_not_taken_for_the_next_ones() {
+        let (mut near, mut far) = told(&[Reply::Window(RemoteWindow::default()), Reply::GivenUp, Reply::Done]);
+        near.open_window(0, 0).unwrap();
+        near.give_up();
+        near.soak(false).unwrap();
+        // What was asked is what came.
+        for _ in 0..3 {
+            assert!(matches!(far.hear::<Request>(1000, Duration::from_secs(5)).unwrap(), Heard::Message(_)));
+        }
+    }
+
+    #[test]
+    fn a_far_end_that_is_gone_is_a_sentence_of_its_own_kind() {
+        let (mut near, far) = told(&[]);
+        drop(far);
+        assert_eq!(near.soak(true).unwrap_err().kind, FaultKind::FarEnd);
+        near.give_up();
+        let prepare = Prepare {
+            boot_id: String::new(),
+            soaked_cpus: Vec::new(),
+            sender_cpu: 0,
+            soaker: SoakerKind::Alu,
+            receiver_cpu: None,
+            rcvbuf_bytes: None,
+        };
+        let [wire, far] = pair();
+        drop(far);
+        let Err(fault) = Near::prepare(wire, prepare, None, ()) else { panic!() };
+        assert_eq!(fault.kind, FaultKind::FarEnd);
+    }
+}

@@ -1,0 +1,112 @@
+//! Far ends that are no zc: an iperf3 server, which says what getrusage says of it, and a bare sink, which says nothing. The
+//! sender's cost is measured all the same.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use zc_kernel::tcp;
+
+use super::iperf3::{Test, settle};
+use crate::trial::{FarEnded, FarSide, SentFlow, Taking, Target, Trouble};
+use zc_run::{Fault, FaultKind, RemoteReport, Result};
+
+/// How long a far end may take for each step.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An unmodified iperf3 server. Each trial is a test of its own.
+#[derive(Debug)]
+pub struct Iperf3 {
+    to: SocketAddr,
+    test: Option<Test>,
+}
+
+impl Iperf3 {
+    /// The server that listens at `to`.
+    pub fn new(to: SocketAddr) -> Self {
+        Self { to, test: None }
+    }
+
+    /// Asks whether there is an iperf3 server at `to` that takes a test now, and gives the round trip to it.
+    ///
+    /// # Errors
+    /// There is none, or it is busy.
+    pub fn greet(to: SocketAddr) -> Result<u64> {
+        let test = Test::open(to, 1, PATIENCE).map_err(|fault| fault.kind(FaultKind::FarEnd))?;
+        Ok(u64::from(test.rtt_us()) * 1000)
+    }
+}
+
+impl FarSide for Iperf3 {
+    fn expect(&mut self, flows: usize, _: Taking) -> std::result::Result<Vec<Target>, Trouble> {
+        let test = Test::open(self.to, flows, PATIENCE)?;
+        let target = Target { address: self.to, greeting: test.cookie().to_vec(), stays_open: true };
+        self.test = Some(test);
+        Ok(vec![target; flows])
+    }
+
+    fn await_flows(&mut self) -> std::result::Result<(), Trouble> {
+        self.test.as_mut().map_or(Ok(()), |test| Ok(test.running()?))
+    }
+
+    fn finish(&mut self, flows: &[SentFlow<'_>], seconds: f64) -> std::result::Result<FarEnded, Trouble> {
+        let Some(test) = self.test.take() else { return Ok(FarEnded::default()) };
+        let sockets: Vec<&TcpStream> = flows.iter().map(|flow| flow.socket).collect();
+        let mut filled: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
+        settle(&sockets, &mut filled, PATIENCE)?;
+        let report = test.end(&filled, seconds)?;
+        let filling = filled.iter().sum::<u64>() - flows.iter().map(|flow| flow.bytes).sum::<u64>();
+        Ok(FarEnded {
+            // What it says may be behind by what its process had not read when it heard of the end: nothing to hold a trial to.
+            received_bytes: None,
+            crc32: None,
+            report: Some(RemoteReport {
+                cpu_percent: report.cpu_percent,
+                received_bytes: report.received_bytes.saturating_sub(filling),
+                seconds: report.seconds,
+            }),
+        })
+    }
+
+    fn give_up(&mut self) {
+        self.test = None; // closing its control connection ends the test there
+    }
+}
+
+/// A port that swallows bytes.
+#[derive(Debug)]
+pub struct Discard {
+    to: SocketAddr,
+}
+
+impl Discard {
+    /// The sink that listens at `to`.
+    pub fn new(to: SocketAddr) -> Self {
+        Self { to }
+    }
+}
+
+impl FarSide for Discard {
+    fn expect(&mut self, flows: usize, _: Taking) -> std::result::Result<Vec<Target>, Trouble> {
+        Ok(vec![Target { address: self.to, greeting: Vec::new(), stays_open: true }; flows])
+    }
+
+    fn await_flows(&mut self) -> std::result::Result<(), Trouble> {
+        Ok(())
+    }
+
+    /// Ends the flows and waits until their kernel has taken everything; whether a process has read it nobody tells.
+    fn finish(&mut self, flows: &[SentFlow<'_>], _: f64) -> std::result::Result<FarEnded, Trouble> {
+        let until = Instant::now() + PATIENCE;
+        for flow in flows {
+            let ended = flow.socket.shutdown(Shutdown::Write).and_then(|()| {
+                let left = until.saturating_duration_since(Instant::now());
+                if tcp::wait_acknowledged(flow.socket, left)? { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+            });
+            ended.map_err(|error| Fault::os(format!("end a flow to the sink \"{}\"", self.to), error))?;
+        }
+        Ok(FarEnded::default())
+    }
+
+    fn give_up(&mut self) {}
+}

@@ -1,0 +1,260 @@
+//! What both ends must know before one understands the other: a token, of which nothing but proofs ever travels.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use rustix::rand::{GetRandomFlags, getrandom};
+use sha2::Sha256;
+
+use zc_run::{Fault, Result};
+
+/// A file with a token in it is not longer than that.
+const MOST_BYTES: usize = 4 << 10;
+
+/// Whoever records a handshake may try words on it at home, some 10^8 a second to a CPU. A word of a person's is never
+/// good enough against that; this keeps out those that are found at once.
+const FEWEST_BYTES: usize = 16;
+
+/// Of a one-time token: 160 bits.
+const ONE_TIME_BYTES: usize = 20;
+
+/// Crockford's base 32: no letter looks like a digit, and a double click selects the whole word.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Bytes of a nonce and of a proof.
+pub(super) const BYTES: usize = 32;
+
+/// What both ends must know.
+#[derive(Clone)]
+pub struct Secret {
+    /// Empty where no token is wanted.
+    key: Vec<u8>,
+    one_time: bool,
+}
+
+/// Without what it holds, which belongs in no log.
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.is_open() { "Secret(open)" } else { "Secret(..)" })
+    }
+}
+
+impl Secret {
+    /// No token is wanted: whoever can reach the socket is let in. For loopback alone.
+    pub fn open() -> Self {
+        Self { key: Vec::new(), one_time: false }
+    }
+
+    /// A fresh token that opens one session, and the word that the other end is to be told.
+    ///
+    /// # Errors
+    /// The kernel gives no random bytes (getrandom(2): only a seccomp filter is known to do that).
+    pub fn one_time() -> Result<(Self, String)> {
+        let word: String = random::<ONE_TIME_BYTES>()?
+            .chunks(5)
+            .flat_map(|five| {
+                let bits = five.iter().fold(0_u64, |bits, &byte| bits << 8 | u64::from(byte));
+                (0..8).rev().map(move |place| char::from(ALPHABET[(bits >> (5 * place) & 31) as usize]))
+            })
+            .collect();
+        Ok((Self { key: word.clone().into_bytes(), one_time: true }, word))
+    }
+
+    /// A token that somebody typed or pasted. White space around it is not part of it.
+    ///
+    /// # Errors
+    /// It is empty, too short to be a secret, or too long.
+    pub fn from_word(word: &str) -> Result<Self> {
+        Self::from_bytes(word.trim().as_bytes(), "the token")
+    }
+
+    /// The first line of a file.
+    ///
+    /// # Errors
+    /// The file cannot be read; others than its owner may read or write it; it holds no token, or one that is too short, or more than
+    /// 4 KiB.
+    pub fn from_file(path: &Path) -> Result<Self> {
+        let name = format!("token file \"{}\"", path.display());
+        let read = |error| Fault::os(format!("read {name}"), error).kind(zc_run::FaultKind::Input);
+        let file = File::open(path).map_err(read)?;
+        // Of what was opened, not of the name, which may lead elsewhere by then.
+        let meta = file.metadata().map_err(read)?;
+        let mode = meta.permissions().mode();
+        if meta.is_file() && mode & 0o077 != 0 {
+            return Err(Fault::input(format!(
+                "{name} can be used by others than its owner (mode {:04o})",
+                mode & 0o7777
+            ))
+            .hint(format!("chmod 600 {}", shell_word(path))));
+        }
+        let us = zc_kernel::process::euid();
+        if meta.is_file() && meta.uid() != us && us != 0 {
+            return Err(Fault::input(format!("{name} belongs to another user (uid {})", meta.uid()))
+                .hint("a token is for one's own eyes: have it in a file of your own"));
+        }
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(read)?;
+        if bytes.len() > MOST_BYTES {
+            return Err(Fault::input(format!("{name} is longer than 4 KiB")).hint("its first line is the token"));
+        }
+        let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        Self::from_bytes(line.trim_ascii(), &name)
+    }
+
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        let hint = "head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \\n' makes a good one";
+        if bytes.is_empty() {
+            return Err(Fault::input(format!("{name} is empty")).hint(hint));
+        }
+        if bytes.len() < FEWEST_BYTES {
+            let fault = format!("{name} is too short to be a secret: it has {} bytes, not {FEWEST_BYTES}", bytes.len());
+            return Err(Fault::input(fault).hint(hint));
+        }
+        if bytes.len() > MOST_BYTES {
+            return Err(Fault::input(format!("{name} is longer than 4 KiB")).hint(hint));
+        }
+        Ok(Self { key: bytes.to_vec(), one_time: false })
+    }
+
+    /// No token is wanted.
+    pub fn is_open(&self) -> bool {
+        self.key.is_empty()
+    }
+
+    /// It opens one session only.
+    pub fn is_one_time(&self) -> bool {
+        self.one_time
+    }
+
+    /// What only somebody who knows this can say: HMAC-SHA256(token, label, nonces), RFC 2104.
+    pub(super) fn proof(&self, label: &[u8], nonces: &[[u8; BYTES]; 2]) -> [u8; BYTES] {
+        self.mac(label, nonces).finalize().into_bytes().into()
+    }
+
+    /// Whether `proof` is that. How long it takes does not tell how much of it is right.
+    pub(super) fn is_proven(&self, label: &[u8], nonces: &[[u8; BYTES]; 2], proof: &[u8; BYTES]) -> bool {
+        self.mac(label, nonces).verify_slice(proof).is_ok()
+    }
+
+    fn mac(&self, label: &[u8], nonces: &[[u8; BYTES]; 2]) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of every length");
+        mac.update(label);
+        nonces.iter().for_each(|nonce| mac.update(nonce));
+        mac
+    }
+}
+
+/// Bytes from the kernel that nobody can foresee.
+///
+/// # Errors
+/// A seccomp filter forbids it.
+pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let mut done = 0;
+    while done < N {
+        // Up to 256 bytes come whole once the kernel's generator is seeded; before that a signal may interrupt the wait.
+        match getrandom(&mut bytes[done..], GetRandomFlags::empty()) {
+            Ok(len) => done += len,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(Fault::os("get random bytes", error)),
+        }
+    }
+    Ok(bytes)
+}
+
+/// A path as a shell takes it for one word.
+fn shell_word(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const NONCES: [[u8; BYTES]; 2] = [[1; BYTES], [2; BYTES]];
+
+    fn file(text: &[u8], mode: u32) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("it's a token");
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn the_proof_is_hmac_sha256() {
+        // RFC 4231, test case 2.
+        let secret = Secret { key: b"Jefe".to_vec(), one_time: false };
+        let mut mac = Hmac::<Sha256>::new_from_slice(&secret.key).unwrap();
+        mac.update(b"what do ya want for nothing?");
+        let proof: [u8; 32] = mac.finalize().into_bytes().into();
+        assert_eq!(proof[..4], [0x5b, 0xdc, 0xc1, 0x46]);
+    }
+
+    #[test]
+    fn a_proof_holds_for_its_token_label_and_nonces_alone() {
+        let secret = Secret::from_word("sixteen letters.").unwrap();
+        let proof = secret.proof(b"label", &NONCES);
+        assert!(secret.is_proven(b"label", &NONCES, &proof));
+        assert!(!secret.is_proven(b"other", &NONCES, &proof));
+        assert!(!secret.is_proven(b"label", &[NONCES[1], NONCES[0]], &proof));
+        assert!(!Secret::open().is_proven(b"label", &NONCES, &proof));
+        assert!(!Secret::from_word("sixteen letters,").unwrap().is_proven(b"label", &NONCES, &proof));
+    }
+
+    #[test]
+    fn a_one_time_token_is_the_word_that_comes_with_it_and_no_two_are_the_same() {
+        let (secret, word) = Secret::one_time().unwrap();
+        let (_, other) = Secret::one_time().unwrap();
+        assert!(
+            word.len() == 32 && word.bytes().all(|byte| ALPHABET.contains(&byte)) && word != other,
+            "{word} {other}"
+        );
+        assert_eq!(Secret::from_word(&format!(" {word}\n")).unwrap().key, secret.key);
+        assert!(secret.is_one_time() && !secret.is_open());
+        assert_eq!(format!("{secret:?}"), "Secret(..)");
+    }
+
+    #[test]
+    fn words_that_are_no_secret_are_refused() {
+        for word in ["", " \n", "short", &"x".repeat(5000)] {
+            let fault = Secret::from_word(word).unwrap_err();
+            assert!(fault.sentence.starts_with("the token is ") && fault.hint.is_some(), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_token_file_is_its_first_line() {
+        let (_folder, path) = file(b"  sixteen letters.\r\nand notes\n", 0o600);
+        assert_eq!(Secret::from_file(&path).unwrap().key, b"sixteen letters.");
+    }
+
+    #[test]
+    fn a_token_file_that_others_may_read_is_refused_with_the_command_that_helps() {
+        for mode in [0o640, 0o604, 0o620] {
+            let (_folder, path) = file(b"sixteen letters.\n", mode);
+            let fault = Secret::from_file(&path).unwrap_err();
+            assert!(fault.sentence.contains("can be used by others"), "{fault}");
+            assert!(fault.sentence.ends_with(&format!("(mode {mode:04o})")), "{fault}");
+            let hint = fault.hint.unwrap();
+            assert!(hint.starts_with("chmod 600 '") && hint.ends_with(r"/it'\''s a token'"), "{hint}");
+        }
+    }
+
+    #[test]
+    fn a_token_file_that_holds_none_is_an_error_that_names_it() {
+        for (text, what) in [(&b"\ntoken in the second line\n"[..], "empty"), (&[b'x'; 4097], "longer than 4 KiB")] {
+            let (_folder, path) = file(text, 0o600);
+            let fault = Secret::from_file(&path).unwrap_err();
+            assert!(fault.sentence.contains("it's a token") && fault.sentence.ends_with(what), "{fault}");
+        }
+        let fault = Secret::from_file(Path::new("/nonexistent")).unwrap_err();
+        assert_eq!(fault.sentence, "cannot read token file \"/nonexistent\": no such file or directory");
+        assert!(Secret::from_file(Path::new("/proc")).is_err());
+    }
+}

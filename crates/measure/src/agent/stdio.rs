@@ -1,0 +1,108 @@
+//! The serving end of a stream that somebody has started it on: `zc serve --stdio`, behind a shell and whatever brought
+//! bytes to it. The token is the starter's, and the first line that comes.
+
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::io::fcntl_dupfd_cloexec;
+
+use super::handshake::{Answer, Challenge, Line, MOST_BYTES};
+use super::secret::Secret;
+use super::wire::{Heard, Wire};
+use zc_run::{Fault, Result};
+
+/// The wire over this process's stdin and stdout.
+///
+/// # Errors
+/// No more descriptors, or one of the two is closed.
+pub fn wire() -> Result<Wire> {
+    // Above 2, so that what is opened later is not taken for one of the three, and not for children.
+    let own = |fd: BorrowedFd<'_>| -> Result<OwnedFd> {
+        fcntl_dupfd_cloexec(fd, 3).map_err(|error| Fault::os("use stdin and stdout", error))
+    };
+    Ok(Wire::new(own(std::io::stdin().as_fd())?, own(std::io::stdout().as_fd())?))
+}
+
+/// Says what this is, hears the token and then the knock that proves it, and welcomes the starter.
+///
+/// The starter says nothing before it has heard from zc: dash and busybox read ahead of the script that starts it, and what they
+/// have read is lost for zc.
+///
+/// # Errors
+/// The starter is gone, says nothing for `patience`, or is no zc.
+pub fn welcome(mut wire: Wire, patience: Duration) -> Result<Wire> {
+    let until = Instant::now() + patience;
+    let challenge = Challenge::fresh()?;
+    wire.say(&challenge.line())?;
+    let word = line(&mut wire, until)?;
+    let secret = Secret::from_word(&String::from_utf8_lossy(&word))?;
+    let knock = line(&mut wire, until)?;
+    match challenge.judge(&knock, &secret) {
+        Answer::Right(known) => {
+            wire.say(&known.welcome(&secret))?;
+            Ok(wire)
+        }
+        Answer::OtherProtocol(protocol) => {
+            wire.say(&Line::Refused)?;
+            Err(Fault::far_end(format!("whoever started this speaks protocol {protocol}")))
+        }
+        Answer::WrongToken | Answer::Nonsense => {
+            wire.say(&Line::Refused)?;
+            Err(no_starter())
+        }
+    }
+}
+
+fn line(wire: &mut Wire, until: Instant) -> Result<Vec<u8>> {
+    match wire.line(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
+        Heard::Message(line) => Ok(line),
+        Heard::Closed => Err(Fault::far_end("whoever started this is gone")),
+        Heard::Late => Err(no_starter()),
+        Heard::TooLong | Heard::Nonsense => Err(no_starter()),
+    }
+}
+
+fn no_starter() -> Fault {
+    Fault::usage("no zc is at the other end of stdin and stdout")
+        .hint("`zc run --via COMMAND` starts `zc serve --stdio` by itself; `zc serve` alone waits for a caller")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::super::handshake::knock_at;
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    fn pair() -> [Wire; 2] {
+        let (near, far) = UnixStream::pair().unwrap();
+        [near, far].map(|end| Wire::new(end.try_clone().unwrap().into(), end.into()))
+    }
+
+    #[test]
+    fn the_token_is_the_starter_s_first_line() {
+        let [mut near, far] = pair();
+        let far = std::thread::spawn(move || welcome(far, SOON));
+        let (secret, word) = Secret::one_time().unwrap();
+        let Heard::Message(hello) = near.hear(MOST_BYTES, SOON).unwrap() else { panic!() };
+        near.write_all(format!("{word}\n").as_bytes()).unwrap();
+        let mut near = knock_at(near, hello, &secret, Instant::now() + SOON).unwrap();
+        let mut far = far.join().unwrap().unwrap();
+        near.say(&1).unwrap();
+        assert!(matches!(far.hear::<i32>(10, SOON).unwrap(), Heard::Message(1)));
+    }
+
+    #[test]
+    fn what_is_no_starter_gets_a_refusal_and_this_end_a_sentence() {
+        for said in ["help\n", "a token that is long enough\nhelp\n", "", &"x".repeat(5000)] {
+            let [mut near, far] = pair();
+            let far = std::thread::spawn(move || welcome(far, SOON));
+            // It may have heard enough before it was told all.
+            drop(near.write_all(said.as_bytes()));
+            drop(near);
+            assert!(far.join().unwrap().is_err(), "{said}");
+        }
+    }
+}

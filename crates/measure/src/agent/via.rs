@@ -1,0 +1,400 @@
+//! A far end that the near end starts itself, through any command that brings bytes to a shell there and back: `ssh host`,
+//! `kubectl exec -i pod --`, `docker exec -i c`, `srun -w node`, `ip netns exec ns`.
+//!
+//! The command gets one argument more, `sh`, and that shell reads a script from its stdin (via.sh): so nothing needs quoting,
+//! whether the command joins its arguments to a line (ssh) or not (docker). The script becomes `zc serve --stdio`. Nothing is
+//! sent behind it before zc has said its hello, because dash and busybox read ahead and would have eaten it. The token is made for this
+//! one session and travels inside the stream, so that it is in no list of processes.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use zc_kernel::spawn::{is_stopped, kill_group, pidfd, wait_readable};
+
+use super::complaints::{Complaints, shown};
+use super::handshake::{Line, VERSION, knock_at};
+use super::secret::Secret;
+use super::via_faults::{Failure, Found};
+use super::wire::{Heard, Wire};
+use zc_run::{Fault, Result};
+
+const SCRIPT: &str = include_str!("via.sh");
+
+/// What may come before zc says its hello: messages of the day, and what shells say on their way.
+const MOST_NOISE_BYTES: usize = 64 << 10;
+/// How often somebody looks whether the command is stopped.
+const STEP: Duration = Duration::from_millis(200);
+/// How long a command whose stdout has ended has to end itself.
+const TO_END: Duration = Duration::from_secs(2);
+/// The same after SIGTERM, and after SIGKILL.
+const TO_TERMINATE: Duration = Duration::from_millis(500);
+
+const SIGTERM: i32 = signal_hook::consts::SIGTERM;
+const SIGKILL: i32 = 9;
+
+/// A command that has started a far end. When it is dropped everything ends: let the [`Wire`] go first, at whose end the far zc leaves
+/// and the command after it. What has not gone two seconds later is killed, with all that it has started.
+///
+/// The command is in a process group of its own, so that Ctrl-C reaches zc alone, which then ends in order. It stays in the session, as
+/// ranks between zc's threads and those of a far end on this same machine mean something only within one (sched(7), autogroups).
+#[derive(Debug)]
+pub struct Via {
+    command: String,
+    child: Child,
+    /// Readable once the child has ended.
+    ended: OwnedFd,
+    complaints: Complaints,
+    /// It has been waited for: its number may be somebody else's by now.
+    is_over: bool,
+}
+
+impl Via {
+    /// Runs `command`, has it start zc there and shakes hands with it; all within `patience`.
+    ///
+    /// # Errors
+    /// In one sentence: the command does not exist, ends, says nothing, wants to ask something at the terminal; there is no zc
+    /// there, or one that does not fit.
+    pub fn start(command: &str, patience: Duration) -> Result<(Self, Wire)> {
+        Self::start_beside(command, own_path().as_deref(), patience)
+    }
+
+    /// The same with the path of the near end's own file given.
+    fn start_beside(command: &str, near: Option<&Path>, patience: Duration) -> Result<(Self, Wire)> {
+        let command = command.trim();
+        if command.is_empty() {
+            return Err(Fault::usage("--via has no command").hint("for instance --via 'ssh HOST'"));
+        }
+        let until = Instant::now() + patience;
+        let (secret, word) = Secret::one_time()?;
+        let (mut via, mut wire) = Self::spawn(command)?;
+        let mut found = Found::beside(near);
+        // Who does not take it has ended or will say why not.
+        drop(wire.write_all(script(near).as_bytes()));
+        let hello = match via.hello(&mut wire, &mut found, until) {
+            Ok(hello) => hello,
+            Err(failure) => return Err(via.explain(wire, failure, &found, patience)),
+        };
+        let knocked =
+            wire.write_all(format!("{word}\n").as_bytes()).and_then(|()| knock_at(wire, hello, &secret, until));
+        match knocked {
+            Ok(wire) => Ok((via, wire)),
+            Err(fault) => Err(found.add_to(fault)),
+        }
+    }
+
+    /// What the command has said last on its stderr: why the far end is gone, if it is.
+    pub fn complaint(&self) -> Option<String> {
+        self.complaints.last()
+    }
+
+    fn spawn(command: &str) -> Result<(Self, Wire)> {
+        let mut shell = Command::new("/bin/sh");
+        shell.arg("-c").arg(format!("{command} sh")).process_group(0);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let cannot = |error| Fault::os(format!("start \"{command}\""), error);
+        let mut child = shell.spawn().map_err(cannot)?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(Fault::failed("a child has no pipes although it was given some"));
+        };
+        let wire = Wire::new(stdout.into(), stdin.into());
+        let parts = pidfd(child.id() as i32).map_err(cannot).and_then(|ended| Ok((ended, Complaints::of(stderr)?)));
+        match parts {
+            Ok((ended, complaints)) => {
+                Ok((Self { command: command.to_owned(), child, ended, complaints, is_over: false }, wire))
+            }
+            Err(fault) => {
+                // It has not been waited for, so this is its group.
+                drop(kill_group(child.id() as i32, SIGKILL));
+                drop(child.wait());
+                Err(fault)
+            }
+        }
+    }
+
+    /// Hears lines until zc says its hello.
+    fn hello(&mut self, wire: &mut Wire, found: &mut Found, until: Instant) -> std::result::Result<Line, Failure> {
+        let mut left = MOST_NOISE_BYTES;
+        loop {
+            let step = STEP.min(until.saturating_duration_since(Instant::now()));
+            match wire.line(left, step).map_err(Failure::Wire)? {
+                Heard::Message(line) => {
+                    left = left.saturating_sub(line.len() + 1);
+                    if let Some(hello) = hello_in(&line) {
+                        return Ok(hello);
+                    }
+                    found.hear(&shown(&line));
+                }
+                Heard::Late if is_stopped(self.child.id() as i32).unwrap_or(false) => return Err(Failure::Asks),
+                Heard::Late if Instant::now() >= until => return Err(Failure::Silent),
+                Heard::Late => {}
+                Heard::Closed => return Err(Failure::Ended(None)),
+                Heard::TooLong | Heard::Nonsense => return Err(Failure::Noise(MOST_NOISE_BYTES)),
+            }
+        }
+    }
+
+    fn explain(&mut self, wire: Wire, failure: Failure, found: &Found, patience: Duration) -> Fault {
+        // At the end of its stdin a command that only waits for more ends.
+        drop(wire);
+        let failure = match failure {
+            Failure::Ended(_) => Failure::Ended(self.end(TO_END)),
+            other => {
+                self.end(Duration::ZERO);
+                other
+            }
+        };
+        self.complaints.finish();
+        failure.explain(&self.command, found, self.complaints.last(), patience)
+    }
+
+    /// Sees that it ends, by itself within `patience` or not, and all that it has started in its group. How it ended, unless it
+    /// cannot be killed (sudo).
+    fn end(&mut self, patience: Duration) -> Option<ExitStatus> {
+        if !self.is_over {
+            let group = self.child.id() as i32;
+            let ended = self.ends_within(patience) || {
+                drop(kill_group(group, SIGTERM));
+                self.ends_within(TO_TERMINATE)
+            };
+            // Also when it has ended, for the sake of what it has left behind. It has not been waited for, so the number is still
+            // that of its group and nobody else's.
+            drop(kill_group(group, SIGKILL));
+            if !ended && !self.ends_within(TO_TERMINATE) {
+                return None;
+            }
+            self.is_over = true;
+        }
+        self.child.wait().ok()
+    }
+
+    fn ends_within(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match wait_readable(&[self.ended.as_fd()], Some(left)) {
+                Ok(ready) if ready == [true] => return true,
+                // A signal came, or the time is over.
+                Ok(_) if !left.is_zero() => {}
+                _ => return false,
+            }
+        }
+    }
+}
+
+impl Drop for Via {
+    fn drop(&mut self) {
+        self.end(TO_END);
+    }
+}
+
+/// The hello in a line, behind whatever a prompt or a message without an end has put before it.
+fn hello_in(line: &[u8]) -> Option<Line> {
+    let begin = line.windows(6).position(|window| window == b"{\"zc\":")?;
+    serde_json::from_slice(&line[begin..]).ok().filter(|line| matches!(line, Line::Serve { .. }))
+}
+
+fn script(near: Option<&Path>) -> String {
+    let near = near.map(|path| path.display().to_string()).unwrap_or_default();
+    format!("zc_wants='zc {VERSION}'\nzc_near='{}'\n{SCRIPT}", near.replace('\'', r"'\''"))
+}
+
+/// This program's own file, for a far end that has the same files. Not from where everybody may put one of that name, like /tmp: on
+/// another machine that could be anybody's.
+fn own_path() -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?;
+    let others_write = |path: &Path| std::fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o002 != 0);
+    let fits = path.is_absolute() && path.to_str().is_some_and(|text| !text.contains('\n'));
+    (fits && path.exists() && !path.ancestors().any(others_write)).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::super::stdio;
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(20);
+    const IN_CHILD: &str = "ZC_TEST_FAR_END";
+
+    /// A folder that stands for another machine: what is in `bin` is on its PATH, and it is its user's home.
+    struct Far(tempfile::TempDir);
+
+    impl Far {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir_all(folder.path().join("bin")).unwrap();
+            std::fs::create_dir_all(folder.path().join(".cargo/bin")).unwrap();
+            Self(folder)
+        }
+
+        fn path(&self, name: &str) -> String {
+            self.0.path().join(name).display().to_string()
+        }
+
+        /// Puts a script there, without ever having it open for writing here: another test might start a child just then, which
+        /// would have it open too, and then it cannot be run (ETXTBSY).
+        fn script(&self, name: &str, text: &str) -> &Self {
+            let mut writer = Command::new("sh");
+            writer.args(["-c", "cat >\"$0\" && chmod +x \"$0\"", &self.path(name)]).stdin(Stdio::piped());
+            let mut writer = writer.spawn().unwrap();
+            writer.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{text}\n").as_bytes()).unwrap();
+            assert!(writer.wait().unwrap().success());
+            self
+        }
+
+        /// Puts something there that does what zc of `version` does.
+        fn zc(&self, name: &str, version: &str) -> &Self {
+            let test = std::env::current_exe().unwrap().display().to_string();
+            let text = format!(
+                "case $1 in --version) echo 'zc {version}';; serve) {IN_CHILD}=$0 exec '{test}' --exact \
+                 agent::via::tests::what_runs_in_a_child --nocapture --test-threads 1;; esac"
+            );
+            self.script(name, &text)
+        }
+
+        fn command(&self) -> String {
+            format!("env -i HOME={} PATH={}:/usr/bin:/bin", self.0.path().display(), self.path("bin"))
+        }
+    }
+
+    /// What the stand-in for zc does: the handshake, then it says who it is and waits for the end.
+    #[test]
+    fn what_runs_in_a_child() {
+        let Ok(name) = std::env::var(IN_CHILD) else { return };
+        let mut wire = stdio::welcome(stdio::wire().unwrap(), SOON).unwrap();
+        wire.say(&(name, std::process::id())).unwrap();
+        assert!(matches!(wire.line(10, SOON).unwrap(), Heard::Closed));
+    }
+
+    /// Starts a far end, and says which file it is and its process.
+    fn started(command: &str, near: Option<&Path>) -> (Via, Wire, String, i32) {
+        let (via, mut wire) = Via::start_beside(command, near, SOON).unwrap();
+        match wire.hear::<(String, i32)>(1000, SOON).unwrap() {
+            Heard::Message((name, pid)) => (via, wire, name, pid),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refused(command: &str, near: Option<&Path>, patience: Duration) -> Fault {
+        Via::start_beside(command, near, patience).map(drop).unwrap_err()
+    }
+
+    /// Whether a process ends. (One that was killed may take a moment, and has maybe been waited for by whoever inherited it.)
+    fn ends(pid: i32) -> bool {
+        pidfd(pid).is_ok_and(|ended| wait_readable(&[ended.as_fd()], Some(SOON)).unwrap() == [true])
+            || pidfd(pid).is_err()
+    }
+
+    #[test]
+    fn a_far_end_is_started_by_every_shell_and_leaves_when_the_wire_closes() {
+        for shell in ["dash", "bash", "busybox"] {
+            let Some(path) =
+                ["/bin", "/usr/bin"].iter().map(|bin| format!("{bin}/{shell}")).find(|path| Path::new(path).exists())
+            else {
+                eprintln!("skipped: {shell} is not here");
+                continue;
+            };
+            let far = Far::new();
+            far.zc("bin/zc", VERSION);
+            std::os::unix::fs::symlink(path, far.path("bin/sh")).unwrap();
+            let (via, wire, name, pid) = started(&far.command(), None);
+            assert_eq!(name, far.path("bin/zc"));
+            drop(wire);
+            assert!(via.ends_within(SOON), "{shell}");
+            assert!(ends(pid));
+        }
+    }
+
+    #[test]
+    fn a_command_that_joins_its_arguments_as_ssh_does_and_talks_first_is_as_good() {
+        let far = Far::new();
+        far.zc(".cargo/bin/zc", VERSION);
+        far.script(
+            "like ssh",
+            "shift 2; echo 'Last login: never'; printf 'no end: '; echo motd >&2; exec sh -c \"$*\"",
+        );
+        let command = format!("'{}' -p 22 {}", far.path("like ssh"), far.command());
+        let (via, wire, name, pid) = started(&command, None);
+        assert_eq!(name, far.path(".cargo/bin/zc"));
+        // Without the wire's end it is killed.
+        drop(via);
+        assert!(ends(pid));
+        drop(wire);
+    }
+
+    #[test]
+    fn the_zc_of_this_version_is_taken_before_others_and_the_near_end_s_own_file_last() {
+        let far = Far::new();
+        far.zc("bin/zc", "0.0.9").zc(".cargo/bin/zc", VERSION).zc("near", VERSION);
+        let near = far.path("near");
+        let near = Some(Path::new(&near));
+        assert_eq!(started(&far.command(), near).2, far.path(".cargo/bin/zc"));
+        std::fs::remove_file(far.path(".cargo/bin/zc")).unwrap();
+        assert_eq!(started(&far.command(), near).2, far.path("near"));
+        // One of another version, if that is all: the protocol decides.
+        assert_eq!(started(&far.command(), None).2, far.path("bin/zc"));
+    }
+
+    #[test]
+    fn a_far_end_without_a_zc_or_with_one_that_does_not_fit_is_told_with_what_helps() {
+        let far = Far::new();
+        let fault = refused(&far.command(), None, SOON);
+        assert!(fault.sentence.starts_with("no zc at the far end of \"env -i"), "{fault}");
+        assert!(fault.hint.unwrap().contains("cargo install"));
+        let fault = refused(&far.script("bin/zc", "exit 126").command(), None, SOON);
+        assert!(fault.sentence.starts_with(&format!("\"{}\" at the far end", far.path("bin/zc"))), "{fault}");
+        let old = "case $1 in --version) echo zc 0.0.9;; *) echo \"error: unrecognized subcommand 'serve'\" >&2; exit 2;; esac";
+        let fault = refused(&far.script("bin/zc", old).command(), None, SOON);
+        assert!(fault.sentence.ends_with("hello: error: unrecognized subcommand 'serve'"), "{fault}");
+        let new = "case $1 in --version) echo zc 9;; *) echo '{\"zc\":\"serve\",\"protocol\":9,\"version\":\"9\"}'; cat;; esac";
+        let fault = refused(&far.script("bin/zc", new).command(), None, SOON);
+        assert!(fault.sentence.starts_with("the far end speaks protocol 9 (zc 9), this zc speaks 1"), "{fault}");
+        assert!(fault.hint.unwrap().ends_with(&format!("at the far end it is \"{}\"", far.path("bin/zc"))));
+    }
+
+    #[test]
+    fn a_command_that_is_not_there_or_ends_at_once_is_told_in_its_own_words() {
+        let fault = refused("/nonexistent/ssh -p 22 host", None, SOON);
+        assert!(fault.sentence.starts_with("\"/nonexistent/ssh -p 22 host\" ended before there was a zc: "), "{fault}");
+        assert!(fault.sentence.contains("not found") && fault.hint.as_ref().unwrap().contains("installed"), "{fault}");
+        let fault = refused("echo 'Host key verification failed.' >&2; exit 255;", None, SOON);
+        assert!(fault.sentence.ends_with(": Host key verification failed."), "{fault}");
+        assert!(refused("exit 3;", None, SOON).sentence.ends_with("(exit code 3)"));
+        let fault = refused("true", None, SOON);
+        assert!(fault.hint.unwrap().contains("want -i"), "{}", fault.sentence);
+        assert!(refused(" ", None, SOON).sentence.contains("no command"));
+    }
+
+    #[test]
+    fn a_command_that_says_too_much_or_nothing_or_asks_is_ended_with_all_that_it_has_started() {
+        let far = Far::new();
+        let noted = |script: &str| format!("echo $$ >'{}'; {script}", far.path("pid"));
+        let pid = || std::fs::read_to_string(far.path("pid")).unwrap().trim().parse().unwrap();
+        let fault = refused(&noted("exec yes"), None, SOON);
+        assert!(fault.sentence.ends_with("has said 64 KiB, and zc's hello was not in it"), "{fault}");
+        assert!(ends(pid()));
+        let fault = refused(&noted("head -c 100000 /dev/zero; exec sleep 1000;"), None, SOON);
+        assert!(fault.sentence.contains("64 KiB"), "{fault}");
+        assert!(ends(pid()));
+        let fault = refused(&noted("(trap '' TERM HUP; sleep 1000); true"), None, Duration::from_secs(1));
+        assert!(fault.sentence.ends_with("has not brought zc about in 1 s"), "{fault}");
+        assert!(ends(pid()));
+        let fault = refused(&noted("kill -STOP 0;"), None, SOON);
+        assert!(fault.sentence.contains("wants to ask something"), "{fault}");
+        assert!(ends(pid()));
+    }
+
+    #[test]
+    fn quotes_in_the_path_of_the_near_end_stay_in_it() {
+        let far = Far::new();
+        far.zc("it's $near", VERSION);
+        let near = far.path("it's $near");
+        assert_eq!(started(&far.command(), Some(Path::new(&near))).2, near);
+    }
+}

@@ -1,0 +1,220 @@
+//! Why a command did not bring a far end about, in a sentence with what helps. Most of these are somebody's first minute with
+//! `--via`, so each names the command that was given and what is to be done.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::handshake::{VERSION, plain};
+use zc_run::{Fault, FaultKind};
+
+/// What the script at the far end has said on its way.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The near end's own file, which it tried too.
+    near: Option<PathBuf>,
+    /// The version and the path of the zc that it runs.
+    runs: Option<(String, String)>,
+    broken: Option<String>,
+    is_missing: bool,
+    is_terminal: bool,
+    /// The last line that was not the script's.
+    noise: Option<String>,
+}
+
+/// Why there was no hello.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The command's stdout has ended. How the command did, if it did.
+    Ended(Option<ExitStatus>),
+    /// It is stopped, as it wants to use the terminal.
+    Asks,
+    /// Nothing came that could be a hello.
+    Silent,
+    /// So many bytes and more came, and no hello.
+    Noise(usize),
+    /// The pipes are broken.
+    Wire(Fault),
+}
+
+impl Found {
+    /// Nothing yet. The script will try `near`, too.
+    pub(super) fn beside(near: Option<&Path>) -> Self {
+        Self { near: near.map(Path::to_owned), ..Self::default() }
+    }
+
+    /// Takes a line that is no hello.
+    pub(super) fn hear(&mut self, line: &str) {
+        let words: Vec<&str> = line.splitn(3, ' ').collect();
+        match words[..] {
+            ["zc-via:", "terminal"] => self.is_terminal = true,
+            ["zc-via:", "missing"] => self.is_missing = true,
+            ["zc-via:", "broken", path] => self.broken = Some(path.to_owned()),
+            // runs zc 0.1.0 at /usr/bin/zc
+            ["zc-via:", "runs", what] => {
+                if let Some((version, path)) = what.strip_prefix("zc ").and_then(|what| what.split_once(" at ")) {
+                    self.runs = Some((plain(version), path.to_owned()));
+                }
+            }
+            _ if line.is_empty() => {}
+            _ => self.noise = Some(line.to_owned()),
+        }
+    }
+
+    /// A fault of the handshake, and which file it was at the far end.
+    pub(super) fn add_to(&self, mut fault: Fault) -> Fault {
+        if let Some((_, path)) = &self.runs {
+            let at = format!("at the far end it is \"{path}\"");
+            fault.hint = Some(fault.hint.map_or_else(|| at.clone(), |hint| format!("{hint}; {at}")));
+        }
+        fault
+    }
+}
+
+impl Failure {
+    /// The sentence. `said` is what the command has said last on its stderr.
+    pub(super) fn explain(self, command: &str, found: &Found, said: Option<String>, patience: Duration) -> Fault {
+        let fault = |sentence: String| Fault::new(FaultKind::FarEnd, sentence);
+        let by_hand = format!("`{command} true` must work by hand, and ask nothing, before zc can use it");
+        let no_questions = "let it ask nothing: a key in ssh-agent or by -i, and a host whose key is known; \
+             `ssh -o BatchMode=yes HOST true` shows whether that is so";
+        let install = format!(
+            "install zc {VERSION} there (`cargo install --locked --path crates/zc` in the same source tree), or copy this one to ~/.cargo/bin/zc there"
+        );
+        if found.is_terminal {
+            return fault(format!("\"{command}\" gives the far end a terminal, through which no bytes go unchanged"))
+                .hint("leave out what asks for one: -t of ssh (-tt), docker exec and kubectl exec");
+        }
+        if found.is_missing {
+            let near = found.near.as_ref().map(|near| format!(", and \"{}\" is not there", near.display()));
+            return fault(format!(
+                "no zc at the far end of \"{command}\": it is neither on the PATH nor in ~/.cargo/bin{}",
+                near.unwrap_or_default()
+            ))
+            .hint(install);
+        }
+        if let Some(path) = &found.broken {
+            return fault(format!("\"{path}\" at the far end of \"{command}\" does not run there, or is not this zc"))
+                .hint(install);
+        }
+        let said = said.or_else(|| found.noise.clone());
+        let because = said.as_ref().map(|said| format!(": {said}"));
+        match self {
+            Self::Wire(fault) => fault,
+            Self::Noise(bytes) => {
+                fault(format!("\"{command}\" has said {} KiB, and zc's hello was not in it", bytes >> 10)).hint(by_hand)
+            }
+            Self::Asks => fault(format!("\"{command}\" wants to ask something at the terminal, a password maybe"))
+                .hint(no_questions),
+            Self::Silent => {
+                let seconds = patience.as_secs_f64();
+                let sentence = format!("\"{command}\" has not brought zc about in {seconds} s");
+                fault(sentence + &because.unwrap_or_default())
+                    .hint(format!("{by_hand} (with ssh: -o BatchMode=yes -o ConnectTimeout=10)"))
+            }
+            Self::Ended(status) => {
+                if let Some((version, path)) = &found.runs {
+                    let because = because.unwrap_or_else(|| how(status));
+                    let sentence =
+                        format!("\"{path}\" at the far end of \"{command}\" ended before it said its hello{because}");
+                    return if version == VERSION {
+                        fault(sentence).hint(by_hand)
+                    } else {
+                        fault(sentence)
+                            .hint(format!("it is zc {version}, this is zc {VERSION}: install the same version on both"))
+                    };
+                }
+                let because = because.unwrap_or_else(|| how(status));
+                let has = |words: &[&str]| words.iter().any(|word| because.to_lowercase().contains(word));
+                let hint = if has(&["host key", "permission denied", "password", "passphrase", "authentic"]) {
+                    no_questions.to_owned()
+                } else if has(&["not found"]) && status.is_some_and(|status| status.code() == Some(127)) {
+                    "is it installed, and on the PATH? The far end needs a shell too".to_owned()
+                } else if said.is_none() && status.is_some_and(|status| status.success()) {
+                    format!("it gave the shell there no stdin (docker exec and kubectl exec want -i); {by_hand}")
+                } else {
+                    by_hand
+                };
+                fault(format!("\"{command}\" ended before there was a zc{because}")).hint(hint)
+            }
+        }
+    }
+}
+
+fn how(status: Option<ExitStatus>) -> String {
+    match status.map(|status| (status.code(), status.signal())) {
+        Some((Some(code), _)) => format!(" (exit code {code})"),
+        Some((_, Some(signal))) => format!(" (by signal {signal})"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(failure: Failure, lines: &[&str], said: Option<&str>) -> (String, String) {
+        let mut found = Found::beside(Some(Path::new("/opt/zc")));
+        lines.iter().for_each(|line| found.hear(line));
+        let fault = failure.explain("ssh host", &found, said.map(str::to_owned), Duration::from_secs(30));
+        assert_eq!(fault.kind, FaultKind::FarEnd);
+        (fault.sentence, fault.hint.unwrap())
+    }
+
+    fn code(code: i32) -> Failure {
+        Failure::Ended(Some(ExitStatus::from_raw(code << 8)))
+    }
+
+    #[test]
+    fn what_ssh_says_is_passed_on_with_what_helps() {
+        let (sentence, hint) = explained(code(255), &[], Some("me@host: Permission denied (publickey,password)."));
+        let expected = "\"ssh host\" ended before there was a zc: me@host: Permission denied (publickey,password).";
+        assert_eq!(sentence, expected);
+        assert!(hint.contains("-o BatchMode=yes"), "{hint}");
+        let (_, hint) = explained(code(255), &[], Some("Host key verification failed."));
+        assert!(hint.contains("whose key is known"), "{hint}");
+        let (sentence, hint) = explained(code(255), &["Welcome to host"], None);
+        assert_eq!(sentence, "\"ssh host\" ended before there was a zc: Welcome to host");
+        assert!(hint.starts_with("`ssh host true` must work"), "{hint}");
+        let (sentence, hint) = explained(Failure::Asks, &[], None);
+        assert!(sentence.contains("password") && hint.contains("ssh-agent"), "{sentence}: {hint}");
+    }
+
+    #[test]
+    fn an_end_without_a_word_is_told_by_its_code() {
+        assert!(explained(code(3), &[], None).0.ends_with(" (exit code 3)"));
+        assert!(explained(Failure::Ended(Some(ExitStatus::from_raw(9))), &[], None).0.ends_with(" (by signal 9)"));
+        assert!(explained(code(0), &[], None).1.contains("want -i"));
+    }
+
+    #[test]
+    fn a_zc_that_is_missing_broken_or_too_old_is_told_with_where_it_is() {
+        let (sentence, hint) = explained(code(127), &["", "zc-via: missing"], None);
+        assert!(
+            sentence.starts_with("no zc at the far end of \"ssh host\"") && sentence.contains("/opt/zc"),
+            "{sentence}"
+        );
+        assert!(hint.starts_with(&format!("install zc {VERSION} there")), "{hint}");
+        let (sentence, _) = explained(code(127), &["zc-via: broken /usr/bin/zc"], None);
+        assert!(sentence.starts_with("\"/usr/bin/zc\" at the far end of \"ssh host\" does not run"), "{sentence}");
+        let line = "error: unrecognized subcommand 'serve'";
+        let (sentence, hint) = explained(code(2), &["zc-via: runs zc 0.0.9 at /usr/bin/zc"], Some(line));
+        assert!(sentence.ends_with(&format!("ended before it said its hello: {line}")), "{sentence}");
+        assert!(hint.starts_with("it is zc 0.0.9") && hint.ends_with("install the same version on both"), "{hint}");
+    }
+
+    #[test]
+    fn a_far_end_with_a_terminal_is_told_what_to_leave_out() {
+        let (sentence, hint) = explained(code(1), &["zc-via: terminal"], Some("Connection closed."));
+        assert!(sentence.contains("terminal") && hint.contains("-t"), "{sentence}: {hint}");
+    }
+
+    #[test]
+    fn a_fault_of_the_handshake_names_the_file_at_the_far_end() {
+        let mut found = Found::default();
+        found.hear("zc-via: runs zc 0.2.0 at /usr/local/bin/zc");
+        let fault = found.add_to(Fault::far_end("x").hint("do this"));
+        assert_eq!(fault.hint.unwrap(), "do this; at the far end it is \"/usr/local/bin/zc\"");
+    }
+}

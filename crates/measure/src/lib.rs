@@ -1,0 +1,21 @@
+//! The measuring half of zc: moves bytes over TCP by every path there is, reads the meters at both edges of each window,
+//! and saves what was counted. It computes no estimate and prints nothing; what it needs of the analysis while a run goes on
+//! comes in as [`session::Interim`].
+//!
+//! The modules are rooms, in the order in which a measurement passes through them. `tests/rooms.rs` holds what each may
+//! import; each says in its opening paragraph what it does.
+
+#![forbid(unsafe_code)]
+
+pub mod plan;
+pub mod workload;
+
+pub mod link;
+pub mod memory;
+pub mod meter;
+pub mod path;
+pub mod trial;
+
+pub mod agent;
+
+pub mod session;

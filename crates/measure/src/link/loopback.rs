@@ -1,0 +1,45 @@
+//! `loopback`: the host's own `lo`. Needs nothing and changes nothing. The receive softirq of a packet runs on the CPU that
+//! sent it, so the costs of the two sides cannot be told apart here, only their sum is honest.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+
+use zc_kernel::netlink::Devices;
+
+use super::Link;
+use super::host::OfHost;
+use zc_run::{IpVersion, LinkKind, LinkOptions, No};
+
+const DEVICE: &str = "lo";
+
+pub(super) fn bring_up(options: &LinkOptions) -> std::result::Result<Box<dyn Link>, No> {
+    if options.mtu_bytes.is_some() || !options.switched_off.is_empty() {
+        return Err(No::refused(format!(
+            "device \"{DEVICE}\" is the host's own, and its MTU and offloads are left alone"
+        ))
+        .remedy("--link veth has devices of its own"));
+    }
+    let open = || {
+        let devices = Devices::open()?;
+        let lo = devices.find(DEVICE)?;
+        devices.counters(lo.index)?;
+        Ok((devices, lo))
+    };
+    let (devices, lo) =
+        open().map_err(|error: std::io::Error| No::failed(format!("device \"{DEVICE}\" cannot be read: {error}")))?;
+    if !lo.up {
+        return Err(No::refused(format!("device \"{DEVICE}\" is down in this network namespace"))
+            .remedy("sudo ip link set lo up"));
+    }
+    // Nothing is sent: binding asks whether the address is there.
+    UdpSocket::bind((address(options.ip), 0)).map_err(|error| {
+        No::unsupported(format!("IPv{} cannot be had on device \"{DEVICE}\": {error}", options.ip)).remedy("--ip 4")
+    })?;
+    Ok(Box::new(OfHost::new(LinkKind::Loopback, options.ip, devices, lo, address(options.ip))))
+}
+
+fn address(ip: IpVersion) -> IpAddr {
+    match ip {
+        IpVersion::V4 => Ipv4Addr::LOCALHOST.into(),
+        IpVersion::V6 => Ipv6Addr::LOCALHOST.into(),
+    }
+}

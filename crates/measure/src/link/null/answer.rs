@@ -1,0 +1,214 @@
+//! When the far end answers one connection, and with what: a receiver that is infinitely fast and has all the room in the
+//! world. Pure: it is shown what was noted and told the time.
+
+use std::collections::VecDeque;
+
+use zc_run::FarEndOptions;
+
+/// Acknowledgements of one flow are so far apart at least, in nanoseconds: a card holds its interrupts back, and what came
+/// meanwhile is acknowledged together (`ethtool -c`: rx-usecs is 50 by default in Intel's drivers). An interrupt between CPUs is
+/// dear, above all in a virtual machine: with one for every 64 KiB it was a third of what `sendfile` cost.
+const APART_NS: u64 = 50_000;
+
+/// What fewer than `ack_every_bytes` waits for company, in nanoseconds: about as long as a card's interrupt is held back
+/// (`ethtool -c`, rx-usecs).
+const COMPANY_NS: u64 = 20_000;
+
+/// What was noted so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Noted {
+    pub(super) bytes: u64,
+    /// Packets that repeat what had come before, each of which asks for an answer.
+    pub(super) repeats: u64,
+    pub(super) finished: bool,
+}
+
+/// An answer that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// All payload up to here has arrived.
+    Ack(u64),
+    /// As that, and the connection's end too; it ends on this side as well.
+    Fin(u64),
+}
+
+/// One connection's answers.
+#[derive(Debug)]
+pub(super) struct Answers {
+    options: FarEndOptions,
+    acked: u64,
+    repeats: u64,
+    fin_sent: bool,
+    /// When the last acknowledgement was due.
+    answered_ns: Option<u64>,
+    /// When which bytes had come, oldest first: what has not yet been under way for `rtt_ns`.
+    under_way: VecDeque<(u64, Noted)>,
+    newest: Noted,
+    grew_ns: u64,
+}
+
+impl Answers {
+    pub(super) fn new(options: FarEndOptions) -> Self {
+        Self {
+            options,
+            acked: 0,
+            repeats: 0,
+            fin_sent: false,
+            answered_ns: None,
+            under_way: VecDeque::new(),
+            newest: Noted::default(),
+            grew_ns: 0,
+        }
+    }
+
+    /// What is to be sent now, if anything. `now_ns` is asked only when it matters.
+    pub(super) fn due(&mut self, noted: Noted, now_ns: impl Fn() -> u64) -> Option<Answer> {
+        if noted == self.newest && self.under_way.is_empty() && self.acked == noted.bytes && !self.unanswered(noted) {
+            return None;
+        }
+        let now = now_ns();
+        if noted != self.newest {
+            self.newest = noted;
+            self.grew_ns = now;
+            if self.options.rtt_ns > 0 {
+                self.under_way.push_back((now, noted));
+            }
+        }
+        let arrived = if self.options.rtt_ns > 0 { self.arrived(now)? } else { noted };
+        if arrived.finished && (!self.fin_sent || arrived.repeats > self.repeats) {
+            (self.fin_sent, self.acked, self.repeats) = (true, arrived.bytes, arrived.repeats);
+            return Some(Answer::Fin(arrived.bytes));
+        }
+        let waiting = arrived.bytes - self.acked.min(arrived.bytes);
+        let alone = now.saturating_sub(self.grew_ns) >= COMPANY_NS;
+        let again = arrived.repeats > self.repeats;
+        let apart = self.answered_ns.is_none_or(|answered| now.saturating_sub(answered) >= APART_NS);
+        if again || (waiting >= self.options.ack_every_bytes && apart) || (waiting > 0 && alone) {
+            (self.acked, self.repeats, self.answered_ns) = (arrived.bytes, arrived.repeats, Some(now));
+            return Some(Answer::Ack(arrived.bytes));
+        }
+        None
+    }
+
+    /// Payload bytes acknowledged so far.
+    pub(super) fn acked(&self) -> u64 {
+        self.acked
+    }
+
+    fn unanswered(&self, noted: Noted) -> bool {
+        noted.repeats > self.repeats || (noted.finished && !self.fin_sent)
+    }
+
+    /// The newest of what has been under way for long enough, kept until something newer is.
+    fn arrived(&mut self, now: u64) -> Option<Noted> {
+        let there = |(since, _): &(u64, Noted)| now.saturating_sub(*since) >= self.options.rtt_ns;
+        while self.under_way.len() > 1 && there(&self.under_way[1]) {
+            self.under_way.pop_front();
+        }
+        let arrived = self.under_way.front().filter(|front| there(front))?.1;
+        if self.under_way.len() == 1 && self.acked == arrived.bytes && !self.unanswered(arrived) {
+            self.under_way.clear();
+        }
+        Some(arrived)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes(bytes: u64) -> Noted {
+        Noted { bytes, ..Noted::default() }
+    }
+
+    #[test]
+    fn an_acknowledgement_comes_when_enough_came() {
+        let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 100, rtt_ns: 0 });
+        assert_eq!(answers.due(bytes(0), || 0), None);
+        assert_eq!(answers.due(bytes(60), || 10), None);
+        assert_eq!(answers.due(bytes(120), || 20), Some(Answer::Ack(120)));
+        assert_eq!(answers.due(bytes(120), || 30), None);
+    }
+
+    #[test]
+    fn acknowledgements_are_held_back_as_a_card_holds_its_interrupts_back() {
+        let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 100, rtt_ns: 0 });
+        assert_eq!(answers.due(bytes(100), || 0), Some(Answer::Ack(100)));
+        assert_eq!(answers.due(bytes(200), || 10), None);
+        assert_eq!(answers.due(bytes(300), || APART_NS - 1), None);
+        assert_eq!(answers.due(bytes(400), || APART_NS), Some(Answer::Ack(400)));
+    }
+
+    #[test]
+    fn what_stays_alone_is_acknowledged_after_a_while() {
+        let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 100, rtt_ns: 0 });
+        assert_eq!(answers.due(bytes(60), || 10), None);
+        assert_eq!(answers.due(bytes(60), || 10 + COMPANY_NS), Some(Answer::Ack(60)));
+        assert_eq!(answers.due(bytes(60), || 20 + COMPANY_NS), None);
+    }
+
+    #[test]
+    fn the_end_is_answered_at_once_and_once_and_again_when_it_comes_again() {
+        let mut answers = Answers::new(FarEndOptions::default());
+        let end = Noted { bytes: 5, repeats: 0, finished: true };
+        assert_eq!(answers.due(end, || 10), Some(Answer::Fin(5)));
+        assert_eq!(answers.due(end, || 20), None);
+        let again = Noted { repeats: 1, ..end };
+        assert_eq!(answers.due(again, || 30), Some(Answer::Fin(5)));
+        assert_eq!(answers.due(again, || 40), None);
+    }
+
+    #[test]
+    fn what_came_again_is_acknowledged_again() {
+        let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 10, rtt_ns: 0 });
+        assert_eq!(answers.due(bytes(10), || 0), Some(Answer::Ack(10)));
+        let again = Noted { bytes: 10, repeats: 1, finished: false };
+        assert_eq!(answers.due(again, || 1), Some(Answer::Ack(10)));
+        assert_eq!(answers.due(again, || 2), None);
+    }
+
+    #[test]
+    fn nothing_is_acknowledged_before_the_round_trip_is_over() {
+        let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 10, rtt_ns: 1_000_000 });
+        assert_eq!(answers.due(bytes(10), || 0), None);
+        assert_eq!(answers.due(bytes(20), || 600_000), None);
+        assert_eq!(answers.due(bytes(20), || 1_000_000), Some(Answer::Ack(10)));
+        assert_eq!(answers.due(bytes(20), || 1_599_999), None);
+        assert_eq!(answers.due(bytes(20), || 1_600_000), Some(Answer::Ack(20)));
+        assert_eq!(answers.due(bytes(20), || 9_000_000), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_acknowledged_in_order_and_whole(
+            steps in prop::collection::vec((0..5_000u64, 0..200_000u64), 1..60),
+            every in 1..200_000u64,
+            rtt_ns in prop_oneof![Just(0), 1..100_000u64],
+        ) {
+            let mut answers = Answers::new(FarEndOptions { ack_every_bytes: every, rtt_ns });
+            let (mut noted, mut now, mut last) = (Noted::default(), 0, 0);
+            let check = |answer: Option<Answer>, noted: Noted, last: &mut u64| {
+                if let Some(Answer::Ack(up_to) | Answer::Fin(up_to)) = answer {
+                    assert!(up_to >= *last && up_to <= noted.bytes);
+                    *last = up_to;
+                }
+            };
+            for (later, more) in steps {
+                now += later;
+                noted.bytes += more;
+                check(answers.due(noted, || now), noted, &mut last);
+            }
+            noted.finished = true;
+            let mut ends = 0;
+            for _ in 0..200 {
+                now += 1_000;
+                let answer = answers.due(noted, || now);
+                ends += usize::from(matches!(answer, Some(Answer::Fin(_))));
+                check(answer, noted, &mut last);
+            }
+            prop_assert_eq!((last, ends, answers.acked()), (noted.bytes, 1, noted.bytes));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! `null`: an ideal network card and an infinitely fast receiver behind it, so that only the sender works, and what is sent
+//! without a copy stays uncopied.
+//!
+//! It is a veth pair whose sender's end swallows packets at its egress (`zc_kernel::null_link`), and a far end that answers them
+//! (`far_end`). Only packets to one port are swallowed: everything else, such as the connections by which paths are
+//! proven, travels over the pair as it does over `veth`. docs/null-link.md says what this leaves out.
+
+mod answer;
+mod far_end;
+mod segment;
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use zc_kernel::null_link::Egress;
+use zc_kernel::packet::FrameSender;
+use zc_kernel::process;
+use zc_kernel::tcp::Unconnected;
+
+use super::refusal::explain_egress;
+use super::steering::{Steering, on_thread};
+use super::veth::{Card, RECEIVER, SENDER, Veth};
+use super::{Link, Sides, offloads};
+use far_end::Wire;
+use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result, Warning};
+
+pub use far_end::{FarCounts, FarEnd, FarFlow};
+
+/// How long the far end may take in the check; it answers in microseconds.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the check sends.
+const CHECK_BYTES: usize = 1 << 20;
+
+struct Null {
+    facts: LinkFacts,
+    // Dropped before the pair: its thread puts frames on it.
+    far_end: FarEnd,
+    veth: Veth,
+}
+
+/// The card that links have which compare with one another. What the program sees has not been through the offloads of the
+/// device that it is attached to, so where one of the links is to be without some there is a bridge above each.
+pub(super) fn card<'a>(links: impl IntoIterator<Item = &'a LinkOptions>) -> Card {
+    let lesser = links.into_iter().any(|options| !options.switched_off.is_empty() && can_be(options).is_ok());
+    if lesser { Card::Bridge } else { Card::Veth }
+}
+
+/// Whether the link can be without what is switched off.
+fn can_be(options: &LinkOptions) -> std::result::Result<(), No> {
+    match options.switched_off.iter().find(|switch| offloads::is_receivers(**switch)) {
+        None => Ok(()),
+        Some(switch) => Err(No::unsupported(format!(
+            "\"{switch}\" is about the receiver's card, and there is no receiver on the null link"
+        ))
+        .remedy("--link veth")),
+    }
+}
+
+/// Brings it up, and sends a megabyte over it.
+pub(super) fn bring_up(sides: Sides, card: Card, options: &LinkOptions) -> std::result::Result<Box<dyn Link>, No> {
+    can_be(options)?;
+    if sides.sender_cpu == sides.receiver_cpu {
+        return Err(No::refused(
+            "the far end of the null link needs a CPU of its own, and there is one for it and the sender",
+        )
+        .remedy("give two CPUs, as in --cpus 0,1"));
+    }
+    if !process::may_make_namespaces() {
+        return Err(No::refused(
+            "the null link, on which zero-copy sends stay uncopied, needs root (CAP_BPF, CAP_NET_ADMIN, CAP_NET_RAW)",
+        )
+        .remedy("run as root"));
+    }
+    let veth = Veth::bring_up(sides, Steering::Best, card, options)?;
+    let egress = on_thread(|| {
+        veth.sender().enter()?;
+        Ok(Egress::attach(SENDER))
+    })
+    .map_err(|error| No::failed(format!("the sender's namespace could not be entered: {error}")))?
+    .map_err(|error| explain_egress(&error))?;
+    let frames = on_thread(|| {
+        veth.receiver().enter()?;
+        FrameSender::open(veth.receiver_device()?.index)
+    })
+    .map_err(|error| no_frames(&error))?;
+    let wire = wire(&veth).map_err(|error| No::failed(format!("the veth pair could not be looked at: {error}")))?;
+    let far_end = FarEnd::start(egress, frames, wire, sides.receiver_cpu, options.far_end)
+        .map_err(|error| No::failed(format!("the far end could not be started: {error}")))?;
+    let facts = LinkFacts {
+        kind: LinkKind::Null,
+        far_end: Some(options.far_end),
+        receiver_merges: None,
+        ..veth.facts().clone()
+    };
+    let null = Null { facts, far_end, veth };
+    null.check()?;
+    Ok(Box::new(null))
+}
+
+fn wire(veth: &Veth) -> io::Result<Wire> {
+    let (near, far, addresses) = (veth.sender_device()?, veth.receiver_device()?, veth.addresses());
+    let no_address = || io::Error::other("its devices have no Ethernet addresses");
+    Ok(Wire {
+        own_mac: far.mac.ok_or_else(no_address)?,
+        their_mac: near.mac.ok_or_else(no_address)?,
+        own: addresses.receiver,
+        theirs: addresses.sender,
+        mtu_bytes: far.mtu_bytes,
+    })
+}
+
+fn no_frames(error: &io::Error) -> No {
+    match Errno::from_io_error(error) {
+        Some(Errno::AFNOSUPPORT) => {
+            No::unsupported("this kernel has no packet sockets (CONFIG_PACKET)").remedy("sudo modprobe af_packet")
+        }
+        _ => No::refused(format!("frames cannot be put on {RECEIVER}: {error}")).remedy("run as root"),
+    }
+}
+
+impl Null {
+    /// Sends bytes and looks whether all of them were noted and acknowledged.
+    fn check(&self) -> std::result::Result<(), No> {
+        let counts = on_thread(|| {
+            self.veth.sender().enter()?;
+            let socket = Unconnected::bind_towards(self.far_end.address())?;
+            let flow = self.far_end.expect(socket.port());
+            let mut stream = socket.connect(self.far_end.address(), PATIENCE)?;
+            stream.write_all(&vec![0; CHECK_BYTES])?;
+            drop(stream);
+            Ok(flow.wait_for_end(PATIENCE))
+        })
+        .map_err(|error| No::failed(format!("the null link is up, and nothing can be sent over it: {error}")))?;
+        if counts.bytes == CHECK_BYTES as u64 && counts.acked_bytes == counts.bytes && counts.gaps == 0 {
+            return Ok(());
+        }
+        Err(No::failed(format!(
+            "the null link is up, and of {CHECK_BYTES} bytes sent over it {} were noted, {} acknowledged",
+            counts.bytes, counts.acked_bytes
+        )))
+    }
+}
+
+impl Link for Null {
+    fn facts(&self) -> &LinkFacts {
+        &self.facts
+    }
+
+    fn warnings(&self) -> &[Warning] {
+        self.veth.warnings()
+    }
+
+    fn enter_sender(&self) -> Result<()> {
+        self.veth.enter_sender()
+    }
+
+    fn enter_receiver(&self) -> Result<()> {
+        self.veth.enter_receiver()
+    }
+
+    fn receiver_address(&self) -> IpAddr {
+        self.veth.receiver_address()
+    }
+
+    fn counters(&self) -> Result<LinkCounters> {
+        self.veth.counters()
+    }
+
+    fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        self.veth.namespaces()
+    }
+
+    fn far_end(&self) -> Option<&FarEnd> {
+        Some(&self.far_end)
+    }
+}

@@ -1,0 +1,29 @@
+//! `remote`: whatever lies between this machine and another. zc brings nothing up here and changes nothing; it looks at the
+//! device that the bytes leave by.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use zc_kernel::netlink::Devices;
+
+use super::Link;
+use super::host::OfHost;
+use zc_run::{Fault, IpVersion, LinkKind, Result};
+
+/// The link to another machine at `address`.
+///
+/// # Errors
+/// There is no route to it.
+pub fn towards(address: IpAddr) -> Result<Box<dyn Link>> {
+    let look = || {
+        let devices = Devices::open()?;
+        let device = devices.towards(address)?;
+        Ok((devices, device))
+    };
+    let (devices, device) = look().map_err(|error: std::io::Error| {
+        Fault::os(format!("find the way to \"{address}\""), error)
+            .hint("ip route get ADDRESS tells what the kernel knows")
+    })?;
+    let ip = if address.is_ipv6() { IpVersion::V6 } else { IpVersion::V4 };
+    // Where a far end cannot show what it received, bytes are proven on this machine.
+    Ok(Box::new(OfHost::new(LinkKind::Remote, ip, devices, device, Ipv4Addr::LOCALHOST.into())))
+}

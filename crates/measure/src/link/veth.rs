@@ -1,0 +1,424 @@
+//! `veth`: two network namespaces of zc's own and a veth pair between them. As root directly; else in a user namespace,
+//! which is tried out in a child first, because a process cannot leave one that turns out to be of no use.
+
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use zc_kernel::netlink::{Device, Devices};
+use zc_kernel::netns::{NetNs, unshare_user};
+use zc_kernel::process;
+
+use super::refusal::{Policies, Stage, explain};
+use super::settings::Settings;
+use super::steering::{self, Steering, on_thread};
+use super::{Link, Sides, offloads, read_counters};
+use zc_run::{
+    Fault, IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, No, OffloadSwitch, Result, Severity, Warning,
+};
+
+pub(super) const SENDER: &str = "zc0";
+pub(super) const RECEIVER: &str = "zc1";
+/// The bridge above the sender's end, where there is one ([`Card::Bridge`]).
+const BRIDGE: &str = "zcbr0";
+
+/// The two ends' addresses on one network.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Addresses {
+    pub(super) sender: IpAddr,
+    pub(super) receiver: IpAddr,
+    prefix_bits: u8,
+}
+
+/// Addresses that are kept for documentation (RFC 5737, RFC 3849). Nothing else lives in these namespaces, so nothing can
+/// collide.
+pub(super) fn addresses(ip: IpVersion) -> Addresses {
+    let (sender, receiver, prefix_bits): (IpAddr, IpAddr, _) = match ip {
+        IpVersion::V4 => (Ipv4Addr::new(192, 0, 2, 1).into(), Ipv4Addr::new(192, 0, 2, 2).into(), 30),
+        IpVersion::V6 => {
+            let of = |last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last);
+            (of(1).into(), of(2).into(), 64)
+        }
+    };
+    Addresses { sender, receiver, prefix_bits }
+}
+
+/// Which device is the sender's network card: the one whose offloads decide what packets look like that leave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Card {
+    /// The sender's end of the pair.
+    Veth,
+    /// A bridge above it. What looks at the egress of the pair sees packets before the pair's own offloads are considered, and
+    /// after the bridge's (docs/null-link.md).
+    Bridge,
+}
+
+impl Card {
+    fn device(self) -> &'static str {
+        match self {
+            Self::Veth => SENDER,
+            Self::Bridge => BRIDGE,
+        }
+    }
+}
+
+/// The congestion window, in packets, with which every connection over this link begins: more than a send buffer of 4 MiB
+/// (the most that `tcp_wmem` allows by default) holds, so that it never limits. Where slow start ends is a matter of chance
+/// here (HyStart takes every delay for a queue), an application that does not fill its window keeps what it drew, and
+/// packets sent from a small window are smaller: without this the cost of one path differs by up to a factor of 1.8 from
+/// connection to connection (docs/performance.md).
+const INITIAL_WINDOW_PACKETS: u32 = 3000;
+
+pub(super) struct Veth {
+    facts: LinkFacts,
+    warnings: Vec<Warning>,
+    sender: NetNs,
+    receiver: NetNs,
+    devices: Devices,
+    receiver_devices: Devices,
+    index: u32,
+    addresses: Addresses,
+}
+
+/// What every step needs to know.
+#[derive(Clone)]
+struct Wanted {
+    sides: Sides,
+    steering: Steering,
+    card: Card,
+    options: LinkOptions,
+    /// The receiver's device is to merge what it receives, unless the options say that it is not to.
+    merging: bool,
+    settings: Settings,
+    policies: Policies,
+}
+
+/// Whether it could be brought up. Leaves this process as it was.
+pub(super) fn try_out(sides: Sides) -> std::result::Result<(), No> {
+    let wanted = Wanted::new(sides, Steering::Best, Card::Veth, &LinkOptions::default());
+    if process::may_make_namespaces() { wanted.build()?.checked(sides).map(drop) } else { wanted.rehearse() }
+}
+
+impl Wanted {
+    fn new(sides: Sides, steering: Steering, card: Card, options: &LinkOptions) -> Self {
+        Self {
+            sides,
+            steering: steering.resolve(sides),
+            card,
+            options: options.clone(),
+            merging: false,
+            settings: Settings::here(),
+            policies: Policies::read(Path::new("/")),
+        }
+    }
+
+    /// Goes through all of it in a child, so that this process is in a user namespace only when that leads to a link.
+    fn rehearse(&self) -> std::result::Result<(), No> {
+        let threads = process::threads().map_err(|error| No::unknown(format!("/proc cannot be read: {error}")))?;
+        if threads != 1 {
+            return Err(No::refused(format!(
+                "a user namespace can only be made before the first thread is started, and this process has {threads} \
+                 threads"
+            ))
+            .remedy("run as root"));
+        }
+        let broke =
+            |error: io::Error| No::failed(format!("the link could not be tried out in a child process: {error}"));
+        let (mut reader, writer) = io::pipe().map_err(broke)?;
+        let perform = || self.enter_user_namespace()?.build()?.checked(self.sides).map(drop);
+        let status = process::in_child(|| match perform() {
+            Ok(()) => 0,
+            Err(no) => {
+                // Far shorter than a pipe is wide, so this does not wait for a reader.
+                let _ = serde_json::to_writer(&writer, &no);
+                1
+            }
+        })
+        .map_err(broke)?;
+        drop(writer);
+        if status.success() {
+            return Ok(());
+        }
+        let mut said = String::new();
+        reader.read_to_string(&mut said).map_err(broke)?;
+        let unsaid = || No::failed(format!("the child process that tried the link out ended with {status}"));
+        Err(serde_json::from_str(&said).unwrap_or_else(|_| unsaid()))
+    }
+
+    fn enter_user_namespace(&self) -> std::result::Result<&Self, No> {
+        unshare_user().map_err(|error| explain(Stage::UserNamespace, &error, &self.policies))?;
+        Ok(self)
+    }
+
+    /// Makes the namespaces and what is in them on a helper thread, so that the caller stays where it is.
+    fn build(&self) -> std::result::Result<Veth, No> {
+        on_thread(|| Ok(self.build_here())).unwrap_or_else(|error| {
+            Err(No::failed(format!("no thread could be started to bring the link up: {error}")))
+        })
+    }
+
+    fn build_here(&self) -> std::result::Result<Veth, No> {
+        if let (IpVersion::V6, Some(bytes @ ..1280)) = (self.options.ip, self.options.mtu_bytes) {
+            return Err(No::unsupported(format!("IPv6 has no MTU of {bytes} bytes: at least 1280 (RFC 8200)")));
+        }
+        let no = |stage| move |error| explain(stage, &error, &self.policies);
+        let mut steered = Ok(());
+        let mut left = Vec::new();
+        let mut side = |cpu| {
+            let namespace = NetNs::unshare().map_err(no(Stage::NetworkNamespace))?;
+            // The same for both sides.
+            left = self.settings.apply(self.options.ip);
+            if self.steering == Steering::Best && steered.is_ok() {
+                // Before there is a device: it takes the mask as it is made.
+                steered = steering::set_default_mask(cpu);
+            }
+            let devices = Devices::open().map_err(no(Stage::Veth))?;
+            Ok((namespace, devices))
+        };
+        let (receiver, receiver_devices) = side(self.sides.receiver_cpu)?;
+        let (sender, devices) = side(self.sides.sender_cpu)?;
+        // This thread is in the sender's namespace now.
+        devices.make_veth(SENDER, RECEIVER, receiver.as_fd()).map_err(no(Stage::Veth))?;
+        let index = devices.find(SENDER).map_err(no(Stage::Veth))?.index;
+        if let Some(bytes) = self.options.mtu_bytes {
+            devices.set_mtu(index, bytes).map_err(no(Stage::Mtu(bytes)))?;
+            let far = receiver_devices.find(RECEIVER).map_err(no(Stage::Veth))?;
+            receiver_devices.set_mtu(far.index, bytes).map_err(no(Stage::Mtu(bytes)))?;
+        }
+        if self.card == Card::Bridge {
+            // What the pair's end has steered to this CPU is not to be steered again. Where it is, it stays where it is.
+            let _ = steering::unset_default_mask();
+            devices.make_bridge(BRIDGE, index).map_err(no(Stage::Bridge))?;
+            devices.bring_up(index).map_err(no(Stage::Bridge))?;
+        }
+        offloads::switch_off(self.card.device(), &self.options.switched_off)?;
+        let addresses = addresses(self.options.ip);
+        let stage = if self.options.ip == IpVersion::V6 { Stage::Ipv6 } else { Stage::Veth };
+        let ends =
+            [(&devices, self.card.device(), addresses.sender), (&receiver_devices, RECEIVER, addresses.receiver)];
+        for (devices, device, _) in ends {
+            devices.find("lo").and_then(|lo| devices.bring_up(lo.index)).map_err(no(Stage::Veth))?;
+            devices.find(device).and_then(|found| devices.bring_up(found.index)).map_err(no(Stage::Veth))?;
+        }
+        for (end, (devices, device, address)) in ends.into_iter().enumerate() {
+            let (others, other, neighbour) = ends[1 - end];
+            let set_up = || set_up(devices, device, address, addresses.prefix_bits, &others.find(other)?, neighbour);
+            set_up().map_err(no(stage))?;
+        }
+        let mtu_bytes = devices.find(self.card.device()).map_err(no(Stage::Veth))?.mtu_bytes;
+        if let Some(bytes) = self.options.mtu_bytes.filter(|bytes| *bytes != mtu_bytes) {
+            let device = self.card.device();
+            return Err(No::unsupported(format!("\"{device}\" has an MTU of {mtu_bytes} and not of {bytes} bytes")));
+        }
+        receiver.enter().map_err(no(Stage::NetworkNamespace))?;
+        let receiver_merges = self.merge()?;
+        sender.enter().map_err(no(Stage::NetworkNamespace))?;
+        if self.steering == Steering::Sysfs {
+            steered = steering::set_by_sysfs(&sender, SENDER, self.sides.sender_cpu)
+                .and_then(|()| steering::set_by_sysfs(&receiver, RECEIVER, self.sides.receiver_cpu));
+        }
+
+        let (rps, rps_check) = match (self.steering, steered) {
+            (Steering::Off, _) => (None, None),
+            (Steering::Best, Ok(())) => (Some("rps_default_mask".to_owned()), None),
+            (Steering::Sysfs, Ok(())) => (Some("sysfs".to_owned()), None),
+            // A sysfs asks for CAP_NET_ADMIN on the host, whoever owns the namespace (store_rps_map, net/core/net-sysfs.c).
+            (Steering::Sysfs, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                (None, Some("receive packet steering is for root alone on kernels before 6.3".to_owned()))
+            }
+            (_, Err(error)) => (None, Some(format!("receive packet steering could not be set: {error}"))),
+        };
+        let facts = LinkFacts {
+            kind: LinkKind::Veth,
+            device: self.card.device().to_owned(),
+            mtu_bytes,
+            offloads: offloads::read(self.card.device()),
+            receiver_merges,
+            sides_apart: false,
+            rps,
+            rps_check,
+            ip: self.options.ip,
+            switched_off: self.options.switched_off.clone(),
+            initial_window_packets: Some(INITIAL_WINDOW_PACKETS),
+            far_end: None,
+            passed_over: Vec::new(),
+        };
+        let warnings = (!left.is_empty()).then(|| settings_left(&left)).into_iter().collect();
+        Ok(Veth { facts, warnings, sender, receiver, devices, receiver_devices, index, addresses })
+    }
+
+    /// Lets the receiver's device, in whose namespace the calling thread is, merge what it receives, or not. Returns whether it
+    /// does.
+    fn merge(&self) -> std::result::Result<Option<bool>, No> {
+        let refused = self.options.switched_off.contains(&OffloadSwitch::NoGro);
+        match offloads::merge(RECEIVER, self.merging && !refused) {
+            Ok(Some(true)) if refused => {
+                Err(No::unsupported(format!("the kernel does not let \"{RECEIVER}\" receive without merging")))
+            }
+            Ok(merges) => Ok(merges),
+            Err(error) if refused => {
+                Err(No::failed(format!("merging by \"{RECEIVER}\" could not be switched off: {error}")))
+            }
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+fn settings_left(names: &[String]) -> Warning {
+    Warning::new(
+        "settings-left",
+        Severity::Doubt,
+        format!(
+            "these settings of the host could not be given to the link, which has the kernel's own: {}",
+            names.join(", ")
+        ),
+    )
+    .remedy("run as root")
+}
+
+/// Gives `device`, which is up, its address and its neighbour.
+fn set_up(
+    devices: &Devices,
+    device: &str,
+    address: IpAddr,
+    prefix_bits: u8,
+    other: &Device,
+    neighbour: IpAddr,
+) -> io::Result<()> {
+    let index = devices.find(device)?.index;
+    devices.add_address(index, address, prefix_bits)?;
+    if let (IpAddr::V6(_), Some(mac)) = (address, other.mac) {
+        // Neighbour discovery begins when the kernel's link watch has seen the device come up, and asks once a second.
+        devices.add_neighbour(index, neighbour, mac)?;
+    }
+    devices.set_initial_window(index, address, prefix_bits, INITIAL_WINDOW_PACKETS)
+}
+
+impl Veth {
+    pub(super) fn bring_up(
+        sides: Sides,
+        steering: Steering,
+        card: Card,
+        options: &LinkOptions,
+    ) -> std::result::Result<Self, No> {
+        Self::bring_up_several(sides, steering, card, options, &[]).map(|(link, _)| link)
+    }
+
+    /// One link, and others beside it in the same user namespace, where it takes one. What the kernel refuses to the others is
+    /// refused to them alone.
+    #[allow(clippy::type_complexity)] // one that is there, and others that may be
+    pub(super) fn bring_up_several(
+        sides: Sides,
+        steering: Steering,
+        card: Card,
+        options: &LinkOptions,
+        others: &[LinkOptions],
+    ) -> std::result::Result<(Self, Vec<std::result::Result<Self, No>>), No> {
+        // Cards that do not merge are compared with cards that do. Where nobody asks, veth stays as the kernel makes it.
+        let merging = others.iter().any(|each| each.switched_off.contains(&OffloadSwitch::NoGro));
+        let wanted = Wanted { merging, ..Wanted::new(sides, steering, card, options) };
+        if !process::may_make_namespaces() {
+            wanted.rehearse()?;
+            wanted.enter_user_namespace()?;
+        }
+        let link = wanted.build()?.checked(sides)?;
+        let other = |options: &LinkOptions| {
+            let wanted = Wanted { options: options.clone(), ..wanted.clone() };
+            wanted.build()?.checked(sides)
+        };
+        Ok((link, others.iter().map(other).collect()))
+    }
+
+    pub(super) fn sender(&self) -> &NetNs {
+        &self.sender
+    }
+
+    pub(super) fn receiver(&self) -> &NetNs {
+        &self.receiver
+    }
+
+    /// The receiver's end, as its namespace sees it.
+    pub(super) fn receiver_device(&self) -> io::Result<Device> {
+        self.receiver_devices.find(RECEIVER)
+    }
+
+    pub(super) fn addresses(&self) -> Addresses {
+        self.addresses
+    }
+
+    /// The sender's end.
+    pub(super) fn sender_device(&self) -> io::Result<Device> {
+        self.devices.find(SENDER)
+    }
+
+    /// Sends packets over it and notes where they were received.
+    fn checked(mut self, sides: Sides) -> std::result::Result<Self, No> {
+        let check =
+            steering::check(&self.sender, &self.receiver, (self.addresses.sender, self.addresses.receiver), sides)
+                .map_err(|error| No::failed(format!("the veth pair is up and carries no packets: {error}")))?;
+        self.facts.sides_apart = check.apart;
+        self.facts.rps_check = Some(match self.facts.rps_check.take() {
+            Some(before) => format!("{before}; {}", check.sentence),
+            None => check.sentence,
+        });
+        // veth_xmit() leaves what may be merged to a NAPI that is scheduled on the CPU which it runs on.
+        let segments = self.facts.offloads.as_ref().is_none_or(offloads::segments);
+        if self.facts.receiver_merges == Some(true) && !segments {
+            self.facts.sides_apart = false;
+            let merged = format!("the receiver's device merges segments on CPU {}, the sender's", sides.sender_cpu);
+            self.facts.rps_check = Some(merged);
+        }
+        Ok(self)
+    }
+}
+
+impl Link for Veth {
+    fn facts(&self) -> &LinkFacts {
+        &self.facts
+    }
+
+    fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+
+    fn enter_sender(&self) -> Result<()> {
+        self.sender.enter().map_err(|error| Fault::os("enter the sender's network namespace", error))
+    }
+
+    fn enter_receiver(&self) -> Result<()> {
+        self.receiver.enter().map_err(|error| Fault::os("enter the receiver's network namespace", error))
+    }
+
+    fn receiver_address(&self) -> IpAddr {
+        self.addresses.receiver
+    }
+
+    fn counters(&self) -> Result<LinkCounters> {
+        read_counters(&self.devices, SENDER, self.index)
+    }
+
+    fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        Some([self.sender.as_fd(), self.receiver.as_fd()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_root_a_process_with_threads_is_told_why_not() {
+        if process::may_make_namespaces() {
+            eprintln!("skipped: this user needs no user namespace");
+            return;
+        }
+        // The harness runs this one in a thread.
+        let sides = Sides { sender_cpu: 0, receiver_cpu: 0 };
+        let Err(no) = Veth::bring_up(sides, Steering::Best, Card::Veth, &LinkOptions::default()) else {
+            panic!("a user namespace was made in a process with threads");
+        };
+        assert_eq!(no.word(), "refused");
+        assert!(no.reason().contains("threads"), "{no:?}");
+    }
+}

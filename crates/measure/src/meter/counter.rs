@@ -1,0 +1,79 @@
+//! The place where one soaker counts and others read: two cache lines in a shared mapping, so that the reader may be
+//! another process, written without a lock and without a read-modify-write.
+//!
+//! The writer is a thread of the lowest class and can be put aside between any two of its stores, for long. So the
+//! reader must never have to wait for it: the stamp of unit `n` goes to one of two places by the parity of `n`, and only
+//! then is the count set to `n`. While the count still reads `n` only the other place can be in the middle of a change.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
+
+use zc_kernel::words::SharedWords;
+
+/// Words that a counter takes: 128 bytes, because CPUs fetch lines of 64 bytes in pairs.
+const WORDS: usize = 16;
+const COUNT: usize = 0;
+const STAMP: usize = 1; // and the word after it
+
+/// Words for the counters of `soakers` soakers.
+pub(super) fn words_for(soakers: usize) -> usize {
+    soakers * WORDS
+}
+
+/// The counter of one soaker.
+pub(super) struct Counter<'a> {
+    words: &'a [AtomicU64],
+}
+
+impl<'a> Counter<'a> {
+    /// The counter of soaker `index`; none when the mapping is too short.
+    pub(super) fn of(words: &'a SharedWords, index: usize) -> Option<Self> {
+        Some(Self { words: words.get(index * WORDS..(index + 1) * WORDS)? })
+    }
+
+    /// Notes that unit `count` was finished at `stamp_ns`. Counts must follow one another, and one thread alone writes.
+    pub(super) fn set(&self, count: u64, stamp_ns: u64) {
+        self.words[STAMP + (count & 1) as usize].store(stamp_ns, Relaxed);
+        self.words[COUNT].store(count, Release);
+    }
+
+    /// Units finished, and when the last of them was.
+    pub(super) fn get(&self) -> (u64, u64) {
+        loop {
+            let count = self.words[COUNT].load(Acquire);
+            let stamp_ns = self.words[STAMP + (count & 1) as usize].load(Relaxed);
+            fence(Acquire);
+            // A change means that the writer got on by a unit meanwhile, which is microseconds: the next try succeeds.
+            if self.words[COUNT].load(Relaxed) == count {
+                return (count, stamp_ns);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn count_and_stamp_always_belong_together() {
+        let (words, _fd) = SharedWords::create(words_for(2)).unwrap();
+        let done = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let counter = Counter::of(&words, 1).unwrap();
+                for count in 1..200_000 {
+                    counter.set(count, count * 3);
+                }
+                done.store(1, Relaxed);
+            });
+            let counter = Counter::of(&words, 1).unwrap();
+            while done.load(Relaxed) == 0 {
+                let (count, stamp) = counter.get();
+                assert_eq!(stamp, count * 3);
+            }
+        });
+        assert_eq!(Counter::of(&words, 0).unwrap().get(), (0, 0));
+        assert!(Counter::of(&words, words.len() / WORDS).is_none());
+    }
+}

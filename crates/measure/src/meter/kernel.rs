@@ -1,0 +1,159 @@
+//! What the kernel itself counts: /proc/stat, /proc/softirqs, /proc/interrupts, the CPU time of ksoftirqd.
+//!
+//! The files stay open and are read with `pread` at 0, which makes the kernel write them anew, into one buffer.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use zc_kernel::clock;
+
+use super::proc;
+use zc_run::{Fault, Reading, Result, StatReading};
+
+/// Open files of /proc that are read again and again (`pread` at 0), for a set of CPUs.
+#[derive(Debug)]
+pub struct KernelMeters {
+    cpus: Vec<usize>,
+    stat: File,
+    softirqs: Option<File>,
+    interrupts: Option<File>,
+    ksoftirqd: Option<Vec<File>>,
+    buffer: Vec<u8>,
+}
+
+impl KernelMeters {
+    /// Opens what there is.
+    ///
+    /// # Errors
+    /// /proc/stat cannot be read, or lacks one of the CPUs. What else is missing is empty or null in every reading.
+    pub fn open(cpus: &[usize]) -> Result<Self> {
+        let stat = File::open("/proc/stat").map_err(|error| {
+            Fault::os("open \"/proc/stat\"", error).hint("is /proc mounted, and not hidden by a container?")
+        })?;
+        let mut meters = Self {
+            cpus: cpus.to_vec(),
+            stat,
+            softirqs: File::open("/proc/softirqs").ok(),
+            interrupts: File::open("/proc/interrupts").ok(),
+            ksoftirqd: ksoftirqd(cpus),
+            buffer: vec![0; 64 << 10],
+        };
+        meters.read(&mut Reading::default())?;
+        Ok(meters)
+    }
+
+    /// Fills `stat`, `softirqs`, `interrupts` and `ksoftirqd_ns` of a reading.
+    ///
+    /// # Errors
+    /// A file that could be read before cannot be read now, or a CPU has gone offline.
+    pub fn read(&mut self, into: &mut Reading) -> Result<()> {
+        into.stat = self.read_stat()?;
+        let buffer = &mut self.buffer;
+        if let Some(file) = &self.softirqs {
+            into.softirqs = proc::softirqs(text(file, buffer, "/proc/softirqs")?, &self.cpus)
+                .ok_or_else(|| offline("/proc/softirqs", &self.cpus))?;
+        }
+        if let Some(file) = &self.interrupts {
+            into.interrupts = proc::interrupts(text(file, buffer, "/proc/interrupts")?, &self.cpus)
+                .ok_or_else(|| offline("/proc/interrupts", &self.cpus))?;
+        }
+        into.ksoftirqd_ns = match &self.ksoftirqd {
+            Some(files) => {
+                let each = files.iter().map(|file| text(file, buffer, "schedstat of ksoftirqd").map(proc::schedstat));
+                each.sum::<Result<Option<u64>>>()?
+            }
+            None => None,
+        };
+        Ok(())
+    }
+
+    /// /proc/stat alone, which is much cheaper than all of it.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_stat(&mut self) -> Result<StatReading> {
+        let at_ns = clock::monotonic_ns();
+        let (cpus, context_switches, interrupts) =
+            proc::stat(text(&self.stat, &mut self.buffer, "/proc/stat")?, &self.cpus)
+                .ok_or_else(|| offline("/proc/stat", &self.cpus))?;
+        Ok(StatReading { at_ns, cpus, context_switches, interrupts })
+    }
+}
+
+fn offline(file: &str, cpus: &[usize]) -> Fault {
+    Fault::failed(format!("\"{file}\" does not list every CPU of {cpus:?}"))
+        .hint("a CPU was taken offline, or does not exist; choose others with --cpus")
+}
+
+/// The whole text of a file of /proc, however long it has become. The buffer grows and stays.
+fn text<'a>(file: &File, buffer: &'a mut Vec<u8>, name: &str) -> Result<&'a str> {
+    let fault = |error| Fault::os(format!("read \"{name}\""), error);
+    let mut filled = 0;
+    loop {
+        if filled == buffer.len() {
+            buffer.resize(buffer.len() * 2, 0);
+        }
+        match file.read_at(&mut buffer[filled..], filled as u64).map_err(fault)? {
+            0 => break,
+            more => filled += more,
+        }
+    }
+    str::from_utf8(&buffer[..filled]).map_err(|_| Fault::failed(format!("\"{name}\" is not text")))
+}
+
+/// The schedstat files of the ksoftirqd threads of `cpus`. None when one cannot be found: in another process id namespace
+/// than the first one kernel threads are not to be seen, and without CONFIG_SCHED_INFO there is no schedstat.
+fn ksoftirqd(cpus: &[usize]) -> Option<Vec<File>> {
+    let mut found: Vec<Option<File>> = cpus.iter().map(|_| None).collect();
+    for process in std::fs::read_dir("/proc").ok()?.flatten() {
+        if !process.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit) {
+            continue;
+        }
+        let Ok(comm) = std::fs::read_to_string(process.path().join("comm")) else { continue };
+        let cpu = comm.trim_end().strip_prefix("ksoftirqd/").and_then(|cpu| cpu.parse::<usize>().ok());
+        if let Some(place) = cpu.and_then(|cpu| cpus.iter().position(|&each| each == cpu)) {
+            found[place] = File::open(process.path().join("schedstat")).ok();
+        }
+    }
+    found.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_meters_grow_and_have_a_place_for_each_cpu() {
+        let cpus = zc_kernel::sched::allowed_cpus().unwrap();
+        let mut meters = KernelMeters::open(&cpus).unwrap();
+        let (mut first, mut second) = (Reading::default(), Reading::default());
+        meters.read(&mut first).unwrap();
+        meters.read(&mut second).unwrap();
+        assert!(second.stat.at_ns > first.stat.at_ns);
+        assert!(second.stat.interrupts >= first.stat.interrupts);
+        assert_eq!(second.stat.cpus.len(), cpus.len());
+        for (before, after) in first.interrupts.iter().zip(&second.interrupts) {
+            assert!(after >= before);
+        }
+        for (kind, before) in first.softirqs.iter() {
+            assert!(second.softirqs[kind].iter().zip(before).all(|(after, before)| after >= before));
+        }
+        match second.ksoftirqd_ns {
+            None => eprintln!("skipped: the ksoftirqd threads cannot be seen here"),
+            after => assert!(after >= first.ksoftirqd_ns),
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_is_an_error() {
+        let fault = KernelMeters::open(&[0, 99_999]).unwrap_err();
+        assert!(fault.sentence.contains("99999"), "{fault}");
+    }
+
+    #[test]
+    fn a_text_longer_than_the_buffer_is_read_whole() {
+        let file = File::open("/proc/self/status").unwrap();
+        let mut buffer = vec![0; 16];
+        assert!(text(&file, &mut buffer, "status").unwrap().contains("nonvoluntary_ctxt_switches"));
+    }
+}

@@ -1,0 +1,127 @@
+//! How long after its time a sleeping thread wakes up on a CPU, with soakers at work and without them.
+//!
+//! A soaker should be as good as an idle CPU to whoever wakes up. On kernels 6.6 to 6.14 it may not be: once picked, a
+//! SCHED_IDLE thread was protected for a whole slice (the EEVDF scheduler's RUN_TO_PARITY), which delays wake-ups by
+//! milliseconds. Backports make version numbers worthless here, so it is tried out.
+
+use zc_kernel::{clock, sched};
+
+use super::Soakers;
+use zc_run::{Fault, Probe, Result, Severity, Warning};
+
+/// Sleep of each try, and so the time from one to the next.
+const STEP_NS: u64 = 200_000;
+
+/// Tries of each of the two: with sleeps of 200 us this is 50 ms, and the third-worst is the 99th percentile.
+const TRIES: usize = 250;
+
+/// A soaked 99th percentile that is worse than the unsoaked one by more than this is a soaker in the way. A context switch
+/// is a few us, a slice is 700 us or more.
+const TOLERATED_NS: u64 = 100_000;
+
+/// 99th percentiles of the lateness of wake-ups on a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WakeLatency {
+    /// Which CPU.
+    pub cpu: usize,
+    /// With the soakers paused.
+    pub unsoaked_p99_ns: u64,
+    /// With the soakers at work.
+    pub soaked_p99_ns: u64,
+}
+
+impl WakeLatency {
+    /// As it is saved.
+    pub fn probe(self) -> Probe {
+        let Self { cpu, unsoaked_p99_ns, soaked_p99_ns } = self;
+        Probe::WakeLatency { cpu, unsoaked_p99_ns, soaked_p99_ns }
+    }
+
+    /// The warning `soaker-delays-wakeups`, when soakers delay wake-ups by more than 100 us.
+    pub fn warning(self) -> Option<Warning> {
+        let (soaked, unsoaked) = (self.soaked_p99_ns as f64 / 1e3, self.unsoaked_p99_ns as f64 / 1e3);
+        (self.soaked_p99_ns > self.unsoaked_p99_ns + TOLERATED_NS).then(|| {
+            Warning::new(
+                "soaker-delays-wakeups",
+                Severity::Doubt,
+                format!(
+                    "one wake-up in a hundred on CPU {} comes {soaked:.0} us late while soakers run, and {unsoaked:.0} us \
+                     late while they do not: soaked trials are slowed down by the measurement",
+                    self.cpu
+                ),
+            )
+            .remedy("a kernel without slice protection for SCHED_IDLE (6.15 or later), or a quieter machine")
+        })
+    }
+}
+
+/// Tries out wake-ups on `cpu`, 50 ms with `soakers` paused and 50 ms with them at work; leaves them at work.
+///
+/// # Errors
+/// The CPU may not be used.
+pub fn wake_latency(cpu: usize, soakers: &Soakers) -> Result<WakeLatency> {
+    soakers.pause();
+    let unsoaked = lateness_p99(cpu);
+    soakers.resume();
+    Ok(WakeLatency { cpu, unsoaked_p99_ns: unsoaked?, soaked_p99_ns: lateness_p99(cpu)? })
+}
+
+/// In a thread of its own, so that neither its CPU nor its timer slack stays with the caller.
+fn lateness_p99(cpu: usize) -> Result<u64> {
+    let work = move || -> std::io::Result<u64> {
+        sched::pin(&[cpu])?;
+        sched::set_timer_slack(1)?;
+        let mut lateness: Vec<u64> = (0..TRIES)
+            .map(|_| {
+                let due = clock::monotonic_ns() + STEP_NS;
+                clock::sleep_until(due);
+                clock::monotonic_ns().saturating_sub(due)
+            })
+            .collect();
+        Ok(p99(&mut lateness))
+    };
+    let fault = |error| Fault::os(format!("try out wake-ups on CPU \"{cpu}\""), error);
+    let thread = std::thread::Builder::new().name("zc-wakeups".into()).spawn(work).map_err(fault)?;
+    thread.join().map_err(|_| Fault::failed("the thread that tries out wake-ups panicked"))?.map_err(fault)
+}
+
+/// The value that 99 % of the values do not exceed; 0 of none.
+fn p99(values: &mut [u64]) -> u64 {
+    values.sort_unstable();
+    let rank = (values.len() * 99).div_ceil(100);
+    values.get(rank.saturating_sub(1)).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::SoakerKind;
+
+    #[test]
+    fn p99_is_the_nearest_rank() {
+        assert_eq!(p99(&mut (1..=100).collect::<Vec<_>>()), 99);
+        assert_eq!(p99(&mut (1..=250).rev().collect::<Vec<_>>()), 248);
+        assert_eq!(p99(&mut [7]), 7);
+        assert_eq!(p99(&mut []), 0);
+    }
+
+    #[test]
+    fn wake_ups_are_tried_out_and_the_soakers_are_at_work_afterwards() {
+        let cpu = sched::allowed_cpus().unwrap()[0];
+        let soakers = Soakers::start(&[cpu], SoakerKind::Alu).unwrap();
+        let latency = wake_latency(cpu, &soakers).unwrap();
+        assert!(latency.unsoaked_p99_ns > 0 && latency.soaked_p99_ns > 0);
+        assert!(!soakers.read().units.is_empty());
+        assert!(wake_latency(99_999, &soakers).is_err());
+    }
+
+    #[test]
+    fn only_a_soaker_that_delays_wake_ups_is_warned_of() {
+        let of = |unsoaked_p99_ns, soaked_p99_ns| WakeLatency { cpu: 1, unsoaked_p99_ns, soaked_p99_ns }.warning();
+        assert_eq!(of(60_000, 160_000), None);
+        assert_eq!(of(500_000, 60_000), None);
+        let warning = of(60_000, 3_060_000).unwrap();
+        assert_eq!(warning.name, "soaker-delays-wakeups");
+        assert!(warning.text.contains("3060 us"), "{}", warning.text);
+    }
+}

@@ -1,0 +1,65 @@
+//! The load of the whole machine: soakers in a process of their own, and /proc/stat beside them.
+
+use super::{KernelMeters, SoakerProcess};
+use zc_run::{Result, SoakEdge, SoakStart, SoakWindow, SoakerKind, Taken};
+
+/// Soakers in a process of their own, and the kernel's meters beside them.
+#[derive(Debug)]
+pub struct LoadMeter {
+    soakers: SoakerProcess,
+    meters: KernelMeters,
+    kind: SoakerKind,
+}
+
+impl LoadMeter {
+    /// Starts one soaker on each of `cpus`.
+    ///
+    /// # Errors
+    /// As [`SoakerProcess::start`]; /proc/stat cannot be read.
+    pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
+        let soakers = SoakerProcess::start(cpus, kind)?;
+        Ok(Self { soakers, meters: KernelMeters::open(cpus)?, kind })
+    }
+
+    /// A window opens: the soakers are read last, so that reading the others is in no window.
+    ///
+    /// # Errors
+    /// The soakers are gone.
+    pub fn open(&mut self) -> Result<SoakEdge> {
+        let stat = self.meters.read_stat()?;
+        let soaker_cpu_ns = self.soakers.cpu_ns()?;
+        Ok(SoakEdge { soak: self.soakers.read(), soaker_cpu_ns, stat })
+    }
+
+    /// A window closes: the soakers are read first. Where the next one opens without a gap, it opens with this edge.
+    ///
+    /// # Errors
+    /// The soakers are gone.
+    pub fn close(&mut self) -> Result<SoakEdge> {
+        let soak = self.soakers.read();
+        let soaker_cpu_ns = self.soakers.cpu_ns()?;
+        Ok(SoakEdge { soak, soaker_cpu_ns, stat: self.meters.read_stat()? })
+    }
+
+    /// The soakers, to be paused and resumed.
+    pub fn soakers(&mut self) -> &mut SoakerProcess {
+        &mut self.soakers
+    }
+
+    /// What is known of the soakers once `idle` has taken windows in which nothing is done.
+    ///
+    /// # Errors
+    /// Those of `idle`; the soakers are gone.
+    pub fn know(
+        &mut self,
+        taken: Option<Taken>,
+        idle: impl FnOnce(&mut Self) -> Result<Vec<SoakWindow>>,
+    ) -> Result<SoakStart> {
+        let before = self.soakers.pace()?;
+        let idle = idle(self)?;
+        let after = self.soakers.pace()?;
+        let pace = after.iter().zip(before).map(|(after, before)| after.since(before)).collect();
+        let (cpus, rank) = (self.soakers.cpus().to_vec(), self.soakers.rank().clone());
+        Ok(SoakStart { cpus, soaker: self.kind, rank, idle, pace, taken })
+    }
+}

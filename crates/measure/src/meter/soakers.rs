@@ -1,0 +1,306 @@
+//! The soakers: a thread per CPU at the lowest scheduling class that counts units of fixed work. What they do not get
+//! done in a window, beside an idle window, is the CPU time that everything else took, whoever it was charged to.
+//!
+//! Each is pinned, SCHED_IDLE, and at nice 19: with SCHED_IDLE the nice value weighs nothing, but it puts the soakers'
+//! ticks into the `nice` column of /proc/stat, where they can be told from everybody else's. They rank last only inside
+//! their own autogroup or cgroup: keep them in the session of the workload, or use the soaker process of `zc soak`.
+
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use zc_kernel::words::SharedWords;
+use zc_kernel::{clock, sched};
+
+use super::counter::{Counter, words_for};
+use super::unit::{Dirt, unit};
+use zc_run::{Fault, Result, SoakReading, SoakerKind, in_words};
+
+/// How long [`Soakers::pause`] and [`Soakers::resume`] wait for a soaker whose CPU something else keeps busy.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Orders are numbers: odd ones mean sleep, even ones mean work, and this one means that it is over.
+const STOP: u32 = u32::MAX;
+
+/// Soakers at work, or paused. They stop when this is dropped.
+#[derive(Debug)]
+pub struct Soakers {
+    cpus: Vec<usize>,
+    words: Arc<SharedWords>,
+    control: Arc<Control>,
+    threads: Vec<JoinHandle<()>>,
+    tids: Vec<i32>,
+}
+
+/// What the soakers are to do, and who has heard it.
+#[derive(Debug)]
+struct Control {
+    order: AtomicU32,
+    obeyed: Mutex<Vec<u32>>,
+    changed: Condvar,
+}
+
+impl Control {
+    fn obeyed(&self) -> MutexGuard<'_, Vec<u32>> {
+        // Nothing that can panic runs under this lock.
+        self.obeyed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn obey(&self, index: usize, order: u32) {
+        let mut obeyed = self.obeyed();
+        obeyed[index] = order;
+        if obeyed.iter().all(|&each| each == order) {
+            self.changed.notify_all();
+        }
+    }
+
+    fn wait_for_all(&self, order: u32) {
+        let waiting = |obeyed: &mut Vec<u32>| obeyed.iter().any(|&each| each != order);
+        drop(self.changed.wait_timeout_while(self.obeyed(), PATIENCE, waiting));
+    }
+}
+
+impl Soakers {
+    /// Starts one soaker on each of `cpus`, and returns when each has finished a unit (or after a second, where
+    /// something else keeps a CPU busy).
+    ///
+    /// # Errors
+    /// A CPU does not exist or may not be used, or SCHED_IDLE was refused.
+    pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
+        let (words, _fd) = SharedWords::create(words_for(cpus.len().max(1)))
+            .map_err(|error| Fault::os("make memory for the soakers' counters", error))?;
+        Self::start_in(cpus, kind, Arc::new(words))
+    }
+
+    /// As [`start`](Self::start), counting in memory that another process may read with [`read_words`].
+    pub(super) fn start_in(cpus: &[usize], kind: SoakerKind, words: Arc<SharedWords>) -> Result<Self> {
+        let control = Arc::new(Control {
+            order: AtomicU32::new(0),
+            obeyed: Mutex::new(vec![STOP; cpus.len()]),
+            changed: Condvar::new(),
+        });
+        let mut soakers = Self { cpus: cpus.to_vec(), words, control, threads: Vec::new(), tids: Vec::new() };
+        let (started, hear) = mpsc::channel();
+        for (index, &cpu) in cpus.iter().enumerate() {
+            let (words, control, started) = (soakers.words.clone(), soakers.control.clone(), started.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("zc-soaker/{cpu}"))
+                .spawn(move || {
+                    let ready = settle(cpu);
+                    let work = ready.is_ok();
+                    drop(started.send((index, ready)));
+                    drop(started); // whoever listens waits for the last sender to go
+                    if let (true, Some(counter)) = (work, Counter::of(&words, index)) {
+                        soak(&counter, kind, &control, index);
+                    }
+                })
+                .map_err(|error| Fault::os("start a soaker", error))?;
+            soakers.threads.push(thread);
+        }
+        drop(started);
+        soakers.tids = vec![0; cpus.len()];
+        for (index, ready) in hear {
+            soakers.tids[index] = ready?;
+        }
+        soakers.control.wait_for_all(0);
+        Ok(soakers)
+    }
+
+    /// The CPUs that carry a soaker, in the order of every reading.
+    pub fn cpus(&self) -> &[usize] {
+        &self.cpus
+    }
+
+    /// Which threads they are (gettid(2)), in the order of the CPUs.
+    pub fn tids(&self) -> &[i32] {
+        &self.tids
+    }
+
+    /// Reads the counters: a few loads, no system call but the clock. Empty while they are paused.
+    pub fn read(&self) -> SoakReading {
+        let paused = self.control.order.load(Relaxed) & 1 == 1;
+        read_words(&self.words, if paused { 0 } else { self.cpus.len() })
+    }
+
+    /// CPU time that all soakers together have used so far, by their thread clocks.
+    ///
+    /// # Errors
+    /// A soaker is gone.
+    pub fn cpu_ns(&self) -> Result<u64> {
+        Ok(self.each_cpu_ns()?.iter().sum())
+    }
+
+    /// CPU time that each soaker has used so far, by its thread clock.
+    ///
+    /// # Errors
+    /// A soaker is gone.
+    pub fn each_cpu_ns(&self) -> Result<Vec<u64>> {
+        let each = self.tids.iter().map(|&tid| clock::thread_cpu_ns(tid));
+        each.collect::<std::io::Result<_>>().map_err(|error| Fault::os("read the CPU clock of a soaker", error))
+    }
+
+    /// Stops the work and returns when every soaker sleeps. A soaker that does not get its CPU for a second counts as
+    /// sleeping: it will when it does.
+    pub fn pause(&self) {
+        self.command(1);
+    }
+
+    /// Starts the work again and returns when every soaker has finished a unit (or after a second, where something else
+    /// keeps a CPU busy).
+    pub fn resume(&self) {
+        self.command(0);
+    }
+
+    /// Gives the next order of that parity, unless it is the present one.
+    fn command(&self, parity: u32) {
+        let order = self.control.order.load(Relaxed);
+        if order & 1 != parity {
+            self.order((order + 1) % (STOP - 1)); // STOP - 1 is even, so parities go on alternating
+            self.control.wait_for_all(self.control.order.load(Relaxed));
+        }
+    }
+
+    fn order(&self, order: u32) {
+        self.control.order.store(order, Release);
+        for thread in &self.threads {
+            thread.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Soakers {
+    fn drop(&mut self) {
+        self.order(STOP);
+        for thread in self.threads.drain(..) {
+            // A soaker that panicked has nothing left to clean up.
+            drop(thread.join());
+        }
+    }
+}
+
+/// Reads the first `soakers` counters of a mapping.
+pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
+    let at_ns = clock::monotonic_ns();
+    let counters = (0..soakers).filter_map(|index| Counter::of(words, index));
+    let (units, stamp_ns) = counters.map(|counter| counter.get()).unzip();
+    SoakReading { at_ns, units, stamp_ns }
+}
+
+/// Makes the calling thread a soaker of `cpu`, and says which thread it is.
+fn settle(cpu: usize) -> Result<i32> {
+    sched::pin(&[cpu]).map_err(|error| {
+        Fault::usage(format!("cannot put a soaker on CPU \"{cpu}\": {}", in_words(&error)))
+            .hint(format!("the CPUs that may be used here are {:?}", sched::allowed_cpus().unwrap_or_default()))
+    })?;
+    sched::set_idle().and_then(|()| sched::set_nice(19)).map_err(|error| {
+        Fault::unsupported(format!("the soakers cannot have the scheduling class \"SCHED_IDLE\": {}", in_words(&error)))
+            .hint("a seccomp filter (of a container?) forbids sched_setscheduler; allow it, or run outside of it")
+    })?;
+    Ok(sched::gettid())
+}
+
+/// The life of a soaker.
+fn soak(counter: &Counter<'_>, kind: SoakerKind, control: &Control, index: usize) {
+    let mut dirt = (kind == SoakerKind::Cache).then(Dirt::new);
+    let (mut count, mut state, mut obeyed) = (0, 1, STOP);
+    loop {
+        let order = control.order.load(Acquire);
+        if order == STOP {
+            return;
+        }
+        if order & 1 == 1 {
+            if obeyed != order {
+                control.obey(index, order);
+                obeyed = order;
+            }
+            std::thread::park();
+            continue;
+        }
+        state = unit(state);
+        count += 1;
+        if let Some(dirt) = &mut dirt {
+            dirt.after_unit(count);
+        }
+        counter.set(count, clock::monotonic_ns());
+        if obeyed != order {
+            control.obey(index, order);
+            obeyed = order;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soakers(kind: SoakerKind) -> Soakers {
+        Soakers::start(&sched::allowed_cpus().unwrap(), kind).unwrap()
+    }
+
+    /// Waits for something that happens, without a bound on when: the test harness has one.
+    fn until(mut happened: impl FnMut() -> bool) {
+        while !happened() {
+            std::thread::yield_now();
+            clock::sleep_until(clock::monotonic_ns() + 100_000);
+        }
+    }
+
+    fn state_of(tid: i32) -> char {
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{tid}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
+    }
+
+    #[test]
+    fn counts_grow_on_every_cpu_and_stamps_with_them() {
+        for &kind in SoakerKind::ALL {
+            let soakers = soakers(kind);
+            let first = soakers.read();
+            assert_eq!(first.units.len(), soakers.cpus().len());
+            until(|| {
+                let now = soakers.read();
+                let grown = |(new, old)| new > old;
+                now.units.iter().zip(&first.units).all(grown) && now.stamp_ns.iter().zip(&first.stamp_ns).all(grown)
+            });
+            assert!(soakers.each_cpu_ns().unwrap().iter().all(|used_ns| *used_ns > 0));
+        }
+    }
+
+    #[test]
+    fn paused_soakers_use_no_cpu_and_go_on_where_they_were() {
+        let soakers = soakers(SoakerKind::Alu);
+        soakers.pause();
+        soakers.pause();
+        // Each has said that it will sleep, and needs a moment to fall asleep.
+        until(|| soakers.tids.iter().all(|&tid| state_of(tid) == 'S'));
+        let before = soakers.cpu_ns().unwrap();
+        assert_eq!(soakers.read().units, Vec::<u64>::new());
+        let asleep: Vec<u64> = read_words(&soakers.words, soakers.cpus.len()).units;
+        clock::sleep_until(clock::monotonic_ns() + 5_000_000);
+        assert_eq!(read_words(&soakers.words, soakers.cpus.len()).units, asleep);
+        assert_eq!(soakers.cpu_ns().unwrap(), before);
+        for _ in 0..10 {
+            soakers.resume();
+            soakers.pause();
+        }
+        soakers.resume();
+        until(|| soakers.read().units.iter().zip(&asleep).all(|(now, then)| now > then));
+    }
+
+    #[test]
+    fn no_soaker_is_left_when_they_are_dropped() {
+        let tids = soakers(SoakerKind::Alu).tids.clone();
+        assert!(!tids.is_empty());
+        for tid in tids {
+            assert!(clock::thread_cpu_ns(tid).is_err());
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_does_not_exist_is_an_error_that_names_it() {
+        let fault = Soakers::start(&[0, 99_999], SoakerKind::Alu).unwrap_err();
+        assert!(fault.sentence.contains("\"99999\""), "{fault}");
+        assert!(fault.hint.is_some());
+    }
+}

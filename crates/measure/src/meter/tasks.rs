@@ -1,0 +1,142 @@
+//! The CPU time and context switches of single threads of this process, read from outside of them.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use zc_kernel::clock;
+
+use super::proc;
+use zc_run::{Fault, Result, TaskReading};
+
+/// Room for a /proc/PID/task/TID/status, which has about 1.5 kB; the two lines of interest are its last.
+const STATUS_BYTES: usize = 16 << 10;
+
+/// Reads a set of threads of this process by their ids.
+#[derive(Debug, Default)]
+pub struct TaskMeter {
+    tasks: Vec<(i32, File)>,
+}
+
+impl TaskMeter {
+    /// Meters the threads `tids` (gettid(2)) of this process.
+    ///
+    /// # Errors
+    /// One of them is not there.
+    pub fn open(tids: &[i32]) -> Result<Self> {
+        let mut meter = Self::default();
+        meter.add(tids)?;
+        Ok(meter)
+    }
+
+    /// Meters these threads too.
+    ///
+    /// # Errors
+    /// One of them is not there.
+    pub fn add(&mut self, tids: &[i32]) -> Result<()> {
+        for &tid in tids {
+            let file = File::open(format!("/proc/self/task/{tid}/status"));
+            self.tasks.push((tid, file.map_err(|error| Fault::os(format!("meter thread \"{tid}\""), error))?));
+        }
+        Ok(())
+    }
+
+    /// Which threads those are.
+    pub fn tids(&self) -> Vec<i32> {
+        self.tasks.iter().map(|(tid, _)| *tid).collect()
+    }
+
+    /// Their CPU time and switches, added up: [`read_cpu`](Self::read_cpu) and [`read_switches`](Self::read_switches).
+    ///
+    /// # Errors
+    /// One of them has ended.
+    pub fn read(&self) -> Result<TaskReading> {
+        let mut reading = self.read_cpu()?;
+        self.read_switches(&mut reading)?;
+        Ok(reading)
+    }
+
+    /// Their CPU time alone: a system call each, so that it can be read at the very edge of a window.
+    ///
+    /// # Errors
+    /// One of them has ended.
+    pub fn read_cpu(&self) -> Result<TaskReading> {
+        let mut sum = TaskReading { at_ns: clock::monotonic_ns(), ..TaskReading::default() };
+        for &(tid, _) in &self.tasks {
+            sum.cpu_ns += clock::thread_cpu_ns(tid)
+                .map_err(|error| Fault::os(format!("read the CPU clock of thread \"{tid}\""), error))?;
+        }
+        Ok(sum)
+    }
+
+    /// Their context switches, which cost some 20 us a thread to read, added into `sum`.
+    ///
+    /// # Errors
+    /// One of them has ended.
+    pub fn read_switches(&self, sum: &mut TaskReading) -> Result<()> {
+        let mut buffer = [0; STATUS_BYTES];
+        for (tid, status) in &self.tasks {
+            let fault = || Fault::failed(format!("cannot read the context switches of thread \"{tid}\""));
+            let length = status.read_at(&mut buffer, 0).map_err(|_| fault())?;
+            let text = String::from_utf8_lossy(&buffer[..length]); // its name may be any bytes
+            let (voluntary, involuntary) = proc::switches(&text).ok_or_else(fault)?;
+            sum.voluntary_switches += voluntary;
+            sum.involuntary_switches += involuntary;
+        }
+        Ok(())
+    }
+}
+
+/// The threads that io_uring has made to work for these threads (`iou-wrk-TID`, see io_uring(7)): they belong to whoever
+/// submits, although getrusage(RUSAGE_THREAD) of the submitter leaves them out and RUSAGE_SELF of its process does not.
+pub fn workers_of(tids: &[i32]) -> Vec<i32> {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let is_worker = |tid: &i32| {
+        let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
+        let submitter = name.trim_end().strip_prefix("iou-wrk-").and_then(|submitter| submitter.parse().ok());
+        submitter.is_some_and(|submitter| tids.contains(&submitter))
+    };
+    tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).filter(is_worker).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_and_switches_of_a_thread_are_seen_from_outside() {
+        let meter = TaskMeter::open(&[zc_kernel::sched::gettid()]).unwrap();
+        let before = meter.read().unwrap();
+        let begun = clock::own_cpu_ns();
+        while clock::own_cpu_ns() < begun + 1_000_000 {}
+        clock::sleep_until(clock::monotonic_ns() + 100_000);
+        let after = std::thread::scope(|scope| scope.spawn(|| meter.read().unwrap()).join().unwrap());
+        assert!(after.cpu_ns >= before.cpu_ns + 1_000_000);
+        assert!(after.voluntary_switches > before.voluntary_switches);
+        assert!(after.at_ns > before.at_ns);
+    }
+
+    #[test]
+    fn no_threads_add_up_to_nothing() {
+        let reading = TaskMeter::open(&[]).unwrap().read().unwrap();
+        assert_eq!(TaskReading { at_ns: 0, ..reading }, TaskReading::default());
+    }
+
+    #[test]
+    fn a_thread_that_is_not_there_is_an_error_that_names_it() {
+        assert!(TaskMeter::open(&[i32::MAX]).unwrap_err().sentence.contains(&format!("\"{}\"", i32::MAX)));
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_is_an_error() {
+        let (give, take) = std::sync::mpsc::channel::<()>();
+        let (tell, tid) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            tell.send(zc_kernel::sched::gettid()).unwrap();
+            take.recv().unwrap();
+        });
+        let meter = TaskMeter::open(&[tid.recv().unwrap()]).unwrap();
+        give.send(()).unwrap();
+        thread.join().unwrap();
+        assert!(meter.read().is_err());
+    }
+}

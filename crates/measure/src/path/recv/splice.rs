@@ -1,0 +1,55 @@
+//! `splice`: splice(2) from the socket into a pipe, and from the pipe to /dev/null. The payload moves as references
+//! to the pages that it arrived in; /dev/null lets go of them.
+
+use std::fs::{File, OpenOptions};
+use std::net::TcpStream;
+
+use zc_kernel::splice::Pipe;
+
+use super::super::{Inspect, Receiver};
+use super::inlet::{Inlet, broken};
+use zc_run::{Fault, No, RecvCounts, Result};
+
+/// The default of fs.pipe-max-size. A page of the pipe holds one reference, and references are often to less than a
+/// page.
+const PIPE_BYTES: usize = 1 << 20;
+
+#[derive(Debug)]
+pub(super) struct Splice {
+    inlet: Inlet,
+    pipe: Pipe,
+    null: File,
+    buffer_bytes: usize,
+}
+
+impl Splice {
+    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, No> {
+        let pipe = Pipe::new(PIPE_BYTES).map_err(|error| No::failed(format!("a pipe cannot be had: {error}")))?;
+        let null = OpenOptions::new()
+            .write(true)
+            .open("/dev/null")
+            .map_err(|error| No::failed(format!("cannot open \"/dev/null\": {error}")))?;
+        Ok(Self { inlet: Inlet::new(socket)?, pipe, null, buffer_bytes })
+    }
+}
+
+impl Receiver for Splice {
+    fn receive(&mut self, _inspect: Option<Inspect<'_>>) -> Result<usize> {
+        let filled = self.pipe.fill_from_socket(&self.inlet.socket, self.buffer_bytes);
+        let filled = self.inlet.took("splice(2)", filled)?;
+        let mut left = filled;
+        while left > 0 {
+            self.inlet.counts.calls += 1;
+            match self.pipe.empty_into(&self.null, left, false) {
+                Ok(0) => return Err(Fault::failed("/dev/null takes no more bytes")),
+                Ok(emptied) => left -= emptied,
+                Err(error) => return Err(broken("splice(2)", error)),
+            }
+        }
+        Ok(filled)
+    }
+
+    fn counts(&self) -> RecvCounts {
+        self.inlet.counts
+    }
+}

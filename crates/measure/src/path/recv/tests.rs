@@ -1,0 +1,88 @@
+//! Every receive path over a real connection: its bytes, its counts, its ends.
+
+use std::net::Shutdown;
+
+use crate::path::testing::{ODD_LENS, PATIENCE, content, files_of, in_time, pair, receiver, setup_of, transfer};
+use zc_run::{FaultKind, RecvPath, SendPath};
+
+/// The paths of this folder that receive by system calls.
+const PATHS: [RecvPath; 4] = [RecvPath::Recv, RecvPath::RecvTrunc, RecvPath::Splice, RecvPath::ZerocopyReceive];
+
+fn shows_its_bytes(path: RecvPath) -> bool {
+    !matches!(path, RecvPath::RecvTrunc | RecvPath::Splice)
+}
+
+#[test]
+fn every_path_receives_every_byte_from_every_kind_of_sender() {
+    let expected: Vec<u8> = ODD_LENS.iter().enumerate().flat_map(|(at, &len)| content(at, len)).collect();
+    for path in PATHS {
+        for send in [SendPath::ReadSend, SendPath::Sendfile, SendPath::Vmsplice, SendPath::MsgZerocopy] {
+            for buffer_bytes in [65_536, 4_099] {
+                let setup = setup_of(files_of(&ODD_LENS), 65_536);
+                let Some((_, received, shown)) = transfer(send, path, &setup, buffer_bytes, 1 << 20, 1) else {
+                    continue;
+                };
+                assert_eq!(received.bytes, expected.len() as u64, "{send} {path}");
+                assert!(received.calls > 0 && received.mapped_bytes <= received.bytes, "{send} {path}");
+                if shows_its_bytes(path) {
+                    assert!(shown == expected, "{send} {path}: other bytes arrived than were sent");
+                } else {
+                    assert!(shown.is_empty(), "{send} {path}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_end_of_the_stream_is_zero_and_stays_so() {
+    for path in PATHS {
+        let (one, other) = pair();
+        zc_kernel::tcp::send(&one, b"last words").unwrap();
+        one.shutdown(Shutdown::Write).unwrap();
+        let Some(mut receiver) = receiver(path, &other, 1_000) else { continue };
+        let mut total = 0;
+        loop {
+            match receiver.receive(None).unwrap() {
+                0 => break,
+                len => total += len,
+            }
+        }
+        assert_eq!(total, 10, "{path}");
+        assert_eq!(receiver.receive(None).unwrap(), 0, "{path}");
+        assert_eq!(receiver.counts().bytes, 10, "{path}");
+    }
+}
+
+#[test]
+fn a_reset_is_an_error_and_no_end() {
+    for path in PATHS {
+        let (one, other) = pair();
+        let Some(mut receiver) = receiver(path, &other, 1_000) else { continue };
+        zc_kernel::tcp::send(&other, b"unread").unwrap();
+        assert!(zc_kernel::tcp::wait_readable(&one, PATIENCE).unwrap());
+        drop(one); // with bytes unread: a reset
+        let fault = loop {
+            match receiver.receive(None) {
+                Ok(len) => assert!(len > 0, "{path}: a reset is taken for the end"),
+                Err(fault) => break fault,
+            }
+        };
+        assert_eq!(fault.kind, FaultKind::Failed, "{path}");
+        assert_eq!(fault.sentence, "the sender reset the connection", "{path}");
+    }
+}
+
+#[test]
+fn a_receiver_that_waits_wakes_when_its_socket_is_shut_down() {
+    for path in PATHS {
+        let (_one, other) = pair();
+        if receiver(path, &other, 1_000).is_none() {
+            continue;
+        }
+        let handle = other.try_clone().unwrap();
+        let ended = in_time(move || crate::path::open_receiver(path, &other, 1_000).unwrap().receive(None));
+        handle.shutdown(Shutdown::Both).unwrap();
+        assert_eq!(ended.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{path} hangs")).unwrap(), 0, "{path}");
+    }
+}

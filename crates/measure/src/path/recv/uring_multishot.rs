@@ -1,0 +1,39 @@
+//! `uring-multishot`: one `IORING_OP_RECV` that goes on completing, into a pool of provided buffers; all completions
+//! that are there are taken out at once.
+
+use std::net::TcpStream;
+
+use zc_kernel::uring::Multishot;
+
+use super::inlet::broken;
+use crate::path::uring::{no, own};
+use crate::path::{Inspect, Receiver};
+use zc_run::{No, RecvCounts, Result};
+
+/// See the module.
+pub(super) struct UringMultishot {
+    ring: Multishot,
+    bytes: u64,
+}
+
+impl UringMultishot {
+    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, No> {
+        Ok(Self { ring: Multishot::new(own(socket)?, buffer_bytes).map_err(no)?, bytes: 0 })
+    }
+}
+
+impl Receiver for UringMultishot {
+    fn receive(&mut self, inspect: Option<Inspect<'_>>) -> Result<usize> {
+        let received = match inspect {
+            Some(inspect) => self.ring.receive(inspect),
+            None => self.ring.receive(&mut |_| {}),
+        };
+        let received = received.map_err(|error| broken("io_uring", error))?;
+        self.bytes += received as u64;
+        Ok(received)
+    }
+
+    fn counts(&self) -> RecvCounts {
+        RecvCounts { bytes: self.bytes, calls: self.ring.calls(), mapped_bytes: 0 }
+    }
+}

@@ -1,0 +1,37 @@
+//! `uring-recv`: `IORING_OP_RECV` into one buffer, one io_uring_enter(2) for each.
+
+use std::net::TcpStream;
+
+use zc_kernel::uring::Receive;
+
+use super::inlet::broken;
+use crate::path::uring::{no, own};
+use crate::path::{Inspect, Receiver};
+use zc_run::{No, RecvCounts, Result};
+
+/// See the module.
+pub(super) struct UringRecv {
+    ring: Receive,
+    bytes: u64,
+}
+
+impl UringRecv {
+    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, No> {
+        Ok(Self { ring: Receive::new(own(socket)?, buffer_bytes).map_err(no)?, bytes: 0 })
+    }
+}
+
+impl Receiver for UringRecv {
+    fn receive(&mut self, inspect: Option<Inspect<'_>>) -> Result<usize> {
+        let received = self.ring.receive().map_err(|error| broken("io_uring", error))?;
+        self.bytes += received.len() as u64;
+        if let Some(inspect) = inspect {
+            inspect(received);
+        }
+        Ok(received.len())
+    }
+
+    fn counts(&self) -> RecvCounts {
+        RecvCounts { bytes: self.bytes, calls: self.ring.calls(), mapped_bytes: 0 }
+    }
+}

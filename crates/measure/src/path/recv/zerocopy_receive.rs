@@ -1,0 +1,88 @@
+//! `zerocopy-receive`: TCP_ZEROCOPY_RECEIVE maps the pages that payload arrived in, and recv(2) copies what the
+//! kernel will not map. Only whole pages of payload, each alone in a page of the device's, can be mapped;
+//! `mapped_bytes` says how much it was. On loopback and veth it is nothing for most senders, because what arrives
+//! there are the sender's own buffers.
+
+use std::net::TcpStream;
+
+use zc_kernel::pages::Pages;
+use zc_kernel::tcp;
+use zc_kernel::zerocopy_receive::{ReceiveMapping, Received};
+
+use super::super::{Inspect, Receiver};
+use super::inlet::{Inlet, broken, buffer};
+use zc_run::{No, RecvCounts, Result};
+
+#[derive(Debug)]
+pub(super) struct ZerocopyReceive {
+    inlet: Inlet,
+    mapping: ReceiveMapping,
+    buffer: Pages,
+    buffer_bytes: usize,
+    /// What the last call left to be read by recv(2).
+    skip_bytes: usize,
+}
+
+impl ZerocopyReceive {
+    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, No> {
+        let mapping = ReceiveMapping::new(socket, buffer_bytes)
+            .map_err(|error| No::unsupported(format!("TCP_ZEROCOPY_RECEIVE: {error}")))?;
+        let buffer = buffer(buffer_bytes)?;
+        Ok(Self { inlet: Inlet::new(socket)?, mapping, buffer, buffer_bytes, skip_bytes: 0 })
+    }
+
+    /// recv(2) of at most `bytes`; blocks where there are none.
+    fn copy(&mut self, bytes: usize, inspect: Option<Inspect<'_>>) -> Result<usize> {
+        let buffer = &mut self.buffer.as_mut_slice()[..bytes.min(self.buffer_bytes)];
+        let received = tcp::recv(&self.inlet.socket, buffer);
+        let received = self.inlet.took("recv(2)", received)?;
+        if let Some(inspect) = inspect {
+            inspect(&buffer[..received]);
+        }
+        Ok(received)
+    }
+}
+
+impl Receiver for ZerocopyReceive {
+    fn receive(&mut self, inspect: Option<Inspect<'_>>) -> Result<usize> {
+        if self.skip_bytes > 0 {
+            let received = self.copy(self.skip_bytes, inspect)?;
+            self.skip_bytes -= received;
+            return Ok(received);
+        }
+        let mut woken = false;
+        loop {
+            self.inlet.counts.calls += 1;
+            let received = self.mapping.receive().map_err(|error| broken("TCP_ZEROCOPY_RECEIVE", error))?;
+            match received {
+                Received::Bytes { mapped_bytes: 0, skip_bytes } => {
+                    let received = self.copy(skip_bytes, inspect)?;
+                    self.skip_bytes = skip_bytes - received;
+                    return Ok(received);
+                }
+                Received::Bytes { mapped_bytes, skip_bytes } => {
+                    self.skip_bytes = skip_bytes;
+                    self.inlet.counts.bytes += mapped_bytes as u64;
+                    self.inlet.counts.mapped_bytes += mapped_bytes as u64;
+                    if let Some(inspect) = inspect {
+                        inspect(&self.mapping.copy_mapped());
+                    }
+                    return Ok(mapped_bytes);
+                }
+                // Readable and yet empty: this end has been shut down, which only recv(2) tells.
+                Received::Nothing if woken => return self.copy(self.buffer_bytes, inspect),
+                Received::Nothing => {
+                    woken = true;
+                    self.inlet.counts.calls += 1;
+                    tcp::wait_readable_forever(&self.inlet.socket).map_err(|error| broken("poll(2)", error))?;
+                }
+                // recv(2) returns at once, with 0 or with what broke.
+                Received::End => return self.copy(1, inspect),
+            }
+        }
+    }
+
+    fn counts(&self) -> RecvCounts {
+        self.inlet.counts
+    }
+}

@@ -1,0 +1,46 @@
+//! `mmap+write`: write(2) straight out of the mapped file. One copy, from the page cache to the socket, and no buffer.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use super::super::{SendSetup, Sender};
+use super::outlet::{Outlet, broken_with_file, mapping};
+use crate::workload::{FileSet, Piece};
+use zc_run::{No, Result, SendCounts};
+
+#[derive(Debug)]
+pub(super) struct MmapWrite {
+    out: Outlet,
+    files: Arc<FileSet>,
+    buffer_bytes: usize,
+}
+
+impl MmapWrite {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+        setup.files.mappings()?;
+        let buffer_bytes = setup.buffer_bytes.max(1);
+        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer_bytes })
+    }
+}
+
+impl Sender for MmapWrite {
+    fn send(&mut self, piece: Piece) -> Result<()> {
+        let source = &self.files.files[piece.file];
+        let mapping = mapping(&self.files, piece.file)?;
+        self.out.push(
+            piece.len,
+            self.buffer_bytes,
+            |socket, done, part| mapping.write(socket, piece.offset + done as u64, part),
+            |error| broken_with_file("write(2)", source, error),
+        )
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        // write(2) has copied. But where a file lost the end of a page, it has copied zeros.
+        self.files.check_lengths()
+    }
+
+    fn counts(&self) -> SendCounts {
+        self.out.counts
+    }
+}

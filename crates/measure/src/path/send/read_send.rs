@@ -1,0 +1,55 @@
+//! `read+send`: pread(2) into a buffer, send(2) out of it. The reference that all other paths are compared with.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use zc_kernel::tcp;
+
+use super::super::{SendSetup, Sender};
+use super::outlet::{Buffer, Outlet, broken, read};
+use crate::workload::{FileSet, Piece};
+use zc_run::{No, Result, SendCounts};
+
+#[derive(Debug)]
+pub(super) struct ReadSend {
+    out: Outlet,
+    files: Arc<FileSet>,
+    buffer: Buffer,
+    more: bool,
+}
+
+impl ReadSend {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+        let buffer = Buffer::new(setup)?;
+        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer, more: setup.more })
+    }
+}
+
+impl Sender for ReadSend {
+    fn send(&mut self, piece: Piece) -> Result<()> {
+        let source = &self.files.files[piece.file];
+        let mut done = 0;
+        while done < piece.len {
+            let part = self.buffer.first(piece.len - done);
+            self.out.counts.calls += 1;
+            let len = read(source, part, piece.offset + done as u64)?;
+            let part = &part[..len];
+            let more = self.more;
+            let call = |socket: &TcpStream, at: usize, _| match more {
+                true => tcp::send_more(socket, &part[at..]),
+                false => tcp::send(socket, &part[at..]),
+            };
+            self.out.push(len, len, call, |error| broken("send(2)", error))?;
+            done += len;
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        Ok(()) // send(2) has copied
+    }
+
+    fn counts(&self) -> SendCounts {
+        self.out.counts
+    }
+}

@@ -1,0 +1,53 @@
+//! `read+write`: pread(2) into a buffer, write(2) out of it.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use super::super::{SendSetup, Sender};
+use super::outlet::{Buffer, Outlet, broken, read};
+use crate::workload::{FileSet, Piece};
+use zc_run::{No, Result, SendCounts};
+
+#[derive(Debug)]
+pub(super) struct ReadWrite {
+    out: Outlet,
+    files: Arc<FileSet>,
+    buffer: Buffer,
+}
+
+impl ReadWrite {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+        let buffer = Buffer::new(setup)?;
+        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer })
+    }
+}
+
+/// write(2), over signals. A peer that is gone is SIGPIPE too, which Rust programs ignore.
+fn write(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    Ok(rustix::io::retry_on_intr(|| rustix::io::write(socket, bytes))?)
+}
+
+impl Sender for ReadWrite {
+    fn send(&mut self, piece: Piece) -> Result<()> {
+        let source = &self.files.files[piece.file];
+        let mut done = 0;
+        while done < piece.len {
+            let part = self.buffer.first(piece.len - done);
+            self.out.counts.calls += 1;
+            let len = read(source, part, piece.offset + done as u64)?;
+            let part = &part[..len];
+            self.out.push(len, len, |socket, at, _| write(socket, &part[at..]), |error| broken("write(2)", error))?;
+            done += len;
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        Ok(()) // write(2) has copied
+    }
+
+    fn counts(&self) -> SendCounts {
+        self.out.counts
+    }
+}

@@ -1,0 +1,67 @@
+//! `sendfile`: sendfile(2), a whole piece to a call unless messages are smaller. The socket gets references to the pages of
+//! the page cache.
+
+use std::fs::OpenOptions;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use super::super::{SendSetup, Sender};
+use super::outlet::{Outlet, broken_with_file, calls_of};
+use crate::workload::{FileSet, Piece};
+use zc_run::{No, Result, SendCounts};
+
+#[derive(Debug)]
+pub(super) struct Sendfile {
+    out: Outlet,
+    files: Arc<FileSet>,
+    call_bytes: Option<usize>,
+}
+
+impl Sendfile {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+        probe(&setup.files)?;
+        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), call_bytes: setup.call_bytes })
+    }
+}
+
+/// One byte to /dev/null: the system call may be forbidden, and not every file system can splice.
+fn probe(files: &FileSet) -> std::result::Result<(), No> {
+    let null = OpenOptions::new()
+        .write(true)
+        .open("/dev/null")
+        .map_err(|error| No::failed(format!("cannot open \"/dev/null\": {error}")))?;
+    if let Some(source) = files.files.first() {
+        zc_kernel::splice::sendfile(&null, &source.file, &mut 0, 1)
+            .map_err(|error| No::unsupported(format!("sendfile(2) of file \"{}\": {error}", source.name)))?;
+    }
+    Ok(())
+}
+
+impl Sender for Sendfile {
+    fn send(&mut self, piece: Piece) -> Result<()> {
+        let source = &self.files.files[piece.file];
+        for Piece { mut offset, len, .. } in calls_of(piece, self.call_bytes) {
+            let end = offset + len as u64;
+            while offset < end {
+                // At most `len`, so it fits.
+                let left = (end - offset) as usize;
+                self.out.counts.calls += 1;
+                match zc_kernel::splice::sendfile(&self.out.socket, &source.file, &mut offset, left) {
+                    Ok(0) => return Err(source.became_shorter()),
+                    Ok(sent) => self.out.took(sent, left),
+                    Err(error) => return Err(broken_with_file("sendfile(2)", source, error)),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        // The socket still refers to pages of the page cache, which are nobody's to reuse.
+        Ok(())
+    }
+
+    fn counts(&self) -> SendCounts {
+        self.out.counts
+    }
+}

@@ -1,0 +1,47 @@
+//! `uring-send`: `IORING_OP_READ` into a buffer linked to `IORING_OP_SEND` out of it, up to sixteen such pairs in one
+//! io_uring_enter(2).
+
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use zc_kernel::uring::ReadSend;
+
+use super::outlet::begins_at;
+use super::uring_fault::fault;
+use crate::path::uring::{no, own};
+use crate::path::{SendSetup, Sender};
+use crate::workload::{FileSet, Piece};
+use zc_run::{No, Result, SendCounts};
+
+/// See the module.
+pub(super) struct UringSend {
+    ring: ReadSend,
+    files: Arc<FileSet>,
+    bytes: u64,
+}
+
+impl UringSend {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+        let ring = ReadSend::new(own(socket)?, setup.buffer_bytes, begins_at(setup.align), setup.more, setup.cpu)
+            .map_err(no)?;
+        Ok(Self { ring, files: Arc::clone(&setup.files), bytes: 0 })
+    }
+}
+
+impl Sender for UringSend {
+    fn send(&mut self, piece: Piece) -> Result<()> {
+        let source = &self.files.files[piece.file];
+        self.ring.send(source.file.as_fd(), piece.offset, piece.len).map_err(|error| fault(source, error))?;
+        self.bytes += piece.len as u64;
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn counts(&self) -> SendCounts {
+        SendCounts { bytes: self.bytes, calls: self.ring.calls(), short: self.ring.short(), ..SendCounts::default() }
+    }
+}

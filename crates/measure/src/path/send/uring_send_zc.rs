@@ -1,0 +1,99 @@
+//! `uring-send-zc` and `uring-send-zc-fixed`: `IORING_OP_SEND_ZC` out of the resident copy of the file set; the second
+//! has the copy registered with the ring, so that its pages are pinned once instead of for every send.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use zc_kernel::uring::ZeroCopy;
+
+use super::outlet::broken;
+use crate::path::resident::ResidentCopy;
+use crate::path::uring::{no, own};
+use crate::path::{SendSetup, Sender};
+use crate::workload::Piece;
+use zc_run::{Fault, No, Result, SendCounts};
+
+/// How long no notification may come before the peer is taken to have stopped reading.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// See the module.
+pub(super) struct UringSendZc {
+    ring: ZeroCopy,
+    copy: Arc<ResidentCopy>,
+    bytes: u64,
+}
+
+impl UringSendZc {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup, fixed: bool) -> std::result::Result<Self, No> {
+        let copy = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
+        let (socket, pages) = (own(socket)?, Arc::clone(copy.pages()));
+        let ring = ZeroCopy::new(socket, pages, setup.buffer_bytes, fixed, setup.more, PATIENCE)
+            .map_err(|error| if fixed && over_the_limit(&error) { too_large(copy.pages().len()) } else { no(error) })?;
+        Ok(Self { ring, copy, bytes: 0 })
+    }
+}
+
+fn over_the_limit(error: &std::io::Error) -> bool {
+    ZeroCopy::registering_is_over_the_limit(error)
+}
+
+fn too_large(bytes: usize) -> No {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
+    let limit = limit.map_or_else(|| "unlimited".to_owned(), |limit| format!("{limit} bytes"));
+    No::refused(format!(
+        "the file set of {bytes} bytes cannot be registered: the limit of locked memory (RLIMIT_MEMLOCK) is {limit}"
+    ))
+    .remedy("ulimit -l unlimited, or run as root")
+}
+
+impl Sender for UringSendZc {
+    fn send(&mut self, piece: Piece) -> Result<()> {
+        self.ring.send(self.copy.offset(piece), piece.len).map_err(fault)?;
+        self.bytes += piece.len as u64;
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        self.ring.drain().map_err(fault)
+    }
+
+    fn counts(&self) -> SendCounts {
+        let zero_copy = self.ring.counts();
+        SendCounts {
+            bytes: self.bytes,
+            calls: self.ring.calls(),
+            completions: zero_copy.completions,
+            copied: zero_copy.copied,
+            enobufs: zero_copy.refused,
+            short: zero_copy.short,
+        }
+    }
+}
+
+fn fault(error: std::io::Error) -> Fault {
+    if error.kind() == std::io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
+        return Fault::failed("the kernel did not give zero-copy buffers back: the receiver has stopped reading");
+    }
+    if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::NOMEM) {
+        return Fault::failed("the limit of locked memory (RLIMIT_MEMLOCK) lets no zero-copy send through")
+            .hint("ulimit -l unlimited, or run as root");
+    }
+    broken("io_uring", error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receiver_that_stopped_reading_and_a_limit_are_told_from_other_failures() {
+        let stopped = fault(std::io::ErrorKind::TimedOut.into());
+        assert!(stopped.sentence.contains("stopped reading"), "{stopped}");
+        let limit = fault(rustix::io::Errno::NOMEM.into());
+        assert!(limit.sentence.contains("RLIMIT_MEMLOCK") && limit.hint.is_some(), "{limit}");
+        let reset = fault(rustix::io::Errno::CONNRESET.into());
+        assert!(reset.sentence.contains("closed the connection"), "{reset}");
+        assert!(!fault(rustix::io::Errno::TIMEDOUT.into()).sentence.contains("stopped reading"));
+    }
+}

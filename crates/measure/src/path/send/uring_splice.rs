@@ -1,0 +1,52 @@
+//! `uring-splice`: `IORING_OP_SPLICE` from the file into a pipe, linked to another from the pipe into the socket.
+
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use zc_kernel::uring::Splice;
+
+use super::outlet::calls_of;
+use super::splice::{PIPE_BYTES, pipe, probe};
+use super::uring_fault::fault;
+use crate::path::uring::{no, own};
+use crate::path::{SendSetup, Sender};
+use crate::workload::{FileSet, Piece};
+use zc_run::{No, Result, SendCounts};
+
+/// See the module.
+pub(super) struct UringSplice {
+    ring: Splice,
+    files: Arc<FileSet>,
+    bytes: u64,
+    call_bytes: Option<usize>,
+    more: bool,
+}
+
+impl UringSplice {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+        probe(setup)?;
+        let ring = Splice::new(own(socket)?, pipe(PIPE_BYTES)?, setup.cpu).map_err(no)?;
+        Ok(Self { ring, files: Arc::clone(&setup.files), bytes: 0, call_bytes: setup.call_bytes, more: setup.more })
+    }
+}
+
+impl Sender for UringSplice {
+    fn send(&mut self, piece: Piece) -> Result<()> {
+        let source = &self.files.files[piece.file];
+        for call in calls_of(piece, self.call_bytes) {
+            let sent = self.ring.send(source.file.as_fd(), call.offset, call.len, self.more);
+            sent.map_err(|error| fault(source, error))?;
+        }
+        self.bytes += piece.len as u64;
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn counts(&self) -> SendCounts {
+        SendCounts { bytes: self.bytes, calls: self.ring.calls(), short: self.ring.short(), ..SendCounts::default() }
+    }
+}

@@ -1,0 +1,66 @@
+//! `vmsplice`: vmsplice(2) of the program's own pages into a pipe, splice(2) from the pipe into the socket.
+//!
+//! The kernel does not say when it has sent the pages, so a program that wants to use them again has to guess (or to
+//! ask SIOCOUTQ until nothing is under way). Here no completions are needed: the pages are those of the resident
+//! copy, which nobody writes to for the rest of the run, and which the kernel keeps alive by its own references
+//! beyond that.
+
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use zc_kernel::splice::Pipe;
+
+use super::super::{ResidentCopy, SendSetup, Sender};
+use super::outlet::{Outlet, broken, calls_of};
+use super::splice::{PIPE_BYTES, empty, pipe};
+use crate::workload::Piece;
+use zc_run::{No, Result, SendCounts};
+
+#[derive(Debug)]
+pub(super) struct Vmsplice {
+    out: Outlet,
+    resident: Arc<ResidentCopy>,
+    pipe: Pipe,
+    call_bytes: Option<usize>,
+    more: bool,
+}
+
+impl Vmsplice {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+        let resident = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
+        // One byte into a pipe that is then thrown away: the system call may be forbidden.
+        pipe(0)?
+            .fill_from_pages(resident.pages(), 0..1)
+            .map_err(|error| No::unsupported(format!("vmsplice(2): {error}")))?;
+        let (out, pipe) = (Outlet::new(socket)?, pipe(PIPE_BYTES)?);
+        Ok(Self { out, resident, pipe, call_bytes: setup.call_bytes, more: setup.more })
+    }
+}
+
+impl Sender for Vmsplice {
+    fn send(&mut self, piece: Piece) -> Result<()> {
+        for call in calls_of(piece, self.call_bytes) {
+            let mut start = self.resident.offset(call);
+            let end = start + call.len;
+            while start < end {
+                let want = (end - start).min(self.pipe.capacity_bytes());
+                self.out.counts.calls += 1;
+                let filled = self
+                    .pipe
+                    .fill_from_pages(self.resident.pages(), start..start + want)
+                    .map_err(|error| broken("vmsplice(2)", error))?;
+                start += filled;
+                empty(&mut self.out, &self.pipe, filled, self.more || start < end)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        Ok(()) // see the top of the file
+    }
+
+    fn counts(&self) -> SendCounts {
+        self.out.counts
+    }
+}

@@ -1,0 +1,95 @@
+//! For the tests of paths: file sets of odd sizes, connections over loopback, and a transfer from one end to the other.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::{Receiver, SendSetup, Sender, open_receiver, open_sender};
+use crate::workload::{FileSet, SourceFile};
+use zc_run::{RecvCounts, RecvPath, SendCounts, SendPath};
+
+/// A test that takes longer hangs.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One byte, just under and just over pages and buffers, and more than every pipe and buffer.
+pub(super) const ODD_LENS: [usize; 5] = [1, 4_095, 4_096, 65_537, 3_000_000];
+
+/// Files of these lengths with bytes that tell position and file apart.
+pub(super) fn files_of(lens: &[usize]) -> Arc<FileSet> {
+    let source = |(at, &len): (usize, &usize)| {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&content(at, len)).unwrap();
+        SourceFile { name: format!("file {at}"), file, len: len as u64 }
+    };
+    Arc::new(FileSet::new(lens.iter().enumerate().map(source).collect()))
+}
+
+/// The bytes of file `at` of [`files_of`].
+pub(super) fn content(at: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 13) as u8 ^ at as u8).collect()
+}
+
+/// What a path is built from, with call buffers of `buffer_bytes`.
+pub(super) fn setup_of(files: Arc<FileSet>, buffer_bytes: usize) -> SendSetup {
+    SendSetup::new(files, buffer_bytes)
+}
+
+/// Two ends of a connection over loopback: who connected, who accepted.
+pub(super) fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (one, listener.accept().unwrap().0)
+}
+
+/// The path, or null and a word on stderr where it cannot run here.
+pub(super) fn sender(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Option<Box<dyn Sender>> {
+    open_sender(path, socket, setup).map_err(|no| eprintln!("skipped: {path}: {}", no.reason())).ok()
+}
+
+/// As [`sender`].
+pub(super) fn receiver(path: RecvPath, socket: &TcpStream, buffer_bytes: usize) -> Option<Box<dyn Receiver>> {
+    open_receiver(path, socket, buffer_bytes).map_err(|no| eprintln!("skipped: {path}: {}", no.reason())).ok()
+}
+
+/// Sends `rounds` rounds of the files in pieces of `piece_bytes` and receives them. Returns the counts and the bytes
+/// that the receiver showed; null where a path cannot run here.
+pub(super) fn transfer(
+    send: SendPath,
+    recv: RecvPath,
+    setup: &SendSetup,
+    recv_buffer_bytes: usize,
+    piece_bytes: usize,
+    rounds: u64,
+) -> Option<(SendCounts, RecvCounts, Vec<u8>)> {
+    let (one, other) = pair();
+    let mut sender = sender(send, &one, setup)?;
+    receiver(recv, &other, recv_buffer_bytes)?;
+    let received = in_time(move || {
+        let mut receiver = open_receiver(recv, &other, recv_buffer_bytes).unwrap();
+        let mut shown = Vec::new();
+        while receiver.receive(Some(&mut |bytes: &[u8]| shown.extend_from_slice(bytes))).unwrap() > 0 {}
+        (receiver.counts(), shown)
+    });
+    let mut left = rounds * setup.files.total_bytes();
+    for piece in setup.files.walk(0, piece_bytes) {
+        if left == 0 {
+            break;
+        }
+        sender.send(piece).unwrap();
+        left -= piece.len as u64;
+    }
+    sender.drain().unwrap();
+    let sent = sender.counts();
+    one.shutdown(std::net::Shutdown::Write).unwrap();
+    let (received, shown) = received.recv_timeout(PATIENCE).expect("the receiver ends in time");
+    Some((sent, received, shown))
+}
+
+/// Runs `body` on a thread of its own; what it returns is to be waited for with [`PATIENCE`].
+pub(super) fn in_time<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> mpsc::Receiver<T> {
+    let (out, inbox) = mpsc::channel();
+    std::thread::spawn(move || out.send(body()));
+    inbox
+}

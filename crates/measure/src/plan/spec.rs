@@ -1,0 +1,285 @@
+//! A plan before the machine is known: factors x levels, what is compared with what, and the cells that this makes.
+
+use std::collections::HashSet;
+
+use zc_run::{Cell, Factor, Fault, HostState, Level, RecvPath, Result, SendPath, Unsoaked};
+
+/// What the label of the control has behind the name of the reference.
+pub const CONTROL_SUFFIX: &str = " (A/A)";
+
+/// More cells than that are a mistake: one block of them takes an hour.
+const MOST_CELLS: usize = 100_000;
+
+/// Which cells share a rate that zc chooses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Rates {
+    /// All of them.
+    #[default]
+    One,
+    /// Those that are compared with one another: the rest of the levels decides how fast a path can be.
+    ByLevel,
+}
+
+/// What a plan holds fixed, as it is typed: an option of `zc run` without its dashes, and its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fixed {
+    /// `link`, `rate` ...
+    pub key: String,
+    /// `veth`, `400MB/s` ...
+    pub value: String,
+    /// Where it stands, for whoever finds that it has no meaning: `plan "my.toml", line 3`.
+    pub place: String,
+}
+
+/// A plan.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Spec {
+    /// What it is called.
+    pub name: String,
+    /// What is to be found out, in a sentence.
+    pub question: String,
+    /// Time for all of it; null leaves it to the number of cells.
+    pub budget_ns: Option<u64>,
+    /// The factors with their levels, none twice and none without a level; rows of a table go by the first ones, columns by the last.
+    pub factors: Vec<(Factor, Vec<Level>)>,
+    /// The cell that has the control, by its level of each factor.
+    pub reference: Vec<Level>,
+    /// A cell and the one that it is compared with differ in these: the other has the reference's levels of them.
+    pub compare: Vec<Factor>,
+    /// Which cells share a rate that zc chooses.
+    pub rates: Rates,
+    /// The unsoaked trials of a block.
+    pub unsoaked: Unsoaked,
+    /// What is held fixed.
+    pub fixed: Vec<Fixed>,
+}
+
+/// The cells of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cells {
+    /// All of them, the control last.
+    pub cells: Vec<Cell>,
+    /// The label of the one that has the control.
+    pub reference: String,
+}
+
+impl Spec {
+    /// How many cells it has, the control not counted.
+    pub fn product(&self) -> usize {
+        self.factors.iter().fold(1, |product, (_, levels)| product.saturating_mul(levels.len()))
+    }
+
+    /// The levels of a factor, if it is one of this plan's.
+    pub fn levels(&self, factor: Factor) -> Option<&[Level]> {
+        self.factors.iter().find(|(each, _)| *each == factor).map(|(_, levels)| levels.as_slice())
+    }
+
+    /// Has a factor take these levels instead of its own. Where cells are compared by it, the reference's level stays.
+    /// Does nothing where it is none of the plan's factors; says whether it is.
+    pub fn restrict(&mut self, factor: Factor, levels: Vec<Level>) -> bool {
+        let Some(place) = self.factors.iter().position(|(each, _)| *each == factor) else { return false };
+        if levels.is_empty() {
+            return true;
+        }
+        let mut levels = without_twice(levels);
+        let reference = &mut self.reference[place];
+        if !levels.contains(reference) {
+            if self.compare.contains(&factor) {
+                levels.insert(0, reference.clone());
+            } else {
+                *reference = levels[0].clone();
+            }
+        }
+        self.factors[place].1 = levels;
+        true
+    }
+
+    /// Has every cell measured in both states of the host, and each in state B compared with itself in state A.
+    pub fn in_both_states(&mut self) {
+        if self.levels(Factor::State).is_none() {
+            self.factors.push((Factor::State, HostState::ALL.iter().copied().map(Level::State).collect()));
+            self.reference.push(Level::State(HostState::A));
+        }
+        self.compare = vec![Factor::State];
+    }
+
+    /// Every combination of levels, and the reference a second time as the A/A control. `send` and `recv` are the paths of those
+    /// whose plan does not say.
+    ///
+    /// # Errors
+    /// [`FaultKind::Usage`](zc_run::FaultKind): there are too many to be measured.
+    pub fn cells(&self, send: SendPath, recv: RecvPath) -> Result<Cells> {
+        let product = self.product();
+        if product > MOST_CELLS {
+            return Err(Fault::usage(format!("the plan \"{}\" has {product} cells", self.name))
+                .hint("give its factors fewer levels"));
+        }
+        let chosen: Vec<Vec<&Level>> = self.factors.iter().fold(vec![Vec::new()], |rows, (_, levels)| {
+            let longer = |row: Vec<_>| levels.iter().map(move |level| [row.as_slice(), &[level]].concat());
+            rows.into_iter().flat_map(longer).collect()
+        });
+        let reference: Vec<&Level> = self.reference.iter().collect();
+        let reference_label = self.label(&reference);
+        let mut cells: Vec<Cell> = chosen.iter().map(|levels| self.cell(levels, send, recv)).collect();
+        for (cell, levels) in cells.iter_mut().zip(&chosen) {
+            let by = self.label(&self.compared_with(levels));
+            cell.by = Some(by).filter(|by| *by != reference_label);
+        }
+        let labels: HashSet<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
+        if labels.len() < cells.len() {
+            return Err(Fault::usage(format!("two cells of the plan \"{}\" are the same", self.name))
+                .hint("each level of a factor may be there once"));
+        }
+        let control = Cell {
+            label: format!("{reference_label}{CONTROL_SUFFIX}"),
+            control: true,
+            ..self.cell(&reference, send, recv)
+        };
+        cells.push(control);
+        Ok(Cells { cells, reference: reference_label })
+    }
+
+    fn cell(&self, levels: &[&Level], send: SendPath, recv: RecvPath) -> Cell {
+        let mut cell = Cell::of_paths(send, recv);
+        levels.iter().for_each(|level| level.put(&mut cell));
+        cell.label = self.label(levels);
+        cell
+    }
+
+    /// The levels of the cell that one with these is compared with.
+    fn compared_with<'a>(&'a self, levels: &[&'a Level]) -> Vec<&'a Level> {
+        let each = self.factors.iter().zip(&self.reference).zip(levels);
+        each.map(|(((factor, _), reference), own)| if self.compare.contains(factor) { reference } else { *own })
+            .collect()
+    }
+
+    /// The levels of the factors that have several; of all, where none has.
+    fn label(&self, levels: &[&Level]) -> String {
+        let told = |several: bool| {
+            let each = self.factors.iter().zip(levels);
+            each.filter(|((_, levels), _)| !several || levels.len() > 1)
+                .map(|(_, level)| level.to_string())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let several = told(true);
+        if several.is_empty() { told(false) } else { several }
+    }
+}
+
+fn without_twice(levels: Vec<Level>) -> Vec<Level> {
+    let mut once: Vec<Level> = Vec::new();
+    for level in levels {
+        if !once.contains(&level) {
+            once.push(level);
+        }
+    }
+    once
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(factor: Factor, text: &str) -> Level {
+        Level::parse(factor, text).unwrap()
+    }
+
+    fn spec(factors: &[(Factor, &[&str])], compare: &[Factor]) -> Spec {
+        let factors: Vec<(Factor, Vec<Level>)> = factors
+            .iter()
+            .map(|(factor, levels)| (*factor, levels.iter().map(|text| level(*factor, text)).collect()))
+            .collect();
+        Spec {
+            name: "test".to_owned(),
+            question: String::new(),
+            budget_ns: None,
+            reference: factors.iter().map(|(_, levels)| levels[0].clone()).collect(),
+            factors,
+            compare: compare.to_vec(),
+            rates: Rates::One,
+            unsoaked: Unsoaked::InTurn,
+            fixed: Vec::new(),
+        }
+    }
+
+    fn labels(spec: &Spec) -> Vec<String> {
+        spec.cells(SendPath::ReadSend, RecvPath::Recv).unwrap().cells.into_iter().map(|cell| cell.label).collect()
+    }
+
+    #[test]
+    fn the_reference_and_its_control_are_always_there() {
+        let mut paths = spec(&[(Factor::Send, &["read+send", "sendfile", "splice"])], &[Factor::Send]);
+        assert_eq!(labels(&paths), ["read+send", "sendfile", "splice", "read+send (A/A)"]);
+        assert!(paths.restrict(Factor::Send, vec![level(Factor::Send, "sendfile")]));
+        assert_eq!(labels(&paths), ["read+send", "sendfile", "read+send (A/A)"]);
+        assert!(paths.restrict(Factor::Send, vec![level(Factor::Send, "read+send")]));
+        assert_eq!(labels(&paths), ["read+send", "read+send (A/A)"]);
+        assert!(!paths.restrict(Factor::Mtu, vec![level(Factor::Mtu, "9000")]));
+    }
+
+    #[test]
+    fn cells_are_every_combination_and_know_what_they_are_compared_with() {
+        let sizes =
+            spec(&[(Factor::Message, &["64k", "4k"]), (Factor::Send, &["read+send", "sendfile"])], &[Factor::Send]);
+        let Cells { cells, reference } = sizes.cells(SendPath::ReadSend, RecvPath::Recv).unwrap();
+        assert_eq!(reference, "64k read+send");
+        let seen: Vec<(&str, Option<&str>, bool)> =
+            cells.iter().map(|cell| (cell.label.as_str(), cell.by.as_deref(), cell.control)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("64k read+send", None, false),
+                ("64k sendfile", None, false),
+                ("4k read+send", Some("4k read+send"), false),
+                ("4k sendfile", Some("4k read+send"), false),
+                ("64k read+send (A/A)", None, true),
+            ]
+        );
+        assert_eq!(cells[3].levels.message_bytes, Some(4096));
+        assert_eq!((cells[3].send, cells[3].recv), (SendPath::Sendfile, RecvPath::Recv));
+    }
+
+    #[test]
+    fn a_factor_by_which_nothing_is_compared_takes_its_reference_from_what_is_asked_for() {
+        let mut sizes =
+            spec(&[(Factor::Message, &["64k", "4k"]), (Factor::Send, &["read+send", "sendfile"])], &[Factor::Send]);
+        assert!(sizes.restrict(Factor::Message, vec![level(Factor::Message, "1m")]));
+        // The factor that has one level is in nobody's name.
+        assert_eq!(labels(&sizes), ["read+send", "sendfile", "read+send (A/A)"]);
+    }
+
+    #[test]
+    fn in_both_states_of_the_host_each_cell_is_compared_with_itself() {
+        let mut paths = spec(&[(Factor::Send, &["read+send", "sendfile"])], &[Factor::Send]);
+        paths.in_both_states();
+        paths.in_both_states(); // and once is enough
+        let Cells { cells, reference } = paths.cells(SendPath::ReadSend, RecvPath::Recv).unwrap();
+        assert_eq!(reference, "read+send A");
+        let seen: Vec<(&str, Option<&str>, Option<HostState>)> =
+            cells.iter().map(|cell| (cell.label.as_str(), cell.by.as_deref(), cell.levels.state)).collect();
+        let (a, b) = (Some(HostState::A), Some(HostState::B));
+        assert_eq!(
+            seen,
+            [
+                ("read+send A", None, a),
+                ("read+send B", None, b),
+                ("sendfile A", Some("sendfile A"), a),
+                ("sendfile B", Some("sendfile A"), b),
+                ("read+send A (A/A)", None, a),
+            ]
+        );
+    }
+
+    #[test]
+    fn more_cells_than_anybody_could_measure_are_refused() {
+        let many: Vec<String> = (1..=1000).map(|bytes| bytes.to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let plan = spec(&[(Factor::Message, &many), (Factor::RecvBuffer, &many)], &[]);
+        assert_eq!(plan.product(), 1_000_000);
+        assert_eq!(
+            plan.cells(SendPath::ReadSend, RecvPath::Recv).unwrap_err().sentence,
+            "the plan \"test\" has 1000000 cells"
+        );
+    }
+}

@@ -1,0 +1,103 @@
+//! How long a plan takes, known before anything is measured: so that one of ten thousand cells is not begun in a minute.
+
+use std::time::Duration;
+
+use super::Spec;
+use zc_run::units::duration_text;
+use zc_run::{Fault, RecvPath, Result, SendPath, Timing, Unsoaked};
+
+/// Of a trial and the idle window beside it, what is neither: connecting, settling, reading the meters. Some 12 ms here.
+const AROUND_NS: u64 = 12_000_000;
+
+/// Fewer blocks than that give no interval worth having.
+const BLOCKS: u64 = 20;
+
+/// Time for a plan that does not say, where that is enough.
+const USUAL_NS: u64 = 60_000_000_000;
+
+/// A plan that takes longer than that by itself is not begun without having been asked for its time.
+const UNASKED_NS: u64 = 300_000_000_000;
+
+/// How long a block takes, about. Bursts of large messages at low rates, and many connections, make it longer.
+fn block_ns(cells: usize, timing: &Timing, unsoaked: Unsoaked) -> u64 {
+    let cells = cells as u64;
+    let soaked = timing.warmup_ns + timing.window_ns + timing.idle_ns + AROUND_NS;
+    let top_speed = timing.warmup_ns + timing.unsoaked_ns + AROUND_NS / 2;
+    let unsoaked = if unsoaked == Unsoaked::TopSpeed { cells } else { 2 };
+    cells.saturating_mul(soaked).saturating_add(unsoaked.saturating_mul(top_speed))
+}
+
+/// The budget of a plan: what was asked for, what the plan says, or what its cells need.
+///
+/// # Errors
+/// [`FaultKind::Usage`](zc_run::FaultKind): there are so many cells that it has to be asked for, or what was asked for does
+/// not hold one block.
+pub fn budget_ns(spec: &Spec, timing: &Timing, asked_ns: Option<u64>) -> Result<u64> {
+    let cells = spec.cells(SendPath::ReadSend, RecvPath::Recv)?.cells.len();
+    let block_ns = block_ns(cells, timing, spec.unsoaked);
+    let needed_ns = block_ns.saturating_mul(BLOCKS);
+    let fault = |what: &str| {
+        let sentence = format!(
+            "the plan \"{}\" has {cells} cells, a block of them takes about {}: {what}",
+            spec.name,
+            rough(block_ns)
+        );
+        let hint =
+            format!("--budget {} has room for {BLOCKS} blocks; or give its factors fewer levels", rough(needed_ns));
+        Err(Fault::usage(sentence).hint(hint))
+    };
+    match asked_ns.or(spec.budget_ns) {
+        Some(budget_ns) if budget_ns < block_ns => {
+            fault(&format!("its budget of {} does not hold one", duration_text(budget_ns)))
+        }
+        Some(budget_ns) => Ok(budget_ns),
+        None if needed_ns > UNASKED_NS => fault("it needs a budget"),
+        None => Ok(USUAL_NS.max(needed_ns)),
+    }
+}
+
+/// A length as a budget is typed, rounded up to what somebody would type.
+fn rough(ns: u64) -> String {
+    let seconds = Duration::from_nanos(ns).as_secs_f64();
+    match seconds {
+        s if s < 1.0 => format!("{}ms", (s * 1e3).ceil()),
+        s if s < 120.0 => format!("{}s", s.ceil()),
+        s if s < 7200.0 => format!("{}m", (s / 60.0).ceil()),
+        s => format!("{}h", (s / 3600.0).ceil()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::parse;
+
+    const TIMING: Timing =
+        Timing { warmup_ns: 8_000_000, window_ns: 12_000_000, idle_ns: 8_000_000, unsoaked_ns: 30_000_000 };
+
+    fn plan(sizes: usize) -> Spec {
+        let sizes: Vec<String> = (1..=sizes).map(|size| size.to_string()).collect();
+        let text = format!("name = \"my\"\n[[factor]]\nname = \"message\"\nlevels = [{}]\n", sizes.join(","));
+        parse(&text, "my.toml").unwrap()
+    }
+
+    #[test]
+    fn a_small_plan_has_a_minute_and_a_larger_one_what_it_needs() {
+        assert_eq!(budget_ns(&plan(5), &TIMING, None).unwrap(), USUAL_NS);
+        let larger = budget_ns(&plan(150), &TIMING, None).unwrap();
+        assert!((USUAL_NS + 1..UNASKED_NS).contains(&larger), "{larger}");
+        assert_eq!(budget_ns(&plan(150), &TIMING, Some(7_000_000_000)).unwrap(), 7_000_000_000);
+    }
+
+    #[test]
+    fn a_plan_of_ten_thousand_cells_asks_for_its_time() {
+        let fault = budget_ns(&plan(10_000), &TIMING, None).unwrap_err();
+        assert_eq!(
+            fault.sentence,
+            "the plan \"my\" has 10001 cells, a block of them takes about 7m: it needs a budget"
+        );
+        assert!(fault.hint.unwrap().starts_with("--budget 3h has room for 20 blocks"));
+        let fault = budget_ns(&plan(10_000), &TIMING, Some(60_000_000_000)).unwrap_err();
+        assert!(fault.sentence.ends_with("its budget of 60s does not hold one"), "{}", fault.sentence);
+    }
+}

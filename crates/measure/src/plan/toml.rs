@@ -1,0 +1,303 @@
+//! A plan's file: TOML, the same for the plans that zc brings and for the user's own. docs/plans.md describes it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::spec::{Fixed, Rates, Spec};
+use zc_run::nearest::unknown;
+use zc_run::{Factor, Fault, Level, Result, SendPath, Unsoaked, escape, units};
+
+/// What a level of the factor `send` may be beside a name: every path that there is.
+const ALL: &str = "all";
+
+/// Time for a plan: as for `--budget`.
+const BUDGET_NS: std::ops::RangeInclusive<u64> = 1_000_000_000..=24 * 3600 * 1_000_000_000;
+
+/// The document.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    name: Spanned<String>,
+    #[serde(default)]
+    question: String,
+    budget: Option<Spanned<String>>,
+    compare: Option<Vec<Spanned<String>>>,
+    rates: Option<Spanned<String>>,
+    unsoaked: Option<Spanned<String>>,
+    #[serde(default)]
+    fixed: BTreeMap<Spanned<String>, Spanned<Scalar>>,
+    #[serde(default)]
+    reference: BTreeMap<Spanned<String>, Spanned<Scalar>>,
+    #[serde(default, rename = "factor")]
+    factors: Vec<FactorTable>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FactorTable {
+    name: Spanned<String>,
+    levels: Spanned<Vec<Spanned<Scalar>>>,
+}
+
+/// `"64k"`, or a number where that is what it is.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Text(String),
+    Number(i64),
+}
+
+impl std::fmt::Display for Scalar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+/// Reads a plan. `file` is what its errors call it.
+///
+/// # Errors
+/// [`FaultKind::Usage`](zc_run::FaultKind): it is no plan; the sentence names file, line and key.
+pub fn parse(text: &str, file: &str) -> Result<Spec> {
+    let reader = Reader { text, file };
+    let document: Document = toml::from_str(text).map_err(|error| {
+        let line = error.span().map_or(1, |span| reader.line(span.start));
+        // The rest of the message is a drawing of the line.
+        let what = error.message().lines().next().unwrap_or_default().to_owned();
+        Fault::usage(format!("plan \"{file}\", line {line}: {}", escape(&what, 200)))
+            .hint("zc plan NAME prints a plan that is right; docs/plans.md describes them")
+    })?;
+    reader.spec(document)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    file: &'a str,
+}
+
+impl Reader<'_> {
+    fn line(&self, offset: usize) -> usize {
+        self.text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count() + 1
+    }
+
+    fn place<T>(&self, what: &Spanned<T>) -> String {
+        format!("plan \"{}\", line {}", self.file, self.line(what.span().start))
+    }
+
+    /// The same failure, with the place in the file in front.
+    fn at<T>(&self, what: &Spanned<T>, key: &str, mut fault: Fault) -> Fault {
+        fault.sentence = format!("{}, \"{}\": {}", self.place(what), escape(key, 40), fault.sentence);
+        fault
+    }
+
+    fn spec(&self, document: Document) -> Result<Spec> {
+        let name = document.name.get_ref().trim().to_owned();
+        if name.is_empty() || name.chars().count() > 60 {
+            return Err(self.at(&document.name, "name", Fault::usage("a name has between 1 and 60 characters")));
+        }
+        let factors = document.factors.iter().map(|table| self.factor(table)).collect::<Result<Vec<_>>>()?;
+        for (place, (factor, _)) in factors.iter().enumerate() {
+            if factors[..place].iter().any(|(other, _)| other == factor) {
+                let again = &document.factors[place].name;
+                return Err(self.at(again, factor.name(), Fault::usage("this factor is there already")));
+            }
+        }
+        if factors.is_empty() {
+            let nothing = Fault::usage("there is no [[factor]], so there is nothing to compare");
+            return Err(self.at(&document.name, "factor", nothing));
+        }
+        let mut reference: Vec<Level> = factors.iter().map(|(_, levels)| usual(levels)).collect();
+        for (key, value) in &document.reference {
+            let factor = self.named(key)?;
+            let Some(place) = factors.iter().position(|(each, _)| *each == factor) else {
+                let stranger = Fault::usage("the reference has a level of a factor that the plan has not");
+                return Err(self.at(key, factor.name(), stranger));
+            };
+            let level = self.level(factor, value)?;
+            if !factors[place].1.contains(&level) {
+                let stranger = Fault::usage(format!("the reference's level \"{level}\" is none of the factor's"));
+                return Err(self.at(value, factor.name(), stranger.hint(listed(&factors[place].1))));
+            }
+            reference[place] = level;
+        }
+        let compare = match &document.compare {
+            None => factors.iter().map(|(factor, _)| *factor).collect(),
+            Some(names) => names.iter().map(|name| self.compared(name, &factors)).collect::<Result<_>>()?,
+        };
+        let budget_ns = document.budget.as_ref().map(|budget| {
+            units::duration(budget.get_ref(), BUDGET_NS).map_err(|fault| self.at(budget, "budget", fault))
+        });
+        let fixed = document.fixed.iter().map(|(key, value)| Fixed {
+            key: key.get_ref().clone(),
+            value: value.get_ref().to_string(),
+            place: self.place(key),
+        });
+        Ok(Spec {
+            name,
+            question: document.question.trim().to_owned(),
+            budget_ns: budget_ns.transpose()?,
+            factors,
+            reference,
+            compare,
+            rates: self.one_of(
+                document.rates.as_ref(),
+                "rates",
+                &[("one", Rates::One), ("by-level", Rates::ByLevel)],
+            )?,
+            unsoaked: self.one_of(
+                document.unsoaked.as_ref(),
+                "unsoaked",
+                &[("in-turn", Unsoaked::InTurn), ("top-speed", Unsoaked::TopSpeed)],
+            )?,
+            fixed: fixed.collect(),
+        })
+    }
+
+    fn named(&self, name: &Spanned<String>) -> Result<Factor> {
+        name.get_ref().parse().map_err(|error| self.at(name, name.get_ref(), unknown(error)))
+    }
+
+    fn factor(&self, table: &FactorTable) -> Result<(Factor, Vec<Level>)> {
+        let factor = self.named(&table.name)?;
+        let mut levels = Vec::new();
+        for text in table.levels.get_ref() {
+            if factor == Factor::Send && matches!(text.get_ref(), Scalar::Text(text) if text == ALL) {
+                levels.extend(SendPath::ALL.iter().map(|path| Level::Send(*path)));
+                continue;
+            }
+            let level = self.level(factor, text)?;
+            if levels.contains(&level) {
+                let twice = Fault::usage(format!("the level \"{level}\" is there twice"));
+                return Err(self.at(text, factor.name(), twice));
+            }
+            levels.push(level);
+        }
+        if levels.is_empty() {
+            return Err(self.at(&table.levels, factor.name(), Fault::usage("a factor needs at least one level")));
+        }
+        Ok((factor, levels))
+    }
+
+    fn level(&self, factor: Factor, text: &Spanned<Scalar>) -> Result<Level> {
+        Level::parse(factor, &text.get_ref().to_string()).map_err(|fault| self.at(text, factor.name(), fault))
+    }
+
+    fn compared(&self, name: &Spanned<String>, factors: &[(Factor, Vec<Level>)]) -> Result<Factor> {
+        let factor = self.named(name)?;
+        if factors.iter().all(|(each, _)| *each != factor) {
+            let stranger = Fault::usage(format!("cells cannot be compared by \"{factor}\", which is no factor here"));
+            return Err(self.at(name, "compare", stranger));
+        }
+        Ok(factor)
+    }
+
+    fn one_of<T: Copy + Default>(&self, given: Option<&Spanned<String>>, key: &str, known: &[(&str, T)]) -> Result<T> {
+        let Some(given) = given else { return Ok(T::default()) };
+        known.iter().find(|(name, _)| name == given.get_ref()).map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            let what = format!("\"{}\" is none of {}", escape(given.get_ref(), 40), names.join(", "));
+            self.at(given, key, Fault::usage(what))
+        })
+    }
+}
+
+/// What a factor's reference is when the plan does not say: the path that everything is compared with, else its first level.
+fn usual(levels: &[Level]) -> Level {
+    let read_send = Level::Send(SendPath::ReadSend);
+    if levels.contains(&read_send) { read_send } else { levels[0].clone() }
+}
+
+fn listed(levels: &[Level]) -> String {
+    format!("it has {}", levels.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use zc_run::RecvPath;
+
+    const SIZES: &str = "name = \"sizes\"\nbudget = \"90s\"\ncompare = [\"send\"]\nrates = \"by-level\"\n\n[fixed]\nlink = \"veth\"\nflows = 2\n\n\
+        [reference]\nmessage = \"64k\"\n\n[[factor]]\nname = \"message\"\nlevels = [4096, \"64k\"]\n\n[[factor]]\nname = \"send\"\n\
+        levels = [\"sendfile\", \"read+send\"]\n";
+
+    #[test]
+    fn a_plan_is_read_as_it_is_written() {
+        let spec = parse(SIZES, "my.toml").unwrap();
+        assert_eq!((spec.name.as_str(), spec.budget_ns), ("sizes", Some(90_000_000_000)));
+        assert_eq!(
+            (spec.rates, spec.unsoaked, &spec.compare[..]),
+            (Rates::ByLevel, Unsoaked::InTurn, &[Factor::Send][..])
+        );
+        assert_eq!(spec.reference, [Level::Message(65_536), Level::Send(SendPath::ReadSend)]);
+        let fixed: Vec<(&str, &str)> = spec.fixed.iter().map(|fixed| (&*fixed.key, &*fixed.value)).collect();
+        assert_eq!(fixed, [("flows", "2"), ("link", "veth")]);
+        assert_eq!(spec.fixed[1].place, "plan \"my.toml\", line 7");
+        let labels: Vec<String> =
+            spec.cells(SendPath::ReadSend, RecvPath::Recv).unwrap().cells.into_iter().map(|cell| cell.label).collect();
+        assert_eq!(labels, ["4k sendfile", "4k read+send", "64k sendfile", "64k read+send", "64k read+send (A/A)"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_file_line_and_key() {
+        for (from, to, sentence) in [
+            ("name = \"send\"", "name = \"sand\"", "plan \"p\", line 18, \"sand\": unknown factor \"sand\""),
+            ("\"sendfile\"", "\"senfile\"", "plan \"p\", line 19, \"send\": unknown send path \"senfile\""),
+            (
+                "4096",
+                "\"4kB\"",
+                "plan \"p\", line 15, \"message\": size \"4kB\" could be binary or decimal: \"kB\" means both",
+            ),
+            ("4096", "65536", "plan \"p\", line 15, \"message\": the level \"64k\" is there twice"),
+            ("[4096, \"64k\"]", "[]", "plan \"p\", line 15, \"message\": a factor needs at least one level"),
+            (
+                "message = \"64k\"",
+                "message = \"1m\"",
+                "plan \"p\", line 11, \"message\": the reference's level \"1m\" is none of the factor's",
+            ),
+            (
+                "message = \"64k\"",
+                "mtu = 1500",
+                "plan \"p\", line 11, \"mtu\": the reference has a level of a factor that the plan has not",
+            ),
+            (
+                "compare = [\"send\"]",
+                "compare = [\"mtu\"]",
+                "plan \"p\", line 3, \"compare\": cells cannot be compared by \"mtu\", which is no factor here",
+            ),
+            ("by-level", "each", "plan \"p\", line 4, \"rates\": \"each\" is none of one, by-level"),
+            ("90s", "90", "plan \"p\", line 2, \"budget\": duration \"90\" has no unit"),
+            ("budget =", "bugdet =", "plan \"p\", line 2: unknown field `bugdet`"),
+            ("name = \"message\"", "name = \"send\"", "plan \"p\", line 15, \"send\": unknown send path \"4096\""),
+            ("[fixed]", "[fixed", "plan \"p\", line 6: "),
+        ] {
+            let fault = parse(&SIZES.replacen(from, to, 1), "p").unwrap_err();
+            assert!(fault.sentence.starts_with(sentence), "{}\n{sentence}", fault.sentence);
+        }
+        assert_eq!(
+            parse("name = \"x\"\n", "p").unwrap_err().sentence,
+            "plan \"p\", line 1, \"factor\": there is no [[factor]], so there is nothing to compare"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in any::<String>()) {
+            let _ = parse(&text, "p");
+        }
+
+        #[test]
+        fn no_damage_to_a_plan_makes_it_panic(at in 0..SIZES.len(), with in any::<char>()) {
+            let mut text: Vec<char> = SIZES.chars().collect();
+            text[at] = with;
+            if let Ok(spec) = parse(&text.into_iter().collect::<String>(), "p") {
+                let _ = spec.cells(SendPath::ReadSend, RecvPath::Recv);
+            }
+        }
+    }
+}

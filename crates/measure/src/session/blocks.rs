@@ -1,0 +1,218 @@
+//! One block: every cell once in an order of its own, an idle window on both sides of every soaked trial, and the
+//! unsoaked trials of the cells whose turn it is.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::plan;
+use crate::trial::{Rig, memcpy_bytes_per_s};
+use zc_run::{Block, Dropped, FailedTrial, Fault, Header, Result, Slot, TrialKind, Unsoaked, Warning};
+
+use super::copied::CopiedShares;
+use super::run::Budget;
+use super::states::States;
+use super::{Interim, Next, Progress};
+
+/// A cell that fails so many times in a row is not tried any more: what it would cost goes to the others.
+const FAILURES: usize = 5;
+
+/// How a block ended.
+#[derive(Debug)]
+pub(super) enum BlockEnd {
+    /// With its last trial.
+    Whole,
+    /// With the budget.
+    OutOfTime,
+    /// With Ctrl-C or SIGTERM.
+    Stopped,
+    /// The run cannot go on.
+    Broken(Fault),
+}
+
+/// Measures blocks.
+#[derive(Debug)]
+pub(super) struct Blocks<'s> {
+    rig: Rig,
+    states: Option<&'s mut States>,
+    header: Header,
+    memory: (Vec<u8>, Vec<u8>),
+    copied: CopiedShares,
+    /// By the place of a cell in the plan: why it failed, each time since it last did not.
+    failures: Vec<Vec<String>>,
+    /// What came up while the run went on, and was not there before it; each kind once.
+    came_up: Vec<Warning>,
+}
+
+impl<'s> Blocks<'s> {
+    pub(super) fn new(rig: Rig, header: &Header, states: Option<&'s mut States>) -> Self {
+        Self {
+            rig,
+            states,
+            header: header.clone(),
+            memory: Default::default(),
+            copied: CopiedShares::of(header),
+            failures: vec![Vec::new(); header.plan.cells.len()],
+            came_up: Vec::new(),
+        }
+    }
+
+    /// What came up while the run went on, and was not there before it.
+    pub(super) fn came_up(self) -> Vec<Warning> {
+        self.came_up
+    }
+
+    /// Looks, between blocks, for what would make the figures a lie. Somebody who listens in may come and go: where nobody is seen,
+    /// the copied shares still tell.
+    fn look_around(&mut self, block: &Block, progress: &mut dyn Progress) {
+        let sniffers = self.rig.sniffers().map(|mut warning| {
+            warning.text.push_str(&format!(" (seen after block {})", block.index + 1));
+            warning
+        });
+        for warning in sniffers.into_iter().chain(self.copied.moved(block)) {
+            if self.header.warnings.iter().chain(&self.came_up).all(|known| known.name != warning.name) {
+                progress.warning(&warning);
+                self.came_up.push(warning);
+            }
+        }
+    }
+
+    /// Measures block number `index`. Whatever happens, what was observed is in the block that is returned.
+    pub(super) fn measure(
+        &mut self,
+        index: usize,
+        budget: &Budget,
+        interim: &dyn Interim,
+        stop: &AtomicBool,
+        progress: &mut dyn Progress,
+    ) -> (Block, BlockEnd) {
+        let mut block = Block {
+            index,
+            began_ns: zc_kernel::clock::monotonic_ns(),
+            memcpy_bytes_per_s: Some(memcpy_bytes_per_s(&mut self.memory)),
+            slots: Vec::new(),
+            failed: Vec::new(),
+            samples: None,
+            dropped: Some(Dropped::Unfinished),
+        };
+        let ended = match self.fill(&mut block, budget, stop, progress) {
+            Ok(ended) => ended,
+            // The files are not what they were, or the other machine is gone: nothing that follows would be comparable.
+            Err((_, fault)) if fault.kind.ends_a_run() => BlockEnd::Broken(fault),
+            Err((cell, fault)) => {
+                block.dropped = Some(Dropped::TrialFailed { cell, reason: fault.sentence });
+                BlockEnd::Whole
+            }
+        };
+        let asleep = self.rig.soak(false);
+        block.samples = self.rig.samples();
+        let ended = match (ended, asleep) {
+            (BlockEnd::Whole, Err(fault)) => BlockEnd::Broken(fault),
+            (ended, _) => ended,
+        };
+        if matches!(ended, BlockEnd::Whole) && block.dropped == Some(Dropped::Unfinished) {
+            block.dropped = interim.drop_reason(&block, &self.header);
+        }
+        self.look_around(&block, progress);
+        (block, ended)
+    }
+
+    fn fill(
+        &mut self,
+        block: &mut Block,
+        budget: &Budget,
+        stop: &AtomicBool,
+        progress: &mut dyn Progress,
+    ) -> std::result::Result<BlockEnd, (String, Fault)> {
+        self.rig.begin_block(block.index).map_err(|fault| (String::new(), fault))?;
+        let schedule = self.schedule(block.index);
+        let trials = schedule.len();
+        let mut soaking = false;
+        for (trial, (cell, kind)) in schedule.into_iter().enumerate() {
+            let label = self.header.plan.cells[cell].label.clone();
+            if stop.load(Ordering::Relaxed) {
+                return Ok(BlockEnd::Stopped);
+            }
+            if budget.left().is_zero() {
+                return Ok(BlockEnd::OutOfTime);
+            }
+            progress.trial(Next { block: block.index, cell: &label, trial, trials, left: budget.left() });
+            let named = |fault| (label.clone(), fault);
+            let switched = match self.enter(cell) {
+                Ok(switched) => switched,
+                // Nothing that follows would be measured in the state that it is said to be.
+                Err(fault) => return Ok(BlockEnd::Broken(fault)),
+            };
+            let begins = (kind == TrialKind::Soaked) != soaking;
+            if begins {
+                soaking = !soaking;
+                self.rig.soak(soaking).map_err(named)?;
+            }
+            // Idle rates may be others in another state.
+            if soaking && (begins || switched) {
+                block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
+            }
+            match self.rig.run(&self.header.plan.cells[cell], kind) {
+                Ok(trial) => {
+                    self.failures[cell].clear();
+                    block.slots.push(Slot::Trial(trial));
+                }
+                Err(fault) if fault.kind.ends_a_run() => return Err(named(fault)),
+                Err(fault) => {
+                    self.failures[cell].push(fault.sentence.clone());
+                    block.failed.push(FailedTrial { cell: label.clone(), reason: fault.sentence });
+                }
+            }
+            if soaking {
+                block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
+            }
+        }
+        Ok(BlockEnd::Whole)
+    }
+
+    /// Puts the host into the state of a cell; says whether anything had to be done for it.
+    fn enter(&mut self, cell: usize) -> Result<bool> {
+        match (&mut self.states, self.header.plan.cells[cell].levels.state) {
+            (Some(states), Some(state)) => states.enter(state),
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether a cell has failed so often in a row that it is not tried any more.
+    fn is_given_up(&self, cell: usize) -> bool {
+        self.failures[cell].len() >= FAILURES
+    }
+
+    /// Why there is nothing left to compare with, where that is so.
+    pub(super) fn hopeless(&self) -> Option<String> {
+        let plan = &self.header.plan;
+        let reference = plan.cells.iter().position(|cell| cell.label == plan.reference)?;
+        let why = self.failures[reference].last().filter(|_| self.is_given_up(reference))?;
+        let label = &plan.reference;
+        Some(format!(
+            "{FAILURES} trials in a row failed of \"{label}\", with which all are compared, the last one: {why}"
+        ))
+    }
+
+    /// The trials of a block: the soaked ones in random order, then the unsoaked ones of the plan. Where cells take turns, one has
+    /// its top speed measured in each block, and in every second one has its twin: more of them would cost the soaked trials a good
+    /// part of the budget, and with fewer a minute gives a top speed no interval.
+    fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
+        let plan = &self.header.plan;
+        let cells = plan.cells.len();
+        let states: Vec<_> = plan.cells.iter().map(|cell| cell.levels.state).collect();
+        let order = plan::grouped(plan.seed, index, &states);
+        let soaked = order.iter().map(|&cell| (cell, TrialKind::Soaked));
+        let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
+            Unsoaked::InTurn => {
+                let twin = index.is_multiple_of(2).then_some((index / 2 % cells, TrialKind::Twin));
+                twin.into_iter().chain([(index % cells, TrialKind::TopSpeed)]).collect()
+            }
+            Unsoaked::TopSpeed => order.iter().map(|&cell| (cell, TrialKind::TopSpeed)).collect(),
+        };
+        let mut trials: Vec<(usize, TrialKind)> = soaked.chain(unsoaked).collect();
+        // Unsoaked ones go with the others of their state: a switch takes longer than they do.
+        let turn = |cell: usize| order.iter().position(|other| states[*other] == states[cell]);
+        trials.sort_by_key(|(cell, _)| turn(*cell));
+        trials.retain(|(cell, _)| !self.is_given_up(*cell));
+        trials
+    }
+}

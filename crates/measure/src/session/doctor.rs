@@ -1,0 +1,54 @@
+//! `zc doctor`: what this user can have on this machine, and how fit the machine is. Every answer comes from trying.
+
+use std::path::PathBuf;
+
+use crate::meter;
+use crate::plan::Spec;
+use crate::trial::{self, Rig};
+use zc_run::{Cell, Host, RecvPath, Result, SendPath, Support, SupportRow, Warning};
+
+use super::RunOptions;
+use super::prepare::{Standing, set_up, try_out};
+
+/// What `zc doctor` found.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Findings {
+    /// The machine.
+    pub host: Host,
+    /// Every send path, receive path, link and meter, in the order of the documentation.
+    pub rows: Vec<SupportRow>,
+    /// What makes this machine less fit to measure.
+    pub warnings: Vec<Warning>,
+}
+
+/// Finds out what this user can have on this machine, and how fit the machine is, without measuring anything. Paths are
+/// tried on the best link. Must be called while the process has one thread, like [`super::run`].
+///
+/// # Errors
+/// Not even a rig can be set up here: no link, no soakers, no room for the files.
+pub fn examine() -> Result<Findings> {
+    let options = RunOptions::plain(Spec::default(), PathBuf::new());
+    let links = trial::LINKS.iter().rev().map(|&kind| row("link", kind.name(), trial::try_out_link(kind))).collect();
+    let Standing { mut rig, host, warnings, .. } = set_up(&options, &[], 0, |_| {})?;
+    let mut rows: Vec<SupportRow> = links;
+    for &send in SendPath::ALL {
+        rows.push(row("send path", send.name(), support(&mut rig, send, RecvPath::Recv)?));
+    }
+    for &recv in RecvPath::ALL {
+        rows.push(row("receive path", recv.name(), support(&mut rig, SendPath::ReadSend, recv)?));
+    }
+    rows.extend(meter::meters());
+    Ok(Findings { host, rows, warnings })
+}
+
+fn support(rig: &mut Rig, send: SendPath, recv: RecvPath) -> Result<Support> {
+    let cell = Cell { label: format!("{send} to {recv}"), ..Cell::of_paths(send, recv) };
+    Ok(match try_out(rig, &cell)? {
+        Ok(_) => Support::Yes,
+        Err(no) => Support::No(no),
+    })
+}
+
+fn row(what: &str, name: &str, support: Support) -> SupportRow {
+    SupportRow { what: what.to_owned(), name: name.to_owned(), support }
+}

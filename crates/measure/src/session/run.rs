@@ -1,0 +1,166 @@
+//! `zc run` as a session: prepare, then blocks until the intervals are narrow enough or the budget is spent.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use zc_run::{Dropped, End, EndReason, Fault, FaultKind, Result, Run};
+
+use super::blocks::{BlockEnd, Blocks};
+use super::prepare::prepare;
+use super::saving::Saving;
+use super::states::States;
+use super::{Interim, Look, Progress, RunOptions};
+
+/// Consecutive blocks that may fail before the run is given up.
+const FAILURES: usize = 5;
+
+/// What is left of the budget for printing and the last save.
+const RESERVE: Duration = Duration::from_millis(300);
+
+/// A run, and why it is not what was asked for, where it is not. The run is worth printing all the same.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Everything observed.
+    pub run: Run,
+    /// Interrupted, a file became shorter, the result could not be saved ...
+    pub fault: Option<Fault>,
+}
+
+/// The budget, running since the session was called.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Budget {
+    pub(super) began: Instant,
+    pub(super) length: Duration,
+}
+
+impl Budget {
+    pub(super) fn left(&self) -> Duration {
+        self.length.saturating_sub(self.began.elapsed())
+    }
+
+    pub(super) fn spent_share(&self) -> f64 {
+        self.began.elapsed().as_secs_f64() / self.length.as_secs_f64()
+    }
+}
+
+/// Runs the experiment; `interim` says which blocks count and when the intervals are narrow enough. Must be called while the process has one thread (see [`crate::link::bring_up`]). `stop` is looked
+/// at between trials.
+///
+/// # Errors
+/// Nothing could be measured: bad input, no link, no soakers, no file to write to.
+pub fn run(
+    options: &RunOptions,
+    interim: &mut dyn Interim,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<Outcome> {
+    let budget = Budget { began: Instant::now(), length: Duration::from_nanos(options.budget_ns) };
+    let mut saving = Saving::create(&options.out)?;
+    let mut states = options.states.as_ref().map(States::start).transpose().inspect_err(|_| saving.discard())?;
+    let outcome = run_in(options, &budget, &mut saving, states.as_mut(), interim, stop, progress);
+    let restored = states.as_mut().map_or(Ok(()), States::restore);
+    match (outcome, restored) {
+        (Ok(outcome), restored) => Ok(Outcome { fault: outcome.fault.or(restored.err()), ..outcome }),
+        (Err(fault), Ok(())) => Err(fault),
+        (Err(mut fault), Err(left)) => {
+            fault.sentence = format!("{}; and {}", fault.sentence, left.sentence);
+            Err(Fault { hint: left.hint, ..fault })
+        }
+    }
+}
+
+fn run_in(
+    options: &RunOptions,
+    budget: &Budget,
+    saving: &mut Saving,
+    mut states: Option<&mut States>,
+    interim: &mut dyn Interim,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<Outcome> {
+    let prepared = prepare(options, budget, states.as_deref_mut(), stop, progress).inspect_err(|_| saving.discard())?;
+    let _alone = prepared.alone;
+    let mut run = Run { header: prepared.header, blocks: Vec::new(), end: None };
+    saving.open(&run.header);
+    progress.started(&run.header);
+    let mut blocks = Blocks::new(prepared.rig, &run.header, states);
+    let mut looks_at_blocks = Vec::new();
+    let (reason, fault) = measure(&mut run, &mut blocks, &mut looks_at_blocks, saving, budget, interim, stop, progress);
+    let warnings = blocks.came_up();
+    let end = End {
+        ended_at: jiff::Timestamp::now().to_string(),
+        elapsed_ns: u64::try_from(budget.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        reason,
+        looks_at_blocks,
+        warnings,
+    };
+    run.end = Some(end);
+    let saved = saving.close(&run);
+    Ok(Outcome { run, fault: fault.or(saved.err()) })
+}
+
+/// Blocks until there is a reason to stop.
+fn measure(
+    run: &mut Run,
+    blocks: &mut Blocks<'_>,
+    looks_at_blocks: &mut Vec<usize>,
+    saving: &mut Saving,
+    budget: &Budget,
+    interim: &mut dyn Interim,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> (EndReason, Option<Fault>) {
+    let mut longest = Duration::ZERO;
+    let mut failures = 0;
+    let mut saving_failed = false;
+    loop {
+        if budget.left() < longest + RESERVE && !run.blocks.is_empty() {
+            return (EndReason::BudgetSpent, None);
+        }
+        let began = Instant::now();
+        let (block, ended) = blocks.measure(run.blocks.len(), budget, interim, stop, progress);
+        longest = longest.max(began.elapsed());
+        let dropped = block.dropped.clone();
+        run.blocks.push(block);
+        if let Err(fault) = saving.append(run)
+            && !std::mem::replace(&mut saving_failed, true)
+        {
+            progress.warning(&zc_run::Warning::new(
+                "not-saved",
+                zc_run::Severity::Note,
+                format!("the run could not be saved after this block and goes on: {fault}"),
+            ));
+        }
+        progress.block_done(run);
+        match ended {
+            BlockEnd::Whole => {}
+            BlockEnd::Stopped => {
+                let fault = Fault::new(FaultKind::Interrupted, "interrupted: what was measured so far is saved");
+                return (EndReason::Interrupted, Some(fault));
+            }
+            BlockEnd::OutOfTime => return (EndReason::BudgetSpent, None),
+            BlockEnd::Broken(fault) => return (EndReason::Failed { reason: fault.sentence.clone() }, Some(fault)),
+        }
+        if let Some(reason) = blocks.hopeless() {
+            return (EndReason::Failed { reason: reason.clone() }, Some(Fault::failed(reason)));
+        }
+        failures = if matches!(dropped, Some(Dropped::TrialFailed { .. })) { failures + 1 } else { 0 };
+        if let Some(Dropped::TrialFailed { cell, reason }) = dropped
+            && failures == FAILURES
+        {
+            let reason = format!("{FAILURES} blocks in a row failed, the last one in \"{cell}\": {reason}");
+            return (EndReason::Failed { reason: reason.clone() }, Some(Fault::failed(reason)));
+        }
+        let look = interim.look(run, budget.spent_share());
+        if look != Look::NotDue {
+            looks_at_blocks.push(run.blocks.len());
+        }
+        if look == Look::Stop {
+            return (EndReason::TargetReached, None);
+        }
+        if stop.load(Ordering::Relaxed) {
+            let fault = Fault::new(FaultKind::Interrupted, "interrupted: what was measured so far is saved");
+            return (EndReason::Interrupted, Some(fault));
+        }
+    }
+}

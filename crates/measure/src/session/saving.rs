@@ -1,0 +1,139 @@
+//! The file that a run is saved in, after every block.
+//!
+//! A block is appended by overwriting the tail that closes the document (see `zc_run::file`), so that saving costs the
+//! same at the end of a long run as at its beginning. The file is made before anything is measured, and never over an
+//! existing one: a run that cannot be saved is better known before the minute than after it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use zc_run::{Block, Fault, Header, Result, Run, in_words};
+
+/// A run file being written.
+#[derive(Debug)]
+pub(super) struct Saving {
+    path: PathBuf,
+    file: File,
+    /// Where the tail begins: everything before it stays.
+    body_bytes: u64,
+    blocks: usize,
+    /// The last write failed; everything is written anew at the next occasion.
+    broken: bool,
+}
+
+impl Saving {
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// It exists, or its folder cannot be written.
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        let file =
+            OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| creation(path, &error))?;
+        Ok(Self { path: path.to_owned(), file, body_bytes: 0, blocks: 0, broken: false })
+    }
+
+    /// Takes the still empty file away again: there is nothing to save.
+    pub(super) fn discard(&self) {
+        let _ = std::fs::remove_file(&self.path); // best effort: the failure that led here is the one to tell
+    }
+
+    /// Writes the head. A failure shows at the next append.
+    pub(super) fn open(&mut self, header: &Header) {
+        let (head, tail) = zc_run::open(header);
+        self.broken = self.write(0, &head, &tail).is_err();
+    }
+
+    /// Writes the last block of the run behind those that are there.
+    ///
+    /// # Errors
+    /// A full disk, mostly. The file then still holds what it held.
+    pub(super) fn append(&mut self, run: &Run) -> Result<()> {
+        if self.broken || self.blocks + 1 != run.blocks.len() {
+            return self.rewrite(run);
+        }
+        match run.blocks.last() {
+            Some(block) => self.append_one(block),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the end.
+    ///
+    /// # Errors
+    /// As for [`append`](Self::append).
+    pub(super) fn close(&mut self, run: &Run) -> Result<()> {
+        if self.broken {
+            self.rewrite(run)?;
+        }
+        match &run.end {
+            Some(end) => self.written(self.body_bytes, "", &zc_run::close(end)),
+            None => Ok(()),
+        }
+    }
+
+    fn append_one(&mut self, block: &Block) -> Result<()> {
+        let (line, tail) = zc_run::append_block(block, self.blocks == 0);
+        self.written(self.body_bytes, &line, &tail)?;
+        self.blocks += 1;
+        Ok(())
+    }
+
+    fn rewrite(&mut self, run: &Run) -> Result<()> {
+        let (head, tail) = zc_run::open(&run.header);
+        self.blocks = 0;
+        self.written(0, &head, &tail)?;
+        run.blocks.iter().try_for_each(|block| self.append_one(block))
+    }
+
+    fn written(&mut self, at: u64, body: &str, tail: &str) -> Result<()> {
+        self.write(at, body, tail).map_err(|error| {
+            Fault::output(format!("cannot save the run in \"{}\": {}", self.path.display(), in_words(&error)))
+                .hint("free some space, or choose another place with --out")
+        })
+    }
+
+    /// One write for body and tail; when it fails, the old tail is put back as far as that is possible.
+    fn write(&mut self, at: u64, body: &str, tail: &str) -> io::Result<()> {
+        let text = format!("{body}{tail}");
+        let mut old_tail = Vec::new();
+        let result =
+            self.file.write_all_at(text.as_bytes(), at).and_then(|()| self.file.set_len(at + text.len() as u64));
+        match result {
+            Ok(()) => {
+                self.body_bytes = at + body.len() as u64;
+                self.broken = false;
+                self.file.flush()
+            }
+            Err(error) => {
+                self.broken = true;
+                // The tail without an end is what every unfinished file has; it is short, and its room was there before.
+                write!(old_tail, "\n],\"end\":null}}\n")?;
+                if at > 0 {
+                    let _ = self.file.write_all_at(&old_tail, at);
+                    let _ = self.file.set_len(at + old_tail.len() as u64);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+fn creation(path: &Path, error: &io::Error) -> Fault {
+    let name = path.display();
+    match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Fault::output(format!("the file \"{name}\" exists already, and zc does not write over it"))
+                .hint("choose another name with --out, or move it away")
+        }
+        ErrorKind::NotFound => Fault::output(format!("cannot make \"{name}\": its folder does not exist"))
+            .hint("make the folder first, or choose another place with --out"),
+        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+            Fault::output(format!("cannot make \"{name}\": {}", in_words(error)))
+                .hint("choose a place you may write to with --out")
+        }
+        _ => Fault::output(format!("cannot make \"{name}\": {}", in_words(error)))
+            .hint("choose another place with --out"),
+    }
+}

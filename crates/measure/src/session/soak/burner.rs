@@ -1,0 +1,177 @@
+//! A thread that uses a known share of a CPU. What it really used, its thread CPU clock tells: that is the truth which
+//! the soakers are held against.
+//!
+//! A thread clock does not tell all: the interrupt that ends a sleep, and half of the switch, are charged to whom they
+//! interrupt, which is a soaker. With a timer on the burner's own CPU that is 8 us and more on a virtual machine (most of it
+//! for setting the next deadline, which the hypervisor has to do), so 1 % of a CPU at 1000 wake-ups a second. So the
+//! burner has no timer: a second thread, on another CPU where there is one, wakes it up. What is left of that cost
+//! is measured by a burner that only wakes up.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::JoinHandle;
+
+use zc_kernel::{clock, sched};
+
+use zc_run::{BurnShape, Fault, Result};
+
+/// Units of burning between two looks at the clock: a microsecond or so.
+const STEP: u64 = 256;
+
+/// How often the waker looks whether a period begins: the shortest period.
+const TICK_NS: u64 = 1_000_000;
+
+/// A pinned thread, and one that wakes it up. They sleep until they are given a load, and end when this is dropped.
+#[derive(Debug)]
+pub(super) struct Burner {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    tid: i32,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// For the burner: there is an order, or a period has begun.
+    burner: Condvar,
+    sleeps: AtomicU64,
+}
+
+#[derive(Debug)]
+struct State {
+    order: Order,
+    /// Periods that have begun since the order was given.
+    periods: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    Rest,
+    Work { period_ns: u64, busy_ns: u64 },
+    End,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that can panic runs under this lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Burner {
+    /// Starts it on `cpu`, asleep; it is woken up from one of `elsewhere`.
+    pub(super) fn start(cpu: usize, elsewhere: &[usize]) -> Result<Self> {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State { order: Order::Rest, periods: 0 }),
+            burner: Condvar::new(),
+            sleeps: AtomicU64::new(0),
+        });
+        // From here on the threads end when this is dropped.
+        let mut burner = Self { shared, threads: Vec::new(), tid: 0 };
+        burner.spawn("zc-waker", elsewhere, wake)?;
+        burner.tid = burner.spawn("zc-burner", &[cpu], burn)?;
+        Ok(burner)
+    }
+
+    fn spawn(&mut self, name: &str, cpus: &[usize], life: fn(&Shared)) -> Result<i32> {
+        let (its, its_cpus) = (Arc::clone(&self.shared), cpus.to_vec());
+        let (tell, tid) = mpsc::channel();
+        let work = move || {
+            let pinned = if its_cpus.is_empty() { Ok(()) } else { sched::pin(&its_cpus) };
+            drop(tell.send(pinned.and_then(|()| sched::set_timer_slack(1)).map(|()| sched::gettid())));
+            life(&its);
+        };
+        let fault = |error| Fault::os(format!("put a thread (\"{name}\") on CPUs {cpus:?}"), error);
+        self.threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(fault)?);
+        tid.recv().map_err(|_| Fault::failed("the burner ended before it began"))?.map_err(fault)
+    }
+
+    /// Lets it use `percent` of its CPU until [`rest`](Self::rest). With 0 percent it only wakes up, period for period.
+    pub(super) fn work(&self, percent: u32, shape: BurnShape) {
+        let period_ns = match shape {
+            BurnShape::Smooth => TICK_NS,
+            BurnShape::Bursty => 100 * TICK_NS,
+        };
+        self.command(Order::Work { period_ns, busy_ns: period_ns * u64::from(percent) / 100 });
+    }
+
+    /// Lets it sleep again. It does within microseconds.
+    pub(super) fn rest(&self) {
+        self.command(Order::Rest);
+    }
+
+    fn command(&self, order: Order) {
+        *self.shared.state() = State { order, periods: 0 };
+        self.shared.burner.notify_all();
+    }
+
+    /// CPU time that it has used so far.
+    pub(super) fn cpu_ns(&self) -> Result<u64> {
+        clock::thread_cpu_ns(self.tid).map_err(|error| Fault::os("read the burner's CPU clock", error))
+    }
+
+    /// How often it has gone to sleep under load so far.
+    pub(super) fn sleeps(&self) -> u64 {
+        self.shared.sleeps.load(Relaxed)
+    }
+}
+
+impl Drop for Burner {
+    fn drop(&mut self) {
+        self.command(Order::End);
+        for thread in self.threads.drain(..) {
+            drop(thread.join());
+        }
+    }
+}
+
+/// The life of a burner: it uses `busy_ns` of CPU in every period, by its own CPU clock, and sleeps for the rest of it.
+fn burn(shared: &Shared) {
+    let mut done = 0;
+    loop {
+        let mut state = shared.state();
+        // A new order counts its periods from 0. If the burner is late it leaves periods out: what it used is what counts.
+        done = done.min(state.periods);
+        while state.order != Order::End && (state.order == Order::Rest || state.periods == done) {
+            shared.sleeps.fetch_add(1, Relaxed);
+            state = shared.burner.wait(state).unwrap_or_else(PoisonError::into_inner);
+            done = done.min(state.periods);
+        }
+        let order = state.order;
+        done = state.periods;
+        drop(state);
+        let Order::Work { busy_ns, .. } = order else { return };
+        let enough_ns = clock::own_cpu_ns() + busy_ns;
+        while clock::own_cpu_ns() < enough_ns && shared.state().order == order {
+            for step in 0..STEP {
+                std::hint::black_box(step);
+            }
+        }
+    }
+}
+
+/// The life of the other one: it begins periods. It wakes up a thousand times a second whatever the order is, so that its own
+/// CPU, which may share clock and power with the burner's, does the same in idle windows as under load.
+fn wake(shared: &Shared) {
+    let mut due_ns = clock::monotonic_ns();
+    let mut ticks: u64 = 0;
+    loop {
+        due_ns = (due_ns + TICK_NS).max(clock::monotonic_ns());
+        clock::sleep_until(due_ns);
+        let mut state = shared.state();
+        match state.order {
+            Order::End => return,
+            Order::Rest => ticks = 0,
+            Order::Work { period_ns, .. } => {
+                let begins = ticks.is_multiple_of(period_ns / TICK_NS);
+                ticks += 1;
+                if begins {
+                    state.periods += 1;
+                    drop(state); // the woken one takes it first of all
+                    shared.burner.notify_all();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What a command costs the whole machine, from before its process is made until it has been waited for.
+//!
+//! The command is in zc's own session and process group, as it would be without zc: keys of the terminal reach it by
+//! themselves, signals that are sent to zc alone are passed on. The soakers are in a process of their own, behind it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use zc_kernel::clock;
+use zc_kernel::spawn::{HeldSignals, kill, pidfd, wait_readable, wait_with_usage};
+
+use super::{Soaked, idle, interrupted, set_up, start};
+use zc_run::{CommandEnd, Fault, SoakCommand, SoakWindow};
+
+/// Signals that are passed on to the command. SIGTSTP and SIGCONT stop and continue zc too.
+const PASSED_ON: [i32; 8] = [
+    signal_hook::consts::SIGINT,
+    signal_hook::consts::SIGTERM,
+    signal_hook::consts::SIGHUP,
+    signal_hook::consts::SIGQUIT,
+    signal_hook::consts::SIGUSR1,
+    signal_hook::consts::SIGUSR2,
+    signal_hook::consts::SIGTSTP,
+    signal_hook::consts::SIGCONT,
+];
+
+/// What [`command`] is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandOptions {
+    /// The soakers.
+    pub soaked: Soaked,
+    /// The command and its arguments; not empty.
+    pub command: Vec<std::ffi::OsString>,
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandFault {
+    /// There is no such command, or it cannot be run (`found`).
+    NotRun {
+        /// It exists.
+        found: bool,
+        /// What is wrong with it.
+        fault: Fault,
+    },
+    /// The command has not been started for a reason of zc's own.
+    NotStarted(Fault),
+    /// The command has ended, but what it cost is not known.
+    NotMeasured {
+        /// How it ended.
+        end: CommandEnd,
+        /// Why.
+        fault: Fault,
+    },
+}
+
+/// Runs the command and measures it.
+///
+/// # Errors
+/// It could not be run, or not be measured.
+pub fn command(options: &CommandOptions) -> Result<SoakCommand, CommandFault> {
+    let own = CommandFault::NotStarted;
+    let (program, arguments) =
+        options.command.split_first().ok_or_else(|| own(Fault::usage("a command is missing after \"--\"")))?;
+    // Before there are threads, so that no other thread takes them.
+    let signals = HeldSignals::hold(&PASSED_ON).map_err(|error| own(Fault::os("hold signals back", error)))?;
+    let mut meter = set_up(&options.soaked).map_err(own)?;
+    let mut ended_early = |at_ns| signal_before(at_ns, &signals);
+    let start = start(&mut meter, &mut ended_early).map_err(own)?;
+    let start = start.ok_or_else(|| own(interrupted()))?;
+
+    let mut command = Command::new(program);
+    command.args(arguments);
+    signals.release_in_child(&mut command);
+    let opened = meter.open().map_err(own)?;
+    let child = command.spawn().map_err(|error| not_run(program, error))?;
+    let pid = child.id() as i32;
+    pass_signals_on(&signals, pid);
+    let ended = wait_with_usage(child);
+    let closed = meter.close();
+
+    let ended = ended.map_err(|error| own(Fault::os("wait for the command", error)))?;
+    let end = end_of(ended.status);
+    let lost = |fault| CommandFault::NotMeasured { end, fault };
+    let window = SoakWindow { opened, closed: closed.map_err(lost)? };
+    let idle_after = idle(&mut meter, &mut ended_early).map_err(lost)?;
+    Ok(SoakCommand {
+        command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        start,
+        window,
+        end,
+        user_ns: ended.user_ns,
+        system_ns: ended.system_ns,
+        idle_after,
+    })
+}
+
+/// Sleeps until `at_ns`, and says whether somebody wanted zc to end before.
+fn signal_before(at_ns: u64, signals: &HeldSignals) -> bool {
+    loop {
+        while let Some(held) = signals.next() {
+            match held.signal {
+                signal_hook::consts::SIGTSTP => drop(signals.let_through(held.signal)),
+                signal_hook::consts::SIGCONT => {}
+                _ => return true,
+            }
+        }
+        let left = at_ns.saturating_sub(clock::monotonic_ns());
+        if left == 0 {
+            return false;
+        }
+        if wait_readable(&[signals.as_fd()], Some(Duration::from_nanos(left))).is_err() {
+            clock::sleep_until(at_ns);
+        }
+    }
+}
+
+/// Passes on what comes, until the process ends.
+fn pass_signals_on(signals: &HeldSignals, pid: i32) {
+    // Without a pidfd (before Linux 5.3) signals wait until the command has ended.
+    let Ok(process) = pidfd(pid) else { return };
+    loop {
+        match wait_readable(&[process.as_fd(), signals.as_fd()], None).as_deref() {
+            Ok([false, _]) => {}
+            _ => return,
+        }
+        while let Some(held) = signals.next() {
+            // What the kernel sent has gone to the whole process group, the command included.
+            if !held.by_kernel {
+                drop(kill(pid, held.signal)); // it has ended this very moment, or has another user
+            }
+            if held.signal == signal_hook::consts::SIGTSTP {
+                drop(signals.let_through(held.signal));
+            }
+        }
+    }
+}
+
+fn end_of(status: ExitStatus) -> CommandEnd {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => CommandEnd::Exited { code },
+        (None, signal) => CommandEnd::Killed { signal: signal.unwrap_or(0) },
+    }
+}
+
+fn not_run(program: &std::ffi::OsStr, error: io::Error) -> CommandFault {
+    let name = program.to_string_lossy();
+    let found = match error.kind() {
+        io::ErrorKind::NotFound => false,
+        // execvp(3) says EACCES also when a folder of the PATH may not be searched and no other one has the command.
+        io::ErrorKind::PermissionDenied => name.contains('/') || is_in_path(program),
+        _ => true,
+    };
+    let fault = if found {
+        Fault::os(format!("run \"{name}\""), error)
+    } else {
+        Fault::usage(format!("there is no command \"{name}\"")).hint("a shell's own words need a shell: sh -c '...'")
+    };
+    CommandFault::NotRun { found, fault }
+}
+
+/// Whether a folder of the PATH that can be searched has a file of this name.
+fn is_in_path(program: &std::ffi::OsStr) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).exists())
+}

@@ -1,0 +1,179 @@
+//! The soakers held against loads that are known: a burner thread whose thread CPU clock is the truth, at several loads, in
+//! duty cycles of 1 ms and of 100 ms, each between two idle windows, and each once more without soakers to see what
+//! /proc/stat says then.
+//!
+//! Unlike live soaking this is done by soakers of zc's own process, as in `zc run`: they rank in the burner's own session.
+
+use std::sync::atomic::AtomicBool;
+
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64;
+use zc_kernel::{clock, sched};
+
+use super::burner::Burner;
+use super::{Soaked, interrupted};
+use crate::meter::{KernelMeters, Soakers};
+use zc_run::{BurnShape, Result, SoakEdge, SoakVerify, SoakWindow, Twin, VerifyVisit};
+
+/// How the loads are spread.
+const SHAPES: [BurnShape; 2] = [BurnShape::Smooth, BurnShape::Bursty];
+/// The loads, in percent of a CPU.
+const PERCENT: [u32; 8] = [0, 5, 10, 25, 50, 75, 90, 95];
+/// The window of a smooth load. Short: the noise of a shared machine is slow, so that what is close in time compares, and
+/// many short windows tell more than a few long ones.
+const SMOOTH_NS: u64 = 50_000_000;
+/// The window of a bursty load, and of an unsoaked one: one period of the bursty burner.
+const BURSTY_NS: u64 = 100_000_000;
+/// Between two loads. Shared by both.
+const IDLE_NS: u64 = 40_000_000;
+/// From when a burner is told to work or rest to when a window opens.
+const SETTLE_NS: u64 = 5_000_000;
+/// The order of visits is drawn anew for every round; from this seed, as nothing hangs on it.
+const SEED: u64 = 2001;
+
+/// What [`verify`] is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VerifyOptions {
+    /// The soakers.
+    pub soaked: Soaked,
+    /// Time for all of it. It is never cut short in the middle of a round of all loads, and does at least two.
+    pub budget_ns: u64,
+}
+
+/// Visits every load, round after round, until the budget is spent; `round` is told how many rounds of how many are done.
+///
+/// # Errors
+/// [`FaultKind::Interrupted`](zc_run::FaultKind) when `stop` came up before there were two rounds; soakers cannot be had.
+pub fn verify(options: &VerifyOptions, stop: &AtomicBool, round: &mut dyn FnMut(usize, usize)) -> Result<SoakVerify> {
+    let cpus = options.soaked.cpus()?;
+    // The last: on most machines the first one has more of the interrupts.
+    let burner = cpus.len().saturating_sub(1);
+    let burner_cpu = cpus.get(burner).copied().unwrap_or(0);
+    // Whoever reads the meters, and whoever wakes the burner up, should be elsewhere. If there is only one CPU they cannot.
+    let allowed: Vec<usize> = sched::allowed_cpus().unwrap_or_default();
+    let elsewhere: Vec<usize> = allowed.iter().copied().filter(|&cpu| cpu != burner_cpu).collect();
+    let mut bench = Bench {
+        meters: KernelMeters::open(&cpus)?,
+        soakers: Soakers::start(&cpus, options.soaked.kind)?,
+        burner: Burner::start(burner_cpu, &elsewhere)?,
+        place: burner,
+    };
+    drop(sched::pin(&elsewhere));
+    let visits = bench.rounds(options.budget_ns, stop, round);
+    drop(sched::pin(&allowed));
+    let visits = visits?;
+    if visits.len() < 2 * SHAPES.len() * PERCENT.len() {
+        return Err(interrupted());
+    }
+    Ok(SoakVerify { cpus, burner, soaker: options.soaked.kind, visits })
+}
+
+fn window_ns(shape: BurnShape) -> u64 {
+    match shape {
+        BurnShape::Smooth => SMOOTH_NS,
+        BurnShape::Bursty => BURSTY_NS,
+    }
+}
+
+struct Bench {
+    soakers: Soakers,
+    meters: KernelMeters,
+    burner: Burner,
+    /// Of the burner's CPU among the soakers'.
+    place: usize,
+}
+
+/// A window with what the burner did in it.
+struct Seen {
+    window: SoakWindow,
+    truth_ns: u64,
+    soaker_cpu_ns: u64,
+    switches: u64,
+}
+
+impl Bench {
+    /// As many rounds of all loads as there is time for.
+    fn rounds(
+        &mut self,
+        budget_ns: u64,
+        stop: &AtomicBool,
+        round: &mut dyn FnMut(usize, usize),
+    ) -> Result<Vec<VerifyVisit>> {
+        let mut cases: Vec<(BurnShape, u32)> =
+            SHAPES.into_iter().flat_map(|shape| PERCENT.into_iter().map(move |percent| (shape, percent))).collect();
+        let visit_ns = |shape| window_ns(shape) + IDLE_NS + BURSTY_NS + 3 * SETTLE_NS;
+        let round_ns: u64 = cases.iter().map(|&(shape, _)| visit_ns(shape)).sum();
+        let rounds = usize::try_from(budget_ns / round_ns).unwrap_or(usize::MAX).max(2);
+        let mut rng = Pcg64::seed_from_u64(SEED);
+        let mut visits = Vec::new();
+        for done in 0..rounds {
+            cases.shuffle(&mut rng);
+            let Some(soaked) = self.soaked_round(&cases, stop)? else { break };
+            self.soakers.pause();
+            let twins = self.twin_round(&cases, stop)?;
+            self.soakers.resume();
+            let Some(twins) = twins else { break };
+            visits.extend(soaked.into_iter().zip(twins).map(|(visit, twin)| VerifyVisit { twin, ..visit }));
+            round(done + 1, rounds);
+        }
+        Ok(visits)
+    }
+
+    /// Every load once, between idle windows. None when it was interrupted.
+    fn soaked_round(&mut self, cases: &[(BurnShape, u32)], stop: &AtomicBool) -> Result<Option<Vec<VerifyVisit>>> {
+        let mut visits: Vec<VerifyVisit> = Vec::new();
+        let Some(first) = self.window(IDLE_NS, stop)? else { return Ok(None) };
+        let mut idle_before = first.window;
+        for &(shape, percent) in cases {
+            self.burner.work(percent, shape);
+            let seen = self.window(window_ns(shape), stop)?;
+            self.burner.rest();
+            let (Some(seen), Some(idle)) = (seen, self.window(IDLE_NS, stop)?) else { return Ok(None) };
+            visits.push(VerifyVisit {
+                shape,
+                percent,
+                idle_before: std::mem::replace(&mut idle_before, idle.window.clone()),
+                window: seen.window,
+                truth_ns: seen.truth_ns,
+                soaker_cpu_ns: seen.soaker_cpu_ns,
+                switches: seen.switches,
+                idle_after: idle.window,
+                twin: Twin { opened: Default::default(), closed: Default::default(), truth_ns: 0 },
+            });
+        }
+        Ok(Some(visits))
+    }
+
+    /// Every load once, without soakers. None when it was interrupted.
+    fn twin_round(&mut self, cases: &[(BurnShape, u32)], stop: &AtomicBool) -> Result<Option<Vec<Twin>>> {
+        let mut twins = Vec::new();
+        for &(shape, percent) in cases {
+            self.burner.work(percent, shape);
+            let seen = self.window(BURSTY_NS, stop)?;
+            self.burner.rest();
+            let Some(Seen { window, truth_ns, .. }) = seen else { return Ok(None) };
+            twins.push(Twin { opened: window.opened.stat, closed: window.closed.stat, truth_ns });
+        }
+        Ok(Some(twins))
+    }
+
+    /// The soakers and the burner's clock are read side by side, /proc/stat outside of them.
+    fn window(&mut self, length_ns: u64, stop: &AtomicBool) -> Result<Option<Seen>> {
+        clock::sleep_until(clock::monotonic_ns() + SETTLE_NS);
+        let stat = self.meters.read_stat()?;
+        let (soakers_began, sleeps) = (self.soakers.each_cpu_ns()?, self.burner.sleeps());
+        let began_ns = self.burner.cpu_ns()?;
+        let opened = SoakEdge { soak: self.soakers.read(), soaker_cpu_ns: soakers_began.iter().sum(), stat };
+        if clock::sleep_until_or_stop(clock::monotonic_ns() + length_ns, stop) {
+            return Ok(None);
+        }
+        let soak = self.soakers.read();
+        let truth_ns = self.burner.cpu_ns()?.saturating_sub(began_ns);
+        let (soakers_ended, switches) = (self.soakers.each_cpu_ns()?, self.burner.sleeps().saturating_sub(sleeps));
+        let closed = SoakEdge { soak, soaker_cpu_ns: soakers_ended.iter().sum(), stat: self.meters.read_stat()? };
+        let its = |each: &[u64]| each.get(self.place).copied().unwrap_or(0);
+        let soaker_cpu_ns = its(&soakers_ended).saturating_sub(its(&soakers_began));
+        Ok(Some(Seen { window: SoakWindow { opened, closed }, truth_ns, soaker_cpu_ns, switches }))
+    }
+}

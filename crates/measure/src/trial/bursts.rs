@@ -1,0 +1,229 @@
+//! When the flows of a trial send: each in bursts of its own, all of one length, spread evenly over their period, so that a
+//! thousand flows do not send at the same moment; and where a window lies among them.
+//!
+//! A burst holds what is worth waking up for, and at least one message: a period in which nothing is sent would be neither traffic
+//! nor idle. So at a low rate, of many flows or with large messages, bursts are further apart than the plan has them.
+
+use zc_run::FixedParams;
+
+/// A burst of a flow is not smaller, however low the rate is.
+const LEAST_BYTES: usize = 16 << 10;
+
+/// A piece is no more messages than this: a sender ends, and says what it has sent, only between two pieces.
+const MOST_MESSAGES: usize = 256;
+
+/// Pieces of all flows together, as fast as they go, are no more than this: all of them are sent yet when a trial is over.
+const MOST_BYTES_OF_ALL: usize = 64 << 20;
+
+/// Of however many flows a piece may be as large as this.
+const LEAST_LARGEST_BYTES: usize = 256 << 10;
+
+/// Bursts are not further apart: a trial has to end.
+const LONGEST_PERIOD_NS: u64 = 1_000_000_000;
+
+/// The bursts of a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Bursts {
+    /// Of one flow; null is as fast as it goes.
+    rate_bytes_per_s: Option<f64>,
+    period_ns: u64,
+    flows: u64,
+    message_bytes: Option<usize>,
+    /// A burst is a whole number of these: messages, calls, or parts of a call.
+    unit_bytes: usize,
+}
+
+impl Bursts {
+    /// As a cell is paced for which `fixed` holds, its messages being of `message_bytes` where it says so.
+    pub(super) fn paced(fixed: &FixedParams, message_bytes: Option<usize>) -> Self {
+        let rate = fixed.rate_bytes_per_s / fixed.flows.max(1) as f64;
+        let least_ns = (LEAST_BYTES as f64 * 1e9 / rate).max(fixed.burst_ns.max(1) as f64);
+        // Whole messages or calls, or windows of whole periods would hold now more of them and now fewer.
+        let least_bytes = (rate * least_ns / 1e9).max(LEAST_BYTES as f64);
+        let power = 1 << (least_bytes as usize).ilog2(); // so that what is no whole call begins where a page does
+        let unit_bytes = message_bytes.unwrap_or(fixed.buffer_bytes.min(power)).max(1);
+        let unit_ns = unit_bytes as f64 * 1e9 / rate;
+        let period_ns = (least_ns / unit_ns).ceil() * unit_ns;
+        // A rate of nothing makes this infinite or no number at all; both become the longest period.
+        let period_ns = if period_ns < LONGEST_PERIOD_NS as f64 { period_ns as u64 } else { LONGEST_PERIOD_NS };
+        Self {
+            rate_bytes_per_s: Some(rate),
+            period_ns: period_ns.max(1),
+            unit_bytes,
+            ..Self::unpaced(fixed, message_bytes)
+        }
+    }
+
+    /// As fast as it goes.
+    pub(super) fn unpaced(fixed: &FixedParams, message_bytes: Option<usize>) -> Self {
+        let (period_ns, flows) = (fixed.burst_ns.max(1), fixed.flows.max(1) as u64);
+        let unit_bytes = message_bytes.unwrap_or(fixed.buffer_bytes).max(1);
+        Self { rate_bytes_per_s: None, period_ns, flows, message_bytes, unit_bytes }
+    }
+
+    /// Payload bytes per second of one flow; null is as fast as it goes.
+    pub(super) fn rate_bytes_per_s(&self) -> Option<f64> {
+        self.rate_bytes_per_s
+    }
+
+    /// From one burst of a flow to its next.
+    pub(super) fn period_ns(&self) -> u64 {
+        self.period_ns
+    }
+
+    /// When the first burst of flow number `flow` is due, in a trial that begins at `begin_ns`.
+    pub(super) fn first_due_ns(&self, begin_ns: u64, flow: usize) -> u64 {
+        begin_ns + (u128::from(self.period_ns) * flow as u128 / u128::from(self.flows)) as u64
+    }
+
+    /// The largest piece that a path is handed at once, of at most `largest` bytes where a message is no larger. Paced: about a
+    /// burst's bytes, as a larger piece would pay for several bursts and leave the window with few and uneven ones. Whole
+    /// messages, so that a path sends no short ones but at the end of a file.
+    pub(super) fn piece_bytes(&self, largest: usize) -> usize {
+        // A power of two, so that pieces begin where pages do.
+        let of_a_flow = 1 << (MOST_BYTES_OF_ALL / self.flows as usize).max(LEAST_LARGEST_BYTES).ilog2();
+        let of_messages = self.message_bytes.map_or(usize::MAX, |message| message.max(1).saturating_mul(MOST_MESSAGES));
+        let largest = largest.min(of_a_flow).min(of_messages);
+        if self.rate_bytes_per_s.is_none() && self.message_bytes.is_none() {
+            return largest;
+        }
+        // The period is one of whole units, so a burst is a piece.
+        let burst_bytes = self.rate_bytes_per_s.map(|rate| rate * self.period_ns as f64 / 1e9);
+        let most = (largest / self.unit_bytes).max(1);
+        let units = burst_bytes.map_or(most, |bytes| (bytes / self.unit_bytes as f64).round() as usize);
+        units.clamp(1, most) * self.unit_bytes
+    }
+
+    /// When the window opens that comes no sooner than `warmup_ns` after the beginning, and when it closes. It is a whole number of
+    /// periods long, so that each flow sends as many bursts in it as in any other, and opens and closes in the middle between
+    /// two bursts, so that a burst of one flow is in it whole or not at all.
+    pub(super) fn edges(&self, begin_ns: u64, warmup_ns: u64, window_ns: u64) -> (u64, u64) {
+        let whole_periods = |ns: u64| ns.max(1).div_ceil(self.period_ns) * self.period_ns;
+        let opens_ns = begin_ns + whole_periods(warmup_ns) + self.period_ns / (2 * self.flows);
+        (opens_ns, opens_ns + whole_periods(window_ns))
+    }
+
+    /// The first moment like `edge_ns`, whole periods later, that is no sooner than `now_ns`: whoever reads the meters may have been
+    /// kept from it.
+    pub(super) fn not_before(&self, now_ns: u64, edge_ns: u64) -> u64 {
+        edge_ns + now_ns.saturating_sub(edge_ns).div_ceil(self.period_ns) * self.period_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_testkit::synthetic::Synthetic;
+
+    const MS: u64 = 1_000_000;
+
+    fn fixed(rate_bytes_per_s: f64, flows: usize) -> FixedParams {
+        FixedParams { rate_bytes_per_s, flows, ..Synthetic::default().header().plan.fixed }
+    }
+
+    #[test]
+    fn one_flow_sends_whole_calls_about_as_often_as_the_plan_says() {
+        let bursts = Bursts::paced(&fixed(800e6, 1), None);
+        // 800 kB are 12.2 calls of 64 KiB.
+        assert_eq!((bursts.rate_bytes_per_s(), bursts.period_ns()), (Some(800e6), 13 * 81_920));
+        assert_eq!(bursts.first_due_ns(7, 0), 7);
+        assert_eq!(bursts.piece_bytes(1 << 20), 13 << 16);
+        assert_eq!(Bursts::paced(&fixed(100e6, 1), None).piece_bytes(1 << 20), 128 << 10);
+        // Half a call: a power of two.
+        assert_eq!(Bursts::paced(&fixed(20e6, 1), None).piece_bytes(1 << 20), 32 << 10);
+        let period = bursts.period_ns();
+        assert_eq!(
+            bursts.edges(100, 8 * period, 12 * period),
+            (100 + 8 * period + period / 2, 100 + 20 * period + period / 2)
+        );
+        assert_eq!(
+            bursts.edges(0, 8 * period + 1, 12 * period - 1),
+            (9 * period + period / 2, 21 * period + period / 2)
+        );
+    }
+
+    #[test]
+    fn a_window_holds_as_many_bytes_as_the_rate_says_whatever_the_rate() {
+        for rate in [1e6, 7e6, 50e6, 100e6, 333e6, 800e6, 1.6e9] {
+            let bursts = Bursts::paced(&fixed(rate, 1), None);
+            let (opens, closes) = bursts.edges(0, 8 * MS, 12 * MS);
+            let bursts_in_it = (closes - opens) / bursts.period_ns();
+            let bytes = bursts_in_it as f64 * bursts.piece_bytes(usize::MAX) as f64;
+            let told = rate * (closes - opens) as f64 / 1e9;
+            assert!((bytes / told - 1.0).abs() < 1e-3, "{rate}: {bytes} and {told}");
+        }
+    }
+
+    #[test]
+    fn a_burst_holds_a_message_and_at_least_16_kib_of_every_flow() {
+        for (rate, flows, message) in [
+            (800e6, 1, Some(4 << 20)),
+            (800e6, 1000, None),
+            (800e6, 1000, Some(64)),
+            (5e6, 1, None),
+            (100e6, 7, Some(100_000)),
+        ] {
+            let bursts = Bursts::paced(&fixed(rate, flows), message);
+            let burst_bytes = bursts.rate_bytes_per_s().unwrap() * bursts.period_ns() as f64 / 1e9;
+            let least = message.unwrap_or(0).max(16 << 10) as f64;
+            // Periods are whole nanoseconds.
+            assert!((burst_bytes - least).abs() <= rate / 1e9, "{rate} {flows} {message:?}: {burst_bytes}");
+            let (opens, closes) = bursts.edges(0, 8 * MS, 12 * MS);
+            assert!(opens >= bursts.period_ns() && closes - opens >= 12 * MS);
+            assert_eq!((closes - opens) % bursts.period_ns(), 0);
+        }
+    }
+
+    #[test]
+    fn a_piece_is_whole_messages_and_at_least_one() {
+        let piece = |rate, message| Bursts::paced(&fixed(rate, 1), Some(message)).piece_bytes(message.max(1 << 20));
+        assert_eq!(piece(800e6, 64), 256 * 64);
+        assert_eq!(piece(800e6, 3_000), 256 * 3_000);
+        assert_eq!(piece(800e6, 10_000), 80 * 10_000);
+        assert_eq!(piece(10e6, 10_000), 2 * 10_000);
+        assert_eq!(piece(10e6, 4 << 20), 4 << 20);
+        assert_eq!(piece(10e6, 0), 256);
+        let unpaced = |message| Bursts::unpaced(&fixed(800e6, 1), message).piece_bytes(1 << 20);
+        assert_eq!((unpaced(None), unpaced(Some(600_000))), (1 << 20, 600_000));
+        let of_many = |flows, message| Bursts::unpaced(&fixed(800e6, flows), message).piece_bytes(1 << 20);
+        assert_eq!((of_many(64, None), of_many(100, None), of_many(1_000, None)), (1 << 20, 512 << 10, 256 << 10));
+        assert_eq!(of_many(1_000, Some(1 << 20)), 1 << 20);
+    }
+
+    #[test]
+    fn bursts_of_several_flows_are_spread_and_none_lies_on_an_edge() {
+        for flows in [2, 3, 1000] {
+            let bursts = Bursts::paced(&fixed(800e6, flows), None);
+            let period = bursts.period_ns();
+            let (opens, closes) = bursts.edges(0, 8 * MS, 12 * MS);
+            let mut last = None;
+            for flow in 0..flows {
+                let due = bursts.first_due_ns(0, flow);
+                assert!(due < period && last.is_none_or(|last| due > last), "{flows} {flow}");
+                last = Some(due);
+                assert!(opens % period != due && closes % period != due);
+            }
+        }
+    }
+
+    #[test]
+    fn an_edge_that_is_late_is_put_off_by_whole_periods() {
+        let bursts = Bursts::paced(&fixed(800e6, 1), None);
+        let (opens, _) = bursts.edges(0, 8 * MS, 12 * MS);
+        let period = bursts.period_ns();
+        assert_eq!((bursts.not_before(0, opens), bursts.not_before(opens, opens)), (opens, opens));
+        assert_eq!(bursts.not_before(opens + 1, opens), opens + period);
+        assert_eq!(bursts.not_before(opens + 2 * period, opens), opens + 2 * period);
+    }
+
+    #[test]
+    fn a_rate_of_nothing_has_an_end_all_the_same() {
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300] {
+            let bursts = Bursts::paced(&fixed(rate, 1), Some(usize::MAX));
+            assert!((1..=LONGEST_PERIOD_NS).contains(&bursts.period_ns()), "{rate}");
+            assert!(bursts.piece_bytes(1 << 20) > 0);
+            let (opens, closes) = bursts.edges(0, 8 * MS, 12 * MS);
+            assert!(opens < closes && closes <= 3 * LONGEST_PERIOD_NS);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The links of a run, and which of them a cell's bytes travel over.
+//!
+//! MTU and offloads belong to a device, so a run whose cells differ in them has a link for each combination that its cells ask
+//! for, all up from beginning to end: what is compared is then measured within one block, over devices that nobody touches.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::link::Link;
+use zc_run::{Levels, LinkFacts, LinkKind, LinkOptions, No, OffloadSwitch};
+
+/// The link of the cells that say nothing of it, and those of the others.
+#[derive(Clone)]
+pub struct Links {
+    base: Arc<dyn Link>,
+    others: Vec<Other>,
+}
+
+/// A link that some cells ask for, or why it cannot be had.
+#[derive(Clone)]
+struct Other {
+    mtu_bytes: u32,
+    switched_off: BTreeSet<OffloadSwitch>,
+    link: std::result::Result<Arc<dyn Link>, No>,
+}
+
+impl Links {
+    /// One for all cells.
+    pub fn only(base: Arc<dyn Link>) -> Self {
+        Self { base, others: Vec::new() }
+    }
+
+    /// Adds a link that was asked to be as `options` say. One that is no other than the first is not kept.
+    pub(super) fn add(&mut self, options: &LinkOptions, link: std::result::Result<Box<dyn Link>, No>) {
+        let facts = self.base.facts();
+        let mtu_bytes = options.mtu_bytes.unwrap_or(facts.mtu_bytes);
+        if (mtu_bytes, &options.switched_off) != (facts.mtu_bytes, &facts.switched_off) {
+            let switched_off = options.switched_off.clone();
+            self.others.push(Other { mtu_bytes, switched_off, link: link.map(Arc::from) });
+        }
+    }
+
+    /// The link of the cells that say nothing of it.
+    pub fn base(&self) -> &Arc<dyn Link> {
+        &self.base
+    }
+
+    /// Those that are up.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Link>> {
+        [&self.base].into_iter().chain(self.others.iter().filter_map(|other| other.link.as_ref().ok()))
+    }
+
+    /// What the record keeps of those that are up beside the first.
+    pub fn other_facts(&self) -> Vec<LinkFacts> {
+        self.all().skip(1).map(|link| link.facts().clone()).collect()
+    }
+
+    /// The link of a cell with these levels.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    pub fn of(&self, levels: &Levels) -> std::result::Result<&Arc<dyn Link>, No> {
+        let facts = self.base.facts();
+        let (mtu_bytes, switched_off) = facts.wanted(levels);
+        if (mtu_bytes, switched_off) == (facts.mtu_bytes, &facts.switched_off) {
+            return Ok(&self.base);
+        }
+        let asked = |other: &&Other| (other.mtu_bytes, &other.switched_off) == (mtu_bytes, switched_off);
+        match self.others.iter().find(asked) {
+            Some(other) => other.link.as_ref().map_err(No::clone),
+            None => Err(missing(facts)),
+        }
+    }
+}
+
+/// No such link was brought up.
+fn missing(base: &LinkFacts) -> No {
+    match base.kind {
+        LinkKind::Loopback | LinkKind::Remote => No::refused(format!(
+            "device \"{}\" is the host's own, and its MTU and offloads are left alone",
+            base.device
+        ))
+        .remedy("--link veth has devices of its own"),
+        LinkKind::Veth | LinkKind::Null => No::unknown("no link with this MTU and these offloads was brought up"),
+    }
+}
+
+impl std::fmt::Debug for Links {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.all().map(|link| link.facts())).finish()
+    }
+}

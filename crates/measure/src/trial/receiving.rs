@@ -1,0 +1,78 @@
+//! The receiver's thread of a flow: a receive path on a connected socket, until the end of the stream.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::Sender as Outbox;
+
+use super::counting::Counting;
+use super::side::{PATIENCE, Published, Ready, Trouble, clone};
+use crate::link::Link;
+use crate::path;
+use zc_run::{Fault, RecvCounts, RecvPath, Result};
+
+/// How a receiver takes bytes.
+#[derive(Debug, Clone)]
+pub struct Taking {
+    /// The receive path.
+    pub path: RecvPath,
+    /// Bytes per call.
+    pub buffer_bytes: usize,
+    /// The CPUs that its thread is pinned to.
+    pub cpus: Vec<usize>,
+    /// It checks what it gets (proofs).
+    pub checksum: bool,
+}
+
+/// Receives until the end of the stream.
+pub(super) fn receive(
+    socket: &TcpStream,
+    how: &Taking,
+    ready: &Outbox<Ready>,
+    counts: &Counting<RecvCounts>,
+    crc32: &Published<u32>,
+) -> std::result::Result<(), Trouble> {
+    let mut receiver = path::open_receiver(how.path, socket, how.buffer_bytes).map_err(Trouble::CannotRun)?;
+    let _ = ready.send(Ready { tid: zc_kernel::sched::gettid(), socket: clone(socket)? });
+    let mut crc = crc32fast::Hasher::new();
+    loop {
+        let received = if how.checksum {
+            receiver.receive(Some(&mut |bytes: &[u8]| crc.update(bytes)))?
+        } else {
+            receiver.receive(None)?
+        };
+        if received == 0 {
+            break;
+        }
+        counts.set(receiver.counts());
+    }
+    counts.set(receiver.counts());
+    crc32.set(crc.finalize());
+    Ok(())
+}
+
+/// Listens on the receiver's side of a link, in whose namespace the calling thread is from then on.
+pub(super) fn listen_on(link: &dyn Link, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
+    link.enter_receiver()?;
+    listen((link.receiver_address(), 0).into(), rcvbuf_bytes)
+}
+
+/// Listens, with buffers of the size that is wanted.
+pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
+    let listener = TcpListener::bind(at).map_err(|error| Fault::os("listen for a flow", error))?;
+    if let Some(bytes) = rcvbuf_bytes {
+        // Before the first connection: the window scale is agreed upon in the handshake (tcp(7)).
+        zc_kernel::tcp::set_rcvbuf(&listener, bytes).map_err(|error| Fault::os("set SO_RCVBUF", error))?;
+    }
+    Ok(listener)
+}
+
+/// accept(2) that gives up when nobody connects.
+pub(super) fn accept(listener: &TcpListener) -> Result<TcpStream> {
+    zc_kernel::tcp::wait_readable(listener, PATIENCE)
+        .and_then(
+            |readable| {
+                if readable { listener.accept() } else { Err(std::io::Error::from(std::io::ErrorKind::TimedOut)) }
+            },
+        )
+        .map(|(socket, _)| socket)
+        .map_err(|error| Fault::os("accept a flow", error))
+}

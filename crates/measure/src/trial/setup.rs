@@ -1,0 +1,171 @@
+//! What a session needs of the machine before there is a rig: CPUs, a link that is up, the files, a congestion control.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::link::{self, Link, Sides, Steering};
+use crate::path::SendSetup;
+use crate::workload::{self, FileSet};
+use zc_run::{Fault, FileSetFacts, LinkKind, LinkOptions, No, Result, Support};
+
+use super::links::Links;
+
+/// Paths are compared under a loss-based congestion control: BBR's pacing timers cost CPU of their own.
+const CONGESTIONS: [&str; 2] = ["cubic", "reno"];
+
+/// As much as packets go round in: a CPU keeps several hundred MB of the pages that it was given to free for itself (pcp->high
+/// in /proc/zoneinfo) before others see them again.
+const TOUCHED_BYTES: u64 = 2 << 30;
+
+/// No longer than this, even so.
+const TOUCHING: Duration = Duration::from_secs(2);
+
+/// Links from the best to the one that everybody can have.
+pub const LINKS: [LinkKind; 3] = [LinkKind::Null, LinkKind::Veth, LinkKind::Loopback];
+
+/// Links that are up, and those that were tried before them.
+pub struct Up {
+    /// All of one kind.
+    pub links: Links,
+    /// A sentence for each better link that could not be had.
+    pub passed_over: Vec<String>,
+}
+
+/// The CPUs that this process may use, ascending.
+///
+/// # Errors
+/// sched_getaffinity(2) failed.
+pub fn allowed_cpus() -> Result<Vec<usize>> {
+    zc_kernel::sched::allowed_cpus().map_err(|error| Fault::os("ask for the CPUs of this process", error))
+}
+
+/// Brings up the first of `candidates` that can be had, and beside it a link of that kind for each of `others`: what cells ask
+/// for whose levels are of the link ([`LinkOptions::at`]), twice or not, and also where it is nothing else. One of them that
+/// cannot be had has its reason in [`Links::of`]. Call it while the process has one thread.
+///
+/// # Errors
+/// None of the candidates can be had: the reason and the remedy of the last.
+pub fn bring_up(
+    candidates: &[LinkKind],
+    sender_cpu: usize,
+    receiver_cpu: usize,
+    options: &LinkOptions,
+    others: &[LinkOptions],
+) -> Result<Up> {
+    let mut different: Vec<LinkOptions> = Vec::new();
+    for other in others {
+        if other != options && !different.contains(other) {
+            different.push(other.clone());
+        }
+    }
+    let sides = Sides { sender_cpu, receiver_cpu };
+    let mut passed_over = Vec::new();
+    let mut last = None;
+    for &kind in candidates {
+        match link::bring_up_several(kind, sides, Steering::Best, options, &different) {
+            Ok(several) => {
+                let mut links = Links::only(several.link.into());
+                for (options, link) in different.iter().zip(several.others) {
+                    links.add(options, link);
+                }
+                return Ok(Up { links, passed_over });
+            }
+            Err(no) => {
+                passed_over.push(sentence(kind, &no));
+                last = Some((kind, no));
+            }
+        }
+    }
+    let (kind, no) = last.unwrap_or_else(|| (LinkKind::Loopback, No::unknown("no link was tried")));
+    let fault = Fault::unsupported(format!("the link \"{kind}\" cannot be had here: {}", no.reason()));
+    Err(match no.remedy_text() {
+        Some(remedy) => fault.hint(remedy),
+        None => fault,
+    })
+}
+
+/// The link to another machine.
+///
+/// # Errors
+/// There is no route to `address`.
+pub fn towards(address: std::net::IpAddr) -> Result<Up> {
+    Ok(Up { links: Links::only(link::towards(address)?.into()), passed_over: Vec::new() })
+}
+
+/// Whether this user can have a link; leaves the process as it was. Call it while the process has one thread.
+pub fn try_out_link(kind: LinkKind) -> Support {
+    let cpus = allowed_cpus().map(|allowed| super::choose_cpus(&allowed)).unwrap_or_default();
+    link::try_out(kind, Sides { sender_cpu: cpus.0, receiver_cpu: cpus.1 })
+}
+
+fn sentence(kind: LinkKind, no: &No) -> String {
+    match no.remedy_text() {
+        Some(remedy) => format!("{kind}: {} ({remedy})", no.reason()),
+        None => format!("{kind}: {}", no.reason()),
+    }
+}
+
+/// Opens the files, or makes the generated set, from which messages of these lengths can be sent, and reads them into the page
+/// cache.
+///
+/// # Errors
+/// A file cannot be used, or there is no room for the generated set.
+pub fn open_files(
+    paths: &[PathBuf],
+    seed: u64,
+    buffer_bytes: usize,
+    messages: &[usize],
+    sender_cpu: usize,
+) -> Result<(SendSetup, FileSetFacts)> {
+    let (files, facts) = if paths.is_empty() { FileSet::generate(seed, messages)? } else { FileSet::open(paths)? };
+    files.warm()?;
+    Ok((SendSetup { cpu: Some(sender_cpu), ..SendSetup::new(Arc::new(files), buffer_bytes) }, facts))
+}
+
+/// Touches up to 2 GiB of memory and gives it back, for at most 2 s, so that what the kernel will allocate for packets has
+/// been touched before; call it before anything is measured. A virtual machine gets a page of its host when it first
+/// touches it, which takes 10 us here, six times what a page costs otherwise: the first runs on a fresh machine would be a
+/// measurement of its hypervisor.
+///
+/// `sender_cpu` is where packets are allocated: its free lists are the ones that want touched pages. Where there is no
+/// memory to be had for it, it goes without.
+pub fn touch_memory(sender_cpu: usize) {
+    let bytes = workload::available_bytes().map_or(0, |available| TOUCHED_BYTES.min(available / 8));
+    let touch = move || {
+        let _ = zc_kernel::sched::pin(&[sender_cpu]); // else it is done elsewhere
+        let Ok(mut pages) = zc_kernel::pages::Pages::new(usize::try_from(bytes).unwrap_or(0)) else { return };
+        let began = Instant::now();
+        for chunk in pages.as_mut_slice().chunks_mut(1 << 20).take_while(|_| began.elapsed() < TOUCHING) {
+            for byte in chunk.iter_mut().step_by(4096) {
+                *byte = 1;
+            }
+        }
+        std::hint::black_box(&mut pages);
+    };
+    let _ = std::thread::spawn(touch).join();
+}
+
+/// The congestion control that was asked for, or the first of [`CONGESTIONS`] that a socket on the sender's side takes.
+///
+/// # Errors
+/// It does not exist here, or this user may not have it.
+pub fn choose_congestion(asked: Option<&str>, link: &Arc<dyn Link>) -> Result<String> {
+    let names: Vec<String> = asked.map_or(CONGESTIONS.map(str::to_owned).to_vec(), |name| vec![name.to_owned()]);
+    let there = Arc::clone(link);
+    // A namespace is entered by a thread and for good, so one is spent on the question.
+    let chosen = std::thread::spawn(move || -> Result<Option<String>> {
+        there.enter_sender()?;
+        let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))
+            .map_err(|error| Fault::os("open a socket", error))?;
+        Ok(names.into_iter().find(|name| zc_kernel::tcp::set_congestion(&listener, name).is_ok()))
+    })
+    .join()
+    .map_err(|_| Fault::failed("the thread that asked for a congestion control died"))??;
+    chosen.ok_or_else(|| {
+        let name = asked.unwrap_or(CONGESTIONS[0]);
+        Fault::usage(format!("the congestion control \"{name}\" cannot be had here")).hint(
+            "those of this kernel stand in /proc/sys/net/ipv4/tcp_available_congestion_control; a module may add it",
+        )
+    })
+}

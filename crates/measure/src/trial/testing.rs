@@ -1,0 +1,63 @@
+//! For the tests of trials: what a plan holds fixed on the loopback interface of this machine.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use super::links::Links;
+use super::{Rig, RigSetup};
+use crate::path::SendSetup;
+use crate::workload::{FileSet, SourceFile};
+use zc_run::{Align, CopyPages, FixedParams, LinkKind, Placement, Push, SoakerKind, Timing};
+
+/// One flow at a low rate, everything on the first CPU.
+pub(super) fn fixed() -> FixedParams {
+    let cpu = super::allowed_cpus().unwrap()[0];
+    FixedParams {
+        link: LinkKind::Loopback,
+        rate_bytes_per_s: 50e6,
+        rate_chosen: false,
+        burst_ns: 1_000_000,
+        buffer_bytes: 16 << 10,
+        recv_buffer_bytes: 16 << 10,
+        piece_bytes: 1 << 20,
+        flows: 1,
+        congestion: "reno".to_owned(),
+        sndbuf_bytes: None,
+        rcvbuf_bytes: None,
+        sender_cpu: cpu,
+        receiver_cpu: cpu,
+        soaked_cpus: vec![cpu],
+        soaker: SoakerKind::Alu,
+        push: Push::Plain,
+        align: Align::Page,
+        pages: CopyPages::Scattered,
+        placement: Placement::Separate,
+    }
+}
+
+/// The interface.
+pub(super) fn loopback() -> Links {
+    let fixed = fixed();
+    super::bring_up(&[LinkKind::Loopback], fixed.sender_cpu, fixed.receiver_cpu, &Default::default(), &[])
+        .unwrap()
+        .links
+}
+
+/// Files of one byte, about a page, and more than the largest segment.
+pub(super) fn files() -> SendSetup {
+    let source = |(at, &len): (usize, &usize)| {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes: Vec<u8> = (0..len).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 13) as u8 ^ at as u8).collect();
+        file.write_all(&bytes).unwrap();
+        SourceFile { name: format!("file {at}"), file, len: len as u64 }
+    };
+    let files = [300_000, 1, 4_095, 4_097, 65_537].iter().enumerate().map(source).collect();
+    SendSetup::new(Arc::new(FileSet::new(files)), fixed().buffer_bytes)
+}
+
+/// A rig of all that, whose soakers sleep.
+pub(super) fn rig(fixed: FixedParams) -> Rig {
+    let ms = 1_000_000;
+    let timing = Timing { warmup_ns: 4 * ms, window_ns: 10 * ms, idle_ns: 4 * ms, unsoaked_ns: 10 * ms };
+    Rig::new(RigSetup { links: loopback(), setup: files(), fixed, timing, far: None, sampler: None }).unwrap()
+}

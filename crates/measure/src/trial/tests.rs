@@ -1,0 +1,180 @@
+//! Trials of cells with levels of their own, over the loopback interface.
+
+use super::side::Trouble;
+use super::terms::Terms;
+use super::testing::{files, fixed, loopback, rig};
+use crate::link::Link;
+use zc_run::{
+    Align, Cell, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement, Probe, Push, RecvPath, Result,
+    SendPath, Trial, TrialKind,
+};
+
+fn cell(send: SendPath, levels: Levels) -> Cell {
+    Cell { levels, ..Cell::of_paths(send, RecvPath::Recv) }
+}
+
+/// What a trial counted in its window.
+fn in_window(trial: &Trial, what: impl Fn(&zc_run::Reading) -> u64) -> u64 {
+    what(&trial.closed) - what(&trial.opened)
+}
+
+#[test]
+fn every_path_is_proven_with_messages_of_every_size_and_at_odd_offsets() {
+    let mut rig = rig(fixed());
+    for &send in SendPath::ALL {
+        for (message, align) in [(64, Align::Page), (64, Align::Byte), (8_192, Align::Byte), (4 << 20, Align::Page)] {
+            let levels = Levels { message_bytes: Some(message), align: Some(align), ..Levels::default() };
+            match rig.prove(&cell(send, levels)).unwrap_or_else(|fault| panic!("{send} {message} {align}: {fault}")) {
+                Ok(Probe::Proof { bytes, .. }) => assert_eq!(bytes, 373_730, "{send} {message} {align}"),
+                Ok(other) => panic!("{other:?}"),
+                Err(no) => eprintln!("skipped: {send}: {}", no.reason()),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_small_message_is_a_call_of_its_own() {
+    let mut rig = rig(FixedParams { rate_bytes_per_s: 4e6, ..fixed() });
+    for (send, calls_each) in
+        [(SendPath::ReadSend, 2), (SendPath::MmapWrite, 1), (SendPath::Sendfile, 1), (SendPath::Splice, 2)]
+    {
+        let levels = Levels { message_bytes: Some(64), ..Levels::default() };
+        let trial = rig.run(&cell(send, levels), TrialKind::Twin).unwrap();
+        let sent = trial.closed.sent;
+        assert!(sent.bytes > 0 && sent.calls * 64 >= sent.bytes * calls_each, "{send}: {sent:?}");
+    }
+}
+
+#[test]
+fn every_way_to_push_is_proven_where_the_path_has_it() {
+    let mut rig = rig(fixed());
+    for &send in SendPath::ALL {
+        for &push in Push::ALL {
+            let levels = Levels { push: Some(push), message_bytes: Some(1_000), ..Levels::default() };
+            let Err(no) = rig.prove(&cell(send, levels)).unwrap_or_else(|fault| panic!("{send} {push}: {fault}"))
+            else {
+                continue;
+            };
+            eprintln!("skipped: {send} {push}: {}", no.reason());
+            let has_no_flags = matches!(send, SendPath::ReadWrite | SendPath::MmapWrite | SendPath::Sendfile);
+            assert!(
+                !has_no_flags || (push == Push::More && no.word() == "unsupported"),
+                "{send} {push}: {}",
+                no.reason()
+            );
+        }
+    }
+}
+
+#[test]
+fn a_cork_makes_full_packets_of_small_messages_and_nodelay_does_not() {
+    let mut rig = rig(FixedParams { rate_bytes_per_s: 2e6, ..fixed() });
+    let mut segments_per_mb = |push| {
+        let levels = Levels { push: Some(push), message_bytes: Some(64), ..Levels::default() };
+        let trial = rig.run(&cell(SendPath::ReadSend, levels), TrialKind::Twin).unwrap();
+        let segments = in_window(&trial, |reading| reading.tcp.unwrap().segs_out);
+        segments as f64 * 1e6 / in_window(&trial, |reading| reading.sent.bytes) as f64
+    };
+    let (cork, more, nodelay) =
+        (segments_per_mb(Push::Cork), segments_per_mb(Push::More), segments_per_mb(Push::Nodelay));
+    assert!(nodelay > 2.0 * cork && nodelay > 2.0 * more, "{nodelay} {cork} {more}");
+}
+
+#[test]
+fn a_cell_runs_with_its_own_buffers_congestion_control_rate_and_placement() {
+    let soaked_cpus = super::allowed_cpus().unwrap();
+    let mut rig = rig(FixedParams { soaked_cpus, ..fixed() });
+    for placement in Placement::ALL {
+        let levels = Levels {
+            recv_buffer_bytes: Some(3_000),
+            sockbuf_bytes: Some(32 << 10),
+            congestion: Some("reno".to_owned()),
+            placement: Some(*placement),
+            rate_bytes_per_s: Some(20e6),
+            ..Levels::default()
+        };
+        let trial = rig.run(&cell(SendPath::Sendfile, levels), TrialKind::Soaked).unwrap();
+        let received = trial.closed.received;
+        assert!(received.bytes > 0 && received.bytes <= received.calls * 3_000, "{received:?}");
+        let used = trial.whole_sender_usage.unwrap();
+        assert!(used.elapsed_ns > 0, "{used:?}");
+    }
+}
+
+#[test]
+fn a_congestion_control_that_is_not_there_is_the_cell_s_failure() {
+    let levels = Levels { congestion: Some("nonesuch".to_owned()), ..Levels::default() };
+    let fault = rig(fixed()).prove(&cell(SendPath::Sendfile, levels)).unwrap_err();
+    assert!(fault.sentence.contains("\"nonesuch\""), "{fault}");
+}
+
+#[test]
+fn a_thousand_flows_are_one_trial_and_leave_no_port_behind() {
+    let mut rig = rig(FixedParams { rate_bytes_per_s: 100e6, ..fixed() });
+    let levels = Levels { flows: Some(1_000), ..Levels::default() };
+    let began = std::time::Instant::now();
+    let trial = match rig.run(&cell(SendPath::ReadSend, levels), TrialKind::Twin) {
+        Ok(trial) => trial,
+        Err(fault) if fault.sentence.contains("RLIMIT_NOFILE") => return eprintln!("skipped: {fault}"),
+        Err(fault) => panic!("{fault}"),
+    };
+    eprintln!("a trial of 1,000 flows took {:?}", began.elapsed());
+    assert!(trial.closed.soak.at_ns > trial.opened.soak.at_ns);
+    assert!(in_window(&trial, |reading| reading.received.bytes) > 0);
+    assert!(trial.whole_bytes >= trial.closed.received.bytes);
+}
+
+/// A link that is asked for nothing but its kind.
+struct OfKind(LinkFacts);
+
+impl Link for OfKind {
+    fn facts(&self) -> &LinkFacts {
+        &self.0
+    }
+
+    fn enter_sender(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn enter_receiver(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn receiver_address(&self) -> std::net::IpAddr {
+        std::net::Ipv4Addr::LOCALHOST.into()
+    }
+
+    fn counters(&self) -> Result<LinkCounters> {
+        Ok(LinkCounters::default())
+    }
+}
+
+#[test]
+fn what_a_link_cannot_do_is_told_with_a_remedy() {
+    let of_kind = |kind| OfKind(LinkFacts { kind, ..loopback().base().facts().clone() });
+    let placed = |placement| Levels { placement: Some(placement), ..Levels::default() };
+    let sockbuf = Levels { sockbuf_bytes: Some(65_536), ..Levels::default() };
+    for (kind, levels, can) in [
+        (LinkKind::Null, placed(Placement::Same), false),
+        (LinkKind::Null, placed(Placement::Free), false),
+        (LinkKind::Null, placed(Placement::Separate), true),
+        (LinkKind::Null, sockbuf.clone(), true),
+        (LinkKind::Remote, placed(Placement::Same), false),
+        (LinkKind::Remote, sockbuf.clone(), false),
+        (LinkKind::Loopback, placed(Placement::Same), true),
+        (LinkKind::Veth, placed(Placement::Free), true),
+    ] {
+        match Terms::of(&cell(SendPath::Sendfile, levels.clone()), &fixed(), &files()).check(&of_kind(kind)) {
+            Ok(()) => assert!(can, "{kind} {levels:?}"),
+            Err(Trouble::CannotRun(no)) => {
+                assert!(
+                    !can && no.word() == "unsupported" && no.remedy_text().is_some(),
+                    "{kind} {levels:?}: {}",
+                    no.reason()
+                );
+            }
+            Err(Trouble::Broke(fault)) => panic!("{fault}"),
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! The file set: open files of known length, and the endless walk over them in pieces.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+
+use zc_kernel::mapping::FileMapping;
+
+use super::available_bytes;
+use zc_run::{Align, Fault, FileSetFacts, No, Result};
+
+/// An open regular file and the length it had when it was opened.
+#[derive(Debug)]
+pub struct SourceFile {
+    /// How the user named it.
+    pub name: String,
+    /// Open for reading. Senders share it: they read at offsets, and never use its own position.
+    pub file: File,
+    /// Its length in bytes, never 0.
+    pub len: u64,
+}
+
+/// The files whose bytes are sent, in this order, over and over.
+#[derive(Debug)]
+pub struct FileSet {
+    /// At least one.
+    pub files: Vec<SourceFile>,
+    mappings: OnceLock<std::result::Result<Vec<FileMapping>, No>>,
+}
+
+/// A part of one file, not empty and within its length, that a path is to send whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Index into [`FileSet::files`].
+    pub file: usize,
+    /// Where the piece begins in that file.
+    pub offset: u64,
+    /// How long it is.
+    pub len: usize,
+}
+
+/// The endless walk: every file in pieces of at most `piece_bytes`, then the next, then the first again.
+#[derive(Debug)]
+pub struct Walk {
+    lens: Vec<u64>,
+    piece_bytes: usize,
+    /// How many bytes of a file are left out at its beginning, unless it has no others.
+    begins_at: u64,
+    file: usize,
+    offset: u64,
+}
+
+impl SourceFile {
+    /// The failure of whoever wanted bytes of this file and found that they are gone.
+    pub fn became_shorter(&self) -> Fault {
+        Fault::input(format!("file \"{}\" became shorter while it was being sent", self.name))
+            .hint("give files that nobody changes during the run, or copies of them")
+    }
+
+    /// The failure of whoever could not read it.
+    pub fn unreadable(&self, error: impl Into<io::Error>) -> Fault {
+        Fault::input(format!("cannot read file \"{}\": {}", self.name, error.into()))
+    }
+}
+
+impl FileSet {
+    /// A set of `files`, at least one, none of them empty.
+    pub fn new(files: Vec<SourceFile>) -> Self {
+        Self { files, mappings: OnceLock::new() }
+    }
+
+    /// The lengths added up.
+    pub fn total_bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.len).sum()
+    }
+
+    /// The file that holds byte number `offset` of the endless walk over the files.
+    pub fn file_at(&self, offset: u64) -> usize {
+        let mut left = offset % self.total_bytes().max(1);
+        for (index, file) in self.files.iter().enumerate() {
+            match left.checked_sub(file.len) {
+                Some(rest) => left = rest,
+                None => return index,
+            }
+        }
+        0
+    }
+
+    /// A walk that begins at file `first` (modulo the number of files), in pieces of at most `piece_bytes` (at least
+    /// 1).
+    pub fn walk(&self, first: usize, piece_bytes: usize) -> Walk {
+        Walk {
+            lens: self.files.iter().map(|file| file.len).collect(),
+            piece_bytes: piece_bytes.max(1),
+            begins_at: 0,
+            file: first % self.files.len().max(1),
+            offset: 0,
+        }
+    }
+
+    /// The files mapped for reading, in their order. They are mapped when first wanted and stay so for the life of the
+    /// set, with their page tables filled (unless the set is larger than half of the available memory): what a
+    /// server pays once a file and not once a request is not to be in any window.
+    ///
+    /// # Errors
+    /// A file could not be mapped. The answer is final: later calls give the same one.
+    pub fn mappings(&self) -> std::result::Result<&[FileMapping], No> {
+        self.mappings.get_or_init(|| self.map()).as_deref().map_err(Clone::clone)
+    }
+
+    fn map(&self) -> std::result::Result<Vec<FileMapping>, No> {
+        let populate = self.fits_memory();
+        let map = |source: &SourceFile| {
+            FileMapping::new(&source.file, source.len, populate)
+                .map_err(|error| No::failed(format!("cannot map file \"{}\": {error}", source.name)))
+        };
+        self.files.iter().map(map).collect()
+    }
+
+    fn fits_memory(&self) -> bool {
+        available_bytes().is_none_or(|available| self.total_bytes() <= available / 2)
+    }
+
+    /// Reads every file once, so that they are in the page cache. Does nothing and returns false where the set is
+    /// larger than half of the available memory: they would not stay there.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has become shorter.
+    pub fn warm(&self) -> Result<bool> {
+        if !self.fits_memory() {
+            return Ok(false);
+        }
+        for file in 0..self.files.len() {
+            self.read(Piece { file, offset: 0, len: self.len_of(file)? }, |_| ())?;
+        }
+        Ok(true)
+    }
+
+    /// Reads the first `bytes` of the walk from file `first` on, so that they are in the page cache whatever has pushed them
+    /// out since.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has become shorter.
+    pub fn warm_from(&self, first: usize, bytes: u64) -> Result<()> {
+        let mut left = bytes.min(self.total_bytes());
+        for mut piece in self.walk(first, 1 << 20) {
+            if left == 0 {
+                break;
+            }
+            piece.len = piece.len.min(usize::try_from(left).unwrap_or(usize::MAX));
+            left -= piece.len as u64;
+            self.read(piece, |_| ())?;
+        }
+        Ok(())
+    }
+
+    /// Compares the files' present lengths with those they had. A path that sends out of a mapping needs this after its
+    /// last piece: of a page that has lost its end to a truncation the kernel sends zeros without a word.
+    ///
+    /// # Errors
+    /// A file has become shorter.
+    pub fn check_lengths(&self) -> Result<()> {
+        for source in &self.files {
+            let now = source.file.metadata().map_err(|error| source.unreadable(error))?;
+            if now.len() < source.len {
+                return Err(source.became_shorter());
+            }
+        }
+        Ok(())
+    }
+
+    fn len_of(&self, file: usize) -> Result<usize> {
+        let source = &self.files[file];
+        usize::try_from(source.len)
+            .map_err(|_| Fault::input(format!("file \"{}\" is too large for this machine", source.name)))
+    }
+
+    /// Shows the bytes of `piece` in order.
+    fn read(&self, piece: Piece, mut show: impl FnMut(&[u8])) -> Result<()> {
+        let source = &self.files[piece.file];
+        let mut buffer = vec![0; piece.len.min(256 << 10)];
+        let mut done = 0;
+        while done < piece.len {
+            let part = &mut buffer[..(piece.len - done).min(256 << 10)];
+            source.file.read_exact_at(part, piece.offset + done as u64).map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => source.became_shorter(),
+                _ => source.unreadable(error),
+            })?;
+            show(part);
+            done += part.len();
+        }
+        Ok(())
+    }
+
+    /// The facts of the set, for the saved run.
+    pub(super) fn facts(&self, origin: &str, skipped: Vec<String>) -> FileSetFacts {
+        let lens = self.files.iter().map(|file| file.len);
+        FileSetFacts {
+            origin: origin.to_owned(),
+            files: self.files.len(),
+            total_bytes: self.total_bytes(),
+            min_bytes: lens.clone().min().unwrap_or(0),
+            max_bytes: lens.max().unwrap_or(0),
+            filesystem: self.files.first().map_or_else(String::new, |first| super::filesystem::name(&first.file)),
+            skipped,
+        }
+    }
+}
+
+/// CRC-32 (the one of zlib) of the first `bytes` bytes of a walk over `files`: what a receiver must have got.
+///
+/// # Errors
+/// A file cannot be read, or has become shorter.
+pub fn checksum(files: &FileSet, walk: Walk, bytes: u64) -> Result<u32> {
+    let mut crc = crc32fast::Hasher::new();
+    let mut left = bytes;
+    for mut piece in walk {
+        if left == 0 {
+            break;
+        }
+        piece.len = piece.len.min(usize::try_from(left).unwrap_or(usize::MAX));
+        left -= piece.len as u64;
+        files.read(piece, |part| crc.update(part))?;
+    }
+    Ok(crc.finalize())
+}
+
+impl Walk {
+    /// The same walk, before its first step, with files that begin as `align` says: with [`Align::Byte`] at their second byte,
+    /// so that all that is handed to a path lies at odd offsets, in the page cache as in a copy of the file. The first byte is
+    /// left out: sent by itself it would be a call for one byte in every file.
+    #[must_use]
+    pub fn aligned(mut self, align: Align) -> Self {
+        self.begins_at = match align {
+            Align::Page => 0,
+            Align::Byte => 1,
+        };
+        self.offset = self.beginning();
+        self
+    }
+
+    /// Where the file that it is at begins.
+    fn beginning(&self) -> u64 {
+        let len = self.lens.get(self.file).copied().unwrap_or(0);
+        if self.begins_at < len { self.begins_at } else { 0 }
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Piece;
+
+    /// Never null, unless the set is empty or a file of it is.
+    fn next(&mut self) -> Option<Piece> {
+        let left = self.lens.get(self.file)?.checked_sub(self.offset).filter(|&left| left > 0)?;
+        let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.piece_bytes);
+        let piece = Piece { file: self.file, offset: self.offset, len };
+        self.offset += len as u64;
+        if self.offset == self.lens[self.file] {
+            self.file = (self.file + 1) % self.lens.len();
+            self.offset = self.beginning();
+        }
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set_of(contents: &[Vec<u8>]) -> FileSet {
+        let source = |(at, bytes): (usize, &Vec<u8>)| {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(bytes).unwrap();
+            SourceFile { name: format!("file {at}"), file, len: bytes.len() as u64 }
+        };
+        FileSet::new(contents.iter().enumerate().map(source).collect())
+    }
+
+    fn walk_of(lens: &[u64], first: usize, piece_bytes: usize) -> Walk {
+        Walk { lens: lens.to_vec(), piece_bytes, begins_at: 0, file: first % lens.len(), offset: 0 }
+    }
+
+    proptest! {
+        #[test]
+        fn a_round_of_the_walk_covers_every_byte_of_every_file_once(
+            lens in prop::collection::vec(1..5_000u64, 1..20),
+            first in 0..100usize,
+            piece_bytes in 1..2_000usize,
+            rounds in 1..4u64,
+        ) {
+            let total: u64 = lens.iter().sum();
+            let mut done = 0;
+            let mut file = first % lens.len();
+            let mut at = 0;
+            let mut walk = walk_of(&lens, first, piece_bytes);
+            while done < rounds * total {
+                let piece = walk.next().unwrap();
+                // In order, without gaps or overlaps, never empty, never too long.
+                prop_assert_eq!((piece.file, piece.offset), (file, at));
+                prop_assert!(piece.len > 0 && piece.len <= piece_bytes);
+                done += piece.len as u64;
+                at += piece.len as u64;
+                prop_assert!(at <= lens[file]);
+                if at == lens[file] {
+                    file = (file + 1) % lens.len();
+                    at = 0;
+                }
+            }
+            prop_assert_eq!(done, rounds * total);
+            prop_assert_eq!((file, at), (first % lens.len(), 0));
+        }
+
+        #[test]
+        fn the_checksum_is_that_of_the_files_one_after_another(
+            contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..300), 1..5),
+            piece_bytes in 1..200usize,
+            bytes in 0..3_000usize,
+        ) {
+            let expected: Vec<u8> = contents.concat().into_iter().cycle().take(bytes).collect();
+            let set = set_of(&contents);
+            let got = checksum(&set, set.walk(0, piece_bytes), bytes as u64).unwrap();
+            prop_assert_eq!(got, crc32fast::hash(&expected));
+        }
+
+        #[test]
+        fn a_walk_at_odd_offsets_leaves_out_the_first_byte_of_every_file_that_has_another_one(
+            contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..300), 1..5),
+            half_a_piece in 1..100usize,
+            bytes in 0..3_000usize,
+        ) {
+            let behind_the_first = |file: &Vec<u8>| if file.len() > 1 { file[1..].to_vec() } else { file.clone() };
+            let round: Vec<u8> = contents.iter().flat_map(behind_the_first).collect();
+            let expected: Vec<u8> = round.into_iter().cycle().take(bytes).collect();
+            let set = set_of(&contents);
+            let walk = || set.walk(0, 2 * half_a_piece).aligned(Align::Byte);
+            prop_assert_eq!(checksum(&set, walk(), bytes as u64).unwrap(), crc32fast::hash(&expected));
+            for piece in walk().take(100) {
+                prop_assert!(piece.offset % 2 == 1 || contents[piece.file].len() == 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_piece_size_of_zero_does_not_stop_the_walk() {
+        assert_eq!(set_of(&[vec![1, 2]]).walk(0, 0).next(), Some(Piece { file: 0, offset: 0, len: 1 }));
+    }
+
+    #[test]
+    fn a_set_that_should_not_be_ends_its_walk_instead_of_looping() {
+        assert_eq!(FileSet::new(Vec::new()).walk(3, 10).next(), None);
+        assert_eq!(set_of(&[Vec::new()]).walk(0, 10).next(), None);
+    }
+
+    #[test]
+    fn every_byte_of_the_walk_is_found_in_its_file() {
+        let files = set_of(&[vec![1; 3], vec![2; 1], vec![3; 2]]);
+        let found: Vec<usize> = (0..8).map(|offset| files.file_at(offset)).collect();
+        assert_eq!(found, [0, 0, 0, 1, 2, 2, 0, 0]);
+        assert_eq!(FileSet::new(Vec::new()).file_at(5), 0);
+    }
+
+    #[test]
+    fn warming_from_a_file_on_names_a_file_that_is_shorter_only_when_it_comes_to_it() {
+        let files = set_of(&[vec![1; 3], vec![2; 5], vec![3; 2]]);
+        files.files[0].file.set_len(1).unwrap();
+        files.warm_from(1, 7).unwrap();
+        assert!(files.warm_from(1, 9).unwrap_err().sentence.contains("\"file 0\""));
+    }
+
+    #[test]
+    fn a_warm_set_is_read_whole() {
+        assert!(set_of(&[vec![1; 300_000], vec![2]]).warm().unwrap());
+    }
+
+    #[test]
+    fn a_file_that_shrinks_is_named_by_whoever_notices() {
+        let set = set_of(&[vec![1; 10], vec![2; 10_000]]);
+        set.check_lengths().unwrap();
+        set.files[1].file.set_len(9_999).unwrap();
+        for fault in [
+            set.check_lengths().unwrap_err(),
+            set.warm().unwrap_err(),
+            checksum(&set, set.walk(0, 100), 10_010).unwrap_err(),
+        ] {
+            assert_eq!(fault.kind, zc_run::FaultKind::Input);
+            assert_eq!(fault.sentence, "file \"file 1\" became shorter while it was being sent");
+            assert!(fault.hint.is_some());
+        }
+    }
+
+    #[test]
+    fn a_set_is_mapped_once() {
+        let set = set_of(&[vec![1; 10], vec![2; 10_000]]);
+        let mappings = set.mappings().unwrap();
+        assert_eq!(mappings.iter().map(FileMapping::len_bytes).collect::<Vec<_>>(), [10, 10_000]);
+        assert!(std::ptr::eq(mappings, set.mappings().unwrap()));
+    }
+}

@@ -1,0 +1,74 @@
+//! What two runs differ in, in words.
+
+use super::super::escape;
+use zc_analysis::compare::{Aspect, Difference};
+
+/// `kernel release 6.12.1, then 6.13.0`.
+pub(super) fn text(difference: &Difference) -> String {
+    let name = difference.name.as_deref().map(|name| format!(" {}", escape(name, 60))).unwrap_or_default();
+    let value =
+        |value: &Option<String>| value.as_deref().map_or_else(|| "nothing".to_owned(), |value| escape(value, 300));
+    let (old, new) = (value(&difference.old), value(&difference.new));
+    if matches!(difference.what, Aspect::KernelCommandLine | Aspect::Sysctl | Aspect::Mitigation | Aspect::FarEnd) {
+        return format!("{}{name} \"{old}\", now \"{new}\"", words(difference.what));
+    }
+    format!("{}{name} {old}, now {new}", words(difference.what))
+}
+
+fn words(what: Aspect) -> &'static str {
+    match what {
+        Aspect::Link => "link",
+        Aspect::Rate => "rate",
+        Aspect::Soaker => "soaker",
+        Aspect::Placement => "placement",
+        Aspect::Receiver => "the receiver's cost:",
+        Aspect::KernelRelease => "kernel",
+        Aspect::KernelBuild => "kernel build",
+        Aspect::KernelCommandLine => "kernel command line",
+        Aspect::Architecture => "architecture",
+        Aspect::Host => "host",
+        Aspect::Cpu => "CPU",
+        Aspect::CpusOnline => "CPUs online:",
+        Aspect::ThreadsPerCore => "threads per core:",
+        Aspect::Governor => "frequency governor",
+        Aspect::Boost => "boost",
+        Aspect::LastLevelCache => "last-level cache",
+        Aspect::NumaNodes => "NUMA nodes:",
+        Aspect::Memory => "bytes of memory:",
+        Aspect::Hypervisor => "hypervisor",
+        Aspect::Tick => "tick (Hz)",
+        Aspect::IrqTimeAccounting => "IRQ_TIME_ACCOUNTING",
+        Aspect::Clocksource => "clock source",
+        Aspect::Mitigation => "mitigation",
+        Aspect::Sysctl => "sysctl",
+        Aspect::Privilege => "run by",
+        Aspect::Memlock => "RLIMIT_MEMLOCK",
+        Aspect::Device => "device",
+        Aspect::Mtu => "MTU",
+        Aspect::Offload => "offload",
+        Aspect::ReceiverMerges => "GRO at the receiver",
+        Aspect::Rps => "RPS set by",
+        Aspect::Ip => "IP version",
+        Aspect::InitialWindow => "initial window (packets)",
+        Aspect::FarEnd => "far end",
+        Aspect::FarKernel => "far machine's kernel",
+        Aspect::FarZcVersion => "far machine's zc",
+        Aspect::Congestion => "congestion control",
+        Aspect::Buffer => "buffer",
+        Aspect::RecvBuffer => "receive buffer",
+        Aspect::RecvPath => "receive path",
+        Aspect::Flows => "flows:",
+        Aspect::Sndbuf => "SO_SNDBUF",
+        Aspect::Rcvbuf => "SO_RCVBUF",
+        Aspect::Push => "push",
+        Aspect::Align => "alignment",
+        Aspect::Pages => "pages of the copy:",
+        Aspect::SenderCpu => "sender on CPU",
+        Aspect::ReceiverCpu => "receiver on CPU",
+        Aspect::SoakedCpus => "soaked CPUs",
+        Aspect::Timing => "timing:",
+        Aspect::Files => "files:",
+        Aspect::Filesystem => "file system",
+        Aspect::ZcVersion => "zc",
+    }
+}

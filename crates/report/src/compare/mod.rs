@@ -1,0 +1,109 @@
+//! Two runs side by side, as text: what else differs on top, then a row for each cell, then how to read it. For the terminal, in
+//! Markdown of 80 columns for a mailing list or a pull request, as JSON, and as a page.
+
+mod aspects;
+pub(super) mod rows;
+pub(super) mod says;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::grid::{markdown_text, wrap};
+pub use super::html::comparison as html;
+use zc_analysis::compare::{Compared, Judgement};
+
+/// Where the text of notes begins.
+const INDENT: usize = 14;
+
+/// Lines of Markdown are no longer than this, tables and names that cannot be broken apart.
+const MARKDOWN_COLUMNS: usize = 80;
+
+/// What `zc compare --json` prints.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Document<'a> {
+    /// The old run and each of the new ones.
+    comparisons: &'a [Compared],
+    /// The answer to `--fail-if-worse`; null where nobody asked.
+    judgement: Option<&'a Judgement>,
+}
+
+/// For a terminal, in at most `columns` columns where that is possible.
+pub fn table(compared: &[Compared], judgement: Option<&Judgement>, columns: usize) -> String {
+    let mut parts: Vec<String> = compared.iter().map(|compared| one(compared, columns)).collect();
+    if let Some(judgement) = judgement {
+        parts.push(wrap("", &says::judgement(judgement), 0, columns));
+    }
+    parts.join("\n")
+}
+
+fn one(compared: &Compared, columns: usize) -> String {
+    let mut out = String::new();
+    let mut last = "";
+    for note in says::above(compared) {
+        // The same label stands once.
+        let label = if note.label == last { "" } else { note.label };
+        last = note.label;
+        out.push_str(&wrap(label, &note.text, INDENT, columns));
+    }
+    if !compared.cells.is_empty() {
+        out.push('\n');
+        for grid in rows::grids(compared) {
+            let grids = grid.split(1, columns).into_iter().map(|grid| grid.terminal());
+            out.push_str(&grids.collect::<Vec<_>>().join("\n"));
+            out.push('\n');
+        }
+    }
+    for note in says::below(compared) {
+        out.push_str(&wrap(note.label, &note.text, INDENT, columns));
+    }
+    if !compared.cells.is_empty() {
+        out.push('\n');
+    }
+    for sentence in says::verdict(compared) {
+        out.push_str(&wrap("", &sentence, 0, columns));
+    }
+    out
+}
+
+/// In Markdown.
+pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>) -> String {
+    let mut out = String::new();
+    for compared in compared {
+        let title = format!("## {} against {}", compared.new.name, compared.old.name);
+        out.push_str(&format!("{}\n\n", title.replacen(&title[3..], &markdown_text(&title[3..]), 1)));
+        for note in says::above(compared) {
+            out.push_str(&bullet(&format!("{}: {}", note.label, note.text)));
+        }
+        for grid in rows::grids(compared).iter().filter(|_| !compared.cells.is_empty()) {
+            out.push('\n');
+            out.push_str(&grid.markdown());
+        }
+        out.push('\n');
+        for note in says::below(compared) {
+            out.push_str(&bullet(&format!("{}: {}", note.label, note.text)));
+        }
+        out.push('\n');
+        for sentence in says::verdict(compared) {
+            out.push_str(&wrap("", &markdown_text(&sentence), 0, MARKDOWN_COLUMNS));
+        }
+        out.push('\n');
+    }
+    if let Some(judgement) = judgement {
+        out.push_str(&wrap("", &markdown_text(&says::judgement(judgement)), 0, MARKDOWN_COLUMNS));
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+fn bullet(text: &str) -> String {
+    wrap("-", &markdown_text(text), 2, MARKDOWN_COLUMNS)
+}
+
+/// As one JSON document, indented, with a line feed at its end.
+pub fn json(compared: &[Compared], judgement: Option<&Judgement>) -> String {
+    super::json::text(&Document { comparisons: compared, judgement })
+}
+
+#[cfg(test)]
+mod tests;

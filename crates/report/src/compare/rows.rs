@@ -1,0 +1,97 @@
+//! The cells of a comparison as rows of tables.
+
+use super::super::digits::{percent, ratio};
+use super::super::escape;
+use super::super::grid::{Column, Grid};
+use super::super::rows::cost;
+use zc_analysis::Sides;
+use zc_analysis::compare::{Basis, CellChange, Change, Compared, JudgedBy, RelativeTo, Word};
+
+/// The main table, and one of the two sides where they are told apart.
+pub(crate) fn grids(compared: &Compared) -> Vec<Grid> {
+    let mut grids = vec![main(compared)];
+    let told = |cell: &CellChange| shown(cell).receiver.is_some();
+    if compared.cells.iter().any(told) {
+        grids.push(sides(compared));
+    }
+    grids
+}
+
+fn main(compared: &Compared) -> Grid {
+    let relative = compared.basis == Basis::TwoSessions && compared.reference.is_some();
+    let mut columns = vec![
+        Column::left("cell", ""),
+        Column::right("old", "us/MB"),
+        Column::right("new", "us/MB"),
+        Column::right("cost,", "new / old"),
+    ];
+    if relative {
+        let to = match compared.relative_to {
+            Some(RelativeTo::Others) => "the others".to_owned(),
+            _ => escape(compared.reference.as_deref().unwrap_or_default(), 24),
+        };
+        columns.push(Column::right("relative to", to));
+    }
+    columns.push(Column::left("verdict", ""));
+    let row = |cell: &CellChange| {
+        let mut row = vec![
+            name(cell),
+            cost(cell.old_cost_ns_per_kib.both),
+            cost(cell.new_cost_ns_per_kib.both),
+            change(cell.cost.both.as_ref()),
+        ];
+        if relative {
+            row.push(change(cell.relative.both.as_ref()));
+        }
+        row.push(word(cell));
+        row
+    };
+    Grid { columns, rows: compared.cells.iter().map(row).collect() }
+}
+
+fn sides(compared: &Compared) -> Grid {
+    let row = |cell: &CellChange| {
+        let of = shown(cell);
+        vec![name(cell), change(of.sender.as_ref()), change(of.receiver.as_ref())]
+    };
+    Grid {
+        columns: vec![
+            Column::left("cell", ""),
+            Column::right("sender,", "new / old"),
+            Column::right("receiver,", "new / old"),
+        ],
+        rows: compared.cells.iter().map(row).collect(),
+    }
+}
+
+/// The kind of change that the cell's word is about.
+fn shown(cell: &CellChange) -> &Sides<Change> {
+    match cell.judged_by {
+        Some(JudgedBy::Relative) => &cell.relative,
+        _ => &cell.cost,
+    }
+}
+
+/// `sendfile`, or `sendfile -> splice`.
+pub(crate) fn name(cell: &CellChange) -> String {
+    match &cell.new_label {
+        Some(new) => format!("{} -> {}", escape(&cell.label, 40), escape(new, 40)),
+        None => escape(&cell.label, 40),
+    }
+}
+
+fn change(change: Option<&Change>) -> String {
+    change.map_or_else(String::new, |change| ratio(change.ratio, change.half_width()))
+}
+
+/// The word, with its figure.
+pub(super) fn word(cell: &CellChange) -> String {
+    match cell.word {
+        Word::Better { by } => format!("better, {} less", percent(by)),
+        Word::Worse { by } => format!("worse, {} more", percent(by)),
+        Word::Same { within } => format!("same within {}", percent(within)),
+        Word::Undecided if cell.judged_by.is_none() => "no figure".to_owned(),
+        Word::Undecided => "undecided".to_owned(),
+        Word::Withheld => "withheld".to_owned(),
+    }
+}

@@ -1,0 +1,105 @@
+//! The text of comparisons of runs whose truth is known.
+
+use super::*;
+use zc_analysis::compare::{Part, compare};
+use zc_run::{Run, SendPath};
+use zc_testkit::synthetic::{Synthetic, TrueCell};
+
+fn run(seed: u64, sendfile: f64) -> Run {
+    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
+    let control = reference.control();
+    let world = Synthetic {
+        cells: vec![
+            reference,
+            TrueCell::new(SendPath::Sendfile, 180.0 * sendfile, 390.0 * sendfile),
+            TrueCell::new(SendPath::Splice, 210.0, 390.0),
+            control,
+        ],
+        seed,
+        blocks: 60,
+        block_drift: 0.002,
+        ..Synthetic::default()
+    };
+    let mut run = world.run();
+    run.header.started_at = format!("2026-11-2{seed}T12:00:00Z");
+    run
+}
+
+fn part<'a>(name: &str, run: &'a Run) -> Part<'a> {
+    Part { name: name.to_owned(), run, cell: None, state: None }
+}
+
+fn another_kernel() -> (Run, Run) {
+    let (old, mut new) = (run(1, 1.0), run(2, 1.15));
+    new.header.host.kernel_release = "6.19.0".to_owned();
+    new.header.host.sysctls.insert("net.ipv4.tcp_wmem".to_owned(), "4096\t16384\t4194304".to_owned());
+    (old, new)
+}
+
+#[test]
+fn two_runs_on_a_terminal() {
+    let (old, new) = another_kernel();
+    let (compared, judgement) = compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+    insta::assert_snapshot!("compare_terminal", table(&compared, judgement.as_ref(), 110));
+}
+
+#[test]
+fn two_runs_in_markdown_of_eighty_columns() {
+    let (old, new) = another_kernel();
+    let (compared, judgement) = compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+    let text = markdown(&compared, judgement.as_ref());
+    assert!(text.lines().filter(|line| !line.starts_with('|')).all(|line| line.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!("compare_markdown", text);
+}
+
+#[test]
+fn two_cells_of_one_run() {
+    let run = run(1, 1.0);
+    let cell = |name: &str| Part { cell: Some(name.to_owned()), ..part(&format!("r.json:{name}"), &run) };
+    let (compared, _) = compare(&cell("read+send"), &[cell("sendfile")], None);
+    insta::assert_snapshot!("compare_cells", table(&compared, None, 100));
+}
+
+#[test]
+fn what_cannot_be_compared_says_why() {
+    let (old, mut new) = (run(1, 1.0), run(2, 1.0));
+    new.header.plan.fixed.rate_bytes_per_s = 4e8;
+    let (compared, judgement) = compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+    insta::assert_snapshot!("compare_impossible", table(&compared, judgement.as_ref(), 100));
+}
+
+#[test]
+fn json_holds_every_figure_with_its_unit() {
+    let (old, new) = another_kernel();
+    let (compared, judgement) = compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+    let document: serde_json::Value = serde_json::from_str(&json(&compared, judgement.as_ref())).unwrap();
+    let cell = &document["comparisons"][0]["cells"][1];
+    assert_eq!(cell["label"], "sendfile");
+    assert_eq!(cell["word"]["word"], "worse");
+    assert!(cell["relative"]["both"]["method"]["welch"]["ratio"].as_f64().unwrap() > 1.1);
+    assert!(cell["old_cost_ns_per_kib"]["both"]["value"].as_f64().unwrap() > 500.0);
+    assert_eq!(document["judgement"]["outcome"], "worse");
+    assert_eq!(document["comparisons"][0]["differences"][0]["what"], "kernel-release");
+}
+
+#[test]
+fn names_from_a_file_never_become_markup() {
+    let (mut old, mut new) = another_kernel();
+    new.header.host.hostname = "</td><script>alert(1)</script>\u{1b}[31m|x".to_owned();
+    for run in [&mut old, &mut new] {
+        run.header.plan.cells[2].label = "<b>**bold**|\u{7}</b>".to_owned();
+        for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+            if let zc_run::Slot::Trial(trial) = slot
+                && trial.cell == "splice"
+            {
+                trial.cell = "<b>**bold**|\u{7}</b>".to_owned();
+            }
+        }
+    }
+    let (compared, judgement) = compare(&part("a\u{1b}]0;x", &old), &[part("b|c", &new)], Some(0.05));
+    let terminal = table(&compared, judgement.as_ref(), 100);
+    assert!(!terminal.contains('\u{1b}') && !terminal.contains('\u{7}'));
+    let markdown = markdown(&compared, judgement.as_ref());
+    assert!(!markdown.contains("<script") || markdown.contains("\\<script"), "{markdown}");
+    assert!(!markdown.contains('\u{1b}') && !markdown.contains("**bold"), "{markdown}");
+}

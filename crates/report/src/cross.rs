@@ -1,0 +1,101 @@
+//! The cells of a plan of several factors, laid out: rows by the levels of all factors but the last, columns by those of the
+//! last one, both in the order in which the plan has them.
+
+use std::collections::BTreeMap;
+
+use super::escape;
+use zc_analysis::{CellEstimate, Estimates};
+use zc_run::{Cell, Factor, Header, Level, Run};
+
+/// A cell of the plan and what was made of it.
+#[derive(Clone, Copy)]
+pub(super) struct Placed<'a> {
+    pub(super) cell: &'a Cell,
+    pub(super) figures: &'a CellEstimate,
+}
+
+/// One combination of the levels of all factors but the last.
+pub(super) struct Row<'a> {
+    /// A level for each of [`Cross::keys`].
+    pub(super) levels: Vec<String>,
+    /// By column; `None` where the plan has no such cell.
+    pub(super) cells: Vec<Option<Placed<'a>>>,
+}
+
+/// The cells of a plan by row and column. The control is not among them: it is told under the tables.
+pub(super) struct Cross<'a> {
+    /// The factors that rows go by.
+    pub(super) keys: &'a [Factor],
+    /// The factor that columns go by.
+    pub(super) across: Factor,
+    /// Its levels.
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<Row<'a>>,
+}
+
+impl<'a> Cross<'a> {
+    /// `None` where the plan has fewer than two factors: its cells are the rows of one table then.
+    ///
+    /// No cell is left out, whatever the document says. Where several have the same levels (the plan's factors are not what
+    /// its cells differ in), each further one stands in a further row of the same name.
+    pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Option<Self> {
+        let (&across, keys) = run.header.plan.factors.split_last()?;
+        if keys.is_empty() {
+            return None;
+        }
+        let placed = placed(run, estimates);
+        let mut columns: Vec<String> = Vec::new();
+        let mut rows: Vec<Row<'a>> = Vec::new();
+        let mut known_columns: BTreeMap<String, usize> = BTreeMap::new();
+        let mut known_rows: BTreeMap<Vec<String>, Vec<usize>> = BTreeMap::new();
+        for placed in placed {
+            let level = level_text(&run.header, placed.cell, across);
+            let column = *known_columns.entry(level.clone()).or_insert_with(|| {
+                columns.push(level);
+                columns.len() - 1
+            });
+            let levels: Vec<String> = keys.iter().map(|key| level_text(&run.header, placed.cell, *key)).collect();
+            let alike = known_rows.entry(levels.clone()).or_default();
+            let free = alike.iter().copied().find(|row| rows[*row].cells.get(column).is_none_or(Option::is_none));
+            let row = free.unwrap_or_else(|| {
+                rows.push(Row { levels, cells: Vec::new() });
+                alike.push(rows.len() - 1);
+                rows.len() - 1
+            });
+            let cells = &mut rows[row].cells;
+            if cells.len() <= column {
+                cells.resize(column + 1, None);
+            }
+            cells[column] = Some(placed);
+        }
+        for row in &mut rows {
+            row.cells.resize(columns.len(), None);
+        }
+        Some(Self { keys, across, columns, rows })
+    }
+
+    /// The cells that there are, row by row.
+    pub(super) fn cells(&self) -> impl Iterator<Item = Placed<'a>> {
+        self.rows.iter().flat_map(|row| row.cells.iter().flatten().copied())
+    }
+
+    /// The cells of one column that there are, from the first row on.
+    pub(super) fn column(&self, column: usize) -> impl Iterator<Item = Placed<'a>> {
+        self.rows.iter().filter_map(move |row| row.cells.get(column).copied().flatten())
+    }
+}
+
+/// The cells of a plan with their figures, in the plan's order, without the control.
+pub(super) fn placed<'a>(run: &'a Run, estimates: &'a Estimates) -> impl Iterator<Item = Placed<'a>> {
+    let both = run.header.plan.cells.iter().zip(&estimates.cells);
+    both.map(|(cell, figures)| Placed { cell, figures }).filter(|placed| !placed.cell.control)
+}
+
+/// The level of a factor that a cell has.
+pub(super) fn level(header: &Header, cell: &Cell, factor: Factor) -> Level {
+    Level::of(factor, cell, &header.plan.fixed, &header.link)
+}
+
+fn level_text(header: &Header, cell: &Cell, factor: Factor) -> String {
+    escape(&level(header, cell, factor).to_string(), 80)
+}

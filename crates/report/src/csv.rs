@@ -1,0 +1,174 @@
+//! The report as CSV: a line to a cell of the plan, the control included, and a line to a path that could not be had.
+//! Full precision, no units in the cells, empty where there is nothing. The columns only ever grow at the end.
+
+use super::cross::level;
+use super::digits::us_per_mb;
+use super::escape;
+use zc_analysis::{Bounds, CellEstimate, Comparison, Estimates, Figure, RatioFigure};
+use zc_run::{Factor, Level, Run, Support};
+
+/// The heading. Costs are microseconds of soaked CPU time per MB (10^6 bytes).
+const HEAD: &[&str] = &[
+    "path",
+    "recv",
+    "status",
+    "blocks",
+    "sender_us_per_mb",
+    "sender_half_width_us_per_mb",
+    "receiver_us_per_mb",
+    "receiver_half_width_us_per_mb",
+    "both_us_per_mb",
+    "both_half_width_us_per_mb",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "ratio_half_width",
+    "converged",
+    "comparison",
+    "gbit_per_s_per_core",
+    "top_speed_bytes_per_s",
+    "top_speed_by_memcpy",
+    "copied_share",
+    "failed_zero_copy",
+    "getrusage_sender_us_per_mb",
+    "getrusage_receiver_us_per_mb",
+    "getrusage_both_us_per_mb",
+    "proc_stat_both_us_per_mb",
+    "send_calls_per_mb",
+    "recv_calls_per_mb",
+    "packets_per_s",
+    "packet_bytes",
+    "interrupts_per_s",
+    "switches_per_mb",
+    "retransmits",
+    "enobufs",
+    "soaked_by_twin",
+    "soaked_by_nominal",
+    "reason",
+];
+
+/// The whole file, with its heading.
+pub fn csv(run: &Run, estimates: &Estimates) -> String {
+    text(lines(run, estimates))
+}
+
+/// Its lines, the heading first; all are of one length.
+pub(super) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
+    let header = &run.header;
+    // What cells differ in beside their paths, in bytes, bytes per second and names: at the end, a column to a factor.
+    let factors: &[Factor] = if header.plan.factors.len() > 1 { &header.plan.factors } else { &[] };
+    let mut head: Vec<String> = HEAD.iter().map(|name| (*name).to_owned()).collect();
+    if !factors.is_empty() {
+        head.extend(factors.iter().map(ToString::to_string));
+        head.extend(["compared_with", "at_bytes_per_s"].map(str::to_owned));
+    }
+    let columns = head.len();
+    let mut lines = vec![head];
+    for (place, figures) in estimates.cells.iter().enumerate() {
+        let mut line = line(estimates, figures);
+        if let (Some(cell), false) = (header.plan.cells.get(place), factors.is_empty()) {
+            line.extend(factors.iter().map(|factor| raw(&level(header, cell, *factor))));
+            let other = figures.by.as_deref().unwrap_or_default();
+            line.push(other.to_owned());
+            line.push(header.plan.fixed.at(&cell.levels).rate_bytes_per_s.to_string());
+        }
+        line.resize(columns, String::new());
+        lines.push(line);
+    }
+    for row in &run.header.unavailable {
+        if let Support::No(no) = &row.support {
+            let mut cells = vec![String::new(); columns];
+            cells[0].clone_from(&row.name);
+            cells[2] = no.word().to_owned();
+            cells[HEAD.len() - 1] = no.reason().to_owned();
+            lines.push(cells);
+        }
+    }
+    lines
+}
+
+/// Lines of one length as CSV. Control characters are told and not passed on: CSV is printed on terminals too.
+pub(super) fn text(lines: Vec<Vec<String>>) -> String {
+    let mut out = csv::Writer::from_writer(Vec::new());
+    for cells in lines {
+        let cells = cells.iter().map(|cell| escape(cell, usize::MAX));
+        out.write_record(cells).expect("a Vec takes every byte, and every line is as long as the heading");
+    }
+    let bytes = out.into_inner().expect("a Vec takes every byte");
+    String::from_utf8(bytes).expect("strings and commas are UTF-8")
+}
+
+/// A level as a number where it is one.
+pub(super) fn raw(level: &Level) -> String {
+    match level {
+        Level::Message(bytes) | Level::RecvBuffer(bytes) | Level::Sockbuf(bytes) => bytes.to_string(),
+        Level::Rate(rate) => rate.to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
+    let cost = &cell.cost_ns_per_kib;
+    let ratio = cell.ratio.both;
+    let bounds = ratio.and_then(|ratio| ratio.interval);
+    let others = &cell.others;
+    let traffic = &cell.traffic;
+    let status = match (cell.reference, cell.control, cell.blocks) {
+        (_, _, 0) => "unmeasured",
+        (true, _, _) => "reference",
+        (_, true, _) => "control",
+        _ => "measured",
+    };
+    let mut cells = vec![cell.label.clone(), cell.recv.to_string(), status.to_owned(), cell.blocks.to_string()];
+    for figure in [cost.sender, cost.receiver, cost.both] {
+        cells.push(number(figure.map(|figure: Figure| us_per_mb(figure.value))));
+        cells.push(number(figure.and_then(|figure| figure.half_width).map(us_per_mb)));
+    }
+    cells.extend([
+        number(ratio.map(|ratio: RatioFigure| ratio.value)),
+        number(bounds.map(|bounds: Bounds| bounds.low)),
+        number(bounds.and_then(|bounds| bounds.high)),
+        number(ratio.and_then(|ratio| ratio.half_width)),
+        ratio.map_or_else(String::new, |ratio| ratio.converged.to_string()),
+        comparison(estimates, cell).to_owned(),
+        number(cell.gbit_per_core.both.map(|figure| figure.value)),
+        number(cell.top_speed_bytes_per_s.map(|figure| figure.value)),
+        number(cell.top_speed_by_memcpy.map(|figure| figure.value)),
+        number(cell.copied_share),
+        cell.failed_zero_copy.to_string(),
+        number(others.getrusage_soaked.cost_ns_per_kib.sender.map(us_per_mb)),
+        number(others.getrusage_soaked.cost_ns_per_kib.receiver.map(us_per_mb)),
+        number(others.getrusage_soaked.cost_ns_per_kib.both.map(us_per_mb)),
+        number(others.proc_stat.cost_ns_per_kib.both.map(us_per_mb)),
+        number(traffic.send_calls_per_mb),
+        number(traffic.recv_calls_per_mb),
+        number(traffic.packets_per_s),
+        number(traffic.packet_bytes),
+        number(traffic.interrupts_per_s),
+        number(traffic.switches_per_mb),
+        traffic.retransmits.map_or_else(String::new, |count| count.to_string()),
+        traffic.enobufs.to_string(),
+        number(cell.perturbation.soaked_by_twin),
+        number(cell.perturbation.soaked_by_nominal),
+        String::new(),
+    ]);
+    cells
+}
+
+/// The word of the verdict; `withheld` when nothing may be said.
+pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> &'static str {
+    let Some(found) = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label) else { return "" };
+    if !estimates.verdict.stands() {
+        return "withheld";
+    }
+    match found.comparison {
+        Comparison::Cheaper { .. } => "cheaper",
+        Comparison::Dearer { .. } => "dearer",
+        Comparison::Same { .. } => "same",
+        Comparison::Undecided => "undecided",
+    }
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}

@@ -1,0 +1,122 @@
+//! `zc doctor` as text: the machine, what this user can have on it, and what makes it less fit.
+
+use super::digits::bytes;
+use super::escape;
+use super::grid::wrap;
+use zc_run::{Host, Severity, Support, SupportRow, Warning};
+
+/// Where the text of a line begins, at least.
+const INDENT: usize = 16;
+
+/// The machine, the rows grouped by what they are, and the warnings, the gravest first.
+pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: usize) -> String {
+    let names = rows.iter().map(|row| &row.name).chain(warnings.iter().map(|warning| &warning.name));
+    let indent = names.map(|name| shown(name).chars().count() + 4).max().unwrap_or(0).clamp(INDENT, 40);
+    let mut out = machine(host, indent, columns);
+    let mut kinds: Vec<&str> = Vec::new();
+    for row in rows {
+        if !kinds.contains(&row.what.as_str()) {
+            kinds.push(&row.what);
+        }
+    }
+    for kind in kinds {
+        out.push_str(&format!("\n{}s\n", shown(kind)));
+        for row in rows.iter().filter(|row| row.what == kind) {
+            let (text, remedy) = match &row.support {
+                Support::Yes => ("yes".to_owned(), None),
+                Support::No(no) => (format!("no, {}: {}", no.word(), escape(no.reason(), 600)), no.remedy_text()),
+            };
+            out.push_str(&wrap(&format!("  {} ", shown(&row.name)), &text, indent, columns));
+            if let Some(remedy) = remedy {
+                out.push_str(&wrap("", &format!("to change it: {}", escape(remedy, 600)), indent, columns));
+            }
+        }
+    }
+
+    out.push_str("\nfitness\n");
+    let mut warnings: Vec<&Warning> = warnings.iter().collect();
+    warnings.sort_by_key(|warning| std::cmp::Reverse(warning.severity));
+    for warning in &warnings {
+        let word = match warning.severity {
+            Severity::Note => "note",
+            Severity::Doubt => "doubt",
+            Severity::Withhold => "unfit",
+        };
+        let text = format!("{word}: {}", escape(&warning.text, 600));
+        out.push_str(&wrap(&format!("  {} ", shown(&warning.name)), &text, indent, columns));
+        if let Some(remedy) = &warning.remedy {
+            out.push_str(&wrap("", &format!("to change it: {}", escape(remedy, 600)), indent, columns));
+        }
+    }
+    let worst = warnings.first().map(|warning| warning.severity);
+    out.push('\n');
+    out.push_str(match worst {
+        None => "Nothing was found against measuring on this machine.\n",
+        Some(Severity::Note) => "This machine is fit to measure; the notes belong to what is measured.\n",
+        Some(Severity::Doubt) => "This machine can measure, with doubts: intervals may be wide, or figures off.\n",
+        Some(Severity::Withhold) => "This machine is not fit to measure as it is: verdicts would be withheld.\n",
+    });
+    out
+}
+
+fn machine(host: &Host, indent: usize, columns: usize) -> String {
+    let cpu = &host.cpu;
+    let mut lines = vec![
+        ("machine", shown(&host.hostname)),
+        ("kernel", format!("Linux {} {}", shown(&host.kernel_release), shown(&host.machine))),
+        (
+            "CPUs",
+            format!(
+                "{}, {} online, {} for this process{}{}{}",
+                shown(&cpu.model),
+                cpu.online,
+                cpu.allowed.len(),
+                cpu.threads_per_core
+                    .filter(|threads| *threads > 1)
+                    .map_or_else(String::new, |threads| format!(", {threads} threads to a core")),
+                cpu.governor.as_deref().map_or_else(String::new, |governor| format!(", governor {}", shown(governor))),
+                match cpu.boost {
+                    Some(true) => ", boost on",
+                    Some(false) => ", boost off",
+                    None => "",
+                }
+            ),
+        ),
+        (
+            "memory",
+            format!(
+                "{} of {} available",
+                bytes(host.memory.available_bytes as f64),
+                bytes(host.memory.total_bytes as f64)
+            ),
+        ),
+    ];
+    if let Some(hypervisor) = &host.hypervisor {
+        lines.push(("hypervisor", shown(hypervisor)));
+    }
+    let accounting = match host.irq_time_accounting {
+        Some(true) => "with the time of interrupts",
+        Some(false) => "by the tick, without the time of interrupts",
+        None => "unknown",
+    };
+    let tick = host.tick_hz.map_or_else(String::new, |hz| format!(", tick at {hz} Hz"));
+    lines.push(("CPU accounting", format!("{accounting}{tick}")));
+    if let Some(clocksource) = &host.clocksource {
+        lines.push(("clock", shown(clocksource)));
+    }
+    let limit = |value: Option<u64>| value.map_or_else(|| "unlimited".to_owned(), |value| bytes(value as f64));
+    lines.push((
+        "limits",
+        format!(
+            "RLIMIT_MEMLOCK {}, RLIMIT_NOFILE {}, user {}",
+            limit(host.memlock_bytes),
+            host.nofile.map_or_else(|| "unlimited".to_owned(), |value| value.to_string()),
+            host.euid
+        ),
+    ));
+    lines.iter().map(|(label, text)| wrap(label, text, indent, columns)).collect()
+}
+
+fn shown(text: &str) -> String {
+    escape(text, 80)
+}

@@ -1,0 +1,119 @@
+//! `offloads`: what a network card that sums, gathers and cuts is worth, per path.
+
+use std::collections::BTreeSet;
+
+use super::Section;
+use super::today::{By, End, by, find, load_of, times};
+use crate::cross::{Cross, level};
+use crate::grid::{Column, Grid};
+use crate::grids::NONE;
+use crate::part::Part;
+use zc_analysis::Estimates;
+use zc_run::{Cell, Factor, Level, OffloadSwitch, Run, SendPath};
+
+/// Loads of old senders: Andrew Morton, 27 January 2001, 2.4.1-pre10+zerocopy, dual 500 MHz Pentium II with a 3c905C at
+/// 11.5 MB/s; Andre Oppermann, 20 September 2006, Opteron 852 with em(4) at 1 Gbit/s, netperf with socket buffers and messages
+/// of 64 KiB (TCP_STREAM, and TCP_SENDFILE with the new sendfile).
+struct Then {
+    /// Today's level that comes nearest, the nearest first.
+    without: &'static [&'static [OffloadSwitch]],
+    /// 2001: sendfile(), send(); per cent.
+    of_2001: Option<[f64; 2]>,
+    /// 2006: TCP_SENDFILE, TCP_STREAM; the sender's utilisation, per cent.
+    of_2006: Option<[f64; 2]>,
+}
+
+const THEN: &[Then] = &[
+    Then { without: &[&[]], of_2001: Some([9.6, 24.1]), of_2006: Some([12.11, 26.47]) },
+    Then {
+        without: &[
+            &[OffloadSwitch::NoSg, OffloadSwitch::NoChecksum],
+            &[OffloadSwitch::NoSg],
+            &[OffloadSwitch::NoChecksum],
+        ],
+        of_2001: Some([16.2, 21.5]),
+        of_2006: None,
+    },
+    // FreeBSD did not cut segments in software then.
+    Then {
+        without: &[&[OffloadSwitch::NoTso, OffloadSwitch::NoGso], &[OffloadSwitch::NoTso]],
+        of_2001: None,
+        of_2006: Some([23.68, 29.17]),
+    },
+];
+
+pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Section {
+    let switched = |cell: &Cell| match level(&run.header, cell, Factor::Offloads) {
+        Level::Offloads(switches) => switches,
+        _ => BTreeSet::new(),
+    };
+    let mut levels: Vec<BTreeSet<OffloadSwitch>> = Vec::new();
+    for placed in cross.cells() {
+        let own = switched(placed.cell);
+        if !levels.contains(&own) {
+            levels.push(own);
+        }
+    }
+    let sends: Vec<SendPath> =
+        SendPath::ALL.iter().copied().filter(|send| cross.cells().any(|placed| placed.cell.send == *send)).collect();
+    // Each old row beside the level that comes nearest to it, or in a row of its own.
+    let mut then: Vec<Option<&Then>> = vec![None; levels.len()];
+    for old in THEN {
+        let sets = || old.without.iter().map(|without| without.iter().copied().collect::<BTreeSet<_>>());
+        let place = sets().find_map(|set| levels.iter().position(|level| *level == set));
+        match place {
+            Some(place) => then[place] = Some(old),
+            None => {
+                levels.extend(sets().next());
+                then.push(Some(old));
+            }
+        }
+    }
+    let mut columns = vec![Column::left("offloads", "")];
+    columns.extend(["sendfile()", "send()"].map(|path| Column::right("2001,", path)));
+    columns.extend(["SENDFILE", "STREAM"].map(|test| Column::right("2006,", test)));
+    columns.extend(sends.iter().map(|send| Column::right("now,", send.name())));
+    let none = || NONE.to_owned();
+    let rows = levels.iter().zip(then).map(|(without, then)| {
+        let mut row = vec![Level::Offloads(without.clone()).to_string()];
+        let (of_2001, of_2006) = then.map_or((None, None), |then| (then.of_2001, then.of_2006));
+        for (old, places) in [(of_2001, 1), (of_2006, 2)] {
+            row.extend(
+                old.map_or_else(|| [none(), none()], |loads: [f64; 2]| loads.map(|load| format!("{load:.places$} %"))),
+            );
+        }
+        row.extend(sends.iter().map(|send| {
+            let cell = find(run, cross, |cell, _| cell.send == *send && switched(cell) == *without);
+            cell.and_then(|placed| End::Sender.load(run, estimates, placed.figures)).unwrap_or_else(none)
+        }));
+        row
+    });
+    let grid = Grid { columns, rows: rows.collect() };
+    let caption = format!(
+        "As in 2001 (Andrew Morton, 27 January: load of a dual Pentium II with a 3c905C at 11.5 MB/s) and 2006 (Andre Oppermann, 20 \
+         September: the sender's utilisation by netperf, em(4) at 1 Gbit/s, new sendfile); now {}",
+        load_of(run, estimates, End::Sender)
+    );
+
+    let worth = sends.iter().filter_map(|send| {
+        let cost = |without: &BTreeSet<OffloadSwitch>| {
+            let cell = find(run, cross, |cell, _| cell.send == *send && switched(cell) == *without)?;
+            End::Sender.comparable(estimates, cell.figures)
+        };
+        let most = levels.iter().filter_map(|without| Some((cost(without)?.value, without)));
+        let (_, dearest) = most.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        match by(cost(dearest), cost(&BTreeSet::new())) {
+            By::Times(ratio) => {
+                let dearest = Level::Offloads(dearest.clone());
+                Some(format!("{send} costs {} as much with {dearest}", times(ratio)))
+            }
+            By::Alike => Some(format!("{send} costs nothing more that could be told with any of them off")),
+            By::Unknown => None,
+        }
+    });
+    let worth: Vec<String> = worth.collect();
+    let says = (!worth.is_empty()).then(|| {
+        format!("To {} all offloads together are worth this: {}.", End::Sender.whose(estimates), worth.join("; "))
+    });
+    Section { parts: vec![Part::Table { caption, keys: 1, grid }], says }
+}

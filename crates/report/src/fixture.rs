@@ -1,0 +1,447 @@
+//! Runs and estimates made up for the tests of this room: every figure is chosen, so that a change of arithmetic cannot
+//! change what a report looks like, and every case of the types occurs in one of them.
+
+use zc_analysis::{
+    BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control, DropCounts, Estimates,
+    Figure, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
+};
+use zc_run::{
+    Align, Cell, CopyPages, CpuFacts, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams,
+    Header, Host, IpVersion, LinkFacts, LinkKind, MemoryFacts, No, Placement, Plan, Push, RecvPath, RemoteFacts,
+    RemoteMachine, Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unsoaked, Warning,
+};
+
+/// One path's made-up figures.
+struct Path {
+    send: SendPath,
+    /// Sender and receiver, ns/KiB.
+    cost: (f64, f64),
+    /// Relative half-width of everything.
+    half: f64,
+    is: Comparison,
+}
+
+/// A quiet veth run of the usual kind: cheaper, dearer, the same and undecided paths, two failed zero-copies, one
+/// that did not converge, one that is missing.
+pub(super) fn veth() -> (Run, Estimates) {
+    let paths = [
+        Path { send: SendPath::Sendfile, cost: (180.0, 420.0), half: 0.011, is: Comparison::Cheaper { by: 0.333 } },
+        Path { send: SendPath::Splice, cost: (186.0, 421.0), half: 0.014, is: Comparison::Cheaper { by: 0.326 } },
+        Path { send: SendPath::ReadSend, cost: (450.0, 450.0), half: 0.009, is: Comparison::Undecided },
+        Path { send: SendPath::ReadWrite, cost: (452.0, 449.0), half: 0.012, is: Comparison::Same { within: 0.013 } },
+        Path { send: SendPath::MmapWrite, cost: (470.0, 452.0), half: 0.031, is: Comparison::Undecided },
+        Path { send: SendPath::Vmsplice, cost: (600.0, 451.0), half: 0.02, is: Comparison::Dearer { by: 0.168 } },
+        Path { send: SendPath::MsgZerocopy, cost: (455.0, 610.0), half: 0.02, is: Comparison::Dearer { by: 0.183 } },
+        Path {
+            send: SendPath::UringSendZcFixed,
+            cost: (440.0, 612.0),
+            half: 0.018,
+            is: Comparison::Dearer { by: 0.169 },
+        },
+    ];
+    let reference = 900.0;
+    let mut cells: Vec<CellEstimate> = paths.iter().map(|path| cell(path, reference)).collect();
+    for cell in &mut cells {
+        if matches!(cell.send, SendPath::MsgZerocopy | SendPath::UringSendZcFixed) {
+            cell.failed_zero_copy = true;
+            cell.copied_share = Some(1.0);
+        }
+        if cell.send == SendPath::Vmsplice {
+            cell.perturbation.saturated = true;
+            cell.perturbation.soaked_by_nominal = Some(0.961);
+            cell.traffic.enobufs = 3;
+        }
+    }
+    let mut control = cell(
+        &Path { send: SendPath::ReadSend, cost: (451.0, 450.5), half: 0.012, is: Comparison::Undecided },
+        reference,
+    );
+    control.label = "read+send (A/A)".to_owned();
+    control.reference = false;
+    control.control = true;
+    control.ratio.both = Some(ratio(1.002, 0.012));
+    let verdicts = paths.iter().filter(|path| path.send != SendPath::ReadSend).map(|path| CellVerdict {
+        label: path.send.to_string(),
+        comparison: path.is,
+        interval_excludes_one: matches!(path.is, Comparison::Cheaper { .. } | Comparison::Dearer { .. }),
+        failed_zero_copy: matches!(path.send, SendPath::MsgZerocopy | SendPath::UringSendZcFixed),
+    });
+    let verdict = Verdict {
+        withheld: Vec::new(),
+        cells: verdicts.collect(),
+        cheapest: vec!["sendfile".to_owned(), "splice".to_owned()],
+        cheapest_by: vec![Cheapest {
+            by: "read+send".to_owned(),
+            cells: vec!["sendfile".to_owned(), "splice".to_owned()],
+        }],
+        comparisons: 7,
+    };
+    cells.push(control);
+    let estimates = Estimates {
+        confidence: 0.95,
+        interval_level: 0.9736,
+        reference: "read+send".to_owned(),
+        sides_apart: true,
+        sender_alone: false,
+        cells,
+        control: Some(Control {
+            label: "read+send (A/A)".to_owned(),
+            ratio: Sides { sender: None, receiver: None, both: Some(ratio(1.002, 0.012)) },
+            fits: Some(true),
+        }),
+        blocks: BlockAccount {
+            measured: 150,
+            kept: 143,
+            dropped: DropCounts { steal: 4, idle_drift: 2, foreign: 0, trial_failed: 0, unfinished: 1 },
+        },
+        conditions: Conditions {
+            memcpy_bytes_per_s: Some(12.1e9),
+            memcpy_slowest_bytes_per_s: Some(10.2e9),
+            memcpy_fastest_bytes_per_s: Some(13.0e9),
+            steal_share: Some(0.0031),
+            idle_drift: Some(0.004),
+        },
+        verdict,
+        sizes: Sides::default(),
+        accounts: None,
+    };
+    let mut run = run(&paths, LinkKind::Veth);
+    run.header.link.sides_apart = true;
+    (run, estimates)
+}
+
+/// The same over loopback: the sides are not apart.
+pub(super) fn loopback() -> (Run, Estimates) {
+    let (mut run, mut estimates) = veth();
+    run.header.plan.fixed.link = LinkKind::Loopback;
+    run.header.link.kind = LinkKind::Loopback;
+    run.header.link.device = "lo".to_owned();
+    run.header.link.mtu_bytes = 65_536;
+    run.header.link.sides_apart = false;
+    run.header.link.passed_over =
+        vec!["veth: user namespaces are switched off (user.max_user_namespaces = 0)".to_owned()];
+    estimates.sides_apart = false;
+    for cell in &mut estimates.cells {
+        cell.cost_ns_per_kib.sender = None;
+        cell.cost_ns_per_kib.receiver = None;
+        cell.ratio.sender = None;
+        cell.ratio.receiver = None;
+    }
+    (run, estimates)
+}
+
+/// The same between two machines.
+pub(super) fn remote() -> (Run, Estimates) {
+    let (mut run, estimates) = veth();
+    run.header.plan.fixed.link = LinkKind::Remote;
+    run.header.link.kind = LinkKind::Remote;
+    run.header.link.device = "eth0".to_owned();
+    run.header.remote = Some(RemoteFacts {
+        kind: FarKind::Zc,
+        address: "192.0.2.2:2224".to_owned(),
+        rtt_ns: 48_000,
+        machine: Some(RemoteMachine {
+            zc_version: "0.1.0".to_owned(),
+            host: Host { hostname: "far".to_owned(), ..run.header.host.clone() },
+            same_machine: false,
+            receiver_cpu: 3,
+            soaked_cpus: vec![0, 1, 2, 3],
+        }),
+    });
+    (run, estimates)
+}
+
+/// The same to an iperf3 server, which does not measure.
+pub(super) fn iperf3() -> (Run, Estimates) {
+    let (mut run, mut estimates) = remote();
+    let facts = run.header.remote.as_mut().unwrap();
+    (facts.kind, facts.machine) = (FarKind::Iperf3, None);
+    "192.0.2.2:5201".clone_into(&mut facts.address);
+    estimates.sender_alone = true;
+    for cell in &mut estimates.cells {
+        cell.cost_ns_per_kib = Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
+        cell.traffic.recv_calls_per_mb = None;
+        cell.others.far_process_ns_per_kib = Some(150.0 + cell.label.len() as f64);
+    }
+    (run, estimates)
+}
+
+/// The same over the null link: there is no receiver, and zero-copy sends stay uncopied.
+pub(super) fn null() -> (Run, Estimates) {
+    let (mut run, mut estimates) = veth();
+    run.header.plan.fixed.link = LinkKind::Null;
+    run.header.link.kind = LinkKind::Null;
+    run.header.link.far_end = Some(FarEndOptions::default());
+    estimates.sender_alone = true;
+    for cell in &mut estimates.cells {
+        cell.cost_ns_per_kib = Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
+        cell.ratio = Sides { receiver: None, both: cell.ratio.sender, ..cell.ratio };
+        cell.traffic.recv_calls_per_mb = None;
+        cell.failed_zero_copy = false;
+        cell.copied_share = cell.copied_share.map(|_| 0.0);
+        for method in [&mut cell.others.getrusage_soaked, &mut cell.others.getrusage_twin, &mut cell.others.proc_stat] {
+            method.cost_ns_per_kib =
+                Sides { receiver: None, both: method.cost_ns_per_kib.sender, ..method.cost_ns_per_kib };
+            method.by_soaked.receiver = None;
+        }
+    }
+    for verdict in &mut estimates.verdict.cells {
+        verdict.failed_zero_copy = false;
+        let cell = estimates.cells.iter().find(|cell| cell.label == verdict.label);
+        let ratio = cell.and_then(|cell| cell.ratio.both).map_or(1.0, |ratio| ratio.value);
+        if matches!(verdict.comparison, Comparison::Cheaper { .. } | Comparison::Dearer { .. }) {
+            verdict.comparison = if ratio < 1.0 {
+                Comparison::Cheaper { by: 1.0 - ratio }
+            } else {
+                Comparison::Dearer { by: ratio - 1.0 }
+            };
+        }
+    }
+    (run, estimates)
+}
+
+/// A run that was killed before its first block.
+pub(super) fn without_blocks() -> (Run, Estimates) {
+    let (mut run, mut estimates) = veth();
+    run.end = None;
+    run.header.warnings.clear();
+    for cell in &mut estimates.cells {
+        *cell = CellEstimate {
+            cost_ns_per_kib: Sides::default(),
+            ratio: Sides::default(),
+            gbit_per_core: Sides::default(),
+            top_speed_bytes_per_s: None,
+            top_speed_by_memcpy: None,
+            perturbation: Perturbation::default(),
+            copied_share: None,
+            failed_zero_copy: false,
+            traffic: Traffic::default(),
+            others: Others::default(),
+            blocks: 0,
+            ..cell.clone()
+        };
+    }
+    estimates.control = None;
+    estimates.blocks = BlockAccount::default();
+    estimates.conditions = Conditions::default();
+    estimates.verdict = Verdict {
+        withheld: vec![zc_analysis::Withheld::NoReference, zc_analysis::Withheld::TooFewBlocks { kept: 0, needed: 7 }],
+        cells: Vec::new(),
+        cheapest: Vec::new(),
+        cheapest_by: Vec::new(),
+        comparisons: 0,
+    };
+    (run, estimates)
+}
+
+pub(super) fn figure(value: f64, half: f64) -> Figure {
+    Figure {
+        value,
+        interval: Some(Bounds { low: value * (1.0 - half), high: Some(value * (1.0 + half)), confidence: 0.975 }),
+        half_width: Some(value * half),
+        blocks: 143,
+    }
+}
+
+pub(super) fn ratio(value: f64, half: f64) -> RatioFigure {
+    RatioFigure {
+        value,
+        interval: Some(Bounds { low: value * (1.0 - half), high: Some(value * (1.0 + half)), confidence: 0.975 }),
+        half_width: Some(half),
+        converged: half <= 0.025,
+        method: RatioMethod::HodgesLehmann,
+        p_value: Some(0.001),
+        blocks: 143,
+        not_enough_blocks: false,
+    }
+}
+
+fn cell(path: &Path, reference: f64) -> CellEstimate {
+    let (sender, receiver) = path.cost;
+    let both = sender + receiver;
+    let is_reference = path.send == SendPath::ReadSend;
+    let sides = |half| Sides {
+        sender: Some(figure(sender, half)),
+        receiver: Some(figure(receiver, half)),
+        both: Some(figure(both, half)),
+    };
+    let other = |by: f64| OtherMethod {
+        cost_ns_per_kib: Sides { sender: Some(sender * by), receiver: Some(receiver * by), both: Some(both * by) },
+        by_soaked: Sides { sender: Some(by), receiver: Some(by), both: Some(by) },
+        bytes: 4_576_000_000,
+    };
+    let wanted = |value| if is_reference { None } else { Some(ratio(value, path.half)) };
+    CellEstimate {
+        label: path.send.to_string(),
+        send: path.send,
+        recv: RecvPath::Recv,
+        levels: Default::default(),
+        by: (!is_reference).then(|| "read+send".to_owned()),
+        reference: is_reference,
+        control: false,
+        blocks: 143,
+        cost_ns_per_kib: sides(path.half),
+        elsewhere_ns_per_kib: None,
+        ratio: Sides {
+            sender: wanted(sender / 450.0),
+            receiver: wanted(receiver / 450.0),
+            both: wanted(both / reference),
+        },
+        at_noise_floor: false,
+        blocks_not_positive: 0,
+        gbit_per_core: Sides { sender: None, receiver: None, both: Some(figure(8192.0 / both, path.half)) },
+        top_speed_bytes_per_s: Some(figure(3.1e12 / both, 0.03)),
+        top_speed_by_memcpy: Some(figure(3.1e12 / both / 12.1e9, 0.03)),
+        perturbation: Perturbation {
+            soaked_by_twin: Some(1.0 - path.half / 10.0),
+            soaked_by_nominal: Some(0.9995),
+            saturated: false,
+        },
+        copied_share: None,
+        failed_zero_copy: false,
+        traffic: Traffic {
+            bytes: 4_576_000_000,
+            elapsed_ns: 11_440_000_000,
+            send_calls_per_mb: Some(15.3),
+            recv_calls_per_mb: Some(22.1),
+            packet_bytes: Some(41_234.5),
+            packets_per_s: Some(9700.6),
+            rx_packet_bytes: Some(66.0),
+            rx_packets_per_s: Some(4850.3),
+            interrupts_per_s: Some(512.3),
+            switches_per_mb: Some(0.731),
+            retransmits: Some(0),
+            enobufs: 0,
+            short_share: Some(0.0),
+            limited_by: None,
+            mapped_share: None,
+        },
+        others: Others {
+            getrusage_soaked: other(1.0 - path.half * 5.0),
+            getrusage_twin: other(0.97),
+            proc_stat: other(0.8 + path.half * 10.0),
+            far_process_ns_per_kib: None,
+        },
+    }
+}
+
+fn run(paths: &[Path], link: LinkKind) -> Run {
+    let mut cells: Vec<Cell> = paths.iter().map(|path| Cell::of_paths(path.send, RecvPath::Recv)).collect();
+    cells.push(Cell {
+        label: "read+send (A/A)".to_owned(),
+        control: true,
+        ..Cell::of_paths(SendPath::ReadSend, RecvPath::Recv)
+    });
+    let plan = Plan {
+        experiment: "paths".to_owned(),
+        reference: "read+send".to_owned(),
+        cells,
+        fixed: FixedParams {
+            link,
+            rate_bytes_per_s: 4e8,
+            rate_chosen: true,
+            burst_ns: 1_000_000,
+            buffer_bytes: 65_536,
+            recv_buffer_bytes: 65_536,
+            piece_bytes: 1 << 20,
+            flows: 1,
+            congestion: "cubic".to_owned(),
+            sndbuf_bytes: None,
+            rcvbuf_bytes: None,
+            sender_cpu: 0,
+            receiver_cpu: 1,
+            soaked_cpus: vec![0, 1],
+            soaker: SoakerKind::Alu,
+            push: Push::Plain,
+            align: Align::Page,
+            pages: CopyPages::Scattered,
+            placement: Placement::Separate,
+        },
+        timing: Timing { warmup_ns: 20_000_000, window_ns: 80_000_000, idle_ns: 40_000_000, unsoaked_ns: 80_000_000 },
+        files: FileSetFacts {
+            origin: "generated".to_owned(),
+            files: 63,
+            total_bytes: 22_050_000,
+            min_bytes: 10_000,
+            max_bytes: 1_200_000,
+            filesystem: "tmpfs".to_owned(),
+            skipped: Vec::new(),
+        },
+        seed: 42,
+        budget_ns: 60_000_000_000,
+        target: 0.025,
+        factors: vec![Factor::Send],
+        unsoaked: Unsoaked::InTurn,
+        states: None,
+    };
+    let host = Host {
+        hostname: "box".to_owned(),
+        kernel_release: "6.18.44".to_owned(),
+        machine: "x86_64".to_owned(),
+        cpu: CpuFacts {
+            model: "AMD EPYC 9R14".to_owned(),
+            online: 2,
+            allowed: vec![0, 1],
+            threads_per_core: Some(1),
+            ..CpuFacts::default()
+        },
+        memory: MemoryFacts { total_bytes: 8_000_000_000, available_bytes: 6_500_000_000 },
+        hypervisor: Some("kvm".to_owned()),
+        tick_hz: Some(250),
+        irq_time_accounting: Some(false),
+        clocksource: Some("kvm-clock".to_owned()),
+        memlock_bytes: Some(8 << 20),
+        nofile: Some(1024),
+        ..Host::default()
+    };
+    let warning = |name: &str, severity, text: &str, remedy: &str| Warning::new(name, severity, text).remedy(remedy);
+    Run {
+        header: Header {
+            zc_run: SCHEMA,
+            zc_version: "0.1.0".to_owned(),
+            started_at: "2026-11-21T20:25:00+00:00".to_owned(),
+            command: vec!["zc".to_owned(), "run".to_owned()],
+            plan,
+            host,
+            link: LinkFacts {
+                kind: link,
+                device: "zc0".to_owned(),
+                mtu_bytes: 1500,
+                offloads: None,
+                receiver_merges: None,
+                sides_apart: false,
+                rps: Some("sysfs".to_owned()),
+                rps_check: None,
+                ip: IpVersion::V4,
+                switched_off: Default::default(),
+                initial_window_packets: None,
+                far_end: None,
+                passed_over: Vec::new(),
+            },
+            other_links: Vec::new(),
+            remote: None,
+            unavailable: vec![SupportRow {
+                what: "send path".to_owned(),
+                name: "uring-splice".to_owned(),
+                support: Support::No(
+                    No::refused("io_uring is switched off for this user (kernel.io_uring_disabled = 1)")
+                        .remedy("sysctl kernel.io_uring_disabled=0"),
+                ),
+            }],
+            warnings: vec![
+                warning("virtual-machine", Severity::Note, "this is a virtual machine (kvm)", "measure on bare metal"),
+                warning("steal", Severity::Doubt, "the hypervisor took 0.3 % of the CPUs", "a quieter host"),
+            ],
+            probes: Vec::new(),
+            sampling: None,
+        },
+        blocks: Vec::new(),
+        end: Some(End {
+            ended_at: "2026-11-21T20:26:00+00:00".to_owned(),
+            elapsed_ns: 59_800_000_000,
+            reason: EndReason::BudgetSpent,
+            looks_at_blocks: vec![48, 96, 143],
+            warnings: Vec::new(),
+        }),
+    }
+}

@@ -1,0 +1,80 @@
+//! An icicle: call stacks as boxes that hang from their callers, as wide as what was found in them and in all that they called.
+
+use super::markup::{Markup, number, percent};
+use super::page::Page;
+use super::plot::{self, Words};
+use zc_analysis::Figure;
+
+/// A function where it was called.
+pub(super) struct Node {
+    pub(super) name: String,
+    /// Which entry of the legend.
+    pub(super) class: usize,
+    pub(super) samples: u64,
+    /// The largest first.
+    pub(super) called: Vec<Node>,
+}
+
+/// A box's height.
+const HIGH: f64 = 18.0;
+/// Boxes narrower than this share of the width are left out.
+const NARROW: f64 = 0.006;
+/// So are boxes deeper than this.
+const DEEP: usize = 22;
+
+/// Draws the tree whose root stands for `cost`.
+pub(super) fn icicle(page: &mut Page, words: &Words, root: &Node, cost: Figure) {
+    if root.samples == 0 {
+        return;
+    }
+    let mut out = Markup::default();
+    let mut drawing = Drawing { out: &mut out, all: root.samples as f64, cost, deepest: 0 };
+    drawing.node(page, root, 0.0, 0);
+    let height = (drawing.deepest + 1) as f64 * HIGH;
+    plot::frame(page, words, &[], 0, height, &out);
+}
+
+struct Drawing<'a> {
+    out: &'a mut Markup,
+    all: f64,
+    cost: Figure,
+    deepest: usize,
+}
+
+impl Drawing<'_> {
+    fn node(&mut self, page: &mut Page, node: &Node, left: f64, depth: usize) {
+        let wide = node.samples as f64 / self.all;
+        if wide < NARROW || depth >= DEEP {
+            return;
+        }
+        self.deepest = self.deepest.max(depth);
+        // What so many samples are of the cost; their interval is the tables' business.
+        let value = self.cost.value * wide;
+        let place = page.costs.place(Figure { value, interval: None, half_width: None, blocks: self.cost.blocks });
+        let y = depth as f64 * HIGH;
+        // A box is a window of its own, so that its name ends where it does.
+        self.out.open(
+            "svg",
+            &[
+                ("class", &format!("box {}", plot::tint(node.class))),
+                ("x", &percent(left)),
+                ("y", &number(y)),
+                ("width", &percent(wide)),
+                ("height", &number(HIGH - 1.0)),
+                ("data-k", &place.to_string()),
+                ("data-n", &node.name),
+            ],
+        );
+        self.out.raw("<rect class=\"seg\" width=\"100%\" height=\"100%\"/>");
+        if wide > 0.025 {
+            let text = format!("{} {}", plot::letter(node.class), node.name);
+            self.out.element("text", &[("class", "l"), ("x", "3"), ("y", "13")], &text);
+        }
+        self.out.close("svg");
+        let mut from = left;
+        for called in &node.called {
+            self.node(page, called, from, depth + 1);
+            from += called.samples as f64 / self.all;
+        }
+    }
+}

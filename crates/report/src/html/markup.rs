@@ -1,0 +1,180 @@
+//! Markup under construction. Whatever comes from outside (host names, labels, warnings, file names) passes through
+//! [`Markup::text`] or an attribute's value and is escaped there; what is taken as markup are tags and pieces that stand in the
+//! source of this program, because they live for ever (`'static`).
+//!
+//! A template engine (askama) was weighed and left: nearly all of the page is computed (axes, marks, tables of any shape), so
+//! its templates would be a shell around strings that are declared safe, which is to give up what its escaping is for.
+
+use std::fmt::Write as _;
+
+use crate::escape;
+
+/// Text of one element is cut here: no sentence of zc is as long, and a hostile one makes no page of megabytes.
+const LONGEST: usize = 4000;
+
+/// A piece of a page, well-formed as far as its writer closes what it opens.
+#[derive(Debug, Default)]
+pub(super) struct Markup(String);
+
+/// The name of an attribute and its value, which may be anything.
+pub(super) type Attribute<'a> = (&'static str, &'a str);
+
+impl Markup {
+    /// Markup of the program's own.
+    pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
+        self.0.push_str(markup);
+        self
+    }
+
+    /// Text of whatever origin.
+    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+        self.escaped(text);
+        self
+    }
+
+    /// A start tag.
+    pub(super) fn open(&mut self, tag: &'static str, attributes: &[Attribute]) -> &mut Self {
+        self.start(tag, attributes);
+        self.0.push('>');
+        self
+    }
+
+    /// An end tag.
+    pub(super) fn close(&mut self, tag: &'static str) -> &mut Self {
+        self.0.push_str("</");
+        self.0.push_str(tag);
+        self.0.push('>');
+        self
+    }
+
+    /// An element that holds text alone.
+    pub(super) fn element(&mut self, tag: &'static str, attributes: &[Attribute], text: &str) -> &mut Self {
+        self.open(tag, attributes).text(text).close(tag)
+    }
+
+    /// An element of SVG that holds nothing.
+    pub(super) fn empty(&mut self, tag: &'static str, attributes: &[Attribute]) -> &mut Self {
+        self.start(tag, attributes);
+        self.0.push_str("/>");
+        self
+    }
+
+    /// Another piece.
+    pub(super) fn append(&mut self, other: &Self) -> &mut Self {
+        self.0.push_str(&other.0);
+        self
+    }
+
+    /// The content of an element whose content is no markup and has no character references: style, script. What could end it or
+    /// open a comment in it is written as an escape of JSON and JavaScript strings, so `text` is JSON or the program's own.
+    pub(super) fn verbatim(&mut self, text: &str) -> &mut Self {
+        for character in text.chars() {
+            match character {
+                '<' => self.0.push_str("\\u003c"),
+                '\u{2028}' => self.0.push_str("\\u2028"),
+                '\u{2029}' => self.0.push_str("\\u2029"),
+                other => self.0.push(other),
+            }
+        }
+        self
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.0
+    }
+
+    fn start(&mut self, tag: &'static str, attributes: &[Attribute]) {
+        self.0.push('<');
+        self.0.push_str(tag);
+        for (name, value) in attributes {
+            self.0.push(' ');
+            self.0.push_str(name);
+            self.0.push_str("=\"");
+            self.escaped(value);
+            self.0.push('"');
+        }
+    }
+
+    /// Right in an element and in a quoted attribute alike.
+    fn escaped(&mut self, text: &str) {
+        for character in escape(text, LONGEST).chars() {
+            match character {
+                '&' => self.0.push_str("&amp;"),
+                '<' => self.0.push_str("&lt;"),
+                '>' => self.0.push_str("&gt;"),
+                '"' => self.0.push_str("&quot;"),
+                '\'' => self.0.push_str("&#39;"),
+                other => self.0.push(other),
+            }
+        }
+    }
+}
+
+/// A coordinate with at most two decimals, and no zeros at its end.
+pub(super) fn number(value: f64) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = write!(text, "{value:.2}");
+    let short = text.trim_end_matches('0').trim_end_matches('.');
+    if short == "-0" { "0".to_owned() } else { short.to_owned() }
+}
+
+/// A share of the plot's width, 0 to 1.
+pub(super) fn percent(share: f64) -> String {
+    number(share * 100.0) + "%"
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(text: &str) -> String {
+        let mut markup = Markup::default();
+        markup.text(text);
+        markup.finish()
+    }
+
+    #[test]
+    fn text_is_never_markup() {
+        assert_eq!(text("<b>&\"'"), "&lt;b&gt;&amp;&quot;&#39;");
+        assert_eq!(text("a\u{1b}[2J\u{202e}b"), "a\\u{1b}[2J\\u{202e}b");
+        let mut markup = Markup::default();
+        markup.element("p", &[("title", "\" onload=\"alert(1)")], "x").empty("use", &[("x", "1")]);
+        assert_eq!(markup.finish(), "<p title=\"&quot; onload=&quot;alert(1)\">x</p><use x=\"1\"/>");
+    }
+
+    #[test]
+    fn json_cannot_end_its_element() {
+        let mut markup = Markup::default();
+        markup.verbatim("[\"</script><!--\u{2028}\"]");
+        assert_eq!(markup.finish(), "[\"\\u003c/script>\\u003c!--\\u2028\"]");
+    }
+
+    #[test]
+    fn coordinates_are_short() {
+        assert_eq!(number(12.0), "12");
+        assert_eq!(number(12.504), "12.5");
+        assert_eq!(number(-0.001), "0");
+        assert_eq!(number(100.0), "100");
+        assert_eq!(percent(0.3333), "33.33%");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_holds_a_character_that_begins_or_ends_something(given in any::<String>()) {
+            let text = text(&given);
+            prop_assert!(!text.contains(['<', '>', '"', '\'']));
+            let mut json = Markup::default();
+            json.verbatim(&serde_json::to_string(&given).unwrap());
+            let json = json.finish();
+            prop_assert!(!json.contains('<'));
+            prop_assert_eq!(serde_json::from_str::<String>(&json).unwrap(), given);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! One run: what may be said, its charts, its tables, the machine, why to believe it, the warnings, and the raw spread.
+
+use super::page::Page;
+use super::{charts, machine, strips, tables};
+use crate::cross::Cross;
+use crate::notes::{self, Note};
+use crate::part::Part;
+use crate::{escape, experiments, heading, profile, words};
+use zc_analysis::profile::{ProfileEstimates, profile as sampled};
+use zc_analysis::{Estimates, strips as spread};
+use zc_run::Run;
+
+/// How a run is called on the page.
+pub(super) struct Name {
+    /// Of its section.
+    pub(super) id: String,
+    /// In the navigation.
+    pub(super) short: String,
+    title: &'static str,
+}
+
+/// A name for each run; experiments that occur twice are numbered.
+pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
+    let name = |place: usize| runs[place].0.header.plan.experiment.as_str();
+    (0..runs.len())
+        .map(|place| {
+            let before = (0..place).filter(|other| name(*other) == name(place)).count();
+            let again = (0..runs.len()).filter(|other| name(*other) == name(place)).count() > 1;
+            let number = if again { format!(" {}", before + 1) } else { String::new() };
+            Name {
+                id: format!("run-{}", place + 1),
+                short: format!("{}{number}", escape(name(place), 40)),
+                title: title(name(place)),
+            }
+        })
+        .collect()
+}
+
+/// What an experiment finds out.
+fn title(experiment: &str) -> &'static str {
+    match experiment {
+        "paths" => "what each way of sending costs",
+        "receive" => "what each way of receiving costs, and with which buffer",
+        "sizes" => "from which size on each path pays",
+        "offloads" => "what each offload of the network card saves",
+        "cork" => "what TCP_CORK, MSG_MORE and TCP_NODELAY do to small writes",
+        "affinity" => "both ends on one machine, and on which CPUs",
+        "pages" => "what huge pages save a program that sends from its own memory",
+        "sockbuf" => "socket buffers, message sizes and TSO, by two accounts",
+        "mtu" => "what a larger MTU saves",
+        "flows" => "what many connections cost",
+        "congestion" => "what the congestion control costs",
+        "profile" => "where the CPU time goes",
+        "pacing" => "how the cost depends on the rate",
+        _ => "",
+    }
+}
+
+/// A run and what is said of it.
+pub(super) struct Told<'a> {
+    pub(super) run: &'a Run,
+    pub(super) estimates: &'a Estimates,
+    /// Of one that was sampled.
+    profile: Option<ProfileEstimates>,
+    /// What may be said, the most general first.
+    pub(super) says: Vec<String>,
+    /// What an experiment adds for whoever has to decide is the last of it.
+    decides: bool,
+    parts: Vec<Part>,
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Self {
+        if let Some(sampled) = sampled(run) {
+            let says = profile::sentences(run, estimates, &sampled);
+            let parts = profile::parts(run, &sampled);
+            return Self { run, estimates, profile: Some(sampled), decides: says.len() > 1, says, parts };
+        }
+        let mut says = words::verdict(run, estimates);
+        let added = experiments::section(run, estimates);
+        let decides = added.says.is_some();
+        says.extend(added.says);
+        Self { run, estimates, profile: None, says, decides, parts: added.parts }
+    }
+
+    /// The one sentence of it.
+    pub(super) fn in_short(&self) -> &str {
+        let sentence = if self.decides { self.says.last() } else { self.says.first() };
+        sentence.map_or("", String::as_str)
+    }
+}
+
+/// The section of a run; `before` is the one that the page begins with, unless it is this one: what may be said of that stands
+/// above its section already, and what its host was need not be said twice.
+pub(super) fn section(page: &mut Page, told: &Told, name: &Name, before: Option<&Run>) {
+    let Told { run, estimates, .. } = told;
+    let heading = format!("{}-h", name.id);
+    page.out.open("section", &[("id", &name.id), ("class", "run"), ("aria-labelledby", &heading)]).raw("\n");
+    page.out.open("h2", &[("id", &heading)]).text(&name.short);
+    if !name.title.is_empty() {
+        page.out.raw("<span>: ").text(name.title).raw("</span>");
+    }
+    page.out.raw("</h2>\n");
+    if before.is_some() {
+        let class = if estimates.verdict.stands() { "said" } else { "said withheld" };
+        for sentence in &told.says {
+            page.out.element("p", &[("class", class)], sentence).raw("\n");
+        }
+    }
+
+    let cross = Cross::of(run, estimates);
+    let (above, below) = match &told.profile {
+        Some(sampled) => {
+            super::profile::charts(page, run, sampled);
+            page.out.raw("<h3>Figures</h3>\n");
+            (profile::above(run, estimates, sampled), profile::below(run, estimates, sampled))
+        }
+        None => {
+            charts::charts(page, run, estimates);
+            page.out.raw("<h3>Figures</h3>\n");
+            match &cross {
+                Some(cross) => tables::grids(page, run, estimates, cross),
+                None => tables::whole(page, run, estimates),
+            }
+            footnotes(page, run, estimates);
+            if cross.is_none() && estimates.blocks.kept > 0 {
+                tables::traffic(page, run, estimates);
+            }
+            if !told.parts.is_empty() {
+                page.out.raw("<h3>Then and now</h3>\n");
+            }
+            (heading::above(run, estimates), notes::below(run, estimates))
+        }
+    };
+    for part in &told.parts {
+        tables::part(page, part);
+    }
+
+    page.out.raw("<h3>Machine and plan</h3>\n");
+    list(page, &above);
+    machine::details(&mut page.out, run, before);
+
+    page.out.raw("<h3>Why to believe it</h3>\n");
+    // Warnings carry their severity as a label.
+    let (warnings, notes): (Vec<Note>, Vec<Note>) =
+        below.into_iter().partition(|note| matches!(note.label, "note" | "doubt" | "WITHHELD" | "UNKNOWN"));
+    list(page, &notes);
+    page.out.raw("<h3>Warnings</h3>\n");
+    if warnings.is_empty() {
+        page.out.raw("<p>None.</p>\n");
+    } else {
+        list(page, &warnings);
+    }
+
+    let blocks = spread(run);
+    if blocks.iter().any(|strip| strip.ns_per_kib.len() > 1) {
+        page.out.raw("<h3>Raw spread</h3>\n");
+        strips::strips(page, estimates, cross.as_ref(), &blocks);
+    }
+    page.out.raw("</section>\n");
+}
+
+/// The meaning of the marks, and what could not be had.
+fn footnotes(page: &mut Page, run: &Run, estimates: &Estimates) {
+    let marks = notes::footnotes(run, estimates);
+    if !marks.is_empty() {
+        page.out.raw("<ul class=\"marks\">\n");
+        for mark in marks {
+            page.out.element("li", &[], &mark).raw("\n");
+        }
+        page.out.raw("</ul>\n");
+    }
+    let unavailable = notes::unavailable(run);
+    if !unavailable.is_empty() {
+        page.out.raw("<h4>Not to be had here</h4>\n<dl>\n");
+        for (name, reason) in unavailable {
+            page.out.element("dt", &[], &name).element("dd", &[], &reason).raw("\n");
+        }
+        page.out.raw("</dl>\n");
+    }
+}
+
+fn list(page: &mut Page, notes: &[Note]) {
+    page.out.raw("<dl>\n");
+    for note in notes {
+        page.out.element("dt", &[], note.label).element("dd", &[], &note.text).raw("\n");
+    }
+    page.out.raw("</dl>\n");
+}

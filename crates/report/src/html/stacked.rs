@@ -1,0 +1,69 @@
+//! Stacked bars: what a cost is made of. Each part has a letter, in the bar where there is room and in the legend, so that
+//! neighbours are not told apart by colour alone.
+
+use super::markup::{Markup, number, percent};
+use super::page::Page;
+use super::plot::{self, BELOW, Words};
+use super::scale::Scale;
+use zc_analysis::Figure;
+
+/// A bar, from the left to the right.
+pub(super) struct Bar {
+    pub(super) label: String,
+    /// Which entry of the legend, and how much.
+    pub(super) parts: Vec<(usize, Figure)>,
+}
+
+/// A bar's height.
+const HIGH: f64 = 30.0;
+/// Parts narrower than this share of the width have no letter in them.
+const LETTERED: f64 = 0.045;
+
+/// Draws them.
+pub(super) fn stacked(page: &mut Page, words: Words, legend: &[String], bars: &[Bar]) {
+    let sum = |bar: &Bar| bar.parts.iter().map(|(_, cost)| cost.value.max(0.0)).sum::<f64>();
+    // From 0 whatever the spread: lengths are what is compared.
+    let Some(scale) = bars.iter().map(sum).max_by(f64::total_cmp).and_then(Scale::linear) else { return };
+    let height = bars.len() as f64 * HIGH;
+    let mut out = Markup::default();
+    plot::costs_along(&mut out, page.costs.units(), &scale, height);
+    let mut all = Vec::new();
+    for (place, bar) in bars.iter().enumerate() {
+        let top = place as f64 * HIGH;
+        let text = number(top + HIGH / 2.0 + 4.0);
+        out.element("text", &[("x", "-8"), ("y", &text), ("class", "e l")], &plot::short(&bar.label));
+        let mut from = 0.0;
+        for (part, cost) in bar.parts.iter().filter(|(_, cost)| cost.value > 0.0) {
+            let (left, right) = (scale.at(from), scale.at(from + cost.value));
+            from += cost.value;
+            let name = format!("{}, {}", bar.label, legend.get(*part).map_or("", String::as_str));
+            let place = page.costs.place(*cost).to_string();
+            let attributes = [
+                ("class", &*format!("seg {}", plot::tint(*part))),
+                ("x", &percent(left)),
+                ("y", &number(top + 4.0)),
+                ("width", &percent(right - left)),
+                ("height", &number(HIGH - 8.0)),
+                ("data-k", &place),
+                ("data-n", &name),
+            ];
+            out.empty("rect", &attributes);
+            if right - left >= LETTERED {
+                let middle = percent((left + right) / 2.0);
+                out.element(
+                    "text",
+                    &[("x", &middle), ("y", &text), ("class", "c l")],
+                    &plot::letter(*part).to_string(),
+                );
+            }
+            all.push((name, *cost));
+        }
+    }
+    let seen = plot::extremes(page, &all);
+    let gutter = bars.iter().map(|bar| bar.label.chars().count()).max().unwrap_or(0);
+    let used =
+        |part: &usize| bars.iter().flat_map(|bar| &bar.parts).any(|(other, cost)| other == part && cost.value > 0.0);
+    let legend: Vec<(usize, &str)> =
+        legend.iter().map(String::as_str).enumerate().filter(|(part, _)| used(part)).collect();
+    plot::lettered(page, &Words { seen, ..words }, &legend, gutter, height + BELOW, &out);
+}

@@ -1,0 +1,226 @@
+//! Tables: those of the other reports, with headings that say what they head, costs that change with the unit, and what to sort
+//! a cell by where its text does not say it.
+
+use super::page::Page;
+use crate::cross::Cross;
+use crate::grid::{self, Grid};
+use crate::grids::{self, CostOf};
+use crate::part::Part;
+use crate::rows::{self, Field};
+use zc_analysis::{CellEstimate, Estimates, Figure};
+use zc_run::Run;
+
+/// What stands behind a cell's text.
+#[derive(Default)]
+pub(super) struct Behind {
+    /// It is this cost.
+    pub(super) cost: Option<Figure>,
+    /// It is sorted by this.
+    pub(super) sort: Option<f64>,
+}
+
+/// A column of the table of a plan whose cells are its rows.
+struct Column {
+    field: Field,
+    cost: Option<CostOf>,
+    sort: Option<fn(&CellEstimate) -> Option<f64>>,
+}
+
+const fn plain(field: Field) -> Column {
+    Column { field, cost: None, sort: None }
+}
+
+const fn cost(field: Field, of: CostOf) -> Column {
+    Column { field, cost: Some(of), sort: None }
+}
+
+/// Without an interval.
+fn bare(ns_per_kib: Option<f64>) -> Option<Figure> {
+    ns_per_kib.map(|value| Figure { value, interval: None, half_width: None, blocks: 0 })
+}
+
+const WHOLE: &[Column] = &[
+    plain(rows::PATH),
+    cost(rows::SENDER, |cell| cell.cost_ns_per_kib.sender),
+    cost(rows::RECEIVER, |cell| cell.cost_ns_per_kib.receiver),
+    cost(rows::BOTH, |cell| cell.cost_ns_per_kib.both),
+    plain(rows::RATIO),
+    Column {
+        field: rows::VERDICT,
+        cost: None,
+        sort: Some(|cell| Some(cell.ratio.both.map_or(1.0, |ratio| ratio.value))),
+    },
+    plain(rows::PER_CORE),
+    plain(rows::TOP),
+    plain(rows::COPIED),
+    cost(rows::GETRUSAGE, |cell| bare(cell.others.getrusage_soaked.cost_ns_per_kib.both)),
+    cost(rows::PROC_STAT, |cell| bare(cell.others.proc_stat.cost_ns_per_kib.both)),
+];
+
+/// The main table of a plan of one factor.
+pub(super) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
+    let fields: Vec<Field> = WHOLE.iter().map(|column| column.field).collect();
+    let cells = rows::sorted(estimates);
+    let caption = "Costs are us/MB, medians over blocks with the half-width of their intervals";
+    let grid = rows::grid(run, estimates, &fields);
+    table(page, caption, 1, &grid, |row, column| {
+        let (Some(cell), Some(column)) = (cells.get(row), WHOLE.get(column)) else { return Behind::default() };
+        Behind { cost: column.cost.and_then(|of| of(cell)), sort: column.sort.and_then(|of| of(cell)) }
+    });
+}
+
+/// What was counted beside the soakers, of a plan of one factor.
+pub(super) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
+    let grid = rows::grid(run, estimates, rows::TRAFFIC);
+    table(page, "Traffic: packets, calls and interrupts in the windows of the costs", 1, &grid, |_, _| {
+        Behind::default()
+    });
+}
+
+/// The grids of a plan of several factors.
+pub(super) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, cross: &Cross) {
+    // Those of costs come first, in the order of whose costs there are.
+    let mut whose: Vec<CostOf> = grids::whose(estimates).iter().map(|(_, of)| *of).collect();
+    whose.retain(|of| cross.cells().any(|placed| of(placed.figures).is_some()));
+    for (place, part) in grids::grids(run, estimates, cross).iter().enumerate() {
+        match (part, whose.get(place)) {
+            (Part::Table { caption, keys, grid }, Some(of)) => table(page, caption, *keys, grid, |row, column| {
+                let placed = cross.rows.get(row).and_then(|row| *row.cells.get(column.checked_sub(*keys)?)?);
+                Behind { cost: placed.and_then(|placed| of(placed.figures)), sort: None }
+            }),
+            _ => self::part(page, part),
+        }
+    }
+}
+
+/// A piece of another report.
+pub(super) fn part(page: &mut Page, part: &Part) {
+    match part {
+        Part::Table { caption, keys, grid } => table(page, caption, *keys, grid, |_, _| Behind::default()),
+        Part::Text(sentences) => {
+            page.out.raw("<ul class=\"says\">");
+            for sentence in sentences {
+                page.out.element("li", &[], sentence);
+            }
+            page.out.raw("</ul>\n");
+        }
+        Part::Lines { caption, lines } => {
+            let id = page.id();
+            page.out.element("p", &[("class", "caption"), ("id", &id)], caption);
+            page.out.open("pre", &[("tabindex", "0"), ("role", "region"), ("aria-labelledby", &id)]);
+            for line in lines {
+                page.out.text(line).raw("\n");
+            }
+            page.out.raw("</pre>\n");
+        }
+    }
+}
+
+/// Any table: `keys` columns that name a row, and what stands behind the text of each cell, by row and column.
+pub(super) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, behind: impl Fn(usize, usize) -> Behind) {
+    let id = page.id();
+    let first = page.costs.first().to_owned();
+    // A column in which nothing stands takes room that a telephone has not.
+    let shown: Vec<usize> = (0..grid.columns.len())
+        .filter(|column| {
+            *column < keys || grid.rows.iter().any(|row| row.get(*column).is_some_and(|text| !text.is_empty()))
+        })
+        .collect();
+    page.out.open("div", &[("class", "scroll"), ("tabindex", "0"), ("role", "region"), ("aria-labelledby", &id)]);
+    page.out.raw("<table>\n").open("caption", &[("id", &id)]);
+    let cells = || (0..grid.rows.len()).flat_map(|row| (0..grid.columns.len()).map(move |column| (row, column)));
+    // The unit in the headings changes where costs do; figures that only look like them stay.
+    let costs: Vec<bool> = (0..grid.columns.len())
+        .map(|column| cells().any(|(row, other)| other == column && behind(row, column).cost.is_some()))
+        .collect();
+    if costs.contains(&true) {
+        page.with_unit(caption);
+    } else {
+        page.out.text(caption);
+    }
+    page.out.raw("</caption>\n<thead><tr>");
+    for place in &shown {
+        let column = &grid.columns[*place];
+        let attributes = [("scope", "col"), ("class", "w")];
+        page.out.open("th", if column.left { &attributes } else { &attributes[..1] });
+        let name = heading(column);
+        match name.strip_suffix(first.as_str()).filter(|_| costs[*place]) {
+            Some(rest) => {
+                page.out.text(rest).element("span", &[("class", "u")], &first);
+            }
+            None => {
+                page.out.text(&name);
+            }
+        }
+        page.out.raw("</th>");
+    }
+    page.out.raw("</tr></thead>\n<tbody>");
+    for (place, row) in grid.rows.iter().enumerate() {
+        page.out.raw("<tr>");
+        for (&index, column) in shown.iter().map(|index| (index, &grid.columns[*index])) {
+            let text = row.get(index).map_or("", String::as_str);
+            let behind = behind(place, index);
+            let cost = behind.cost.map(|cost| page.cost(cost));
+            // What follows a cost are marks.
+            let marks = cost.as_ref().and_then(|(_, written)| text.strip_prefix(written.as_str())).unwrap_or_default();
+            let sort = behind.sort.or_else(|| in_bytes(text)).map(|number| number.to_string());
+            let mut attributes = vec![];
+            attributes.extend((index < keys).then_some(("scope", "row")));
+            attributes.extend(column.left.then_some(("class", "w")));
+            attributes.extend(cost.as_ref().map(|(key, _)| ("data-v", key.as_str())));
+            attributes.extend((!marks.is_empty()).then_some(("data-m", marks)));
+            attributes.extend(sort.as_deref().map(|sort| ("data-s", sort)));
+            let tag = if index < keys { "th" } else { "td" };
+            page.out.open(tag, &attributes);
+            match &cost {
+                Some((_, written)) => page.out.text(written).text(marks),
+                None => page.out.text(text),
+            };
+            page.out.close(tag);
+        }
+        page.out.raw("</tr>\n");
+    }
+    page.out.raw("</tbody></table></div>\n");
+}
+
+/// A column's heading in one line, with its unit behind a comma or a slash.
+fn heading(column: &grid::Column) -> String {
+    match &column.head {
+        [first, second] if second.starts_with('/') => format!("{first}{second}"),
+        [first, second] if matches!(second.as_str(), "us/MB" | "ns" | "bytes" | "Gbit/s") && !first.is_empty() => {
+            format!("{}, {second}", first.trim_end_matches(','))
+        }
+        _ => column.name(),
+    }
+}
+
+/// Sizes and rates as numbers, for sorting: `64k`, `1.6 GB/s`. `None` for all text that is sorted right as it stands.
+fn in_bytes(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at_checked(end)?;
+    let factor = match unit.trim() {
+        "k" => 1024.0,
+        "m" => 1048576.0,
+        "g" => 1073741824.0,
+        "kB/s" => 1e3,
+        "MB/s" => 1e6,
+        "GB/s" => 1e9,
+        _ => return None,
+    };
+    number.parse::<f64>().ok().map(|number| number * factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_rates_are_sorted_by_what_they_are() {
+        assert_eq!(in_bytes("64k"), Some(65_536.0));
+        assert_eq!(in_bytes("512"), None, "it sorts right as it stands");
+        assert_eq!(in_bytes("1.6 GB/s"), Some(1.6e9));
+        assert_eq!(in_bytes("560 ±4"), None);
+        assert_eq!(in_bytes("no-tso"), None);
+        assert_eq!(in_bytes(""), None);
+    }
+}

@@ -1,0 +1,204 @@
+//! What must hold of every page, whatever its runs say: it is well-formed, nothing foreign becomes markup, it holds no address, and it
+//! is the same for the same runs. How it looks is for the eye, and for tests/browser.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
+use crate::fixture_plans;
+use zc_analysis::compare::{Part, compare};
+use zc_analysis::estimate;
+use zc_run::{No, Severity, Support, SupportRow, Warning};
+use zc_testkit::synthetic::Synthetic;
+
+fn all() -> Vec<(Run, Estimates)> {
+    let mut all = vec![veth(), loopback(), remote(), iperf3(), null(), without_blocks()];
+    all.extend(plans());
+    all
+}
+
+fn plans() -> Vec<(Run, Estimates)> {
+    use fixture_plans::{affinity, cork, mtu, offloads, receive, sixty, sizes, sockbuf};
+    vec![sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()]
+}
+
+/// Elements that have no end tag.
+const VOID: [&str; 2] = ["meta", "!doctype"];
+
+/// The page's tags in their order, and whether each is ended by its own.
+fn tags(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open: Vec<String> = Vec::new();
+    let mut rest = page;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        let end = rest.find('>').expect("a tag ends");
+        let tag = &rest[..end];
+        rest = &rest[end + 1..];
+        let name = tag.split([' ', '/']).find(|part| !part.is_empty()).unwrap().to_owned();
+        if let Some(ended) = tag.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(ended), "before {}", &rest[..rest.len().min(80)]);
+        } else if !tag.ends_with('/') && !VOID.contains(&name.as_str()) {
+            open.push(name.clone());
+            // Their content is no markup.
+            if matches!(name.as_str(), "style" | "script") {
+                rest = &rest[rest.find(&format!("</{name}>")).expect("it ends")..];
+            }
+        }
+        found.push(name);
+    }
+    assert!(open.is_empty(), "{open:?}");
+    found
+}
+
+#[test]
+fn every_page_is_well_formed_and_holds_no_address() {
+    let runs = all();
+    let mut pages: Vec<String> = runs.iter().map(|(run, estimates)| html(&[(run, estimates)])).collect();
+    pages.push(html(&runs.iter().map(|(run, estimates)| (run, estimates)).collect::<Vec<_>>()));
+    pages.push(html(&[]));
+    for page in pages {
+        tags(&page);
+        let page = page.replace(SCRIPT, "").replace(STYLE, "");
+        assert!(!page.contains("NaN") && !page.contains("inf%") && !page.contains("Infinity"), "{page}");
+        for fetches in ["http:", "https:", "//www", "url(", "@import", " src=", "<link", "<img", "<iframe"] {
+            assert!(!page.contains(fetches), "{fetches}");
+        }
+    }
+}
+
+#[test]
+fn the_page_opens_with_the_answer_and_the_paths_come_first() {
+    let (paths, sizes) = (veth(), fixture_plans::sizes());
+    let page = html(&[(&sizes.0, &sizes.1), (&paths.0, &paths.1)]);
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text:?} is not there"));
+    assert!(place("id=\"answer\"") < place("id=\"run-1\""));
+    assert!(place("<h2 id=\"run-1-h\">paths") < place("<h2 id=\"run-2-h\">"));
+    let figure = place("<figure");
+    assert!(place("id=\"run-1\"") < figure && figure < place("<table>"));
+    assert!(
+        place("<h3>Machine and plan") < place("<h3>Why to believe it") && place("<h3>Warnings") < place("id=\"run-2\"")
+    );
+}
+
+#[test]
+fn a_verdict_that_is_withheld_opens_the_page_with_its_reason() {
+    let (mut run, mut estimates) = veth();
+    run.header.warnings.push(Warning::new("sniffer", Severity::Withhold, "a packet socket listens to all protocols"));
+    estimates.verdict.withheld =
+        vec![zc_analysis::Withheld::Warning { name: "sniffer".to_owned(), severity: Severity::Withhold }];
+    let page = html(&[(&run, &estimates)]);
+    assert!(page.contains("<p class=\"answer withheld\">Verdict withheld: a packet socket listens to all protocols."));
+}
+
+#[test]
+fn a_run_of_many_cells_and_blocks_stays_within_its_bytes() {
+    let world = Synthetic { blocks: 600, ..Synthetic::default() };
+    let run = world.run();
+    let estimates = estimate(&run);
+    let page = html(&[(&run, &estimates)]);
+    assert!(page.len() < 80_000, "{} bytes", page.len());
+    assert!(page.contains("One block in"), "not every block is drawn, and it is said");
+}
+
+/// Two runs held against one another, one of another kernel in which sendfile is dearer, each called `name`.
+fn against(name: &str, say: impl Fn(&mut Run)) -> String {
+    let run = |seed: u64, sendfile: f64| {
+        let mut world = Synthetic { seed, blocks: 60, block_drift: 0.002, ..Synthetic::default() };
+        for cell in world.cells.iter_mut().filter(|cell| cell.cell.label == "sendfile") {
+            cell.sender_ns_per_kib *= sendfile;
+            cell.receiver_ns_per_kib *= sendfile;
+        }
+        let mut run = world.run();
+        run.header.started_at = format!("2026-11-2{seed}T12:00:00Z");
+        run
+    };
+    let (old, mut new) = (run(1, 1.0), run(2, 2.0));
+    new.header.host.kernel_release = "6.19.0".to_owned();
+    say(&mut new);
+    let part = |run| Part { name: name.to_owned(), run, cell: None, state: None };
+    let mut other = part(&new);
+    other.name.push('2');
+    let (compared, judgement) = compare(&part(&old), &[part(&new), other], Some(0.05));
+    comparison(&compared, judgement.as_ref())
+}
+
+#[test]
+fn a_page_of_comparisons_opens_with_the_answer_and_shows_every_pair() {
+    let page = against("run.json", |_| {});
+    tags(&page);
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text:?} is not there in {page}"));
+    assert!(place("Worse by more than 5.0 %: run.json: sendfile") < place("<a href=\"#pair-1\">run.json</a>: "));
+    assert!(place("id=\"pair-1\"") < place("<figure") && place("<figure") < place("<table>"));
+    assert!(place("<dt>differs</dt><dd>kernel ") < place("id=\"pair-2\""));
+    assert!(page.contains("data-n=\"sendfile, cost: "), "marks are read out");
+    let own = page.replace(SCRIPT, "").replace(STYLE, "");
+    assert!(!own.contains("NaN") && !own.contains("inf%") && !own.contains("Infinity"), "{own}");
+    // Nothing to be compared is a page too.
+    let nothing = against("run.json", |run| run.header.plan.fixed.rate_bytes_per_s = 1.0);
+    tags(&nothing);
+    let nothing = nothing.replace(SCRIPT, "").replace(STYLE, "");
+    assert!(nothing.contains("Cannot be compared") && !nothing.contains("<figure"), "{nothing}");
+}
+
+/// A run that says `text` wherever a run can say something.
+fn saying(text: &str) -> (Run, Estimates) {
+    let mut run = Synthetic { blocks: 3, ..Synthetic::default() }.run();
+    let say = || text.to_owned();
+    let header = &mut run.header;
+    header.zc_version = say();
+    header.started_at = say();
+    header.command = vec![say()];
+    header.plan.files.origin = say();
+    header.plan.files.filesystem = say();
+    header.plan.fixed.congestion = say();
+    let host = &mut header.host;
+    for field in
+        [&mut host.hostname, &mut host.kernel_release, &mut host.kernel_version, &mut host.machine, &mut host.cpu.model]
+    {
+        *field = say();
+    }
+    for field in [&mut host.kernel_command_line, &mut host.hypervisor, &mut host.clocksource, &mut host.cpu.governor] {
+        *field = Some(say());
+    }
+    host.sysctls.insert(say(), say());
+    host.mitigations.insert(say(), say());
+    header.link.device = say();
+    header.link.passed_over = vec![say()];
+    header.link.offloads = Some([(say(), true)].into());
+    header.warnings = vec![Warning::new(text, Severity::Doubt, say()).remedy(say())];
+    header.unavailable =
+        vec![SupportRow { what: say(), name: say(), support: Support::No(No::unsupported(say()).remedy(say())) }];
+    header.plan.experiment = format!("x{text}");
+    // Labels tell cells apart: the text begins all of them.
+    let relabel = |label: &mut String| *label = format!("{text}{label}");
+    header.plan.cells.iter_mut().for_each(|cell| relabel(&mut cell.label));
+    relabel(&mut header.plan.reference);
+    for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+        if let zc_run::Slot::Trial(trial) = slot {
+            relabel(&mut trial.cell);
+        }
+    }
+    let estimates = estimate(&run);
+    (run, estimates)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_run_says_its_page_has_the_same_tags(
+        text in prop_oneof![
+            any::<String>(),
+            "(<|>|&|\"|'|/|script|style|!--|-->|]]>|svg|a| |=|onload){1,12}",
+        ]
+    ) {
+        let (run, estimates) = saying(&text);
+        let (harmless, of_harmless) = saying("text");
+        let page = html(&[(&run, &estimates)]);
+        prop_assert_eq!(&page, &html(&[(&run, &estimates)]), "the same document, the same bytes");
+        prop_assert_eq!(tags(&page), tags(&html(&[(&harmless, &of_harmless)])));
+        let differing = |name: &str, text: &str| against(name, |run| run.header.host.hostname = format!("x{text}"));
+        prop_assert_eq!(tags(&differing(&text, &text)), tags(&differing("run.json", "host")));
+    }
+}

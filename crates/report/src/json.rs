@@ -1,0 +1,68 @@
+//! The report as one JSON document. Numbers are numbers, absent is null, every field's unit stands in its name.
+
+use std::fmt::Write as _;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use zc_analysis::Estimates;
+use zc_analysis::profile::{ProfileEstimates, profile};
+use zc_run::{End, Header, Run, is_safe};
+
+/// What `--json` prints: what was asked and found, and what was computed. The raw counters are in the saved run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(super) struct Document<'a> {
+    /// The run without its blocks.
+    run: Facts<'a>,
+    /// Everything that is computed from it.
+    estimates: &'a Estimates,
+    /// What the CPU time goes to, of a run that was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<ProfileEstimates>,
+}
+
+/// The saved run without its blocks.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Facts<'a> {
+    /// The header of the saved run, as it stands there.
+    #[serde(flatten)]
+    header: &'a Header,
+    /// Blocks in the saved run, dropped ones too.
+    blocks: usize,
+    /// How it ended; null when it was killed before it could say.
+    end: Option<&'a End>,
+}
+
+impl<'a> Document<'a> {
+    /// What is to be told of a run.
+    pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Self {
+        let facts = Facts { header: &run.header, blocks: run.blocks.len(), end: run.end.as_ref() };
+        Self { run: facts, estimates, profile: profile(run) }
+    }
+}
+
+/// The whole document, indented, with a line feed at its end.
+pub fn json(run: &Run, estimates: &Estimates) -> String {
+    text(&Document::of(run, estimates))
+}
+
+/// Indented, with a line feed at its end. JSON itself wants only characters below U+0020 escaped; those that move a terminal's cursor or
+/// turn its text around are escaped here too. They stand nowhere but inside strings.
+pub(super) fn text(document: &impl Serialize) -> String {
+    let plain = serde_json::to_string_pretty(document)
+        .expect("these types always serialise: no maps with keys other than strings");
+    let mut text = String::with_capacity(plain.len() + 1);
+    for character in plain.chars() {
+        if is_safe(character) || character == '\n' {
+            text.push(character);
+        } else {
+            let mut units = [0; 2];
+            for unit in character.encode_utf16(&mut units) {
+                // Writing to a String cannot fail.
+                let _ = write!(text, "\\u{unit:04x}");
+            }
+        }
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,52 @@
+//! A saved run as text. Pure: the same document in, the same bytes out; no clock, no terminal, no file. Everything that
+//! comes from outside (file names, host names, reasons) goes through [`escape`] on its way to people and into CSV; in JSON the same
+//! characters are escaped as JSON has it.
+
+mod against;
+pub mod compare;
+mod cross;
+mod csv;
+mod digits;
+mod doctor;
+mod experiments;
+mod grid;
+mod grids;
+mod heading;
+mod html;
+mod json;
+mod markdown;
+pub mod memory;
+mod notes;
+mod openmetrics;
+mod part;
+pub mod plans;
+pub mod profile;
+mod rows;
+pub mod several;
+pub mod soak;
+mod summary;
+mod table;
+mod vega_lite;
+mod words;
+
+pub use csv::csv;
+pub use doctor::doctor;
+pub use html::html;
+pub use json::json;
+pub use markdown::markdown;
+pub use openmetrics::openmetrics;
+pub use profile::folded;
+pub use table::table;
+pub use vega_lite::vega_lite;
+pub use zc_run::escape;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod fixture_plans;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod tests_forms;
+#[cfg(test)]
+mod tests_plans;

@@ -1,0 +1,306 @@
+//! Walks over memory as text: speeds by working set, ratios to memcpy, lmbench's rows, and what it comes to in a sentence.
+
+use std::fmt::Write as _;
+
+use super::digits::{bound, percent, ratio, significant, size, with_half_width};
+use super::escape;
+use super::grid::{Column, Grid, wrap};
+use super::words::list;
+use zc_analysis::Figure;
+use zc_analysis::memory::{FoldedRatio, MemoryEstimates, Roofline, TARGET, Within};
+use zc_run::{MemoryLoop, MemoryRun, MemorySet};
+
+/// The whole report.
+pub fn memory(seen: &MemoryRun, estimates: &MemoryEstimates, roofline: Option<&Roofline>) -> String {
+    let mut text = heading(seen, estimates);
+    let own = |name: &MemoryLoop| !name.is_lmbench();
+    let figure = |figure: Option<Figure>| figure.map_or_else(|| "-".to_owned(), gigabytes);
+    let rows = |wanted: &dyn Fn(&MemoryLoop) -> bool| -> Vec<Vec<String>> {
+        let rows = estimates.rows.iter().filter(|row| wanted(&row.name));
+        rows.map(|row| labelled(row.name.name(), row.bytes_per_s.iter().map(|speed| figure(*speed)))).collect()
+    };
+    text.push_str(&table("GB/s", &seen.sets, &rows(&own)));
+
+    let ratios = estimates.rows.iter().filter(|row| own(&row.name) && row.name.has_two_buffers());
+    let ratios = ratios.filter(|row| row.name != MemoryLoop::Memcpy);
+    let shown = |figure: &Option<Figure>| figure.map_or_else(|| "-".to_owned(), by_memcpy);
+    let mut ratios: Vec<Vec<String>> =
+        ratios.map(|row| labelled(row.name.name(), row.by_memcpy.iter().map(shown))).collect();
+    let taken = estimates.folded.iter().map(|folded| folded.map_or_else(|| "-".to_owned(), |folded| verdict(&folded)));
+    ratios.push(labelled("folded is", taken));
+    text.push_str(&table("by memcpy", &seen.sets, &ratios));
+
+    text.push_str(&table("bw_mem, GB/s", &seen.sets, &rows(&|name| name.is_lmbench())));
+    text.push_str(LEGEND);
+    if let Some(roofline) = roofline {
+        text.push_str(&against(roofline));
+    }
+    for row in &seen.unavailable {
+        if let zc_run::Support::No(no) = &row.support {
+            let _ = writeln!(text, "{}  {}: {}", escape(&row.name, 40), no.word(), escape(no.reason(), 400));
+        }
+    }
+    text.push('\n');
+    text.push_str(&sentences(seen, estimates));
+    text
+}
+
+/// Sentences are wrapped to so many columns.
+const COLUMNS: usize = 120;
+/// What the rows are.
+const LEGEND: &str = "\
+read, write            all 64-bit words of the set are added up, or stored
+memcpy                 the C library's, from one half of the set to the other; a copied byte counts once
+rep-movsb              the copy instruction of x86-64, which the kernel copies with where it is fast
+checksum               the Internet checksum (RFC 1071) alone
+checksum+memcpy        the checksum in a pass of its own, then memcpy
+folded                 checksum and copy in one pass: portable code; AVX2; AVX2 with stores past the caches (streaming), which
+                       zc takes for sets that no cache holds
+rd wr rdwr cp          lmbench's loops over ints of 4 bytes, one in four of which is read, written, read and written, copied
+frd fwr fcp            every one of which is read, written, copied
+bzero bcopy            memset, memmove. lmbench's size is that of one buffer: half of the set for cp, fcp and bcopy
+";
+
+fn heading(seen: &MemoryRun, estimates: &MemoryEstimates) -> String {
+    let host = &seen.host;
+    let caches = seen.caches.iter().map(|cache| {
+        let shared = cache.shared_by.as_deref().filter(|cpus| cpus.contains([',', '-']));
+        let shared = shared.map(|cpus| format!(" of CPUs {}", escape(cpus, 40))).unwrap_or_default();
+        format!("L{} {}{shared}", cache.level, bytes(cache.bytes))
+    });
+    let caches = caches.collect::<Vec<_>>().join(", ");
+    let known = if seen.caches_known { "" } else { " (assumed: the kernel tells none)" };
+    let mut text = format!(
+        "machine       {}, Linux {} {}, {}{}; all of it on CPU {}\n\
+         caches        {caches}{known}\n\
+         figures       10^9 bytes a second of the thread's CPU time, medians over blocks ± half-width of the 95 % interval\n\
+         sets          all buffers of a loop together, touched before; huge pages: {}\n\
+         run           zc {}, seed {}, {} in {}\n",
+        escape(&host.hostname, 64),
+        escape(&host.kernel_release, 64),
+        escape(&host.machine, 32),
+        escape(&host.cpu.model, 64),
+        host.hypervisor.as_deref().map(|name| format!(", {}", escape(name, 32))).unwrap_or_default(),
+        seen.cpu,
+        seen.huge_pages.as_deref().map_or_else(|| "not known".to_owned(), |text| escape(text, 64)),
+        escape(&seen.zc_version, 32),
+        seen.seed,
+        if estimates.blocks == 1 { "1 block".to_owned() } else { format!("{} blocks", estimates.blocks) },
+        super::digits::seconds(seen.budget_ns),
+    );
+    for sentence in &seen.left_out {
+        let _ = writeln!(text, "note          {}", escape(sentence, 400));
+    }
+    if estimates.off_cpu > 0.02 {
+        let _ = writeln!(
+            text,
+            "note          something else had the CPU for {} of the time: it took caches and memory too",
+            percent(estimates.off_cpu)
+        );
+    }
+    if host.hypervisor.is_some() {
+        text.push_str("note          this is a virtual machine: neighbours share its last cache and its memory\n");
+    }
+    text.push('\n');
+    text
+}
+
+/// A table with a column for each set.
+fn table(title: &str, sets: &[MemorySet], rows: &[Vec<String>]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let place = |set: &MemorySet| set.level.map_or_else(|| "memory".to_owned(), |level| format!("L{level}"));
+    let mut columns = vec![Column::left(title, "")];
+    columns.extend(sets.iter().map(|set| Column::right(bytes(set.bytes), place(set))));
+    let mut text = Grid { columns, rows: rows.to_vec() }.terminal();
+    text.push('\n');
+    text
+}
+
+fn labelled(label: &str, cells: impl Iterator<Item = String>) -> Vec<String> {
+    std::iter::once(label.to_owned()).chain(cells).collect()
+}
+
+fn bytes(bytes: u64) -> String {
+    size(usize::try_from(bytes).unwrap_or(usize::MAX))
+}
+
+/// 10^9 bytes per second.
+fn gigabytes(speed: Figure) -> String {
+    with_half_width(speed.value / 1e9, speed.half_width.map(|half| half / 1e9))
+}
+
+fn by_memcpy(figure: Figure) -> String {
+    ratio(figure.value, figure.half_width.map(|half| half / figure.value))
+}
+
+fn verdict(folded: &FoldedRatio) -> String {
+    let variant = folded.name.name().trim_start_matches("folded-");
+    let says = match folded.within {
+        Within::Yes if folded.ratio.interval.is_some_and(|interval| interval.low > 1.0) => "faster",
+        Within::Yes => "within 5 %",
+        Within::No => "slower",
+        Within::Undecided => "undecided",
+        Within::TooFewBlocks => "few blocks",
+    };
+    format!("{variant}: {says}")
+}
+
+/// The paths of a run beside memcpy.
+fn against(roofline: &Roofline) -> String {
+    let mut text = format!("\ntop speed of each path by memcpy of a set of {}\n", bytes(roofline.set_bytes));
+    for row in &roofline.rows {
+        let gbit = row.top_bytes_per_s;
+        let gbit = with_half_width(gbit.value * 8e-9, gbit.half_width.map(|half| half * 8e-9));
+        let _ = writeln!(text, "{:<22} {:>16}  {gbit:>14} Gbit/s", escape(&row.label, 40), by_memcpy(row.by_memcpy));
+    }
+    text
+}
+
+/// What it means.
+fn sentences(seen: &MemoryRun, estimates: &MemoryEstimates) -> String {
+    let mut said = Vec::new();
+    let beyond: Vec<(&MemorySet, FoldedRatio)> = seen
+        .sets
+        .iter()
+        .zip(&estimates.folded)
+        .filter(|(set, _)| set.beyond_l2)
+        .filter_map(|(set, folded)| Some((set, (*folded)?)))
+        .collect();
+    if !beyond.is_empty() {
+        let each = beyond.iter().map(|(set, folded)| {
+            format!("{} ({})", bound(folded.ratio.value, folded.ratio.half_width.unwrap_or(0.01)), bytes(set.bytes))
+        });
+        let each = list(&each.collect::<Vec<_>>());
+        let named = |wanted: Within| {
+            let sets = beyond.iter().filter(|(_, folded)| folded.within == wanted);
+            list(&sets.map(|(set, _)| bytes(set.bytes)).collect::<Vec<_>>())
+        };
+        let all = beyond.iter().all(|(_, folded)| folded.within == Within::Yes);
+        let (no, undecided, few) = (named(Within::No), named(Within::Undecided), named(Within::TooFewBlocks));
+        let target = format!("{:.0} %", 100.0 * TARGET);
+        let mut says = Vec::new();
+        if all {
+            says.push(format!(
+                "it is nowhere more than {target} slower, so that there the checksum comes with the copy"
+            ));
+        }
+        for (sets, what) in [
+            (no, format!("it is more than {target} slower")),
+            (undecided, format!("the interval does not tell whether it is more than {target} slower")),
+            (few, "there are too few blocks to tell: give more time with --budget".to_owned()),
+        ] {
+            if !sets.is_empty() {
+                says.push(format!("at {sets} {what}"));
+            }
+        }
+        said.push(format!(
+            "Beyond L2 folded checksum-and-copy moves {each} of what memcpy moves: {}.",
+            says.join("; ")
+        ));
+    }
+    let last = seen.sets.len().checked_sub(1);
+    if let Some(two) = last.and_then(|last| estimates.ratio(MemoryLoop::ChecksumThenCopy, last)) {
+        said.push(format!(
+            "With a checksum in a pass of its own before it memcpy is left with {} of its speed from a set of {}.",
+            bound(two.value, two.half_width.unwrap_or(0.01)),
+            last.map_or_else(String::new, |last| bytes(seen.sets[last].bytes)),
+        ));
+    }
+    let by = |name| last.and_then(|last| estimates.figure(name, last)).map(|speed| (name, speed.value));
+    let copies: Vec<(MemoryLoop, f64)> =
+        [MemoryLoop::Memcpy, MemoryLoop::RepMovsb].into_iter().filter_map(by).collect();
+    if !copies.is_empty() {
+        let set = last.and_then(|last| seen.sets.get(last)).map_or(0, |set| set.bytes);
+        let copies = copies.iter().map(|(name, speed)| {
+            format!("{} GB/s ({} Gbit/s) by {name}", significant(speed / 1e9), significant(speed * 8e-9))
+        });
+        said.push(format!(
+            "A path that copies each byte once on one CPU is bound by the copy: {} from a set of {}.",
+            list(&copies.collect::<Vec<_>>()),
+            bytes(set),
+        ));
+    }
+    said.iter().map(|sentence| wrap("", sentence, 0, COLUMNS)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_analysis::memory::{memory as estimate, roofline};
+    use zc_run::{Cache, No, Support, SupportRow};
+    use zc_testkit::synthetic::{Synthetic, walks};
+
+    const SPEEDS: [(MemoryLoop, [f64; 2]); 7] = [
+        (MemoryLoop::Read, [120e9, 34e9]),
+        (MemoryLoop::Memcpy, [140e9, 20e9]),
+        (MemoryLoop::ChecksumThenCopy, [60e9, 13e9]),
+        (MemoryLoop::FoldedPortable, [45e9, 18.5e9]),
+        (MemoryLoop::FoldedAvx2, [105e9, 19.6e9]),
+        (MemoryLoop::FoldedStreaming, [60e9, 24e9]),
+        (MemoryLoop::LmbenchBcopy, [140e9, 20e9]),
+    ];
+
+    fn machine(blocks: usize) -> MemoryRun {
+        let mut seen = walks(blocks, &SPEEDS);
+        seen.host.hostname = "box\u{1b}[2J".to_owned();
+        seen.host.kernel_release = "6.18.0".to_owned();
+        seen.host.machine = "x86_64".to_owned();
+        seen.host.cpu.model = "Example CPU".to_owned();
+        let cache = |level, bytes, cpus: &str| Cache { level, bytes, shared_by: Some(cpus.to_owned()) };
+        seen.caches = vec![cache(1, 48 << 10, "1"), cache(2, 1 << 20, "1"), cache(3, 32 << 20, "0-1")];
+        seen.huge_pages = Some("always [madvise] never".to_owned());
+        seen
+    }
+
+    #[test]
+    fn walks_over_memory_make_a_table_and_a_sentence() {
+        let seen = machine(12);
+        insta::assert_snapshot!(memory(&seen, &estimate(&seen), None));
+    }
+
+    #[test]
+    fn what_is_missing_is_said_and_not_made_up() {
+        let mut seen = machine(3);
+        seen.left_out = vec!["a set of 128 MiB is left out: too little".to_owned()];
+        seen.caches_known = false;
+        seen.host.hypervisor = Some("kvm".to_owned());
+        for block in &mut seen.blocks {
+            block.visits.retain(|visit| !matches!(visit.name, MemoryLoop::FoldedAvx2 | MemoryLoop::LmbenchBcopy));
+        }
+        let support = Support::No(No::unsupported("this CPU has no AVX2"));
+        seen.unavailable = vec![SupportRow { what: "memory loop".into(), name: "folded-avx2".into(), support }];
+        let text = memory(&seen, &estimate(&seen), None);
+        for part in [
+            "(assumed: the kernel tells none)",
+            "note          a set of 128 MiB is left out",
+            "note          something else had the CPU for 20 % of the time",
+            "note          this is a virtual machine",
+            "folded-avx2  unsupported: this CPU has no AVX2",
+            "at 128m there are too few blocks to tell",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(!text.contains("bw_mem, GB/s"), "{text}");
+    }
+
+    #[test]
+    fn nothing_at_all_is_a_heading() {
+        let mut seen = machine(0);
+        seen.sets.clear();
+        assert!(memory(&seen, &estimate(&seen), None).starts_with("machine "));
+    }
+
+    #[test]
+    fn a_run_s_paths_are_put_beside_memcpy() {
+        let seen = machine(12);
+        let estimates = estimate(&seen);
+        let run = zc_analysis::estimate(&Synthetic::default().run());
+        let roofline = roofline(&seen, &estimates, &run).unwrap();
+        let text = against(&roofline);
+        assert!(text.starts_with("\ntop speed of each path by memcpy of a set of 128m\n"), "{text}");
+        assert!(text.contains("\nread+send  "), "{text}");
+        assert!(text.contains(" Gbit/s\n"), "{text}");
+    }
+}

@@ -1,0 +1,269 @@
+//! What stands above and below the tables: what was measured on what, and what a reader must know to believe it. Label
+//! and text; the terminal aligns them, Markdown makes a list.
+
+use super::digits::{percent, rate, ratio, signed_percent, us_per_mb};
+use super::words::list;
+use super::{escape, grids, rows};
+use zc_analysis::{CellEstimate, Estimates};
+use zc_run::{FarKind, LinkKind, RecvPath, Run, Severity, SupportRow, Warning};
+
+/// A line above or below a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Note {
+    pub(super) label: &'static str,
+    pub(super) text: String,
+}
+
+pub(super) fn note(label: &'static str, text: impl Into<String>) -> Note {
+    Note { label, text: text.into() }
+}
+
+/// The paths that could not be had, by name, each with its reason.
+pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
+    run.header.unavailable.iter().filter_map(reason).collect()
+}
+
+fn reason(row: &SupportRow) -> Option<(String, String)> {
+    let zc_run::Support::No(no) = &row.support else { return None };
+    let what = if matches!(row.what.as_str(), "send path" | "cell") {
+        String::new()
+    } else {
+        format!(" ({})", shown(&row.what))
+    };
+    let remedy = no.remedy_text().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
+    Some((format!("{}{what}", shown(&row.name)), format!("{}: {}{remedy}", no.word(), escape(no.reason(), 400))))
+}
+
+/// What the marks in the table mean.
+pub(super) fn footnotes(run: &Run, estimates: &Estimates) -> Vec<String> {
+    let mut footnotes: Vec<String> =
+        rows::marks_in_use(estimates).iter().map(|mark| format!("{} {}", mark.sign, mark.meaning)).collect();
+    if run.header.plan.factors.len() > 1 {
+        footnotes.extend(grids::footnote(estimates));
+    }
+    footnotes
+}
+
+/// What a reader must know to believe it: what stands below the tables.
+pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
+    let mut notes = vec![control(estimates)];
+    notes.extend(sides(run, estimates));
+    if !estimates.sender_alone && run.header.plan.cells.iter().any(|cell| cell.recv == RecvPath::RecvTrunc) {
+        notes.push(note("receiver", "recv-trunc drops the bytes uncopied: no real receiver costs so little"));
+    }
+    notes.extend(perturbation(estimates));
+    notes.extend(other_methods(estimates));
+    notes.extend(far_process(run, estimates));
+    notes.extend(elsewhere(estimates));
+    notes.extend(memcpy(estimates));
+    notes.push(blocks(estimates));
+    notes.extend(failed(run));
+    notes.extend(warnings(run).into_iter().map(|warning| {
+        let remedy =
+            warning.remedy.as_deref().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
+        let label = match warning.severity {
+            Severity::Note => "note",
+            Severity::Doubt => "doubt",
+            Severity::Withhold => "WITHHELD",
+        };
+        note(label, format!("{}{remedy}", escape(&warning.text, 600)))
+    }));
+    notes
+}
+
+/// Whose cost the figures are, where it is not each end's own.
+fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
+    let fixed = &run.header.plan.fixed;
+    let text = if fixed.link == LinkKind::Null {
+        format!(
+            "over null there is no receiver: what is sent ends at an ideal network card, so every figure is the sender's alone; \
+             what acknowledges, on CPU {}, is nobody's cost",
+            fixed.receiver_cpu
+        )
+    } else if estimates.sender_alone {
+        format!("over {} nobody measured the receiver, so every figure is the sender's alone", fixed.link)
+    } else if run.header.remote.is_some() && !estimates.sides_apart {
+        "both ends are on one machine: what its soakers lose is the work of both, so only the cost of both is given"
+            .to_owned()
+    } else if !estimates.sides_apart {
+        format!(
+            "over {} the work of the two ends cannot be told apart by CPU, so only the cost of both is given",
+            fixed.link
+        )
+    } else if estimates
+        .cells
+        .iter()
+        .any(|cell| cell.cost_ns_per_kib.both.is_some() && cell.cost_ns_per_kib.sender.is_none())
+    {
+        "where the two ends have no CPU each only the cost of both is given".to_owned()
+    } else {
+        return None;
+    };
+    Some(note("sides", text))
+}
+
+/// Those of the header and of the end, each once, the gravest first.
+fn warnings(run: &Run) -> Vec<&Warning> {
+    let mut warnings: Vec<&Warning> = Vec::new();
+    for warning in run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings)) {
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings.sort_by_key(|warning| std::cmp::Reverse(warning.severity));
+    warnings
+}
+
+fn control(estimates: &Estimates) -> Note {
+    let text = match &estimates.control {
+        None => "none in this plan".to_owned(),
+        Some(control) => match (control.ratio.both, control.fits) {
+            (Some(figure), Some(fits)) => format!(
+                "{} against itself {}: {}",
+                shown(&estimates.reference),
+                ratio(figure.value, figure.half_width),
+                if fits { "no difference, as it should be" } else { "A DIFFERENCE WHERE THERE IS NONE" }
+            ),
+            (Some(figure), None) => format!(
+                "{} against itself {}: too few blocks for an interval",
+                shown(&estimates.reference),
+                ratio(figure.value, None)
+            ),
+            (None, _) => "not measured".to_owned(),
+        },
+    };
+    note("A/A control", text)
+}
+
+fn perturbation(estimates: &Estimates) -> Option<Note> {
+    let shares = extremes(estimates, |cell| cell.perturbation.soaked_by_twin.map(|share| share - 1.0));
+    let reached = extremes(estimates, |cell| cell.perturbation.soaked_by_nominal);
+    let mut parts = Vec::new();
+    if let Some(((least, low), (most, high))) = shares {
+        parts.push(format!(
+            "soakers changed the throughput by {} ({least}) to {} ({most})",
+            signed_percent(low),
+            signed_percent(high)
+        ));
+    }
+    if let Some(((least, low), (_, high))) = reached {
+        parts.push(format!("{} ({least}) to {} of the rate was reached", percent(low), percent(high)));
+    }
+    if let Some(times) = estimates.dearer_beside_soakers() {
+        parts.push(format!(
+            "by getrusage, a byte's cost beside soakers by its cost in the same traffic without them is {}",
+            ratio(times.value, times.half_width.map(|half| half / times.value))
+        ));
+    }
+    (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))
+}
+
+fn other_methods(estimates: &Estimates) -> Option<Note> {
+    let off = |by: fn(&CellEstimate) -> Option<f64>| {
+        extremes(estimates, by).map(|((least, low), (most, high))| {
+            format!("off by {} ({least}) to {} ({most})", signed_percent(low - 1.0), signed_percent(high - 1.0))
+        })
+    };
+    let mut parts = Vec::new();
+    if let Some(text) = off(|cell| cell.others.getrusage_soaked.by_soaked.both) {
+        let whose = if estimates.sender_alone { "the sender" } else { "both ends" };
+        parts.push(format!("getrusage of {whose} in the same windows {text}"));
+    }
+    if let Some(text) = off(|cell| cell.others.proc_stat.by_soaked.both) {
+        parts.push(format!("/proc/stat, soakers left out, {text}"));
+    }
+    (!parts.is_empty()).then(|| note("others", parts.join("; ")))
+}
+
+/// What a far end that is no zc says of itself.
+fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
+    let name =
+        run.header.remote.as_ref().filter(|remote| remote.kind == FarKind::Iperf3).map(|_| "the iperf3 server")?;
+    let cost = |cell: &CellEstimate| cell.others.far_process_ns_per_kib.map(us_per_mb);
+    extremes(estimates, cost).map(|((least, low), (most, high))| {
+        note(
+            "receiver",
+            format!(
+                "{name} says that its process used {low:.0} ({least}) to {high:.0} ({most}) us/MB, by getrusage over each whole \
+                 trial: what its kernel did for it on others' time is not in it"
+            ),
+        )
+    })
+}
+
+/// What CPUs lost that are neither the sender's nor the receiver's: it is in no column of the table.
+fn elsewhere(estimates: &Estimates) -> Option<Note> {
+    let cost = |cell: &CellEstimate| cell.elsewhere_ns_per_kib.map(|figure| us_per_mb(figure.value));
+    extremes(estimates, cost).map(|((least, low), (most, high))| {
+        note(
+            "elsewhere",
+            format!("other CPUs lost {low:.1} ({least}) to {high:.1} ({most}) us/MB besides, which no column holds"),
+        )
+    })
+}
+
+fn memcpy(estimates: &Estimates) -> Option<Note> {
+    let conditions = &estimates.conditions;
+    let median = conditions.memcpy_bytes_per_s?;
+    let range = match (conditions.memcpy_slowest_bytes_per_s, conditions.memcpy_fastest_bytes_per_s) {
+        (Some(slowest), Some(fastest)) => format!(" ({} to {} between blocks)", rate(slowest), rate(fastest)),
+        _ => String::new(),
+    };
+    Some(note("memcpy", format!("{}{range}: the cost of paths that copy moves with it", rate(median))))
+}
+
+fn blocks(estimates: &Estimates) -> Note {
+    let account = &estimates.blocks;
+    let dropped = &account.dropped;
+    let by_rule: Vec<String> = [
+        (dropped.steal, "for steal above 1 %"),
+        (dropped.idle_drift, "for idle drift above 2 %"),
+        (dropped.foreign, "for other work above 2 %"),
+        (dropped.trial_failed, "for a trial that failed"),
+        (dropped.unfinished, "cut short"),
+    ]
+    .into_iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, why)| format!("{count} {why}"))
+    .collect();
+    let mut text = format!("{} of {} kept", account.kept, account.measured);
+    if !by_rule.is_empty() {
+        text.push_str(&format!("; dropped: {}", list(&by_rule)));
+    }
+    if let Some(steal) = estimates.conditions.steal_share.filter(|steal| *steal >= 0.0005) {
+        text.push_str(&format!("; the hypervisor took {}", percent(steal)));
+    }
+    note("blocks", text)
+}
+
+/// The trials that broke, by cell: how many, and why the last one did.
+fn failed(run: &Run) -> Option<Note> {
+    let mut cells: Vec<(&str, usize, &str)> = Vec::new();
+    for failed in run.blocks.iter().flat_map(|block| &block.failed) {
+        match cells.iter_mut().find(|(cell, _, _)| *cell == failed.cell) {
+            Some((_, count, reason)) => (*count, *reason) = (*count + 1, &failed.reason),
+            None => cells.push((&failed.cell, 1, &failed.reason)),
+        }
+    }
+    let each = cells.into_iter().map(|(cell, count, reason)| {
+        let trials = if count == 1 { "1 trial".to_owned() } else { format!("{count} trials, the last one") };
+        format!("{} in {trials}: {}", shown(cell), escape(reason, 400))
+    });
+    let text = each.collect::<Vec<_>>().join("; ");
+    (!text.is_empty()).then(|| note("failed", text))
+}
+
+/// The least and the greatest of a figure over the rows, each with the path it belongs to.
+fn extremes(
+    estimates: &Estimates,
+    of: impl Fn(&CellEstimate) -> Option<f64>,
+) -> Option<((String, f64), (String, f64))> {
+    let mut found: Vec<(String, f64)> =
+        rows::sorted(estimates).iter().filter_map(|cell| Some((shown(&cell.label), of(cell)?))).collect();
+    found.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    Some((found.first()?.clone(), found.last()?.clone()))
+}
+
+pub(super) fn shown(text: &str) -> String {
+    escape(text, 80)
+}

@@ -1,0 +1,120 @@
+//! Profiles of two runs against one another: what each class of a path costs in the one and in the other.
+
+use serde::Serialize;
+
+use super::super::digits::with_half_width;
+use super::super::grid::{Column, Grid};
+use super::super::json::text;
+use super::super::markdown::Width;
+use super::super::notes::shown;
+use super::super::part::Part;
+use super::grids::signed;
+use zc_analysis::profile::{Difference, PartDifference, difference, labels};
+use zc_run::Run;
+
+/// What is less than this on both sides has no row, ns per KiB.
+const SMALL: f64 = 0.5;
+
+/// A run, and one of its cells where one is named.
+pub type Named<'a> = (&'a Run, Option<&'a str>);
+
+/// What is held against what, and the cells of it that were sampled in both, each by its name.
+pub type Told = (String, Vec<(String, Difference)>);
+
+/// For a terminal: of each cell the classes and contexts, the largest difference first; a sentence where there is nothing to hold against
+/// one another.
+pub fn compared(told: &[Told], columns: usize) -> String {
+    let parts = |told: &Told| parts(told).iter().map(|part| part.terminal(columns)).collect::<Vec<_>>().join("\n");
+    told.iter().map(parts).collect::<Vec<_>>().join("\n")
+}
+
+/// The same in Markdown, in 80 columns.
+pub fn compared_markdown(told: &[Told]) -> String {
+    let width = Width::Columns(80);
+    let parts = |told: &Told| parts(told).iter().map(|part| part.markdown(width)).collect::<Vec<_>>().join("\n");
+    told.iter().map(parts).collect::<Vec<_>>().join("\n")
+}
+
+/// The same as one JSON document.
+pub fn compared_json(told: &[Told]) -> String {
+    let each: Vec<Compared<'_>> = told
+        .iter()
+        .map(|(compared, found)| {
+            let cells = found.iter().map(|(cell, difference)| Cell { cell, difference }).collect();
+            Compared { compared, cells }
+        })
+        .collect();
+    text(&each)
+}
+
+/// As it stands in JSON.
+#[derive(Debug, Serialize)]
+struct Compared<'a> {
+    /// What is held against what, as it was typed.
+    compared: &'a str,
+    /// What was sampled in both.
+    cells: Vec<Cell<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Cell<'a> {
+    cell: &'a str,
+    difference: &'a Difference,
+}
+
+/// The pairs of cells, each with its difference.
+pub fn differences(old: Named<'_>, new: Named<'_>) -> Vec<(String, Difference)> {
+    let pairs: Vec<(String, String)> = match (old.1, new.1) {
+        (Some(one), Some(other)) => vec![(one.to_owned(), other.to_owned())],
+        (Some(only), None) | (None, Some(only)) => vec![(only.to_owned(), only.to_owned())],
+        (None, None) => {
+            let there = labels(new.0);
+            let both = labels(old.0).into_iter().filter(|label| there.contains(label));
+            both.map(|label| (label.clone(), label)).collect()
+        }
+    };
+    let found = pairs.into_iter().filter_map(|(one, other)| {
+        let name = if one == other { one.clone() } else { format!("{other} against {one}") };
+        Some((name, difference((old.0, &one), (new.0, &other))?))
+    });
+    found.collect()
+}
+
+fn parts((compared, found): &Told) -> Vec<Part> {
+    let head = shown(compared);
+    if found.is_empty() {
+        return vec![Part::Text(vec![format!("{head}: no cell was sampled in both runs; zc profile samples.")])];
+    }
+    let tables = found.iter().map(|(name, difference)| table(name, difference));
+    std::iter::once(Part::Text(vec![head])).chain(tables).collect()
+}
+
+fn table(name: &str, difference: &Difference) -> Part {
+    let mut grid = Grid {
+        columns: vec![
+            Column::left("class", "or context"),
+            Column::right("old", "ns/KiB"),
+            Column::right("new", "ns/KiB"),
+            Column::right("difference", "ns/KiB"),
+        ],
+        rows: Vec::new(),
+    };
+    grid.rows.extend(difference.classes.iter().filter_map(|class| row(class.what.name(), class)));
+    if let Some(all) = &difference.all {
+        grid.rows.push(vec!["all".to_owned(), String::new(), String::new(), signed(all)]);
+    }
+    grid.rows.extend(difference.contexts.iter().filter_map(|context| row(context.what.name(), context)));
+    let how = if difference.paired { "in the same blocks" } else { "in runs of their own" };
+    Part::Table { caption: format!("What the CPU time of {} goes to, sampled {how}", shown(name)), keys: 1, grid }
+}
+
+fn row<T>(name: &str, part: &PartDifference<T>) -> Option<Vec<String>> {
+    let (old, new) = (part.first_ns_per_kib, part.second_ns_per_kib);
+    // With as many digits as the difference has.
+    let cost = |value: f64| {
+        let text = with_half_width(value, part.difference.half_width.filter(|half| *half > 0.0));
+        text.split(" ±").next().unwrap_or_default().to_owned()
+    };
+    let row = || vec![name.to_owned(), cost(old), cost(new), signed(&part.difference)];
+    (old.abs().max(new.abs()) >= SMALL).then(row)
+}

@@ -1,0 +1,103 @@
+//! What is printed, of runs whose truth is known.
+
+use zc_analysis::estimate;
+use zc_run::{Run, SampledTask, SendPath};
+use zc_testkit::samples::{Spent, sampled};
+use zc_testkit::synthetic::{Synthetic, TrueCell};
+
+const SYSCALL: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg"];
+const COPY: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg", "_copy_from_iter"];
+const SPLICE: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "do_sendfile", "splice_to_socket"];
+const SOFTIRQ: &[&str] = &["asm_sysvec_call_function_single", "handle_softirqs", "net_rx_action"];
+const NOBODY_S: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "zc_made_this_up"];
+
+fn run(paths: &[SendPath], unknown: f64) -> Run {
+    let mut cells: Vec<TrueCell> = paths.iter().map(|path| TrueCell::new(*path, 600.0, 200.0)).collect();
+    for cell in cells.iter_mut().skip(1) {
+        (cell.sender_ns_per_kib, cell.receiver_ns_per_kib) = (320.0, 180.0);
+    }
+    cells.push(cells[0].control());
+    let world = Synthetic { cells, blocks: 24, noise: 0.02, block_drift: 0.0, ..Synthetic::default() };
+    sampled(world.run(), |cell| {
+        use SampledTask::{Receiver, Sender, Soaker};
+        let Some(label) = cell else { return Vec::new() };
+        let of = |cpu, task, stack, share| Spent { cpu, task, stack, share };
+        let way = if label.starts_with("read+send") { of(0, Sender, COPY, 0.20) } else { of(0, Sender, SPLICE, 0.04) };
+        vec![
+            way,
+            of(0, Sender, SYSCALL, 0.10),
+            of(0, Sender, &[], 0.01),
+            of(0, Sender, NOBODY_S, unknown),
+            of(1, Soaker, SOFTIRQ, 0.06),
+            of(1, Receiver, COPY, 0.05),
+        ]
+    })
+}
+
+fn table(run: &Run, columns: usize) -> String {
+    crate::table(run, &estimate(run), columns)
+}
+
+#[test]
+fn two_paths_stand_side_by_side() {
+    let run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
+    insta::assert_snapshot!("profile_of_two", table(&run, 120));
+    insta::assert_snapshot!("profile_of_two_markdown", crate::markdown(&run, &estimate(&run)));
+}
+
+#[test]
+fn several_paths_have_a_column_each() {
+    let run = run(&[SendPath::ReadSend, SendPath::Sendfile, SendPath::Splice], 0.001);
+    insta::assert_snapshot!("profile_of_three", table(&run, 120));
+}
+
+#[test]
+fn what_has_no_class_is_told_by_name_where_there_is_much_of_it() {
+    let few = table(&run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001), 120);
+    assert!(!few.contains("UNKNOWN"), "{few}");
+    let many = table(&run(&[SendPath::ReadSend, SendPath::Sendfile], 0.05), 120);
+    let warning = many.lines().find(|line| line.starts_with("UNKNOWN")).unwrap();
+    assert!(warning.contains("zc_made_this_up"), "{warning}");
+}
+
+#[test]
+fn a_run_without_a_block_that_counts_says_so() {
+    let mut run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
+    run.blocks.clear();
+    let table = table(&run, 120);
+    assert!(table.contains("no sample counts") && !table.contains("ns/KiB  "), "{table}");
+}
+
+#[test]
+fn two_runs_are_held_against_one_another_by_class() {
+    let paths = [SendPath::ReadSend, SendPath::Sendfile];
+    let (old, new) = (run(&paths, 0.001), run(&paths, 0.02));
+    let told = vec![("new against old".to_owned(), super::differences((&old, None), (&new, None)))];
+    insta::assert_snapshot!("profiles_compared", super::compared(&told, 100));
+    assert!(super::compared_markdown(&told).lines().all(|line| line.chars().count() <= 80));
+    let json: serde_json::Value = serde_json::from_str(&super::compared_json(&told)).unwrap();
+    assert_eq!(json[0]["cells"][1]["cell"], "sendfile");
+    let one = super::differences((&old, Some("read+send")), (&old, Some("sendfile")));
+    assert_eq!(one.len(), 1);
+    assert!(one[0].0 == "sendfile against read+send" && one[0].1.paired);
+    let mut unsampled = old.clone();
+    unsampled.header.sampling = None;
+    let nothing = vec![("x".to_owned(), super::differences((&old, None), (&unsampled, None)))];
+    assert!(super::compared(&nothing, 100).starts_with("x: no cell was sampled in both"));
+}
+
+#[test]
+fn folded_stacks_have_a_line_to_a_stack_and_nothing_that_ends_one() {
+    let mut run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
+    for block in run.blocks.iter_mut().filter_map(|block| block.samples.as_mut()) {
+        for name in &mut block.symbols {
+            *name = name.replace("tcp_sendmsg", "evil;name\n7");
+        }
+    }
+    let folded = crate::folded(&run);
+    assert!(folded.lines().all(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap() > 0), "{folded}");
+    assert!(
+        folded.contains("read+send;sender;entry_SYSCALL_64_after_hwframe;do_syscall_64;evil_name_7;_copy_from_iter ")
+    );
+    assert!(!folded.contains("(A/A)"));
+}

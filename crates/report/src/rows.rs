@@ -1,0 +1,222 @@
+//! The cells of the tables: which figures stand in which column, in which order the paths come, and which marks they
+//! carry. Shared by the terminal and Markdown.
+
+use super::digits::{percent, ratio, significant, us_per_mb, with_half_width};
+use super::escape;
+use super::grid::{Column, Grid};
+use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
+use zc_run::{Factor, Run};
+
+/// One column: its heading and what it says of a cell.
+#[derive(Clone, Copy)]
+pub(super) struct Field {
+    head: [&'static str; 2],
+    left: bool,
+    text: fn(&Estimates, &CellEstimate) -> String,
+}
+
+impl Field {
+    /// Its column.
+    pub(super) fn column(&self) -> Column {
+        let [first, second] = self.head;
+        if self.left { Column::left(first, second) } else { Column::right(first, second) }
+    }
+
+    /// What it says of a cell.
+    pub(super) fn text(&self, estimates: &Estimates, cell: &CellEstimate) -> String {
+        (self.text)(estimates, cell)
+    }
+}
+
+/// Everything that the main table says of a path.
+pub(super) const WHOLE: &[Field] =
+    &[PATH, SENDER, RECEIVER, BOTH, RATIO, VERDICT, PER_CORE, TOP, COPIED, GETRUSAGE, PROC_STAT];
+/// The main table where the whole one does not fit.
+pub(super) const COSTS: &[Field] = &[PATH, BOTH, RATIO, VERDICT, PER_CORE, TOP];
+/// What [`COSTS`] leaves out.
+pub(super) const SIDES: &[Field] = &[PATH, SENDER, RECEIVER, GETRUSAGE, PROC_STAT, COPIED];
+/// What was counted beside the soakers.
+pub(super) const TRAFFIC: &[Field] =
+    &[PATH, PACKETS, PACKET, SEND_CALLS, RECV_CALLS, SWITCHES, INTERRUPTS, ENOBUFS, RETRANSMITS];
+
+pub(super) const PATH: Field = Field { head: ["path", ""], left: true, text: |_, cell| name(cell) };
+pub(super) const SENDER: Field =
+    Field { head: ["sender", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.sender) };
+pub(super) const RECEIVER: Field =
+    Field { head: ["receiver", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.receiver) };
+pub(super) const BOTH: Field =
+    Field { head: ["both", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.both) };
+pub(super) const RATIO: Field = Field { head: ["ratio to", "reference"], left: false, text: |_, cell| ratio_of(cell) };
+pub(super) const VERDICT: Field = Field { head: ["verdict", ""], left: true, text: verdict };
+pub(super) const PER_CORE: Field = Field {
+    head: ["Gbit/s", "/core"],
+    left: false,
+    text: |_, cell| cell.gbit_per_core.both.map_or_else(String::new, |figure| gbit(figure.value)),
+};
+pub(super) const TOP: Field = Field {
+    head: ["top", "Gbit/s"],
+    left: false,
+    text: |_, cell| cell.top_speed_bytes_per_s.map_or_else(String::new, |figure| gbit(figure.value * 8.0 / 1e9)),
+};
+pub(super) const COPIED: Field = Field {
+    head: ["copied", "share"],
+    left: false,
+    text: |_, cell| cell.copied_share.map_or_else(String::new, percent),
+};
+pub(super) const GETRUSAGE: Field = Field {
+    head: ["get-", "rusage"],
+    left: false,
+    text: |_, cell| said(cell.others.getrusage_soaked.cost_ns_per_kib.both),
+};
+pub(super) const PROC_STAT: Field =
+    Field { head: ["/proc/", "stat"], left: false, text: |_, cell| said(cell.others.proc_stat.cost_ns_per_kib.both) };
+pub(super) const PACKETS: Field = Field {
+    head: ["packets", "/s"],
+    left: false,
+    text: |_, cell| cell.traffic.packets_per_s.map_or_else(String::new, |value| format!("{value:.0}")),
+};
+pub(super) const PACKET: Field = Field {
+    head: ["packet", "bytes"],
+    left: false,
+    text: |_, cell| cell.traffic.packet_bytes.map_or_else(String::new, |value| format!("{value:.0}")),
+};
+const SEND_CALLS: Field = Field {
+    head: ["sends", "/MB"],
+    left: false,
+    text: |_, cell| cell.traffic.send_calls_per_mb.map_or_else(String::new, significant),
+};
+const RECV_CALLS: Field = Field {
+    head: ["recvs", "/MB"],
+    left: false,
+    text: |_, cell| cell.traffic.recv_calls_per_mb.map_or_else(String::new, significant),
+};
+const SWITCHES: Field = Field {
+    head: ["switches", "/MB"],
+    left: false,
+    text: |_, cell| cell.traffic.switches_per_mb.map_or_else(String::new, significant),
+};
+const INTERRUPTS: Field = Field {
+    head: ["irqs", "/s"],
+    left: false,
+    text: |_, cell| cell.traffic.interrupts_per_s.map_or_else(String::new, |value| format!("{value:.0}")),
+};
+const ENOBUFS: Field = Field {
+    head: ["ENO-", "BUFS"],
+    left: false,
+    text: |_, cell| if cell.blocks == 0 { String::new() } else { cell.traffic.enobufs.to_string() },
+};
+const RETRANSMITS: Field = Field {
+    head: ["sent", "again"],
+    left: false,
+    text: |_, cell| cell.traffic.retransmits.map_or_else(String::new, |value| value.to_string()),
+};
+
+/// A mark behind a path's name or ratio, and what it means.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    pub(super) sign: &'static str,
+    pub(super) meaning: &'static str,
+    applies: fn(&CellEstimate) -> bool,
+}
+
+/// Every mark there is, in the order of the footnotes.
+pub(super) const MARKS: &[Mark] = &[
+    Mark {
+        sign: "!",
+        meaning: "did not converge: the interval is wider than the target",
+        applies: |cell| cell.ratio.both.is_some_and(|ratio| !ratio.converged),
+    },
+    Mark {
+        sign: "^",
+        meaning: "the rate was not reached: this cost was taken at saturation",
+        applies: |cell| cell.perturbation.saturated,
+    },
+    Mark {
+        sign: "*",
+        meaning: "the kernel copied on this link: the price of a failed zero-copy",
+        applies: |cell| cell.failed_zero_copy,
+    },
+    Mark { sign: "~", meaning: "the cost does not stand out of the noise", applies: |cell| cell.at_noise_floor },
+];
+
+/// The cells that are rows, cheapest first, those without a cost last in the plan's order. The control is not a row: it
+/// is the reference once more, and is told under the table.
+pub(super) fn sorted(estimates: &Estimates) -> Vec<&CellEstimate> {
+    let mut cells: Vec<&CellEstimate> = estimates.cells.iter().filter(|cell| !cell.control).collect();
+    let key = |cell: &CellEstimate| cell.cost_ns_per_kib.both.map_or(f64::INFINITY, |figure| figure.value);
+    cells.sort_by(|a, b| key(a).total_cmp(&key(b)));
+    cells
+}
+
+/// The marks that at least one row carries.
+pub(super) fn marks_in_use(estimates: &Estimates) -> Vec<Mark> {
+    let rows = sorted(estimates);
+    MARKS.iter().copied().filter(|mark| rows.iter().any(|cell| (mark.applies)(cell))).collect()
+}
+
+/// A table of `fields`, the first of which is the cell's name: its path's, or its level's where a plan has another factor. A column that is empty in every row stays: that there is nothing to say is a finding too.
+pub(super) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
+    let cells = sorted(estimates);
+    let mut columns: Vec<Column> = fields.iter().map(Field::column).collect();
+    match (run.header.plan.factors.as_slice(), columns.as_mut_slice()) {
+        ([factor], [first, ..]) if *factor != Factor::Send => *first = Column::left(factor.to_string(), ""),
+        _ => {}
+    }
+    Grid {
+        columns,
+        rows: cells.iter().map(|cell| fields.iter().map(|field| field.text(estimates, cell)).collect()).collect(),
+    }
+}
+
+fn name(cell: &CellEstimate) -> String {
+    escape(&cell.label, 40) + &signs(cell)
+}
+
+/// The marks that a cell carries, but for that of its ratio.
+pub(super) fn signs(cell: &CellEstimate) -> String {
+    MARKS.iter().filter(|mark| mark.sign != "!" && (mark.applies)(cell)).map(|mark| mark.sign).collect()
+}
+
+/// us/MB.
+pub(super) fn cost(figure: Option<Figure>) -> String {
+    figure.map_or_else(String::new, |figure| with_half_width(us_per_mb(figure.value), figure.half_width.map(us_per_mb)))
+}
+
+/// One place after the point, so that a column lines up; more where there would be nothing to see.
+fn gbit(value: f64) -> String {
+    if value >= 1.0 { format!("{value:.1}") } else { significant(value) }
+}
+
+fn said(ns_per_kib: Option<f64>) -> String {
+    ns_per_kib.map_or_else(String::new, |cost| format!("{:.0}", us_per_mb(cost)))
+}
+
+/// The ratio to what the cell is compared with; `1` for the plan's reference.
+pub(super) fn ratio_of(cell: &CellEstimate) -> String {
+    if cell.reference {
+        return if cell.cost_ns_per_kib.both.is_some() { "1".to_owned() } else { String::new() };
+    }
+    cell.ratio.both.map_or_else(String::new, |figure| {
+        let text = ratio(figure.value, figure.half_width);
+        if figure.converged { text } else { format!("{text}!") }
+    })
+}
+
+fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {
+    if cell.reference {
+        return "reference".to_owned();
+    }
+    if cell.ratio.both.is_none() {
+        return String::new();
+    }
+    if !estimates.verdict.stands() {
+        return "withheld".to_owned();
+    }
+    let found = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label);
+    found.map_or_else(String::new, |verdict| match verdict.comparison {
+        Comparison::Cheaper { by } => format!("{} less", percent(by)),
+        Comparison::Dearer { by } => format!("{} more", percent(by)),
+        Comparison::Same { .. } => "same".to_owned(),
+        Comparison::Undecided => "unclear".to_owned(),
+    })
+}

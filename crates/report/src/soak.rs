@@ -1,0 +1,358 @@
+//! `zc soak` as text: lines of load, what a command cost, and the soakers held against known loads.
+
+use std::fmt::Write as _;
+
+use super::escape;
+use zc_analysis::soak::{Against, CommandCost, Load, PlusMinus, TakenShare, Verified, VerifyRow};
+use zc_run::{BurnShape, CommandEnd, SoakCommand, SoakStart, SoakVerify, SoakerKind, SoakerRank};
+
+/// A machine with more CPUs than this gets no column for each.
+const MOST_COLUMNS: usize = 16;
+
+/// How the soakers rank, and what they take: two lines.
+pub fn start(start: &SoakStart, taken: Option<TakenShare>) -> String {
+    let rank = match &start.rank {
+        SoakerRank::Cgroup { path } => format!("behind all others by cpu.idle of their cgroup, {}", escape(path, 200)),
+        SoakerRank::Autogroup => "behind other sessions by nice 19 of their autogroup".to_owned(),
+        SoakerRank::Class { reason } => format!("behind their own group alone: {}", escape(reason, 200)),
+    };
+    let kind = match start.soaker {
+        SoakerKind::Alu => "",
+        SoakerKind::Cache => " (dirtying cache lines)",
+    };
+    format!("soakers{kind} on {}, {rank}\n{}\n", cpus(&start.cpus), taken_text(taken))
+}
+
+fn taken_text(taken: Option<TakenShare>) -> String {
+    let Some(taken) = taken else {
+        return "what they take from other processes is not known: the machine was too busy to try it out".to_owned();
+    };
+    format!(
+        "the soakers took {} of a busy CPU from a process of another session{} (by its own clock it lost {}, and {} \
+         while they slept)",
+        percent(taken.soakers),
+        if taken.other_cgroup { " and another cgroup" } else { "" },
+        percent(taken.lost),
+        percent(taken.lost_unsoaked),
+    )
+}
+
+/// The heading of the lines of load.
+pub fn live_heading(start: &SoakStart) -> String {
+    let mut line = format!("{:>12}", "calibrated");
+    if start.cpus.len() <= MOST_COLUMNS {
+        for cpu in &start.cpus {
+            let _ = write!(line, "{:>9}", format!("cpu{cpu}"));
+        }
+    } else {
+        let _ = write!(line, "{:>9}{:>9}", "busiest", "is");
+    }
+    line + &format!("{:>9}{:>12}{:>9}\n", "CPUs", "/proc/stat", "stolen")
+}
+
+/// A line of load, `age_ns` after the idle rates were taken.
+pub fn live_line(start: &SoakStart, load: &Load, age_ns: u64) -> String {
+    let mut line = format!("{:>12}", format!("{:.0} s ago", age_ns as f64 / 1e9));
+    if start.cpus.len() <= MOST_COLUMNS {
+        for share in &load.cpus {
+            let _ = write!(line, "{:>9}", percent(*share));
+        }
+    } else if let Some((place, share)) = load.cpus.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) {
+        let cpu = start.cpus.get(place).copied().unwrap_or(place);
+        let _ = write!(line, "{:>9}{:>9}", format!("cpu{cpu}"), percent(*share));
+    }
+    let stolen = if load.steal_cpus > 0.0 { format!("{:.2}", load.steal_cpus) } else { "-".to_owned() };
+    line + &format!("{:>9}{:>12}{stolen:>9}\n", figure(load.busy_cpus, 2), figure(load.stat_cpus, 2))
+}
+
+/// What a command cost, beside what other methods say, and the difference in words.
+pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
+    let mut text = String::new();
+    let end = match seen.end {
+        CommandEnd::Exited { code } => format!("exited with {code}"),
+        CommandEnd::Killed { signal } => format!("was killed by signal {signal}"),
+    };
+    let places = places(cost);
+    let _ = writeln!(
+        text,
+        "\"{}\" {end} after {:.*} s on {}",
+        escape(&seen.command.join(" "), 100),
+        places,
+        cost.elapsed_s,
+        cpus(&seen.start.cpus)
+    );
+    let half = cost.soaked_cpu_s.half_width.map(|half| format!("±{half:.places$}")).unwrap_or_default();
+    let mut row = |name: &str, value: f64, half: &str, remark: &str| {
+        let _ = writeln!(text, "  {name:<11}{:>12} {half:<9}CPU s   {remark}", figure(value, places));
+    };
+    row("soaked", cost.soaked_cpu_s.value, &half, "what the machine had less for the soakers");
+    let (user_s, system_s) = (seen.user_ns as f64 / 1e9, seen.system_ns as f64 / 1e9);
+    let remark = format!("{user_s:.places$} user, {system_s:.places$} system; it and the children it waited for");
+    row("getrusage", cost.getrusage_cpu_s, "", &remark);
+    row(
+        "/proc/stat",
+        cost.stat_cpu_s,
+        "",
+        "user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)",
+    );
+    if cost.steal_s > 0.0 {
+        row("stolen", cost.steal_s, "", "by the hypervisor; part of the soaked figure");
+    }
+    text.push_str(&difference(cost, places));
+    text
+}
+
+/// The difference to the command's own accounts, in words.
+fn difference(cost: &CommandCost, places: usize) -> String {
+    let by = cost.beyond_getrusage_s.abs();
+    let half = cost.soaked_cpu_s.half_width.unwrap_or(0.0);
+    let by = format!("{by:.places$} ±{half:.places$} CPU s");
+    match cost.against_getrusage {
+        Against::More => format!(
+            "the kernel worked {by} more for it than its own accounts show: interrupts, softirqs and kernel threads, the \
+             cost of switching to it, and whatever else ran meanwhile\n"
+        ),
+        Against::Less => format!(
+            "its own accounts show {by} more than the machine lost: interrupts are charged to whom they interrupt, and \
+             what ran before it in the idle windows ran no more\n"
+        ),
+        Against::Same => format!("its own accounts and the soakers agree within ±{half:.places$} CPU s\n"),
+        Against::Withheld => {
+            "something else used the machine: what the soakers lost to it and to the command cannot be told apart\n"
+                .to_owned()
+        }
+        Against::Unknown => "there is no interval: no idle windows after it\n".to_owned(),
+    }
+}
+
+/// The table of known loads, and the largest error of each method.
+pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
+    let burner = seen.cpus.get(seen.burner).copied().unwrap_or(0);
+    let rows = &verified.rows;
+    let mut text = format!(
+        "known loads on CPU {burner}, in percent of it; errors in percentage points, with their 95 % interval;\n\
+         /proc/stat in the same windows, and once more without soakers\n\n\
+         {:<12}{:>8}{:>9}{:>14}{:>12}{:>16}{:>16}{:>12}\n",
+        "load", "truth", "soaked", "error", "/proc/stat", "error", "unsoaked", "wake-ups/s"
+    );
+    for row in rows {
+        let _ = writeln!(
+            text,
+            "{:<12}{:>8}{:>9}{:>14}{:>12}{:>16}{:>16}{:>12.0}",
+            name(row),
+            figure(100.0 * row.truth, 2),
+            figure(100.0 * row.soaked, 2),
+            points(row.error, 2),
+            figure(100.0 * row.stat, 1),
+            points(row.stat_error, 1),
+            points(row.stat_unsoaked_error, 1),
+            row.wakeups_per_s,
+        );
+    }
+    text.push('\n');
+    if let Some(cost) = verified.wakeup_cost_ns {
+        let half = cost.half_width.map(|half| format!(" ±{:.1}", half / 1e3)).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "part of the error of smooth loads is what the kernel charges to whom a wake-up interrupts, a soaker:\n\
+             {:.1}{half} us each, by smooth 0 %, where the burner only wakes up",
+            cost.value / 1e3
+        );
+    }
+    if verified.dropped > 0 {
+        let _ = writeln!(
+            text,
+            "{} of {} windows do not count: something else used more than 2 % of the CPUs in or beside them",
+            verified.dropped,
+            seen.visits.len()
+        );
+    }
+    let largest = |of: fn(&VerifyRow) -> f64| {
+        let errors = rows.iter().map(|row| (100.0 * of(row).abs(), name(row)));
+        errors.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(error, at)| format!("{error:.2} points (at {at})"))
+    };
+    let by = [("soakers", largest(|row| row.error.value)), ("/proc/stat", largest(|row| row.stat_error.value))];
+    let by: Vec<String> = by.into_iter().filter_map(|(who, most)| Some(format!("{who} {}", most?))).collect();
+    let windows = rows.iter().map(|row| row.visits).min().unwrap_or(0);
+    let _ = writeln!(text, "largest error of {windows} windows of each load: {}", by.join(", "));
+    text
+}
+
+fn name(row: &VerifyRow) -> String {
+    let shape = match row.shape {
+        BurnShape::Smooth => "smooth",
+        BurnShape::Bursty => "bursty",
+    };
+    format!("{shape} {} %", row.percent)
+}
+
+/// `0-1`, `0,2,5-7`, after the word for them.
+fn cpus(cpus: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    let each: Vec<String> = ranges
+        .into_iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .collect();
+    format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, each.join(","))
+}
+
+/// Decimal places that the interval of a command's CPU seconds deserves: two digits of it.
+fn places(cost: &CommandCost) -> usize {
+    match cost.soaked_cpu_s.half_width {
+        Some(half) if half > 0.0 => (1.0 - half.log10().floor()).clamp(1.0, 4.0) as usize,
+        _ => 3,
+    }
+}
+
+fn plus_minus(value: PlusMinus, places: usize) -> String {
+    match value.half_width {
+        Some(half) => format!("{} ±{half:.places$}", figure(value.value, places)),
+        None => figure(value.value, places),
+    }
+}
+
+/// An error in percentage points.
+fn points(error: PlusMinus, places: usize) -> String {
+    let sign = if error.value >= 0.0 { "+" } else { "" };
+    let scaled = PlusMinus { value: 100.0 * error.value, half_width: error.half_width.map(|half| 100.0 * half) };
+    let text = plus_minus(scaled, places);
+    if text.starts_with(['-', '+']) { text } else { format!("{sign}{text}") }
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", figure(100.0 * share, 1))
+}
+
+/// A figure without `-0.0`.
+fn figure(value: f64, places: usize) -> String {
+    let text = format!("{value:.places$}");
+    match text.strip_prefix('-') {
+        Some(rest) if rest.bytes().all(|byte| matches!(byte, b'0' | b'.')) => rest.to_owned(),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soak_start(cpus: Vec<usize>, rank: SoakerRank) -> SoakStart {
+        SoakStart { cpus, soaker: SoakerKind::Alu, rank, idle: Vec::new(), pace: Vec::new(), taken: None }
+    }
+
+    fn cost(against: Against, beyond: f64) -> CommandCost {
+        CommandCost {
+            elapsed_s: 6.4021,
+            soaked_cpu_s: PlusMinus { value: 12.314, half_width: Some(0.083) },
+            getrusage_cpu_s: 12.314 - beyond,
+            stat_cpu_s: 12.1,
+            beyond_getrusage_s: beyond,
+            against_getrusage: against,
+            steal_s: 0.0,
+            idle_shift: Some(0.001),
+            cpus: vec![0.97, 0.95],
+        }
+    }
+
+    #[test]
+    fn a_command_s_cost_is_told_in_words_too() {
+        let seen = SoakCommand {
+            command: vec!["make".into(), "-j2".into(), "a\nb".into()],
+            start: soak_start(vec![0, 1], SoakerRank::Autogroup),
+            window: Default::default(),
+            end: CommandEnd::Exited { code: 2 },
+            user_ns: 10_000_000_000,
+            system_ns: 1_924_000_000,
+            idle_after: Vec::new(),
+        };
+        insta::assert_snapshot!(command(&seen, &cost(Against::More, 0.39)), @r#"
+        "make -j2 a\nb" exited with 2 after 6.402 s on CPUs 0-1
+          soaked           12.314 ±0.083   CPU s   what the machine had less for the soakers
+          getrusage        11.924          CPU s   10.000 user, 1.924 system; it and the children it waited for
+          /proc/stat       12.100          CPU s   user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
+        the kernel worked 0.390 ±0.083 CPU s more for it than its own accounts show: interrupts, softirqs and kernel threads, the cost of switching to it, and whatever else ran meanwhile
+        "#);
+        assert!(command(&seen, &cost(Against::Same, 0.01)).contains("agree within ±0.083"));
+        assert!(
+            command(&seen, &cost(Against::Less, -0.5)).contains("show 0.500 ±0.083 CPU s more than the machine lost")
+        );
+    }
+
+    #[test]
+    fn lines_of_load_stand_under_their_heading() {
+        let start = soak_start(vec![0, 1], SoakerRank::Autogroup);
+        let load =
+            Load { elapsed_ns: 1, cpus: vec![0.1234, -0.0001], busy_cpus: 0.1233, stat_cpus: 0.11, steal_cpus: 0.0 };
+        insta::assert_snapshot!(live_heading(&start) + &live_line(&start, &load, 61_000_000_000), @"
+         calibrated     cpu0     cpu1     CPUs  /proc/stat   stolen
+           61 s ago   12.3 %    0.0 %     0.12        0.11        -
+        ");
+    }
+
+    #[test]
+    fn many_cpus_are_told_by_the_busiest() {
+        let start = soak_start((0..64).collect(), SoakerRank::Autogroup);
+        let mut cpus = vec![0.0; 64];
+        cpus[17] = 0.5;
+        let load = Load { elapsed_ns: 1, cpus, busy_cpus: 0.5, stat_cpus: 0.0, steal_cpus: 0.25 };
+        insta::assert_snapshot!(live_heading(&start) + &live_line(&start, &load, 0), @"
+         calibrated  busiest       is     CPUs  /proc/stat   stolen
+            0 s ago    cpu17   50.0 %     0.50        0.00     0.25
+        ");
+    }
+
+    #[test]
+    fn the_rank_and_what_is_taken_are_told() {
+        let taken = TakenShare { soakers: 0.003, lost: 0.0041, lost_unsoaked: 0.001, other_cgroup: true };
+        let start = |rank| super::start(&soak_start(vec![0, 2, 3, 4], rank), Some(taken));
+        insta::assert_snapshot!(start(SoakerRank::Cgroup { path: "/sys/fs/cgroup/zc-soakers".into() }), @"
+        soakers on CPUs 0,2-4, behind all others by cpu.idle of their cgroup, /sys/fs/cgroup/zc-soakers
+        the soakers took 0.3 % of a busy CPU from a process of another session and another cgroup (by its own clock it lost 0.4 %, and 0.1 % while they slept)
+        ");
+        assert!(start(SoakerRank::Class { reason: "no".into() }).contains("behind their own group alone: no"));
+    }
+
+    #[test]
+    fn known_loads_make_a_table() {
+        let row = |shape, percent, error| VerifyRow {
+            shape,
+            percent,
+            visits: 8,
+            truth: f64::from(percent) / 100.0,
+            soaked: f64::from(percent) / 100.0 + error,
+            error: PlusMinus { value: error, half_width: Some(0.001) },
+            stat: 0.4,
+            stat_error: PlusMinus { value: f64::from(percent) / -1000.0, half_width: None },
+            stat_unsoaked: 0.3,
+            stat_unsoaked_error: PlusMinus { value: -0.2, half_width: Some(0.03) },
+            wakeups_per_s: 999.6,
+        };
+        let rows = vec![
+            row(BurnShape::Smooth, 0, 0.0102),
+            row(BurnShape::Smooth, 5, 0.0131),
+            row(BurnShape::Bursty, 95, -0.0001),
+        ];
+        let wakeup_cost_ns = Some(PlusMinus { value: 10_230.0, half_width: Some(410.0) });
+        let seen = SoakVerify { cpus: vec![0, 1], burner: 1, soaker: SoakerKind::Alu, visits: Vec::new() };
+        insta::assert_snapshot!(verify(&seen, &Verified { rows, wakeup_cost_ns, dropped: 0 }), @"
+        known loads on CPU 1, in percent of it; errors in percentage points, with their 95 % interval;
+        /proc/stat in the same windows, and once more without soakers
+
+        load           truth   soaked         error  /proc/stat           error        unsoaked  wake-ups/s
+        smooth 0 %      0.00     1.02   +1.02 ±0.10        40.0            +0.0      -20.0 ±3.0        1000
+        smooth 5 %      5.00     6.31   +1.31 ±0.10        40.0            -0.5      -20.0 ±3.0        1000
+        bursty 95 %    95.00    94.99   -0.01 ±0.10        40.0            -9.5      -20.0 ±3.0        1000
+
+        part of the error of smooth loads is what the kernel charges to whom a wake-up interrupts, a soaker:
+        10.2 ±0.4 us each, by smooth 0 %, where the burner only wakes up
+        largest error of 8 windows of each load: soakers 1.31 points (at smooth 5 %), /proc/stat 9.50 points (at bursty 95 %)
+        ");
+        assert!(verify(&seen, &Verified { rows: vec![], wakeup_cost_ns: None, dropped: 3 }).contains("load"));
+    }
+}

@@ -1,0 +1,86 @@
+//! What may be said of the cells of a plan of several factors: for each level of the last one, how it did against what it is
+//! compared with, over all rows.
+
+use super::against::{Against, named};
+use super::cross::Cross;
+use super::digits::bound;
+use super::words::list;
+use zc_analysis::{Comparison, Estimates, RatioFigure};
+
+/// How the cells of one column did.
+#[derive(Default)]
+struct Tally {
+    compared: usize,
+    cheaper: Vec<RatioFigure>,
+    dearer: Vec<RatioFigure>,
+    same: usize,
+    undecided: usize,
+}
+
+/// One sentence: against what, and each column. Nothing where nothing is compared.
+pub(super) fn summary(estimates: &Estimates, cross: &Cross, place: &str) -> Option<String> {
+    // Columns of which the same can be said are named together.
+    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    for (column, level) in cross.columns.iter().enumerate() {
+        let Some(text) = tally(estimates, cross, column).text() else { continue };
+        let name = named(cross.across, level);
+        match said.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(name),
+            None => said.push((text, vec![name])),
+        }
+    }
+    let each: Vec<String> = said.iter().map(|(text, names)| format!("{} {text}", list(names))).collect();
+    (!each.is_empty())
+        .then(|| format!("{place} the cost compared with {}: {}.", Against::of(cross).text(), each.join("; ")))
+}
+
+fn tally(estimates: &Estimates, cross: &Cross, column: usize) -> Tally {
+    let mut tally = Tally::default();
+    for placed in cross.column(column) {
+        // A zero-copy send that was copied is never the answer to "which is cheapest".
+        let label = &placed.cell.label;
+        if placed.figures.failed_zero_copy {
+            continue;
+        }
+        let verdict = estimates.verdict.cells.iter().find(|verdict| verdict.label == *label);
+        let (Some(ratio), Some(verdict)) = (placed.figures.ratio.both, verdict) else { continue };
+        tally.compared += 1;
+        match verdict.comparison {
+            Comparison::Cheaper { .. } => tally.cheaper.push(ratio),
+            Comparison::Dearer { .. } => tally.dearer.push(ratio),
+            Comparison::Same { .. } => tally.same += 1,
+            Comparison::Undecided => tally.undecided += 1,
+        }
+    }
+    tally
+}
+
+impl Tally {
+    /// `less in 7 of 9 (0.31 to 0.84), the same in 1 of 9 and undecided in 1 of 9`.
+    fn text(&self) -> Option<String> {
+        let count = |count: usize| {
+            if self.compared == 1 { String::new() } else { format!(" in {count} of {}", self.compared) }
+        };
+        let mut parts = Vec::new();
+        for (ratios, word) in [(&self.cheaper, "less"), (&self.dearer, "more")] {
+            if !ratios.is_empty() {
+                parts.push(format!("{word}{} ({})", count(ratios.len()), range(ratios)));
+            }
+        }
+        if self.same > 0 {
+            parts.push(format!("the same{}", count(self.same)));
+        }
+        if self.undecided > 0 {
+            parts.push(format!("undecided{}", count(self.undecided)));
+        }
+        (!parts.is_empty()).then(|| list(&parts))
+    }
+}
+
+/// The least and the greatest.
+fn range(ratios: &[RatioFigure]) -> String {
+    let text = |ratio: &RatioFigure| bound(ratio.value, ratio.half_width.map_or(0.01, |half| ratio.value * half));
+    let least = ratios.iter().min_by(|a, b| a.value.total_cmp(&b.value)).map(text).unwrap_or_default();
+    let most = ratios.iter().max_by(|a, b| a.value.total_cmp(&b.value)).map(text).unwrap_or_default();
+    if least == most { least } else { format!("{least} to {most}") }
+}

@@ -1,0 +1,261 @@
+//! What the reports look like, held in snapshots (`cargo insta review` after a change that is meant).
+
+use proptest::prelude::*;
+
+use super::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
+use super::*;
+use zc_analysis::{Estimates, Withheld, estimate};
+use zc_run::{LinkKind, No, Run, Severity, Support, SupportRow, Warning};
+
+fn all(run: &Run, estimates: &Estimates) -> [String; 5] {
+    [
+        table(run, estimates, 120),
+        table(run, estimates, 80),
+        markdown(run, estimates),
+        csv(run, estimates),
+        json(run, estimates),
+    ]
+}
+
+fn doctor_rows() -> Vec<SupportRow> {
+    let row = |what: &str, name: &str, support| SupportRow { what: what.to_owned(), name: name.to_owned(), support };
+    vec![
+        row("send path", "sendfile", Support::Yes),
+        row(
+            "send path",
+            "uring-send-zc",
+            Support::No(
+                No::refused("io_uring is switched off for this user (kernel.io_uring_disabled = 1)")
+                    .remedy("sysctl kernel.io_uring_disabled=0"),
+            ),
+        ),
+        row("link", "veth", Support::No(No::unsupported("this kernel has no veth").remedy("modprobe veth"))),
+        row("link", "loopback", Support::Yes),
+        row("meter", "interrupts", Support::No(No::unknown("/proc/interrupts cannot be read"))),
+    ]
+}
+
+#[test]
+fn a_wide_terminal_gets_one_table() {
+    let (run, estimates) = veth();
+    let text = table(&run, &estimates, 120);
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    insta::assert_snapshot!("table_120", text);
+}
+
+#[test]
+fn a_narrow_terminal_gets_stacked_tables() {
+    let (run, estimates) = veth();
+    let text = table(&run, &estimates, 90);
+    assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
+    insta::assert_snapshot!("table_90", text);
+}
+
+#[test]
+fn on_loopback_the_columns_of_the_two_sides_are_empty() {
+    let (run, estimates) = loopback();
+    insta::assert_snapshot!("table_loopback", table(&run, &estimates, 120));
+}
+
+#[test]
+fn two_machines_stand_above_the_table_each_by_its_name() {
+    let (run, estimates) = remote();
+    insta::assert_snapshot!("table_remote", table(&run, &estimates, 118));
+}
+
+#[test]
+fn an_iperf3_server_s_own_figure_stands_beside_the_sender_s_cost_as_what_it_is() {
+    let (run, estimates) = iperf3();
+    insta::assert_snapshot!("table_iperf3", table(&run, &estimates, 118));
+}
+
+#[test]
+fn over_a_link_without_a_receiver_every_word_is_about_the_sender() {
+    let (run, estimates) = null();
+    insta::assert_snapshot!("table_null", table(&run, &estimates, 120));
+    for text in all(&run, &estimates).into_iter().take(3) {
+        assert!(
+            !text.contains("both ends") && !text.contains("received by") && !text.contains("receiver on"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn where_nobody_measured_the_receiver_the_words_are_those_of_the_sender_too() {
+    let (mut run, estimates) = null();
+    run.header.plan.fixed.link = LinkKind::Remote;
+    let text = table(&run, &estimates, 200);
+    assert!(text.contains("over remote nobody measured the receiver, so every figure is the sender's alone"), "{text}");
+    assert!(text.contains("over remote at 400 MB/s, for the sender alone,"), "{text}");
+    assert!(
+        !text.contains("both ends") && !text.contains("received by") && !text.contains("there is no receiver"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_run_without_blocks_is_shown_with_what_it_has() {
+    let (run, estimates) = without_blocks();
+    insta::assert_snapshot!("table_without_blocks", table(&run, &estimates, 120));
+    for text in all(&run, &estimates) {
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+}
+
+#[test]
+fn what_the_estimate_makes_of_a_run_without_blocks_can_be_printed() {
+    let (run, _) = without_blocks();
+    let estimates = estimate(&run);
+    for text in all(&run, &estimates) {
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+}
+
+#[test]
+fn a_withheld_verdict_says_why_and_no_word_stands_in_the_table() {
+    let (mut run, mut estimates) = veth();
+    run.header.warnings.push(
+        Warning::new("sniffer", Severity::Withhold, "a packet socket listens to all protocols").remedy("stop tcpdump"),
+    );
+    estimates.verdict.withheld = vec![
+        Withheld::ControlDiffers { ratio: 1.043, low: 1.01, high: Some(1.076) },
+        Withheld::Warning { name: "sniffer".to_owned(), severity: Severity::Withhold },
+        Withheld::BusyMachine { dropped: 90, measured: 150 },
+    ];
+    if let Some(control) = &mut estimates.control {
+        control.fits = Some(false);
+    }
+    let text = table(&run, &estimates, 120);
+    assert!(!text.contains(" less") && !text.contains(" more"), "{text}");
+    insta::assert_snapshot!("table_withheld", text);
+    assert!(csv(&run, &estimates).contains(",withheld,"));
+}
+
+#[test]
+fn what_other_cpus_lost_is_told() {
+    let (run, mut estimates) = veth();
+    assert!(!table(&run, &estimates, 120).contains("elsewhere"));
+    estimates.cells[0].elsewhere_ns_per_kib = estimates.cells[0].cost_ns_per_kib.sender;
+    let text = table(&run, &estimates, 120);
+    assert!(text.contains("elsewhere     other CPUs lost 175.8 (sendfile) to 175.8 (sendfile) us/MB"), "{text}");
+}
+
+#[test]
+fn markdown_holds_the_same() {
+    let (run, estimates) = veth();
+    insta::assert_snapshot!("markdown", markdown(&run, &estimates));
+}
+
+#[test]
+fn csv_has_a_line_to_a_cell() {
+    let (run, estimates) = veth();
+    let text = csv(&run, &estimates);
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let columns = reader.headers().unwrap().len();
+    let records: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(records.len(), estimates.cells.len() + run.header.unavailable.len());
+    assert!(records.iter().all(|record| record.len() == columns));
+    insta::assert_snapshot!("csv", text);
+}
+
+#[test]
+fn json_is_one_document_with_numbers_and_nulls() {
+    let (run, estimates) = loopback();
+    let value: serde_json::Value = serde_json::from_str(&json(&run, &estimates)).unwrap();
+    assert_eq!(value["run"]["zc_run"], zc_run::SCHEMA);
+    assert_eq!(value["run"]["plan"]["fixed"]["link"], "loopback");
+    assert_eq!(value["run"]["blocks"], 0);
+    assert!(value["estimates"]["cells"][0]["cost_ns_per_kib"]["both"]["value"].is_number());
+    assert!(value["estimates"]["cells"][0]["cost_ns_per_kib"]["sender"].is_null());
+}
+
+#[test]
+fn the_same_document_gives_the_same_bytes() {
+    let (run, estimates) = veth();
+    assert_eq!(all(&run, &estimates), all(&run.clone(), &estimates.clone()));
+}
+
+#[test]
+fn the_doctor_groups_what_can_be_had() {
+    let (run, _) = veth();
+    let text = doctor(&run.header.host, &doctor_rows(), &run.header.warnings, 100);
+    insta::assert_snapshot!("doctor", text);
+}
+
+#[test]
+fn the_doctor_of_a_perfect_machine_says_so() {
+    let (run, _) = veth();
+    let text = doctor(&run.header.host, &[], &[], 100);
+    assert!(text.ends_with("Nothing was found against measuring on this machine.\n"), "{text}");
+}
+
+/// A run in which everything that can come from outside is `text`.
+fn hostile(text: &str) -> (Run, Estimates) {
+    let (mut run, mut estimates) = veth();
+    let header = &mut run.header;
+    header.zc_version = text.to_owned();
+    header.started_at = text.to_owned();
+    header.host.hostname = text.to_owned();
+    header.host.kernel_release = text.to_owned();
+    header.host.machine = text.to_owned();
+    header.host.cpu.model = text.to_owned();
+    header.host.hypervisor = Some(text.to_owned());
+    header.host.clocksource = Some(text.to_owned());
+    header.host.cpu.governor = Some(text.to_owned());
+    header.plan.experiment = text.to_owned();
+    header.plan.fixed.congestion = text.to_owned();
+    header.plan.files.origin = text.to_owned();
+    header.plan.files.filesystem = text.to_owned();
+    header.link.passed_over = vec![text.to_owned()];
+    header.warnings = vec![Warning::new(text, Severity::Withhold, text).remedy(text)];
+    header.unavailable = vec![SupportRow {
+        what: text.to_owned(),
+        name: text.to_owned(),
+        support: Support::No(No::failed(text).remedy(text)),
+    }];
+    if let Some(end) = &mut run.end {
+        end.reason = zc_run::EndReason::Failed { reason: text.to_owned() };
+    }
+    for cell in &mut estimates.cells {
+        cell.label = text.to_owned();
+    }
+    for verdict in &mut estimates.verdict.cells {
+        verdict.label = text.to_owned();
+    }
+    estimates.reference = text.to_owned();
+    estimates.verdict.cheapest = vec![text.to_owned(), text.to_owned()];
+    (run, estimates)
+}
+
+#[test]
+fn nothing_from_outside_can_move_the_cursor() {
+    let (run, mut estimates) = hostile("a\u{1b}[2J\u{9b}1A\r\n\u{202e}|b");
+    for withheld in [vec![], vec![Withheld::Warning { name: "a\u{1b}[2J".to_owned(), severity: Severity::Withhold }]] {
+        estimates.verdict.withheld = withheld;
+        let rows = run.header.unavailable.clone();
+        for text in [
+            table(&run, &estimates, 120),
+            table(&run, &estimates, 60),
+            markdown(&run, &estimates),
+            doctor(&run.header.host, &rows, &run.header.warnings, 80),
+        ] {
+            let control = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
+            assert_eq!(control, None, "{text}");
+            assert!(!text.lines().any(|line| line.starts_with("|b")), "{text}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_and_no_width_panics(text in any::<String>(), columns in 0_usize..300) {
+        let (run, estimates) = hostile(&text);
+        let rows = run.header.unavailable.clone();
+        let printed = table(&run, &estimates, columns) + &doctor(&run.header.host, &rows, &run.header.warnings, columns);
+        prop_assert!(!printed.chars().any(|c| c.is_control() && c != '\n'));
+        let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));
+    }
+}

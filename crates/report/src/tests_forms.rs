@@ -1,0 +1,247 @@
+//! The forms of a report that other programs read, held to their own rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::fixture::{loopback, veth};
+use super::fixture_plans::{offloads, sizes, sockbuf};
+use super::*;
+use zc_analysis::Estimates;
+use zc_run::Run;
+
+type Made = (Run, Estimates);
+
+fn both(made: &[Made]) -> Vec<(&Run, &Estimates)> {
+    made.iter().map(|(run, estimates)| (run, estimates)).collect()
+}
+
+/// A family as it was exposed.
+#[derive(Debug, Default)]
+struct Family {
+    kind: String,
+    unit: Option<String>,
+    help: Option<String>,
+    /// By the name and labels of the sample.
+    samples: BTreeMap<String, f64>,
+}
+
+/// Reads an exposition by the grammar and the rules of the specification, as far as they touch what zc writes.
+fn exposed(text: &str) -> BTreeMap<String, Family> {
+    let body = text.strip_suffix("# EOF\n").expect("it ends with EOF");
+    let mut families: BTreeMap<String, Family> = BTreeMap::new();
+    let mut now = String::new();
+    for line in body.lines() {
+        if let Some(told) = line.strip_prefix("# ") {
+            let mut words = told.splitn(3, ' ');
+            let (what, name, rest) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+            assert!(is_name(name, ":"), "{line}");
+            if what == "TYPE" {
+                assert!(!families.contains_key(name), "{name} is interleaved or there twice");
+                now = name.to_owned();
+                families.entry(now.clone()).or_default().kind = rest.to_owned();
+                continue;
+            }
+            assert_eq!(name, now, "metadata of another family");
+            let family = families.get_mut(name).unwrap();
+            assert!(family.samples.is_empty(), "metadata behind samples");
+            let slot = match what {
+                "UNIT" => &mut family.unit,
+                "HELP" => &mut family.help,
+                other => panic!("a comment: {other}"),
+            };
+            assert_eq!(slot.replace(rest.to_owned()), None, "{name} has two lines {what}");
+            if what == "UNIT" {
+                assert!(name.ends_with(&format!("_{rest}")), "{name} does not end with its unit {rest}");
+            }
+            continue;
+        }
+        let (series, value) = line.rsplit_once(' ').unwrap();
+        let name = series.split('{').next().unwrap();
+        let family = families.get_mut(&now).unwrap();
+        let suffix = if family.kind == "info" { "_info" } else { "" };
+        assert_eq!(name, format!("{now}{suffix}"), "a sample of another family");
+        let labels = labels(series[name.len()..].trim_start_matches('{'));
+        assert_eq!(family.kind == "stateset", labels.contains_key(&now), "{series}");
+        let value = number(value);
+        assert!(family.kind == "gauge" || [0.0, 1.0].contains(&value), "{line}");
+        assert_eq!(family.samples.insert(series.to_owned(), value), None, "{series} is there twice");
+    }
+    families
+}
+
+fn is_name(name: &str, more: &str) -> bool {
+    let letter = |c: char| c.is_ascii_alphabetic() || c == '_' || more.contains(c);
+    name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit())
+}
+
+/// `a="x",b="y"}` by name; each name is there once.
+fn labels(text: &str) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut rest = text;
+    while !rest.is_empty() && rest != "}" {
+        let (name, quoted) = rest.split_once("=\"").expect("a label");
+        assert!(is_name(name, "") && !name.starts_with('_'), "{name}");
+        let mut value = String::new();
+        let mut characters = quoted.char_indices();
+        let end = loop {
+            match characters.next().expect("a label's end") {
+                (_, '\\') => value.push(match characters.next() {
+                    Some((_, 'n')) => '\n',
+                    Some((_, c @ ('"' | '\\'))) => c,
+                    other => panic!("an escape that is none: {other:?}"),
+                }),
+                (at, '"') => break at,
+                (_, c) => value.push(c),
+            }
+        };
+        assert_eq!(found.insert(name.to_owned(), value), None, "{name} twice");
+        rest = quoted[end + 1..].trim_start_matches(',');
+    }
+    found
+}
+
+/// A realnumber of the grammar: neither NaN nor an infinity.
+fn number(text: &str) -> f64 {
+    let of_digits =
+        text.trim_start_matches('-').chars().all(|c| c.is_ascii_digit() || ['.', 'e', '-', '+'].contains(&c));
+    assert!(of_digits && text.contains(|c: char| c.is_ascii_digit()), "{text}");
+    text.parse().unwrap()
+}
+
+#[test]
+fn openmetrics_are_what_the_specification_asks_for() {
+    for made in [vec![veth()], vec![loopback()], vec![sizes()], vec![veth(), sizes(), sockbuf(), offloads()]] {
+        let families = exposed(&openmetrics(&both(&made)));
+        assert!(families.values().all(|family| family.help.as_ref().is_some_and(|help| !help.is_empty())));
+        assert!(families.values().filter(|family| family.kind == "info").all(|family| family.unit.is_none()));
+        assert_eq!(families["zc_run"].samples.len(), made.len());
+        let cells = made.iter().flat_map(|(_, estimates)| &estimates.cells);
+        let cells = cells.filter(|cell| cell.cost_ns_per_kib.both.is_some()).count();
+        let of_both =
+            |name: &str| families[name].samples.keys().filter(|series| series.contains("side=\"both\"")).count();
+        assert_eq!(of_both("zc_cost_seconds_per_byte"), cells);
+        // An interval's ends are on either side of its value.
+        for (series, value) in &families["zc_cost_seconds_per_byte"].samples {
+            let end = |end: &str| {
+                let family = format!("zc_cost_{end}_seconds_per_byte");
+                families[&family].samples.get(&series.replacen("zc_cost_seconds_per_byte", &family, 1)).copied()
+            };
+            assert!(end("low").is_none_or(|low| low <= *value), "{series}");
+            assert!(end("high").is_none_or(|high| high >= *value), "{series}");
+        }
+    }
+}
+
+#[test]
+fn openmetrics_are_in_seconds_and_bytes() {
+    let (run, estimates) = veth();
+    let families = exposed(&openmetrics(&[(&run, &estimates)]));
+    let series = r#"zc_cost_seconds_per_byte{cell="sendfile",send="sendfile",recv="recv",side="both"}"#;
+    let cost = families["zc_cost_seconds_per_byte"].samples[series];
+    assert!((cost / (600.0e-9 / 1024.0) - 1.0).abs() < 1e-9, "{cost}");
+}
+
+#[test]
+fn of_several_runs_openmetrics_tell_whose_a_sample_is() {
+    let made = [veth(), veth()];
+    let families = exposed(&openmetrics(&both(&made)));
+    for family in families.values() {
+        for series in family.samples.keys() {
+            assert!(series.contains("{run=\"1\"") || series.contains("{run=\"2\""), "{series}");
+        }
+    }
+}
+
+#[test]
+fn labels_from_outside_are_escaped() {
+    let (mut run, mut estimates) = veth();
+    let name = "a\"} 1\n# EOF\n\\\u{1b}[2J";
+    run.header.host.hostname = name.to_owned();
+    for cell in &mut estimates.cells {
+        cell.label = name.to_owned();
+    }
+    let families = exposed(&openmetrics(&[(&run, &estimates)]));
+    assert_eq!(families["zc_run"].samples.len(), 1);
+    assert_eq!(
+        families["zc_cost_seconds_per_byte"].samples.len(),
+        8 * 3,
+        "the control is another of that name and path"
+    );
+}
+
+/// What of a specification may stand where, as far as zc's go: vega.github.io/vega-lite/docs.
+fn check_view(view: &serde_json::Value, above: &BTreeSet<String>) {
+    let object = view.as_object().expect("a view is an object");
+    let known =
+        ["$schema", "description", "title", "data", "transform", "width", "vconcat", "layer", "mark", "encoding"];
+    assert!(object.keys().all(|key| known.contains(&key.as_str())), "{:?}", object.keys());
+    let mut fields = above.clone();
+    if let Some(rows) = object.get("data").and_then(|data| data["values"].as_array()) {
+        fields.extend(rows.iter().flat_map(|row| row.as_object().unwrap().keys().cloned()));
+        assert!(rows.iter().all(|row| row.as_object().unwrap().values().all(|v| !v.is_object() && !v.is_array())));
+    }
+    let parts: Vec<_> = ["vconcat", "layer"].iter().filter_map(|kind| object.get(*kind)).collect();
+    assert_eq!(parts.len() + usize::from(object.contains_key("mark")), 1, "one of them: {:?}", object.keys());
+    for part in parts.iter().flat_map(|parts| parts.as_array().unwrap()) {
+        check_view(part, &fields);
+    }
+    for (channel, encoding) in object.get("encoding").and_then(|all| all.as_object()).into_iter().flatten() {
+        assert!(["x", "x2", "y", "y2", "yOffset", "color", "tooltip"].contains(&channel.as_str()), "{channel}");
+        let all = encoding.as_array().cloned().unwrap_or_else(|| vec![encoding.clone()]);
+        for each in all {
+            assert!(fields.contains(each["field"].as_str().unwrap()), "{each} is no field of {fields:?}");
+            let is_second = channel.ends_with('2');
+            let kind = each.get("type").and_then(|kind| kind.as_str());
+            assert!(kind.map_or(is_second, |kind| ["quantitative", "nominal"].contains(&kind)), "{each}");
+        }
+    }
+    if let Some(mark) = object.get("mark") {
+        assert!(["rule", "point", "line"].contains(&mark["type"].as_str().unwrap()), "{mark}");
+    }
+}
+
+#[test]
+fn vega_lite_is_a_specification_of_version_5_with_its_data() {
+    for made in [vec![veth()], vec![sizes()], vec![loopback(), offloads(), sockbuf()]] {
+        let text = vega_lite(&both(&made));
+        let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(document["$schema"], "https://vega.github.io/schema/vega-lite/v5.json");
+        assert_eq!(document["vconcat"].as_array().unwrap().len(), made.len());
+        check_view(&document, &BTreeSet::new());
+        let rows = document["vconcat"][0]["data"]["values"].as_array().unwrap();
+        let measured = rows.iter().filter(|row| row["side"] == "both" && row["us_per_mb"].is_number()).count();
+        assert_eq!(measured, made[0].1.cells.iter().filter(|cell| !cell.control).count());
+    }
+}
+
+#[test]
+fn markdown_of_eighty_columns() {
+    for (name, made) in [("veth", veth()), ("sizes", sizes()), ("offloads", offloads()), ("sockbuf", sockbuf())] {
+        let text = several::markdown(&[(&made.0, &made.1)]);
+        let in_fence = |line: &&str| line.starts_with(' ') || line.starts_with(|c: char| c.is_ascii_digit());
+        let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80 && !in_fence(line)).collect();
+        // A table of two wide names and a figure has nothing to be split at.
+        assert!(wide.is_empty() || name == "sockbuf", "{wide:#?}");
+        insta::assert_snapshot!(format!("markdown_80_{name}"), text);
+    }
+}
+
+#[test]
+fn several_runs_stand_one_after_the_other() {
+    let made = [veth(), sizes()];
+    let text = several::markdown(&both(&made));
+    assert_eq!(text.matches("\n## zc ").count() + 1, 2, "{text}");
+    let json: serde_json::Value = serde_json::from_str(&several::json(&both(&made))).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), 2);
+    assert_eq!(several::csv(&both(&made[..1])), csv(&made[0].0, &made[0].1));
+}
+
+#[test]
+fn json_holds_no_character_that_moves_a_cursor() {
+    let (mut run, estimates) = veth();
+    let name = "\u{9b}2J\u{202e}\u{1b}[2J\u{7f}\u{1f600}";
+    run.header.host.hostname = name.to_owned();
+    let text = json(&run, &estimates);
+    assert!(text.chars().all(|c| c == '\n' || zc_run::is_safe(c)));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["run"]["host"]["hostname"], name, "and it is the same name still");
+}

@@ -1,0 +1,272 @@
+//! What the reports of plans of several factors look like.
+
+use proptest::prelude::*;
+
+use super::fixture_plans::{affinity, cork, mtu, offloads, plan, receive, sixty, sizes, sockbuf};
+use super::*;
+use zc_analysis::{CellEstimate, Estimates, Perturbation, Sides, Withheld, estimate};
+use zc_run::{Factor, Run, SendPath};
+
+type Made = (Run, Estimates);
+
+fn shown(made: &Made, columns: usize) -> String {
+    let text = table(&made.0, &made.1, columns);
+    assert!(!text.contains("NaN") && !text.contains("inf "), "{text}");
+    text
+}
+
+fn fits(text: &str, columns: usize) {
+    let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > columns).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
+/// As a run that was killed before its first block.
+fn without_figures(mut made: Made) -> Made {
+    for cell in &mut made.1.cells {
+        *cell = CellEstimate {
+            cost_ns_per_kib: Sides::default(),
+            ratio: Sides::default(),
+            gbit_per_core: Sides::default(),
+            top_speed_bytes_per_s: None,
+            top_speed_by_memcpy: None,
+            perturbation: Perturbation::default(),
+            traffic: zc_analysis::Traffic::default(),
+            others: zc_analysis::Others::default(),
+            blocks: 0,
+            ..cell.clone()
+        };
+    }
+    made.0.end = None;
+    made.0.blocks.clear();
+    let estimates = &mut made.1;
+    estimates.blocks = zc_analysis::BlockAccount::default();
+    estimates.control = None;
+    estimates.conditions = zc_analysis::Conditions::default();
+    (estimates.sizes, estimates.accounts) = (Sides::default(), None);
+    estimates.verdict = zc_analysis::Verdict {
+        withheld: vec![Withheld::NoReference, Withheld::TooFewBlocks { kept: 0, needed: 7 }],
+        ..Default::default()
+    };
+    made
+}
+
+#[test]
+fn sizes_in_a_wide_terminal() {
+    let text = shown(&sizes(), 120);
+    fits(&text, 120);
+    insta::assert_snapshot!("plan_sizes_120", text);
+}
+
+#[test]
+fn sizes_in_a_narrow_terminal_take_more_grids_and_lose_nothing() {
+    let text = shown(&sizes(), 80);
+    fits(&text, 80);
+    insta::assert_snapshot!("plan_sizes_80", text);
+}
+
+#[test]
+fn sizes_in_markdown() {
+    let (run, estimates) = sizes();
+    insta::assert_snapshot!("plan_sizes_markdown", markdown(&run, &estimates));
+}
+
+#[test]
+fn csv_has_a_column_to_a_factor() {
+    let (run, estimates) = sizes();
+    let text = csv(&run, &estimates);
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let heads = reader.headers().unwrap().clone();
+    assert_eq!(heads.iter().rev().take(4).collect::<Vec<_>>(), ["at_bytes_per_s", "compared_with", "send", "message"]);
+    let records: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(records.len(), 37);
+    let last = |record: &::csv::StringRecord| record.iter().rev().take(4).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(last(&records[5]), ["50000000", "1k read+send", "sendfile", "1024"]);
+    assert_eq!(last(&records[0]), ["50000000", "", "read+send", "256"]);
+}
+
+#[test]
+fn receiving() {
+    let text = shown(&receive(), 120);
+    fits(&text, 120);
+    insta::assert_snapshot!("plan_receive", text);
+}
+
+#[test]
+fn offloads_with_a_cell_that_cannot_be_had_and_one_that_failed() {
+    let text = shown(&offloads(), 120);
+    fits(&text, 120);
+    insta::assert_snapshot!("plan_offloads", text);
+}
+
+#[test]
+fn corks() {
+    let text = shown(&cork(), 120);
+    fits(&text, 120);
+    insta::assert_snapshot!("plan_cork", text);
+}
+
+#[test]
+fn affinity_is_told_in_kbytes() {
+    let text = shown(&affinity(), 120);
+    fits(&text, 120);
+    insta::assert_snapshot!("plan_affinity", text);
+}
+
+#[test]
+fn socket_buffers_in_netperf_s_shape() {
+    let text = shown(&sockbuf(), 120);
+    fits(&text, 120);
+    insta::assert_snapshot!("plan_sockbuf", text);
+}
+
+#[test]
+fn packets_of_several_sizes() {
+    let text = shown(&mtu(), 100);
+    fits(&text, 100);
+    insta::assert_snapshot!("plan_mtu", text);
+}
+
+#[test]
+fn sixty_cells_of_a_plan_of_the_user_s_own() {
+    let text = shown(&sixty(), 80);
+    fits(&text, 80);
+    insta::assert_snapshot!("plan_sixty_80", text);
+}
+
+#[test]
+fn experiments_that_add_a_sentence_alone() {
+    let sends = ["read+send", "sendfile"];
+    for (name, factor, levels, sentence) in [
+        (
+            "flows",
+            Factor::Flows,
+            ["1", "1000"],
+            "Of so many connections, per byte: sendfile costs least at 1 and 1.45 times as much at 1000; read+send costs least \
+             at 1 and 1.28 times as much at 1000.",
+        ),
+        ("congestion", Factor::Congestion, ["cubic", "reno"], "it makes no difference that could be told."),
+        ("pacing", Factor::Rate, ["100MB/s", "400MB/s"], "for read+send and sendfile it makes no difference"),
+    ] {
+        let made = plan(name, &[(factor, &levels), (Factor::Send, &sends)], factor, |cell| {
+            let flows = cell.levels.flows.unwrap_or_default() as f64 / 5.0;
+            (if cell.send == SendPath::Sendfile { 130.0 } else { 400.0 } + flows, 310.0)
+        });
+        let text = shown(&made, 2000);
+        assert!(text.contains(sentence), "{text}");
+        let mut withheld = made.clone();
+        withheld.1.verdict.withheld = vec![Withheld::NoControl];
+        let text = shown(&withheld, 2000);
+        assert!(text.contains("Verdict withheld") && !text.contains(sentence), "{text}");
+    }
+}
+
+#[test]
+fn withheld_verdicts_silence_every_experiment() {
+    for mut made in [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()] {
+        made.1.verdict.withheld = vec![Withheld::NoControl];
+        let text = shown(&made, 120);
+        let (_, after) = text.split_once("Verdict withheld").unwrap();
+        assert!(after.trim_end().lines().count() == 1, "{text}");
+        assert!(!text.contains("costs less than") && !text.contains('?'), "{text}");
+    }
+}
+
+#[test]
+fn without_a_kept_block_there_is_the_plan_and_the_old_table() {
+    insta::assert_snapshot!("plan_without_blocks", shown(&without_figures(offloads()), 100));
+    for made in [sizes(), receive(), cork(), affinity(), sockbuf(), mtu(), sixty()].map(without_figures) {
+        let text = shown(&made, 100);
+        assert!(text.contains("No figure yet of any of"), "{text}");
+        let _ = markdown(&made.0, &made.1);
+    }
+}
+
+#[test]
+fn what_the_estimate_makes_of_such_a_plan_without_blocks_can_be_printed() {
+    for (mut run, _) in [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()] {
+        run.end = None;
+        run.blocks.clear();
+        let estimates = estimate(&run);
+        assert!(shown(&(run.clone(), estimates.clone()), 100).contains("No figure yet of any of"));
+        let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));
+    }
+}
+
+#[test]
+fn a_plan_of_one_factor_that_is_not_the_send_path_is_one_table() {
+    let made = plan("mine", &[(Factor::Flows, &["1", "10"])], Factor::Flows, |_| (400.0, 310.0));
+    let text = shown(&made, 120);
+    assert!(text.contains("\nflows  "), "{text}");
+    assert!(text.contains("verdict"), "{text}");
+}
+
+#[test]
+fn one_level_of_each_factor_is_a_grid_of_one_cell() {
+    let made =
+        plan("mine", &[(Factor::Flows, &["7"]), (Factor::Send, &["sendfile"])], Factor::Send, |_| (130.0, 310.0));
+    let text = shown(&made, 80);
+    assert!(text.contains("\nflows  sendfile\n"), "{text}");
+    assert!(!text.contains("Ratio of"), "{text}");
+}
+
+#[test]
+fn cells_with_the_same_levels_all_stand_in_the_grid() {
+    let (mut run, estimates) = mtu();
+    // Alignment is what cells differ in too, and the plan does not say so.
+    run.header.plan.factors = vec![Factor::Mtu, Factor::Send];
+    let text = shown(&(run, estimates), 120);
+    let grid = text.split("\n\n").find(|part| part.starts_with("Cost of both ends")).unwrap();
+    assert_eq!(grid.lines().filter(|line| line.starts_with("1500 ")).count(), 2, "{grid}");
+    assert_eq!(grid.lines().count(), 3 + 10, "{grid}");
+}
+
+/// Any of the made-up plans.
+fn any_made() -> impl Strategy<Value = Made> {
+    (0_usize..9).prop_map(|which| match which {
+        0 => sizes(),
+        1 => receive(),
+        2 => offloads(),
+        3 => cork(),
+        4 => affinity(),
+        5 => sockbuf(),
+        6 => mtu(),
+        7 => sixty(),
+        _ => super::fixture::veth(),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn no_document_panics(
+        made in any_made(),
+        factors in prop::collection::vec(prop::sample::select(Factor::ALL), 0..5),
+        experiment in prop::sample::select(vec![
+            "paths", "sizes", "receive", "offloads", "cork", "affinity", "sockbuf", "mtu", "flows", "congestion", "pacing", "pages",
+            "mine",
+        ]),
+        (keep_cells, keep_figures) in (0_usize..80, 0_usize..80),
+        by in prop::option::of("[a-z ]{0,12}"),
+        text in any::<String>(),
+        columns in 0_usize..160,
+    ) {
+        let (mut run, mut estimates) = made;
+        run.header.plan.factors = factors;
+        run.header.plan.experiment = experiment.to_owned();
+        for cell in run.header.plan.cells.iter_mut().skip(keep_figures) {
+            cell.label.clone_from(&text);
+            cell.levels.congestion = Some(text.clone());
+        }
+        run.header.plan.cells.truncate(keep_cells);
+        estimates.cells.truncate(keep_figures);
+        if let (Some(by), Some(cell)) = (by, estimates.cells.last_mut()) {
+            cell.by = Some(by);
+        }
+        run.header.plan.fixed.soaked_cpus.truncate(keep_cells % 3);
+        let text = table(&run, &estimates, columns);
+        prop_assert!(!text.contains("NaN"), "{text}");
+        prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));
+    }
+}

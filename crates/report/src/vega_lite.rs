@@ -1,0 +1,226 @@
+//! Runs as a Vega-Lite specification (version 5, vega.github.io/schema/vega-lite/v5.json) for those who want to draw themselves: the
+//! figures stand in it as data, a row to a cell and side, and the charts over them are a beginning.
+
+use serde_json::{Value, json};
+
+use super::cross::{level, placed};
+use super::csv::{comparison, raw};
+use super::digits::us_per_mb;
+use super::escape;
+use super::json::text;
+use zc_analysis::{Bounds, CellEstimate, Estimates, Figure, RatioFigure};
+use zc_run::{Factor, Header, Level, Run};
+
+/// The whole specification: under one another, for each run its costs, its ratios and its top speeds.
+pub fn vega_lite(runs: &[(&Run, &Estimates)]) -> String {
+    let views: Vec<Value> = runs.iter().map(|(run, estimates)| view(run, estimates)).collect();
+    text(&json!({
+        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
+        "description": "What sending bytes over TCP costs, as zc measured it: CPU time in us per MB (10^6 bytes), 95 % intervals.",
+        "vconcat": views,
+    }))
+}
+
+fn view(run: &Run, estimates: &Estimates) -> Value {
+    let header = &run.header;
+    let (rows, of) = if header.plan.factors.contains(&Factor::Message) {
+        ("message", by_size as fn(&str, &str, &str) -> Value)
+    } else {
+        ("cell", by_cell as fn(&str, &str, &str) -> Value)
+    };
+    let own = |name: &str| escape(name, 80);
+    json!({
+        "title": {
+            "text": format!("zc {}", own(&header.plan.experiment)),
+            "subtitle": format!(
+                "{}, Linux {}, over {}, {}",
+                own(&header.host.hostname),
+                own(&header.host.kernel_release),
+                header.plan.fixed.link,
+                own(&header.started_at)
+            ),
+        },
+        "data": {"values": data(run, estimates)},
+        "vconcat": [
+            of(rows, "us_per_mb", "CPU time, us/MB"),
+            of(rows, "ratio", &format!("by the cost of {}", compared_with(estimates))),
+            of(rows, "top_gbit_per_s", "top speed, Gbit/s"),
+        ],
+    })
+}
+
+/// What ratios refer to, where that is one cell.
+fn compared_with(estimates: &Estimates) -> String {
+    let mut names: Vec<&str> = estimates.cells.iter().filter_map(|cell| cell.by.as_deref()).collect();
+    names.sort_unstable();
+    names.dedup();
+    match names[..] {
+        [one] => escape(one, 80),
+        _ => "the cell it is compared with".to_owned(),
+    }
+}
+
+/// A row to a cell and side; what is not known is null.
+fn data(run: &Run, estimates: &Estimates) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for placed in placed(run, estimates) {
+        let cell = placed.figures;
+        for (side, cost, ratio) in [
+            ("both", cell.cost_ns_per_kib.both, cell.ratio.both),
+            ("sender", cell.cost_ns_per_kib.sender, cell.ratio.sender),
+            ("receiver", cell.cost_ns_per_kib.receiver, cell.ratio.receiver),
+        ] {
+            if cost.is_none() && side != "both" {
+                continue;
+            }
+            let mut row = json!({
+                "cell": escape(&cell.label, 80),
+                "send": cell.send.to_string(),
+                "recv": cell.recv.to_string(),
+                "side": side,
+                "comparison": if side == "both" { comparison(estimates, cell) } else { "" },
+                "failed_zero_copy": cell.failed_zero_copy,
+            });
+            put(&mut row, "us_per_mb", cost.map(|figure| Ends::of(&figure).scaled(us_per_mb)));
+            put(&mut row, "ratio", ratio.map(|ratio| Ends::of_ratio(&ratio)));
+            let top = if side == "both" { cell.top_speed_bytes_per_s } else { None };
+            put(&mut row, "top_gbit_per_s", top.map(|figure| Ends::of(&figure).scaled(|speed| speed * 8e-9)));
+            levels(&mut row, &run.header, cell, placed.cell);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+/// The levels of what the cells of the plan differ in; sizes and rates as numbers. What makes up a line over sizes is `series`.
+fn levels(row: &mut Value, header: &Header, figures: &CellEstimate, cell: &zc_run::Cell) {
+    let mut series: Vec<String> = Vec::new();
+    for factor in &header.plan.factors {
+        let level = level(header, cell, *factor);
+        let name = factor.name().replace('-', "_");
+        row[name] = match level {
+            Level::Message(bytes) | Level::RecvBuffer(bytes) | Level::Sockbuf(bytes) => json!(bytes),
+            Level::Rate(rate) => json!(rate),
+            Level::Mtu(bytes) => json!(bytes),
+            Level::Flows(flows) => json!(flows),
+            ref other => json!(escape(&raw(other), 80)),
+        };
+        if *factor != Factor::Message {
+            series.push(escape(&level.to_string(), 80));
+        }
+    }
+    row["series"] = json!(if series.is_empty() { figures.send.to_string() } else { series.join(" ") });
+}
+
+/// A value and the ends of its interval.
+struct Ends {
+    value: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+impl Ends {
+    fn of(figure: &Figure) -> Self {
+        Self::within(figure.value, figure.interval)
+    }
+
+    fn of_ratio(ratio: &RatioFigure) -> Self {
+        Self::within(ratio.value, ratio.interval)
+    }
+
+    fn within(value: f64, interval: Option<Bounds>) -> Self {
+        Self { value, low: interval.map(|interval| interval.low), high: interval.and_then(|interval| interval.high) }
+    }
+
+    fn scaled(self, by: impl Fn(f64) -> f64) -> Self {
+        Self { value: by(self.value), low: self.low.map(&by), high: self.high.map(&by) }
+    }
+}
+
+fn put(row: &mut Value, name: &str, ends: Option<Ends>) {
+    let (value, low, high) = ends.map_or((None, None, None), |ends| (Some(ends.value), ends.low, ends.high));
+    row[name] = json!(value);
+    row[format!("{name}_low")] = json!(low);
+    row[format!("{name}_high")] = json!(high);
+}
+
+/// A dot and its whisker to a cell, sides apart.
+fn by_cell(rows: &str, field: &str, title: &str) -> Value {
+    let (low, high) = (format!("{field}_low"), format!("{field}_high"));
+    let y = json!({
+        "field": rows, "type": "nominal", "title": null,
+        "sort": {"field": field, "op": "min", "order": "ascending"},
+    });
+    let x = json!({"field": field, "type": "quantitative", "title": title, "scale": {"zero": true}});
+    let common = json!({
+        "y": y,
+        "yOffset": {"field": "side", "type": "nominal"},
+        "color": {"field": "side", "type": "nominal", "title": null},
+    });
+    let with = |own: Value| merged(&common, own);
+    json!({
+        "width": 420,
+        "transform": [{"filter": format!("isValid(datum.{field})")}],
+        "layer": [
+            {
+                "mark": {"type": "rule"},
+                "transform": [{"filter": format!("isValid(datum.{low}) && isValid(datum.{high})")}],
+                "encoding": with(json!({
+                    "x": {"field": low, "type": "quantitative", "title": title},
+                    "x2": {"field": high},
+                })),
+            },
+            {
+                "mark": {"type": "point", "filled": true, "size": 40},
+                "encoding": with(json!({"x": x, "tooltip": tooltip(rows, field)})),
+            },
+        ],
+    })
+}
+
+/// A line over message sizes to a series, of both sides together; both scales are logarithmic.
+fn by_size(rows: &str, field: &str, title: &str) -> Value {
+    let (low, high) = (format!("{field}_low"), format!("{field}_high"));
+    let common = json!({
+        "x": {"field": rows, "type": "quantitative", "title": "message, bytes", "scale": {"type": "log", "base": 2}},
+        "color": {"field": "series", "type": "nominal", "title": null},
+    });
+    let y = |field: &str| json!({"field": field, "type": "quantitative", "title": title, "scale": {"type": "log"}});
+    json!({
+        "width": 420,
+        // A cost that is nothing but noise may be below 0, where a logarithm has no place for it.
+        "transform": [{"filter": format!("datum.side == 'both' && datum.{field} > 0")}],
+        "layer": [
+            {
+                "mark": {"type": "line", "point": true},
+                "encoding": merged(&common, json!({"y": y(field), "tooltip": tooltip("cell", field)})),
+            },
+            {
+                "mark": {"type": "rule"},
+                "transform": [{"filter": format!("datum.{low} > 0 && isValid(datum.{high})")}],
+                "encoding": merged(&common, json!({"y": y(&low), "y2": {"field": high}})),
+            },
+        ],
+    })
+}
+
+fn tooltip(rows: &str, field: &str) -> Value {
+    let of = |name: &str| json!({"field": name, "type": "quantitative", "format": ".4~g"});
+    json!([
+        {"field": rows, "type": "nominal"},
+        {"field": "side", "type": "nominal"},
+        of(field),
+        of(&format!("{field}_low")),
+        of(&format!("{field}_high")),
+        {"field": "comparison", "type": "nominal"},
+    ])
+}
+
+/// The encodings of both.
+fn merged(common: &Value, own: Value) -> Value {
+    let mut all = common.clone();
+    if let (Some(all), Value::Object(own)) = (all.as_object_mut(), own) {
+        all.extend(own);
+    }
+    all
+}

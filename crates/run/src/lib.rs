@@ -1,0 +1,59 @@
+//! The saved run: what was planned, on what host, what was counted, and what went wrong.
+//!
+//! Only observations live here. Whatever is computed from them (costs, ratios, intervals, verdicts) belongs to
+//! `zc-analysis`, so that an old run can always be read with better arithmetic. Every unit stands in the name of
+//! its field; absent is `null`, never 0. This crate imports nothing of zc; every other one may import it.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod escape;
+mod fault;
+mod file;
+mod host;
+pub mod level;
+mod line;
+mod link;
+mod memory;
+mod names;
+pub mod nearest;
+mod plan;
+mod profile;
+mod read;
+mod reading;
+mod remote;
+mod run;
+mod soak;
+mod softirqs;
+mod support;
+pub mod units;
+mod warning;
+
+pub use escape::{escape, is_safe};
+pub use fault::{Fault, FaultKind, Result, in_words};
+pub use file::{append_block, close, open, whole};
+pub use host::{CpuFacts, Host, MemoryFacts};
+pub use level::Level;
+pub use link::{FarEndOptions, LinkFacts, LinkOptions, Offloads};
+pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
+pub use names::{
+    Align, CopyPages, Experiment, Factor, HostState, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, Placement, Push,
+    RecvPath, SendPath, SoakerKind, UnknownName,
+};
+pub use plan::{Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, Timing, Unsoaked};
+pub use profile::{BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples};
+pub use read::{parse, read};
+pub use reading::{
+    CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading, TcpReading, Usage,
+};
+pub use remote::{FarKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
+pub use run::{
+    Block, Dropped, End, EndReason, FailedTrial, Header, IdleWindow, Probe, Run, SCHEMA, Slot, Trial, TrialKind,
+};
+pub use soak::{
+    BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
+    Taken, Twin, VerifyVisit,
+};
+pub use softirqs::SoftirqCounts;
+pub use support::{No, Support, SupportRow};
+pub use warning::{Severity, Warning};

@@ -1,0 +1,253 @@
+//! The document itself: a header, blocks of observations, and an end.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BlockSamples, Host, Levels, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow, Sampling,
+    SupportRow, Usage, Warning,
+};
+
+/// The version of the format that this program writes. It reads this one and no other.
+pub const SCHEMA: u32 = 2;
+
+/// A saved run. A file holds it as one JSON document, a block to a line; see `record::file` and, for what stands in a line,
+/// `record::line`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// What is known before the first block.
+    pub header: Header,
+    /// The blocks, in the order in which they were measured.
+    pub blocks: Vec<Block>,
+    /// How it ended; null when it was killed before it could say.
+    pub end: Option<End>,
+}
+
+/// What is known before the first block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Header {
+    /// Always [`SCHEMA`]. The first key of the file, so that any version can be told from its first bytes.
+    pub zc_run: u32,
+    /// The program's version.
+    pub zc_version: String,
+    /// When it started, RFC 3339.
+    pub started_at: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The plan.
+    pub plan: Plan,
+    /// The machine.
+    pub host: Host,
+    /// The link.
+    pub link: LinkFacts,
+    /// The links of the cells that ask for another MTU or other offloads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_links: Vec<LinkFacts>,
+    /// The other machine, over the link `remote`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteFacts>,
+    /// What was asked for and cannot be had here; each is a row of the table with its reason.
+    pub unavailable: Vec<SupportRow>,
+    /// Found before the first block.
+    pub warnings: Vec<Warning>,
+    /// Unsoaked top speeds and proofs that were taken before the first block.
+    pub probes: Vec<Probe>,
+    /// How it was sampled, where it was: `zc profile`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampling>,
+}
+
+impl Header {
+    /// Every link of the run, the one of the cells that say nothing of it first.
+    pub fn links(&self) -> impl Iterator<Item = &LinkFacts> {
+        [&self.link].into_iter().chain(&self.other_links)
+    }
+
+    /// The link of a cell with these levels; `None` where there was none.
+    pub fn link_of(&self, levels: &Levels) -> Option<&LinkFacts> {
+        let (mtu_bytes, switched_off) = self.link.wanted(levels);
+        self.links().find(|link| link.mtu_bytes == mtu_bytes && link.switched_off == *switched_off)
+    }
+}
+
+/// Something measured or proven once before the first block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "probe")]
+pub enum Probe {
+    /// The cell sent the file set and the far end's checksum was the files' own.
+    Proof {
+        /// Which cell.
+        cell: String,
+        /// Bytes compared.
+        bytes: u64,
+        /// CRC-32 of the bytes, as sent and as received.
+        crc32: u32,
+    },
+    /// The cell's unsoaked top speed in one short window, from which the rate is chosen.
+    TopSpeed {
+        /// Which cell.
+        cell: String,
+        /// Payload bytes per second.
+        bytes_per_s: f64,
+    },
+    /// Wake-up latency of a sleeping thread on a CPU, without soakers and with them.
+    WakeLatency {
+        /// Which CPU.
+        cpu: usize,
+        /// 99th percentile without soakers.
+        unsoaked_p99_ns: u64,
+        /// 99th percentile with soakers.
+        soaked_p99_ns: u64,
+    },
+}
+
+/// Every cell of the plan once, in random order, with its idle windows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// Counts from 0.
+    pub index: usize,
+    /// When it began: CLOCK_MONOTONIC.
+    pub began_ns: u64,
+    /// A short memcpy of memory that is not in the cache: what copying costs just now, in bytes per second.
+    pub memcpy_bytes_per_s: Option<f64>,
+    /// Idle windows and trials as they followed one another. It begins and ends with an idle window, and one stands
+    /// between any two soaked trials.
+    pub slots: Vec<Slot>,
+    /// Trials that broke. What is left of the block counts.
+    pub failed: Vec<FailedTrial>,
+    /// What was sampled, where that was done: see [`Profile`](super::Profile).
+    pub samples: Option<BlockSamples>,
+    /// Null when the block counts; else why it does not.
+    pub dropped: Option<Dropped>,
+}
+
+/// One thing that happened in a block.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant)] // half of a run is trials
+pub enum Slot {
+    /// Nothing but the soakers.
+    Idle(IdleWindow),
+    /// A cell.
+    Trial(Trial),
+}
+
+/// A trial that broke, of a cell that could run before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FailedTrial {
+    /// The cell's label.
+    pub cell: String,
+    /// One sentence.
+    pub reason: String,
+}
+
+/// A window in which nothing was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IdleWindow {
+    /// Soakers, CPU time and /proc/stat as it opened.
+    pub opened: Reading,
+    /// And as it closed.
+    pub closed: Reading,
+    /// The same on the other machine, where a zc measures there.
+    pub remote: Option<Box<RemoteWindow>>,
+}
+
+/// Whether and how fast a trial was driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrialKind {
+    /// Soakers at work, sender paced: this is where costs come from.
+    Soaked,
+    /// Soakers stopped, sender paced: the twin, for perturbation.
+    Twin,
+    /// Soakers stopped, sender unpaced: top speed.
+    TopSpeed,
+}
+
+/// One cell, once.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// The cell's label.
+    pub cell: String,
+    /// How it was driven.
+    pub kind: TrialKind,
+    /// All meters as the window opened.
+    pub opened: Reading,
+    /// All meters as the window closed.
+    pub closed: Reading,
+    /// Bytes sent and received over the whole trial, warm-up and drain included; they are equal or the trial failed.
+    pub whole_bytes: u64,
+    /// Completions over the whole trial (zero-copy paths): sends completed and those flagged as copied.
+    pub whole_completions: u64,
+    /// See `whole_completions`.
+    pub whole_copied: u64,
+    /// CPU time of the sender threads over the whole trial, from the first byte until they have drained, added up: what time(1)
+    /// would say of a program that did only this. io_uring's workers are threads of their own and not in it.
+    pub whole_sender_usage: Option<Usage>,
+    /// All meters of the other machine, where a zc measures there.
+    pub remote: Option<Box<RemoteWindow>>,
+    /// What the far end said of the trial, where it is no zc and says something.
+    pub remote_report: Option<RemoteReport>,
+}
+
+/// Why a block does not count. The rules are fixed in advance: docs/method.md.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "rule")]
+pub enum Dropped {
+    /// The hypervisor took more than 1 % of the CPUs.
+    Steal {
+        /// The share taken, 0 to 1.
+        share: f64,
+    },
+    /// Neighbouring idle windows differed by more than 2 %.
+    IdleDrift {
+        /// The median relative difference over the block's neighbouring pairs.
+        share: f64,
+    },
+    /// Something else used more than 2 % of the CPUs.
+    Foreign {
+        /// The share used, 0 to 1.
+        share: f64,
+    },
+    /// Something beside the trials of cells failed, such as an idle window.
+    TrialFailed {
+        /// Which cell.
+        cell: String,
+        /// One sentence.
+        reason: String,
+    },
+    /// It was cut short by Ctrl-C or by the end of the budget.
+    Unfinished,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct End {
+    /// When, RFC 3339.
+    pub ended_at: String,
+    /// How long the run took, everything included.
+    pub elapsed_ns: u64,
+    /// Why it ended.
+    pub reason: EndReason,
+    /// How many times the intervals were looked at before the end, and after how many blocks: the planned looks that
+    /// were taken, with the one that stopped the run if one did, without the end of the budget.
+    pub looks_at_blocks: Vec<usize>,
+    /// Found during the run.
+    pub warnings: Vec<Warning>,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "why")]
+pub enum EndReason {
+    /// Every interval was within the target at a planned look.
+    TargetReached,
+    /// The budget was spent.
+    BudgetSpent,
+    /// Ctrl-C or SIGTERM.
+    Interrupted,
+    /// It could not go on.
+    Failed {
+        /// One sentence.
+        reason: String,
+    },
+}

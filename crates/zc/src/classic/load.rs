@@ -1,0 +1,170 @@
+//! `cyclesoak`, and what `zcc` has of it: calibrating, and `System load: 12.3%`, where 100 % is all CPUs.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+
+use super::{debug, here, line, usage};
+use crate::{interrupt, tell};
+use zc_analysis::soak::{self, Load, idle_rates, not_quiet, paces};
+use zc_classic::{Calibration, CyclesoakOptions, FILE_NAME, Tool};
+use zc_run::escape;
+use zc_run::{Fault, Result, SoakWindow};
+
+/// The load monitor.
+pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
+    let options = CyclesoakOptions::read(words)?;
+    if options.help {
+        return usage::of(Tool::Cyclesoak);
+    }
+    if options.calibrate {
+        return calibrate(options.nr_cpus, options.debug, &*interrupt::flag()?);
+    }
+    let calibration = calibration(options.nr_cpus)?;
+    let rates = calibration.rates();
+    let stop = interrupt::flag()?;
+    let mut failed = None;
+    let mut doubts = Doubts::default();
+    zc_classic::cyclesoak(&calibration, options.period_ns, &stop, &mut |window| {
+        let Some(load) = of(&window, &rates) else { return ControlFlow::Continue(()) };
+        debug(options.debug > 0, || {
+            let counts = window.closed.soak.units.iter().zip(&window.opened.soak.units);
+            let each: Vec<String> = counts.map(|(new, old)| new.saturating_sub(*old).to_string()).collect();
+            format!("cyclesoak: counts {} in {:.3} s", each.join(" "), load.elapsed_ns as f64 / 1e9)
+        });
+        doubts.look(&load);
+        line(&line_of(&load, if options.each_cpu { &calibration.cpus } else { &[] }), &mut failed)
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// Writes `./counts_per_sec`.
+///
+/// # Errors
+/// The soakers cannot be had, or the file cannot be written.
+pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &AtomicBool) -> Result<()> {
+    let cpus = soaked_cpus(nr_cpus)?;
+    let start = zc_classic::calibrate(&cpus, stop)?;
+    // As in 2001 on a quiet machine: what runs there all the time is no load. On a busy one that would make every load too
+    // small by what was busy, so that the soakers' own CPU time has to do, which is nearly as good.
+    let busy = not_quiet(&start).is_some();
+    let rates = if busy { paces(&start) } else { idle_rates(&start.idle) };
+    let rates = rates.ok_or_else(|| {
+        Fault::failed("a soaker got no CPU time while it was being calibrated")
+            .hint("something keeps its CPU busy; calibrate while nothing else runs")
+    })?;
+    if busy {
+        tell::warning(
+            "something else ran while the soakers were calibrated: it was done by their own CPU time, which is less exact",
+            Some("calibrate again while nothing else runs"),
+        );
+    }
+    let counts_per_s: Vec<f64> = rates.iter().map(|rate| rate * 1e9).collect();
+    debug(debugging > 0, || {
+        let each: Vec<String> = counts_per_s.iter().map(|counts| format!("{counts:.0}")).collect();
+        format!("calibrated: {} counts per second on CPUs {cpus:?}, soakers {:?}", each.join(" "), start.rank)
+    });
+    Calibration::new(cpus, counts_per_s).write(here())?;
+    tell::note(&format!("calibrated: wrote \"{FILE_NAME}\""));
+    Ok(())
+}
+
+/// Reads `./counts_per_sec`.
+///
+/// # Errors
+/// There is none, or it is not from here.
+pub(super) fn calibration(nr_cpus: Option<usize>) -> Result<Calibration> {
+    Calibration::read(here(), &soaked_cpus(nr_cpus)?).map_err(|mut fault| {
+        // A host name or a line of a strange file could be anything.
+        fault.sentence = escape(&fault.sentence, 1000);
+        fault
+    })
+}
+
+/// Which CPUs are soaked; a warning where that is not all of them.
+fn soaked_cpus(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
+    let (allowed, soaked) = (zc_classic::cpus_for(None)?.len(), zc_classic::cpus_for(nr_cpus)?);
+    let all = allowed.max(zc_classic::online_cpus());
+    if soaked.len() < all {
+        let hint = match soaked.len() < allowed {
+            true => "leave -N out: the machine knows how many it has",
+            false => "this process may not use the others (taskset(1), a cgroup's cpuset): start it without that",
+        };
+        let sentence = format!("{} of {all} CPUs are soaked: what runs on the others is not seen", soaked.len());
+        tell::warning(&sentence, Some(hint));
+    }
+    Ok(soaked)
+}
+
+/// How far below nothing a load may be before it is called wrong: rates scatter by less than this.
+const NOTHING: f64 = -0.05;
+
+/// Doubts about a calibration, which are told once.
+#[derive(Debug, Default)]
+pub(super) struct Doubts {
+    told: bool,
+}
+
+impl Doubts {
+    /// Looks at a load: a machine cannot do less than nothing.
+    pub(super) fn look(&mut self, load: &Load) {
+        if !self.told && share(load) < NOTHING {
+            self.told = true;
+            tell::warning(
+                &format!(
+                    "the soakers do more than when they were calibrated, so loads by \"{FILE_NAME}\" are too small"
+                ),
+                Some("the CPUs' clock changed, or something else ran then; calibrate again: cyclesoak -C"),
+            );
+        }
+    }
+}
+
+/// The load of all CPUs as a share of them.
+fn share(load: &Load) -> f64 {
+    load.busy_cpus / load.cpus.len().max(1) as f64
+}
+
+/// The load of a window.
+pub(super) fn of(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
+    soak::load(window, rates)
+}
+
+/// `System load: 12.3%`, and what each of `cpus` had free.
+pub(super) fn line_of(load: &Load, cpus: &[usize]) -> String {
+    let mut text = format!("System load: {}", percent(share(load)));
+    if !cpus.is_empty() {
+        text.push_str(" || Free:");
+        for (cpu, share) in cpus.iter().zip(&load.cpus) {
+            let _ = write!(text, " {}({cpu})", percent(1.0 - share)); // to a String
+        }
+    }
+    text
+}
+
+/// `12.3%`. A little less than nothing is what an idle machine may show, as rates scatter; it stays.
+fn percent(share: f64) -> String {
+    let text = format!("{:.1}%", 100.0 * share);
+    if text == "-0.0%" { "0.0%".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hundred_percent_is_all_cpus() {
+        let load = Load {
+            elapsed_ns: 1_000_000_000,
+            cpus: vec![0.25, -0.0004],
+            busy_cpus: 0.2496,
+            stat_cpus: 0.0,
+            steal_cpus: 0.0,
+        };
+        assert_eq!(line_of(&load, &[]), "System load: 12.5%");
+        assert_eq!(line_of(&load, &[0, 3]), "System load: 12.5% || Free: 75.0%(0) 100.0%(3)");
+        assert_eq!(percent(-0.0004), "0.0%");
+        assert_eq!(percent(-0.01), "-1.0%");
+    }
+}

@@ -1,0 +1,52 @@
+//! `zc run memory`: how fast this machine's memory is. Takes few of the options of `zc run`, and refuses the others rather than
+//! leaving out what they ask for.
+
+use serde_json::json;
+
+use super::args::RunArgs;
+use super::{interrupt, read, resolve, tell};
+use zc_analysis::memory::{memory as estimate, roofline};
+use zc_measure::session::{self, MemoryOptions, MemoryOutcome};
+use zc_run::{Fault, MemoryRun, Result};
+
+/// The options that it takes.
+const TAKES: [&str; 4] = ["--budget", "--seed", "--with", "--json"];
+/// Time for it when it is given none.
+pub(super) const BUDGET: &str = "20s";
+
+/// Walks over memory and prints what came of it; `given` are the options that were typed.
+///
+/// # Errors
+/// An option is none of this experiment's, the run to compare with cannot be read, nothing was measured, or it was interrupted:
+/// then what is known has been printed.
+pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
+    if let Some(other) = given.iter().find(|option| !TAKES.contains(&option.as_str())) {
+        return Err(Fault::usage(format!("\"{other}\" is no option of the experiment \"memory\""))
+            .hint(format!("it takes {}", TAKES.join(", "))));
+    }
+    let options = MemoryOptions {
+        budget_ns: resolve::budget(args.budget.as_deref(), BUDGET)?,
+        seed: resolve::seed(args.seed.as_deref())?,
+    };
+    // Before anything is measured, so that it is not measured for nothing.
+    let beside = args.with.as_deref().map(read::run).transpose()?;
+    let beside = beside.map(|run| zc_analysis::estimate(&run));
+    let stop = interrupt::flag()?;
+    let mut begin = |seen: &MemoryRun| {
+        let sets = seen.sets.len();
+        let seconds = seen.budget_ns as f64 / 1e9;
+        tell::note(&format!(
+            "{sets} working sets on CPU {} for {seconds} s; Ctrl-C ends it with what is known",
+            seen.cpu
+        ));
+    };
+    let MemoryOutcome { seen, fault } = session::memory(&options, &stop, &mut begin)?;
+    let estimates = estimate(&seen);
+    let roofline = beside.and_then(|run| roofline(&seen, &estimates, &run));
+    tell::result(&if args.format.json {
+        format!("{}\n", json!({ "estimates": estimates, "roofline": roofline, "seen": seen }))
+    } else {
+        zc_report::memory::memory(&seen, &estimates, roofline.as_ref())
+    })?;
+    fault.map_or(Ok(()), Err)
+}

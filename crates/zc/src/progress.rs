@@ -1,0 +1,162 @@
+//! How far a run is, on stderr. Drawn only when the session says something, which is between trials: there is no tick
+//! and no thread, because both would cost CPU time inside a window. Where stderr is no terminal, a plain line now and
+//! then.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use zc_analysis::{Estimates, estimate};
+use zc_measure::session::{Next, Progress};
+use zc_run::escape;
+use zc_run::{Header, Run, Severity, Warning};
+
+/// The least time between two plain lines.
+const PLAIN_EVERY: Duration = Duration::from_secs(5);
+
+/// The least time between two estimates.
+const ESTIMATE_EVERY: Duration = Duration::from_secs(2);
+
+/// Watches a run for a person.
+pub(super) struct Watcher {
+    face: Face,
+    budget: Duration,
+    /// Cells of the plan whose ratio is wanted.
+    ratios: usize,
+    /// The current estimate in words, and when it was made.
+    current: String,
+    estimated: Option<Instant>,
+}
+
+enum Face {
+    /// One line of a terminal, redrawn.
+    Line(ProgressBar),
+    /// Plain lines, not too many.
+    Plain { last: Option<Instant> },
+}
+
+impl Watcher {
+    /// One that draws if stderr is a terminal, and prints plain lines if not.
+    pub(super) fn new(terminal: bool, budget: Duration) -> Self {
+        let face = if terminal {
+            let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr_with_hz(20));
+            // The template is a constant that a test renders.
+            if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
+                bar.set_style(style.progress_chars("=> "));
+            }
+            Face::Line(bar)
+        } else {
+            Face::Plain { last: None }
+        };
+        Self { face, budget, ratios: 0, current: String::new(), estimated: None }
+    }
+
+    /// Wipes the line, so that what is printed next stands alone.
+    pub(super) fn clear(&mut self) {
+        if let Face::Line(bar) = &self.face {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn say(&mut self, text: &str, left: Duration) {
+        match &mut self.face {
+            Face::Line(bar) => {
+                let spent = self.budget.saturating_sub(left).as_secs_f64();
+                let share = spent / self.budget.as_secs_f64().max(f64::MIN_POSITIVE);
+                bar.set_position((share * 100.0).clamp(0.0, 100.0) as u64);
+                bar.set_message(text.to_owned());
+            }
+            Face::Plain { last } => {
+                if last.is_none_or(|last| last.elapsed() >= PLAIN_EVERY) {
+                    *last = Some(Instant::now());
+                    plain(text);
+                }
+            }
+        }
+    }
+}
+
+const TEMPLATE: &str = "[{bar:20}] {wide_msg}";
+
+fn plain(text: &str) {
+    use std::io::Write as _;
+    // Progress that cannot be printed is no reason to stop.
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+impl Progress for Watcher {
+    fn preparing(&mut self, what: &str, left: Duration) {
+        self.say(&format!("{}, {} left", escape(what, 80), seconds(left)), left);
+    }
+
+    fn started(&mut self, header: &Header) {
+        self.ratios = header.plan.cells.iter().filter(|cell| cell.label != header.plan.reference).count();
+    }
+
+    fn trial(&mut self, next: Next<'_>) {
+        let text =
+            format!("block {}, {}, {} left{}", next.block + 1, escape(next.cell, 40), seconds(next.left), self.current);
+        self.say(&text, next.left);
+    }
+
+    fn block_done(&mut self, run: &Run) {
+        // An estimate costs budget, more so with every block, and nobody reads faster than this.
+        if self.estimated.is_none_or(|at| at.elapsed() >= ESTIMATE_EVERY) {
+            self.current = current(&estimate(run), self.ratios);
+            self.estimated = Some(Instant::now());
+        }
+    }
+
+    fn warning(&mut self, warning: &Warning) {
+        if warning.severity == Severity::Note {
+            return;
+        }
+        let tell = || super::tell::warning(&warning.text, warning.remedy.as_deref());
+        match &self.face {
+            Face::Line(bar) => bar.suspend(tell),
+            Face::Plain { .. } => tell(),
+        }
+    }
+}
+
+/// The cheapest path so far, and how many intervals are narrow enough.
+fn current(estimates: &Estimates, ratios: usize) -> String {
+    let done = estimates.cells.iter().filter(|cell| cell.ratio.both.is_some_and(|ratio| ratio.converged)).count();
+    let cheapest = estimates
+        .cells
+        .iter()
+        .filter(|cell| !cell.control && !cell.failed_zero_copy)
+        .filter_map(|cell| cell.ratio.both.map(|ratio| (cell, ratio)))
+        .min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
+    let Some((cell, ratio)) = cheapest else { return String::new() };
+    let width = ratio.half_width.map_or_else(String::new, |half| format!(" ±{:.1} %", half * 100.0));
+    format!(
+        "; {} at {:.2}{width} of {}; {done} of {ratios} narrow enough",
+        cell.label, ratio.value, estimates.reference
+    )
+}
+
+fn seconds(left: Duration) -> String {
+    format!("{} s", left.as_secs_f64().ceil())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_template_is_one_that_indicatif_takes() {
+        assert!(ProgressStyle::with_template(TEMPLATE).is_ok());
+    }
+
+    #[test]
+    fn a_run_without_cells_has_no_estimate_to_show() {
+        assert_eq!(current(&Estimates::default(), 0), "");
+    }
+
+    #[test]
+    fn time_left_is_rounded_up() {
+        assert_eq!(seconds(Duration::from_millis(1)), "1 s");
+        assert_eq!(seconds(Duration::ZERO), "0 s");
+    }
+}

@@ -1,0 +1,97 @@
+//! The files that a command is given to read: saved runs and plans. Whatever is no regular file is refused before it is opened: a FIFO
+//! would block for ever, and /dev/zero never ends.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use super::tell;
+use zc_run::{Fault, Result, Run, in_words};
+
+/// A run of many hours has some tens of megabytes; what is larger than this is something else, or would not fit into memory.
+const LARGEST_RUN_BYTES: u64 = 1 << 30;
+
+/// Opens a regular file. `wrong` makes the failure out of what is wrong with it.
+///
+/// # Errors
+/// There is none, it may not be read, or it is something else.
+pub(super) fn regular(path: &Path, wrong: impl Fn(&str) -> Fault) -> Result<File> {
+    let metadata = path.metadata().map_err(|error| wrong(&in_words(&error)))?;
+    if metadata.is_dir() {
+        return Err(wrong("it is a directory"));
+    }
+    if !metadata.is_file() {
+        return Err(wrong("it is not a regular file"));
+    }
+    File::open(path).map_err(|error| wrong(&in_words(&error)))
+}
+
+/// The bytes of a regular file; `None` when it has more than `most`.
+///
+/// # Errors
+/// As for [`regular`], and when reading fails.
+pub(super) fn bytes(path: &Path, most: u64, wrong: impl Fn(&str) -> Fault) -> Result<Option<Vec<u8>>> {
+    let file = regular(path, &wrong)?;
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| wrong(&in_words(&error)))?;
+    Ok((bytes.len() as u64 <= most).then_some(bytes))
+}
+
+/// Reads a saved run, and warns when its end was cut off.
+///
+/// # Errors
+/// [`FaultKind::Input`](zc_run::FaultKind): the file cannot be read, or holds no run that this program can read.
+pub(super) fn run(path: &Path) -> Result<Run> {
+    let (run, broken_lines) = whole_or_cut(path)?;
+    if broken_lines > 0 {
+        let blocks = match run.blocks.len() {
+            1 => "1 block that is".to_owned(),
+            count => format!("{count} blocks that are"),
+        };
+        tell::warning(
+            &format!("file \"{}\" is cut off: what is shown rests on the {blocks} whole", tell::path(path)),
+            Some("the run was killed while it was saving, or the disk was full"),
+        );
+    }
+    Ok(run)
+}
+
+/// Reads a saved run, and says how many lines at its end were cut off.
+fn whole_or_cut(path: &Path) -> Result<(Run, usize)> {
+    let name = tell::path(path);
+    let wrong = |what: &str| {
+        Fault::input(format!("cannot read \"{name}\": {what}"))
+            .hint("zc show, report and compare read what zc run has saved (zc-DATE.json)")
+    };
+    let file = regular(path, wrong)?;
+    // By what its file says first, so that nothing of a huge file is read; it may grow meanwhile.
+    match file.metadata().map_err(|error| wrong(&in_words(&error)))?.len() {
+        0 => return Err(wrong("it is empty")),
+        bytes if bytes > LARGEST_RUN_BYTES => return Err(wrong("it is larger than any saved run")),
+        _ => {}
+    }
+    zc_run::read(file.take(LARGEST_RUN_BYTES)).map_err(|mut fault| {
+        fault.sentence = format!("cannot read \"{name}\": {}", fault.sentence);
+        fault
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(bytes: &[u8]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.json");
+        std::fs::write(&path, bytes).unwrap();
+        run(&path).unwrap_err().sentence.replace(&*folder.path().to_string_lossy(), "")
+    }
+
+    #[test]
+    fn what_is_not_a_run_is_named_and_refused() {
+        assert_eq!(refused(b""), "cannot read \"/x.json\": it is empty");
+        assert_eq!(refused(b"\xff\xfe"), "cannot read \"/x.json\": it is not a saved run of zc");
+        assert_eq!(refused(b"{}"), "cannot read \"/x.json\": it is not a saved run of zc");
+        assert_eq!(refused(b"hello"), "cannot read \"/x.json\": it is not a saved run of zc");
+    }
+}

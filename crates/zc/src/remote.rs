@@ -1,0 +1,196 @@
+//! The other machine of `zc run`: `--remote`, `--via`, and what they want to be shown.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+
+use clap::ValueHint;
+
+use zc_measure::session::{PORT, RemoteEnd, Secret};
+use zc_run::escape;
+use zc_run::{Fault, Result};
+
+/// Arguments that lead to another machine.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct RemoteArgs {
+    /// Another machine that takes the bytes: HOST, where `zc serve` runs, iperf3://HOST or discard://HOST:PORT
+    #[arg(long, value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname, help_heading = "Another machine",
+          conflicts_with_all = ["via", "link", "ip", "mtu", "offloads", "ack_every", "rtt"])]
+    remote: Option<String>,
+    /// A command that gives a stream of bytes to a shell on another machine, where zc is: 'ssh HOST'
+    #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString, help_heading = "Another machine",
+          conflicts_with_all = ["link", "ip", "mtu", "offloads", "ack_every", "rtt"])]
+    via: Option<String>,
+    /// The token that `zc serve` there has printed
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        requires = "remote",
+        conflicts_with = "token_file",
+        help_heading = "Another machine"
+    )]
+    token: Option<String>,
+    /// A file whose first line is the token that `zc serve` there was given
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "remote",
+          help_heading = "Another machine")]
+    token_file: Option<PathBuf>,
+    /// The address by which data goes to the machine that --via leads to [default: the first that works]
+    #[arg(long, value_name = "ADDRESS", requires = "via", help_heading = "Another machine")]
+    far_address: Option<String>,
+}
+
+impl RemoteArgs {
+    /// Whether there is another machine.
+    pub(super) fn is_given(&self) -> bool {
+        self.remote.is_some() || self.via.is_some()
+    }
+
+    /// The far end that was asked for.
+    ///
+    /// # Errors
+    /// It makes no sense, or the token cannot be read.
+    pub(super) fn end(&self) -> Result<Option<RemoteEnd>> {
+        if let Some(command) = &self.via {
+            if command.trim().is_empty() {
+                return Err(Fault::usage("--via: there is no command").hint("--via 'ssh HOST'"));
+            }
+            let address = self.far_address.as_deref().map(address).transpose()?;
+            return Ok(Some(RemoteEnd::Via { command: command.clone(), address }));
+        }
+        let Some(text) = &self.remote else { return Ok(None) };
+        let with_token = self.token.is_some() || self.token_file.is_some();
+        let foreign = |rest: &str, port| {
+            if with_token {
+                return Err(Fault::usage("a token is for `zc serve`, and another far end was asked for")
+                    .hint("leave --token out"));
+            }
+            host_and_port(rest, port)
+        };
+        if let Some(rest) = text.strip_prefix("iperf3://") {
+            let (host, port) = foreign(rest, Some(5201))?;
+            return Ok(Some(RemoteEnd::Iperf3 { host, port }));
+        }
+        if let Some(rest) = text.strip_prefix("discard://") {
+            let (host, port) = foreign(rest, None)?;
+            return Ok(Some(RemoteEnd::Discard { host, port }));
+        }
+        let (host, port) = host_and_port(text, Some(PORT))?;
+        let secret = secret(self.token.as_deref(), self.token_file.as_deref())?;
+        Ok(Some(RemoteEnd::Zc { host, port, secret }))
+    }
+}
+
+/// The token that was given; none is what loopback wants.
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub(super) fn secret(word: Option<&str>, file: Option<&Path>) -> Result<Secret> {
+    match (word, file) {
+        (Some(word), _) => Secret::from_word(word),
+        (None, Some(file)) => Secret::from_file(file),
+        (None, None) => Ok(Secret::open()),
+    }
+}
+
+/// The command line as it may be saved: without the token.
+pub(super) fn without_token(mut command: Vec<String>) -> Vec<String> {
+    let mut next = false;
+    for word in &mut command {
+        if std::mem::take(&mut next) {
+            "...".clone_into(word);
+        } else if word.starts_with("--token=") {
+            "--token=...".clone_into(word);
+        } else {
+            next = word == "--token";
+        }
+    }
+    command
+}
+
+/// `HOST`, `HOST:PORT`, `[V6]:PORT`, `V6`.
+///
+/// # Errors
+/// It is none of these.
+pub(super) fn host_and_port(text: &str, default: Option<u16>) -> Result<(String, u16)> {
+    let wrong = |what: &str| {
+        Fault::usage(format!("\"{}\" {what}", escape(text, 80)))
+            .hint("HOST, HOST:PORT, or for an IPv6 address [ADDRESS]:PORT")
+    };
+    let (host, port) = if text.parse::<Ipv6Addr>().is_ok() {
+        (text, None)
+    } else if let Some(rest) = text.strip_prefix('[') {
+        let (host, after) = rest.split_once(']').ok_or_else(|| wrong("has no end of its bracket"))?;
+        if host.parse::<Ipv6Addr>().is_err() {
+            return Err(wrong("has no IPv6 address in its brackets"));
+        }
+        match after.strip_prefix(':') {
+            Some(port) => (host, Some(port)),
+            None if after.is_empty() => (host, None),
+            None => return Err(wrong("is no host and port")),
+        }
+    } else {
+        text.rsplit_once(':').map_or((text, None), |(host, port)| (host, Some(port)))
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '%');
+    if host.is_empty() || host.starts_with('-') || !host.chars().all(plain) || host.len() > 253 {
+        return Err(wrong("names no host"));
+    }
+    let port = match port {
+        None => default.ok_or_else(|| wrong("has no port"))?,
+        Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(|| wrong("has no port from 1 to 65535"))?,
+    };
+    Ok((host.to_owned(), port))
+}
+
+fn address(text: &str) -> Result<IpAddr> {
+    text.parse().map_err(|_| {
+        Fault::usage(format!("--far-address: \"{}\" is no address", escape(text, 80)))
+            .hint("such as 192.0.2.1 or 2001:db8::1")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_far_end_is_a_host_and_perhaps_a_port() {
+        for (text, host, port) in [
+            ("far", "far", 2223),
+            ("far.example:99", "far.example", 99),
+            ("192.0.2.1", "192.0.2.1", 2223),
+            ("2001:db8::1", "2001:db8::1", 2223),
+            ("[2001:db8::1]:99", "2001:db8::1", 99),
+            ("[::1]", "::1", 2223),
+        ] {
+            assert_eq!(host_and_port(text, Some(2223)).unwrap(), (host.to_owned(), port), "{text}");
+        }
+        for text in ["", ":1", "far:", "far:0", "far:70000", "far:x", "[::1", "[far]:1", "[::1]1", "-x", "a b", "a/b"] {
+            assert!(host_and_port(text, Some(2223)).is_err(), "{text}");
+        }
+        assert!(host_and_port("far", None).unwrap_err().sentence.contains("has no port"));
+    }
+
+    #[test]
+    fn a_token_is_not_saved_with_the_command_line() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(without_token(words("zc run --token abc --remote x")), words("zc run --token ... --remote x"));
+        assert_eq!(without_token(words("zc run --token=abc")), words("zc run --token=..."));
+        assert_eq!(without_token(words("zc run --token-file f")), words("zc run --token-file f"));
+    }
+
+    #[test]
+    fn whom_to_run_with_is_told_by_the_scheme() {
+        let end = |text: &str| RemoteArgs { remote: Some(text.to_owned()), ..RemoteArgs::default() }.end();
+        assert!(matches!(end("far").unwrap(), Some(RemoteEnd::Zc { port: PORT, .. })));
+        assert!(matches!(end("iperf3://far").unwrap(), Some(RemoteEnd::Iperf3 { port: 5201, .. })));
+        assert!(matches!(end("iperf3://[::1]:7").unwrap(), Some(RemoteEnd::Iperf3 { port: 7, .. })));
+        assert!(matches!(end("discard://far:9").unwrap(), Some(RemoteEnd::Discard { port: 9, .. })));
+        assert!(end("discard://far").is_err());
+        let args = RemoteArgs {
+            remote: Some("iperf3://far".to_owned()),
+            token: Some("a token of some length".to_owned()),
+            ..RemoteArgs::default()
+        };
+        assert!(args.end().unwrap_err().sentence.contains("token"));
+    }
+}

@@ -1,0 +1,49 @@
+//! Which report is printed, and how wide.
+
+use std::io::IsTerminal as _;
+
+use super::resolve::Format;
+use zc_analysis::{Estimates, estimate};
+use zc_run::{Fault, Result, Run};
+
+/// The width where there is no terminal to ask.
+const DEFAULT_COLUMNS: usize = 120;
+
+/// A run as text in the wanted format.
+pub(super) fn document(run: &Run, format: Format) -> String {
+    documents(std::slice::from_ref(run), format)
+}
+
+/// Runs as one text in the wanted format.
+pub(super) fn documents(runs: &[Run], format: Format) -> String {
+    let estimates: Vec<Estimates> = runs.iter().map(estimate).collect();
+    let both: Vec<(&Run, &Estimates)> = runs.iter().zip(&estimates).collect();
+    match format {
+        Format::Table => both.iter().map(|(run, estimates)| zc_report::table(run, estimates, columns())).collect(),
+        Format::Json => zc_report::several::json(&both),
+        Format::Csv => zc_report::several::csv(&both),
+        Format::Markdown => zc_report::several::markdown(&both),
+        Format::Html => zc_report::html(&both),
+        Format::OpenMetrics => zc_report::openmetrics(&both),
+        Format::VegaLite => zc_report::vega_lite(&both),
+    }
+}
+
+/// Refuses to print a page where somebody would have to read it; `instead` is what prints the same there.
+///
+/// # Errors
+/// [`FaultKind::Usage`](zc_run::FaultKind): stdout is a terminal.
+pub(super) fn no_page_to_a_terminal(instead: &str) -> Result<()> {
+    if std::io::stdout().is_terminal() {
+        return Err(Fault::usage("a page of HTML is nothing to read on a terminal")
+            .hint(format!("-o report.html writes it to a file; {instead}")));
+    }
+    Ok(())
+}
+
+/// The columns of the terminal behind stdout; else what COLUMNS says; else a default.
+pub(super) fn columns() -> usize {
+    let asked = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    asked.filter(|columns| *columns > 0).or_else(told).unwrap_or(DEFAULT_COLUMNS).clamp(40, 1000)
+}

@@ -1,0 +1,139 @@
+//! A result in a file, which takes the place of an older one in one step or not at all: it is written to a file beside, synced,
+//! and renamed over (rename(2) is atomic), so that a full disk, a crash and a Ctrl-C leave the older one as it was.
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::tell;
+use zc_run::{Fault, Result, in_words};
+
+/// How a saved run begins. One took minutes or hours to make, so a result never takes its place.
+const A_RUN: &[u8] = b"{\"zc_run\"";
+
+/// Whether two names lead to the same file.
+pub(super) fn is_same(one: &Path, other: &Path) -> bool {
+    match (one.metadata(), other.metadata()) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        _ => false,
+    }
+}
+
+/// Whether a result may take the place of what is at `path`, before it is worked out.
+///
+/// # Errors
+/// [`FaultKind::Output`](zc_run::FaultKind): it is a saved run, a directory, or another thing that is no regular file.
+pub(super) fn check(path: &Path) -> Result<()> {
+    let name = tell::path(path);
+    if path.as_os_str().is_empty() {
+        return Err(Fault::usage("-o: the file name is empty").hint("-o FILE"));
+    }
+    let Ok(found) = path.metadata() else { return Ok(()) };
+    if found.is_dir() {
+        return Err(
+            Fault::output(format!("cannot write \"{name}\": it is a directory")).hint("name a file in it with -o")
+        );
+    }
+    if !found.is_file() {
+        return Err(Fault::output(format!("cannot write \"{name}\": it is not a regular file"))
+            .hint("without -o the result goes to stdout"));
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(A_RUN.len() as u64).read_to_end(&mut start));
+    if read.is_ok() && start == A_RUN {
+        return Err(Fault::output(format!("file \"{name}\" is a saved run, and zc does not write over those"))
+            .hint("choose another name with -o, or remove it"));
+    }
+    Ok(())
+}
+
+/// Writes `text` to a file in place of what was there, or where none was named to stdout.
+///
+/// # Errors
+/// [`FaultKind::Output`](zc_run::FaultKind): what was there is there still.
+pub(super) fn or_stdout(path: Option<&Path>, text: &str) -> Result<()> {
+    path.map_or_else(|| tell::result(text), |path| file(path, text))
+}
+
+/// Writes `text` to the file at `path`, in place of what was there.
+///
+/// # Errors
+/// [`FaultKind::Output`](zc_run::FaultKind): what was there is there still.
+pub(super) fn file(path: &Path, text: &str) -> Result<()> {
+    let failed = |error: &io::Error| {
+        Fault::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(error)))
+            .hint("what was there before is as it was; choose another place with -o")
+    };
+    // Behind a symbolic link it is the file that is replaced, not the link.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let (mut file, beside) = beside(&target).map_err(|error| failed(&error))?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| match target.metadata() {
+            Ok(old) => file.set_permissions(Permissions::from_mode(old.permissions().mode())),
+            Err(_) => Ok(()),
+        })
+        .and_then(|()| file.sync_all())
+        .and_then(|()| std::fs::rename(&beside, &target));
+    written.map_err(|error| {
+        let _ = std::fs::remove_file(&beside); // best effort: the failure that led here is the one to tell
+        failed(&error)
+    })
+}
+
+/// A new file in the same folder, so that renaming stays within one file system.
+fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
+    let name = target.file_name().ok_or_else(|| io::Error::from(ErrorKind::InvalidInput))?;
+    for attempt in 0..100 {
+        let mut new = std::ffi::OsString::from(".");
+        new.push(name);
+        new.push(format!(".{}-{attempt}", std::process::id()));
+        let path = target.with_file_name(new);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (file, path)),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_there_is_replaced_with_its_mode_and_through_its_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, link) = (folder.path().join("old.html"), folder.path().join("link.html"));
+        std::fs::write(&old, "old").unwrap();
+        std::fs::set_permissions(&old, Permissions::from_mode(0o604)).unwrap();
+        std::os::unix::fs::symlink("old.html", &link).unwrap();
+        file(&link, "new").unwrap();
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), "new");
+        assert_eq!(old.metadata().unwrap().permissions().mode() & 0o777, 0o604);
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside");
+    }
+
+    #[test]
+    fn what_cannot_be_written_says_so_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let fault = file(&folder.path().join("none/x.html"), "new").unwrap_err();
+        assert!(fault.sentence.ends_with("none/x.html\": no such file or directory"), "{}", fault.sentence);
+        let long = folder.path().join("x".repeat(255));
+        assert!(file(&long, "new").is_err(), "the name beside it is too long");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_saved_run_and_what_is_no_file_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run.json");
+        std::fs::write(&run, "{\"zc_run\":1,").unwrap();
+        assert!(check(&run).unwrap_err().sentence.contains("is a saved run"));
+        assert!(check(folder.path()).unwrap_err().sentence.ends_with("it is a directory"));
+        assert!(check(Path::new("/dev/null")).unwrap_err().sentence.ends_with("it is not a regular file"));
+        assert!(check(&folder.path().join("new.html")).is_ok());
+    }
+}

@@ -1,0 +1,497 @@
+//! What was typed, given its meaning: names are looked up, units are read, defaults are filled in. The machine is not
+//! looked at here, except for the place where the run is to be saved.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::args::{FormatArgs, ReportFormatArgs, RunArgs};
+
+use super::remote::without_token;
+use zc_measure::plan::{self, Spec};
+use zc_measure::session::{self, CpuPair, RunOptions};
+use zc_run::level::{self, CALL_BYTES, FLOWS, MTU_BYTES, SOCKET_BUFFER_BYTES};
+use zc_run::nearest::{unknown, unknown_among};
+use zc_run::{
+    Align, CopyPages, Factor, FarEndOptions, Fault, HostStates, IpVersion, LinkKind, LinkOptions, Placement, Push,
+    RecvPath, Result, SendPath, SoakerKind, UnknownName, in_words, units,
+};
+
+/// The form of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// For people, as wide as the terminal.
+    Table,
+    /// One JSON document.
+    Json,
+    /// A line to a cell.
+    Csv,
+    /// For an issue, a page or a mailing list.
+    Markdown,
+    /// A page that needs nothing beside itself.
+    Html,
+    /// For what collects metrics.
+    OpenMetrics,
+    /// A specification of charts, for those who want to draw themselves.
+    VegaLite,
+}
+
+impl From<FormatArgs> for Format {
+    fn from(args: FormatArgs) -> Self {
+        match args {
+            FormatArgs { json: true, .. } => Self::Json,
+            FormatArgs { csv: true, .. } => Self::Csv,
+            FormatArgs { markdown: true, .. } => Self::Markdown,
+            _ => Self::Table,
+        }
+    }
+}
+
+impl From<ReportFormatArgs> for Format {
+    fn from(args: ReportFormatArgs) -> Self {
+        match args {
+            ReportFormatArgs { markdown: true, .. } => Self::Markdown,
+            ReportFormatArgs { csv: true, .. } => Self::Csv,
+            ReportFormatArgs { json: true, .. } => Self::Json,
+            ReportFormatArgs { openmetrics: true, .. } => Self::OpenMetrics,
+            ReportFormatArgs { vega_lite: true, .. } => Self::VegaLite,
+            _ => Self::Html,
+        }
+    }
+}
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000 * MS;
+
+/// Half-width of the intervals at which a run may end early.
+const TARGET: f64 = 0.025;
+/// After a command that puts the host into a state: what it changed is to have had its effects.
+const SETTLE_NS: u64 = 100 * MS;
+/// A command that takes longer than a service's restart hangs.
+const LIMIT_NS: u64 = 30 * S;
+/// Bytes per call of send paths that have a buffer.
+const CALL_BUFFER: usize = 64 << 10;
+/// Receive path buffers when `--recv` names none.
+const RECV_BUFFER: usize = 64 << 10;
+/// Above a few megabytes a send buffer is full before it is acknowledged, and everything waits for the far end's patience.
+const ACK_EVERY: std::ops::RangeInclusive<u64> = 1..=1 << 20;
+
+/// The options of `zc run` with a plan. `command` is saved in the run; `default_out` is used when no `--out` was given.
+///
+/// # Errors
+/// [`FaultKind::Usage`](zc_run::FaultKind): something that was typed has no meaning.
+pub(super) fn run(
+    args: &RunArgs,
+    plan: Spec,
+    command: Vec<String>,
+    default_out: impl FnOnce() -> PathBuf,
+) -> Result<RunOptions> {
+    let (recv, recv_buffer_bytes) = args.recv.as_deref().map_or(Ok((RecvPath::Recv, RECV_BUFFER)), recv)?;
+    let link = args.link.as_deref().map_or(Ok(None), link)?;
+    if link == Some(LinkKind::Remote) {
+        return Err(Fault::usage("--link: \"remote\" leads to another machine, which has to be named")
+            .hint("--remote HOST, or --via 'ssh HOST'"));
+    }
+    if link == Some(LinkKind::Null) && recv != RecvPath::Recv {
+        return Err(Fault::usage(format!("--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"))
+            .hint("leave --recv out, or take --link veth"));
+    }
+    let send = match args.paths.as_deref().map(paths).transpose()?.unwrap_or_default()[..] {
+        _ if plan.levels(Factor::Send).is_some() => SendPath::ReadSend,
+        [] => SendPath::ReadSend,
+        [path] => path,
+        _ if plan.factors.is_empty() => SendPath::ReadSend,
+        _ => {
+            return Err(Fault::usage(format!("--paths: the plan \"{}\" has one send path", plan.name))
+                .hint("give one, or run a plan that compares them"));
+        }
+    };
+    let size = |option, text: &Option<String>, bounds, default| {
+        text.as_deref().map_or(Ok(default), |text| buffer(option, text, bounds))
+    };
+    let mut options = RunOptions {
+        command: without_token(command),
+        files: args.files.clone(),
+        send,
+        recv,
+        recv_buffer_bytes,
+        buffer_bytes: size("--buffer", &args.buffer, CALL_BYTES, CALL_BUFFER)?,
+        rate_bytes_per_s: args.rate.as_deref().map_or(Ok(None), units::rate).map_err(|fault| of("--rate", fault))?,
+        budget_ns: 0,
+        target: args.target.as_deref().map_or(Ok(TARGET), units::percent).map_err(|fault| of("--target", fault))?,
+        seed: seed(args.seed.as_deref())?,
+        link,
+        link_options: link_options(args)?,
+        remote: args.remote.end()?,
+        flows: args
+            .flows
+            .as_deref()
+            .map_or(Ok(1), |flows| units::count("number of flows", flows, FLOWS))
+            .map(|flows| flows as usize)
+            .map_err(|fault| of("--flows", fault))?,
+        congestion: args
+            .congestion
+            .as_deref()
+            .map(|text| level::congestion(text).map_err(|fault| of("--congestion", fault)))
+            .transpose()?,
+        sndbuf_bytes: args.sndbuf.as_deref().map(|text| buffer("--sndbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
+        rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
+        push: known_or(args.push.as_deref(), Push::Plain)?,
+        align: known_or(args.align.as_deref(), Align::Page)?,
+        pages: known_or(args.pages.as_deref(), CopyPages::Scattered)?,
+        placement: known_or(args.placement.as_deref(), Placement::Separate)?,
+        cpus: args.cpus.as_deref().map(|text| cpus(text, args.remote.is_given())).transpose()?,
+        states: states(args, &plan)?,
+        soaker: known_or(args.soaker.as_deref(), SoakerKind::Alu)?,
+        out: args.out.clone().unwrap_or_else(default_out),
+        window_ns: optional_duration("--window", args.window.as_deref(), MS)?,
+        idle_ns: optional_duration("--idle", args.idle.as_deref(), MS)?,
+        warmup_ns: optional_duration("--warmup", args.warmup.as_deref(), 0)?,
+        sample: args.sample,
+        plan,
+    };
+    let asked = args.budget.as_deref().map(|text| budget(Some(text), text)).transpose()?;
+    options.budget_ns = plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
+    Ok(options)
+}
+
+/// The two states of the host, if commands for them were typed.
+fn states(args: &RunArgs, plan: &Spec) -> Result<Option<HostStates>> {
+    let empty = |text: &&String| text.trim().is_empty();
+    let wrong = |sentence: &str| {
+        Err(Fault::usage(sentence).hint("--ab 'COMMAND' --ab 'COMMAND', each of which puts the host into a state"))
+    };
+    let duration = |option, text: &Option<String>, least_ns, default| match text {
+        Some(text) => units::duration(text, least_ns..=3600 * S).map_err(|fault| of(option, fault)),
+        None => Ok(default),
+    };
+    match args.ab.as_slice() {
+        [] if plan.levels(Factor::State).is_some() => {
+            wrong(&format!("the plan \"{}\" has states of the host, and no command makes them", plan.name))
+        }
+        [] => Ok(None),
+        commands if commands.iter().chain(&args.ab_restore).any(|command| empty(&command)) => {
+            wrong("a command of \"--ab\" is empty")
+        }
+        [_] => wrong("\"--ab\" was given once, and it takes two states to compare"),
+        [a, b] => Ok(Some(HostStates {
+            a: a.clone(),
+            b: b.clone(),
+            restore: args.ab_restore.clone(),
+            settle_ns: duration("--ab-settle", &args.ab_settle, 0, SETTLE_NS)?,
+            limit_ns: duration("--ab-limit", &args.ab_limit, MS, LIMIT_NS)?,
+        })),
+        more => wrong(&format!("\"--ab\" was given {} times, and two states are compared", more.len())),
+    }
+}
+
+/// A name that was typed, or the usual one.
+fn known_or<T: std::str::FromStr<Err = UnknownName>>(text: Option<&str>, usual: T) -> Result<T> {
+    text.map_or(Ok(usual), |text| text.parse().map_err(unknown))
+}
+
+/// What an experiment may be given, or the time that it has by itself.
+///
+/// # Errors
+/// As for [`run`].
+pub(super) fn budget(text: Option<&str>, default: &str) -> Result<u64> {
+    units::duration(text.unwrap_or(default), S..=24 * 3600 * S).map_err(|fault| of("--budget", fault))
+}
+
+/// A seed, if one was typed.
+///
+/// # Errors
+/// As for [`run`].
+pub(super) fn seed(text: Option<&str>) -> Result<Option<u64>> {
+    text.map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|fault| of("--seed", fault))).transpose()
+}
+
+/// The same failure, said of an option.
+pub(super) fn of(option: &str, mut fault: Fault) -> Fault {
+    fault.sentence = format!("{option}: {}", fault.sentence);
+    fault
+}
+
+fn buffer(option: &str, text: &str, bounds: std::ops::RangeInclusive<u64>) -> Result<usize> {
+    units::size(text, bounds).map(|bytes| bytes as usize).map_err(|fault| of(option, fault))
+}
+
+fn optional_duration(option: &str, text: Option<&str>, least_ns: u64) -> Result<Option<u64>> {
+    text.map(|text| units::duration(text, least_ns..=60 * S).map_err(|fault| of(option, fault))).transpose()
+}
+
+/// Names without duplicates, in the order given.
+pub(super) fn paths(names: &[String]) -> Result<Vec<SendPath>> {
+    let mut paths = Vec::new();
+    for name in names {
+        let path = name.trim().parse::<SendPath>().map_err(unknown)?;
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// `NAME` or `NAME:SIZE`.
+pub(super) fn recv(text: &str) -> Result<(RecvPath, usize)> {
+    let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
+    let path = name.trim().parse::<RecvPath>().map_err(unknown)?;
+    let bytes = size.map_or(Ok(RECV_BUFFER), |size| buffer("--recv", size, CALL_BYTES))?;
+    Ok((path, bytes))
+}
+
+fn link(text: &str) -> Result<Option<LinkKind>> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    let known: Vec<&str> = std::iter::once("auto").chain(LinkKind::ALL.iter().map(|link| link.name())).collect();
+    text.parse::<LinkKind>().map(Some).map_err(|error| unknown_among(error.what, &error.given, &known))
+}
+
+fn link_options(args: &RunArgs) -> Result<LinkOptions> {
+    let ip = known_or(args.ip.as_deref(), IpVersion::V4)?;
+    // RFC 8200 asks for more than RFC 791.
+    let mtu = if ip == IpVersion::V6 { 1280..=*MTU_BYTES.end() } else { MTU_BYTES };
+    let usual = FarEndOptions::default();
+    Ok(LinkOptions {
+        far_end: FarEndOptions {
+            ack_every_bytes: args.ack_every.as_deref().map_or(Ok(usual.ack_every_bytes), |text| {
+                buffer("--ack-every", text, ACK_EVERY).map(|bytes| bytes as u64)
+            })?,
+            rtt_ns: args
+                .rtt
+                .as_deref()
+                .map_or(Ok(usual.rtt_ns), |text| units::duration(text, 0..=S))
+                .map_err(|fault| of("--rtt", fault))?,
+        },
+        ip,
+        mtu_bytes: args.mtu.as_deref().map(|text| buffer("--mtu", text, mtu)).transpose()?.map(|bytes| bytes as u32),
+        switched_off: args
+            .offloads
+            .as_deref()
+            .map_or_else(|| Ok(BTreeSet::new()), |names| level::offloads(&names.join(",")))?,
+    })
+}
+
+/// `S,R`: two different CPUs, unless they are of two machines. Whether they exist is for the session to find out.
+fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
+    const HINT: &str = "two CPU numbers and a comma: 0,1 puts the sender on CPU 0 and the receiver on CPU 1";
+    let wrong = |what: &str| Fault::usage(format!("--cpus: \"{}\" {what}", zc_run::escape(text, 40))).hint(HINT);
+    let mut parts = text.split(',');
+    let (Some(sender), Some(receiver), None) = (parts.next(), parts.next(), parts.next()) else {
+        return Err(wrong("is not two CPUs"));
+    };
+    let number = |part: &str| {
+        units::count("CPU", part, 0..=65_535).map(|cpu| cpu as usize).map_err(|fault| of("--cpus", fault).hint(HINT))
+    };
+    let (sender, receiver) = (number(sender)?, number(receiver)?);
+    if sender == receiver && !two_machines {
+        return Err(wrong("puts both sides on one CPU"));
+    }
+    Ok(CpuPair { sender, receiver })
+}
+
+/// Whether a run can be saved at `out`, before anything is measured.
+///
+/// # Errors
+/// [`FaultKind::Output`](zc_run::FaultKind): it exists, its folder does not, or nothing can be written there.
+pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
+    let name = super::tell::path(out);
+    if out.as_os_str().is_empty() {
+        return Err(Fault::usage("--out: the file name is empty").hint("--out FILE"));
+    }
+    match out.symlink_metadata() {
+        Ok(found) if found.is_dir() => {
+            return Err(Fault::output(format!("cannot save the run as \"{name}\": it is a directory"))
+                .hint("name a file in it with --out"));
+        }
+        Ok(_) => {
+            return Err(Fault::output(format!("file \"{name}\" exists, and zc does not write over anything"))
+                .hint("choose another name with --out, or remove it"));
+        }
+        Err(_) => {}
+    }
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = if folder == Path::new(".") {
+        "this folder".to_owned()
+    } else {
+        format!("folder \"{}\"", super::tell::path(folder))
+    };
+    let hint =
+        if named { "choose another place with --out" } else { "choose a place with --out, as in --out /tmp/run.json" };
+    match folder.metadata() {
+        Ok(found) if !found.is_dir() => {
+            return Err(Fault::output(format!("cannot save the run in {place}: it is not a directory")).hint(hint));
+        }
+        Ok(_) => {}
+        Err(error) => {
+            return Err(Fault::output(format!("cannot save the run in {place}: {}", in_words(&error))).hint(hint));
+        }
+    }
+    // access(2) asks for the real user, and tells a read-only file system too (EROFS).
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).map_err(|error| {
+        Fault::output(format!("cannot save the run in {place}: {}", in_words(&error.into()))).hint(hint)
+    })
+}
+
+/// `zc-2026-11-21T20-25-00.json`, or with `-2` and so on when there is one already.
+pub(super) fn default_out(now: &jiff::Zoned) -> PathBuf {
+    let stem = now.strftime("zc-%Y-%m-%dT%H-%M-%S").to_string();
+    let mut name = PathBuf::from(format!("{stem}.json"));
+    let mut count = 2;
+    while count < 100 && name.symlink_metadata().is_ok() {
+        name = PathBuf::from(format!("{stem}-{count}.json"));
+        count += 1;
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::super::args::{Cli, Command};
+    use super::super::planned;
+    use super::*;
+    use zc_run::{Experiment, OffloadSwitch};
+
+    fn resolved(words: &[&str]) -> Result<RunOptions> {
+        let cli = Cli::try_parse_from(["zc", "run"].iter().chain(words)).expect("clap takes it");
+        let Command::Run(args) = cli.command else { panic!("not a run") };
+        let paths = planned::of_experiment(Experiment::Paths)?;
+        let (plan, args) = planned::worked_in(paths, args)?;
+        run(&args, plan, vec!["zc".to_owned()], || PathBuf::from("default.json"))
+    }
+
+    fn paths_of(options: &RunOptions) -> Vec<String> {
+        options.plan.levels(Factor::Send).unwrap().iter().map(ToString::to_string).collect()
+    }
+
+    fn refused(words: &[&str]) -> String {
+        resolved(words).unwrap_err().sentence
+    }
+
+    #[test]
+    fn no_option_at_all_has_a_meaning() {
+        let options = resolved(&[]).unwrap();
+        assert_eq!(options.buffer_bytes, 65_536);
+        assert_eq!(options.recv, RecvPath::Recv);
+        assert_eq!(options.recv_buffer_bytes, 65_536);
+        assert_eq!(options.budget_ns, 60 * S);
+        assert_eq!(options.target, 0.025);
+        assert_eq!(options.flows, 1);
+        assert_eq!(options.soaker, SoakerKind::Alu);
+        assert_eq!(options.out, PathBuf::from("default.json"));
+        assert_eq!((options.rate_bytes_per_s, options.link, options.cpus), (None, None, None));
+        assert_eq!(paths_of(&options).len(), SendPath::ALL.len());
+    }
+
+    #[test]
+    fn every_option_arrives() {
+        let options = resolved(&[
+            "--files",
+            "/a",
+            "/b",
+            "--paths",
+            "sendfile,splice,sendfile",
+            "--recv",
+            "splice:1m",
+            "--buffer",
+            "16k",
+            "--rate",
+            "400MB/s",
+            "--link",
+            "veth",
+            "--ip",
+            "6",
+            "--mtu",
+            "9000",
+            "--offloads",
+            "no-tso,no-checksum",
+            "--flows",
+            "4",
+            "--congestion",
+            "reno",
+            "--sndbuf",
+            "1m",
+            "--rcvbuf",
+            "2m",
+            "--cpus",
+            "1,0",
+            "--budget",
+            "2m",
+            "--target",
+            "5%",
+            "--seed",
+            "7",
+            "--soaker",
+            "cache",
+            "--window",
+            "80ms",
+            "--idle",
+            "40ms",
+            "--warmup",
+            "0ms",
+            "--out",
+            "x.json",
+            "--json",
+        ])
+        .unwrap();
+        assert_eq!(options.files, [PathBuf::from("/a"), PathBuf::from("/b")]);
+        assert_eq!(paths_of(&options), ["read+send", "sendfile", "splice"]);
+        assert_eq!((options.recv, options.recv_buffer_bytes), (RecvPath::Splice, 1 << 20));
+        assert_eq!(options.buffer_bytes, 16 << 10);
+        assert_eq!(options.rate_bytes_per_s, Some(400e6));
+        assert_eq!(options.link, Some(LinkKind::Veth));
+        assert_eq!((options.link_options.ip, options.link_options.mtu_bytes), (IpVersion::V6, Some(9000)));
+        let off = [OffloadSwitch::NoTso, OffloadSwitch::NoChecksum];
+        assert_eq!(options.link_options.switched_off, off.into());
+        assert_eq!(options.flows, 4);
+        assert_eq!(options.congestion.as_deref(), Some("reno"));
+        assert_eq!((options.sndbuf_bytes, options.rcvbuf_bytes), (Some(1 << 20), Some(2 << 20)));
+        assert_eq!(options.cpus, Some(CpuPair { sender: 1, receiver: 0 }));
+        assert_eq!((options.budget_ns, options.target, options.seed), (120 * S, 0.05, Some(7)));
+        assert_eq!(options.soaker, SoakerKind::Cache);
+        assert_eq!((options.window_ns, options.idle_ns, options.warmup_ns), (Some(80 * MS), Some(40 * MS), Some(0)));
+        assert_eq!(options.out, PathBuf::from("x.json"));
+    }
+
+    #[test]
+    fn what_has_no_meaning_names_its_option() {
+        for (words, sentence) in [
+            (&["--paths", "senfile"][..], "unknown send path \"senfile\""),
+            (&["--paths", "sendfile,"], "the name of a send path is empty"),
+            (&["--recv", "read"], "unknown receive path \"read\""),
+            (&["--recv", "recv:64kB"], "--recv: size \"64kB\" could be binary or decimal: \"kB\" means both"),
+            (&["--buffer", "64x"], "--buffer: size \"64x\" has an unknown unit \"x\""),
+            (&["--buffer", "-64k"], "--buffer: size \"-64k\" is negative"),
+            (&["--buffer", "0"], "--buffer: size \"0\" is zero"),
+            (&["--buffer", "8g"], "--buffer: size \"8g\" is too large: at most 1g"),
+            (&["--rate", "10G"], "--rate: rate \"10G\" could be bits or bytes a second: \"G\" does not say"),
+            (&["--budget", "60"], "--budget: duration \"60\" has no unit"),
+            (&["--budget", "10ms"], "--budget: duration \"10ms\" is too short: at least 1s"),
+            (&["--target", "0"], "--target: percentage \"0\" is zero"),
+            (&["--seed", "x"], "--seed: seed \"x\" does not begin with a number"),
+            (&["--link", "ethernet"], "unknown link \"ethernet\""),
+            (&["--ip", "5"], "unknown IP version \"5\""),
+            (&["--ip", "6", "--mtu", "576"], "--mtu: size \"576\" is too small: at least 1280"),
+            (&["--mtu", "64k"], "--mtu: size \"64k\" is too large: at most 65535"),
+            (&["--offloads", "tso"], "unknown offload \"tso\""),
+            (&["--flows", "0"], "--flows: number of flows \"0\" is zero"),
+            (&["--congestion", "a b"], "--congestion: \"a b\" cannot be a congestion control"),
+            (&["--cpus", "0"], "--cpus: \"0\" is not two CPUs"),
+            (&["--cpus", "0,1,2"], "--cpus: \"0,1,2\" is not two CPUs"),
+            (&["--cpus", "1,1"], "--cpus: \"1,1\" puts both sides on one CPU"),
+            (&["--cpus", "-1,1"], "--cpus: CPU \"-1\" is negative"),
+            (&["--soaker", "mmx"], "unknown soaker \"mmx\""),
+            (&["--window", "0ms"], "--window: duration \"0ms\" is zero"),
+        ] {
+            assert_eq!(refused(words), sentence);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_number() {
+        let now: jiff::Zoned = "2026-11-21T20:25:00+00:00[UTC]".parse().unwrap();
+        assert_eq!(default_out(&now), PathBuf::from("zc-2026-11-21T20-25-00.json"));
+    }
+}

@@ -1,0 +1,129 @@
+//! `zc serve`: the far end of somebody's `zc run --remote` or `--via`, or of an iperf3 client.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use clap::ValueHint;
+
+use super::remote::{host_and_port, secret};
+use super::{interrupt, tell};
+use zc_measure::session::serve::{Admission, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio};
+use zc_measure::session::{PORT, SessionEnd};
+use zc_run::escape;
+use zc_run::{Fault, Result};
+
+/// Of iperf3.
+const IPERF3_PORT: u16 = 5201;
+
+/// Arguments of `zc serve`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ServeArgs {
+    /// Address to listen on; off loopback callers need a token [default: 127.0.0.1:2223]
+    #[arg(long, value_name = "ADDRESS[:PORT]", conflicts_with = "stdio")]
+    listen: Option<String>,
+    /// A file whose first line is the token that callers need, session after session [default: one is made for each]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["stdio", "iperf3"])]
+    token_file: Option<PathBuf>,
+    /// Port on which the bytes arrive [default: the one above, or a free one]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "iperf3")]
+    data_port: Option<u16>,
+    /// Be an iperf3 server, for iperf3 clients (port 5201)
+    #[arg(long, conflicts_with = "stdio")]
+    iperf3: bool,
+    /// Serve whoever started this, over stdin and stdout: what --via does
+    #[arg(long)]
+    stdio: bool,
+}
+
+/// Serves until Ctrl-C, or to the end of the stream.
+///
+/// # Errors
+/// The address cannot be listened on, or the token not be read.
+pub(super) fn run(args: &ServeArgs) -> Result<()> {
+    let stop = interrupt::flag()?;
+    if args.stdio {
+        return serve_stdio(args.data_port, &stop);
+    }
+    let listen = listen_address(args.listen.as_deref(), if args.iperf3 { IPERF3_PORT } else { PORT })?;
+    if args.iperf3 {
+        let listening = |at| tell::note(&text(&ServeEvent::Listening { at }));
+        return serve_iperf3(listen, &stop, listening, &mut |event| tell::note(&iperf3_text(&event)));
+    }
+    let admission = match &args.token_file {
+        Some(file) => Admission::Token(secret(None, Some(file))?),
+        None if listen.ip().is_loopback() => Admission::Everybody,
+        None => Admission::OneTime,
+    };
+    let options = ServeOptions { listen, data_port: args.data_port, admission };
+    serve(&options, &stop, &mut |event| tell::note(&text(&event)))
+}
+
+fn text(event: &ServeEvent) -> String {
+    match event {
+        ServeEvent::Listening { at } => format!("listening on {at}; Ctrl-C ends it"),
+        ServeEvent::Token { at, word } => {
+            format!("for one session, on the other machine: zc run --remote {} --token {word}", to_call(*at))
+        }
+        ServeEvent::Began { peer, version } => format!("{peer}: a session begins (zc {version})"),
+        ServeEvent::Ended { peer, end } => match end {
+            Ok(SessionEnd::Closed) => format!("{peer}: the session has ended"),
+            Ok(SessionEnd::Stopped) => format!("{peer}: the session was stopped"),
+            Ok(SessionEnd::Idle) => format!("{peer}: the session was ended: it asked nothing for ten minutes"),
+            Ok(SessionEnd::Nonsense) => format!("{peer}: the session was ended: it asked what no zc asks"),
+            Err(fault) => format!("{peer}: the session broke: {fault}"),
+        },
+        ServeEvent::Door(event) => event.to_string(),
+    }
+}
+
+fn iperf3_text(event: &Iperf3Event) -> String {
+    let direction = |reverse| if reverse { "to" } else { "from" };
+    let plural = |streams| if streams == 1 { "" } else { "s" };
+    match event {
+        Iperf3Event::Began { peer, streams, reverse } => {
+            format!("{peer}: a test begins, {streams} stream{} {} it", plural(*streams), direction(*reverse))
+        }
+        Iperf3Event::Ended(ended) => format!(
+            "{}: {} MB in {:.2} s {} it, {:.2} Gbit/s; this process used {:.0} % of a CPU (getrusage)",
+            ended.peer,
+            ended.bytes / 1_000_000,
+            ended.seconds,
+            direction(ended.reverse),
+            ended.bytes as f64 * 8.0 / ended.seconds.max(1e-9) / 1e9,
+            ended.cpu_percent
+        ),
+        Iperf3Event::GivenUp { peer, why, bytes } => {
+            format!("{peer} {}; {bytes} bytes had moved", escape(why, 400))
+        }
+        Iperf3Event::Refused { peer, why, untold } => {
+            let more = if *untold > 0 { format!(" (and {untold} before it)") } else { String::new() };
+            format!("{peer} {}{more}", escape(why, 400))
+        }
+        Iperf3Event::NotTaken(fault) => fault.to_string(),
+    }
+}
+
+/// How to call an address: by this host's name where it listens on all of them.
+fn to_call(at: SocketAddr) -> String {
+    let port = if at.port() == PORT { String::new() } else { format!(":{}", at.port()) };
+    match at.ip() {
+        ip if ip.is_unspecified() => {
+            let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+            format!("{name}{port}")
+        }
+        IpAddr::V6(ip) if !port.is_empty() => format!("[{ip}]{port}"),
+        ip => format!("{ip}{port}"),
+    }
+}
+
+fn listen_address(text: Option<&str>, port: u16) -> Result<SocketAddr> {
+    let Some(text) = text else { return Ok(SocketAddr::from(([127, 0, 0, 1], port))) };
+    if let Ok(address) = text.parse() {
+        return Ok(address); // port 0 takes a free one
+    }
+    let (host, port) = host_and_port(text, Some(port))?;
+    (host.as_str(), port).to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(|| {
+        Fault::usage(format!("--listen: \"{host}\" is no address of this machine"))
+            .hint("0.0.0.0 is all of them, [::] too those of IPv6")
+    })
+}

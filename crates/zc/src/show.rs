@@ -1,0 +1,25 @@
+//! `zc show FILE`: a saved run, read and printed again.
+
+use super::args::ShowArgs;
+use super::resolve::Format;
+use super::{read, render, tell};
+use zc_run::{Fault, Result};
+
+/// Shows it.
+///
+/// # Errors
+/// [`FaultKind::Input`](zc_run::FaultKind): the file cannot be read, or holds no run that this program can read.
+pub(super) fn show(args: &ShowArgs) -> Result<()> {
+    let run = read::run(&args.file)?;
+    if args.folded {
+        if run.header.sampling.is_none() {
+            let sentence = format!("the run in \"{}\" was not sampled, so it has no stacks", tell::path(&args.file));
+            return Err(Fault::input(sentence).hint("zc profile samples"));
+        }
+        return tell::result(&zc_report::folded(&run));
+    }
+    let text = render::document(&run, Format::from(args.format));
+    // The program ends here: to give a million pieces of memory back one by one would take longer than to print.
+    std::mem::forget(run);
+    tell::result(&text)
+}
