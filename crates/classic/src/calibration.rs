@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::cyclesoak::KIND;
 use zc_measure::meter;
-use zc_run::{Fault, Host, Result, in_words};
+use zc_run::{Error, Host, Result, in_words};
 
 /// Where the tools look for it, in the current folder.
 pub const FILE_NAME: &str = "counts_per_sec";
@@ -49,17 +49,17 @@ impl Calibration {
     pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join(FILE_NAME);
         let wrong = |error: std::io::Error| {
-            let hint = match error.kind() {
+            let help = match error.kind() {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                     "make room, or go to another folder; cyclesoak looks for it in the folder where it is started"
                 }
                 _ => "go to a folder that may be written; cyclesoak looks for it in the folder where it is started",
             };
-            Fault::output(format!("cannot write \"{FILE_NAME}\" in this folder: {}", in_words(&error))).hint(hint)
+            Error::output(format!("cannot write \"{FILE_NAME}\" in this folder: {}", in_words(&error))).help(help)
         };
         if path.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(Fault::output(format!("\"{FILE_NAME}\" in this folder is not a regular file"))
-                .hint("move it away, or go to another folder"));
+            return Err(Error::output(format!("\"{FILE_NAME}\" in this folder is not a regular file"))
+                .help("move it away, or go to another folder"));
         }
         // Whole or not at all: a cyclesoak that starts meanwhile reads the old one.
         let new = folder.join(format!(".{FILE_NAME}.{}", std::process::id()));
@@ -92,15 +92,15 @@ impl Calibration {
     /// There is none, it is something else, or it came from another host, kernel, set of CPUs, frequency policy or zc.
     pub fn read(folder: &Path, cpus: &[usize]) -> Result<Self> {
         let wrong = |what: &str| {
-            Fault::input(format!("cannot use \"{FILE_NAME}\" of this folder: {what}"))
-                .hint("calibrate here, while nothing else runs: cyclesoak -C")
+            Error::input(format!("cannot use \"{FILE_NAME}\" of this folder: {what}"))
+                .help("calibrate here, while nothing else runs: cyclesoak -C")
         };
         let path = folder.join(FILE_NAME);
         let found = path.metadata().map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Fault::input(format!(
+            std::io::ErrorKind::NotFound => Error::input(format!(
                 "there is no file \"{FILE_NAME}\" in this folder, so the soakers are not calibrated"
             ))
-            .hint("while nothing else runs: cyclesoak -C"),
+            .help("while nothing else runs: cyclesoak -C"),
             _ => wrong(&in_words(&error)),
         })?;
         if !found.is_file() {
@@ -187,9 +187,9 @@ mod tests {
     fn refused(text: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
-        let fault = Calibration::read(folder.path(), &[0, 2]).unwrap_err();
-        assert!(fault.hint.is_some());
-        fault.sentence.replace(&format!("cannot use \"{FILE_NAME}\" of this folder: "), "")
+        let error = Calibration::read(folder.path(), &[0, 2]).unwrap_err();
+        assert!(error.help.is_some());
+        error.message.replace(&format!("cannot use \"{FILE_NAME}\" of this folder: "), "")
     }
 
     #[test]
@@ -234,11 +234,11 @@ mod tests {
     #[test]
     fn no_file_and_no_regular_file_are_told_apart() {
         let folder = tempfile::tempdir().unwrap();
-        let fault = Calibration::read(folder.path(), &[0]).unwrap_err();
-        assert!(fault.sentence.starts_with("there is no file \"counts_per_sec\" in this folder"), "{fault}");
+        let error = Calibration::read(folder.path(), &[0]).unwrap_err();
+        assert!(error.message.starts_with("there is no file \"counts_per_sec\" in this folder"), "{error}");
         std::fs::create_dir(folder.path().join(FILE_NAME)).unwrap();
-        let fault = Calibration::read(folder.path(), &[0]).unwrap_err();
-        assert!(fault.sentence.ends_with("it is not a regular file"), "{fault}");
+        let error = Calibration::read(folder.path(), &[0]).unwrap_err();
+        assert!(error.message.ends_with("it is not a regular file"), "{error}");
         made().write(folder.path()).unwrap_err();
     }
 

@@ -13,7 +13,7 @@ use super::letters::{Known, Letter, number};
 use super::zcc::nr_cpus;
 use super::{Calibration, Tool};
 use zc_measure::meter::{self, LoadMeter};
-use zc_run::{Fault, FaultKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind};
+use zc_run::{Error, ErrorKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
@@ -73,8 +73,8 @@ impl CyclesoakOptions {
             }
         }
         if let (Some(operand), false) = (words.operands.first(), options.help) {
-            return Err(Fault::usage(format!("unexpected argument \"{}\"", operand.to_string_lossy()))
-                .hint("cyclesoak takes options alone; zc soak -- COMMAND measures a command"));
+            return Err(Error::usage(format!("unexpected argument \"{}\"", operand.to_string_lossy()))
+                .help("cyclesoak takes options alone; zc soak -- COMMAND measures a command"));
         }
         Ok(options)
     }
@@ -85,11 +85,11 @@ impl CyclesoakOptions {
 /// # Errors
 /// There are not so many.
 pub fn cpus_for(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
-    let mut cpus = sched::allowed_cpus().map_err(|error| Fault::os("ask which CPUs may be used", error))?;
+    let mut cpus = sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error))?;
     match nr_cpus {
         Some(wanted) if wanted > cpus.len() => {
-            Err(Fault::usage(format!("-N: there are {} CPUs here, not \"{wanted}\"", cpus.len()))
-                .hint("leave -N out: the machine knows how many it has"))
+            Err(Error::usage(format!("-N: there are {} CPUs here, not \"{wanted}\"", cpus.len()))
+                .help("leave -N out: the machine knows how many it has"))
         }
         Some(wanted) => {
             cpus.truncate(wanted);
@@ -159,7 +159,7 @@ impl Soaking {
 /// # Errors
 /// They cannot be had, or `stop` came up.
 pub fn calibrate(cpus: &[usize], stop: &AtomicBool) -> Result<SoakStart> {
-    let interrupted = || Fault::new(FaultKind::Interrupted, "interrupted before the calibration was done");
+    let interrupted = || Error::new(ErrorKind::Interrupted, "interrupted before the calibration was done");
     let mut meter = LoadMeter::start(cpus, KIND)?;
     if clock::sleep_until_or_stop(clock::monotonic_ns() + SETTLE_NS, stop) {
         return Err(interrupted());
@@ -218,6 +218,6 @@ mod tests {
         let all = sched::allowed_cpus().unwrap();
         assert_eq!(cpus_for(None).unwrap(), all);
         assert_eq!(cpus_for(Some(1)).unwrap(), all[..1]);
-        assert!(cpus_for(Some(all.len() + 1)).unwrap_err().sentence.starts_with("-N: there are "));
+        assert!(cpus_for(Some(all.len() + 1)).unwrap_err().message.starts_with("-N: there are "));
     }
 }

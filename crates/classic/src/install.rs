@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Tool;
-use zc_run::{Fault, FaultKind, Result};
+use zc_run::{Error, ErrorKind, Result};
 
 /// What was done for one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,19 +23,19 @@ pub struct Installed {
 /// Something else has one of the names, or the folder cannot be written.
 pub fn install(folder: &Path) -> Result<Vec<Installed>> {
     let program = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|error| {
-        Fault::os("find the file of this program", error).hint("was it removed or built anew while it was running?")
+        Error::os("find the file of this program", error).help("was it removed or built anew while it was running?")
     })?;
     if !folder.is_dir() {
-        return Err(Fault::output(format!("there is no folder \"{}\"", folder.display()))
-            .hint("make it first, and have it in the PATH"));
+        return Err(Error::output(format!("there is no folder \"{}\"", folder.display()))
+            .help("make it first, and have it in the PATH"));
     }
     let names = Tool::ALL.into_iter().map(Tool::name).chain(["ttcp-sf"]);
     let planned: Vec<Installed> = names.map(|name| look(folder.join(name), &program)).collect::<Result<_>>()?;
     for one in planned.iter().filter(|one| !one.was_there) {
         std::os::unix::fs::symlink(&one.program, &one.link).map_err(|error| {
-            Fault::os(format!("make the link \"{}\"", one.link.display()), error)
-                .kind(FaultKind::Output)
-                .hint("choose a folder that may be written")
+            Error::os(format!("make the link \"{}\"", one.link.display()), error)
+                .kind(ErrorKind::Output)
+                .help("choose a folder that may be written")
         })?;
     }
     Ok(planned)
@@ -44,8 +44,8 @@ pub fn install(folder: &Path) -> Result<Vec<Installed>> {
 fn look(link: PathBuf, program: &Path) -> Result<Installed> {
     let was_there = link.symlink_metadata().is_ok();
     if was_there && !std::fs::canonicalize(&link).is_ok_and(|target| target == program) {
-        return Err(Fault::output(format!("\"{}\" exists, and zc does not write over anything", link.display()))
-            .hint("move it away, or choose another folder"));
+        return Err(Error::output(format!("\"{}\" exists, and zc does not write over anything", link.display()))
+            .help("move it away, or choose another folder"));
     }
     Ok(Installed { link, program: program.to_owned(), was_there })
 }
@@ -66,8 +66,8 @@ mod tests {
         std::fs::remove_file(&zcc).unwrap();
         std::fs::remove_file(folder.path().join("zcs")).unwrap();
         std::fs::write(&zcc, b"mine").unwrap();
-        let fault = install(folder.path()).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Output);
+        let error = install(folder.path()).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Output);
         assert!(!folder.path().join("zcs").exists(), "all names are looked at before a link is made");
         assert_eq!(std::fs::read(&zcc).unwrap(), b"mine");
         assert!(install(&zcc).is_err());

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::Tool;
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// What a tool takes.
 #[derive(Debug, Clone, Copy)]
@@ -97,7 +97,7 @@ impl Known {
             (true, None) => Some(words.next().cloned().ok_or_else(|| lacks_value(tool, letter))?),
             (false, None) => None,
             (false, Some(_)) => {
-                return Err(Fault::usage(format!("option \"{letter}\" takes no value")).hint(help(tool)));
+                return Err(Error::usage(format!("option \"{letter}\" takes no value")).help(help(tool)));
             }
         };
         Ok((letter, value))
@@ -138,12 +138,12 @@ fn help(tool: Tool) -> String {
     format!("{} -h lists the options", tool.name())
 }
 
-fn unknown(tool: Tool, option: &str) -> Fault {
-    Fault::usage(format!("unknown option \"{option}\"")).hint(help(tool))
+fn unknown(tool: Tool, option: &str) -> Error {
+    Error::usage(format!("unknown option \"{option}\"")).help(help(tool))
 }
 
-fn lacks_value(tool: Tool, letter: Letter) -> Fault {
-    Fault::usage(format!("option \"{letter}\" needs a value")).hint(help(tool))
+fn lacks_value(tool: Tool, letter: Letter) -> Error {
+    Error::usage(format!("option \"{letter}\" needs a value")).help(help(tool))
 }
 
 /// A whole number, plain digits, within `bounds`.
@@ -152,22 +152,22 @@ fn lacks_value(tool: Tool, letter: Letter) -> Fault {
 /// It is not one, or out of bounds; told with the option.
 pub(super) fn number(letter: Letter, what: &str, value: Option<&OsStr>, bounds: RangeInclusive<u64>) -> Result<u64> {
     let text = value.unwrap_or_default().to_string_lossy();
-    let wrong = |is: String| Fault::usage(format!("{letter}: {what} \"{text}\" {is}"));
-    let hint = format!("a whole number from {} to {}", bounds.start(), bounds.end());
+    let wrong = |is: String| Error::usage(format!("{letter}: {what} \"{text}\" {is}"));
+    let help = format!("a whole number from {} to {}", bounds.start(), bounds.end());
     if let Some(digits) = text.strip_prefix('-')
         && digits.parse::<u64>().is_ok()
     {
-        return Err(wrong("is negative".to_owned()).hint(hint));
+        return Err(wrong("is negative".to_owned()).help(help));
     }
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(wrong("is not a whole number".to_owned()).hint(hint));
+        return Err(wrong("is not a whole number".to_owned()).help(help));
     }
     match text.parse::<u64>() {
         Ok(number) if bounds.contains(&number) => Ok(number),
         Ok(number) if number < *bounds.start() => {
-            Err(wrong(format!("is too small: at least {}", bounds.start())).hint(hint))
+            Err(wrong(format!("is too small: at least {}", bounds.start())).help(help))
         }
-        _ => Err(wrong(format!("is too large: at most {}", bounds.end())).hint(hint)),
+        _ => Err(wrong(format!("is too large: at most {}", bounds.end())).help(help)),
     }
 }
 
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_told_by_its_letter() {
-        for (words, sentence) in [
+        for (words, message) in [
             (&["-x"][..], "unknown option \"-x\""),
             (&["-cx"], "unknown option \"-x\""),
             (&["-é"], "unknown option \"-é\""),
@@ -230,9 +230,9 @@ mod tests {
             (&["--raw=1"], "option \"--raw\" takes no value"),
             (&["--frob"], "unknown option \"--frob\""),
         ] {
-            let fault = read(words).unwrap_err();
-            assert_eq!(fault.sentence, sentence);
-            assert_eq!(fault.hint.as_deref(), Some("zcc -h lists the options"));
+            let error = read(words).unwrap_err();
+            assert_eq!(error.message, message);
+            assert_eq!(error.help.as_deref(), Some("zcc -h lists the options"));
         }
     }
 
@@ -259,7 +259,7 @@ mod tests {
             ("+5", "not a whole number"),
             ("0x10", "not a whole number"),
         ] {
-            assert_eq!(number(text).unwrap_err().sentence, format!("-n: number of loops \"{text}\" is {is}"));
+            assert_eq!(number(text).unwrap_err().message, format!("-n: number of loops \"{text}\" is {is}"));
         }
     }
 

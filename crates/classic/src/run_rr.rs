@@ -13,7 +13,7 @@ use zc_kernel::sched;
 
 use super::Tool;
 use super::letters::{Known, Letter};
-use zc_run::{Fault, Result, in_words};
+use zc_run::{Error, Result, in_words};
 
 /// The lowest real-time priority: above everything that is not real-time, below everything else that is.
 const PRIORITY: i32 = 1;
@@ -118,9 +118,9 @@ fn has_fair_server(release: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotRun {
     /// There is no such command.
-    NotFound(Fault),
+    NotFound(Error),
     /// It cannot be run.
-    NotRunnable(Fault),
+    NotRunnable(Error),
 }
 
 /// Takes the policy.
@@ -129,13 +129,13 @@ pub enum NotRun {
 /// This user may not have it.
 pub fn take_policy() -> Result<()> {
     sched::set_round_robin(PRIORITY).map_err(|error| {
-        let hint = if error.kind() == io::ErrorKind::PermissionDenied {
+        let help = if error.kind() == io::ErrorKind::PermissionDenied {
             "be root, or have CAP_SYS_NICE or a limit of real-time priorities (ulimit -r 1); root may lack it in a container, \
              or in a cgroup without a share of real time (cpu.rt_runtime_us)"
         } else {
             "a seccomp filter (of a container?) forbids sched_setscheduler; run outside of it"
         };
-        Fault::unsupported(format!("cannot have the scheduling policy \"SCHED_RR\": {}", in_words(&error))).hint(hint)
+        Error::unsupported(format!("cannot have the scheduling policy \"SCHED_RR\": {}", in_words(&error))).help(help)
     })
 }
 
@@ -146,10 +146,10 @@ pub fn run_rr(options: &RunRrOptions) -> NotRun {
     let name = program.to_string_lossy();
     match error.kind() {
         io::ErrorKind::NotFound => NotRun::NotFound(
-            Fault::usage(format!("there is no command \"{name}\""))
-                .hint("a shell's own words need a shell: run_rr sh -c '...'"),
+            Error::usage(format!("there is no command \"{name}\""))
+                .help("a shell's own words need a shell: run_rr sh -c '...'"),
         ),
-        _ => NotRun::NotRunnable(Fault::os(format!("run \"{name}\""), error)),
+        _ => NotRun::NotRunnable(Error::os(format!("run \"{name}\""), error)),
     }
 }
 
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(options.command, ["ls", "-h", "--", "-x"]);
         assert!(read(&["-h"]).unwrap().help);
         assert!(read(&[]).unwrap().command.is_empty());
-        assert_eq!(read(&["-x", "ls"]).unwrap_err().sentence, "unknown option \"-x\"");
+        assert_eq!(read(&["-x", "ls"]).unwrap_err().message, "unknown option \"-x\"");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use zc_kernel::tcp;
 
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// How many connections wait to be accepted.
 const BACKLOG: i32 = 128;
@@ -72,12 +72,12 @@ pub(super) fn listen(port: u16, buffers: Buffers) -> Result<(TcpListener, Vec<Ca
         other => other,
     };
     listening.map_err(|error| {
-        let hint = match error.kind() {
+        let help = match error.kind() {
             io::ErrorKind::AddrInUse => "another server has it: choose another port with -p",
             io::ErrorKind::PermissionDenied => "ports below 1024 want root: choose another one with -p",
             _ => "choose another port with -p",
         };
-        Fault::os(format!("listen on port \"{port}\""), error).hint(hint)
+        Error::os(format!("listen on port \"{port}\""), error).help(help)
     })
 }
 
@@ -106,8 +106,8 @@ pub(super) fn connect(server: &str, port: u16, buffers: Buffers) -> Result<(TcpS
     let addresses = (name, port).to_socket_addrs().map_err(|error| {
         // The resolver's own words come with a prefix that says nothing.
         let why = error.to_string().replace("failed to lookup address information: ", "").to_lowercase();
-        Fault::failed(format!("cannot find server \"{server}\": {why}"))
-            .hint("a server is a host name, an address, or 0 for this host")
+        Error::failed(format!("cannot find server \"{server}\": {why}"))
+            .help("a server is a host name, an address, or 0 for this host")
     })?;
     let mut last = None;
     for address in addresses {
@@ -117,8 +117,8 @@ pub(super) fn connect(server: &str, port: u16, buffers: Buffers) -> Result<(TcpS
         }
     }
     let error = last.unwrap_or_else(|| io::Error::from(io::ErrorKind::NotFound));
-    Err(Fault::os(format!("connect to \"{server}\", port {port}"), error)
-        .hint("does the other end listen there? -p chooses the port"))
+    Err(Error::os(format!("connect to \"{server}\", port {port}"), error)
+        .help("does the other end listen there? -p chooses the port"))
 }
 
 fn connect_to(address: SocketAddr, buffers: Buffers) -> io::Result<(TcpStream, Vec<Capped>)> {
@@ -143,9 +143,9 @@ fn connect_to(address: SocketAddr, buffers: Buffers) -> io::Result<(TcpStream, V
 pub(super) fn finish(stream: &TcpStream) -> Result<()> {
     let lost = |error: io::Error| match error.kind() {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected => {
-            Fault::failed("the receiver closed the connection before it had taken everything")
+            Error::failed("the receiver closed the connection before it had taken everything")
         }
-        _ => Fault::os("end the connection", error),
+        _ => Error::os("end the connection", error),
     };
     stream.shutdown(std::net::Shutdown::Write).map_err(lost)?;
     tcp::wait_acknowledged(stream, Duration::MAX).map_err(lost)?;
@@ -165,9 +165,9 @@ pub(super) fn send_all(stream: &TcpStream, bytes: &[u8]) -> Result<u64> {
     while done < bytes.len() {
         done += tcp::send(stream, &bytes[done..]).map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-                Fault::failed("the receiver closed the connection while bytes were being sent")
+                Error::failed("the receiver closed the connection while bytes were being sent")
             }
-            _ => Fault::os("send to the receiver", error),
+            _ => Error::os("send to the receiver", error),
         })?;
         calls += 1;
     }
@@ -219,11 +219,11 @@ mod tests {
     fn a_port_that_is_taken_or_dead_is_an_error_that_names_it() {
         let (listener, _) = listen(0, Buffers::default()).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let fault = listen(port, Buffers::default()).unwrap_err();
-        assert!(fault.sentence.contains(&format!("\"{port}\"")), "{fault}");
+        let error = listen(port, Buffers::default()).unwrap_err();
+        assert!(error.message.contains(&format!("\"{port}\"")), "{error}");
         drop(listener);
-        let fault = connect("0", port, Buffers::default()).unwrap_err();
-        assert!(fault.sentence.starts_with(&format!("cannot connect to \"0\", port {port}: ")), "{fault}");
+        let error = connect("0", port, Buffers::default()).unwrap_err();
+        assert!(error.message.starts_with(&format!("cannot connect to \"0\", port {port}: ")), "{error}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use super::zcc::server;
 use super::zcs::buffer;
 use zc_measure::path::{SendSetup, open_receiver, open_sender};
 use zc_measure::workload::{FileSet, Piece, SourceFile};
-use zc_run::{Fault, RecvPath, Result, SendPath, in_words};
+use zc_run::{Error, RecvPath, Result, SendPath, in_words};
 
 /// The port of ttcp.
 const PORT: u16 = 5001;
@@ -107,7 +107,7 @@ impl TtcpOptions {
         if options.help {
             return Ok(options);
         }
-        let wrong = |sentence: &str, hint: &str| Err(Fault::usage(sentence).hint(hint));
+        let wrong = |message: &str, help: &str| Err(Error::usage(message).help(help));
         match (options.transmit, receive) {
             (true, true) => return wrong("\"-t\" and \"-r\" exclude one another", "-t sends, -r receives"),
             (false, false) => return wrong("neither \"-t\" nor \"-r\" is given", "-t sends, -r receives"),
@@ -127,7 +127,7 @@ impl TtcpOptions {
         }
         if let Some(word) = words.operands.get(1) {
             return Err(
-                Fault::usage(format!("unexpected argument \"{}\"", word.to_string_lossy())).hint("there is one host")
+                Error::usage(format!("unexpected argument \"{}\"", word.to_string_lossy())).help("there is one host")
             );
         }
         options.host = match words.operands.first() {
@@ -198,7 +198,7 @@ fn transmit(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()>
     capped.into_iter().for_each(|one| hear(TtcpSaid::Capped(one)));
     hear(TtcpSaid::Connected);
     if options.nodelay {
-        tcp::set_nodelay(&stream, true).map_err(|error| Fault::os("set TCP_NODELAY", error))?;
+        tcp::set_nodelay(&stream, true).map_err(|error| Error::os("set TCP_NODELAY", error))?;
     }
     let watch = Watch::start()?;
     let (bytes, calls) = match source {
@@ -222,10 +222,10 @@ fn source(options: &TtcpOptions) -> Result<Source> {
         return pattern(options);
     }
     let stdin = io::stdin().as_fd().try_clone_to_owned();
-    let mut stdin = stdin.map(File::from).map_err(|error| Fault::os("use stdin", error))?;
-    let found = stdin.metadata().map_err(|error| Fault::os("look at stdin", error))?;
+    let mut stdin = stdin.map(File::from).map_err(|error| Error::os("use stdin", error))?;
+    let found = stdin.metadata().map_err(|error| Error::os("look at stdin", error))?;
     if found.is_file() {
-        let at = stdin.stream_position().map_err(|error| Fault::os("look at stdin", error))?;
+        let at = stdin.stream_position().map_err(|error| Error::os("look at stdin", error))?;
         let source = SourceFile { name: "stdin".to_owned(), file: stdin, len: found.len() };
         return Ok(whole(FileSet::new(vec![source]), at, options));
     }
@@ -233,11 +233,11 @@ fn source(options: &TtcpOptions) -> Result<Source> {
         return Ok(Source::Stream);
     }
     // ttcp-sf -t -c as in 2001, typed at a terminal.
-    let stat = rustix::fs::fstat(&stdin).map_err(|error| Fault::os("look at stdin", error))?;
+    let stat = rustix::fs::fstat(&stdin).map_err(|error| Error::os("look at stdin", error))?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::CharacterDevice => pattern(options),
-        _ => Err(Fault::usage("stdin is no file, and sendfile sends files")
-            .hint("name a file with -F, send a pattern with -s, or leave -c out")),
+        _ => Err(Error::usage("stdin is no file, and sendfile sends files")
+            .help("name a file with -F, send a pattern with -s, or leave -c out")),
     }
 }
 
@@ -265,7 +265,7 @@ impl Steps {
 
 /// The bytes that ttcp has always sent: the printing characters of ASCII, over and over.
 fn pattern(options: &TtcpOptions) -> Result<Source> {
-    let wrong = |error: io::Error| Fault::os(format!("make a pattern of {} bytes", options.length), error);
+    let wrong = |error: io::Error| Error::os(format!("make a pattern of {} bytes", options.length), error);
     let fd = rustix::fs::memfd_create("ttcp-pattern", MemfdFlags::CLOEXEC).map_err(|error| wrong(error.into()))?;
     let mut file = File::from(fd);
     let bytes: Vec<u8> = (b' '..=b'~').cycle().take(options.length).collect();
@@ -277,7 +277,7 @@ fn pattern(options: &TtcpOptions) -> Result<Source> {
 
 fn send_file(stream: &TcpStream, set: FileSet, steps: Steps, times: u32, path: SendPath) -> Result<(u64, u64)> {
     let setup = SendSetup::new(Arc::new(set), steps.step);
-    let mut sender = open_sender(path, stream, &setup).map_err(|no| Fault::unsupported(no.reason()))?;
+    let mut sender = open_sender(path, stream, &setup).map_err(|no| Error::unsupported(no.reason))?;
     for _ in 0..times {
         steps.pieces().try_for_each(|piece| sender.send(piece))?;
     }
@@ -296,7 +296,7 @@ fn send_stdin(stream: &TcpStream, length: usize) -> Result<(u64, u64)> {
             Ok(0) => return Ok((bytes, calls)),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Fault::os("read from stdin", error)),
+            Err(error) => return Err(Error::os("read from stdin", error)),
         };
         calls += socket::send_all(stream, &buffer[..read])?;
         bytes += read as u64;
@@ -308,19 +308,19 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
     let buffers = Buffers { receive: options.socket_buffer, send: None };
     let (listener, capped) = socket::listen(options.port, buffers)?;
     capped.into_iter().for_each(|one| hear(TtcpSaid::Capped(one)));
-    let port = listener.local_addr().map_err(|error| Fault::os("ask for the port", error))?.port();
+    let port = listener.local_addr().map_err(|error| Error::os("ask for the port", error))?.port();
     hear(TtcpSaid::Listening(port));
     let (stream, address) = loop {
         match listener.accept() {
             Ok(taken) => break taken,
             Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
-            Err(error) => return Err(Fault::os("take the connection", error)),
+            Err(error) => return Err(Error::os("take the connection", error)),
         }
     };
     drop(listener);
     hear(TtcpSaid::Accepted(socket::shown(address)));
     let mut receiver =
-        open_receiver(RecvPath::Recv, &stream, options.length).map_err(|no| Fault::unsupported(no.reason()))?;
+        open_receiver(RecvPath::Recv, &stream, options.length).map_err(|no| Error::unsupported(no.reason))?;
     let watch = Watch::start()?;
     let mut stdout = io::stdout().lock();
     let mut written = Ok(());
@@ -345,9 +345,9 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
     Ok(())
 }
 
-fn not_written(error: &io::Error) -> Fault {
-    Fault::output(format!("cannot write what came to stdout: {}", in_words(error)))
-        .hint("is there room where it leads to? -s throws away what comes")
+fn not_written(error: &io::Error) -> Error {
+    Error::output(format!("cannot write what came to stdout: {}", in_words(error)))
+        .help("is there room where it leads to? -s throws away what comes")
 }
 
 /// The clocks at the beginning.
@@ -358,13 +358,13 @@ struct Watch {
 
 impl Watch {
     fn start() -> Result<Self> {
-        let used = usage().map_err(|error| Fault::os("ask what this process used", error))?;
+        let used = usage().map_err(|error| Error::os("ask what this process used", error))?;
         Ok(Self { at_ns: clock::monotonic_ns(), used })
     }
 
     fn stop(self, bytes: u64, calls: u64) -> Result<TtcpTally> {
         let elapsed_ns = clock::monotonic_ns() - self.at_ns;
-        let used = usage().map_err(|error| Fault::os("ask what this process used", error))?;
+        let used = usage().map_err(|error| Error::os("ask what this process used", error))?;
         Ok(TtcpTally { bytes, calls, elapsed_ns, used: used.since(&self.used) })
     }
 }
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_told() {
-        for (words, sentence) in [
+        for (words, message) in [
             (&[][..], "neither \"-t\" nor \"-r\" is given"),
             (&["-tr"], "\"-t\" and \"-r\" exclude one another"),
             (&["-t"], "the host is missing"),
@@ -400,7 +400,7 @@ mod tests {
             (&["-tl0", "h"], "-l: buffer size \"0\" is too small: at least 1"),
             (&["-u"], "unknown option \"-u\""),
         ] {
-            assert_eq!(read(words).unwrap_err().sentence, sentence, "{words:?}");
+            assert_eq!(read(words).unwrap_err().message, message, "{words:?}");
         }
     }
 

@@ -21,7 +21,7 @@ use super::zcs::{buffer, pin};
 use super::{Calibration, Tool};
 use zc_measure::path::{SendSetup, open_sender};
 use zc_measure::workload::{FileSet, Piece};
-use zc_run::{Fault, FaultKind, Result, SendPath, SoakWindow};
+use zc_run::{Error, ErrorKind, Result, SendPath, SoakWindow};
 
 /// The port of 2001.
 pub(super) const PORT: u16 = 2222;
@@ -121,8 +121,8 @@ impl ZccOptions {
             (true, false) => SendPath::ReadSend,
             (true, true) => SendPath::ReadWrite,
             (false, true) => {
-                return Err(Fault::usage("option \"-w\" has no meaning without \"-S\"")
-                    .hint("-S -w reads and writes; -S alone reads and sends; neither is sendfile"));
+                return Err(Error::usage("option \"-w\" has no meaning without \"-S\"")
+                    .help("-S -w reads and writes; -S alone reads and sends; neither is sendfile"));
             }
         };
         options.check()?;
@@ -136,10 +136,10 @@ impl ZccOptions {
             return Ok(());
         }
         if self.server.is_none() {
-            return Err(Fault::usage("the server is missing").hint("-s names it; -s 0 is this host"));
+            return Err(Error::usage("the server is missing").help("-s names it; -s 0 is this host"));
         }
         if self.files.is_empty() {
-            return Err(Fault::usage("there are no files to send").hint("name some: zcc -s 0 /usr/bin/* -n100"));
+            return Err(Error::usage("there are no files to send").help("name some: zcc -s 0 /usr/bin/* -n100"));
         }
         Ok(())
     }
@@ -152,10 +152,10 @@ pub(super) fn nr_cpus(letter: Letter, value: Option<&OsStr>) -> Result<usize> {
 
 /// The name of a server.
 pub(super) fn server(value: Option<&OsStr>) -> Result<String> {
-    let wrong = || Fault::usage("the name of the server is empty or is not UTF-8");
+    let wrong = || Error::usage("the name of the server is empty or is not UTF-8");
     match value.and_then(OsStr::to_str) {
         Some(name) if !name.is_empty() => Ok(name.to_owned()),
-        _ => Err(wrong().hint("a server is a host name, an address, or 0 for this host")),
+        _ => Err(wrong().help("a server is a host name, an address, or 0 for this host")),
     }
 }
 
@@ -194,7 +194,7 @@ type Hear<'a> = &'a mut dyn FnMut(ZccSaid) -> ControlFlow<()>;
 /// # Errors
 /// Nothing can be sent, the server is not there or went away, the CPU cannot be had.
 pub fn zcc(options: &ZccOptions, calibration: Option<&Calibration>, hear: Hear<'_>) -> Result<()> {
-    let server = options.server.as_deref().ok_or_else(|| Fault::usage("the server is missing"))?;
+    let server = options.server.as_deref().ok_or_else(|| Error::usage("the server is missing"))?;
     let (files, skipped) = Files::open(&options.files, options.raw)?;
     // Before this process is bound to a CPU, as children are bound with it.
     let soaking = calibration.map(Soaking::start).transpose()?;
@@ -203,7 +203,7 @@ pub fn zcc(options: &ZccOptions, calibration: Option<&Calibration>, hear: Hear<'
     }
     let (stream, capped) = socket::connect(server, options.port, options.buffers)?;
     if options.cork {
-        tcp::set_cork(&stream, true).map_err(|error| Fault::os("set TCP_CORK", error))?;
+        tcp::set_cork(&stream, true).map_err(|error| Error::os("set TCP_CORK", error))?;
     }
     let sending = ZccSaid::Sending { files: files.order.len(), bytes: files.total_bytes() };
     let before = skipped.into_iter().map(ZccSaid::Skipped).chain(capped.into_iter().map(ZccSaid::Capped));
@@ -246,7 +246,7 @@ fn send_while_soaking(
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(Fault::failed("the sending thread ended without a word"));
+                    return Err(Error::failed("the sending thread ended without a word"));
                 }
             }
         };
@@ -261,10 +261,10 @@ fn send_while_soaking(
 fn send(options: &ZccOptions, files: &Files, stream: &TcpStream) -> Result<ZccSaid> {
     let setup = SendSetup { cpu: options.cpu, ..SendSetup::new(Arc::clone(&files.set), options.buffer_bytes) };
     let mut sender = open_sender(options.path, stream, &setup).map_err(|no| {
-        let fault = Fault::unsupported(no.reason());
-        match no.remedy_text() {
-            Some(remedy) => fault.hint(remedy),
-            None => fault.hint("try another way of sending: -S, or -S -w"),
+        let error = Error::unsupported(no.reason);
+        match no.remedy.as_deref() {
+            Some(remedy) => error.help(remedy),
+            None => error.help("try another way of sending: -S, or -S -w"),
         }
     })?;
     let numbers = |number: u32| {
@@ -317,10 +317,10 @@ impl Files {
             Ok((set, facts)) => (set, facts.skipped),
             Err(_) if other.is_empty() => (FileSet::new(Vec::new()), Vec::new()),
             // Beside empty files what is left out is left out, also where it is the only one.
-            Err(fault) if fault.kind == FaultKind::Input && !empty.is_empty() => {
-                (FileSet::new(Vec::new()), vec![fault.sentence])
+            Err(error) if error.kind == ErrorKind::Input && !empty.is_empty() => {
+                (FileSet::new(Vec::new()), vec![error.message])
             }
-            Err(fault) => return Err(fault),
+            Err(error) => return Err(error),
         };
         let mut order = Vec::new();
         let mut next = 0;
@@ -336,8 +336,8 @@ impl Files {
             }
         }
         if u32::try_from(order.len()).is_err() {
-            return Err(Fault::usage("there are more files than the wire of 2001 can count")
-                .hint("send bare bytes with --raw, here and at the server"));
+            return Err(Error::usage("there are more files than the wire of 2001 can count")
+                .help("send bare bytes with --raw, here and at the server"));
         }
         Ok((Self { set: Arc::new(set), order }, skipped))
     }
@@ -350,12 +350,12 @@ impl Files {
 /// A file's length, as far as it can be told to the server.
 fn length(name: &str, len: u64, raw: bool) -> Result<usize> {
     if !raw && u32::try_from(len).is_err() {
-        return Err(Fault::input(format!(
+        return Err(Error::input(format!(
             "file \"{name}\" has {len} bytes, and the wire of 2001 has lengths up to 4294967295"
         ))
-        .hint("send bare bytes with --raw, here and at the server: zcs --raw"));
+        .help("send bare bytes with --raw, here and at the server: zcs --raw"));
     }
-    usize::try_from(len).map_err(|_| Fault::input(format!("file \"{name}\" is too large for this machine")))
+    usize::try_from(len).map_err(|_| Error::input(format!("file \"{name}\" is too large for this machine")))
 }
 
 #[cfg(test)]
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_told() {
-        for (words, sentence) in [
+        for (words, message) in [
             (&["file"][..], "the server is missing"),
             (&["-s", "0"], "there are no files to send"),
             (&["-c", "-s", "0"], "there are no files to send"),
@@ -397,7 +397,7 @@ mod tests {
             (&["-s0", "f", "-n0"], "-n: number of loops \"0\" is too small: at least 1"),
             (&["-s0", "f", "-p0"], "-p: port \"0\" is too small: at least 1"),
         ] {
-            assert_eq!(read(words).unwrap_err().sentence, sentence, "{words:?}");
+            assert_eq!(read(words).unwrap_err().message, message, "{words:?}");
         }
     }
 

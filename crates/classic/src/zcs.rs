@@ -25,7 +25,7 @@ use super::letters::{Known, Letter, number, port};
 use super::socket::{self, Buffers, Capped};
 use super::wire::{Decoder, Tally};
 use zc_measure::path::open_receiver;
-use zc_run::{Fault, RecvPath, Result, in_words};
+use zc_run::{Error, RecvPath, Result, in_words};
 
 /// Clients that are served at a time. Who comes when all of them send is turned away.
 const MOST_CLIENTS: usize = 64;
@@ -105,8 +105,8 @@ impl ZcsOptions {
             }
         }
         if let (Some(operand), false) = (words.operands.first(), options.help) {
-            return Err(Fault::usage(format!("unexpected argument \"{}\"", operand.to_string_lossy()))
-                .hint("zcs takes options alone; zcc takes the files"));
+            return Err(Error::usage(format!("unexpected argument \"{}\"", operand.to_string_lossy()))
+                .help("zcs takes options alone; zcc takes the files"));
         }
         Ok(options)
     }
@@ -149,7 +149,7 @@ pub enum ZcsSaid {
         clients: usize,
     },
     /// A client could not be taken.
-    NotTaken(Fault),
+    NotTaken(Error),
 }
 
 /// The end of a client.
@@ -231,7 +231,7 @@ impl EndSignals {
     pub fn hold() -> Result<Self> {
         // Not SIGHUP: a signal that is held back arrives although it is ignored, and nohup(1) would be for nothing.
         let held = HeldSignals::hold(&[SIGINT, SIGTERM]);
-        held.map(Self).map_err(|error| Fault::os("hold signals back", error))
+        held.map(Self).map_err(|error| Error::os("hold signals back", error))
     }
 
     /// Waits until a line can be written to `out`; false when a signal comes first. A reader that has stopped reading would
@@ -263,10 +263,10 @@ pub fn zcs(options: &ZcsOptions, signals: &EndSignals, hear: &mut dyn FnMut(ZcsS
         pin(cpu)?;
     }
     let (listener, capped) = socket::listen(options.port, options.buffers)?;
-    listener.set_nonblocking(true).map_err(|error| Fault::os("make the listener non-blocking", error))?;
-    let port = listener.local_addr().map_err(|error| Fault::os("ask for the port", error))?.port();
+    listener.set_nonblocking(true).map_err(|error| Error::os("make the listener non-blocking", error))?;
+    let port = listener.local_addr().map_err(|error| Error::os("ask for the port", error))?.port();
     let woken = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
-        .map_err(|error| Fault::os("make an eventfd", error))?;
+        .map_err(|error| Error::os("make an eventfd", error))?;
     let (tell_end, ended) = mpsc::channel();
     let mut server = Server {
         options,
@@ -291,8 +291,8 @@ pub fn zcs(options: &ZcsOptions, signals: &EndSignals, hear: &mut dyn FnMut(ZcsS
 /// Lets this process, and the threads that it will start, run on one CPU alone.
 pub(super) fn pin(cpu: usize) -> Result<()> {
     sched::pin(&[cpu]).map_err(|error| {
-        Fault::usage(format!("cannot bind to CPU \"{cpu}\": {}", in_words(&error)))
-            .hint(format!("the CPUs that may be used here are {:?}", sched::allowed_cpus().unwrap_or_default()))
+        Error::usage(format!("cannot bind to CPU \"{cpu}\": {}", in_words(&error)))
+            .help(format!("the CPUs that may be used here are {:?}", sched::allowed_cpus().unwrap_or_default()))
     })
 }
 
@@ -310,7 +310,7 @@ impl Server<'_> {
             let tick_ns = (!self.clients.is_empty()).then(|| (window_ns + interval_ns).saturating_sub(now_ns));
             let wait_ns = [tick_ns, (resting_ns > 0).then_some(resting_ns)].into_iter().flatten().min();
             let ready = wait_readable(&fds, wait_ns.map(Duration::from_nanos))
-                .map_err(|error| Fault::os("wait for clients", error))?;
+                .map_err(|error| Error::os("wait for clients", error))?;
             // It stays to be read, so that whoever writes the last lines knows of it too.
             if ready[0] {
                 return Ok(());
@@ -356,7 +356,7 @@ impl Server<'_> {
             {
                 return ControlFlow::Continue(());
             }
-            Err(error) => return self.rest(Fault::os("take a client", error), hear),
+            Err(error) => return self.rest(Error::os("take a client", error), hear),
         };
         let client = socket::shown(address);
         if self.clients.len() >= MOST_CLIENTS {
@@ -395,14 +395,14 @@ impl Server<'_> {
                 self.clients.insert(number, Client { stream: twin, thread, pulse, made_room_after_ns: None });
                 hear(ZcsSaid::Came { client })
             }
-            Err(error) => self.rest(Fault::os(format!("serve client \"{client}\""), error), hear),
+            Err(error) => self.rest(Error::os(format!("serve client \"{client}\""), error), hear),
         }
     }
 
     /// Takes no clients for a while: what is missing now would be missing at once again.
-    fn rest(&mut self, fault: Fault, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn rest(&mut self, error: Error, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
         self.rests_until_ns = clock::monotonic_ns() + REST_NS;
-        hear(ZcsSaid::NotTaken(fault))
+        hear(ZcsSaid::NotTaken(error))
     }
 
     /// Tells the ends of clients that have ended.
@@ -492,7 +492,7 @@ impl Serving<'_> {
         let stream = self.stream;
         stream.set_read_timeout(Some(self.idle)).map_err(|error| format!("cannot be served: {error}"))?;
         let mut receiver = open_receiver(RecvPath::Recv, stream, READ_BYTES)
-            .map_err(|no| format!("cannot be served: {}", no.reason()))?;
+            .map_err(|no| format!("cannot be served: {}", no.reason))?;
         let mut decoder = Decoder::default();
         let place = |decoder: &Decoder| decoder.stopped().filter(|_| !self.raw);
         loop {
@@ -518,9 +518,9 @@ impl Serving<'_> {
                 Err(_) if now_ns - waits_from_ns >= self.idle.as_nanos() as u64 => {
                     return Err(format!("has said nothing for {} s", self.idle.as_secs_f64()));
                 }
-                Err(fault) => {
+                Err(error) => {
                     let place = place(&decoder).map(|place| format!(" {place}")).unwrap_or_default();
-                    return Err(format!("is gone{place}: {}", fault.sentence));
+                    return Err(format!("is gone{place}: {}", error.message));
                 }
             }
             if !announced {
@@ -563,9 +563,9 @@ mod tests {
 
     #[test]
     fn files_are_for_the_client() {
-        let fault = read(&["file"]).unwrap_err();
-        assert_eq!(fault.sentence, "unexpected argument \"file\"");
-        assert_eq!(read(&["-p", "65536"]).unwrap_err().sentence, "-p: port \"65536\" is too large: at most 65535");
+        let error = read(&["file"]).unwrap_err();
+        assert_eq!(error.message, "unexpected argument \"file\"");
+        assert_eq!(read(&["-p", "65536"]).unwrap_err().message, "-p: port \"65536\" is too large: at most 65535");
     }
 
     /// Serves as `options` say, lets `clients` talk to it at its port, and gives the first end that it tells.

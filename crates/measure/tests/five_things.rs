@@ -139,11 +139,11 @@ fn every_path_is_tried_by_a_test() {
 
 #[test]
 fn every_path_can_say_why_it_cannot_run() {
-    // The probe: opening tries the kernel and answers with a reason, so every path's code knows `No`.
+    // The probe: opening tries the kernel and answers with a reason, so every path's code knows `Unavailable`.
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/path");
     let all: String = files(&root).into_iter().map(|(_, text)| text).collect();
     for opener in ["send/mod.rs", "recv/mod.rs"] {
         assert!(read(&root.join(opener)).contains(", No>"), "{opener} cannot say no");
     }
-    assert!(all.contains("No::unsupported") && all.contains("No::refused"));
+    assert!(all.contains("Unavailable::unsupported") && all.contains("Unavailable::refused"));
 }

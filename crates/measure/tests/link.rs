@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use zc_kernel::tcp::Unconnected;
 use zc_measure::link::{FarFlow, Link, Sides, Steering, bring_up, bring_up_with, try_out};
-use zc_run::{FarEndOptions, IpVersion, LinkKind, LinkOptions, No, OffloadSwitch, Support};
+use zc_run::{FarEndOptions, IpVersion, LinkKind, LinkOptions, OffloadSwitch, Support, UnavailableKind};
 
 /// How a case ends, unless it panics.
 enum End {
@@ -157,9 +157,9 @@ fn veth(sides: Sides, steering: Steering) -> Result<Box<dyn Link>, End> {
 }
 
 fn up(kind: LinkKind, sides: Sides, steering: Steering, options: &LinkOptions) -> Result<Box<dyn Link>, End> {
-    bring_up_with(kind, sides, steering, options).map_err(|no| match no {
-        No::Refused { .. } | No::Unsupported { .. } => End::Skipped(no.reason().to_owned()),
-        No::Failed { .. } | No::Unknown { .. } => panic!("{no:?}"),
+    bring_up_with(kind, sides, steering, options).map_err(|no| match no.kind {
+        UnavailableKind::Refused | UnavailableKind::Unsupported => End::Skipped(no.reason.clone()),
+        UnavailableKind::Failed | UnavailableKind::Unknown => panic!("{no:?}"),
     })
 }
 
@@ -400,8 +400,8 @@ fn a_process_with_threads_needs_root() -> End {
         assert!(tried.is_ok());
     } else {
         let no = tried.err().expect("a user namespace was made in a process with threads");
-        assert_eq!(no.word(), "refused");
-        assert!(no.reason().contains("2 threads"), "{no:?}");
+        assert_eq!(no.kind.name(), "refused");
+        assert!(no.reason.contains("2 threads"), "{no:?}");
     }
     drop(stop);
     let _ = thread.join();
@@ -426,9 +426,9 @@ fn a_limit_of_no_user_namespaces_is_named() -> End {
 /// Not a case: the second half of the one above.
 fn in_a_namespace_without_namespaces() -> ! {
     let no = bring_up(LinkKind::Veth, one_cpu()).err().expect("a limit of 0 was not kept");
-    assert_eq!(no.word(), "refused", "{no:?}");
-    assert!(no.reason().contains("user.max_user_namespaces is 0"), "{no:?}");
-    assert!(no.remedy_text().is_some());
+    assert_eq!(no.kind.name(), "refused", "{no:?}");
+    assert!(no.reason.contains("user.max_user_namespaces is 0"), "{no:?}");
+    assert!(no.remedy.as_deref().is_some());
     std::process::exit(0)
 }
 
@@ -695,7 +695,7 @@ fn veth_is_the_card_that_was_asked_for() -> End {
     let offloads = facts.offloads.as_ref().expect("they have just been switched");
     assert_eq!((offloads.get("tx-tcp-segmentation"), offloads.get("tx-scatter-gather")), (Some(&false), Some(&true)));
     let no = bring_up_with(LinkKind::Loopback, one_cpu(), Steering::Best, &options).err().expect("lo is the host's");
-    assert!(no.reason().contains("left alone"), "{no:?}");
+    assert!(no.reason.contains("left alone"), "{no:?}");
     End::Passed
 }
 
@@ -750,12 +750,12 @@ fn null_sees_a_reset() -> End {
 
 fn null_needs_two_cpus_and_root() -> End {
     let no = bring_up(LinkKind::Null, one_cpu()).err().expect("one CPU is not enough");
-    assert!(no.reason().contains("a CPU of its own"), "{no:?}");
+    assert!(no.reason.contains("a CPU of its own"), "{no:?}");
     if zc_kernel::process::may_make_namespaces() {
         return End::Passed;
     }
     let no = bring_up(LinkKind::Null, or_skip!(two_cpus())).err().expect("it needs root");
-    assert!(no.reason().contains("root"), "{no:?}");
+    assert!(no.reason.contains("root"), "{no:?}");
     End::Passed
 }
 

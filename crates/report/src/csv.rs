@@ -79,8 +79,8 @@ pub(super) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
         if let Support::No(no) = &row.support {
             let mut cells = vec![String::new(); columns];
             cells[0].clone_from(&row.name);
-            cells[2] = no.word().to_owned();
-            cells[HEAD.len() - 1] = no.reason().to_owned();
+            cells[2] = no.kind.name().to_owned();
+            cells[HEAD.len() - 1] = no.reason.clone();
             lines.push(cells);
         }
     }

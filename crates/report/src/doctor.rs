@@ -24,7 +24,9 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
         for row in rows.iter().filter(|row| row.what == kind) {
             let (text, remedy) = match &row.support {
                 Support::Yes => ("yes".to_owned(), None),
-                Support::No(no) => (format!("no, {}: {}", no.word(), escape(no.reason(), 600)), no.remedy_text()),
+                Support::No(no) => {
+                    (format!("no, {}: {}", no.kind.name(), escape(&no.reason, 600)), no.remedy.as_deref())
+                }
             };
             out.push_str(&wrap(&format!("  {} ", shown(&row.name)), &text, indent, columns));
             if let Some(remedy) = remedy {

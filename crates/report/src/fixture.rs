@@ -7,8 +7,9 @@ use zc_analysis::{
 };
 use zc_run::{
     Align, Cell, CopyPages, CpuFacts, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams,
-    Header, Host, IpVersion, LinkFacts, LinkKind, MemoryFacts, No, Placement, Plan, Push, RecvPath, RemoteFacts,
-    RemoteMachine, Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unsoaked, Warning,
+    Header, Host, IpVersion, LinkFacts, LinkKind, MemoryFacts, Placement, Plan, Push, RecvPath, RemoteFacts,
+    RemoteMachine, Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unavailable, Unsoaked,
+    Warning,
 };
 
 /// One path's made-up figures.
@@ -424,7 +425,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
                 what: "send path".to_owned(),
                 name: "uring-splice".to_owned(),
                 support: Support::No(
-                    No::refused("io_uring is switched off for this user (kernel.io_uring_disabled = 1)")
+                    Unavailable::refused("io_uring is switched off for this user (kernel.io_uring_disabled = 1)")
                         .remedy("sysctl kernel.io_uring_disabled=0"),
                 ),
             }],

@@ -6,8 +6,8 @@ use zc_analysis::{
     Line, Outcome, Perturbation, Residual, Series, Sides, SizePoint, Sizes, TimeLine, Undecided,
 };
 use zc_run::{
-    Block, Cell, Factor, FailedTrial, Level, LinkKind, No, OffloadSwitch, Placement, Push, RecvPath, Run, SendPath,
-    Support, SupportRow, Unsoaked,
+    Block, Cell, Factor, FailedTrial, Level, LinkKind, OffloadSwitch, Placement, Push, RecvPath, Run, SendPath,
+    Support, SupportRow, Unavailable, Unsoaked,
 };
 
 /// A run of `experiment`. Each cell costs what `cost` says, sender and receiver in ns/KiB, and is compared with that of the first
@@ -201,7 +201,7 @@ pub(super) fn offloads() -> (Run, Estimates) {
     run.header.unavailable = vec![SupportRow {
         what: "cell".to_owned(),
         name: gone.to_owned(),
-        support: Support::No(No::refused("ethtool refused it: Operation not permitted").remedy("run as root")),
+        support: Support::No(Unavailable::refused("ethtool refused it: Operation not permitted").remedy("run as root")),
     }];
     let failed = estimates.cells.iter_mut().find(|cell| cell.label == "no-tso sendfile").unwrap();
     failed.cost_ns_per_kib = Sides::default();

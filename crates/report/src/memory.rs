@@ -37,7 +37,7 @@ pub fn memory(seen: &MemoryRun, estimates: &MemoryEstimates, roofline: Option<&R
     }
     for row in &seen.unavailable {
         if let zc_run::Support::No(no) = &row.support {
-            let _ = writeln!(text, "{}  {}: {}", escape(&row.name, 40), no.word(), escape(no.reason(), 400));
+            let _ = writeln!(text, "{}  {}: {}", escape(&row.name, 40), no.kind.name(), escape(&no.reason, 400));
         }
     }
     text.push('\n');
@@ -140,7 +140,7 @@ fn verdict(folded: &FoldedRatio) -> String {
     let says = match folded.within {
         Within::Yes if folded.ratio.interval.is_some_and(|interval| interval.low > 1.0) => "faster",
         Within::Yes => "within 5 %",
-        Within::No => "slower",
+        Within::Unavailable => "slower",
         Within::Undecided => "undecided",
         Within::TooFewBlocks => "few blocks",
     };
@@ -178,7 +178,7 @@ fn sentences(seen: &MemoryRun, estimates: &MemoryEstimates) -> String {
             list(&sets.map(|(set, _)| bytes(set.bytes)).collect::<Vec<_>>())
         };
         let all = beyond.iter().all(|(_, folded)| folded.within == Within::Yes);
-        let (no, undecided, few) = (named(Within::No), named(Within::Undecided), named(Within::TooFewBlocks));
+        let (no, undecided, few) = (named(Within::Unavailable), named(Within::Undecided), named(Within::TooFewBlocks));
         let target = format!("{:.0} %", 100.0 * TARGET);
         let mut says = Vec::new();
         if all {
@@ -229,7 +229,7 @@ fn sentences(seen: &MemoryRun, estimates: &MemoryEstimates) -> String {
 mod tests {
     use super::*;
     use zc_analysis::memory::{memory as estimate, roofline};
-    use zc_run::{Cache, No, Support, SupportRow};
+    use zc_run::{Cache, Support, SupportRow, Unavailable};
     use zc_testkit::synthetic::{Synthetic, walks};
 
     const SPEEDS: [(MemoryLoop, [f64; 2]); 7] = [
@@ -269,7 +269,7 @@ mod tests {
         for block in &mut seen.blocks {
             block.visits.retain(|visit| !matches!(visit.name, MemoryLoop::FoldedAvx2 | MemoryLoop::LmbenchBcopy));
         }
-        let support = Support::No(No::unsupported("this CPU has no AVX2"));
+        let support = Support::No(Unavailable::unsupported("this CPU has no AVX2"));
         seen.unavailable = vec![SupportRow { what: "memory loop".into(), name: "folded-avx2".into(), support }];
         let text = memory(&seen, &estimate(&seen), None);
         for part in [

@@ -30,8 +30,8 @@ fn reason(row: &SupportRow) -> Option<(String, String)> {
     } else {
         format!(" ({})", shown(&row.what))
     };
-    let remedy = no.remedy_text().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
-    Some((format!("{}{what}", shown(&row.name)), format!("{}: {}{remedy}", no.word(), escape(no.reason(), 400))))
+    let remedy = no.remedy.as_deref().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
+    Some((format!("{}{what}", shown(&row.name)), format!("{}: {}{remedy}", no.kind.name(), escape(&no.reason, 400))))
 }
 
 /// What the marks in the table mean.

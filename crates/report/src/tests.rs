@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
 use super::*;
 use zc_analysis::{Estimates, Withheld, estimate};
-use zc_run::{LinkKind, No, Run, Severity, Support, SupportRow, Warning};
+use zc_run::{LinkKind, Run, Severity, Support, SupportRow, Unavailable, Warning};
 
 fn all(run: &Run, estimates: &Estimates) -> [String; 5] {
     [
@@ -25,13 +25,13 @@ fn doctor_rows() -> Vec<SupportRow> {
             "send path",
             "uring-send-zc",
             Support::No(
-                No::refused("io_uring is switched off for this user (kernel.io_uring_disabled = 1)")
+                Unavailable::refused("io_uring is switched off for this user (kernel.io_uring_disabled = 1)")
                     .remedy("sysctl kernel.io_uring_disabled=0"),
             ),
         ),
-        row("link", "veth", Support::No(No::unsupported("this kernel has no veth").remedy("modprobe veth"))),
+        row("link", "veth", Support::No(Unavailable::unsupported("this kernel has no veth").remedy("modprobe veth"))),
         row("link", "loopback", Support::Yes),
-        row("meter", "interrupts", Support::No(No::unknown("/proc/interrupts cannot be read"))),
+        row("meter", "interrupts", Support::No(Unavailable::unknown("/proc/interrupts cannot be read"))),
     ]
 }
 
@@ -212,7 +212,7 @@ fn hostile(text: &str) -> (Run, Estimates) {
     header.unavailable = vec![SupportRow {
         what: text.to_owned(),
         name: text.to_owned(),
-        support: Support::No(No::failed(text).remedy(text)),
+        support: Support::No(Unavailable::failed(text).remedy(text)),
     }];
     if let Some(end) = &mut run.end {
         end.reason = zc_run::EndReason::Failed { reason: text.to_owned() };

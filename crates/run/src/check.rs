@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::{Fault, Result, Run};
+use super::{Error, Result, Run};
 
 /// Holds a run to it.
 ///
 /// # Errors
-/// [`FaultKind::Input`](super::FaultKind): two cells of one name.
+/// [`ErrorKind::Input`](super::FaultKind): two cells of one name.
 pub(super) fn run(run: &Run) -> Result<()> {
     let mut labels = BTreeSet::new();
     // Trials name their cells, so no two of these may have one name.
     if let Some(twice) = run.header.plan.cells.iter().find(|cell| !labels.insert(&cell.label)) {
-        return Err(Fault::input(format!("two cells of its plan are called \"{}\"", super::escape(&twice.label, 80)))
-            .hint("was it edited by hand?"));
+        return Err(Error::input(format!("two cells of its plan are called \"{}\"", super::escape(&twice.label, 80)))
+            .help("was it edited by hand?"));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@
 use serde::Deserialize;
 
 use super::line::{self, BlockLine};
-use super::{Block, End, Fault, Header, Result, Run, SCHEMA, SoftirqCounts};
+use super::{Block, End, Error, Header, Result, Run, SCHEMA, SoftirqCounts};
 
 /// What ends the line of the header, and with it what comes before the blocks.
 pub(super) const BLOCKS: &str = "\"blocks\":[";
@@ -106,7 +106,7 @@ pub(super) fn begins_as_run(text: &[u8]) -> bool {
 /// Holds a document to be a run of this version, before anything else is read of it. `text` is the line of its header, or all of it.
 ///
 /// # Errors
-/// [`FaultKind::Input`](super::FaultKind): not a run, a run of another version, or cut before its first block.
+/// [`ErrorKind::Input`](super::FaultKind): not a run, a run of another version, or cut before its first block.
 pub(super) fn check_version(text: &[u8]) -> Result<()> {
     #[derive(Deserialize)]
     struct Version {
@@ -125,35 +125,35 @@ pub(super) fn check_version(text: &[u8]) -> Result<()> {
             return unreadable(1, &error);
         }
         let laid_out_anew = text.windows(8).any(|part| part == b"\"blocks\"");
-        let sentence = if laid_out_anew {
+        let message = if laid_out_anew {
             "it is cut off, and it is not a block to a line, so nothing of it can be shown"
         } else {
             "it is cut off before its first block, so there is nothing to show"
         };
-        Fault::input(sentence).hint("the disk may have been full; measure again")
+        Error::input(message).help("the disk may have been full; measure again")
     })?;
     match version.zc_run {
         None => Err(not_a_run()),
-        Some(found) if found != u64::from(SCHEMA) => Err(Fault::input(format!(
+        Some(found) if found != u64::from(SCHEMA) => Err(Error::input(format!(
             "it is a saved run of schema version {found}, and this zc reads version {SCHEMA}"
         ))
-        .hint("read it with the zc that wrote it, or a newer one: its version stands in the file as zc_version")),
+        .help("read it with the zc that wrote it, or a newer one: its version stands in the file as zc_version")),
         Some(_) => Ok(()),
     }
 }
 
 /// It is something else.
-pub(super) fn not_a_run() -> Fault {
-    Fault::input("it is not a saved run of zc").hint("zc show reads what zc run has saved (zc-DATE.json)")
+pub(super) fn not_a_run() -> Error {
+    Error::input("it is not a saved run of zc").help("zc show reads what zc run has saved (zc-DATE.json)")
 }
 
 /// It is a run with something in it that cannot be; `line` counts from 1.
-pub(super) fn unreadable(line: usize, error: &serde_json::Error) -> Fault {
+pub(super) fn unreadable(line: usize, error: &serde_json::Error) -> Error {
     // The error counts lines within what was parsed.
     let line = line + error.line().saturating_sub(1);
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or_default();
     let column = error.column();
-    Fault::input(format!("it is a saved run that cannot be read: line {line}, column {column}: {what}"))
-        .hint("was it edited by hand, or saved by a newer zc?")
+    Error::input(format!("it is a saved run that cannot be read: line {line}, column {column}: {what}"))
+        .help("was it edited by hand, or saved by a newer zc?")
 }

@@ -10,7 +10,7 @@ use std::ops::RangeInclusive;
 use super::nearest::unknown;
 use super::units::{self, rate_text, size_text};
 use super::{
-    Align, Cell, CopyPages, Factor, Fault, FixedParams, HostState, LinkFacts, OffloadSwitch, Placement, Push, RecvPath,
+    Align, Cell, CopyPages, Error, Factor, FixedParams, HostState, LinkFacts, OffloadSwitch, Placement, Push, RecvPath,
     Result, SendPath, escape,
 };
 
@@ -65,7 +65,7 @@ impl Level {
     /// Reads a level as it is typed.
     ///
     /// # Errors
-    /// [`FaultKind::Usage`](super::FaultKind): it is no level of that factor.
+    /// [`ErrorKind::Usage`](super::FaultKind): it is no level of that factor.
     pub fn parse(factor: Factor, text: &str) -> Result<Self> {
         let text = text.trim();
         let bytes = |bounds| units::size(text, bounds).map(|bytes| bytes as usize);
@@ -86,7 +86,7 @@ impl Level {
             Factor::State => Self::State(text.parse().map_err(unknown)?),
             Factor::Rate => {
                 let rate = units::rate(text)?;
-                Self::Rate(rate.ok_or_else(|| Fault::usage("a level of the factor \"rate\" is a rate, not \"auto\""))?)
+                Self::Rate(rate.ok_or_else(|| Error::usage("a level of the factor \"rate\" is a rate, not \"auto\""))?)
             }
         })
     }
@@ -182,8 +182,8 @@ pub fn congestion(text: &str) -> Result<String> {
     if plain && (1..=15).contains(&text.len()) {
         return Ok(text.to_owned());
     }
-    Err(Fault::usage(format!("\"{}\" cannot be a congestion control", escape(text, 40)))
-        .hint("the kernel's own are in /proc/sys/net/ipv4/tcp_available_congestion_control"))
+    Err(Error::usage(format!("\"{}\" cannot be a congestion control", escape(text, 40)))
+        .help("the kernel's own are in /proc/sys/net/ipv4/tcp_available_congestion_control"))
 }
 
 #[cfg(test)]
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn what_is_no_level_is_a_sentence() {
-        for (factor, text, sentence) in [
+        for (factor, text, message) in [
             (Factor::Send, "senfile", "unknown send path \"senfile\""),
             (Factor::Message, "64kB", "size \"64kB\" could be binary or decimal: \"kB\" means both"),
             (Factor::Mtu, "100", "size \"100\" is too small: at least 576"),
@@ -229,7 +229,7 @@ mod tests {
             (Factor::Flows, "0", "number of flows \"0\" is zero"),
             (Factor::Rate, "auto", "a level of the factor \"rate\" is a rate, not \"auto\""),
         ] {
-            assert_eq!(Level::parse(factor, text).unwrap_err().sentence, sentence);
+            assert_eq!(Level::parse(factor, text).unwrap_err().message, message);
         }
     }
 }

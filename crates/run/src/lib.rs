@@ -7,8 +7,8 @@
 #![forbid(unsafe_code)]
 
 mod check;
+mod error;
 mod escape;
-mod fault;
 mod file;
 mod host;
 pub mod level;
@@ -29,8 +29,8 @@ mod support;
 pub mod units;
 mod warning;
 
+pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};
-pub use fault::{Fault, FaultKind, Result, in_words};
 pub use file::{append_block, close, open, whole};
 pub use host::{CpuFacts, Host, MemoryFacts};
 pub use level::Level;
@@ -55,5 +55,5 @@ pub use soak::{
     Taken, Twin, VerifyVisit,
 };
 pub use softirqs::SoftirqCounts;
-pub use support::{No, Support, SupportRow};
+pub use support::{Support, SupportRow, Unavailable, UnavailableKind};
 pub use warning::{Severity, Warning};

@@ -1,21 +1,21 @@
 //! A name that is not known: the sentence, and which known one was probably meant.
 
-use super::{Fault, UnknownName};
+use super::{Error, UnknownName};
 
 /// Turns an unknown name into a failure with the nearest known name and the list of all.
-pub fn unknown(error: UnknownName) -> Fault {
+pub fn unknown(error: UnknownName) -> Error {
     unknown_among(error.what, &error.given, &error.known)
 }
 
 /// As [`unknown`], for names that are no type of the record.
-pub fn unknown_among(what: &str, given: &str, known: &[&str]) -> Fault {
-    let sentence = if given.is_empty() {
+pub fn unknown_among(what: &str, given: &str, known: &[&str]) -> Error {
+    let message = if given.is_empty() {
         format!("the name of a {what} is empty")
     } else {
         format!("unknown {what} \"{}\"", super::escape(given, 40))
     };
     let list = format!("known: {}", known.join(", "));
-    Fault::usage(sentence).hint(match nearest(given, known) {
+    Error::usage(message).help(match nearest(given, known) {
         Some(name) => format!("did you mean \"{name}\"? {list}"),
         None => list,
     })
@@ -110,10 +110,10 @@ mod tests {
 
     #[test]
     fn an_unknown_name_is_told_with_the_known_ones() {
-        let fault = unknown("senfile".parse::<SendPath>().unwrap_err());
-        assert_eq!(fault.sentence, "unknown send path \"senfile\"");
-        let hint = fault.hint.unwrap();
-        assert!(hint.starts_with("did you mean \"sendfile\"? known: read+write, read+send, "), "{hint}");
+        let error = unknown("senfile".parse::<SendPath>().unwrap_err());
+        assert_eq!(error.message, "unknown send path \"senfile\"");
+        let help = error.help.unwrap();
+        assert!(help.starts_with("did you mean \"sendfile\"? known: read+write, read+send, "), "{help}");
     }
 
     proptest! {

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use super::file::{
     BLOCKS, begins_as_run, check_version, not_a_run, read_header, read_laid_out_anew, read_tail, unreadable,
 };
-use super::{Block, Fault, Result, Run, SoftirqCounts, check, in_words, line};
+use super::{Block, Error, Result, Run, SoftirqCounts, check, in_words, line};
 
 /// Lines are handed over by this many bytes.
 const BATCH_BYTES: usize = 1 << 18;
@@ -34,7 +34,7 @@ pub fn parse(text: &str) -> Result<(Run, usize)> {
 /// Reads a saved run, and says how many lines at its end were cut off or broken (0 for a whole file).
 ///
 /// # Errors
-/// [`FaultKind::Input`](super::FaultKind): not a run, a run of another schema version, cut before its first block, one that
+/// [`ErrorKind::Input`](super::FaultKind): not a run, a run of another schema version, cut before its first block, one that
 /// contradicts itself, or the bytes do not come.
 pub fn read(from: impl Read) -> Result<(Run, usize)> {
     let mut from = BufReader::with_capacity(BATCH_BYTES, from);
@@ -69,8 +69,8 @@ pub fn read(from: impl Read) -> Result<(Run, usize)> {
     Ok((run, broken))
 }
 
-fn failed(error: &std::io::Error) -> Fault {
-    Fault::input(in_words(error)).hint("can it be read by other programs?")
+fn failed(error: &std::io::Error) -> Error {
+    Error::input(in_words(error)).help("can it be read by other programs?")
 }
 
 /// The next line, without its end, behind what is in `line`; false where there is none.
@@ -79,8 +79,8 @@ fn line_of<R: BufRead>(from: &mut R, line: &mut Vec<u8>, number: usize) -> Resul
     let mut most = from.take(LONGEST_LINE_BYTES as u64 + 1);
     let read = most.read_until(b'\n', line).map_err(|error| failed(&error))?;
     if read > LONGEST_LINE_BYTES {
-        return Err(Fault::input(format!("line {number} is longer than any that zc writes"))
-            .hint("zc run saves a block of measurements to a line: what else wrote to it?"));
+        return Err(Error::input(format!("line {number} is longer than any that zc writes"))
+            .help("zc run saves a block of measurements to a line: what else wrote to it?"));
     }
     if line.len() > before && line.ends_with(b"\n") {
         line.pop();
@@ -96,8 +96,8 @@ fn in_one_piece(mut text: Vec<u8>, from: impl Read) -> Result<(Run, usize)> {
         if !begins_as_run(&text) {
             return Err(not_a_run());
         }
-        return Err(Fault::input("it is larger than any run that is not a block to a line")
-            .hint("zc run saves a block of measurements to a line: what else wrote to it?"));
+        return Err(Error::input("it is larger than any run that is not a block to a line")
+            .help("zc run saves a block of measurements to a line: what else wrote to it?"));
     }
     check_version(&text)?;
     let run = read_laid_out_anew(&text).map_err(|error| unreadable(1, &error))?;

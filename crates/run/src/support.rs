@@ -1,122 +1,111 @@
-//! Whether this machine and user can have something, and if not, why, and what would change it.
+//! Whether this machine and user have a path, a link or a meter, and if not, why, and what would change it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Can it be had here?
+use crate::{Error, ErrorKind};
+
+/// Whether something is available here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Support {
     /// It was tried and it works.
     Yes,
-    /// It cannot be had.
-    No(No),
+    /// It is not available.
+    No(Unavailable),
 }
 
-/// A "no", its kind, its reason, and the remedy. The four kinds are different things, and stay so in reports.
+/// What is not available here: why, and what would change it. A row of a table, unless it was asked for by name: then it
+/// becomes an [`Error`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum No {
-    /// This kernel or device does not have it.
-    Unsupported {
-        /// A lower-case sentence.
-        reason: String,
-        /// The command or flag that would change it.
-        remedy: Option<String>,
-    },
-    /// It exists, and this user may not.
-    Refused {
-        /// A lower-case sentence.
-        reason: String,
-        /// The command or flag that would change it.
-        remedy: Option<String>,
-    },
-    /// It was tried and broke.
-    Failed {
-        /// A lower-case sentence.
-        reason: String,
-        /// The command or flag that would change it.
-        remedy: Option<String>,
-    },
-    /// It could not be found out.
-    Unknown {
-        /// A lower-case sentence.
-        reason: String,
-        /// The command or flag that would change it.
-        remedy: Option<String>,
-    },
+pub struct Unavailable {
+    /// Four different things, which stay so in reports.
+    pub kind: UnavailableKind,
+    /// A lower-case sentence.
+    pub reason: String,
+    /// The command or flag that would change it.
+    pub remedy: Option<String>,
 }
 
-impl No {
-    /// Not in this kernel.
+/// Why something is not available.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum UnavailableKind {
+    /// This kernel or device does not have it.
+    Unsupported,
+    /// It exists, and this user may not.
+    Refused,
+    /// It was tried and broke.
+    Failed,
+    /// It could not be determined.
+    Unknown,
+}
+
+impl UnavailableKind {
+    /// `unsupported`, `refused`, `failed` or `unknown`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unsupported => "unsupported",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Unavailable {
+    /// Not available for `reason`, without a remedy.
+    pub fn new(kind: UnavailableKind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into(), remedy: None }
+    }
+
+    /// See [`UnavailableKind::Unsupported`].
     pub fn unsupported(reason: impl Into<String>) -> Self {
-        Self::Unsupported { reason: reason.into(), remedy: None }
+        Self::new(UnavailableKind::Unsupported, reason)
     }
 
-    /// Not for this user.
+    /// See [`UnavailableKind::Refused`].
     pub fn refused(reason: impl Into<String>) -> Self {
-        Self::Refused { reason: reason.into(), remedy: None }
+        Self::new(UnavailableKind::Refused, reason)
     }
 
-    /// Tried, and broke.
+    /// See [`UnavailableKind::Failed`].
     pub fn failed(reason: impl Into<String>) -> Self {
-        Self::Failed { reason: reason.into(), remedy: None }
+        Self::new(UnavailableKind::Failed, reason)
     }
 
-    /// Not found out.
+    /// See [`UnavailableKind::Unknown`].
     pub fn unknown(reason: impl Into<String>) -> Self {
-        Self::Unknown { reason: reason.into(), remedy: None }
+        Self::new(UnavailableKind::Unknown, reason)
     }
 
     /// Adds the command or flag that would change it.
     #[must_use]
-    pub fn remedy(mut self, text: impl Into<String>) -> Self {
-        let (Self::Unsupported { remedy, .. }
-        | Self::Refused { remedy, .. }
-        | Self::Failed { remedy, .. }
-        | Self::Unknown { remedy, .. }) = &mut self;
-        *remedy = Some(text.into());
+    pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
         self
     }
 
-    /// `unsupported`, `refused`, `failed` or `unknown`.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Unsupported { .. } => "unsupported",
-            Self::Refused { .. } => "refused",
-            Self::Failed { .. } => "failed",
-            Self::Unknown { .. } => "unknown",
-        }
-    }
-
-    /// The reason, without the remedy.
-    pub fn reason(&self) -> &str {
-        match self {
-            Self::Unsupported { reason, .. }
-            | Self::Refused { reason, .. }
-            | Self::Failed { reason, .. }
-            | Self::Unknown { reason, .. } => reason,
-        }
-    }
-
-    /// What would change it.
-    pub fn remedy_text(&self) -> Option<&str> {
-        match self {
-            Self::Unsupported { remedy, .. }
-            | Self::Refused { remedy, .. }
-            | Self::Failed { remedy, .. }
-            | Self::Unknown { remedy, .. } => remedy.as_deref(),
-        }
+    /// The error that it is where it was asked for by name: `what` begins the message (`the link "null"`).
+    pub fn into_error(self, what: impl std::fmt::Display) -> Error {
+        let kind = match self.kind {
+            UnavailableKind::Failed => ErrorKind::Failed,
+            UnavailableKind::Unsupported | UnavailableKind::Refused | UnavailableKind::Unknown => {
+                ErrorKind::Unsupported
+            }
+        };
+        let error = Error::new(kind, format!("{what}: {}", self.reason));
+        Error { help: self.remedy, ..error }
     }
 }
 
-/// A line of `zc doctor`, and of the list of paths that a run could not have.
+/// A row of `zc doctor`, and of the list of paths that were not available to a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SupportRow {
     /// `send path`, `receive path`, `link`, `meter`.
     pub what: String,
     /// Its name.
     pub name: String,
-    /// Whether it can be had.
+    /// Whether it is available.
     pub support: Support,
 }

@@ -8,7 +8,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Fault, Result, escape};
+use super::{Error, Result, escape};
 
 const SIZE_HINT: &str = "sizes are bytes, or end in k, m or g: 64k is 65,536";
 const RATE_HINT: &str = "rates look like 400MB/s or 10Gbit/s (decimal), or are auto";
@@ -20,10 +20,10 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// `64k` as 65,536 bytes, within `bounds`.
 ///
 /// # Errors
-/// [`FaultKind::Usage`](super::FaultKind), as for everything here: not a size, a unit that is unknown or can
+/// [`ErrorKind::Usage`](super::FaultKind), as for everything here: not a size, a unit that is unknown or can
 /// be read in two ways, or out of bounds.
 pub fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
-    let wrong = |what: String| Fault::usage(format!("size \"{}\" {what}", shown(text))).hint(SIZE_HINT);
+    let wrong = |what: String| Error::usage(format!("size \"{}\" {what}", shown(text))).help(SIZE_HINT);
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     let shift = match unit {
         "" | "B" => 0,
@@ -37,7 +37,7 @@ pub fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
                 "m" => (1 << 20, 1_000_000),
                 _ => (1_u64 << 30, 1_000_000_000),
             };
-            let hint = match number.parse::<u64>() {
+            let help = match number.parse::<u64>() {
                 Ok(n) => match (n.checked_mul(binary), n.checked_mul(decimal)) {
                     (Some(two), Some(ten)) => {
                         format!("write {n}{letter} for {}, or {ten} for {}", commas(two), commas(ten))
@@ -46,7 +46,7 @@ pub fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
                 },
                 Err(_) => SIZE_HINT.to_owned(),
             };
-            return Err(wrong(format!("could be binary or decimal: \"{unit}\" means both")).hint(hint));
+            return Err(wrong(format!("could be binary or decimal: \"{unit}\" means both")).help(help));
         }
         _ => return Err(wrong(format!("has an unknown unit \"{}\"", shown(unit)))),
     };
@@ -81,7 +81,7 @@ pub fn rate(text: &str) -> Result<Option<f64>> {
     if text.trim() == "auto" {
         return Ok(None);
     }
-    let wrong = |what: String| Fault::usage(format!("rate \"{}\" {what}", shown(text))).hint(RATE_HINT);
+    let wrong = |what: String| Error::usage(format!("rate \"{}\" {what}", shown(text))).help(RATE_HINT);
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     let unit_bytes_per_s = match unit {
         "B/s" => 1.0,
@@ -114,7 +114,7 @@ pub fn rate(text: &str) -> Result<Option<f64>> {
 }
 
 /// What is wrong with a rate's unit: unknown, or readable in two ways.
-fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Fault) -> Fault {
+fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Error) -> Error {
     let lower = unit.to_lowercase();
     let stem = lower.strip_suffix("/s").or_else(|| lower.strip_suffix("ps")).unwrap_or(&lower);
     let (prefix, kind) = match stem.strip_suffix("bits").or_else(|| stem.strip_suffix("bit")) {
@@ -138,10 +138,10 @@ fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Fault) -> Fault
     let bits = format!("{number}{prefix}bit/s");
     let bytes = format!("{number}{prefix}B/s");
     if kind == "bit" {
-        return wrong(format!("has an unknown unit \"{}\"", shown(unit))).hint(format!("write {bits}"));
+        return wrong(format!("has an unknown unit \"{}\"", shown(unit))).help(format!("write {bits}"));
     }
     wrong(format!("could be bits or bytes a second: \"{}\" does not say", shown(unit)))
-        .hint(format!("write {bits} or {bytes}"))
+        .help(format!("write {bits} or {bytes}"))
 }
 
 /// `60s`, `2m`, `1m30s`, `500ms` in nanoseconds, within `bounds`.
@@ -149,7 +149,7 @@ fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Fault) -> Fault
 /// # Errors
 /// Not a duration, no unit, or out of bounds.
 pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
-    let wrong = |what: String| Fault::usage(format!("duration \"{}\" {what}", shown(text))).hint(DURATION_HINT);
+    let wrong = |what: String| Error::usage(format!("duration \"{}\" {what}", shown(text))).help(DURATION_HINT);
     let mut rest = text.trim();
     let mut total_ns = 0.0;
     let mut last_unit_ns = f64::INFINITY;
@@ -165,7 +165,7 @@ pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
             "us" => 1e3,
             "" => {
                 return Err(
-                    wrong("has no unit".to_owned()).hint(format!("write {number}s for seconds; {DURATION_HINT}"))
+                    wrong("has no unit".to_owned()).help(format!("write {number}s for seconds; {DURATION_HINT}"))
                 );
             }
             _ => return Err(wrong(format!("has an unknown unit \"{}\"", shown(unit.trim())))),
@@ -199,7 +199,7 @@ pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
 /// # Errors
 /// Not a percentage, or not within 0.1 % and 50 %.
 pub fn percent(text: &str) -> Result<f64> {
-    let wrong = |what: String| Fault::usage(format!("percentage \"{}\" {what}", shown(text))).hint(PERCENT_HINT);
+    let wrong = |what: String| Error::usage(format!("percentage \"{}\" {what}", shown(text))).help(PERCENT_HINT);
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     if !matches!(unit, "" | "%") {
         return Err(wrong(format!("has an unknown unit \"{}\"", shown(unit))));
@@ -209,9 +209,9 @@ pub fn percent(text: &str) -> Result<f64> {
         return Err(wrong("is zero".to_owned()));
     }
     if value < 0.1 {
-        let hint =
+        let help =
             if unit.is_empty() { format!("did you mean {}%?", round6(value * 100.0)) } else { PERCENT_HINT.to_owned() };
-        return Err(wrong("is too small: at least 0.1%".to_owned()).hint(hint));
+        return Err(wrong("is too small: at least 0.1%".to_owned()).help(help));
     }
     if value > 50.0 {
         return Err(wrong("is too large: at most 50%".to_owned()));
@@ -225,7 +225,7 @@ pub fn percent(text: &str) -> Result<f64> {
 /// Not a whole number, or out of bounds.
 pub fn count(what: &str, text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     let wrong = |how: String| {
-        Fault::usage(format!("{what} \"{}\" {how}", shown(text))).hint(format!(
+        Error::usage(format!("{what} \"{}\" {how}", shown(text))).help(format!(
             "a whole number from {} to {}",
             commas(*bounds.start()),
             commas(*bounds.end())
@@ -341,9 +341,9 @@ mod tests {
     const HOUR: RangeInclusive<u64> = 1_000_000..=3600 * NS_PER_S;
 
     fn told<T: std::fmt::Debug>(result: Result<T>) -> String {
-        let fault = result.unwrap_err();
-        assert_eq!(fault.kind.exit_code(), 2);
-        format!("{}\n{}", fault.sentence, fault.hint.expect("every wrong unit has a hint"))
+        let error = result.unwrap_err();
+        assert_eq!(error.kind.exit_code(), 2);
+        format!("{}\n{}", error.message, error.help.expect("every wrong unit has a hint"))
     }
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn a_wrong_size_says_what_is_wrong() {
-        for (text, sentence) in [
+        for (text, message) in [
             ("64x", "has an unknown unit \"x\""),
             ("", "is empty"),
             ("  ", "is empty"),
@@ -407,7 +407,7 @@ mod tests {
             ("٦٤", "does not begin with a number"),
         ] {
             let told = told(size(text, ANY));
-            assert!(told.contains(sentence), "{text:?}: {told}");
+            assert!(told.contains(message), "{text:?}: {told}");
         }
         assert!(told(size("2g", 1..=1 << 30)).contains("is too large: at most 1g"));
         assert!(told(size("100", 4096..=1 << 30)).contains("is too small: at least 4k"));
@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_wrong_rate_says_what_is_wrong() {
-        for (text, sentence) in [
+        for (text, message) in [
             ("400", "has no unit"),
             ("", "is empty"),
             ("fast", "does not begin with a number"),
@@ -457,7 +457,7 @@ mod tests {
             ("AUTO", "does not begin with a number"),
         ] {
             let told = told(rate(text));
-            assert!(told.contains(sentence), "{text:?}: {told}");
+            assert!(told.contains(message), "{text:?}: {told}");
         }
         let long = format!("{}MB/s", "9".repeat(400));
         assert!(told(rate(&long)).contains("is too high"));
@@ -482,7 +482,7 @@ mod tests {
 
     #[test]
     fn a_wrong_duration_says_what_is_wrong() {
-        for (text, sentence) in [
+        for (text, message) in [
             ("60", "has no unit"),
             ("1m30", "has no unit"),
             ("", "is empty"),
@@ -497,7 +497,7 @@ mod tests {
             ("soon", "does not begin with a number"),
         ] {
             let told = told(duration(text, HOUR));
-            assert!(told.contains(sentence), "{text:?}: {told}");
+            assert!(told.contains(message), "{text:?}: {told}");
         }
         assert!(told(duration("60", HOUR)).contains("write 60s"));
         assert!(told(duration(&format!("{}s", "9".repeat(400)), HOUR)).contains("is too long"));
@@ -508,7 +508,7 @@ mod tests {
         assert_eq!(percent("2.5%"), Ok(0.025));
         assert_eq!(percent("2.5"), Ok(0.025));
         assert_eq!(percent("50 %"), Ok(0.5));
-        for (text, sentence) in [
+        for (text, message) in [
             ("0", "is zero"),
             ("0.025", "did you mean 2.5%?"),
             ("0.01%", "is too small"),
@@ -518,14 +518,14 @@ mod tests {
             ("", "is empty"),
         ] {
             let told = told(percent(text));
-            assert!(told.contains(sentence), "{text:?}: {told}");
+            assert!(told.contains(message), "{text:?}: {told}");
         }
     }
 
     #[test]
     fn counts_are_whole_and_bounded() {
         assert_eq!(count("number of flows", "4", 1..=1024), Ok(4));
-        for (text, sentence) in [
+        for (text, message) in [
             ("0", "is zero"),
             ("-1", "is negative"),
             ("1.5", "is not a whole number"),
@@ -535,7 +535,7 @@ mod tests {
             ("", "is empty"),
         ] {
             let told = told(count("number of flows", text, 1..=1024));
-            assert!(told.contains(sentence), "{text:?}: {told}");
+            assert!(told.contains(message), "{text:?}: {told}");
         }
     }
 
@@ -569,9 +569,9 @@ mod tests {
 
         #[test]
         fn what_is_wrong_is_one_line_of_printable_text(text in any::<String>()) {
-            for fault in [size(&text, ANY).err(), rate(&text).err(), percent(&text).err()].into_iter().flatten() {
-                prop_assert!(!fault.sentence.chars().any(char::is_control), "{:?}", fault.sentence);
-                prop_assert!(fault.sentence.chars().count() < 160);
+            for error in [size(&text, ANY).err(), rate(&text).err(), percent(&text).err()].into_iter().flatten() {
+                prop_assert!(!error.message.chars().any(char::is_control), "{:?}", error.message);
+                prop_assert!(error.message.chars().count() < 160);
             }
         }
     }

@@ -47,7 +47,7 @@ pub(super) enum Command {
     ///
     /// Two cells of one run are compared within its blocks; two runs as independent samples, relative to the reference that both
     /// have. What else differs between them (kernel, sysctls, CPU, link ...) stands on top. With --fail-if-worse the exit code is
-    /// the answer: 0 no cell is worse by more than that, 1 some cell is, 2 undecided, 3 cannot be compared.
+    /// the answer: 0 no cell is worse by more than that, 1 some cell is, 10 undecided, 12 withheld, 13 or 14 not comparable.
     Compare(super::compare::CompareArgs),
     /// Watch the load of this machine, or tell what a command costs all of it, by the soakers alone
     ///

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 
 use super::{read, render, replace, resolve, tell};
-use zc_analysis::compare::{Compared, Outcome, Part, compare};
+use zc_analysis::compare::{Compared, Impossible, Outcome, Part, compare};
 use zc_run::nearest::unknown_among;
-use zc_run::{Fault, FaultKind, HostState, Result, Run, escape, units};
+use zc_run::{Error, ErrorKind, HostState, Result, Run, escape, units};
 
-/// The exit code where nothing can be compared.
-const INCOMPARABLE: u8 = 3;
+/// The exit code of `--fail-if-worse` where some cell is worse.
+const WORSE: u8 = 1;
 
 /// More labels than that are no hint.
 const MOST_LABELS: usize = 24;
@@ -25,7 +25,7 @@ pub(super) struct CompareArgs {
     /// What is held against it: another run, or another cell, also of the same run
     #[arg(value_name = "NEW", value_hint = ValueHint::FilePath, required = true, num_args = 1..)]
     pub(super) new: Vec<String>,
-    /// Exit with 1 if any cell is dearer by more than this, with 2 if that cannot be told, with 3 if nothing can be compared
+    /// Exit with 1 if any cell costs more than this above the old, 10 if undecided, 12 if verdicts are withheld
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(super) fail_if_worse: Option<String>,
     /// Hold the samples of zc profile against one another: what each class of functions costs
@@ -48,11 +48,11 @@ pub(super) struct CompareArgs {
 /// Compares, and gives the exit code.
 ///
 /// # Errors
-/// [`FaultKind::Usage`]: what was typed has no meaning, or names a cell that is not in its run; [`FaultKind::Input`]: a file cannot be
+/// [`ErrorKind::Usage`]: what was typed has no meaning; [`ErrorKind::UnknownCell`]: its run has no such cell; [`ErrorKind::Input`]: a file cannot be
 /// read, or holds no run.
 pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     let margin = args.fail_if_worse.as_deref().map(units::percent).transpose();
-    let margin = margin.map_err(|fault| resolve::of("--fail-if-worse", fault))?;
+    let margin = margin.map_err(|error| resolve::of("--fail-if-worse", error))?;
     match &args.out {
         Some(out) => replace::check(out)?, // a saved run, and so each of these, is never replaced
         None if args.html => render::no_page_to_a_terminal("zc compare without --html prints the table here")?,
@@ -79,15 +79,29 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
         () => zc_report::compare::table(&compared, judgement.as_ref(), render::columns()),
     };
     replace::or_stdout(args.out.as_deref(), &text)?;
-    let impossible = |compared: &Compared| !compared.impossible.is_empty();
-    Ok(match judgement.map(|judgement| judgement.outcome) {
+    Ok(exit_code(&compared, judgement.map(|judgement| judgement.outcome)))
+}
+
+/// The answer as an exit code; docs/exit-codes.md lists them.
+fn exit_code(compared: &[Compared], answer: Option<Outcome>) -> u8 {
+    match answer {
         Some(Outcome::NoneWorse) => 0,
-        Some(Outcome::Worse) => 1,
-        Some(Outcome::Undecided) => 2,
-        Some(Outcome::Incomparable) => INCOMPARABLE,
-        None if compared.iter().all(impossible) => INCOMPARABLE,
-        None => 0,
-    })
+        Some(Outcome::Worse) => WORSE,
+        Some(Outcome::Undecided) => ErrorKind::Undecided.exit_code(),
+        Some(Outcome::Withheld) => ErrorKind::Withheld.exit_code(),
+        Some(Outcome::Incomparable) => ErrorKind::Incomparable.exit_code(),
+        Some(Outcome::NothingKept) => ErrorKind::NothingKept.exit_code(),
+        None if compared.iter().any(|compared| compared.impossible.is_empty()) => 0,
+        None if compared.iter().flat_map(|compared| &compared.impossible).all(is_empty) => {
+            ErrorKind::NothingKept.exit_code()
+        }
+        None => ErrorKind::Incomparable.exit_code(),
+    }
+}
+
+/// Whether what forbids a comparison is a run without a block that counts.
+fn is_empty(why: &Impossible) -> bool {
+    matches!(why, Impossible::NoKeptBlocks { .. })
 }
 
 /// What each class of functions costs in the one and in the others.
@@ -109,7 +123,7 @@ fn profiles(args: &CompareArgs, files: &Files, old: &Named, new: &[Named]) -> Re
         () => zc_report::profile::compared(&told, render::columns()),
     };
     replace::or_stdout(args.out.as_deref(), &text)?;
-    Ok(if told.iter().all(|(_, found)| found.is_empty()) { INCOMPARABLE } else { 0 })
+    Ok(if told.iter().all(|(_, found)| found.is_empty()) { ErrorKind::Incomparable.exit_code() } else { 0 })
 }
 
 /// The runs that were read, each file once.
@@ -141,7 +155,7 @@ impl Files {
                 return Ok(Named { text: text.to_owned(), file, cell, state });
             }
         }
-        let file = self.file(Path::new(text)).map_err(|fault| without_file(text, fault))?;
+        let file = self.file(Path::new(text)).map_err(|error| without_file(text, error))?;
         Ok(Named { text: text.to_owned(), file, cell: None, state: None })
     }
 
@@ -159,12 +173,12 @@ fn is_there(file: &str) -> bool {
 }
 
 /// Where a cell seems to be named, the file is what is missing.
-fn without_file(text: &str, fault: Fault) -> Fault {
+fn without_file(text: &str, error: Error) -> Error {
     match text.rsplit_once(':') {
-        Some((file, _)) if fault.kind == FaultKind::Input && fault.hint.is_none() && !is_there(text) => {
-            fault.hint(format!("for a cell of a run, \"{}\" would have to be a file", escape(file, 200)))
+        Some((file, _)) if error.kind == ErrorKind::Input && error.help.is_none() && !is_there(text) => {
+            error.help(format!("for a cell of a run, \"{}\" would have to be a file", escape(file, 200)))
         }
-        _ => fault,
+        _ => error,
     }
 }
 
@@ -176,18 +190,21 @@ fn cell_of(run: &Run, given: &str) -> Result<String> {
     }
     if let Some(row) = run.header.unavailable.iter().find(|row| row.name == given) {
         let reason = match &row.support {
-            zc_run::Support::No(no) => no.reason().to_owned(),
+            zc_run::Support::No(no) => no.reason.clone(),
             zc_run::Support::Yes => "it was left out".to_owned(),
         };
-        return Err(Fault::usage(format!("the cell \"{}\" could not be measured in that run", escape(given, 60)))
-            .hint(escape(&reason, 300)));
+        return Err(Error::new(
+            ErrorKind::UnknownCell,
+            format!("the cell \"{}\" could not be measured in that run", escape(given, 60)),
+        )
+        .help(escape(&reason, 300)));
     }
-    let fault = unknown_among("cell", given, &labels);
+    let error = unknown_among("cell", given, &labels).kind(ErrorKind::UnknownCell);
     if labels.len() <= MOST_LABELS {
-        return Err(fault);
+        return Err(error);
     }
     // All labels of a large plan are no hint.
     let meant = zc_run::nearest::nearest(given, &labels).map(|label| format!("did you mean \"{label}\"? "));
     let some = labels[..MOST_LABELS].join(", ");
-    Err(fault.hint(format!("{}known: {some} and {} more", meant.unwrap_or_default(), labels.len() - MOST_LABELS)))
+    Err(error.help(format!("{}known: {some} and {} more", meant.unwrap_or_default(), labels.len() - MOST_LABELS)))
 }

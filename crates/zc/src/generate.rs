@@ -7,7 +7,7 @@ use clap_complete::{Shell, generate_to};
 use super::args::{Cli, GenerateArgs};
 use super::tell;
 use zc_run::nearest::unknown_among;
-use zc_run::{Fault, Result, in_words};
+use zc_run::{Error, Result, in_words};
 
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
@@ -18,8 +18,8 @@ const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 pub(super) fn generate(args: &GenerateArgs) -> Result<()> {
     let mut command = Cli::command();
     let wrong = |error: std::io::Error| {
-        Fault::output(format!("cannot write to folder \"{}\": {}", tell::path(&args.dir), in_words(&error)))
-            .hint("the folder must exist and be writable")
+        Error::output(format!("cannot write to folder \"{}\": {}", tell::path(&args.dir), in_words(&error)))
+            .help("the folder must exist and be writable")
     };
     match args.what.as_str() {
         "man" => clap_mangen::generate_to(command, &args.dir).map_err(wrong),

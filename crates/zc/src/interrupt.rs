@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use zc_run::{Fault, FaultKind, Result};
+use zc_run::{Error, ErrorKind, Result};
 
 /// A flag that is up once a signal has come.
 ///
@@ -15,11 +15,11 @@ use zc_run::{Fault, FaultKind, Result};
 pub(super) fn flag() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let code = i32::from(FaultKind::Interrupted.exit_code());
+        let code = i32::from(ErrorKind::Interrupted.exit_code());
         // The order matters: the shutdown looks at the flag before this signal has raised it.
         signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&flag))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
-            .map_err(|error| Fault::os("listen for signals", error))?;
+            .map_err(|error| Error::os("listen for signals", error))?;
     }
     Ok(flag)
 }

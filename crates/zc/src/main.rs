@@ -29,7 +29,6 @@ mod wrong_arguments;
 use std::process::ExitCode;
 
 use args::{Cli, Command};
-use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
@@ -45,9 +44,9 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => ExitCode::from(code),
-        Err(fault) => {
-            tell::fault(&fault);
-            ExitCode::from(fault.kind.exit_code())
+        Err(error) => {
+            tell::error(&error);
+            ExitCode::from(error.kind.exit_code())
         }
     }
 }
@@ -60,18 +59,18 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
         Err(error) => error,
     };
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+        clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => {
             tell::help(&error.render())?;
             Ok(None)
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(zc_run::Fault::usage("a command is missing").hint("zc run measures; zc --help lists the commands"))
+        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Err(zc_run::Error::usage("a command is missing").help("zc run measures; zc --help lists the commands"))
         }
         _ => {
             let typed = std::env::args_os().nth(1).and_then(|word| word.into_string().ok());
             let known = Cli::command();
             let command = typed.filter(|typed| known.find_subcommand(typed).is_some());
-            Err(wrong_arguments::fault(&error, command.as_deref()))
+            Err(wrong_arguments::refused(&error, command.as_deref()))
         }
     }
 }

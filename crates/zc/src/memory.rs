@@ -7,7 +7,7 @@ use super::args::RunArgs;
 use super::{interrupt, read, resolve, tell};
 use zc_analysis::memory::{memory as estimate, roofline};
 use zc_measure::session::{self, MemoryOptions, MemoryOutcome};
-use zc_run::{Fault, MemoryRun, Result};
+use zc_run::{Error, MemoryRun, Result};
 
 /// The options that it takes.
 const TAKES: [&str; 4] = ["--budget", "--seed", "--with", "--json"];
@@ -21,8 +21,8 @@ pub(super) const BUDGET: &str = "20s";
 /// then what is known has been printed.
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     if let Some(other) = given.iter().find(|option| !TAKES.contains(&option.as_str())) {
-        return Err(Fault::usage(format!("\"{other}\" is no option of the experiment \"memory\""))
-            .hint(format!("it takes {}", TAKES.join(", "))));
+        return Err(Error::usage(format!("\"{other}\" is no option of the experiment \"memory\""))
+            .help(format!("it takes {}", TAKES.join(", "))));
     }
     let options = MemoryOptions {
         budget_ns: resolve::budget(args.budget.as_deref(), BUDGET)?,
@@ -40,7 +40,7 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
             seen.cpu
         ));
     };
-    let MemoryOutcome { seen, fault } = session::memory(&options, &stop, &mut begin)?;
+    let MemoryOutcome { seen, error } = session::memory(&options, &stop, &mut begin)?;
     let estimates = estimate(&seen);
     let roofline = beside.and_then(|run| roofline(&seen, &estimates, &run));
     tell::result(&if args.format.json {
@@ -48,5 +48,5 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     } else {
         zc_report::memory::memory(&seen, &estimates, roofline.as_ref())
     })?;
-    fault.map_or(Ok(()), Err)
+    error.map_or(Ok(()), Err)
 }

@@ -6,7 +6,7 @@ use zc_measure::plan;
 use zc_report::plans::{PlanRow, plans};
 use zc_run::nearest::unknown;
 use zc_run::units::duration_text;
-use zc_run::{Experiment, Fault, Result};
+use zc_run::{Error, Experiment, Result};
 
 /// Lists them, or prints one.
 ///
@@ -34,7 +34,7 @@ fn list() -> Result<()> {
             continue;
         };
         let spec = spec?;
-        let budget_ns = spec.budget_ns.ok_or_else(|| Fault::failed(format!("\"{experiment}\" has no budget")))?;
+        let budget_ns = spec.budget_ns.ok_or_else(|| Error::failed(format!("\"{experiment}\" has no budget")))?;
         rows.push(PlanRow {
             cells: Some(spec.product()),
             name: spec.name,

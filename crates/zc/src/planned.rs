@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::args::RunArgs;
 use super::{read, resolve, tell};
 use zc_measure::plan::{Spec, builtin, parse};
-use zc_run::{Experiment, Factor, Fault, Level, Result};
+use zc_run::{Error, Experiment, Factor, Level, Result};
 
 /// A plan is a page of text.
 const LARGEST_BYTES: u64 = 1 << 20;
@@ -19,8 +19,8 @@ const LARGEST_BYTES: u64 = 1 << 20;
 /// It sends nothing, so it has none.
 pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
     builtin(experiment).unwrap_or_else(|| {
-        Err(Fault::usage(format!("the experiment \"{experiment}\" sends nothing, so it has no plan"))
-            .hint(format!("zc run {experiment} runs it")))
+        Err(Error::usage(format!("the experiment \"{experiment}\" sends nothing, so it has no plan"))
+            .help(format!("zc run {experiment} runs it")))
     })
 }
 
@@ -31,8 +31,8 @@ pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
 pub(super) fn of_file(path: &Path) -> Result<Spec> {
     let name = tell::path(path);
     let wrong = |what: &str| {
-        Fault::input(format!("cannot read the plan \"{name}\": {what}"))
-            .hint("zc plan NAME prints a plan that is right; docs/plans.md describes them")
+        Error::input(format!("cannot read the plan \"{name}\": {what}"))
+            .help("zc plan NAME prints a plan that is right; docs/plans.md describes them")
     };
     let bytes = read::bytes(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is larger than any plan"))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))?;
@@ -51,15 +51,15 @@ pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunA
         spec.in_both_states();
     }
     for fixed in &spec.fixed {
-        let in_place = |mut fault: Fault| {
-            let what = fault.sentence.trim_start_matches(&format!("--{}: ", fixed.key));
-            fault.sentence = format!("{}, \"{}\": {what}", fixed.place, fixed.key);
-            fault
+        let in_place = |mut error: Error| {
+            let what = error.message.trim_start_matches(&format!("--{}: ", fixed.key));
+            error.message = format!("{}, \"{}\": {what}", fixed.place, fixed.key);
+            error
         };
         // By itself, so that what is wrong with it is told of it.
         let mut alone = RunArgs::default();
         let slot = slot(&mut alone, &fixed.key).ok_or_else(|| {
-            in_place(Fault::usage("this cannot be held fixed").hint(format!("what can: {}", KEYS.join(", "))))
+            in_place(Error::usage("this cannot be held fixed").help(format!("what can: {}", KEYS.join(", "))))
         })?;
         slot.put(fixed.value.clone());
         resolve::run(&alone, Spec::default(), Vec::new(), PathBuf::new).map_err(in_place)?;
@@ -171,7 +171,7 @@ fn typed_levels(args: &RunArgs) -> Result<Vec<(Factor, Vec<Level>)>> {
     let mut typed = Vec::new();
     for (factor, option, text) in options {
         if let Some(text) = text {
-            let level = Level::parse(factor, text).map_err(|fault| resolve::of(&format!("--{option}"), fault))?;
+            let level = Level::parse(factor, text).map_err(|error| resolve::of(&format!("--{option}"), error))?;
             typed.push((factor, vec![level]));
         }
     }
@@ -241,7 +241,7 @@ mod tests {
     fn a_fixed_parameter_without_a_meaning_is_told_with_its_place() {
         let plan = |line: &str| {
             let text = format!("name = \"my\"\n[fixed]\n{line}\n[[factor]]\nname = \"flows\"\nlevels = [1]\n");
-            worked_in(parse(&text, "my.toml").unwrap(), RunArgs::default()).unwrap_err().sentence
+            worked_in(parse(&text, "my.toml").unwrap(), RunArgs::default()).unwrap_err().message
         };
         assert_eq!(plan("link = \"ether\""), "plan \"my.toml\", line 3, \"link\": unknown link \"ether\"");
         assert_eq!(

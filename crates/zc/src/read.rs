@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::tell;
-use zc_run::{Fault, Result, Run, in_words};
+use zc_run::{Error, Result, Run, in_words};
 
 /// A run of many hours has some tens of megabytes; what is larger than this is something else, or would not fit into memory.
 const LARGEST_RUN_BYTES: u64 = 1 << 30;
@@ -15,7 +15,7 @@ const LARGEST_RUN_BYTES: u64 = 1 << 30;
 ///
 /// # Errors
 /// There is none, it may not be read, or it is something else.
-pub(super) fn regular(path: &Path, wrong: impl Fn(&str) -> Fault) -> Result<File> {
+pub(super) fn regular(path: &Path, wrong: impl Fn(&str) -> Error) -> Result<File> {
     let metadata = path.metadata().map_err(|error| wrong(&in_words(&error)))?;
     if metadata.is_dir() {
         return Err(wrong("it is a directory"));
@@ -30,7 +30,7 @@ pub(super) fn regular(path: &Path, wrong: impl Fn(&str) -> Fault) -> Result<File
 ///
 /// # Errors
 /// As for [`regular`], and when reading fails.
-pub(super) fn bytes(path: &Path, most: u64, wrong: impl Fn(&str) -> Fault) -> Result<Option<Vec<u8>>> {
+pub(super) fn bytes(path: &Path, most: u64, wrong: impl Fn(&str) -> Error) -> Result<Option<Vec<u8>>> {
     let file = regular(path, &wrong)?;
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(|error| wrong(&in_words(&error)))?;
@@ -40,7 +40,7 @@ pub(super) fn bytes(path: &Path, most: u64, wrong: impl Fn(&str) -> Fault) -> Re
 /// Reads a saved run, and warns when its end was cut off.
 ///
 /// # Errors
-/// [`FaultKind::Input`](zc_run::FaultKind): the file cannot be read, or holds no run that this program can read.
+/// [`ErrorKind::Input`](zc_run::FaultKind): the file cannot be read, or holds no run that this program can read.
 pub(super) fn run(path: &Path) -> Result<Run> {
     let (run, broken_lines) = whole_or_cut(path)?;
     if broken_lines > 0 {
@@ -60,8 +60,8 @@ pub(super) fn run(path: &Path) -> Result<Run> {
 fn whole_or_cut(path: &Path) -> Result<(Run, usize)> {
     let name = tell::path(path);
     let wrong = |what: &str| {
-        Fault::input(format!("cannot read \"{name}\": {what}"))
-            .hint("zc show, report and compare read what zc run has saved (zc-DATE.json)")
+        Error::input(format!("cannot read \"{name}\": {what}"))
+            .help("zc show, report and compare read what zc run has saved (zc-DATE.json)")
     };
     let file = regular(path, wrong)?;
     // By what its file says first, so that nothing of a huge file is read; it may grow meanwhile.
@@ -70,9 +70,9 @@ fn whole_or_cut(path: &Path) -> Result<(Run, usize)> {
         bytes if bytes > LARGEST_RUN_BYTES => return Err(wrong("it is larger than any saved run")),
         _ => {}
     }
-    zc_run::read(file.take(LARGEST_RUN_BYTES)).map_err(|mut fault| {
-        fault.sentence = format!("cannot read \"{name}\": {}", fault.sentence);
-        fault
+    zc_run::read(file.take(LARGEST_RUN_BYTES)).map_err(|mut error| {
+        error.message = format!("cannot read \"{name}\": {}", error.message);
+        error
     })
 }
 
@@ -84,7 +84,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.json");
         std::fs::write(&path, bytes).unwrap();
-        run(&path).unwrap_err().sentence.replace(&*folder.path().to_string_lossy(), "")
+        run(&path).unwrap_err().message.replace(&*folder.path().to_string_lossy(), "")
     }
 
     #[test]

@@ -7,7 +7,7 @@ use clap::ValueHint;
 
 use zc_measure::session::{PORT, RemoteEnd, Secret};
 use zc_run::escape;
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// Arguments that lead to another machine.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -51,7 +51,7 @@ impl RemoteArgs {
     pub(super) fn end(&self) -> Result<Option<RemoteEnd>> {
         if let Some(command) = &self.via {
             if command.trim().is_empty() {
-                return Err(Fault::usage("--via: there is no command").hint("--via 'ssh HOST'"));
+                return Err(Error::usage("--via: there is no command").help("--via 'ssh HOST'"));
             }
             let address = self.far_address.as_deref().map(address).transpose()?;
             return Ok(Some(RemoteEnd::Via { command: command.clone(), address }));
@@ -60,8 +60,8 @@ impl RemoteArgs {
         let with_token = self.token.is_some() || self.token_file.is_some();
         let foreign = |rest: &str, port| {
             if with_token {
-                return Err(Fault::usage("a token is for `zc serve`, and another far end was asked for")
-                    .hint("leave --token out"));
+                return Err(Error::usage("a token is for `zc serve`, and another far end was asked for")
+                    .help("leave --token out"));
             }
             host_and_port(rest, port)
         };
@@ -112,8 +112,8 @@ pub(super) fn without_token(mut command: Vec<String>) -> Vec<String> {
 /// It is none of these.
 pub(super) fn host_and_port(text: &str, default: Option<u16>) -> Result<(String, u16)> {
     let wrong = |what: &str| {
-        Fault::usage(format!("\"{}\" {what}", escape(text, 80)))
-            .hint("HOST, HOST:PORT, or for an IPv6 address [ADDRESS]:PORT")
+        Error::usage(format!("\"{}\" {what}", escape(text, 80)))
+            .help("HOST, HOST:PORT, or for an IPv6 address [ADDRESS]:PORT")
     };
     let (host, port) = if text.parse::<Ipv6Addr>().is_ok() {
         (text, None)
@@ -143,8 +143,8 @@ pub(super) fn host_and_port(text: &str, default: Option<u16>) -> Result<(String,
 
 fn address(text: &str) -> Result<IpAddr> {
     text.parse().map_err(|_| {
-        Fault::usage(format!("--far-address: \"{}\" is no address", escape(text, 80)))
-            .hint("such as 192.0.2.1 or 2001:db8::1")
+        Error::usage(format!("--far-address: \"{}\" is no address", escape(text, 80)))
+            .help("such as 192.0.2.1 or 2001:db8::1")
     })
 }
 
@@ -167,7 +167,7 @@ mod tests {
         for text in ["", ":1", "far:", "far:0", "far:70000", "far:x", "[::1", "[far]:1", "[::1]1", "-x", "a b", "a/b"] {
             assert!(host_and_port(text, Some(2223)).is_err(), "{text}");
         }
-        assert!(host_and_port("far", None).unwrap_err().sentence.contains("has no port"));
+        assert!(host_and_port("far", None).unwrap_err().message.contains("has no port"));
     }
 
     #[test]
@@ -191,6 +191,6 @@ mod tests {
             token: Some("a token of some length".to_owned()),
             ..RemoteArgs::default()
         };
-        assert!(args.end().unwrap_err().sentence.contains("token"));
+        assert!(args.end().unwrap_err().message.contains("token"));
     }
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use super::resolve::Format;
 use zc_analysis::{Estimates, estimate};
-use zc_run::{Fault, Result, Run};
+use zc_run::{Error, Result, Run};
 
 /// The width where there is no terminal to ask.
 const DEFAULT_COLUMNS: usize = 120;
@@ -32,11 +32,11 @@ pub(super) fn documents(runs: &[Run], format: Format) -> String {
 /// Refuses to print a page where somebody would have to read it; `instead` is what prints the same there.
 ///
 /// # Errors
-/// [`FaultKind::Usage`](zc_run::FaultKind): stdout is a terminal.
+/// [`ErrorKind::Usage`](zc_run::FaultKind): stdout is a terminal.
 pub(super) fn no_page_to_a_terminal(instead: &str) -> Result<()> {
     if std::io::stdout().is_terminal() {
-        return Err(Fault::usage("a page of HTML is nothing to read on a terminal")
-            .hint(format!("-o report.html writes it to a file; {instead}")));
+        return Err(Error::usage("a page of HTML is nothing to read on a terminal")
+            .help(format!("-o report.html writes it to a file; {instead}")));
     }
     Ok(())
 }

@@ -2,12 +2,12 @@
 //! and renamed over (rename(2) is atomic), so that a full disk, a crash and a Ctrl-C leave the older one as it was.
 
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::tell;
-use zc_run::{Fault, Result, in_words};
+use zc_run::{Error, Result, in_words};
 
 /// How a saved run begins. One took minutes or hours to make, so a result never takes its place.
 const A_RUN: &[u8] = b"{\"zc_run\"";
@@ -23,27 +23,27 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
 /// Whether a result may take the place of what is at `path`, before it is worked out.
 ///
 /// # Errors
-/// [`FaultKind::Output`](zc_run::FaultKind): it is a saved run, a directory, or another thing that is no regular file.
+/// [`ErrorKind::Output`](zc_run::FaultKind): it is a saved run, a directory, or another thing that is no regular file.
 pub(super) fn check(path: &Path) -> Result<()> {
     let name = tell::path(path);
     if path.as_os_str().is_empty() {
-        return Err(Fault::usage("-o: the file name is empty").hint("-o FILE"));
+        return Err(Error::usage("-o: the file name is empty").help("-o FILE"));
     }
     let Ok(found) = path.metadata() else { return Ok(()) };
     if found.is_dir() {
         return Err(
-            Fault::output(format!("cannot write \"{name}\": it is a directory")).hint("name a file in it with -o")
+            Error::output(format!("cannot write \"{name}\": it is a directory")).help("name a file in it with -o")
         );
     }
     if !found.is_file() {
-        return Err(Fault::output(format!("cannot write \"{name}\": it is not a regular file"))
-            .hint("without -o the result goes to stdout"));
+        return Err(Error::output(format!("cannot write \"{name}\": it is not a regular file"))
+            .help("without -o the result goes to stdout"));
     }
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(A_RUN.len() as u64).read_to_end(&mut start));
     if read.is_ok() && start == A_RUN {
-        return Err(Fault::output(format!("file \"{name}\" is a saved run, and zc does not write over those"))
-            .hint("choose another name with -o, or remove it"));
+        return Err(Error::output(format!("file \"{name}\" is a saved run, and zc does not write over those"))
+            .help("choose another name with -o, or remove it"));
     }
     Ok(())
 }
@@ -51,7 +51,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
 /// Writes `text` to a file in place of what was there, or where none was named to stdout.
 ///
 /// # Errors
-/// [`FaultKind::Output`](zc_run::FaultKind): what was there is there still.
+/// [`ErrorKind::Output`](zc_run::FaultKind): what was there is there still.
 pub(super) fn or_stdout(path: Option<&Path>, text: &str) -> Result<()> {
     path.map_or_else(|| tell::result(text), |path| file(path, text))
 }
@@ -59,11 +59,11 @@ pub(super) fn or_stdout(path: Option<&Path>, text: &str) -> Result<()> {
 /// Writes `text` to the file at `path`, in place of what was there.
 ///
 /// # Errors
-/// [`FaultKind::Output`](zc_run::FaultKind): what was there is there still.
+/// [`ErrorKind::Output`](zc_run::FaultKind): what was there is there still.
 pub(super) fn file(path: &Path, text: &str) -> Result<()> {
     let failed = |error: &io::Error| {
-        Fault::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(error)))
-            .hint("what was there before is as it was; choose another place with -o")
+        Error::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(error)))
+            .help("what was there before is as it was; choose another place with -o")
     };
     // Behind a symbolic link it is the file that is replaced, not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -84,18 +84,18 @@ pub(super) fn file(path: &Path, text: &str) -> Result<()> {
 
 /// A new file in the same folder, so that renaming stays within one file system.
 fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
-    let name = target.file_name().ok_or_else(|| io::Error::from(ErrorKind::InvalidInput))?;
+    let name = target.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     for attempt in 0..100 {
         let mut new = std::ffi::OsString::from(".");
         new.push(name);
         new.push(format!(".{}-{attempt}", std::process::id()));
         let path = target.with_file_name(new);
         match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             opened => return opened.map(|file| (file, path)),
         }
     }
-    Err(ErrorKind::AlreadyExists.into())
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 #[cfg(test)]
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn what_cannot_be_written_says_so_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let fault = file(&folder.path().join("none/x.html"), "new").unwrap_err();
-        assert!(fault.sentence.ends_with("none/x.html\": no such file or directory"), "{}", fault.sentence);
+        let error = file(&folder.path().join("none/x.html"), "new").unwrap_err();
+        assert!(error.message.ends_with("none/x.html\": no such file or directory"), "{}", error.message);
         let long = folder.path().join("x".repeat(255));
         assert!(file(&long, "new").is_err(), "the name beside it is too long");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -131,9 +131,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run.json");
         std::fs::write(&run, "{\"zc_run\":1,").unwrap();
-        assert!(check(&run).unwrap_err().sentence.contains("is a saved run"));
-        assert!(check(folder.path()).unwrap_err().sentence.ends_with("it is a directory"));
-        assert!(check(Path::new("/dev/null")).unwrap_err().sentence.ends_with("it is not a regular file"));
+        assert!(check(&run).unwrap_err().message.contains("is a saved run"));
+        assert!(check(folder.path()).unwrap_err().message.ends_with("it is a directory"));
+        assert!(check(Path::new("/dev/null")).unwrap_err().message.ends_with("it is not a regular file"));
         assert!(check(&folder.path().join("new.html")).is_ok());
     }
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use super::args::ReportArgs;
 use super::resolve::Format;
 use super::{read, render, replace, tell};
-use zc_run::{Fault, Result, Run};
+use zc_run::{Error, Result, Run};
 
 /// Writes it.
 ///
 /// # Errors
-/// [`FaultKind::Input`](zc_run::FaultKind): a file cannot be read, or holds no run; [`FaultKind::Usage`](zc_run::FaultKind): the
-/// output is one of the runs, or a page was to go to a terminal; [`FaultKind::Output`](zc_run::FaultKind): it cannot be written.
+/// [`ErrorKind::Input`](zc_run::FaultKind): a file cannot be read, or holds no run; [`ErrorKind::Usage`](zc_run::FaultKind): the
+/// output is one of the runs, or a page was to go to a terminal; [`ErrorKind::Output`](zc_run::FaultKind): it cannot be written.
 pub(super) fn report(args: &ReportArgs) -> Result<()> {
     let format = Format::from(args.format);
     match &args.out {
@@ -30,11 +30,11 @@ pub(super) fn report(args: &ReportArgs) -> Result<()> {
 fn check(out: &Path, args: &ReportArgs) -> Result<()> {
     let name = tell::path(out);
     if let Some(run) = args.runs.iter().find(|run| replace::is_same(run, out)) {
-        return Err(Fault::usage(format!(
+        return Err(Error::usage(format!(
             "\"{name}\" is one of the runs (\"{}\"): the report would take its place",
             tell::path(run)
         ))
-        .hint("choose another name with -o"));
+        .help("choose another name with -o"));
     }
     replace::check(out)
 }

@@ -12,7 +12,7 @@ use zc_measure::session::{self, CpuPair, RunOptions};
 use zc_run::level::{self, CALL_BYTES, FLOWS, MTU_BYTES, SOCKET_BUFFER_BYTES};
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::{
-    Align, CopyPages, Factor, FarEndOptions, Fault, HostStates, IpVersion, LinkKind, LinkOptions, Placement, Push,
+    Align, CopyPages, Error, Factor, FarEndOptions, HostStates, IpVersion, LinkKind, LinkOptions, Placement, Push,
     RecvPath, Result, SendPath, SoakerKind, UnknownName, in_words, units,
 };
 
@@ -78,7 +78,7 @@ const ACK_EVERY: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 /// The options of `zc run` with a plan. `command` is saved in the run; `default_out` is used when no `--out` was given.
 ///
 /// # Errors
-/// [`FaultKind::Usage`](zc_run::FaultKind): something that was typed has no meaning.
+/// [`ErrorKind::Usage`](zc_run::FaultKind): something that was typed has no meaning.
 pub(super) fn run(
     args: &RunArgs,
     plan: Spec,
@@ -88,12 +88,12 @@ pub(super) fn run(
     let (recv, recv_buffer_bytes) = args.recv.as_deref().map_or(Ok((RecvPath::Recv, RECV_BUFFER)), recv)?;
     let link = args.link.as_deref().map_or(Ok(None), link)?;
     if link == Some(LinkKind::Remote) {
-        return Err(Fault::usage("--link: \"remote\" leads to another machine, which has to be named")
-            .hint("--remote HOST, or --via 'ssh HOST'"));
+        return Err(Error::usage("--link: \"remote\" leads to another machine, which has to be named")
+            .help("--remote HOST, or --via 'ssh HOST'"));
     }
     if link == Some(LinkKind::Null) && recv != RecvPath::Recv {
-        return Err(Fault::usage(format!("--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"))
-            .hint("leave --recv out, or take --link veth"));
+        return Err(Error::usage(format!("--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"))
+            .help("leave --recv out, or take --link veth"));
     }
     let send = match args.paths.as_deref().map(paths).transpose()?.unwrap_or_default()[..] {
         _ if plan.levels(Factor::Send).is_some() => SendPath::ReadSend,
@@ -101,8 +101,8 @@ pub(super) fn run(
         [path] => path,
         _ if plan.factors.is_empty() => SendPath::ReadSend,
         _ => {
-            return Err(Fault::usage(format!("--paths: the plan \"{}\" has one send path", plan.name))
-                .hint("give one, or run a plan that compares them"));
+            return Err(Error::usage(format!("--paths: the plan \"{}\" has one send path", plan.name))
+                .help("give one, or run a plan that compares them"));
         }
     };
     let size = |option, text: &Option<String>, bounds, default| {
@@ -115,9 +115,9 @@ pub(super) fn run(
         recv,
         recv_buffer_bytes,
         buffer_bytes: size("--buffer", &args.buffer, CALL_BYTES, CALL_BUFFER)?,
-        rate_bytes_per_s: args.rate.as_deref().map_or(Ok(None), units::rate).map_err(|fault| of("--rate", fault))?,
+        rate_bytes_per_s: args.rate.as_deref().map_or(Ok(None), units::rate).map_err(|error| of("--rate", error))?,
         budget_ns: 0,
-        target: args.target.as_deref().map_or(Ok(TARGET), units::percent).map_err(|fault| of("--target", fault))?,
+        target: args.target.as_deref().map_or(Ok(TARGET), units::percent).map_err(|error| of("--target", error))?,
         seed: seed(args.seed.as_deref())?,
         link,
         link_options: link_options(args)?,
@@ -127,11 +127,11 @@ pub(super) fn run(
             .as_deref()
             .map_or(Ok(1), |flows| units::count("number of flows", flows, FLOWS))
             .map(|flows| flows as usize)
-            .map_err(|fault| of("--flows", fault))?,
+            .map_err(|error| of("--flows", error))?,
         congestion: args
             .congestion
             .as_deref()
-            .map(|text| level::congestion(text).map_err(|fault| of("--congestion", fault)))
+            .map(|text| level::congestion(text).map_err(|error| of("--congestion", error)))
             .transpose()?,
         sndbuf_bytes: args.sndbuf.as_deref().map(|text| buffer("--sndbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
         rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
@@ -157,11 +157,11 @@ pub(super) fn run(
 /// The two states of the host, if commands for them were typed.
 fn states(args: &RunArgs, plan: &Spec) -> Result<Option<HostStates>> {
     let empty = |text: &&String| text.trim().is_empty();
-    let wrong = |sentence: &str| {
-        Err(Fault::usage(sentence).hint("--ab 'COMMAND' --ab 'COMMAND', each of which puts the host into a state"))
+    let wrong = |message: &str| {
+        Err(Error::usage(message).help("--ab 'COMMAND' --ab 'COMMAND', each of which puts the host into a state"))
     };
     let duration = |option, text: &Option<String>, least_ns, default| match text {
-        Some(text) => units::duration(text, least_ns..=3600 * S).map_err(|fault| of(option, fault)),
+        Some(text) => units::duration(text, least_ns..=3600 * S).map_err(|error| of(option, error)),
         None => Ok(default),
     };
     match args.ab.as_slice() {
@@ -194,7 +194,7 @@ fn known_or<T: std::str::FromStr<Err = UnknownName>>(text: Option<&str>, usual: 
 /// # Errors
 /// As for [`run`].
 pub(super) fn budget(text: Option<&str>, default: &str) -> Result<u64> {
-    units::duration(text.unwrap_or(default), S..=24 * 3600 * S).map_err(|fault| of("--budget", fault))
+    units::duration(text.unwrap_or(default), S..=24 * 3600 * S).map_err(|error| of("--budget", error))
 }
 
 /// A seed, if one was typed.
@@ -202,21 +202,21 @@ pub(super) fn budget(text: Option<&str>, default: &str) -> Result<u64> {
 /// # Errors
 /// As for [`run`].
 pub(super) fn seed(text: Option<&str>) -> Result<Option<u64>> {
-    text.map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|fault| of("--seed", fault))).transpose()
+    text.map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|error| of("--seed", error))).transpose()
 }
 
 /// The same failure, said of an option.
-pub(super) fn of(option: &str, mut fault: Fault) -> Fault {
-    fault.sentence = format!("{option}: {}", fault.sentence);
-    fault
+pub(super) fn of(option: &str, mut error: Error) -> Error {
+    error.message = format!("{option}: {}", error.message);
+    error
 }
 
 fn buffer(option: &str, text: &str, bounds: std::ops::RangeInclusive<u64>) -> Result<usize> {
-    units::size(text, bounds).map(|bytes| bytes as usize).map_err(|fault| of(option, fault))
+    units::size(text, bounds).map(|bytes| bytes as usize).map_err(|error| of(option, error))
 }
 
 fn optional_duration(option: &str, text: Option<&str>, least_ns: u64) -> Result<Option<u64>> {
-    text.map(|text| units::duration(text, least_ns..=60 * S).map_err(|fault| of(option, fault))).transpose()
+    text.map(|text| units::duration(text, least_ns..=60 * S).map_err(|error| of(option, error))).transpose()
 }
 
 /// Names without duplicates, in the order given.
@@ -261,7 +261,7 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
                 .rtt
                 .as_deref()
                 .map_or(Ok(usual.rtt_ns), |text| units::duration(text, 0..=S))
-                .map_err(|fault| of("--rtt", fault))?,
+                .map_err(|error| of("--rtt", error))?,
         },
         ip,
         mtu_bytes: args.mtu.as_deref().map(|text| buffer("--mtu", text, mtu)).transpose()?.map(|bytes| bytes as u32),
@@ -275,13 +275,13 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
 /// `S,R`: two different CPUs, unless they are of two machines. Whether they exist is for the session to find out.
 fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
     const HINT: &str = "two CPU numbers and a comma: 0,1 puts the sender on CPU 0 and the receiver on CPU 1";
-    let wrong = |what: &str| Fault::usage(format!("--cpus: \"{}\" {what}", zc_run::escape(text, 40))).hint(HINT);
+    let wrong = |what: &str| Error::usage(format!("--cpus: \"{}\" {what}", zc_run::escape(text, 40))).help(HINT);
     let mut parts = text.split(',');
     let (Some(sender), Some(receiver), None) = (parts.next(), parts.next(), parts.next()) else {
         return Err(wrong("is not two CPUs"));
     };
     let number = |part: &str| {
-        units::count("CPU", part, 0..=65_535).map(|cpu| cpu as usize).map_err(|fault| of("--cpus", fault).hint(HINT))
+        units::count("CPU", part, 0..=65_535).map(|cpu| cpu as usize).map_err(|error| of("--cpus", error).help(HINT))
     };
     let (sender, receiver) = (number(sender)?, number(receiver)?);
     if sender == receiver && !two_machines {
@@ -293,20 +293,20 @@ fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
 /// Whether a run can be saved at `out`, before anything is measured.
 ///
 /// # Errors
-/// [`FaultKind::Output`](zc_run::FaultKind): it exists, its folder does not, or nothing can be written there.
+/// [`ErrorKind::Output`](zc_run::FaultKind): it exists, its folder does not, or nothing can be written there.
 pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
     let name = super::tell::path(out);
     if out.as_os_str().is_empty() {
-        return Err(Fault::usage("--out: the file name is empty").hint("--out FILE"));
+        return Err(Error::usage("--out: the file name is empty").help("--out FILE"));
     }
     match out.symlink_metadata() {
         Ok(found) if found.is_dir() => {
-            return Err(Fault::output(format!("cannot save the run as \"{name}\": it is a directory"))
-                .hint("name a file in it with --out"));
+            return Err(Error::output(format!("cannot save the run as \"{name}\": it is a directory"))
+                .help("name a file in it with --out"));
         }
         Ok(_) => {
-            return Err(Fault::output(format!("file \"{name}\" exists, and zc does not write over anything"))
-                .hint("choose another name with --out, or remove it"));
+            return Err(Error::output(format!("file \"{name}\" exists, and zc does not write over anything"))
+                .help("choose another name with --out, or remove it"));
         }
         Err(_) => {}
     }
@@ -316,20 +316,20 @@ pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
     } else {
         format!("folder \"{}\"", super::tell::path(folder))
     };
-    let hint =
+    let help =
         if named { "choose another place with --out" } else { "choose a place with --out, as in --out /tmp/run.json" };
     match folder.metadata() {
         Ok(found) if !found.is_dir() => {
-            return Err(Fault::output(format!("cannot save the run in {place}: it is not a directory")).hint(hint));
+            return Err(Error::output(format!("cannot save the run in {place}: it is not a directory")).help(help));
         }
         Ok(_) => {}
         Err(error) => {
-            return Err(Fault::output(format!("cannot save the run in {place}: {}", in_words(&error))).hint(hint));
+            return Err(Error::output(format!("cannot save the run in {place}: {}", in_words(&error))).help(help));
         }
     }
     // access(2) asks for the real user, and tells a read-only file system too (EROFS).
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).map_err(|error| {
-        Fault::output(format!("cannot save the run in {place}: {}", in_words(&error.into()))).hint(hint)
+        Error::output(format!("cannot save the run in {place}: {}", in_words(&error.into()))).help(help)
     })
 }
 
@@ -367,7 +367,7 @@ mod tests {
     }
 
     fn refused(words: &[&str]) -> String {
-        resolved(words).unwrap_err().sentence
+        resolved(words).unwrap_err().message
     }
 
     #[test]
@@ -457,7 +457,7 @@ mod tests {
 
     #[test]
     fn what_has_no_meaning_names_its_option() {
-        for (words, sentence) in [
+        for (words, message) in [
             (&["--paths", "senfile"][..], "unknown send path \"senfile\""),
             (&["--paths", "sendfile,"], "the name of a send path is empty"),
             (&["--recv", "read"], "unknown receive path \"read\""),
@@ -485,7 +485,7 @@ mod tests {
             (&["--soaker", "mmx"], "unknown soaker \"mmx\""),
             (&["--window", "0ms"], "--window: duration \"0ms\" is zero"),
         ] {
-            assert_eq!(refused(words), sentence);
+            assert_eq!(refused(words), message);
         }
     }
 

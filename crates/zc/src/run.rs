@@ -13,7 +13,7 @@ use super::{interrupt, memory, planned, render, tell};
 use zc_measure::plan::Spec;
 use zc_measure::session;
 use zc_run::nearest::unknown;
-use zc_run::{Experiment, Fault, Result, Run};
+use zc_run::{Error, Experiment, Result, Run};
 
 /// Runs what was named, one after the other; the first that fails is the last.
 ///
@@ -29,8 +29,8 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     if names.len() > 1
         && let Some(option) = given.iter().find(|option| ["--out", "--json", "--with"].contains(&option.as_str()))
     {
-        return Err(Fault::usage(format!("\"{option}\" is for one experiment, and {} are named", names.len()))
-            .hint("run them one by one"));
+        return Err(Error::usage(format!("\"{option}\" is for one experiment, and {} are named", names.len()))
+            .help("run them one by one"));
     }
     // Wrong names and options are found before the first minute is spent.
     for &name in names.iter().filter(|name| **name != Experiment::Memory) {
@@ -52,8 +52,8 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
 /// As for [`run`]; and what was to be done failed.
 pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<()>) -> Result<()> {
     if args.with.is_some() {
-        return Err(Fault::usage(format!("\"--with\" is no option of the experiment \"{}\"", spec.name))
-            .hint("zc run memory --with FILE"));
+        return Err(Error::usage(format!("\"--with\" is no option of the experiment \"{}\"", spec.name))
+            .help("zc run memory --with FILE"));
     }
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let (spec, args) = planned::worked_in(spec, args)?;
@@ -64,12 +64,12 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
     let stop = interrupt::flag()?;
     let outcome = session::run(&options, &mut Planned::default(), &stop, &mut watcher);
     watcher.clear();
-    let session::Outcome { run, fault } = outcome?;
+    let session::Outcome { run, error } = outcome?;
 
     let done = also(&run);
     let printed = tell::result(&render::document(&run, Format::from(args.format)));
     tell::note(&format!("saved: \"{}\"", tell::path(&options.out)));
     printed?;
     done?;
-    fault.map_or(Ok(()), Err)
+    error.map_or(Ok(()), Err)
 }

@@ -10,7 +10,7 @@ use super::{interrupt, tell};
 use zc_measure::session::serve::{Admission, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio};
 use zc_measure::session::{PORT, SessionEnd};
 use zc_run::escape;
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// Of iperf3.
 const IPERF3_PORT: u16 = 5201;
@@ -70,7 +70,7 @@ fn text(event: &ServeEvent) -> String {
             Ok(SessionEnd::Stopped) => format!("{peer}: the session was stopped"),
             Ok(SessionEnd::Idle) => format!("{peer}: the session was ended: it asked nothing for ten minutes"),
             Ok(SessionEnd::Nonsense) => format!("{peer}: the session was ended: it asked what no zc asks"),
-            Err(fault) => format!("{peer}: the session broke: {fault}"),
+            Err(error) => format!("{peer}: the session broke: {error}"),
         },
         ServeEvent::Door(event) => event.to_string(),
     }
@@ -99,7 +99,7 @@ fn iperf3_text(event: &Iperf3Event) -> String {
             let more = if *untold > 0 { format!(" (and {untold} before it)") } else { String::new() };
             format!("{peer} {}{more}", escape(why, 400))
         }
-        Iperf3Event::NotTaken(fault) => fault.to_string(),
+        Iperf3Event::NotTaken(error) => error.to_string(),
     }
 }
 
@@ -123,7 +123,7 @@ fn listen_address(text: Option<&str>, port: u16) -> Result<SocketAddr> {
     }
     let (host, port) = host_and_port(text, Some(port))?;
     (host.as_str(), port).to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(|| {
-        Fault::usage(format!("--listen: \"{host}\" is no address of this machine"))
-            .hint("0.0.0.0 is all of them, [::] too those of IPv6")
+        Error::usage(format!("--listen: \"{host}\" is no address of this machine"))
+            .help("0.0.0.0 is all of them, [::] too those of IPv6")
     })
 }

@@ -3,18 +3,18 @@
 use super::args::ShowArgs;
 use super::resolve::Format;
 use super::{read, render, tell};
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// Shows it.
 ///
 /// # Errors
-/// [`FaultKind::Input`](zc_run::FaultKind): the file cannot be read, or holds no run that this program can read.
+/// [`ErrorKind::Input`](zc_run::FaultKind): the file cannot be read, or holds no run that this program can read.
 pub(super) fn show(args: &ShowArgs) -> Result<()> {
     let run = read::run(&args.file)?;
     if args.folded {
         if run.header.sampling.is_none() {
-            let sentence = format!("the run in \"{}\" was not sampled, so it has no stacks", tell::path(&args.file));
-            return Err(Fault::input(sentence).hint("zc profile samples"));
+            let message = format!("the run in \"{}\" was not sampled, so it has no stacks", tell::path(&args.file));
+            return Err(Error::input(message).help("zc profile samples"));
         }
         return tell::result(&zc_report::folded(&run));
     }

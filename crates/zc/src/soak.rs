@@ -15,7 +15,7 @@ use zc_measure::session::soak::{
     CommandFault, CommandOptions, Heard, LiveOptions, Soaked, VerifyOptions, command, live, outside, verify,
 };
 use zc_report::soak as report;
-use zc_run::{CommandEnd, Fault, Result, SoakCommand, SoakStart, SoakerKind, in_words, units};
+use zc_run::{CommandEnd, Error, Result, SoakCommand, SoakStart, SoakerKind, in_words, units};
 
 /// Where a command is run by zc and not zc itself has failed: as env(1), nohup(1) and timeout(1) have it.
 pub(super) const OWN_FAILURE: u8 = 125;
@@ -72,12 +72,12 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8> {
     let soaked = Soaked {
         cpus: args.cpus.as_deref().map(cpu_list).transpose()?,
         kind: args.soaker.parse::<SoakerKind>().map_err(|unknown| {
-            Fault::usage(unknown.to_string()).hint(format!("soakers are: {}", unknown.known.join(", ")))
+            Error::usage(unknown.to_string()).help(format!("soakers are: {}", unknown.known.join(", ")))
         })?,
     };
     if !args.command.is_empty() {
-        return Ok(around_command(args, soaked).unwrap_or_else(|fault| {
-            tell::fault(&fault);
+        return Ok(around_command(args, soaked).unwrap_or_else(|error| {
+            tell::error(&error);
             OWN_FAILURE
         }));
     }
@@ -131,7 +131,7 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
             // A reader that has gone away has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ControlFlow::Break(()),
             Err(error) => {
-                failed = Some(Fault::output(format!("cannot write to stdout: {}", in_words(&error))));
+                failed = Some(Error::output(format!("cannot write to stdout: {}", in_words(&error))));
                 ControlFlow::Break(())
             }
         }
@@ -144,24 +144,24 @@ fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
     // Before the command runs, so that it does not run for nothing.
     let output = match &args.output {
         Some(path) => {
-            let fault = |error| {
-                Fault::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(&error)))
-                    .hint("choose another file with --output")
+            let error = |error| {
+                Error::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(&error)))
+                    .help("choose another file with --output")
             };
-            Some(File::options().write(true).create_new(true).open(path).map_err(fault)?)
+            Some(File::options().write(true).create_new(true).open(path).map_err(error)?)
         }
         None => None,
     };
     let seen = match command(&CommandOptions { soaked, command: args.command.clone() }) {
         Ok(seen) => seen,
-        Err(CommandFault::NotRun { found, fault }) => {
-            tell::fault(&fault);
+        Err(CommandFault::NotRun { found, error }) => {
+            tell::error(&error);
             return Ok(if found { NOT_EXECUTABLE } else { NOT_FOUND });
         }
-        Err(CommandFault::NotStarted(fault)) => return Err(fault),
-        Err(CommandFault::NotMeasured { end, fault }) => {
+        Err(CommandFault::NotStarted(error)) => return Err(error),
+        Err(CommandFault::NotMeasured { end, error }) => {
             // The command's own end counts for more than that it was not measured.
-            tell::fault(&fault);
+            tell::error(&error);
             return Ok(exit_code(end));
         }
     };
@@ -169,11 +169,11 @@ fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
         Ok(text) => match output {
             Some(mut file) => file
                 .write_all(text.as_bytes())
-                .map_err(|error| Fault::output(format!("cannot write the result: {}", in_words(&error))))
-                .unwrap_or_else(|fault| tell::fault(&fault)),
+                .map_err(|error| Error::output(format!("cannot write the result: {}", in_words(&error))))
+                .unwrap_or_else(|error| tell::error(&error)),
             None => tell::note(text.trim_end()),
         },
-        Err(fault) => tell::fault(&fault),
+        Err(error) => tell::error(&error),
     }
     Ok(exit_code(seen.end))
 }
@@ -212,9 +212,9 @@ fn begin(start: &SoakStart, rates: &[f64]) {
     tell::note(report::start(start, taken).trim_end());
 }
 
-fn stood_still() -> Fault {
-    Fault::failed("a soaker got no CPU time while its rate was taken")
-        .hint("something of higher rank keeps its CPU busy; choose other CPUs with --cpus")
+fn stood_still() -> Error {
+    Error::failed("a soaker got no CPU time while its rate was taken")
+        .help("something of higher rank keeps its CPU busy; choose other CPUs with --cpus")
 }
 
 fn line(document: &serde_json::Value) -> String {
@@ -237,8 +237,8 @@ fn cpu_list(text: &str) -> Result<Vec<usize>> {
             Some((first, last)) if !first.is_empty() => {
                 let (first, last) = (cpu(first)?, cpu(last)?);
                 if first > last {
-                    return Err(Fault::usage(format!("the CPUs \"{part}\" are the wrong way round"))
-                        .hint(format!("write {last}-{first}")));
+                    return Err(Error::usage(format!("the CPUs \"{part}\" are the wrong way round"))
+                        .help(format!("write {last}-{first}")));
                 }
                 cpus.extend(first..=last);
             }
@@ -253,16 +253,16 @@ fn cpu_list(text: &str) -> Result<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::FaultKind;
+    use zc_run::ErrorKind;
 
     #[test]
     fn lists_of_cpus_are_read_as_the_kernel_writes_them() {
         assert_eq!(cpu_list("0").unwrap(), [0]);
         assert_eq!(cpu_list("4-6,0,5").unwrap(), [0, 4, 5, 6]);
         for wrong in ["", "-1", "1-", "3-2", "a", "0,,1", "1.5", "99999999999"] {
-            let fault = cpu_list(wrong).unwrap_err();
-            assert_eq!(fault.kind, FaultKind::Usage, "{wrong}");
-            assert!(fault.hint.is_some(), "{wrong}");
+            let error = cpu_list(wrong).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage, "{wrong}");
+            assert!(error.help.is_some(), "{wrong}");
         }
     }
 

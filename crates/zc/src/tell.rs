@@ -6,41 +6,41 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 
 use zc_run::escape;
-use zc_run::{Fault, Result, in_words};
+use zc_run::{Error, Result, in_words};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default();
 
-/// `error: SENTENCE`, and `hint: ...` below it.
-pub(super) fn fault(fault: &Fault) {
-    lines("error", ERROR, &fault.sentence, fault.hint.as_deref());
+/// `error: SENTENCE`, and `help: ...` below it.
+pub(super) fn error(error: &Error) {
+    lines("error", ERROR, &error.message, error.help.as_deref());
 }
 
-/// `warning: SENTENCE`, and `hint: ...` below it.
-pub(super) fn warning(sentence: &str, hint: Option<&str>) {
-    lines("warning", WARNING, sentence, hint);
+/// `warning: SENTENCE`, and `help: ...` below it.
+pub(super) fn warning(message: &str, help: Option<&str>) {
+    lines("warning", WARNING, message, help);
 }
 
-fn lines(word: &str, style: Style, sentence: &str, hint: Option<&str>) {
+fn lines(word: &str, style: Style, message: &str, help: Option<&str>) {
     let mut stderr = anstream::stderr().lock();
     // Where stderr is closed or full there is nobody left to tell.
-    let _ = writeln!(stderr, "{style}{word}:{style:#} {}", escape(sentence, 2000));
-    if let Some(hint) = hint {
-        let _ = writeln!(stderr, "{HINT}hint:{HINT:#} {}", escape(hint, 2000));
+    let _ = writeln!(stderr, "{style}{word}:{style:#} {}", escape(message, 2000));
+    if let Some(help) = help {
+        let _ = writeln!(stderr, "{HINT}hint:{HINT:#} {}", escape(help, 2000));
     }
 }
 
 /// Writes a result to stdout. A reader that has gone away (`zc run | head`) has what it wanted: no error.
 ///
 /// # Errors
-/// [`FaultKind::Output`](zc_run::FaultKind): the disk behind it is full, say.
+/// [`ErrorKind::Output`](zc_run::FaultKind): the disk behind it is full, say.
 pub(super) fn result(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Fault::output(format!("cannot write the result to stdout: {}", in_words(&error)))
-            .hint("the run itself is saved: zc show FILE prints it again")),
+        Err(error) => Err(Error::output(format!("cannot write the result to stdout: {}", in_words(&error)))
+            .help("the run itself is saved: zc show FILE prints it again")),
         Ok(()) => Ok(()),
     }
 }

@@ -3,11 +3,11 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use zc_run::Fault;
+use zc_run::Error;
 use zc_run::escape;
 
 /// The sentence and hint for what clap refused. `command` is the subcommand that was typed, if it is one.
-pub(super) fn fault(error: &clap::Error, command: Option<&str>) -> Fault {
+pub(super) fn refused(error: &clap::Error, command: Option<&str>) -> Error {
     let text = |kind| error.get(kind).map(plain).filter(|text| !text.is_empty());
     let help = match command {
         Some(command) => format!("zc {command} --help lists what can be given"),
@@ -17,36 +17,36 @@ pub(super) fn fault(error: &clap::Error, command: Option<&str>) -> Fault {
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let what = if arg.starts_with('-') { "unknown option" } else { "unexpected argument" };
-            let hint = text(ContextKind::SuggestedArg).map(|meant| format!("did you mean \"{meant}\"? {help}"));
-            Fault::usage(format!("{what} \"{arg}\"")).hint(hint.unwrap_or(help))
+            let suggestion = text(ContextKind::SuggestedArg).map(|meant| format!("did you mean \"{meant}\"? {help}"));
+            Error::usage(format!("{what} \"{arg}\"")).help(suggestion.unwrap_or(help))
         }
         ErrorKind::InvalidSubcommand => {
             let given = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let hint =
+            let suggestion =
                 text(ContextKind::SuggestedSubcommand).map(|meant| format!("did you mean \"zc {meant}\"? {help}"));
-            Fault::usage(format!("unknown command \"{given}\"")).hint(hint.unwrap_or(help))
+            Error::usage(format!("unknown command \"{given}\"")).help(suggestion.unwrap_or(help))
         }
         ErrorKind::ArgumentConflict => {
             let prior = text(ContextKind::PriorArg).unwrap_or_default();
             if prior == arg {
-                Fault::usage(format!("\"{arg}\" is given twice")).hint("give it once")
+                Error::usage(format!("\"{arg}\" is given twice")).help("give it once")
             } else {
-                Fault::usage(format!("\"{arg}\" and \"{prior}\" exclude one another")).hint("give one of them")
+                Error::usage(format!("\"{arg}\" and \"{prior}\" exclude one another")).help("give one of them")
             }
         }
-        ErrorKind::MissingRequiredArgument => Fault::usage(format!("\"{arg}\" is missing")).hint(help),
+        ErrorKind::MissingRequiredArgument => Error::usage(format!("\"{arg}\" is missing")).help(help),
         ErrorKind::InvalidValue
         | ErrorKind::TooManyValues
         | ErrorKind::WrongNumberOfValues
         | ErrorKind::TooFewValues => match text(ContextKind::InvalidValue) {
-            Some(value) => Fault::usage(format!("\"{value}\" is no value for \"{arg}\"")).hint(help),
-            None => Fault::usage(format!("\"{arg}\" needs a value")).hint(help),
+            Some(value) => Error::usage(format!("\"{value}\" is no value for \"{arg}\"")).help(help),
+            None => Error::usage(format!("\"{arg}\" needs a value")).help(help),
         },
         ErrorKind::MissingSubcommand => {
-            Fault::usage("a command is missing").hint("zc run measures; zc --help lists the commands")
+            Error::usage("a command is missing").help("zc run measures; zc --help lists the commands")
         }
-        ErrorKind::InvalidUtf8 => Fault::usage("an argument is not UTF-8").hint("only file names may be other bytes"),
-        _ => Fault::usage(first_line(error)).hint(help),
+        ErrorKind::InvalidUtf8 => Error::usage("an argument is not UTF-8").help("only file names may be other bytes"),
+        _ => Error::usage(first_line(error)).help(help),
     }
 }
 
@@ -76,15 +76,15 @@ mod tests {
 
     fn told(words: &[&str]) -> String {
         let error = Cli::try_parse_from(std::iter::once(&"zc").chain(words)).expect_err("clap refuses it");
-        let fault = fault(&error, words.first().copied().filter(|word| !word.starts_with('-')));
-        assert_eq!(fault.kind.exit_code(), 2);
-        assert!(fault.hint.is_some());
-        fault.sentence
+        let error = refused(&error, words.first().copied().filter(|word| !word.starts_with('-')));
+        assert_eq!(error.kind.exit_code(), 2);
+        assert!(error.help.is_some());
+        error.message
     }
 
     #[test]
     fn what_clap_refuses_is_told_in_a_sentence() {
-        for (words, sentence) in [
+        for (words, message) in [
             (&["rnu"][..], "unknown command \"rnu\""),
             (&["run", "--pathz", "splice"], "unknown option \"--pathz\""),
             (&["plan", "paths", "extra"], "unexpected argument \"extra\""),
@@ -99,14 +99,14 @@ mod tests {
             (&["--frobnicate"], "unknown option \"--frobnicate\""),
             (&["plan", "paths", "a\u{1b}[2J"], "unexpected argument \"a\\u{1b}[2J\""),
         ] {
-            assert_eq!(told(words), sentence, "{words:?}");
+            assert_eq!(told(words), message, "{words:?}");
         }
     }
 
     #[test]
     fn a_near_miss_is_suggested() {
         let error = Cli::try_parse_from(["zc", "run", "--congestoin", "reno"]).unwrap_err();
-        let hint = fault(&error, Some("run")).hint.unwrap();
-        assert_eq!(hint, "did you mean \"--congestion\"? zc run --help lists what can be given");
+        let help = refused(&error, Some("run")).help.unwrap();
+        assert_eq!(help, "did you mean \"--congestion\"? zc run --help lists what can be given");
     }
 }

@@ -591,8 +591,8 @@ fn what_is_not_a_readable_regular_file_is_left_out_and_named_with_d() {
     let quiet = zc(&files.words(&[&["zcc", "-s0", "-p", &port][..], &others].concat())).output().unwrap();
     assert_eq!(text(&quiet.stderr), "");
     // Nothing but such files.
-    let sentence = refused(&zc(&["zcc", "-s0", "-p", &port, "/", "/dev/zero"]).output().unwrap(), 3);
-    assert!(sentence.starts_with("none of the 2 files can be sent"), "{sentence}");
+    let message = refused(&zc(&["zcc", "-s0", "-p", &port, "/", "/dev/zero"]).output().unwrap(), 3);
+    assert!(message.starts_with("none of the 2 files can be sent"), "{message}");
     refused(&zc(&["zcc", "-s0", "-p", &port, "/"]).output().unwrap(), 3);
 }
 
@@ -606,17 +606,17 @@ fn a_file_of_four_gib_does_not_fit_the_wire_and_the_error_names_raw() {
         return;
     }
     let output = zc(&["zcc", "-s", "0", "-p", "1", path.to_str().unwrap()]).output().unwrap();
-    let sentence = refused(&output, 3);
+    let message = refused(&output, 3);
     assert!(
-        sentence.ends_with("large\" has 4294967296 bytes, and the wire of 2001 has lengths up to 4294967295"),
-        "{sentence}"
+        message.ends_with("large\" has 4294967296 bytes, and the wire of 2001 has lengths up to 4294967295"),
+        "{message}"
     );
     assert!(text(&output.stderr).contains("--raw"));
 }
 
 #[test]
 fn what_was_typed_wrong_is_exit_code_2() {
-    for (words, sentence) in [
+    for (words, message) in [
         (&["zcc", "file"][..], "the server is missing"),
         (&["zcc", "-s", "0"], "there are no files to send"),
         (&["zcc", "-w", "-s0", "f"], "option \"-w\" has no meaning without \"-S\""),
@@ -634,10 +634,10 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["install-classic"], "\"<DIR>\" is missing"),
     ] {
         let told = refused(&zc(words).output().unwrap(), 2);
-        if sentence == "CPUS" {
+        if message == "CPUS" {
             assert!(told.starts_with("-N: there are "), "{told}");
         } else {
-            assert_eq!(told, sentence, "{words:?}");
+            assert_eq!(told, message, "{words:?}");
         }
     }
 }
@@ -646,13 +646,13 @@ fn what_was_typed_wrong_is_exit_code_2() {
 fn a_server_that_is_not_there_is_told_by_name_and_port() {
     let files = files(&[1]);
     let port = free_port();
-    let sentence = refused(&zc(&files.words(&["zcc", "-s", "0", "-p", &port])).output().unwrap(), 1);
-    assert!(sentence.starts_with(&format!("cannot connect to \"0\", port {port}: ")), "{sentence}");
-    let sentence = refused(&zc(&files.words(&["zcc", "-s", "no such host.invalid"])).output().unwrap(), 1);
-    assert!(sentence.starts_with("cannot find server \"no such host.invalid\""), "{sentence}");
+    let message = refused(&zc(&files.words(&["zcc", "-s", "0", "-p", &port])).output().unwrap(), 1);
+    assert!(message.starts_with(&format!("cannot connect to \"0\", port {port}: ")), "{message}");
+    let message = refused(&zc(&files.words(&["zcc", "-s", "no such host.invalid"])).output().unwrap(), 1);
+    assert!(message.starts_with("cannot find server \"no such host.invalid\""), "{message}");
     let server = Server::start(&["zcs", "-p0"]);
-    let sentence = refused(&zc(&["zcs", "-p", &server.port]).output().unwrap(), 1);
-    assert!(sentence.starts_with(&format!("cannot listen on port \"{}\"", server.port)), "{sentence}");
+    let message = refused(&zc(&["zcs", "-p", &server.port]).output().unwrap(), 1);
+    assert!(message.starts_with(&format!("cannot listen on port \"{}\"", server.port)), "{message}");
 }
 
 #[test]
@@ -696,8 +696,8 @@ fn the_links_have_the_names_of_2001_and_are_written_over_nothing() {
     let zcs = folder.path().join("zcs");
     std::fs::remove_file(&zcs).unwrap();
     std::fs::write(&zcs, b"mine").unwrap();
-    let sentence = refused(&zc(&["install-classic", folder.path().to_str().unwrap()]).output().unwrap(), 5);
-    assert!(sentence.ends_with("exists, and zc does not write over anything"), "{sentence}");
+    let message = refused(&zc(&["install-classic", folder.path().to_str().unwrap()]).output().unwrap(), 5);
+    assert!(message.ends_with("exists, and zc does not write over anything"), "{message}");
 }
 
 /// One set of soakers at a time, as each takes the idle time of all others.
@@ -720,11 +720,11 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
         command.current_dir(folder.path());
         command
     };
-    let sentence = refused(&here(&["cyclesoak"]).output().unwrap(), 3);
-    assert!(sentence.starts_with("there is no file \"counts_per_sec\" in this folder"), "{sentence}");
+    let message = refused(&here(&["cyclesoak"]).output().unwrap(), 3);
+    assert!(message.starts_with("there is no file \"counts_per_sec\" in this folder"), "{message}");
     let files = files(&[100_000]);
-    let sentence = refused(&here(&files.words(&["zcc", "-c", "-s0", "-p1"])).output().unwrap(), 3);
-    assert!(sentence.starts_with("there is no file \"counts_per_sec\" in this folder"), "{sentence}");
+    let message = refused(&here(&files.words(&["zcc", "-c", "-s0", "-p1"])).output().unwrap(), 3);
+    assert!(message.starts_with("there is no file \"counts_per_sec\" in this folder"), "{message}");
 
     assert_eq!(fine(&here(&["cyclesoak", "-C"]).output().unwrap()), "");
     let calibration = std::fs::read_to_string(folder.path().join("counts_per_sec")).unwrap();
@@ -778,11 +778,11 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
 
     let other = calibration.replace("\nhost ", "\nhost not-");
     std::fs::write(folder.path().join("counts_per_sec"), other).unwrap();
-    let sentence = refused(&here(&["cyclesoak"]).output().unwrap(), 3);
-    assert!(sentence.contains("it was made with host \"not-"), "{sentence}");
+    let message = refused(&here(&["cyclesoak"]).output().unwrap(), 3);
+    assert!(message.contains("it was made with host \"not-"), "{message}");
     std::fs::write(folder.path().join("counts_per_sec"), "123456\n").unwrap();
-    let sentence = refused(&here(&["cyclesoak"]).output().unwrap(), 3);
-    assert!(sentence.contains("it was made by another cyclesoak"), "{sentence}");
+    let message = refused(&here(&["cyclesoak"]).output().unwrap(), 3);
+    assert!(message.contains("it was made by another cyclesoak"), "{message}");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn with_file(name: &str, bytes: &[u8]) -> TempDir {
 
 #[test]
 fn what_was_typed_wrong_is_exit_code_2() {
-    for (args, sentence) in [
+    for (args, message) in [
         (&[][..], "a command is missing"),
         (&["rnu"], "unknown command \"rnu\""),
         (&["run", "--paths", "senfile"], "unknown send path \"senfile\""),
@@ -120,7 +120,7 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["run", "--out", ""], "\"--out\" needs a value"),
     ] {
         let output = zc(args);
-        assert_eq!(refused(&output, 2), sentence, "{args:?}");
+        assert_eq!(refused(&output, 2), message, "{args:?}");
     }
 }
 
@@ -133,8 +133,8 @@ fn an_unknown_path_is_told_with_the_nearest_and_all_known_ones() {
 
 #[test]
 fn cpus_that_do_not_exist_are_refused() {
-    let sentence = refused(&zc(&["run", "--link", "loopback", "--cpus", "0,60000"]), 2);
-    assert!(sentence.contains("60000"), "{sentence}");
+    let message = refused(&zc(&["run", "--link", "loopback", "--cpus", "0,60000"]), 2);
+    assert!(message.contains("60000"), "{message}");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_run_cut_anywhere_is_shown_or_refused_but_never_a_panic() {
 fn what_is_no_run_is_exit_code_3_and_named() {
     let future = saved_run().replacen("{\"zc_run\":2,", "{\"zc_run\":99,", 1);
     let head = &saved_run()[..200];
-    for (bytes, sentence) in [
+    for (bytes, message) in [
         (&b""[..], "cannot read \"x.json\": it is empty"),
         (b"\x00\xff\xfe\x80", "cannot read \"x.json\": it is not a saved run of zc"),
         (b"hello", "cannot read \"x.json\": it is not a saved run of zc"),
@@ -212,7 +212,7 @@ fn what_is_no_run_is_exit_code_3_and_named() {
         (head.as_bytes(), "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show"),
     ] {
         let folder = with_file("x.json", bytes);
-        assert_eq!(refused(&zc_in(folder.path(), &["show", "x.json"]), 3), sentence);
+        assert_eq!(refused(&zc_in(folder.path(), &["show", "x.json"]), 3), message);
     }
 }
 
@@ -273,13 +273,13 @@ fn an_output_file_that_exists_is_not_written_over() {
 fn a_place_where_nothing_can_be_saved_is_exit_code_5() {
     let folder = with_file("file", b"x");
     std::os::unix::fs::symlink("nowhere", folder.path().join("dangling")).unwrap();
-    for (out, sentence) in [
+    for (out, message) in [
         ("no/such/run.json", "cannot save the run in folder \"no/such\": no such file or directory"),
         ("file/run.json", "cannot save the run in folder \"file\": it is not a directory"),
         (".", "cannot save the run as \".\": it is a directory"),
         ("dangling", "file \"dangling\" exists, and zc does not write over anything"),
     ] {
-        assert_eq!(refused(&zc_in(folder.path(), &["run", "--out", out]), 5), sentence);
+        assert_eq!(refused(&zc_in(folder.path(), &["run", "--out", out]), 5), message);
     }
 }
 
@@ -294,8 +294,8 @@ fn a_folder_that_may_not_be_written_is_told_before_anything_is_measured() {
     // A read-only file system refuses root too.
     let sys = Path::new("/sys/kernel");
     if sys.is_dir() {
-        let sentence = refused(&zc(&["run", "--out", "/sys/kernel/run.json"]), 5);
-        assert!(sentence.contains("/sys/kernel"), "{sentence}");
+        let message = refused(&zc(&["run", "--out", "/sys/kernel/run.json"]), 5);
+        assert!(message.contains("/sys/kernel"), "{message}");
     } else {
         eprintln!("skipped: no /sys");
     }
@@ -315,8 +315,8 @@ fn files_that_cannot_be_sent_are_exit_code_3_and_leave_nothing_behind() {
     std::fs::create_dir(folder.path().join("dir")).unwrap();
     for (file, word) in [("missing", "does not exist"), ("empty", "is empty"), ("fifo", "FIFO"), ("dir", "directory")] {
         let output = zc_in(folder.path(), &["run", "--link", "loopback", "--budget", "5s", "--files", file]);
-        let sentence = refused(&output, 3);
-        assert!(sentence.contains(&format!("\"{file}\"")) && sentence.contains(word), "{sentence}");
+        let message = refused(&output, 3);
+        assert!(message.contains(&format!("\"{file}\"")) && message.contains(word), "{message}");
         let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left.len(), 3, "{left:?}");
     }
@@ -384,17 +384,10 @@ fn the_help_of_every_command_changes_only_on_purpose() {
 
 #[test]
 fn every_exit_code_is_documented() {
-    use zc_run::FaultKind;
+    use zc_run::ErrorKind;
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/exit-codes.md");
     let text = std::fs::read_to_string(page).unwrap();
-    for kind in [
-        FaultKind::Failed,
-        FaultKind::Usage,
-        FaultKind::Input,
-        FaultKind::Unsupported,
-        FaultKind::Output,
-        FaultKind::Interrupted,
-    ] {
+    for kind in ErrorKind::ALL {
         assert!(text.contains(&format!("| {} |", kind.exit_code())), "{kind:?}");
     }
 }

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use zc_analysis::compare::{Part, compare};
 use zc_analysis::{Estimates, estimate};
 use zc_run::{
-    self, BlockSamples, Dropped, Factor, FailedTrial, FaultKind, No, Run, SampledEvent, SampledTask, Sampling,
-    SendPath, Severity, Support, SupportRow, TaskSamples, Warning, WindowSamples,
+    self, BlockSamples, Dropped, ErrorKind, Factor, FailedTrial, Run, SampledEvent, SampledTask, Sampling, SendPath,
+    Severity, Support, SupportRow, TaskSamples, Unavailable, Warning, WindowSamples,
 };
 use zc_testkit::synthetic::{Synthetic, apart, lines, null};
 
@@ -34,7 +34,7 @@ fn runs() -> Vec<Run> {
     full.header.unavailable = vec![SupportRow {
         what: "send path".to_owned(),
         name: "uring-send".to_owned(),
-        support: Support::No(No::failed("it is off").remedy("switch it on")),
+        support: Support::No(Unavailable::failed("it is off").remedy("switch it on")),
     }];
     full.header.sampling = Some(Sampling {
         event: SampledEvent::CpuClock,
@@ -246,9 +246,9 @@ fn check(what: &str, text: &str) {
 /// Reads a text and writes whatever can be written of it.
 fn survive(text: &str) -> Option<Run> {
     match zc_run::parse(text) {
-        Err(fault) => {
-            assert_eq!(fault.kind, FaultKind::Input, "{}", fault.sentence);
-            assert!(!fault.sentence.contains("panic"), "{}", fault.sentence);
+        Err(error) => {
+            assert_eq!(error.kind, ErrorKind::Input, "{}", error.message);
+            assert!(!error.message.contains("panic"), "{}", error.message);
             None
         }
         Ok((run, _)) => {
@@ -308,7 +308,7 @@ fn what_a_hand_may_have_done_to_it_is_told() {
     let said = |change: &dyn Fn(&mut Value)| {
         let mut edited = document();
         change(&mut edited);
-        zc_run::parse(&by_lines(&edited)).map(|_| ()).unwrap_err().sentence
+        zc_run::parse(&by_lines(&edited)).map(|_| ()).unwrap_err().message
     };
     let cells = |document: &mut Value| document["plan"]["cells"].as_array_mut().unwrap().len();
     assert_eq!(cells(&mut document()), 10);
@@ -341,8 +341,8 @@ fn what_a_hand_may_have_done_to_it_is_told() {
         let mut edited = document();
         edited["blocks"][2]["began_ns"] = json!(123_454_321);
         let text = by_lines(&edited).replacen("123454321", number, 1);
-        let sentence = zc_run::parse(&text).unwrap_err().sentence;
-        assert!(sentence.contains("line 4, column ") && sentence.contains(what), "{number}: {sentence}");
+        let message = zc_run::parse(&text).unwrap_err().message;
+        assert!(message.contains("line 4, column ") && message.contains(what), "{number}: {message}");
     }
 }
 
@@ -387,7 +387,7 @@ fn a_file_that_is_cut_anywhere_is_known_up_to_its_last_whole_block() {
     for cut in (0..text.len()).step_by(97).chain(ends.iter().flat_map(|end| [end - 1, *end, end + 1])) {
         match zc_run::parse(&text[..cut]) {
             // Without its blocks' beginning it is no run yet.
-            Err(fault) => assert!(cut < ends[0], "{cut} of {}: {}", text.len(), fault.sentence),
+            Err(error) => assert!(cut < ends[0], "{cut} of {}: {}", text.len(), error.message),
             Ok((part, broken)) => {
                 let whole = ends[1..].iter().filter(|end| **end <= cut).count().min(4);
                 assert!(part.blocks.len() == whole || part.blocks.len() == whole + 1, "{cut}");

@@ -78,7 +78,7 @@ fn every_cell_sends_in_messages_of_its_size_over_its_link() {
 #[test]
 fn what_is_no_plan_is_exit_code_2_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
-    for (text, sentence) in [
+    for (text, message) in [
         ("name = \"x\"\n[[factor]]\nname = \"color\"\nlevels = [1]\n", "line 3, \"color\": unknown factor \"color\""),
         (
             "name = \"x\"\n[[factor]]\nname = \"flows\"\nlevels = [0]\n",
@@ -92,7 +92,7 @@ fn what_is_no_plan_is_exit_code_2_with_its_line() {
         let output = zc(folder.path(), &["run", "--plan", "x.toml", "--out", "run.json"]);
         assert_eq!(output.status.code(), Some(2), "{text}");
         let told = stderr(&output);
-        assert!(told.starts_with(&format!("error: plan \"x.toml\", {sentence}")), "{told}");
+        assert!(told.starts_with(&format!("error: plan \"x.toml\", {message}")), "{told}");
         assert!(!told.contains('\u{1b}'), "{told}");
     }
     assert!(!folder.path().join("run.json").exists());

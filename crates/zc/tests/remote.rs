@@ -152,8 +152,8 @@ fn a_path_that_cannot_run_at_the_far_end_is_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
     let words = ["--flows", "1024", "--recv", "recv:1g", "--remote", &far.address()];
-    let sentence = refused(&near(folder.path(), &words).output().unwrap(), 1);
-    assert!(sentence.contains("more than a far end gives"), "{sentence}");
+    let message = refused(&near(folder.path(), &words).output().unwrap(), 1);
+    assert!(message.contains("more than a far end gives"), "{message}");
     assert!(!folder.path().join("run.json").exists(), "there is nothing to save");
 }
 
@@ -170,8 +170,8 @@ fn a_one_time_token_opens_one_session_and_is_not_saved() {
         (vec!["--remote", &address], "wants a token"),
         (vec!["--remote", &address, "--token", "another that is long enough"], "refuses the token"),
     ] {
-        let sentence = refused(&near(folder.path(), &words).output().unwrap(), 6);
-        assert!(sentence.contains(what), "{sentence}");
+        let message = refused(&near(folder.path(), &words).output().unwrap(), 6);
+        assert!(message.contains(what), "{message}");
     }
     let words = [&SHORT[..], &["--remote", &address, "--token", "a token that is long enough"]].concat();
     let run = measured(folder.path(), &near(folder.path(), &words).output().unwrap());
@@ -185,8 +185,8 @@ fn a_one_time_token_opens_one_session_and_is_not_saved() {
     let again = tempfile::tempdir().unwrap();
     measured(again.path(), &near(again.path(), &words).output().unwrap());
     let third = tempfile::tempdir().unwrap();
-    let sentence = refused(&near(third.path(), &words).output().unwrap(), 6);
-    assert!(sentence.contains("refuses the token"), "{sentence}");
+    let message = refused(&near(third.path(), &words).output().unwrap(), 6);
+    assert!(message.contains("refuses the token"), "{message}");
     assert_ne!(far.token(), token);
 }
 
@@ -199,8 +199,8 @@ fn a_second_caller_is_told_that_the_far_end_is_busy() {
     let mut first = near(folder.path(), &words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     far.hear("a session begins");
     let second = tempfile::tempdir().unwrap();
-    let sentence = refused(&near(second.path(), &words).output().unwrap(), 6);
-    assert!(sentence.contains("busy"), "{sentence}");
+    let message = refused(&near(second.path(), &words).output().unwrap(), 6);
+    assert!(message.contains("busy"), "{message}");
     first.kill().unwrap();
     first.wait().unwrap();
     // Whoever is killed leaves a far end that serves the next.

@@ -120,23 +120,23 @@ fn several_runs_are_an_array_of_documents() {
 #[test]
 fn a_report_never_takes_the_place_of_a_run() {
     let folder = folder();
-    let sentence = refused(&folder, &report(&folder, &["paths.json", "sizes.json", "-o", "./sizes.json"]), 2);
-    assert_eq!(sentence, "\"./sizes.json\" is one of the runs (\"sizes.json\"): the report would take its place");
+    let message = refused(&folder, &report(&folder, &["paths.json", "sizes.json", "-o", "./sizes.json"]), 2);
+    assert_eq!(message, "\"./sizes.json\" is one of the runs (\"sizes.json\"): the report would take its place");
     // What a shell makes of `-o *.json`, when the name of the report was forgotten.
-    let sentence = refused(&folder, &report(&folder, &["-o", "paths.json", "sizes.json"]), 5);
-    assert_eq!(sentence, "file \"paths.json\" is a saved run, and zc does not write over those");
+    let message = refused(&folder, &report(&folder, &["-o", "paths.json", "sizes.json"]), 5);
+    assert_eq!(message, "file \"paths.json\" is a saved run, and zc does not write over those");
 }
 
 #[test]
 fn where_nothing_can_be_written_nothing_is_lost() {
     let folder = folder();
-    for (out, sentence) in [
+    for (out, message) in [
         (".", "cannot write \".\": it is a directory"),
         ("none/r.html", "cannot write \"none/r.html\": no such file or directory"),
         ("/dev/null", "cannot write \"/dev/null\": it is not a regular file"),
         ("/proc/r.html", "cannot write \"/proc/r.html\": no such file or directory"),
     ] {
-        assert_eq!(refused(&folder, &report(&folder, &["paths.json", "-o", out]), 5), sentence);
+        assert_eq!(refused(&folder, &report(&folder, &["paths.json", "-o", out]), 5), message);
     }
     assert_eq!(refused(&folder, &report(&folder, &["paths.json", "-o", ""]), 2), "\"--out\" needs a value");
 }
@@ -154,11 +154,11 @@ fn a_disk_that_is_full_half_way_leaves_the_old_report() {
 #[test]
 fn runs_that_cannot_be_read_leave_the_old_report() {
     let folder = folder();
-    let sentence = refused(&folder, &report(&folder, &["paths.json", "missing.json", "-o", "old.html"]), 3);
-    assert_eq!(sentence, "cannot read \"missing.json\": no such file or directory");
+    let message = refused(&folder, &report(&folder, &["paths.json", "missing.json", "-o", "old.html"]), 3);
+    assert_eq!(message, "cannot read \"missing.json\": no such file or directory");
     assert_eq!(refused(&folder, &report(&folder, &["-o", "old.html"]), 2), "\"<RUN>...\" is missing");
-    let sentence = refused(&folder, &report(&folder, &["paths.json", "--csv", "--json"]), 2);
-    assert!(sentence.contains("--csv") && sentence.contains("--json"), "{sentence}");
+    let message = refused(&folder, &report(&folder, &["paths.json", "--csv", "--json"]), 2);
+    assert!(message.contains("--csv") && message.contains("--json"), "{message}");
 }
 
 #[test]
@@ -178,8 +178,8 @@ fn what_is_huge_and_no_run_is_refused_at_once() {
         "cannot read \"holes.json\": line 1 is longer than any that zc writes"
     );
     let text = std::fs::read_to_string(folder.path().join("paths.json")).unwrap();
-    let sentence = sized("holes.json", &text, 1 << 30);
-    assert!(sentence.contains("line"), "{sentence}");
+    let message = sized("holes.json", &text, 1 << 30);
+    assert!(message.contains("line"), "{message}");
 }
 
 #[test]

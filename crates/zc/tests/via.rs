@@ -256,7 +256,7 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
 #[test]
 fn what_goes_wrong_on_the_way_is_a_sentence_with_what_helps() {
     let folder = tempfile::tempdir().unwrap();
-    for (via, sentence, hint) in [
+    for (via, message, hint) in [
         ("/nonexistent/ssh host", "ended before there was a zc: ", "is it installed"),
         ("true", "\"true\" ended before there was a zc (exit code 0)", "-i"),
     ] {
@@ -267,7 +267,7 @@ fn what_goes_wrong_on_the_way_is_a_sentence_with_what_helps() {
         let said = stderr(&output);
         let mut lines = said.lines().skip_while(|line| !line.starts_with("error: "));
         let (error, help) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-        assert!(error.contains(sentence) && help.contains(hint), "{said}");
+        assert!(error.contains(message) && help.contains(hint), "{said}");
         assert!(!folder.path().join("run.json").exists());
     }
 }
@@ -295,13 +295,13 @@ fn a_run_through_ip_netns_exec_is_as_good() {
 #[test]
 fn ssh_that_is_refused_or_does_not_know_the_host_is_told_with_what_helps() {
     let Some(hosts) = Hosts::new() else { return };
-    for (key, known, sentence) in
+    for (key, known, message) in
         [("stranger", "known", "Permission denied (publickey)."), ("user", "unknown", "Host key verification failed.")]
     {
         let output = hosts.run(&hosts.ssh(key, known), "8s").output().unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(6), "{said}");
-        assert!(said.contains(sentence) && said.contains("\nhint: let it ask nothing"), "{said}");
+        assert!(said.contains(message) && said.contains("\nhint: let it ask nothing"), "{said}");
     }
 }
 

@@ -97,19 +97,25 @@ fn judge(compared: &[Compared], rows: &[(usize, usize)], evidence: &[Option<&Evi
         let (compared, cell) = (&compared[*at], &compared[*at].cells[*row]);
         format!("{}: {}", compared.new.name, cell.new_label.as_ref().unwrap_or(&cell.label))
     };
-    let (mut worse, mut undecided) = (Vec::new(), Vec::new());
+    let (mut worse, mut undecided, mut open) = (Vec::new(), Vec::new(), false);
     for (place, held) in rows.iter().zip(words::held_against(evidence, margin)) {
         match held {
             _ if !compared[place.0].withheld.is_empty() => undecided.push(label(place)),
             Held::Above => worse.push(label(place)),
-            Held::Open => undecided.push(label(place)),
+            Held::Open => {
+                open = true;
+                undecided.push(label(place));
+            }
             Held::NotAbove => {}
         }
     }
+    let impossible = || compared.iter().flat_map(|compared| &compared.impossible);
     let outcome = match () {
         () if !worse.is_empty() => Outcome::Worse,
-        () if compared.iter().any(|compared| !compared.impossible.is_empty()) => Outcome::Incomparable,
-        () if !undecided.is_empty() => Outcome::Undecided,
+        () if impossible().any(|why| !matches!(why, Impossible::NoKeptBlocks { .. })) => Outcome::Incomparable,
+        () if impossible().next().is_some() => Outcome::NothingKept,
+        () if open => Outcome::Undecided,
+        () if !undecided.is_empty() => Outcome::Withheld,
         () => Outcome::NoneWorse,
     };
     Judgement { margin, outcome, worse, undecided }

@@ -415,10 +415,14 @@ pub struct Judgement {
 pub enum Outcome {
     /// No cell is.
     NoneWorse,
-    /// It cannot be told.
+    /// The intervals reach both ways.
     Undecided,
+    /// Intervals would decide, but the runs' own controls forbid it.
+    Withheld,
     /// Some cell is.
     Worse,
     /// Nothing can be compared.
     Incomparable,
+    /// A run has no block that counts.
+    NothingKept,
 }

@@ -133,8 +133,8 @@ pub fn is_loaded(program_id: u32) -> io::Result<bool> {
     Ok(false)
 }
 
-fn missing(stage: Stage, sentence: &str) -> EgressError {
-    EgressError { stage, error: io::Error::from(io::ErrorKind::InvalidData), detail: sentence.to_owned() }
+fn missing(stage: Stage, message: &str) -> EgressError {
+    EgressError { stage, error: io::Error::from(io::ErrorKind::InvalidData), detail: message.to_owned() }
 }
 
 /// The error of the system call at the bottom of aya's.

@@ -10,7 +10,7 @@ use zc_kernel::spawn::wait_readable;
 
 use super::hex::{hex, unhex};
 use super::protocol::GREETING_BYTES;
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// Connections that have not said their greeting yet; when there are more, the oldest is dropped.
 const STRANGERS: usize = 64;
@@ -46,7 +46,7 @@ struct Stranger {
 /// # Errors
 /// Not all of them have come in time.
 pub(super) fn gather(listener: &TcpListener, greetings: &[Greeting], patience: Duration) -> Result<Vec<TcpStream>> {
-    let failed = |error| Fault::os("accept a flow", error);
+    let failed = |error| Error::os("accept a flow", error);
     listener.set_nonblocking(true).map_err(failed)?;
     let until = Instant::now() + patience;
     let mut found: Vec<Option<TcpStream>> = greetings.iter().map(|_| None).collect();
@@ -55,12 +55,12 @@ pub(super) fn gather(listener: &TcpListener, greetings: &[Greeting], patience: D
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let missing = found.iter().filter(|each| each.is_none()).count();
-            return Err(Fault::failed(format!(
+            return Err(Error::failed(format!(
                 "{missing} of {} flows did not come within {} s",
                 found.len(),
                 patience.as_secs()
             ))
-            .hint(format!("does a firewall let TCP to port {} through?", port(listener))));
+            .help(format!("does a firewall let TCP to port {} through?", port(listener))));
         }
         let mut waited_for = vec![listener.as_fd()];
         waited_for.extend(strangers.iter().map(|stranger| stranger.socket.as_fd()));
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_flow_that_does_not_come_is_a_sentence() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let fault = gather(&listener, &[Greeting::fresh()], Duration::from_millis(20)).unwrap_err();
-        assert!(fault.sentence.contains("1 of 1"), "{fault}");
+        let error = gather(&listener, &[Greeting::fresh()], Duration::from_millis(20)).unwrap_err();
+        assert!(error.message.contains("1 of 1"), "{error}");
     }
 }

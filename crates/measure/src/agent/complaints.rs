@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, eventfd};
 use zc_kernel::spawn::wait_readable;
 
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// Lines that are kept.
 const MOST_LINES: usize = 16;
@@ -42,14 +42,14 @@ impl Complaints {
     /// # Errors
     /// No more descriptors or threads.
     pub(super) fn of(stderr: ChildStderr) -> Result<Self> {
-        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| Fault::os("make an eventfd", error))?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| Error::os("make an eventfd", error))?;
         let (lines, stop) = (Arc::<Mutex<Lines>>::default(), Arc::new(stop));
         let (theirs, stopped) = (Arc::clone(&lines), Arc::clone(&stop));
         let thread = std::thread::Builder::new()
             .name("zc/stderr".to_owned())
             .stack_size(128 << 10)
             .spawn(move || read(&File::from(OwnedFd::from(stderr)), &stopped, &theirs))
-            .map_err(|error| Fault::os("start a thread", error))?;
+            .map_err(|error| Error::os("start a thread", error))?;
         Ok(Self { lines, stop, thread: Some(thread) })
     }
 

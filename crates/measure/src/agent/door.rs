@@ -16,7 +16,7 @@ use super::handshake::{Answer, Challenge, Known, Line, MOST_BYTES};
 use super::secret::Secret;
 use super::tell::{DoorEvent, Telling, Why};
 use super::wire::Wire;
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// Strangers that may stand at the door at a time.
 const MOST_STRANGERS: usize = 256;
@@ -91,7 +91,7 @@ impl Door {
     /// # Errors
     /// It is no listening socket.
     pub fn new(listener: TcpListener, secret: Secret) -> Result<Self> {
-        listener.set_nonblocking(true).map_err(|error| Fault::os("make the listener non-blocking", error))?;
+        listener.set_nonblocking(true).map_err(|error| Error::os("make the listener non-blocking", error))?;
         Ok(Self {
             listener,
             secret,
@@ -107,7 +107,7 @@ impl Door {
     /// # Errors
     /// None that is known.
     pub fn address(&self) -> Result<SocketAddr> {
-        self.listener.local_addr().map_err(|error| Fault::os("ask for the listener's address", error))
+        self.listener.local_addr().map_err(|error| Error::os("ask for the listener's address", error))
     }
 
     /// From now on another secret is wanted, also from those that stand at the door.
@@ -133,7 +133,7 @@ impl Door {
                 fds.push(self.listener.as_fd());
             }
             // A deadline is missed by a step at most, which is no harm.
-            let ready = wait_readable(&fds, Some(STEP)).map_err(|error| Fault::os("wait for callers", error))?;
+            let ready = wait_readable(&fds, Some(STEP)).map_err(|error| Error::os("wait for callers", error))?;
             // From behind, so that the places of those before stay what they are.
             for place in (0..self.strangers.len()).rev().filter(|&place| ready[place]) {
                 if let Some((stranger, known)) = self.hear(place, tell)
@@ -159,7 +159,7 @@ impl Door {
         self.keep(SESSION_BACKLOG)?;
         let mut looks_at = Instant::now() + SESSION_STEP;
         while !done.load(Relaxed) {
-            wait_readable(&[], Some(STEP)).map_err(|error| Fault::os("wait for the session's end", error))?;
+            wait_readable(&[], Some(STEP)).map_err(|error| Error::os("wait for the session's end", error))?;
             let now = Instant::now();
             if now < looks_at {
                 continue;
@@ -181,7 +181,7 @@ impl Door {
     /// Has the kernel keep so many connections until they are accepted. listen(2) of a socket that listens already changes that
     /// number and nothing else.
     fn keep(&self, backlog: i32) -> Result<()> {
-        rustix::net::listen(&self.listener, backlog).map_err(|error| Fault::os("listen", error))
+        rustix::net::listen(&self.listener, backlog).map_err(|error| Error::os("listen", error))
     }
 
     fn send_away_the_slow(&mut self, now: Instant, tell: &mut dyn FnMut(DoorEvent)) {
@@ -246,7 +246,7 @@ impl Door {
                     // made by whoever has waited longest.
                     self.rests_until = Some(Instant::now() + REST);
                     self.send_away(0, Why::Crowded, tell);
-                    self.telling.tell(DoorEvent::NotAccepted(Fault::os("accept a connection", error)), tell);
+                    self.telling.tell(DoorEvent::NotAccepted(Error::os("accept a connection", error)), tell);
                     return Ok(());
                 }
             };
@@ -406,11 +406,11 @@ mod tests {
     fn who_knows_the_token_comes_in_and_who_does_not_is_told_nothing_but_that() {
         let house = House::new(secret(), false);
         house.lets_in();
-        let fault = house.knock("the word of yesterday").unwrap_err();
-        assert_eq!(fault.sentence, "the far end refuses the token");
+        let error = house.knock("the word of yesterday").unwrap_err();
+        assert_eq!(error.message, "the far end refuses the token");
         assert_eq!(house.why(), Why::WrongToken);
-        let fault = knock(Wire::over(house.stranger()).unwrap(), &Secret::open(), SOON).unwrap_err();
-        assert_eq!(fault.sentence, "the far end wants a token");
+        let error = knock(Wire::over(house.stranger()).unwrap(), &Secret::open(), SOON).unwrap_err();
+        assert_eq!(error.message, "the far end wants a token");
         assert_eq!(house.why(), Why::WrongToken);
         house.lets_in();
     }
@@ -455,8 +455,8 @@ mod tests {
         house.knock("another word altogether").unwrap_err();
         assert_eq!(house.why(), Why::WrongToken);
         house.knock(&word).unwrap();
-        let fault = house.knock(&word).unwrap_err();
-        assert_eq!(fault.sentence, "the far end refuses the token");
+        let error = house.knock(&word).unwrap_err();
+        assert_eq!(error.message, "the far end refuses the token");
         assert_eq!(house.why(), Why::UsedUp);
     }
 
@@ -490,7 +490,7 @@ mod tests {
             (&of_tomorrow, Why::OtherProtocol(9)),
         ] {
             let mut stranger = house.stranger();
-            assert!(line(&stranger).starts_with("{\"zc\":\"serve\",\"protocol\":1,\"version\":"));
+            assert!(line(&stranger).starts_with("{\"zc\":\"serve\",\"protocol\":2,\"version\":"));
             stranger.write_all(said.as_bytes()).unwrap();
             assert_eq!(rest(stranger), "{\"zc\":\"refused\"}\n", "{said}");
             assert_eq!(house.why(), why, "{said}");
@@ -572,10 +572,10 @@ mod tests {
     #[test]
     fn during_a_session_who_knows_the_token_is_told_so_and_strangers_are_refused() {
         let house = House::new(secret(), true);
-        let fault = house.knock(WORD).unwrap_err();
-        assert_eq!(fault.sentence, "the far end is busy with somebody else's session");
+        let error = house.knock(WORD).unwrap_err();
+        assert_eq!(error.message, "the far end is busy with somebody else's session");
         assert!(matches!(house.events.recv_timeout(SOON).unwrap(), DoorEvent::Busy { .. }));
-        assert_eq!(house.knock("another word altogether").unwrap_err().sentence, "the far end refuses the token");
+        assert_eq!(house.knock("another word altogether").unwrap_err().message, "the far end refuses the token");
         assert_eq!(house.why(), Why::WrongToken);
     }
 
@@ -588,6 +588,6 @@ mod tests {
             .collect();
         // As many as the kernel keeps, one more by its way of counting, and what was accepted in the meantime.
         assert!(flood.len() < 500, "{}", flood.len());
-        assert!(house.knock(WORD).unwrap_err().sentence.contains("busy"));
+        assert!(house.knock(WORD).unwrap_err().message.contains("busy"));
     }
 }

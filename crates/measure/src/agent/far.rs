@@ -13,7 +13,7 @@ use super::protocol::{LONGEST_REQUEST, Prepare, Ready, Reply, Request};
 use super::wire::{Heard, Wire};
 use crate::meter::{self, Alone, Surroundings, conditions};
 use crate::trial::{self, Machine, Receivers, Taking, Trouble};
-use zc_run::{Fault, RemoteMachine, Result, Severity, Warning};
+use zc_run::{Error, RemoteMachine, Result, Severity, Warning};
 
 /// A session that asks nothing for so long is over: files of many gigabytes are read meanwhile, at the other end.
 const IDLE: Duration = Duration::from_secs(600);
@@ -66,13 +66,13 @@ pub fn serve(mut wire: Wire, data: DataPort, stop: &AtomicBool) -> Result<Sessio
             Ok(request) => request,
             Err(end) => {
                 if end != SessionEnd::Closed {
-                    let sentence = match end {
+                    let message = match end {
                         SessionEnd::Stopped => "the far end was stopped",
                         SessionEnd::Idle => "the far end heard nothing for ten minutes and ended the session",
                         _ => "the far end did not understand what it was asked",
                     };
-                    // It may be gone as well.
-                    let _ = wire.say(&Reply::Fault { sentence: sentence.to_owned(), hint: None });
+                    // The other end may be gone as well.
+                    let _ = wire.say(&told(Error::remote(message)));
                 }
                 return Ok(end);
             }
@@ -92,8 +92,8 @@ pub fn serve(mut wire: Wire, data: DataPort, stop: &AtomicBool) -> Result<Sessio
     }
 }
 
-fn told(fault: Fault) -> Reply {
-    Reply::Fault { sentence: fault.sentence, hint: fault.hint }
+fn told(error: Error) -> Reply {
+    Reply::Error { kind: error.kind, message: error.message, help: error.help }
 }
 
 fn hear(wire: &mut Wire, stop: &AtomicBool) -> Result<std::result::Result<Request, SessionEnd>> {
@@ -128,8 +128,8 @@ impl Session {
         let allowed = trial::allowed_cpus()?;
         let receiver_cpu = match wanted.receiver_cpu {
             Some(cpu) if !allowed.contains(&cpu) => {
-                return Err(Fault::usage(format!("CPU {cpu} does not exist at the far end, or may not be used there"))
-                    .hint(format!("it may use {allowed:?}")));
+                return Err(Error::usage(format!("CPU {cpu} does not exist at the far end, or may not be used there"))
+                    .help(format!("it may use {allowed:?}")));
             }
             Some(cpu) => cpu,
             None => choose_cpu(&allowed, same_machine.then_some(wanted.sender_cpu)),
@@ -137,7 +137,7 @@ impl Session {
         let soaked_here = |cpu: &&usize| !(same_machine && wanted.soaked_cpus.contains(cpu));
         let soaked_cpus: Vec<usize> = allowed.iter().filter(soaked_here).copied().collect();
         let listener = listen(data, wanted.rcvbuf_bytes)?;
-        let local = listener.local_addr().map_err(|error| Fault::os("ask for a port", error))?;
+        let local = listener.local_addr().map_err(|error| Error::os("ask for a port", error))?;
         let mut machine = Machine::new(&soaked_cpus, wanted.soaker)?;
         let mut warnings = machine.look()?;
         let device = device_of(local.ip());
@@ -164,7 +164,7 @@ impl Session {
 
     fn answer(&mut self, request: &Request, wire: &mut Wire) -> Result<Reply> {
         match *request {
-            Request::Prepare(_) => Err(Fault::failed("the session is prepared")), // not reached: see `serve`
+            Request::Prepare(_) => Err(Error::failed("the session is prepared")), // not reached: see `serve`
             Request::Meet => self.meet(wire),
             Request::Soak { on } => {
                 self.machine.soak(on);
@@ -172,7 +172,7 @@ impl Session {
             }
             Request::Flows { flows, path, buffer_bytes, checksum } => {
                 if flows > MOST_FLOWS || flows.saturating_mul(buffer_bytes) > MOST_BUFFER_BYTES {
-                    return Err(Fault::usage(format!(
+                    return Err(Error::usage(format!(
                         "{flows} flows with receive buffers of {buffer_bytes} bytes are more than a far end gives"
                     )));
                 }
@@ -181,14 +181,14 @@ impl Session {
             }
             Request::Window { opens_in_ns, lasts_ns } => {
                 if opens_in_ns.max(lasts_ns) > LONGEST_WINDOW_NS {
-                    return Err(Fault::usage("a window of more than two minutes was asked for"));
+                    return Err(Error::usage("a window of more than two minutes was asked for"));
                 }
                 let opens_ns = monotonic_ns() + opens_in_ns;
                 let window = self.machine.watch(self.receivers.as_ref(), opens_ns, opens_ns + lasts_ns)?;
                 Ok(Reply::Window(window))
             }
             Request::Finish => match self.receivers.take().map(Receivers::finish) {
-                None => Err(Fault::failed("there are no flows to finish")),
+                None => Err(Error::failed("there are no flows to finish")),
                 Some(Ok(ended)) => Ok(Reply::Finished {
                     received_bytes: ended.iter().map(|(bytes, _)| *bytes).collect(),
                     crc32: ended.first().map_or(0, |(_, crc32)| *crc32),
@@ -230,7 +230,7 @@ impl Session {
 fn refusal(trouble: Trouble) -> Result<Reply> {
     match trouble {
         Trouble::CannotRun(no) => Ok(Reply::CannotRun { no }),
-        Trouble::Broke(fault) => Err(fault),
+        Trouble::Broke(error) => Err(error),
     }
 }
 
@@ -320,7 +320,7 @@ mod tests {
     #[track_caller]
     fn refusal(wire: &mut Wire, request: &Request) -> String {
         match ask(wire, request) {
-            Reply::Fault { sentence, .. } => sentence,
+            Reply::Error { message, .. } => message,
             other => panic!("{other:?}"),
         }
     }
@@ -366,8 +366,8 @@ mod tests {
     fn a_cpu_that_the_far_end_does_not_have_is_a_sentence() {
         let (mut wire, session) = session();
         let Request::Prepare(prepare) = prepare() else { panic!() };
-        let sentence = refusal(&mut wire, &Request::Prepare(Prepare { receiver_cpu: Some(99_999), ..prepare }));
-        assert!(sentence.contains("CPU 99999"), "{sentence}");
+        let message = refusal(&mut wire, &Request::Prepare(Prepare { receiver_cpu: Some(99_999), ..prepare }));
+        assert!(message.contains("CPU 99999"), "{message}");
         drop(wire);
         assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Closed);
     }

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::hex::{hex, unhex};
 use super::secret::{BYTES, Secret, random};
 use super::wire::{Heard, Wire};
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// Which protocol this zc speaks. Ends that differ in it have nothing to say to each other; ends of different versions that
 /// agree in it have.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// This zc's version, as it tells it to the other end.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -122,11 +122,11 @@ pub fn knock(mut wire: Wire, secret: &Secret, patience: Duration) -> Result<Wire
     let hello = match wire.line(MOST_BYTES, patience)? {
         Heard::Message(line) => line,
         Heard::Late => {
-            return Err(Fault::far_end(format!("the far end has said nothing for {} s", patience.as_secs()))
-                .hint("is it `zc serve` that listens there? An iperf3 server is called as iperf3://HOST, a bare sink as discard://HOST:PORT"));
+            return Err(Error::remote(format!("the far end has said nothing for {} s", patience.as_secs()))
+                .help("is it `zc serve` that listens there? An iperf3 server is called as iperf3://HOST, a bare sink as discard://HOST:PORT"));
         }
         Heard::Closed => {
-            return Err(Fault::far_end("the far end closed the connection before it said what it is").hint(
+            return Err(Error::remote("the far end closed the connection before it said what it is").help(
                 "is it `zc serve` that listens there? If it is, try again: it may have too many strangers at its door",
             ));
         }
@@ -149,46 +149,46 @@ pub(super) fn knock_at(mut wire: Wire, hello: Line, secret: &Secret, until: Inst
         Heard::Message(Line::Busy { proof }) => (BUSY, proof),
         Heard::Message(Line::Refused) => return Err(refused(secret)),
         Heard::Closed => {
-            return Err(Fault::far_end("the far end closed the connection in the middle of the handshake")
-                .hint("try again: it may have too many strangers at its door"));
+            return Err(Error::remote("the far end closed the connection in the middle of the handshake")
+                .help("try again: it may have too many strangers at its door"));
         }
-        Heard::Late => return Err(Fault::far_end("the far end did not answer in the middle of the handshake in time")),
+        Heard::Late => return Err(Error::remote("the far end did not answer in the middle of the handshake in time")),
         Heard::Message(_) | Heard::TooLong | Heard::Nonsense => return Err(no_zc()),
     };
     if !unhex(&proof).is_some_and(|proof| secret.is_proven(label, &nonces, &proof)) {
-        return Err(Fault::far_end("the far end does not know the token itself, so it is not the one that was meant")
-            .hint("is the address right?"));
+        return Err(Error::remote("the far end does not know the token itself, so it is not the one that was meant")
+            .help("is the address right?"));
     }
     if label == BUSY {
-        return Err(Fault::far_end("the far end is busy with somebody else's session")
-            .hint("try again when that has ended, or start another `zc serve` on another port"));
+        return Err(Error::remote("the far end is busy with somebody else's session")
+            .help("try again when that has ended, or start another `zc serve` on another port"));
     }
     Ok(wire)
 }
 
-fn no_zc() -> Fault {
-    Fault::far_end("what answers there is no `zc serve`")
-        .hint("is the port right? An iperf3 server is called as iperf3://HOST, a bare sink as discard://HOST:PORT")
+fn no_zc() -> Error {
+    Error::remote("what answers there is no `zc serve`")
+        .help("is the port right? An iperf3 server is called as iperf3://HOST, a bare sink as discard://HOST:PORT")
 }
 
-fn refused(secret: &Secret) -> Fault {
+fn refused(secret: &Secret) -> Error {
     if secret.is_open() {
-        Fault::far_end("the far end wants a token")
-            .hint("--token-file FILE, with the token that `zc serve` there was given or has printed")
+        Error::remote("the far end wants a token")
+            .help("--token-file FILE, with the token that `zc serve` there was given or has printed")
     } else {
-        Fault::far_end("the far end refuses the token").hint(
+        Error::remote("the far end refuses the token").help(
             "it must be the one that `zc serve` there was given or has printed last; a printed one opens one session",
         )
     }
 }
 
 /// The far end speaks another protocol.
-fn other_protocol(protocol: u32, version: &str) -> Fault {
+fn other_protocol(protocol: u32, version: &str) -> Error {
     let version = plain(version);
-    Fault::far_end(format!(
+    Error::remote(format!(
         "the far end speaks protocol {protocol} (zc {version}), this zc speaks {PROTOCOL} (zc {VERSION}): install the same version on both"
     ))
-    .hint("`cargo install --locked --path crates/zc` in the same source tree, on both machines")
+    .help("`cargo install --locked --path crates/zc` in the same source tree, on both machines")
 }
 
 /// What another end calls its version, as far as a terminal may be shown it.
@@ -211,7 +211,7 @@ mod tests {
     }
 
     /// What `knock` makes of a far end that says `lines`, each once it has heard one more of ours (the first at once).
-    fn heard(lines: &[&str]) -> Fault {
+    fn heard(lines: &[&str]) -> Error {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let ours = Wire::new(ours.try_clone().unwrap().into(), ours.into());
         let mut theirs = Wire::new(theirs.try_clone().unwrap().into(), theirs.into());
@@ -232,24 +232,24 @@ mod tests {
     #[test]
     fn what_is_no_zc_is_told_from_one_of_another_protocol() {
         for lines in [&["SSH-2.0-OpenSSH_9.2\r\n"][..], &[&"x".repeat(5000)], &["{\"zc\":\"refused\"}\n"]] {
-            assert_eq!(heard(lines).sentence, "what answers there is no `zc serve`");
+            assert_eq!(heard(lines).message, "what answers there is no `zc serve`");
         }
-        let fault = heard(&["{\"zc\":\"serve\",\"protocol\":2,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n"]);
-        let start = "the far end speaks protocol 2 (zc 0.2.02J), this zc speaks 1 (zc ";
-        assert!(fault.sentence.starts_with(start), "{fault}");
-        assert!(fault.sentence.ends_with("install the same version on both") && fault.hint.is_some(), "{fault}");
+        let error = heard(&["{\"zc\":\"serve\",\"protocol\":9,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n"]);
+        let start = "the far end speaks protocol 9 (zc 0.2.02J), this zc speaks 2 (zc ";
+        assert!(error.message.starts_with(start), "{error}");
+        assert!(error.message.ends_with("install the same version on both") && error.help.is_some(), "{error}");
     }
 
     #[test]
     fn every_way_in_which_a_far_end_may_fail_has_its_sentence() {
-        assert!(heard(&[]).sentence.contains("before it said what it is"));
+        assert!(heard(&[]).message.contains("before it said what it is"));
         let hello =
-            format!("{{\"zc\":\"serve\",\"protocol\":1,\"version\":\"x\",\"nonce\":\"{}\"}}\n", hex(&[7; BYTES]));
-        assert!(heard(&[&hello, "{\"zc\":\"refused\"}\n"]).sentence.ends_with("refuses the token"));
+            format!("{{\"zc\":\"serve\",\"protocol\":2,\"version\":\"x\",\"nonce\":\"{}\"}}\n", hex(&[7; BYTES]));
+        assert!(heard(&[&hello, "{\"zc\":\"refused\"}\n"]).message.ends_with("refuses the token"));
         let proof = hex(&[0; BYTES]);
         for word in ["welcome", "busy"] {
             let line = format!("{{\"zc\":\"{word}\",\"proof\":\"{proof}\"}}\n");
-            assert!(heard(&[&hello, &line]).sentence.contains("does not know the token itself"));
+            assert!(heard(&[&hello, &line]).message.contains("does not know the token itself"));
         }
     }
 
@@ -257,8 +257,8 @@ mod tests {
     fn one_that_says_nothing_is_waited_for_so_long_and_no_longer() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let wire = Wire::new(ours.try_clone().unwrap().into(), ours.into());
-        let fault = knock(wire, &secret(), Duration::ZERO).unwrap_err();
-        assert!(fault.sentence.starts_with("the far end has said nothing"), "{fault}");
+        let error = knock(wire, &secret(), Duration::ZERO).unwrap_err();
+        assert!(error.message.starts_with("the far end has said nothing"), "{error}");
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
                 };
                 theirs.say(&Line::Welcome { proof }).unwrap();
             });
-            assert!(knock(ours, &secret(), SOON).unwrap_err().sentence.contains("does not know the token itself"));
+            assert!(knock(ours, &secret(), SOON).unwrap_err().message.contains("does not know the token itself"));
         });
     }
 }

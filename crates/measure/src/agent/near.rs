@@ -9,7 +9,7 @@ use super::protocol::{LONGEST_REPLY, Prepare, Ready, Reply, Request};
 use super::via::Via;
 use super::wire::{Heard, Wire};
 use crate::trial::{FarEnded, FarSide, SentFlow, Taking, Target, Trouble};
-use zc_run::{Fault, FaultKind, RemoteWindow, Result};
+use zc_run::{Error, RemoteWindow, Result};
 
 /// How long an answer may take beyond what was asked for: flows arrive, drain and end within ten seconds there.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -75,12 +75,12 @@ impl<Held: Keeps> Near<Held> {
         let greeting = greetings.first().and_then(|text| Greeting::bytes_of_hex(text)).ok_or_else(confused)?;
         let way = candidates.iter().find_map(|&address| meet(SocketAddr::new(address, ready.data_port), &greeting));
         let Some((data, rtt_ns)) = way else {
-            return Err(Fault::far_end(format!(
+            return Err(Error::remote(format!(
                 "the far end cannot be reached for data at port {} of {}",
                 ready.data_port,
                 list(&candidates)
             ))
-            .hint("a firewall must let TCP to that port through; --far-address names an address that leads there"));
+            .help("a firewall must let TCP to that port through; --far-address names an address that leads there"));
         };
         match near.hear(PATIENCE)? {
             Reply::Arrived => {}
@@ -96,13 +96,13 @@ impl<Held: Keeps> Near<Held> {
     }
 
     fn hear(&mut self, patience: Duration) -> Result<Reply> {
-        let gone = |sentence: &str, held: &Held| {
-            let hint = held.complaint().unwrap_or_else(|| "what it said on its own stderr may tell why".to_owned());
-            Err(Fault::far_end(sentence).hint(hint))
+        let gone = |message: &str, held: &Held| {
+            let help = held.complaint().unwrap_or_else(|| "what it said on its own stderr may tell why".to_owned());
+            Err(Error::remote(message).help(help))
         };
         match self.wire.hear(LONGEST_REPLY, patience)? {
-            Heard::Message(Reply::Fault { sentence, hint }) => {
-                Err(Fault { kind: FaultKind::Failed, sentence: format!("at the far end: {sentence}"), hint })
+            Heard::Message(Reply::Error { kind, message, help }) => {
+                Err(Error { help, ..Error::new(kind, format!("at the far end: {message}")) })
             }
             Heard::Message(reply) => Ok(reply),
             Heard::Late => gone("the far end does not answer any more", &self.held),
@@ -201,8 +201,8 @@ fn meet(address: SocketAddr, greeting: &[u8]) -> Option<(SocketAddr, u64)> {
     Some((address, u64::from(rtt_us) * 1000))
 }
 
-fn confused() -> Fault {
-    Fault::far_end("the far end does not answer as zc does").hint("is the same version of zc at both ends?")
+fn confused() -> Error {
+    Error::remote("the far end does not answer as zc does").help("is the same version of zc at both ends?")
 }
 
 fn list(addresses: &[IpAddr]) -> String {
@@ -217,6 +217,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+    use zc_run::ErrorKind;
     use zc_run::{RecvPath, SoakerKind};
 
     fn pair() -> [Wire; 2] {
@@ -240,23 +241,23 @@ mod tests {
     #[test]
     fn a_far_end_that_answers_something_else_is_not_believed() {
         let (mut near, _far) = told(&[Reply::Arrived]);
-        assert_eq!(near.soak(true).unwrap_err().kind, FaultKind::FarEnd);
+        assert_eq!(near.soak(true).unwrap_err().kind, ErrorKind::Remote);
         let greetings =
             |greetings: &[&str]| Reply::Listening { greetings: greetings.iter().map(|&text| text.into()).collect() };
         for reply in
             [Reply::Done, greetings(&[]), greetings(&["abc"]), greetings(&["+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1"])]
         {
             let (mut near, _far) = told(&[reply]);
-            assert!(matches!(near.expect(1, taking()), Err(Trouble::Broke(fault)) if fault.kind == FaultKind::FarEnd));
+            assert!(matches!(near.expect(1, taking()), Err(Trouble::Broke(error)) if error.kind == ErrorKind::Remote));
         }
     }
 
     #[test]
     fn what_goes_wrong_there_is_told_as_what_it_is_and_the_run_goes_on() {
-        let fault = Reply::Fault { sentence: "a receiver broke".to_owned(), hint: None };
-        let (mut near, _far) = told(&[fault]);
-        let Err(Trouble::Broke(fault)) = near.finish(&[], 0.0) else { panic!() };
-        assert_eq!((fault.kind, fault.sentence.as_str()), (FaultKind::Failed, "at the far end: a receiver broke"));
+        let error = Reply::Error { kind: ErrorKind::Failed, message: "a receiver broke".to_owned(), help: None };
+        let (mut near, _far) = told(&[error]);
+        let Err(Trouble::Broke(error)) = near.finish(&[], 0.0) else { panic!() };
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Failed, "at the far end: a receiver broke"));
     }
 
     #[test]
@@ -275,7 +276,7 @@ mod tests {
     fn a_far_end_that_is_gone_is_a_sentence_of_its_own_kind() {
         let (mut near, far) = told(&[]);
         drop(far);
-        assert_eq!(near.soak(true).unwrap_err().kind, FaultKind::FarEnd);
+        assert_eq!(near.soak(true).unwrap_err().kind, ErrorKind::Remote);
         near.give_up();
         let prepare = Prepare {
             boot_id: String::new(),
@@ -287,7 +288,7 @@ mod tests {
         };
         let [wire, far] = pair();
         drop(far);
-        let Err(fault) = Near::prepare(wire, prepare, None, ()) else { panic!() };
-        assert_eq!(fault.kind, FaultKind::FarEnd);
+        let Err(error) = Near::prepare(wire, prepare, None, ()) else { panic!() };
+        assert_eq!(error.kind, ErrorKind::Remote);
     }
 }

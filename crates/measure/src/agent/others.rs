@@ -9,7 +9,7 @@ use zc_kernel::tcp;
 
 use super::iperf3::{Test, settle};
 use crate::trial::{FarEnded, FarSide, SentFlow, Taking, Target, Trouble};
-use zc_run::{Fault, FaultKind, RemoteReport, Result};
+use zc_run::{Error, ErrorKind, RemoteReport, Result};
 
 /// How long a far end may take for each step.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ impl Iperf3 {
     /// # Errors
     /// There is none, or it is busy.
     pub fn greet(to: SocketAddr) -> Result<u64> {
-        let test = Test::open(to, 1, PATIENCE).map_err(|fault| fault.kind(FaultKind::FarEnd))?;
+        let test = Test::open(to, 1, PATIENCE).map_err(|error| error.kind(ErrorKind::Remote))?;
         Ok(u64::from(test.rtt_us()) * 1000)
     }
 }
@@ -103,7 +103,7 @@ impl FarSide for Discard {
                 let left = until.saturating_duration_since(Instant::now());
                 if tcp::wait_acknowledged(flow.socket, left)? { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
             });
-            ended.map_err(|error| Fault::os(format!("end a flow to the sink \"{}\"", self.to), error))?;
+            ended.map_err(|error| Error::os(format!("end a flow to the sink \"{}\"", self.to), error))?;
         }
         Ok(FarEnded::default())
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use zc_run::{No, RecvPath, RemoteMachine, RemoteWindow, SoakerKind, Warning};
+use zc_run::{ErrorKind, RecvPath, RemoteMachine, RemoteWindow, SoakerKind, Unavailable, Warning};
 
 /// The port of `zc serve` where none is named; the one above it is for data.
 pub const PORT: u16 = 2223;
@@ -103,14 +103,16 @@ pub(super) enum Reply {
     /// The receive path cannot run here.
     CannotRun {
         /// Why.
-        no: No,
+        no: Unavailable,
     },
     /// It went wrong.
-    Fault {
+    Error {
+        /// Decides the exit code at the client.
+        kind: ErrorKind,
         /// As on the other end's stderr.
-        sentence: String,
+        message: String,
         /// What helps.
-        hint: Option<String>,
+        help: Option<String>,
     },
 }
 

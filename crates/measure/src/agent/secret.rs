@@ -9,7 +9,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::Sha256;
 
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// A file with a token in it is not longer than that.
 const MOST_BYTES: usize = 4 << 10;
@@ -78,43 +78,43 @@ impl Secret {
     /// 4 KiB.
     pub fn from_file(path: &Path) -> Result<Self> {
         let name = format!("token file \"{}\"", path.display());
-        let read = |error| Fault::os(format!("read {name}"), error).kind(zc_run::FaultKind::Input);
+        let read = |error| Error::os(format!("read {name}"), error).kind(zc_run::ErrorKind::Input);
         let file = File::open(path).map_err(read)?;
         // Of what was opened, not of the name, which may lead elsewhere by then.
         let meta = file.metadata().map_err(read)?;
         let mode = meta.permissions().mode();
         if meta.is_file() && mode & 0o077 != 0 {
-            return Err(Fault::input(format!(
+            return Err(Error::input(format!(
                 "{name} can be used by others than its owner (mode {:04o})",
                 mode & 0o7777
             ))
-            .hint(format!("chmod 600 {}", shell_word(path))));
+            .help(format!("chmod 600 {}", shell_word(path))));
         }
         let us = zc_kernel::process::euid();
         if meta.is_file() && meta.uid() != us && us != 0 {
-            return Err(Fault::input(format!("{name} belongs to another user (uid {})", meta.uid()))
-                .hint("a token is for one's own eyes: have it in a file of your own"));
+            return Err(Error::input(format!("{name} belongs to another user (uid {})", meta.uid()))
+                .help("a token is for one's own eyes: have it in a file of your own"));
         }
         let mut bytes = Vec::new();
         file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(read)?;
         if bytes.len() > MOST_BYTES {
-            return Err(Fault::input(format!("{name} is longer than 4 KiB")).hint("its first line is the token"));
+            return Err(Error::input(format!("{name} is longer than 4 KiB")).help("its first line is the token"));
         }
         let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
         Self::from_bytes(line.trim_ascii(), &name)
     }
 
     fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
-        let hint = "head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \\n' makes a good one";
+        let help = "head -c 20 /dev/urandom | od -An -tx1 | tr -d ' \\n' makes a good one";
         if bytes.is_empty() {
-            return Err(Fault::input(format!("{name} is empty")).hint(hint));
+            return Err(Error::input(format!("{name} is empty")).help(help));
         }
         if bytes.len() < FEWEST_BYTES {
-            let fault = format!("{name} is too short to be a secret: it has {} bytes, not {FEWEST_BYTES}", bytes.len());
-            return Err(Fault::input(fault).hint(hint));
+            let error = format!("{name} is too short to be a secret: it has {} bytes, not {FEWEST_BYTES}", bytes.len());
+            return Err(Error::input(error).help(help));
         }
         if bytes.len() > MOST_BYTES {
-            return Err(Fault::input(format!("{name} is longer than 4 KiB")).hint(hint));
+            return Err(Error::input(format!("{name} is longer than 4 KiB")).help(help));
         }
         Ok(Self { key: bytes.to_vec(), one_time: false })
     }
@@ -159,7 +159,7 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
         match getrandom(&mut bytes[done..], GetRandomFlags::empty()) {
             Ok(len) => done += len,
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(Fault::os("get random bytes", error)),
+            Err(error) => return Err(Error::os("get random bytes", error)),
         }
     }
     Ok(bytes)
@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn words_that_are_no_secret_are_refused() {
         for word in ["", " \n", "short", &"x".repeat(5000)] {
-            let fault = Secret::from_word(word).unwrap_err();
-            assert!(fault.sentence.starts_with("the token is ") && fault.hint.is_some(), "{fault}");
+            let error = Secret::from_word(word).unwrap_err();
+            assert!(error.message.starts_with("the token is ") && error.help.is_some(), "{error}");
         }
     }
 
@@ -238,11 +238,11 @@ mod tests {
     fn a_token_file_that_others_may_read_is_refused_with_the_command_that_helps() {
         for mode in [0o640, 0o604, 0o620] {
             let (_folder, path) = file(b"sixteen letters.\n", mode);
-            let fault = Secret::from_file(&path).unwrap_err();
-            assert!(fault.sentence.contains("can be used by others"), "{fault}");
-            assert!(fault.sentence.ends_with(&format!("(mode {mode:04o})")), "{fault}");
-            let hint = fault.hint.unwrap();
-            assert!(hint.starts_with("chmod 600 '") && hint.ends_with(r"/it'\''s a token'"), "{hint}");
+            let error = Secret::from_file(&path).unwrap_err();
+            assert!(error.message.contains("can be used by others"), "{error}");
+            assert!(error.message.ends_with(&format!("(mode {mode:04o})")), "{error}");
+            let help = error.help.unwrap();
+            assert!(help.starts_with("chmod 600 '") && help.ends_with(r"/it'\''s a token'"), "{help}");
         }
     }
 
@@ -250,11 +250,11 @@ mod tests {
     fn a_token_file_that_holds_none_is_an_error_that_names_it() {
         for (text, what) in [(&b"\ntoken in the second line\n"[..], "empty"), (&[b'x'; 4097], "longer than 4 KiB")] {
             let (_folder, path) = file(text, 0o600);
-            let fault = Secret::from_file(&path).unwrap_err();
-            assert!(fault.sentence.contains("it's a token") && fault.sentence.ends_with(what), "{fault}");
+            let error = Secret::from_file(&path).unwrap_err();
+            assert!(error.message.contains("it's a token") && error.message.ends_with(what), "{error}");
         }
-        let fault = Secret::from_file(Path::new("/nonexistent")).unwrap_err();
-        assert_eq!(fault.sentence, "cannot read token file \"/nonexistent\": no such file or directory");
+        let error = Secret::from_file(Path::new("/nonexistent")).unwrap_err();
+        assert_eq!(error.message, "cannot read token file \"/nonexistent\": no such file or directory");
         assert!(Secret::from_file(Path::new("/proc")).is_err());
     }
 }

@@ -9,7 +9,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 use super::handshake::{Answer, Challenge, Line, MOST_BYTES};
 use super::secret::Secret;
 use super::wire::{Heard, Wire};
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// The wire over this process's stdin and stdout.
 ///
@@ -18,7 +18,7 @@ use zc_run::{Fault, Result};
 pub fn wire() -> Result<Wire> {
     // Above 2, so that what is opened later is not taken for one of the three, and not for children.
     let own = |fd: BorrowedFd<'_>| -> Result<OwnedFd> {
-        fcntl_dupfd_cloexec(fd, 3).map_err(|error| Fault::os("use stdin and stdout", error))
+        fcntl_dupfd_cloexec(fd, 3).map_err(|error| Error::os("use stdin and stdout", error))
     };
     Ok(Wire::new(own(std::io::stdin().as_fd())?, own(std::io::stdout().as_fd())?))
 }
@@ -44,7 +44,7 @@ pub fn welcome(mut wire: Wire, patience: Duration) -> Result<Wire> {
         }
         Answer::OtherProtocol(protocol) => {
             wire.say(&Line::Refused)?;
-            Err(Fault::far_end(format!("whoever started this speaks protocol {protocol}")))
+            Err(Error::remote(format!("whoever started this speaks protocol {protocol}")))
         }
         Answer::WrongToken | Answer::Nonsense => {
             wire.say(&Line::Refused)?;
@@ -56,15 +56,15 @@ pub fn welcome(mut wire: Wire, patience: Duration) -> Result<Wire> {
 fn line(wire: &mut Wire, until: Instant) -> Result<Vec<u8>> {
     match wire.line(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
         Heard::Message(line) => Ok(line),
-        Heard::Closed => Err(Fault::far_end("whoever started this is gone")),
+        Heard::Closed => Err(Error::remote("whoever started this is gone")),
         Heard::Late => Err(no_starter()),
         Heard::TooLong | Heard::Nonsense => Err(no_starter()),
     }
 }
 
-fn no_starter() -> Fault {
-    Fault::usage("no zc is at the other end of stdin and stdout")
-        .hint("`zc run --via COMMAND` starts `zc serve --stdio` by itself; `zc serve` alone waits for a caller")
+fn no_starter() -> Error {
+    Error::usage("no zc is at the other end of stdin and stdout")
+        .help("`zc run --via COMMAND` starts `zc serve --stdio` by itself; `zc serve` alone waits for a caller")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use zc_run::Fault;
+use zc_run::Error;
 
 /// So many are told one by one ...
 const TOLD: u32 = 5;
@@ -28,7 +28,7 @@ pub enum DoorEvent {
         peer: SocketAddr,
     },
     /// A connection could not be accepted.
-    NotAccepted(Fault),
+    NotAccepted(Error),
     /// So many more things of these happened, and were not told.
     Untold(u64),
 }
@@ -59,7 +59,7 @@ impl fmt::Display for DoorEvent {
         match self {
             Self::Refused { peer, why } => write!(f, "{} {why}", shown(*peer)),
             Self::Busy { peer } => write!(f, "{} was told that there is a session already", shown(*peer)),
-            Self::NotAccepted(fault) => fault.fmt(f),
+            Self::NotAccepted(error) => error.fmt(f),
             Self::Untold(1) => f.write_str("one more like it"),
             Self::Untold(count) => write!(f, "{count} more like it"),
         }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn every_reason_is_a_sentence_about_the_one_who_was_refused() {
         let peer = "[2001:db8::1]:7".parse().unwrap();
-        let told = DoorEvent::Refused { peer, why: Why::OtherProtocol(2) }.to_string();
-        assert_eq!(told, "[2001:db8::1]:7 was refused: it speaks protocol 2, this zc speaks 1");
+        let told = DoorEvent::Refused { peer, why: Why::OtherProtocol(9) }.to_string();
+        assert_eq!(told, "[2001:db8::1]:7 was refused: it speaks protocol 9, this zc speaks 2");
     }
 }

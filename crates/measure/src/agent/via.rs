@@ -20,7 +20,7 @@ use super::handshake::{Line, VERSION, knock_at};
 use super::secret::Secret;
 use super::via_faults::{Failure, Found};
 use super::wire::{Heard, Wire};
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 const SCRIPT: &str = include_str!("via.sh");
 
@@ -66,7 +66,7 @@ impl Via {
     fn start_beside(command: &str, near: Option<&Path>, patience: Duration) -> Result<(Self, Wire)> {
         let command = command.trim();
         if command.is_empty() {
-            return Err(Fault::usage("--via has no command").hint("for instance --via 'ssh HOST'"));
+            return Err(Error::usage("--via has no command").help("for instance --via 'ssh HOST'"));
         }
         let until = Instant::now() + patience;
         let (secret, word) = Secret::one_time()?;
@@ -82,7 +82,7 @@ impl Via {
             wire.write_all(format!("{word}\n").as_bytes()).and_then(|()| knock_at(wire, hello, &secret, until));
         match knocked {
             Ok(wire) => Ok((via, wire)),
-            Err(fault) => Err(found.add_to(fault)),
+            Err(error) => Err(found.add_to(error)),
         }
     }
 
@@ -95,11 +95,11 @@ impl Via {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(format!("{command} sh")).process_group(0);
         shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let cannot = |error| Fault::os(format!("start \"{command}\""), error);
+        let cannot = |error| Error::os(format!("start \"{command}\""), error);
         let mut child = shell.spawn().map_err(cannot)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(Fault::failed("a child has no pipes although it was given some"));
+            return Err(Error::failed("a child has no pipes although it was given some"));
         };
         let wire = Wire::new(stdout.into(), stdin.into());
         let parts = pidfd(child.id() as i32).map_err(cannot).and_then(|ended| Ok((ended, Complaints::of(stderr)?)));
@@ -107,11 +107,11 @@ impl Via {
             Ok((ended, complaints)) => {
                 Ok((Self { command: command.to_owned(), child, ended, complaints, is_over: false }, wire))
             }
-            Err(fault) => {
+            Err(error) => {
                 // It has not been waited for, so this is its group.
                 drop(kill_group(child.id() as i32, SIGKILL));
                 drop(child.wait());
-                Err(fault)
+                Err(error)
             }
         }
     }
@@ -138,7 +138,7 @@ impl Via {
         }
     }
 
-    fn explain(&mut self, wire: Wire, failure: Failure, found: &Found, patience: Duration) -> Fault {
+    fn explain(&mut self, wire: Wire, failure: Failure, found: &Found, patience: Duration) -> Error {
         // At the end of its stdin a command that only waits for more ends.
         drop(wire);
         let failure = match failure {
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    fn refused(command: &str, near: Option<&Path>, patience: Duration) -> Fault {
+    fn refused(command: &str, near: Option<&Path>, patience: Duration) -> Error {
         Via::start_beside(command, near, patience).map(drop).unwrap_err()
     }
 
@@ -344,31 +344,31 @@ mod tests {
     #[test]
     fn a_far_end_without_a_zc_or_with_one_that_does_not_fit_is_told_with_what_helps() {
         let far = Far::new();
-        let fault = refused(&far.command(), None, SOON);
-        assert!(fault.sentence.starts_with("no zc at the far end of \"env -i"), "{fault}");
-        assert!(fault.hint.unwrap().contains("cargo install"));
-        let fault = refused(&far.script("bin/zc", "exit 126").command(), None, SOON);
-        assert!(fault.sentence.starts_with(&format!("\"{}\" at the far end", far.path("bin/zc"))), "{fault}");
+        let error = refused(&far.command(), None, SOON);
+        assert!(error.message.starts_with("no zc at the far end of \"env -i"), "{error}");
+        assert!(error.help.unwrap().contains("cargo install"));
+        let error = refused(&far.script("bin/zc", "exit 126").command(), None, SOON);
+        assert!(error.message.starts_with(&format!("\"{}\" at the far end", far.path("bin/zc"))), "{error}");
         let old = "case $1 in --version) echo zc 0.0.9;; *) echo \"error: unrecognized subcommand 'serve'\" >&2; exit 2;; esac";
-        let fault = refused(&far.script("bin/zc", old).command(), None, SOON);
-        assert!(fault.sentence.ends_with("hello: error: unrecognized subcommand 'serve'"), "{fault}");
+        let error = refused(&far.script("bin/zc", old).command(), None, SOON);
+        assert!(error.message.ends_with("hello: error: unrecognized subcommand 'serve'"), "{error}");
         let new = "case $1 in --version) echo zc 9;; *) echo '{\"zc\":\"serve\",\"protocol\":9,\"version\":\"9\"}'; cat;; esac";
-        let fault = refused(&far.script("bin/zc", new).command(), None, SOON);
-        assert!(fault.sentence.starts_with("the far end speaks protocol 9 (zc 9), this zc speaks 1"), "{fault}");
-        assert!(fault.hint.unwrap().ends_with(&format!("at the far end it is \"{}\"", far.path("bin/zc"))));
+        let error = refused(&far.script("bin/zc", new).command(), None, SOON);
+        assert!(error.message.starts_with("the far end speaks protocol 9 (zc 9), this zc speaks 2"), "{error}");
+        assert!(error.help.unwrap().ends_with(&format!("at the far end it is \"{}\"", far.path("bin/zc"))));
     }
 
     #[test]
     fn a_command_that_is_not_there_or_ends_at_once_is_told_in_its_own_words() {
-        let fault = refused("/nonexistent/ssh -p 22 host", None, SOON);
-        assert!(fault.sentence.starts_with("\"/nonexistent/ssh -p 22 host\" ended before there was a zc: "), "{fault}");
-        assert!(fault.sentence.contains("not found") && fault.hint.as_ref().unwrap().contains("installed"), "{fault}");
-        let fault = refused("echo 'Host key verification failed.' >&2; exit 255;", None, SOON);
-        assert!(fault.sentence.ends_with(": Host key verification failed."), "{fault}");
-        assert!(refused("exit 3;", None, SOON).sentence.ends_with("(exit code 3)"));
-        let fault = refused("true", None, SOON);
-        assert!(fault.hint.unwrap().contains("want -i"), "{}", fault.sentence);
-        assert!(refused(" ", None, SOON).sentence.contains("no command"));
+        let error = refused("/nonexistent/ssh -p 22 host", None, SOON);
+        assert!(error.message.starts_with("\"/nonexistent/ssh -p 22 host\" ended before there was a zc: "), "{error}");
+        assert!(error.message.contains("not found") && error.help.as_ref().unwrap().contains("installed"), "{error}");
+        let error = refused("echo 'Host key verification failed.' >&2; exit 255;", None, SOON);
+        assert!(error.message.ends_with(": Host key verification failed."), "{error}");
+        assert!(refused("exit 3;", None, SOON).message.ends_with("(exit code 3)"));
+        let error = refused("true", None, SOON);
+        assert!(error.help.unwrap().contains("want -i"), "{}", error.message);
+        assert!(refused(" ", None, SOON).message.contains("no command"));
     }
 
     #[test]
@@ -376,17 +376,17 @@ mod tests {
         let far = Far::new();
         let noted = |script: &str| format!("echo $$ >'{}'; {script}", far.path("pid"));
         let pid = || std::fs::read_to_string(far.path("pid")).unwrap().trim().parse().unwrap();
-        let fault = refused(&noted("exec yes"), None, SOON);
-        assert!(fault.sentence.ends_with("has said 64 KiB, and zc's hello was not in it"), "{fault}");
+        let error = refused(&noted("exec yes"), None, SOON);
+        assert!(error.message.ends_with("has said 64 KiB, and zc's hello was not in it"), "{error}");
         assert!(ends(pid()));
-        let fault = refused(&noted("head -c 100000 /dev/zero; exec sleep 1000;"), None, SOON);
-        assert!(fault.sentence.contains("64 KiB"), "{fault}");
+        let error = refused(&noted("head -c 100000 /dev/zero; exec sleep 1000;"), None, SOON);
+        assert!(error.message.contains("64 KiB"), "{error}");
         assert!(ends(pid()));
-        let fault = refused(&noted("(trap '' TERM HUP; sleep 1000); true"), None, Duration::from_secs(1));
-        assert!(fault.sentence.ends_with("has not brought zc about in 1 s"), "{fault}");
+        let error = refused(&noted("(trap '' TERM HUP; sleep 1000); true"), None, Duration::from_secs(1));
+        assert!(error.message.ends_with("has not brought zc about in 1 s"), "{error}");
         assert!(ends(pid()));
-        let fault = refused(&noted("kill -STOP 0;"), None, SOON);
-        assert!(fault.sentence.contains("wants to ask something"), "{fault}");
+        let error = refused(&noted("kill -STOP 0;"), None, SOON);
+        assert!(error.message.contains("wants to ask something"), "{error}");
         assert!(ends(pid()));
     }
 

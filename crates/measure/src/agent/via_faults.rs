@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::handshake::{VERSION, plain};
-use zc_run::{Fault, FaultKind};
+use zc_run::{Error, ErrorKind};
 
 /// What the script at the far end has said on its way.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) enum Failure {
     /// So many bytes and more came, and no hello.
     Noise(usize),
     /// The pipes are broken.
-    Wire(Fault),
+    Wire(Error),
 }
 
 impl Found {
@@ -63,19 +63,19 @@ impl Found {
     }
 
     /// A fault of the handshake, and which file it was at the far end.
-    pub(super) fn add_to(&self, mut fault: Fault) -> Fault {
+    pub(super) fn add_to(&self, mut error: Error) -> Error {
         if let Some((_, path)) = &self.runs {
             let at = format!("at the far end it is \"{path}\"");
-            fault.hint = Some(fault.hint.map_or_else(|| at.clone(), |hint| format!("{hint}; {at}")));
+            error.help = Some(error.help.map_or_else(|| at.clone(), |help| format!("{help}; {at}")));
         }
-        fault
+        error
     }
 }
 
 impl Failure {
     /// The sentence. `said` is what the command has said last on its stderr.
-    pub(super) fn explain(self, command: &str, found: &Found, said: Option<String>, patience: Duration) -> Fault {
-        let fault = |sentence: String| Fault::new(FaultKind::FarEnd, sentence);
+    pub(super) fn explain(self, command: &str, found: &Found, said: Option<String>, patience: Duration) -> Error {
+        let error = |message: String| Error::new(ErrorKind::Remote, message);
         let by_hand = format!("`{command} true` must work by hand, and ask nothing, before zc can use it");
         let no_questions = "let it ask nothing: a key in ssh-agent or by -i, and a host whose key is known; \
              `ssh -o BatchMode=yes HOST true` shows whether that is so";
@@ -83,51 +83,51 @@ impl Failure {
             "install zc {VERSION} there (`cargo install --locked --path crates/zc` in the same source tree), or copy this one to ~/.cargo/bin/zc there"
         );
         if found.is_terminal {
-            return fault(format!("\"{command}\" gives the far end a terminal, through which no bytes go unchanged"))
-                .hint("leave out what asks for one: -t of ssh (-tt), docker exec and kubectl exec");
+            return error(format!("\"{command}\" gives the far end a terminal, through which no bytes go unchanged"))
+                .help("leave out what asks for one: -t of ssh (-tt), docker exec and kubectl exec");
         }
         if found.is_missing {
             let near = found.near.as_ref().map(|near| format!(", and \"{}\" is not there", near.display()));
-            return fault(format!(
+            return error(format!(
                 "no zc at the far end of \"{command}\": it is neither on the PATH nor in ~/.cargo/bin{}",
                 near.unwrap_or_default()
             ))
-            .hint(install);
+            .help(install);
         }
         if let Some(path) = &found.broken {
-            return fault(format!("\"{path}\" at the far end of \"{command}\" does not run there, or is not this zc"))
-                .hint(install);
+            return error(format!("\"{path}\" at the far end of \"{command}\" does not run there, or is not this zc"))
+                .help(install);
         }
         let said = said.or_else(|| found.noise.clone());
         let because = said.as_ref().map(|said| format!(": {said}"));
         match self {
-            Self::Wire(fault) => fault,
+            Self::Wire(error) => error,
             Self::Noise(bytes) => {
-                fault(format!("\"{command}\" has said {} KiB, and zc's hello was not in it", bytes >> 10)).hint(by_hand)
+                error(format!("\"{command}\" has said {} KiB, and zc's hello was not in it", bytes >> 10)).help(by_hand)
             }
-            Self::Asks => fault(format!("\"{command}\" wants to ask something at the terminal, a password maybe"))
-                .hint(no_questions),
+            Self::Asks => error(format!("\"{command}\" wants to ask something at the terminal, a password maybe"))
+                .help(no_questions),
             Self::Silent => {
                 let seconds = patience.as_secs_f64();
-                let sentence = format!("\"{command}\" has not brought zc about in {seconds} s");
-                fault(sentence + &because.unwrap_or_default())
-                    .hint(format!("{by_hand} (with ssh: -o BatchMode=yes -o ConnectTimeout=10)"))
+                let message = format!("\"{command}\" has not brought zc about in {seconds} s");
+                error(message + &because.unwrap_or_default())
+                    .help(format!("{by_hand} (with ssh: -o BatchMode=yes -o ConnectTimeout=10)"))
             }
             Self::Ended(status) => {
                 if let Some((version, path)) = &found.runs {
                     let because = because.unwrap_or_else(|| how(status));
-                    let sentence =
+                    let message =
                         format!("\"{path}\" at the far end of \"{command}\" ended before it said its hello{because}");
                     return if version == VERSION {
-                        fault(sentence).hint(by_hand)
+                        error(message).help(by_hand)
                     } else {
-                        fault(sentence)
-                            .hint(format!("it is zc {version}, this is zc {VERSION}: install the same version on both"))
+                        error(message)
+                            .help(format!("it is zc {version}, this is zc {VERSION}: install the same version on both"))
                     };
                 }
                 let because = because.unwrap_or_else(|| how(status));
                 let has = |words: &[&str]| words.iter().any(|word| because.to_lowercase().contains(word));
-                let hint = if has(&["host key", "permission denied", "password", "passphrase", "authentic"]) {
+                let help = if has(&["host key", "permission denied", "password", "passphrase", "authentic"]) {
                     no_questions.to_owned()
                 } else if has(&["not found"]) && status.is_some_and(|status| status.code() == Some(127)) {
                     "is it installed, and on the PATH? The far end needs a shell too".to_owned()
@@ -136,7 +136,7 @@ impl Failure {
                 } else {
                     by_hand
                 };
-                fault(format!("\"{command}\" ended before there was a zc{because}")).hint(hint)
+                error(format!("\"{command}\" ended before there was a zc{because}")).help(help)
             }
         }
     }
@@ -157,9 +157,9 @@ mod tests {
     fn explained(failure: Failure, lines: &[&str], said: Option<&str>) -> (String, String) {
         let mut found = Found::beside(Some(Path::new("/opt/zc")));
         lines.iter().for_each(|line| found.hear(line));
-        let fault = failure.explain("ssh host", &found, said.map(str::to_owned), Duration::from_secs(30));
-        assert_eq!(fault.kind, FaultKind::FarEnd);
-        (fault.sentence, fault.hint.unwrap())
+        let error = failure.explain("ssh host", &found, said.map(str::to_owned), Duration::from_secs(30));
+        assert_eq!(error.kind, ErrorKind::Remote);
+        (error.message, error.help.unwrap())
     }
 
     fn code(code: i32) -> Failure {
@@ -168,17 +168,17 @@ mod tests {
 
     #[test]
     fn what_ssh_says_is_passed_on_with_what_helps() {
-        let (sentence, hint) = explained(code(255), &[], Some("me@host: Permission denied (publickey,password)."));
+        let (message, help) = explained(code(255), &[], Some("me@host: Permission denied (publickey,password)."));
         let expected = "\"ssh host\" ended before there was a zc: me@host: Permission denied (publickey,password).";
-        assert_eq!(sentence, expected);
-        assert!(hint.contains("-o BatchMode=yes"), "{hint}");
-        let (_, hint) = explained(code(255), &[], Some("Host key verification failed."));
-        assert!(hint.contains("whose key is known"), "{hint}");
-        let (sentence, hint) = explained(code(255), &["Welcome to host"], None);
-        assert_eq!(sentence, "\"ssh host\" ended before there was a zc: Welcome to host");
-        assert!(hint.starts_with("`ssh host true` must work"), "{hint}");
-        let (sentence, hint) = explained(Failure::Asks, &[], None);
-        assert!(sentence.contains("password") && hint.contains("ssh-agent"), "{sentence}: {hint}");
+        assert_eq!(message, expected);
+        assert!(help.contains("-o BatchMode=yes"), "{help}");
+        let (_, help) = explained(code(255), &[], Some("Host key verification failed."));
+        assert!(help.contains("whose key is known"), "{help}");
+        let (message, help) = explained(code(255), &["Welcome to host"], None);
+        assert_eq!(message, "\"ssh host\" ended before there was a zc: Welcome to host");
+        assert!(help.starts_with("`ssh host true` must work"), "{help}");
+        let (message, help) = explained(Failure::Asks, &[], None);
+        assert!(message.contains("password") && help.contains("ssh-agent"), "{message}: {help}");
     }
 
     #[test]
@@ -190,31 +190,31 @@ mod tests {
 
     #[test]
     fn a_zc_that_is_missing_broken_or_too_old_is_told_with_where_it_is() {
-        let (sentence, hint) = explained(code(127), &["", "zc-via: missing"], None);
+        let (message, help) = explained(code(127), &["", "zc-via: missing"], None);
         assert!(
-            sentence.starts_with("no zc at the far end of \"ssh host\"") && sentence.contains("/opt/zc"),
-            "{sentence}"
+            message.starts_with("no zc at the far end of \"ssh host\"") && message.contains("/opt/zc"),
+            "{message}"
         );
-        assert!(hint.starts_with(&format!("install zc {VERSION} there")), "{hint}");
-        let (sentence, _) = explained(code(127), &["zc-via: broken /usr/bin/zc"], None);
-        assert!(sentence.starts_with("\"/usr/bin/zc\" at the far end of \"ssh host\" does not run"), "{sentence}");
+        assert!(help.starts_with(&format!("install zc {VERSION} there")), "{help}");
+        let (message, _) = explained(code(127), &["zc-via: broken /usr/bin/zc"], None);
+        assert!(message.starts_with("\"/usr/bin/zc\" at the far end of \"ssh host\" does not run"), "{message}");
         let line = "error: unrecognized subcommand 'serve'";
-        let (sentence, hint) = explained(code(2), &["zc-via: runs zc 0.0.9 at /usr/bin/zc"], Some(line));
-        assert!(sentence.ends_with(&format!("ended before it said its hello: {line}")), "{sentence}");
-        assert!(hint.starts_with("it is zc 0.0.9") && hint.ends_with("install the same version on both"), "{hint}");
+        let (message, help) = explained(code(2), &["zc-via: runs zc 0.0.9 at /usr/bin/zc"], Some(line));
+        assert!(message.ends_with(&format!("ended before it said its hello: {line}")), "{message}");
+        assert!(help.starts_with("it is zc 0.0.9") && help.ends_with("install the same version on both"), "{help}");
     }
 
     #[test]
     fn a_far_end_with_a_terminal_is_told_what_to_leave_out() {
-        let (sentence, hint) = explained(code(1), &["zc-via: terminal"], Some("Connection closed."));
-        assert!(sentence.contains("terminal") && hint.contains("-t"), "{sentence}: {hint}");
+        let (message, help) = explained(code(1), &["zc-via: terminal"], Some("Connection closed."));
+        assert!(message.contains("terminal") && help.contains("-t"), "{message}: {help}");
     }
 
     #[test]
     fn a_fault_of_the_handshake_names_the_file_at_the_far_end() {
         let mut found = Found::default();
         found.hear("zc-via: runs zc 0.2.0 at /usr/local/bin/zc");
-        let fault = found.add_to(Fault::far_end("x").hint("do this"));
-        assert_eq!(fault.hint.unwrap(), "do this; at the far end it is \"/usr/local/bin/zc\"");
+        let error = found.add_to(Error::remote("x").help("do this"));
+        assert_eq!(error.help.unwrap(), "do this; at the far end it is \"/usr/local/bin/zc\"");
     }
 }

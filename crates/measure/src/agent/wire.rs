@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zc_kernel::spawn::{wait_readable, wait_writable};
 
-use zc_run::{Fault, FaultKind, Result};
+use zc_run::{Error, ErrorKind, Result};
 
 /// How much is read, and written, at a time: no more than a pipe takes at once when it takes anything (PIPE_BUF).
 const CHUNK_BYTES: usize = 4096;
@@ -55,8 +55,8 @@ impl Wire {
     /// # Errors
     /// No more descriptors, or it is no TCP connection.
     pub fn over(socket: std::net::TcpStream) -> Result<Self> {
-        socket.set_nodelay(true).map_err(|error| Fault::os("set TCP_NODELAY", error))?;
-        let write = socket.try_clone().map_err(|error| Fault::os("duplicate a socket", error))?;
+        socket.set_nodelay(true).map_err(|error| Error::os("set TCP_NODELAY", error))?;
+        let write = socket.try_clone().map_err(|error| Error::os("duplicate a socket", error))?;
         Ok(Self::new(socket.into(), write.into()))
     }
 
@@ -65,7 +65,7 @@ impl Wire {
     /// # Errors
     /// The other end is gone, or reads nothing for ten seconds.
     pub fn say(&mut self, message: &impl Serialize) -> Result<()> {
-        let mut line = serde_json::to_vec(message).map_err(|error| Fault::failed(error.to_string()))?;
+        let mut line = serde_json::to_vec(message).map_err(|error| Error::failed(error.to_string()))?;
         line.push(b'\n');
         self.write_all(&line)
     }
@@ -79,7 +79,7 @@ impl Wire {
         while !bytes.is_empty() {
             let ready = wait_writable(self.write.as_fd(), until.saturating_duration_since(Instant::now()));
             if !ready.map_err(lost)? && Instant::now() >= until {
-                return Err(Fault::far_end("the other end of the control connection does not read what it is told"));
+                return Err(Error::remote("the other end of the control connection does not read what it is told"));
             }
             match self.write.write(&bytes[..bytes.len().min(CHUNK_BYTES)]) {
                 Ok(written) => bytes = &bytes[written..],
@@ -143,12 +143,12 @@ impl Wire {
     }
 }
 
-fn lost(error: io::Error) -> Fault {
+fn lost(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
-            Fault::far_end("the other end of the control connection is gone")
+            Error::remote("the other end of the control connection is gone")
         }
-        _ => Fault::os("use the control connection", error).kind(FaultKind::FarEnd),
+        _ => Error::os("use the control connection", error).kind(ErrorKind::Remote),
     }
 }
 

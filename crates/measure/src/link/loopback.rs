@@ -7,13 +7,13 @@ use zc_kernel::netlink::Devices;
 
 use super::Link;
 use super::host::OfHost;
-use zc_run::{IpVersion, LinkKind, LinkOptions, No};
+use zc_run::{IpVersion, LinkKind, LinkOptions, Unavailable};
 
 const DEVICE: &str = "lo";
 
-pub(super) fn bring_up(options: &LinkOptions) -> std::result::Result<Box<dyn Link>, No> {
+pub(super) fn bring_up(options: &LinkOptions) -> std::result::Result<Box<dyn Link>, Unavailable> {
     if options.mtu_bytes.is_some() || !options.switched_off.is_empty() {
-        return Err(No::refused(format!(
+        return Err(Unavailable::refused(format!(
             "device \"{DEVICE}\" is the host's own, and its MTU and offloads are left alone"
         ))
         .remedy("--link veth has devices of its own"));
@@ -24,15 +24,16 @@ pub(super) fn bring_up(options: &LinkOptions) -> std::result::Result<Box<dyn Lin
         devices.counters(lo.index)?;
         Ok((devices, lo))
     };
-    let (devices, lo) =
-        open().map_err(|error: std::io::Error| No::failed(format!("device \"{DEVICE}\" cannot be read: {error}")))?;
+    let (devices, lo) = open()
+        .map_err(|error: std::io::Error| Unavailable::failed(format!("device \"{DEVICE}\" cannot be read: {error}")))?;
     if !lo.up {
-        return Err(No::refused(format!("device \"{DEVICE}\" is down in this network namespace"))
+        return Err(Unavailable::refused(format!("device \"{DEVICE}\" is down in this network namespace"))
             .remedy("sudo ip link set lo up"));
     }
     // Nothing is sent: binding asks whether the address is there.
     UdpSocket::bind((address(options.ip), 0)).map_err(|error| {
-        No::unsupported(format!("IPv{} cannot be had on device \"{DEVICE}\": {error}", options.ip)).remedy("--ip 4")
+        Unavailable::unsupported(format!("IPv{} cannot be had on device \"{DEVICE}\": {error}", options.ip))
+            .remedy("--ip 4")
     })?;
     Ok(Box::new(OfHost::new(LinkKind::Loopback, options.ip, devices, lo, address(options.ip))))
 }

@@ -14,7 +14,7 @@ mod veth;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
-use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result, Support, Warning};
+use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Support, Unavailable, Warning};
 
 pub use null::{FarCounts, FarEnd, FarFlow};
 pub use remote::towards;
@@ -76,7 +76,7 @@ pub struct Sides {
 ///
 /// # Errors
 /// Why this user cannot have it here; nothing is left behind.
-pub fn bring_up(kind: LinkKind, sides: Sides) -> std::result::Result<Box<dyn Link>, No> {
+pub fn bring_up(kind: LinkKind, sides: Sides) -> std::result::Result<Box<dyn Link>, Unavailable> {
     bring_up_with(kind, sides, Steering::Best, &LinkOptions::default())
 }
 
@@ -89,7 +89,7 @@ pub fn bring_up_with(
     sides: Sides,
     steering: Steering,
     options: &LinkOptions,
-) -> std::result::Result<Box<dyn Link>, No> {
+) -> std::result::Result<Box<dyn Link>, Unavailable> {
     bring_up_several(kind, sides, steering, options, &[]).map(|several| several.link)
 }
 
@@ -98,7 +98,7 @@ pub struct Several {
     /// The one that must be had.
     pub link: Box<dyn Link>,
     /// The others, in the order in which they were asked for.
-    pub others: Vec<std::result::Result<Box<dyn Link>, No>>,
+    pub others: Vec<std::result::Result<Box<dyn Link>, Unavailable>>,
 }
 
 /// [`bring_up_with`] for several links at once, each between namespaces of its own: one as `options` say, and one for each of
@@ -113,7 +113,7 @@ pub fn bring_up_several(
     steering: Steering,
     options: &LinkOptions,
     others: &[LinkOptions],
-) -> std::result::Result<Several, No> {
+) -> std::result::Result<Several, Unavailable> {
     match kind {
         LinkKind::Loopback => several(options, others, loopback::bring_up),
         LinkKind::Veth => {
@@ -133,14 +133,15 @@ pub fn bring_up_several(
 fn several(
     options: &LinkOptions,
     others: &[LinkOptions],
-    bring_up: impl Fn(&LinkOptions) -> std::result::Result<Box<dyn Link>, No>,
-) -> std::result::Result<Several, No> {
+    bring_up: impl Fn(&LinkOptions) -> std::result::Result<Box<dyn Link>, Unavailable>,
+) -> std::result::Result<Several, Unavailable> {
     Ok(Several { link: bring_up(options)?, others: others.iter().map(bring_up).collect() })
 }
 
 /// Another machine is there or not: nothing of this host can bring it up.
-fn elsewhere() -> No {
-    No::unknown("the link \"remote\" leads to another machine, which has to be named").remedy("zc run --remote HOST")
+fn elsewhere() -> Unavailable {
+    Unavailable::unknown("the link \"remote\" leads to another machine, which has to be named")
+        .remedy("zc run --remote HOST")
 }
 
 /// Whether this user can have a link here: it is really brought up, and dropped. Without root that happens in a child
@@ -161,7 +162,7 @@ fn read_counters(devices: &zc_kernel::netlink::Devices, name: &str, index: u32) 
     let at_ns = zc_kernel::clock::monotonic_ns();
     let counted = devices
         .counters(index)
-        .map_err(|error| zc_run::Fault::os(format_args!("read the counters of device \"{name}\""), error))?;
+        .map_err(|error| zc_run::Error::os(format_args!("read the counters of device \"{name}\""), error))?;
     Ok(LinkCounters {
         at_ns,
         tx_packets: counted.tx_packets,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use zc_kernel::ethtool::Ethtool;
 
-use zc_run::{No, OffloadSwitch, Offloads};
+use zc_run::{OffloadSwitch, Offloads, Unavailable};
 
 /// Those that decide what a packet is on its way: they are listed also when they are off.
 const ALWAYS_LISTED: [&str; 8] = [
@@ -60,14 +60,17 @@ fn features(switch: OffloadSwitch) -> &'static [&'static str] {
 }
 
 /// Switches offloads of the sender's `device` off, in the calling thread's network namespace, and sees that they are.
-pub(super) fn switch_off(device: &str, switches: &BTreeSet<OffloadSwitch>) -> Result<(), No> {
+pub(super) fn switch_off(device: &str, switches: &BTreeSet<OffloadSwitch>) -> Result<(), Unavailable> {
     let switches: Vec<OffloadSwitch> = switches.iter().copied().filter(|switch| !is_receivers(*switch)).collect();
     if switches.is_empty() {
         return Ok(());
     }
-    let failed = |error| No::failed(format!("the offloads of \"{device}\" could not be switched off: {error}"));
+    let failed =
+        |error| Unavailable::failed(format!("the offloads of \"{device}\" could not be switched off: {error}"));
     let ethtool = Ethtool::open().map_err(|error| {
-        No::unsupported(format!("offloads can be switched by ethtool over netlink, which this kernel has not: {error}"))
+        Unavailable::unsupported(format!(
+            "offloads can be switched by ethtool over netlink, which this kernel has not: {error}"
+        ))
     })?;
     let on = ethtool.active(device).map_err(failed)?;
     let is_on = |name: &&&str| on.iter().any(|each| each == **name);
@@ -80,7 +83,7 @@ pub(super) fn switch_off(device: &str, switches: &BTreeSet<OffloadSwitch>) -> Re
     let left = ethtool.active(device).map_err(failed)?;
     match left.iter().find(|name| wanted.contains_key(*name)) {
         None => Ok(()),
-        Some(name) => Err(No::unsupported(format!("the kernel does not switch {name} of \"{device}\" off"))),
+        Some(name) => Err(Unavailable::unsupported(format!("the kernel does not switch {name} of \"{device}\" off"))),
     }
 }
 

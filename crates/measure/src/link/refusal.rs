@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use zc_kernel::null_link::{EgressError, Stage as EgressStage};
 
-use zc_run::No;
+use zc_run::Unavailable;
 
 /// How far it went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,49 +61,53 @@ impl Policies {
 }
 
 /// The reason and the remedy for `error` at `stage`.
-pub(super) fn explain(stage: Stage, error: &io::Error, policies: &Policies) -> No {
+pub(super) fn explain(stage: Stage, error: &io::Error, policies: &Policies) -> Unavailable {
     let errno = Errno::from_io_error(error);
     match stage {
         Stage::Veth if errno == Some(Errno::OPNOTSUPP) => {
-            No::unsupported("this kernel has no veth devices (CONFIG_VETH)").remedy("sudo modprobe veth")
+            Unavailable::unsupported("this kernel has no veth devices (CONFIG_VETH)").remedy("sudo modprobe veth")
         }
-        Stage::Ipv6 => No::unsupported(format!("IPv6 cannot be had in this kernel: {error}")).remedy("--ip 4"),
-        Stage::Mtu(bytes) => No::unsupported(format!("the devices of the link cannot have an MTU of {bytes}: {error}")),
-        Stage::Bridge => No::unsupported(format!(
+        Stage::Ipv6 => Unavailable::unsupported(format!("IPv6 cannot be had in this kernel: {error}")).remedy("--ip 4"),
+        Stage::Mtu(bytes) => {
+            Unavailable::unsupported(format!("the devices of the link cannot have an MTU of {bytes}: {error}"))
+        }
+        Stage::Bridge => Unavailable::unsupported(format!(
             "switching offloads off on the null link takes a bridge, which cannot be had here (CONFIG_BRIDGE): {error}"
         ))
         .remedy("sudo modprobe bridge, or --link veth"),
-        Stage::Veth if !denied(errno) => No::failed(format!("the veth pair could not be made: {error}")),
+        Stage::Veth if !denied(errno) => Unavailable::failed(format!("the veth pair could not be made: {error}")),
         _ if matches!(errno, Some(Errno::NOSPC | Errno::USERS)) => at_the_limit(stage, policies),
         _ if matches!(errno, Some(Errno::INVAL | Errno::NOSYS)) => {
             let option = if stage == Stage::UserNamespace { "CONFIG_USER_NS" } else { "CONFIG_NET_NS" };
-            No::unsupported(format!("this kernel was built without the namespaces that the link needs ({option})"))
+            Unavailable::unsupported(format!(
+                "this kernel was built without the namespaces that the link needs ({option})"
+            ))
         }
         _ if denied(errno) => denied_by(policies),
-        _ => No::failed(format!("namespaces could not be made: {error}")),
+        _ => Unavailable::failed(format!("namespaces could not be made: {error}")),
     }
 }
 
 /// The reason and the remedy for a BPF program that could not be set to work.
-pub(super) fn explain_egress(error: &EgressError) -> No {
+pub(super) fn explain_egress(error: &EgressError) -> Unavailable {
     let errno = Errno::from_io_error(&error.error);
     match (error.stage, errno) {
-        (_, Some(Errno::NOSYS)) => No::unsupported("this kernel was built without BPF (CONFIG_BPF_SYSCALL)"),
-        (_, errno) if denied(errno) => No::refused(
+        (_, Some(Errno::NOSYS)) => Unavailable::unsupported("this kernel was built without BPF (CONFIG_BPF_SYSCALL)"),
+        (_, errno) if denied(errno) => Unavailable::refused(
             "the kernel does not let this process use BPF (a container without CAP_BPF and CAP_NET_ADMIN, a seccomp filter, or lockdown)",
         )
         .remedy("run as root outside of the container, or start it with --privileged"),
         (EgressStage::Map | EgressStage::Load, Some(Errno::INVAL)) => {
-            No::unsupported(format!("this kernel does not take the BPF program of the null link: {error}"))
+            Unavailable::unsupported(format!("this kernel does not take the BPF program of the null link: {error}"))
         }
-        (EgressStage::Attach, Some(Errno::OPNOTSUPP | Errno::NOENT | Errno::INVAL)) => No::unsupported(
+        (EgressStage::Attach, Some(Errno::OPNOTSUPP | Errno::NOENT | Errno::INVAL)) => Unavailable::unsupported(
             "this kernel has no clsact queueing discipline with BPF filters (CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_BPF)",
         )
         .remedy("sudo modprobe -a sch_ingress cls_bpf"),
         (EgressStage::Mmap, _) => {
-            No::unsupported(format!("this kernel cannot map BPF maps into a process (before Linux 5.5): {}", error.error))
+            Unavailable::unsupported(format!("this kernel cannot map BPF maps into a process (before Linux 5.5): {}", error.error))
         }
-        _ => No::failed(format!("the BPF program of the null link could not be set to work: {error}")),
+        _ => Unavailable::failed(format!("the BPF program of the null link could not be set to work: {error}")),
     }
 }
 
@@ -111,42 +115,46 @@ fn denied(errno: Option<Errno>) -> bool {
     matches!(errno, Some(Errno::PERM | Errno::ACCESS))
 }
 
-fn at_the_limit(stage: Stage, policies: &Policies) -> No {
+fn at_the_limit(stage: Stage, policies: &Policies) -> Unavailable {
     let (what, limit) = match stage {
         Stage::UserNamespace => ("user", policies.max_user_namespaces),
         _ => ("net", policies.max_net_namespaces),
     };
     let limit = limit.map_or_else(|| "its limit".to_owned(), |limit| limit.to_string());
-    No::refused(format!("no more {what} namespaces may be made: user.max_{what}_namespaces is {limit}"))
+    Unavailable::refused(format!("no more {what} namespaces may be made: user.max_{what}_namespaces is {limit}"))
         .remedy(format!("sudo sysctl user.max_{what}_namespaces=1000"))
 }
 
-fn denied_by(policies: &Policies) -> No {
+fn denied_by(policies: &Policies) -> Unavailable {
     if policies.apparmor_restricts.is_some_and(|value| value != 0) {
-        return No::refused(
+        return Unavailable::refused(
             "AppArmor keeps unprivileged programs from using user namespaces \
              (kernel.apparmor_restrict_unprivileged_userns)",
         )
         .remedy("sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0");
     }
     if policies.userns_clone == Some(0) {
-        return No::refused("unprivileged user namespaces are off (kernel.unprivileged_userns_clone is 0)")
+        return Unavailable::refused("unprivileged user namespaces are off (kernel.unprivileged_userns_clone is 0)")
             .remedy("sudo sysctl kernel.unprivileged_userns_clone=1");
     }
     if policies.max_user_namespaces == Some(0) {
         return at_the_limit(Stage::UserNamespace, policies);
     }
     if policies.seccomp {
-        return No::refused("a seccomp filter keeps this process from making namespaces, as in a container").remedy(
-            "start the container with --cap-add=SYS_ADMIN --cap-add=NET_ADMIN --security-opt seccomp=unconfined, \
+        return Unavailable::refused("a seccomp filter keeps this process from making namespaces, as in a container")
+            .remedy(
+                "start the container with --cap-add=SYS_ADMIN --cap-add=NET_ADMIN --security-opt seccomp=unconfined, \
              or run outside of it",
-        );
+            );
     }
     if !policies.user_namespaces {
-        return No::unsupported("this kernel was built without user namespaces (CONFIG_USER_NS), and this is not root")
-            .remedy("run as root");
+        return Unavailable::unsupported(
+            "this kernel was built without user namespaces (CONFIG_USER_NS), and this is not root",
+        )
+        .remedy("run as root");
     }
-    No::refused("making namespaces is not permitted here (a security module, or a chroot)").remedy("run as root")
+    Unavailable::refused("making namespaces is not permitted here (a security module, or a chroot)")
+        .remedy("run as root")
 }
 
 #[cfg(test)]
@@ -170,37 +178,37 @@ mod tests {
     fn ubuntu_is_told_from_debian_from_a_container() {
         let ubuntu = Policies { apparmor_restricts: Some(1), ..open_host() };
         let no = explain(Stage::UserNamespace, &perm(), &ubuntu);
-        assert_eq!(no.word(), "refused");
-        assert_eq!(no.remedy_text(), Some("sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"));
+        assert_eq!(no.kind.name(), "refused");
+        assert_eq!(no.remedy.as_deref(), Some("sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"));
 
         let debian = Policies { userns_clone: Some(0), ..open_host() };
         let no = explain(Stage::UserNamespace, &perm(), &debian);
-        assert_eq!(no.remedy_text(), Some("sudo sysctl kernel.unprivileged_userns_clone=1"));
+        assert_eq!(no.remedy.as_deref(), Some("sudo sysctl kernel.unprivileged_userns_clone=1"));
 
         let container = Policies { seccomp: true, apparmor_restricts: Some(0), ..open_host() };
         let no = explain(Stage::UserNamespace, &perm(), &container);
-        assert!(no.reason().contains("seccomp"), "{no:?}");
+        assert!(no.reason.contains("seccomp"), "{no:?}");
     }
 
     #[test]
     fn a_limit_of_zero_is_named_with_its_sysctl() {
         let closed = Policies { max_user_namespaces: Some(0), ..open_host() };
         let no = explain(Stage::UserNamespace, &Errno::NOSPC.into(), &closed);
-        assert_eq!(no.word(), "refused");
-        assert!(no.reason().ends_with("user.max_user_namespaces is 0"), "{no:?}");
-        assert_eq!(no.remedy_text(), Some("sudo sysctl user.max_user_namespaces=1000"));
+        assert_eq!(no.kind.name(), "refused");
+        assert!(no.reason.ends_with("user.max_user_namespaces is 0"), "{no:?}");
+        assert_eq!(no.remedy.as_deref(), Some("sudo sysctl user.max_user_namespaces=1000"));
     }
 
     #[test]
     fn a_kernel_without_veth_is_unsupported_and_not_refused() {
         let no = explain(Stage::Veth, &Errno::OPNOTSUPP.into(), &open_host());
-        assert_eq!((no.word(), no.remedy_text()), ("unsupported", Some("sudo modprobe veth")));
+        assert_eq!((no.kind.name(), no.remedy.as_deref()), ("unsupported", Some("sudo modprobe veth")));
     }
 
     #[test]
     fn an_error_nobody_foresaw_is_a_failure_with_its_text() {
         let no = explain(Stage::Veth, &Errno::NOMEM.into(), &open_host());
-        assert_eq!(no.word(), "failed");
+        assert_eq!(no.kind.name(), "failed");
     }
 
     #[test]

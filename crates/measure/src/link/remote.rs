@@ -7,7 +7,7 @@ use zc_kernel::netlink::Devices;
 
 use super::Link;
 use super::host::OfHost;
-use zc_run::{Fault, IpVersion, LinkKind, Result};
+use zc_run::{Error, IpVersion, LinkKind, Result};
 
 /// The link to another machine at `address`.
 ///
@@ -20,8 +20,8 @@ pub fn towards(address: IpAddr) -> Result<Box<dyn Link>> {
         Ok((devices, device))
     };
     let (devices, device) = look().map_err(|error: std::io::Error| {
-        Fault::os(format!("find the way to \"{address}\""), error)
-            .hint("ip route get ADDRESS tells what the kernel knows")
+        Error::os(format!("find the way to \"{address}\""), error)
+            .help("ip route get ADDRESS tells what the kernel knows")
     })?;
     let ip = if address.is_ipv6() { IpVersion::V6 } else { IpVersion::V4 };
     // Where a far end cannot show what it received, bytes are proven on this machine.

@@ -88,12 +88,12 @@ pub(super) struct Check {
     /// Every packet was received on the CPU of the side it went to, but for one in twenty.
     pub(super) apart: bool,
     /// The figures, in a sentence.
-    pub(super) sentence: String,
+    pub(super) message: String,
 }
 
 impl Check {
-    fn no(sentence: String) -> Self {
-        Self { apart: false, sentence }
+    fn no(message: String) -> Self {
+        Self { apart: false, message }
     }
 }
 
@@ -176,7 +176,7 @@ fn look(near: &UdpSocket, far: &UdpSocket, sides: Sides) -> io::Result<Check> {
         && hardly(back.processed(receiver_cpu))
         && there.net_rx(receiver_cpu) > 0
         && back.net_rx(sender_cpu) > 0;
-    let sentence = format!(
+    let message = format!(
         "of {PACKETS} packets to the receiver, CPU {receiver_cpu} received {} and CPU {sender_cpu} {}; of {PACKETS} to the \
          sender, CPU {sender_cpu} received {} and CPU {receiver_cpu} {}; NET_RX softirqs: CPU {sender_cpu} +{}, CPU \
          {receiver_cpu} +{}",
@@ -187,7 +187,7 @@ fn look(near: &UdpSocket, far: &UdpSocket, sides: Sides) -> io::Result<Check> {
         after.since(&before).net_rx(sender_cpu),
         after.since(&before).net_rx(receiver_cpu),
     );
-    Ok(Check { apart, sentence })
+    Ok(Check { apart, message })
 }
 
 /// Sends the packets from `cpu` and waits until those that found room in the receiving socket have come.

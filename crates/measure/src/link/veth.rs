@@ -15,7 +15,8 @@ use super::settings::Settings;
 use super::steering::{self, Steering, on_thread};
 use super::{Link, Sides, offloads, read_counters};
 use zc_run::{
-    Fault, IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, No, OffloadSwitch, Result, Severity, Warning,
+    Error, IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, OffloadSwitch, Result, Severity, Unavailable,
+    Warning,
 };
 
 pub(super) const SENDER: &str = "zc0";
@@ -95,7 +96,7 @@ struct Wanted {
 }
 
 /// Whether it could be brought up. Leaves this process as it was.
-pub(super) fn try_out(sides: Sides) -> std::result::Result<(), No> {
+pub(super) fn try_out(sides: Sides) -> std::result::Result<(), Unavailable> {
     let wanted = Wanted::new(sides, Steering::Best, Card::Veth, &LinkOptions::default());
     if process::may_make_namespaces() { wanted.build()?.checked(sides).map(drop) } else { wanted.rehearse() }
 }
@@ -114,17 +115,19 @@ impl Wanted {
     }
 
     /// Goes through all of it in a child, so that this process is in a user namespace only when that leads to a link.
-    fn rehearse(&self) -> std::result::Result<(), No> {
-        let threads = process::threads().map_err(|error| No::unknown(format!("/proc cannot be read: {error}")))?;
+    fn rehearse(&self) -> std::result::Result<(), Unavailable> {
+        let threads =
+            process::threads().map_err(|error| Unavailable::unknown(format!("/proc cannot be read: {error}")))?;
         if threads != 1 {
-            return Err(No::refused(format!(
+            return Err(Unavailable::refused(format!(
                 "a user namespace can only be made before the first thread is started, and this process has {threads} \
                  threads"
             ))
             .remedy("run as root"));
         }
-        let broke =
-            |error: io::Error| No::failed(format!("the link could not be tried out in a child process: {error}"));
+        let broke = |error: io::Error| {
+            Unavailable::failed(format!("the link could not be tried out in a child process: {error}"))
+        };
         let (mut reader, writer) = io::pipe().map_err(broke)?;
         let perform = || self.enter_user_namespace()?.build()?.checked(self.sides).map(drop);
         let status = process::in_child(|| match perform() {
@@ -142,25 +145,27 @@ impl Wanted {
         }
         let mut said = String::new();
         reader.read_to_string(&mut said).map_err(broke)?;
-        let unsaid = || No::failed(format!("the child process that tried the link out ended with {status}"));
+        let unsaid = || Unavailable::failed(format!("the child process that tried the link out ended with {status}"));
         Err(serde_json::from_str(&said).unwrap_or_else(|_| unsaid()))
     }
 
-    fn enter_user_namespace(&self) -> std::result::Result<&Self, No> {
+    fn enter_user_namespace(&self) -> std::result::Result<&Self, Unavailable> {
         unshare_user().map_err(|error| explain(Stage::UserNamespace, &error, &self.policies))?;
         Ok(self)
     }
 
     /// Makes the namespaces and what is in them on a helper thread, so that the caller stays where it is.
-    fn build(&self) -> std::result::Result<Veth, No> {
+    fn build(&self) -> std::result::Result<Veth, Unavailable> {
         on_thread(|| Ok(self.build_here())).unwrap_or_else(|error| {
-            Err(No::failed(format!("no thread could be started to bring the link up: {error}")))
+            Err(Unavailable::failed(format!("no thread could be started to bring the link up: {error}")))
         })
     }
 
-    fn build_here(&self) -> std::result::Result<Veth, No> {
+    fn build_here(&self) -> std::result::Result<Veth, Unavailable> {
         if let (IpVersion::V6, Some(bytes @ ..1280)) = (self.options.ip, self.options.mtu_bytes) {
-            return Err(No::unsupported(format!("IPv6 has no MTU of {bytes} bytes: at least 1280 (RFC 8200)")));
+            return Err(Unavailable::unsupported(format!(
+                "IPv6 has no MTU of {bytes} bytes: at least 1280 (RFC 8200)"
+            )));
         }
         let no = |stage| move |error| explain(stage, &error, &self.policies);
         let mut steered = Ok(());
@@ -209,7 +214,9 @@ impl Wanted {
         let mtu_bytes = devices.find(self.card.device()).map_err(no(Stage::Veth))?.mtu_bytes;
         if let Some(bytes) = self.options.mtu_bytes.filter(|bytes| *bytes != mtu_bytes) {
             let device = self.card.device();
-            return Err(No::unsupported(format!("\"{device}\" has an MTU of {mtu_bytes} and not of {bytes} bytes")));
+            return Err(Unavailable::unsupported(format!(
+                "\"{device}\" has an MTU of {mtu_bytes} and not of {bytes} bytes"
+            )));
         }
         receiver.enter().map_err(no(Stage::NetworkNamespace))?;
         let receiver_merges = self.merge()?;
@@ -250,15 +257,15 @@ impl Wanted {
 
     /// Lets the receiver's device, in whose namespace the calling thread is, merge what it receives, or not. Returns whether it
     /// does.
-    fn merge(&self) -> std::result::Result<Option<bool>, No> {
+    fn merge(&self) -> std::result::Result<Option<bool>, Unavailable> {
         let refused = self.options.switched_off.contains(&OffloadSwitch::NoGro);
         match offloads::merge(RECEIVER, self.merging && !refused) {
             Ok(Some(true)) if refused => {
-                Err(No::unsupported(format!("the kernel does not let \"{RECEIVER}\" receive without merging")))
+                Err(Unavailable::unsupported(format!("the kernel does not let \"{RECEIVER}\" receive without merging")))
             }
             Ok(merges) => Ok(merges),
             Err(error) if refused => {
-                Err(No::failed(format!("merging by \"{RECEIVER}\" could not be switched off: {error}")))
+                Err(Unavailable::failed(format!("merging by \"{RECEIVER}\" could not be switched off: {error}")))
             }
             Err(_) => Ok(None),
         }
@@ -301,7 +308,7 @@ impl Veth {
         steering: Steering,
         card: Card,
         options: &LinkOptions,
-    ) -> std::result::Result<Self, No> {
+    ) -> std::result::Result<Self, Unavailable> {
         Self::bring_up_several(sides, steering, card, options, &[]).map(|(link, _)| link)
     }
 
@@ -314,7 +321,7 @@ impl Veth {
         card: Card,
         options: &LinkOptions,
         others: &[LinkOptions],
-    ) -> std::result::Result<(Self, Vec<std::result::Result<Self, No>>), No> {
+    ) -> std::result::Result<(Self, Vec<std::result::Result<Self, Unavailable>>), Unavailable> {
         // Cards that do not merge are compared with cards that do. Where nobody asks, veth stays as the kernel makes it.
         let merging = others.iter().any(|each| each.switched_off.contains(&OffloadSwitch::NoGro));
         let wanted = Wanted { merging, ..Wanted::new(sides, steering, card, options) };
@@ -353,14 +360,14 @@ impl Veth {
     }
 
     /// Sends packets over it and notes where they were received.
-    fn checked(mut self, sides: Sides) -> std::result::Result<Self, No> {
+    fn checked(mut self, sides: Sides) -> std::result::Result<Self, Unavailable> {
         let check =
             steering::check(&self.sender, &self.receiver, (self.addresses.sender, self.addresses.receiver), sides)
-                .map_err(|error| No::failed(format!("the veth pair is up and carries no packets: {error}")))?;
+                .map_err(|error| Unavailable::failed(format!("the veth pair is up and carries no packets: {error}")))?;
         self.facts.sides_apart = check.apart;
         self.facts.rps_check = Some(match self.facts.rps_check.take() {
-            Some(before) => format!("{before}; {}", check.sentence),
-            None => check.sentence,
+            Some(before) => format!("{before}; {}", check.message),
+            None => check.message,
         });
         // veth_xmit() leaves what may be merged to a NAPI that is scheduled on the CPU which it runs on.
         let segments = self.facts.offloads.as_ref().is_none_or(offloads::segments);
@@ -383,11 +390,11 @@ impl Link for Veth {
     }
 
     fn enter_sender(&self) -> Result<()> {
-        self.sender.enter().map_err(|error| Fault::os("enter the sender's network namespace", error))
+        self.sender.enter().map_err(|error| Error::os("enter the sender's network namespace", error))
     }
 
     fn enter_receiver(&self) -> Result<()> {
-        self.receiver.enter().map_err(|error| Fault::os("enter the receiver's network namespace", error))
+        self.receiver.enter().map_err(|error| Error::os("enter the receiver's network namespace", error))
     }
 
     fn receiver_address(&self) -> IpAddr {
@@ -418,7 +425,7 @@ mod tests {
         let Err(no) = Veth::bring_up(sides, Steering::Best, Card::Veth, &LinkOptions::default()) else {
             panic!("a user namespace was made in a process with threads");
         };
-        assert_eq!(no.word(), "refused");
-        assert!(no.reason().contains("threads"), "{no:?}");
+        assert_eq!(no.kind.name(), "refused");
+        assert!(no.reason.contains("threads"), "{no:?}");
     }
 }

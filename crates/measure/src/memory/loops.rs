@@ -7,7 +7,7 @@ use zc_kernel::checksum::Avx2;
 use zc_kernel::movsb;
 
 use super::{checksum, fold_portable, lmbench};
-use zc_run::{MemoryLoop, No, Support, SupportRow};
+use zc_run::{MemoryLoop, Support, SupportRow, Unavailable};
 
 /// What is stored by `write`: a word whose bytes differ, as the compiler would make memset of one whose bytes are all alike.
 const PATTERN: u64 = 0x0123_4567_89ab_cdef;
@@ -23,8 +23,8 @@ pub fn unavailable() -> Vec<SupportRow> {
     let bench = Bench::new();
     let missing = MemoryLoop::ALL.iter().filter(|name| !bench.has(**name));
     let no = |name| match name {
-        MemoryLoop::RepMovsb => No::unsupported("this CPU is no x86-64"),
-        _ => No::unsupported("this CPU has no AVX2"),
+        MemoryLoop::RepMovsb => Unavailable::unsupported("this CPU is no x86-64"),
+        _ => Unavailable::unsupported("this CPU has no AVX2"),
     };
     let row = |name: &MemoryLoop| SupportRow {
         what: "memory loop".to_owned(),

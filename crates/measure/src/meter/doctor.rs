@@ -5,9 +5,9 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 use super::host::read;
-use zc_run::{No, Support, SupportRow};
+use zc_run::{Support, SupportRow, Unavailable};
 
-type Verdict = Result<(), No>;
+type Verdict = Result<(), Unavailable>;
 
 /// A row per meter.
 pub fn meters() -> Vec<SupportRow> {
@@ -38,11 +38,11 @@ fn soakers() -> Verdict {
     match tried {
         Ok(Ok(Ok(()))) => Ok(()),
         Ok(Ok(Err(error))) => {
-            Err(No::refused(format!("a thread may not lower itself to SCHED_IDLE: {error}"))
+            Err(Unavailable::refused(format!("a thread may not lower itself to SCHED_IDLE: {error}"))
                 .remedy("run without seccomp"))
         }
-        Ok(Err(_)) => Err(No::failed("the thread that tried it panicked")),
-        Err(error) => Err(No::failed(format!("no thread could be started: {error}"))),
+        Ok(Err(_)) => Err(Unavailable::failed("the thread that tried it panicked")),
+        Err(error) => Err(Unavailable::failed(format!("no thread could be started: {error}"))),
     }
 }
 
@@ -50,11 +50,11 @@ fn soakers() -> Verdict {
 fn counters(root: &Path, path: &str, mark: &str) -> Verdict {
     match std::fs::read_to_string(root.join(path)) {
         Ok(text) if text.contains(mark) => Ok(()),
-        Ok(_) => Err(No::unsupported(format!("/{path} has no {}", mark.trim_end_matches([':', ' '])))),
+        Ok(_) => Err(Unavailable::unsupported(format!("/{path} has no {}", mark.trim_end_matches([':', ' '])))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(No::unsupported(format!("/{path} is not there")).remedy("sudo mount -t proc proc /proc"))
+            Err(Unavailable::unsupported(format!("/{path} is not there")).remedy("sudo mount -t proc proc /proc"))
         }
-        Err(error) => Err(No::refused(format!("/{path} cannot be read: {error}")).remedy("run as root")),
+        Err(error) => Err(Unavailable::refused(format!("/{path} cannot be read: {error}")).remedy("run as root")),
     }
 }
 
@@ -62,56 +62,56 @@ fn counters(root: &Path, path: &str, mark: &str) -> Verdict {
 fn tcp_info() -> Verdict {
     const NEEDED: usize = 192;
     let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .map_err(|error| No::failed(format!("no TCP socket could be opened: {error}")))?;
+        .map_err(|error| Unavailable::failed(format!("no TCP socket could be opened: {error}")))?;
     match zc_kernel::tcp::info(&socket) {
         Ok(info) if info.known_bytes >= NEEDED => Ok(()),
-        Ok(info) => Err(No::unsupported(format!(
+        Ok(info) => Err(Unavailable::unsupported(format!(
             "this kernel fills {} bytes of TCP_INFO, and what a flow waited for begins at {NEEDED}",
             info.known_bytes
         ))),
-        Err(error) => Err(No::failed(format!("getsockopt(TCP_INFO): {error}"))),
+        Err(error) => Err(Unavailable::failed(format!("getsockopt(TCP_INFO): {error}"))),
     }
 }
 
 /// Cycles and instructions of the whole CPU (perf_event_open(2); Documentation/admin-guide/perf-security.rst).
 fn hardware_counters(root: &Path, euid: u32) -> Verdict {
     let Some(paranoid) = read(root, "proc/sys/kernel/perf_event_paranoid") else {
-        return Err(No::unsupported("this kernel was built without performance events (CONFIG_PERF_EVENTS)"));
+        return Err(Unavailable::unsupported("this kernel was built without performance events (CONFIG_PERF_EVENTS)"));
     };
     let devices = std::fs::read_dir(root.join("sys/bus/event_source/devices")).into_iter().flatten().flatten();
     // `cpu` on x86, `cpu_core` and `cpu_atom` on hybrids, `armv8_pmuv3_0` and its like on Arm.
     let of_cpus = |name: &str| name.starts_with("cpu") || name.starts_with("armv");
     if !devices.into_iter().any(|entry| entry.file_name().to_str().is_some_and(of_cpus)) {
-        return Err(No::unsupported("the CPU shows no hardware counters, as in most virtual machines"));
+        return Err(Unavailable::unsupported("the CPU shows no hardware counters, as in most virtual machines"));
     }
     match paranoid.parse::<i32>() {
-        Ok(level) if level > 0 && euid != 0 => {
-            Err(No::refused(format!("counting a whole CPU is for root where kernel.perf_event_paranoid is {level}"))
-                .remedy("sudo sysctl kernel.perf_event_paranoid=0"))
-        }
+        Ok(level) if level > 0 && euid != 0 => Err(Unavailable::refused(format!(
+            "counting a whole CPU is for root where kernel.perf_event_paranoid is {level}"
+        ))
+        .remedy("sudo sysctl kernel.perf_event_paranoid=0")),
         Ok(_) => Ok(()),
-        Err(_) => Err(No::unknown(format!("kernel.perf_event_paranoid is \"{paranoid}\""))),
+        Err(_) => Err(Unavailable::unknown(format!("kernel.perf_event_paranoid is \"{paranoid}\""))),
     }
 }
 
 /// Whether all CPUs can be sampled, with the names of the kernel's functions.
 fn samples() -> Verdict {
     let cpus = zc_kernel::sched::allowed_cpus()
-        .map_err(|error| No::failed(format!("the CPUs of this process are not known: {error}")))?;
-    super::Sampler::open(&cpus).map(|_| ()).map_err(|fault| {
-        let no = No::refused(fault.sentence);
-        fault.hint.into_iter().fold(no, No::remedy)
+        .map_err(|error| Unavailable::failed(format!("the CPUs of this process are not known: {error}")))?;
+    super::Sampler::open(&cpus).map(|_| ()).map_err(|error| {
+        let no = Unavailable::refused(error.message);
+        error.help.into_iter().fold(no, Unavailable::remedy)
     })
 }
 
 /// Whether the soakers' session can be ranked below those of others (sched(7), "The autogroup feature").
 fn autogroup(root: &Path) -> Verdict {
     match read(root, "proc/sys/kernel/sched_autogroup_enabled").as_deref() {
-        None => Err(No::unsupported("this kernel was built without autogroups (CONFIG_SCHED_AUTOGROUP)")),
-        Some("0") => Err(No::unsupported("autogroups are off, and nothing has to be lowered")),
+        None => Err(Unavailable::unsupported("this kernel was built without autogroups (CONFIG_SCHED_AUTOGROUP)")),
+        Some("0") => Err(Unavailable::unsupported("autogroups are off, and nothing has to be lowered")),
         Some(_) => match std::fs::OpenOptions::new().write(true).open(root.join("proc/self/autogroup")) {
             Ok(_) => Ok(()),
-            Err(error) => Err(No::refused(format!("/proc/self/autogroup cannot be written: {error}"))),
+            Err(error) => Err(Unavailable::refused(format!("/proc/self/autogroup cannot be written: {error}"))),
         },
     }
 }
@@ -120,24 +120,24 @@ fn autogroup(root: &Path) -> Verdict {
 fn cgroup_idle(root: &Path) -> Verdict {
     let own = read(root, "proc/self/cgroup").unwrap_or_default();
     let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::")) else {
-        return Err(No::unsupported("cgroups of version 2 are not in use"));
+        return Err(Unavailable::unsupported("cgroups of version 2 are not in use"));
     };
     let folders =
         ["sys/fs/cgroup", "sys/fs/cgroup/unified"].map(|top| root.join(top).join(path.trim_start_matches('/')));
     let Some(folder) = folders.iter().find(|folder| folder.join("cgroup.controllers").exists()) else {
-        return Err(No::unsupported("cgroups of version 2 are not mounted"));
+        return Err(Unavailable::unsupported("cgroups of version 2 are not mounted"));
     };
     let controllers = read(folder, "cgroup.controllers").unwrap_or_default();
     if !controllers.split_whitespace().any(|controller| controller == "cpu") {
-        return Err(No::unsupported("the cgroup of this process has no cpu controller"));
+        return Err(Unavailable::unsupported("the cgroup of this process has no cpu controller"));
     }
     let idle = folder.join("cpu.idle");
     if path != "/" && !idle.exists() {
-        return Err(No::unsupported("cpu.idle is not there: it came with Linux 5.15"));
+        return Err(Unavailable::unsupported("cpu.idle is not there: it came with Linux 5.15"));
     }
     // A group below this one is what would be made idle.
     if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err() {
-        return Err(No::refused("no cgroup may be made below the own one")
+        return Err(Unavailable::refused("no cgroup may be made below the own one")
             .remedy("systemd-run --user --scope -p Delegate=yes zc soak"));
     }
     Ok(())
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     fn word(verdict: Verdict) -> &'static str {
-        verdict.map_or_else(|no| no.word(), |()| "yes")
+        verdict.map_or_else(|no| no.kind.name(), |()| "yes")
     }
 
     #[test]
@@ -166,7 +166,7 @@ mod tests {
     fn counters_that_are_not_there_are_unsupported() {
         let root = root(&[("proc/softirqs", "      CPU0\n  NET_RX:  1\n"), ("proc/stat", "ctxt 1\n")]);
         assert_eq!(word(counters(root.path(), "proc/softirqs", "NET_RX:")), "yes");
-        assert_eq!(counters(root.path(), "proc/stat", "cpu0 ").unwrap_err().reason(), "/proc/stat has no cpu0");
+        assert_eq!(counters(root.path(), "proc/stat", "cpu0 ").unwrap_err().reason, "/proc/stat has no cpu0");
         assert_eq!(word(counters(root.path(), "proc/interrupts", "CPU0")), "unsupported");
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use zc_run::{Fault, Result, in_words};
+use zc_run::{Error, Result, in_words};
 
 /// Where the kernel lists them.
 const KALLSYMS: &str = "/proc/kallsyms";
@@ -20,18 +20,17 @@ impl Functions {
     /// Reads /proc/kallsyms.
     ///
     /// # Errors
-    /// [`FaultKind::Unsupported`](zc_run::FaultKind): it is not there, or does not show addresses to this user.
+    /// [`ErrorKind::Unsupported`](zc_run::FaultKind): it is not there, or does not show addresses to this user.
     pub(super) fn read() -> Result<Self> {
         let mut text = String::new();
         std::fs::File::open(KALLSYMS).and_then(|mut file| file.read_to_string(&mut text)).map_err(|error| {
-            Fault::unsupported(format!("cannot read \"{KALLSYMS}\": {}", in_words(&error)))
-                .hint("a kernel without CONFIG_KALLSYMS does not know the names of its functions")
+            Error::unsupported(format!("cannot read \"{KALLSYMS}\": {}", in_words(&error)))
+                .help("a kernel without CONFIG_KALLSYMS does not know the names of its functions")
         })?;
         let functions = Self::parse(&text);
         if functions.is_empty() {
-            let sentence =
-                format!("the kernel does not show this user the addresses of its functions (\"{KALLSYMS}\")");
-            return Err(Fault::unsupported(sentence).hint(
+            let message = format!("the kernel does not show this user the addresses of its functions (\"{KALLSYMS}\")");
+            return Err(Error::unsupported(message).help(
                 "run as root, or give the right to: sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1",
             ));
         }
@@ -129,9 +128,9 @@ ffffffffc0000000 t third\t[module]
     fn this_kernel_has_functions_or_says_why_not() {
         match Functions::read() {
             Ok(functions) => assert!(functions.count() > 1000),
-            Err(fault) => {
-                eprintln!("skipped: {fault}");
-                assert!(fault.hint.is_some());
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                assert!(error.help.is_some());
             }
         }
     }

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use zc_kernel::clock;
 
 use super::proc;
-use zc_run::{Fault, Reading, Result, StatReading};
+use zc_run::{Error, Reading, Result, StatReading};
 
 /// Open files of /proc that are read again and again (`pread` at 0), for a set of CPUs.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl KernelMeters {
     /// /proc/stat cannot be read, or lacks one of the CPUs. What else is missing is empty or null in every reading.
     pub fn open(cpus: &[usize]) -> Result<Self> {
         let stat = File::open("/proc/stat").map_err(|error| {
-            Fault::os("open \"/proc/stat\"", error).hint("is /proc mounted, and not hidden by a container?")
+            Error::os("open \"/proc/stat\"", error).help("is /proc mounted, and not hidden by a container?")
         })?;
         let mut meters = Self {
             cpus: cpus.to_vec(),
@@ -80,25 +80,25 @@ impl KernelMeters {
     }
 }
 
-fn offline(file: &str, cpus: &[usize]) -> Fault {
-    Fault::failed(format!("\"{file}\" does not list every CPU of {cpus:?}"))
-        .hint("a CPU was taken offline, or does not exist; choose others with --cpus")
+fn offline(file: &str, cpus: &[usize]) -> Error {
+    Error::failed(format!("\"{file}\" does not list every CPU of {cpus:?}"))
+        .help("a CPU was taken offline, or does not exist; choose others with --cpus")
 }
 
 /// The whole text of a file of /proc, however long it has become. The buffer grows and stays.
 fn text<'a>(file: &File, buffer: &'a mut Vec<u8>, name: &str) -> Result<&'a str> {
-    let fault = |error| Fault::os(format!("read \"{name}\""), error);
+    let error = |error| Error::os(format!("read \"{name}\""), error);
     let mut filled = 0;
     loop {
         if filled == buffer.len() {
             buffer.resize(buffer.len() * 2, 0);
         }
-        match file.read_at(&mut buffer[filled..], filled as u64).map_err(fault)? {
+        match file.read_at(&mut buffer[filled..], filled as u64).map_err(error)? {
             0 => break,
             more => filled += more,
         }
     }
-    str::from_utf8(&buffer[..filled]).map_err(|_| Fault::failed(format!("\"{name}\" is not text")))
+    str::from_utf8(&buffer[..filled]).map_err(|_| Error::failed(format!("\"{name}\" is not text")))
 }
 
 /// The schedstat files of the ksoftirqd threads of `cpus`. None when one cannot be found: in another process id namespace
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn a_cpu_that_does_not_exist_is_an_error() {
-        let fault = KernelMeters::open(&[0, 99_999]).unwrap_err();
-        assert!(fault.sentence.contains("99999"), "{fault}");
+        let error = KernelMeters::open(&[0, 99_999]).unwrap_err();
+        assert!(error.message.contains("99999"), "{error}");
     }
 
     #[test]

@@ -7,7 +7,7 @@
 use zc_kernel::{clock, sched};
 
 use super::Soakers;
-use zc_run::{Fault, Probe, Result, Severity, Warning};
+use zc_run::{Error, Probe, Result, Severity, Warning};
 
 /// Sleep of each try, and so the time from one to the next.
 const STEP_NS: u64 = 200_000;
@@ -80,9 +80,9 @@ fn lateness_p99(cpu: usize) -> Result<u64> {
             .collect();
         Ok(p99(&mut lateness))
     };
-    let fault = |error| Fault::os(format!("try out wake-ups on CPU \"{cpu}\""), error);
-    let thread = std::thread::Builder::new().name("zc-wakeups".into()).spawn(work).map_err(fault)?;
-    thread.join().map_err(|_| Fault::failed("the thread that tries out wake-ups panicked"))?.map_err(fault)
+    let error = |error| Error::os(format!("try out wake-ups on CPU \"{cpu}\""), error);
+    let thread = std::thread::Builder::new().name("zc-wakeups".into()).spawn(work).map_err(error)?;
+    thread.join().map_err(|_| Error::failed("the thread that tries out wake-ups panicked"))?.map_err(error)
 }
 
 /// The value that 99 % of the values do not exceed; 0 of none.

@@ -22,7 +22,7 @@ use super::counter::words_for;
 use super::group::Group;
 use super::soakers::{Soakers, read_words};
 use super::unit::unit;
-use zc_run::{Burnt, Fault, FaultKind, Result, SoakReading, SoakerKind, SoakerPace, SoakerRank};
+use zc_run::{Burnt, Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, SoakerRank};
 
 /// Under which number the process finds the memory for its counters.
 const MEMORY: i32 = 3;
@@ -65,7 +65,7 @@ enum Reply {
     Done,
     Pace { each: Vec<SoakerPace> },
     Burnt { each: Vec<Burnt> },
-    Fault { exit_code: u8, sentence: String, hint: Option<String> },
+    Error { kind: ErrorKind, message: String, help: Option<String> },
 }
 
 /// Soakers in a process of their own, behind all others as far as this user may. They end when this is dropped, and when this
@@ -86,7 +86,7 @@ impl SoakerProcess {
     /// As [`Soakers::start`]; this program cannot be started a second time.
     pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
         let (words, memory) = SharedWords::create(words_for(cpus.len()))
-            .map_err(|error| Fault::os("make memory for the soakers' counters", error))?;
+            .map_err(|error| Error::os("make memory for the soakers' counters", error))?;
         let job = OutsideJob::Soak { cpus: cpus.to_vec(), kind };
         let (process, reply) = Outside::start("zc-soakers", &job, Some(memory))?;
         let Reply::Soaking { rank } = reply else { return Err(confused()) };
@@ -114,7 +114,7 @@ impl SoakerProcess {
     /// It is gone.
     pub fn cpu_ns(&self) -> Result<u64> {
         clock::cpu_ns_of_process(self.process.child.id() as i32)
-            .map_err(|_| Fault::failed("the process of the soakers has ended before its time"))
+            .map_err(|_| Error::failed("the process of the soakers has ended before its time"))
     }
 
     /// What each soaker has done so far, and with how much CPU time: for how fast it counts when others use its CPU too.
@@ -196,7 +196,7 @@ struct Outside {
 
 impl Outside {
     fn start(name: &str, job: &OutsideJob, memory: Option<OwnedFd>) -> Result<(Self, Reply)> {
-        let job = serde_json::to_string(job).map_err(|error| Fault::failed(error.to_string()))?;
+        let job = serde_json::to_string(job).map_err(|error| Error::failed(error.to_string()))?;
         // Not by its path: a program that is built anew while it runs is another one.
         let mut command = Command::new("/proc/self/exe");
         command.arg0(name).args(["soak", "--outside", &job]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -204,7 +204,7 @@ impl Outside {
             spawn::inherit(&mut command, memory, MEMORY);
         }
         let mut child =
-            command.spawn().map_err(|error| Fault::os(format!("start a second process (\"{name}\")"), error))?;
+            command.spawn().map_err(|error| Error::os(format!("start a second process (\"{name}\")"), error))?;
         let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(confused()); // both were asked for
         };
@@ -230,13 +230,7 @@ impl Outside {
             return Err(gone());
         }
         match serde_json::from_str(&line).map_err(|_| confused())? {
-            Reply::Fault { exit_code, sentence, hint } => {
-                let kind = [FaultKind::Usage, FaultKind::Unsupported]
-                    .into_iter()
-                    .find(|kind| kind.exit_code() == exit_code)
-                    .unwrap_or(FaultKind::Failed);
-                Err(Fault { kind, sentence, hint })
-            }
+            Reply::Error { kind, message, help } => Err(Error { help, ..Error::new(kind, message) }),
             reply => Ok(reply),
         }
     }
@@ -254,13 +248,13 @@ impl Drop for Outside {
     }
 }
 
-fn gone() -> Fault {
-    Fault::failed("a process that zc has started has ended before its time")
-        .hint("was it killed? (it is called \"zc-soakers\" or \"zc-stranger\")")
+fn gone() -> Error {
+    Error::failed("a process that zc has started has ended before its time")
+        .help("was it killed? (it is called \"zc-soakers\" or \"zc-stranger\")")
 }
 
-fn confused() -> Fault {
-    Fault::failed("a process that zc has started does not answer as it should")
+fn confused() -> Error {
+    Error::failed("a process that zc has started does not answer as it should")
 }
 
 fn write_line(to: &mut impl Write, what: &impl Serialize) -> std::io::Result<()> {
@@ -275,7 +269,7 @@ fn write_line(to: &mut impl Write, what: &impl Serialize) -> std::io::Result<()>
 /// # Errors
 /// It was not started by zc. What fails in its job it tells its starter.
 pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Result<()> {
-    let not_ours = || Fault::usage("the option \"--outside\" is for zc itself").hint("zc soak --help");
+    let not_ours = || Error::usage("the option \"--outside\" is for zc itself").help("zc soak --help");
     let job: OutsideJob = serde_json::from_str(job).map_err(|_| not_ours())?;
     // The group outlives the soakers: they end before it is left and removed.
     let done = match job {
@@ -302,9 +296,9 @@ pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Resu
             burn_on_request(ready, &cpus, requests, &mut replies)
         }
     };
-    if let Err(Fault { kind, sentence, hint }) = done {
+    if let Err(Error { kind, message, help, .. }) = done {
         // Whoever started it reads the reply; if nobody does, nobody needs it.
-        drop(write_line(&mut replies, &Reply::Fault { exit_code: kind.exit_code(), sentence, hint }));
+        drop(write_line(&mut replies, &Reply::Error { kind, message, help }));
     }
     Ok(())
 }
@@ -356,8 +350,8 @@ fn burn(cpus: &[usize], from_ns: u64, until_ns: u64) -> Result<Vec<Burnt>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || busy(cpu))).collect();
         let ended = threads.into_iter().zip(cpus).map(|(thread, cpu)| {
-            let burnt = thread.join().map_err(|_| Fault::failed("a busy thread panicked"))?;
-            burnt.map_err(|error| Fault::os(format!("keep CPU \"{cpu}\" busy"), error))
+            let burnt = thread.join().map_err(|_| Error::failed("a busy thread panicked"))?;
+            burnt.map_err(|error| Error::os(format!("keep CPU \"{cpu}\" busy"), error))
         });
         ended.collect()
     })
@@ -386,8 +380,8 @@ mod tests {
     #[test]
     fn who_is_not_started_by_zc_is_told_so() {
         for job in ["", "{}", "soak"] {
-            let fault = serve(job, "".as_bytes(), Vec::new()).unwrap_err();
-            assert_eq!(fault.kind, FaultKind::Usage);
+            let error = serve(job, "".as_bytes(), Vec::new()).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage);
         }
     }
 

@@ -4,13 +4,13 @@
 //! rings after each window, by their time stamps those of the window alone, and counted by CPU, by whose time it was, and by stack.
 
 use std::collections::HashMap;
-use std::io::{self, ErrorKind};
+use std::io;
 
 use zc_kernel::perf::{Event, Record, Sample, Sampler as CpuSampler};
 use zc_kernel::sched;
 
 use super::functions::Functions;
-use zc_run::{BlockSamples, Fault, Result, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples, in_words};
+use zc_run::{BlockSamples, Error, Result, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples, in_words};
 
 /// Samples a second on each CPU. To the pacer, which sends once in a millisecond, and to ticks of 1, 4 and 10 ms it stands as the golden
 /// ratio does (1000 x 1.618^2): samples fall evenly into every part of a period, where 1999 would find the same two moments of
@@ -64,7 +64,7 @@ impl Sampler {
     /// asked of the first one.
     ///
     /// # Errors
-    /// [`FaultKind::Unsupported`](zc_run::FaultKind): this user may not, or the kernel cannot.
+    /// [`ErrorKind::Unsupported`](zc_run::FaultKind): this user may not, or the kernel cannot.
     pub fn open(cpus: &[usize]) -> Result<Self> {
         let highest = std::fs::read_to_string(MAX_SAMPLE_RATE).ok().and_then(|text| text.trim().parse().ok());
         let frequency_hz = highest.map_or(FREQUENCY_HZ, |highest: u64| FREQUENCY_HZ.min(highest).max(1));
@@ -81,8 +81,8 @@ impl Sampler {
         let open = |&cpu: &usize| match CpuSampler::open(kind, cpu, frequency_hz) {
             Ok(sampler) => Ok((cpu, sampler)),
             Err(error) if is_refused(&error) => Err(refused(&error)),
-            Err(error) => Err(Fault::unsupported(format!("CPU {cpu} cannot be sampled: {}", in_words(&error)))
-                .hint("zc run measures without samples")),
+            Err(error) => Err(Error::unsupported(format!("CPU {cpu} cannot be sampled: {}", in_words(&error)))
+                .help("zc run measures without samples")),
         };
         let cpus_open = cpus.iter().map(open).collect::<Result<_>>()?;
         let functions = Functions::read()?;
@@ -113,7 +113,7 @@ impl Sampler {
     pub fn enable(&self, on: bool) -> Result<()> {
         for (cpu, sampler) in &self.cpus {
             let done = if on { sampler.enable() } else { sampler.disable() };
-            done.map_err(|error| Fault::os(format!("switch the sampling of CPU {cpu}"), error))?;
+            done.map_err(|error| Error::os(format!("switch the sampling of CPU {cpu}"), error))?;
         }
         Ok(())
     }
@@ -280,27 +280,27 @@ fn task_of_stat(stat: &str) -> Option<SampledTask> {
 }
 
 fn is_refused(error: &io::Error) -> bool {
-    error.kind() == ErrorKind::PermissionDenied
+    error.kind() == io::ErrorKind::PermissionDenied
 }
 
 /// What a user is told who may not.
-fn refused(error: &io::Error) -> Fault {
+fn refused(error: &io::Error) -> Error {
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let is = match paranoid.trim() {
         "" => String::new(),
         level => format!(", and kernel.perf_event_paranoid is {level}"),
     };
-    Fault::unsupported(format!(
+    Error::unsupported(format!(
         "this user may not sample what all CPUs are doing in the kernel: {} (CAP_PERFMON is missing{is})",
         in_words(error)
     ))
-    .hint("run as root, or let every user: sysctl kernel.perf_event_paranoid=-1 kernel.kptr_restrict=0")
+    .help("run as root, or let every user: sysctl kernel.perf_event_paranoid=-1 kernel.kptr_restrict=0")
 }
 
 /// Why there are no cycles.
 fn without_cycles(error: &io::Error) -> String {
     match error.raw_os_error().map(io::Error::from_raw_os_error).map(|error| error.kind()) {
-        Some(ErrorKind::NotFound | ErrorKind::Unsupported) => {
+        Some(io::ErrorKind::NotFound | io::ErrorKind::Unsupported) => {
             "this CPU, or its hypervisor, shows no counter of cycles".to_owned()
         }
         _ => format!("the counter of cycles cannot be had: {}", in_words(error)),
@@ -316,10 +316,10 @@ mod tests {
     fn open() -> Option<Sampler> {
         match Sampler::open(&sched::allowed_cpus().unwrap()) {
             Ok(sampler) => Some(sampler),
-            Err(fault) => {
-                eprintln!("skipped: {fault}");
-                assert_eq!(fault.kind, zc_run::FaultKind::Unsupported);
-                assert!(fault.hint.is_some());
+            Err(error) => {
+                eprintln!("skipped: {error}");
+                assert_eq!(error.kind, zc_run::ErrorKind::Unsupported);
+                assert!(error.help.is_some());
                 None
             }
         }
@@ -391,8 +391,8 @@ mod tests {
 
     #[test]
     fn who_may_not_is_told_what_would_help() {
-        let fault = refused(&io::Error::from_raw_os_error(13));
-        assert!(fault.sentence.starts_with("this user may not sample"), "{fault}");
-        assert!(fault.hint.unwrap().contains("perf_event_paranoid"));
+        let error = refused(&io::Error::from_raw_os_error(13));
+        assert!(error.message.starts_with("this user may not sample"), "{error}");
+        assert!(error.help.unwrap().contains("perf_event_paranoid"));
     }
 }

@@ -16,7 +16,7 @@ use zc_kernel::{clock, sched};
 
 use super::counter::{Counter, words_for};
 use super::unit::{Dirt, unit};
-use zc_run::{Fault, Result, SoakReading, SoakerKind, in_words};
+use zc_run::{Error, Result, SoakReading, SoakerKind, in_words};
 
 /// How long [`Soakers::pause`] and [`Soakers::resume`] wait for a soaker whose CPU something else keeps busy.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -70,7 +70,7 @@ impl Soakers {
     /// A CPU does not exist or may not be used, or SCHED_IDLE was refused.
     pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
         let (words, _fd) = SharedWords::create(words_for(cpus.len().max(1)))
-            .map_err(|error| Fault::os("make memory for the soakers' counters", error))?;
+            .map_err(|error| Error::os("make memory for the soakers' counters", error))?;
         Self::start_in(cpus, kind, Arc::new(words))
     }
 
@@ -96,7 +96,7 @@ impl Soakers {
                         soak(&counter, kind, &control, index);
                     }
                 })
-                .map_err(|error| Fault::os("start a soaker", error))?;
+                .map_err(|error| Error::os("start a soaker", error))?;
             soakers.threads.push(thread);
         }
         drop(started);
@@ -138,7 +138,7 @@ impl Soakers {
     /// A soaker is gone.
     pub fn each_cpu_ns(&self) -> Result<Vec<u64>> {
         let each = self.tids.iter().map(|&tid| clock::thread_cpu_ns(tid));
-        each.collect::<std::io::Result<_>>().map_err(|error| Fault::os("read the CPU clock of a soaker", error))
+        each.collect::<std::io::Result<_>>().map_err(|error| Error::os("read the CPU clock of a soaker", error))
     }
 
     /// Stops the work and returns when every soaker sleeps. A soaker that does not get its CPU for a second counts as
@@ -191,12 +191,12 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
 /// Makes the calling thread a soaker of `cpu`, and says which thread it is.
 fn settle(cpu: usize) -> Result<i32> {
     sched::pin(&[cpu]).map_err(|error| {
-        Fault::usage(format!("cannot put a soaker on CPU \"{cpu}\": {}", in_words(&error)))
-            .hint(format!("the CPUs that may be used here are {:?}", sched::allowed_cpus().unwrap_or_default()))
+        Error::usage(format!("cannot put a soaker on CPU \"{cpu}\": {}", in_words(&error)))
+            .help(format!("the CPUs that may be used here are {:?}", sched::allowed_cpus().unwrap_or_default()))
     })?;
     sched::set_idle().and_then(|()| sched::set_nice(19)).map_err(|error| {
-        Fault::unsupported(format!("the soakers cannot have the scheduling class \"SCHED_IDLE\": {}", in_words(&error)))
-            .hint("a seccomp filter (of a container?) forbids sched_setscheduler; allow it, or run outside of it")
+        Error::unsupported(format!("the soakers cannot have the scheduling class \"SCHED_IDLE\": {}", in_words(&error)))
+            .help("a seccomp filter (of a container?) forbids sched_setscheduler; allow it, or run outside of it")
     })?;
     Ok(sched::gettid())
 }
@@ -299,8 +299,8 @@ mod tests {
 
     #[test]
     fn a_cpu_that_does_not_exist_is_an_error_that_names_it() {
-        let fault = Soakers::start(&[0, 99_999], SoakerKind::Alu).unwrap_err();
-        assert!(fault.sentence.contains("\"99999\""), "{fault}");
-        assert!(fault.hint.is_some());
+        let error = Soakers::start(&[0, 99_999], SoakerKind::Alu).unwrap_err();
+        assert!(error.message.contains("\"99999\""), "{error}");
+        assert!(error.help.is_some());
     }
 }

@@ -29,7 +29,7 @@ impl Surroundings {
         Self {
             siblings_of_sender: siblings(root, sender_cpu),
             cpu_quota: cpu_quota(root),
-            another_zc: matches!(alone, Alone::No),
+            another_zc: matches!(alone, Alone::Unavailable),
             sniffers: sniffers(device),
         }
     }
@@ -43,7 +43,7 @@ pub enum Alone {
     /// It is, as long as this lives.
     Yes(UnixDatagram),
     /// Another one has the name.
-    No,
+    Unavailable,
     /// That could not be found out.
     Unknown,
 }
@@ -57,7 +57,7 @@ impl Alone {
     fn claim_name(name: &[u8]) -> Self {
         match SocketAddr::from_abstract_name(name).and_then(|address| UnixDatagram::bind_addr(&address)) {
             Ok(socket) => Self::Yes(socket),
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Self::No,
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Self::Unavailable,
             Err(_) => Self::Unknown,
         }
     }
@@ -164,7 +164,7 @@ mod tests {
         let name = format!("zc-test-{}", std::process::id());
         let first = Alone::claim_name(name.as_bytes());
         assert!(matches!(first, Alone::Yes(_)));
-        assert!(matches!(Alone::claim_name(name.as_bytes()), Alone::No));
+        assert!(matches!(Alone::claim_name(name.as_bytes()), Alone::Unavailable));
         drop(first);
         assert!(matches!(Alone::claim_name(name.as_bytes()), Alone::Yes(_)));
     }

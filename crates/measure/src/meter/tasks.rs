@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use zc_kernel::clock;
 
 use super::proc;
-use zc_run::{Fault, Result, TaskReading};
+use zc_run::{Error, Result, TaskReading};
 
 /// Room for a /proc/PID/task/TID/status, which has about 1.5 kB; the two lines of interest are its last.
 const STATUS_BYTES: usize = 16 << 10;
@@ -35,7 +35,7 @@ impl TaskMeter {
     pub fn add(&mut self, tids: &[i32]) -> Result<()> {
         for &tid in tids {
             let file = File::open(format!("/proc/self/task/{tid}/status"));
-            self.tasks.push((tid, file.map_err(|error| Fault::os(format!("meter thread \"{tid}\""), error))?));
+            self.tasks.push((tid, file.map_err(|error| Error::os(format!("meter thread \"{tid}\""), error))?));
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl TaskMeter {
         let mut sum = TaskReading { at_ns: clock::monotonic_ns(), ..TaskReading::default() };
         for &(tid, _) in &self.tasks {
             sum.cpu_ns += clock::thread_cpu_ns(tid)
-                .map_err(|error| Fault::os(format!("read the CPU clock of thread \"{tid}\""), error))?;
+                .map_err(|error| Error::os(format!("read the CPU clock of thread \"{tid}\""), error))?;
         }
         Ok(sum)
     }
@@ -75,10 +75,10 @@ impl TaskMeter {
     pub fn read_switches(&self, sum: &mut TaskReading) -> Result<()> {
         let mut buffer = [0; STATUS_BYTES];
         for (tid, status) in &self.tasks {
-            let fault = || Fault::failed(format!("cannot read the context switches of thread \"{tid}\""));
-            let length = status.read_at(&mut buffer, 0).map_err(|_| fault())?;
+            let error = || Error::failed(format!("cannot read the context switches of thread \"{tid}\""));
+            let length = status.read_at(&mut buffer, 0).map_err(|_| error())?;
             let text = String::from_utf8_lossy(&buffer[..length]); // its name may be any bytes
-            let (voluntary, involuntary) = proc::switches(&text).ok_or_else(fault)?;
+            let (voluntary, involuntary) = proc::switches(&text).ok_or_else(error)?;
             sum.voluntary_switches += voluntary;
             sum.involuntary_switches += involuntary;
         }
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_not_there_is_an_error_that_names_it() {
-        assert!(TaskMeter::open(&[i32::MAX]).unwrap_err().sentence.contains(&format!("\"{}\"", i32::MAX)));
+        assert!(TaskMeter::open(&[i32::MAX]).unwrap_err().message.contains(&format!("\"{}\"", i32::MAX)));
     }
 
     #[test]

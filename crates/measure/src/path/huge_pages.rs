@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use zc_run::No;
+use zc_run::Unavailable;
 
 const SIZE: &str = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
 
@@ -12,19 +12,19 @@ const SIZE: &str = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
 ///
 /// # Errors
 /// This kernel has none.
-pub(super) fn size() -> Result<usize, No> {
+pub(super) fn size() -> Result<usize, Unavailable> {
     let text = std::fs::read_to_string(SIZE).unwrap_or_default();
     let size = text.trim().parse().ok().filter(|size: &usize| size.is_power_of_two());
-    size.ok_or_else(|| No::unsupported(format!("this kernel has no transparent huge pages ({SIZE})")))
+    size.ok_or_else(|| Unavailable::unsupported(format!("this kernel has no transparent huge pages ({SIZE})")))
 }
 
 /// Whether nearly all of `memory`, which has been touched, is huge pages.
 ///
 /// # Errors
 /// It is not.
-pub(super) fn given(memory: &[u8]) -> Result<(), No> {
+pub(super) fn given(memory: &[u8]) -> Result<(), Unavailable> {
     let smaps = std::fs::read_to_string("/proc/self/smaps").map_err(|error| {
-        No::failed(format!("cannot find out what pages the kernel gave: /proc/self/smaps: {error}"))
+        Unavailable::failed(format!("cannot find out what pages the kernel gave: /proc/self/smaps: {error}"))
     })?;
     let addresses = memory.as_ptr_range();
     let huge = huge_bytes(&smaps, &(addresses.start as u64..addresses.end as u64));
@@ -32,7 +32,7 @@ pub(super) fn given(memory: &[u8]) -> Result<(), No> {
         return Ok(());
     }
     let policy = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
-    Err(No::refused(format!("of {} bytes the kernel gave {huge} in huge pages", memory.len())).remedy(
+    Err(Unavailable::refused(format!("of {} bytes the kernel gave {huge} in huge pages", memory.len())).remedy(
         if policy.contains("[never]") {
             "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
         } else {

@@ -15,7 +15,7 @@ mod testing;
 use std::sync::Arc;
 
 use crate::workload::{FileSet, Piece};
-use zc_run::{Align, CopyPages, No, RecvCounts, RecvPath, Result, SendCounts, SendPath};
+use zc_run::{Align, CopyPages, RecvCounts, RecvPath, Result, SendCounts, SendPath, Unavailable};
 
 pub use resident::{Resident, ResidentCopy};
 
@@ -62,7 +62,7 @@ pub trait Sender {
     /// the socket has taken them all, although the kernel may still be reading them from pages this path lent it.
     ///
     /// # Errors
-    /// The peer is gone, a file has become shorter than it was (`FaultKind::Input`), or the kernel refused.
+    /// The peer is gone, a file has become shorter than it was (`ErrorKind::Input`), or the kernel refused.
     fn send(&mut self, piece: Piece) -> Result<()>;
 
     /// Waits until the kernel has given back every buffer, and counts the last completions. Called after the last
@@ -101,7 +101,7 @@ pub fn open_sender(
     path: SendPath,
     socket: &std::net::TcpStream,
     setup: &SendSetup,
-) -> std::result::Result<Box<dyn Sender>, No> {
+) -> std::result::Result<Box<dyn Sender>, Unavailable> {
     send::open(path, socket, setup)
 }
 
@@ -113,6 +113,6 @@ pub fn open_receiver(
     path: RecvPath,
     socket: &std::net::TcpStream,
     buffer_bytes: usize,
-) -> std::result::Result<Box<dyn Receiver>, No> {
+) -> std::result::Result<Box<dyn Receiver>, Unavailable> {
     recv::open(path, socket, buffer_bytes)
 }

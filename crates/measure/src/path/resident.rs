@@ -20,7 +20,7 @@ use rand_pcg::Pcg64;
 use zc_kernel::pages::Pages;
 
 use crate::workload::{FileSet, Piece, available_bytes};
-use zc_run::{CopyPages, No};
+use zc_run::{CopyPages, Unavailable};
 
 use super::huge_pages;
 
@@ -34,7 +34,7 @@ pub struct Resident {
     huge: Copied,
 }
 
-type Copied = OnceLock<Result<Arc<ResidentCopy>, No>>;
+type Copied = OnceLock<Result<Arc<ResidentCopy>, Unavailable>>;
 
 /// The bytes of a file set in memory.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl Resident {
     /// # Errors
     /// The set does not fit into half of the memory that is available, a file could not be read whole, or there are no
     /// huge pages. The answer is final: later calls give the same one.
-    pub fn copy_of(&self, files: &FileSet, pages: CopyPages) -> Result<&Arc<ResidentCopy>, No> {
+    pub fn copy_of(&self, files: &FileSet, pages: CopyPages) -> Result<&Arc<ResidentCopy>, Unavailable> {
         let copied = match pages {
             CopyPages::Scattered => &self.scattered,
             CopyPages::Huge => &self.huge,
@@ -61,7 +61,7 @@ impl Resident {
 }
 
 impl ResidentCopy {
-    fn read(files: &FileSet, kind: CopyPages, available: Option<u64>) -> Result<Self, No> {
+    fn read(files: &FileSet, kind: CopyPages, available: Option<u64>) -> Result<Self, Unavailable> {
         let mut starts = Vec::with_capacity(files.files.len());
         let mut total = 0_u64;
         for file in &files.files {
@@ -69,7 +69,7 @@ impl ResidentCopy {
             total = total.saturating_add(file.len).div_ceil(ALIGNMENT as u64).saturating_mul(ALIGNMENT as u64);
         }
         let too_big = |room: &str| {
-            No::refused(format!("the file set needs {total} bytes of memory, and {room}"))
+            Unavailable::refused(format!("the file set needs {total} bytes of memory, and {room}"))
                 .remedy("give fewer or smaller files with --files")
         };
         if let Some(available) = available
@@ -95,7 +95,7 @@ impl ResidentCopy {
         for (file, &start) in files.files.iter().zip(&starts) {
             let place = &mut memory[start..start + file.len as usize];
             file.file.read_exact_at(place, 0).map_err(|error| {
-                No::failed(if error.kind() == std::io::ErrorKind::UnexpectedEof {
+                Unavailable::failed(if error.kind() == std::io::ErrorKind::UnexpectedEof {
                     format!("file \"{}\" has become shorter than the {} bytes it had", file.name, file.len)
                 } else {
                     format!("cannot read file \"{}\": {error}", file.name)
@@ -224,7 +224,7 @@ mod tests {
         let copy = match resident.copy_of(&files, CopyPages::Huge) {
             Ok(copy) => copy,
             Err(no) => {
-                eprintln!("skipped: {}", no.reason());
+                eprintln!("skipped: {}", no.reason);
                 return;
             }
         };
@@ -246,9 +246,9 @@ mod tests {
     fn a_set_larger_than_half_of_the_memory_is_refused_with_both_figures() {
         let files = set_of(&[b"a", b"b"]);
         let no = ResidentCopy::read(&files, CopyPages::Scattered, Some(8192)).unwrap_err();
-        assert_eq!(no.word(), "refused");
-        assert!(no.reason().contains("8192") && no.reason().contains("4096"), "{}", no.reason());
-        assert!(no.remedy_text().unwrap().contains("--files"));
+        assert_eq!(no.kind.name(), "refused");
+        assert!(no.reason.contains("8192") && no.reason.contains("4096"), "{}", no.reason);
+        assert!(no.remedy.as_deref().unwrap().contains("--files"));
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
         let files = set_of(&[b"abc"]);
         files.files[0].file.set_len(1).unwrap();
         let no = Resident::default().copy_of(&files, CopyPages::Scattered).unwrap_err();
-        assert!(no.reason().contains("\"file0\""), "{}", no.reason());
+        assert!(no.reason.contains("\"file0\""), "{}", no.reason);
     }
 
     #[test]

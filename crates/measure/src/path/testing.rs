@@ -45,12 +45,12 @@ pub(super) fn pair() -> (TcpStream, TcpStream) {
 
 /// The path, or null and a word on stderr where it cannot run here.
 pub(super) fn sender(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Option<Box<dyn Sender>> {
-    open_sender(path, socket, setup).map_err(|no| eprintln!("skipped: {path}: {}", no.reason())).ok()
+    open_sender(path, socket, setup).map_err(|no| eprintln!("skipped: {path}: {}", no.reason)).ok()
 }
 
 /// As [`sender`].
 pub(super) fn receiver(path: RecvPath, socket: &TcpStream, buffer_bytes: usize) -> Option<Box<dyn Receiver>> {
-    open_receiver(path, socket, buffer_bytes).map_err(|no| eprintln!("skipped: {path}: {}", no.reason())).ok()
+    open_receiver(path, socket, buffer_bytes).map_err(|no| eprintln!("skipped: {path}: {}", no.reason)).ok()
 }
 
 /// Sends `rounds` rounds of the files in pieces of `piece_bytes` and receives them. Returns the counts and the bytes

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use zc_run::{Cell, Factor, Fault, HostState, Level, RecvPath, Result, SendPath, Unsoaked};
+use zc_run::{Cell, Error, Factor, HostState, Level, RecvPath, Result, SendPath, Unsoaked};
 
 /// What the label of the control has behind the name of the reference.
 pub const CONTROL_SUFFIX: &str = " (A/A)";
@@ -107,12 +107,12 @@ impl Spec {
     /// whose plan does not say.
     ///
     /// # Errors
-    /// [`FaultKind::Usage`](zc_run::FaultKind): there are too many to be measured.
+    /// [`ErrorKind::Usage`](zc_run::FaultKind): there are too many to be measured.
     pub fn cells(&self, send: SendPath, recv: RecvPath) -> Result<Cells> {
         let product = self.product();
         if product > MOST_CELLS {
-            return Err(Fault::usage(format!("the plan \"{}\" has {product} cells", self.name))
-                .hint("give its factors fewer levels"));
+            return Err(Error::usage(format!("the plan \"{}\" has {product} cells", self.name))
+                .help("give its factors fewer levels"));
         }
         let chosen: Vec<Vec<&Level>> = self.factors.iter().fold(vec![Vec::new()], |rows, (_, levels)| {
             let longer = |row: Vec<_>| levels.iter().map(move |level| [row.as_slice(), &[level]].concat());
@@ -127,8 +127,8 @@ impl Spec {
         }
         let labels: HashSet<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
         if labels.len() < cells.len() {
-            return Err(Fault::usage(format!("two cells of the plan \"{}\" are the same", self.name))
-                .hint("each level of a factor may be there once"));
+            return Err(Error::usage(format!("two cells of the plan \"{}\" are the same", self.name))
+                .help("each level of a factor may be there once"));
         }
         let control = Cell {
             label: format!("{reference_label}{CONTROL_SUFFIX}"),
@@ -278,7 +278,7 @@ mod tests {
         let plan = spec(&[(Factor::Message, &many), (Factor::RecvBuffer, &many)], &[]);
         assert_eq!(plan.product(), 1_000_000);
         assert_eq!(
-            plan.cells(SendPath::ReadSend, RecvPath::Recv).unwrap_err().sentence,
+            plan.cells(SendPath::ReadSend, RecvPath::Recv).unwrap_err().message,
             "the plan \"test\" has 1000000 cells"
         );
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Spec;
 use zc_run::units::duration_text;
-use zc_run::{Fault, RecvPath, Result, SendPath, Timing, Unsoaked};
+use zc_run::{Error, RecvPath, Result, SendPath, Timing, Unsoaked};
 
 /// Of a trial and the idle window beside it, what is neither: connecting, settling, reading the meters. Some 12 ms here.
 const AROUND_NS: u64 = 12_000_000;
@@ -30,28 +30,28 @@ fn block_ns(cells: usize, timing: &Timing, unsoaked: Unsoaked) -> u64 {
 /// The budget of a plan: what was asked for, what the plan says, or what its cells need.
 ///
 /// # Errors
-/// [`FaultKind::Usage`](zc_run::FaultKind): there are so many cells that it has to be asked for, or what was asked for does
+/// [`ErrorKind::Usage`](zc_run::FaultKind): there are so many cells that it has to be asked for, or what was asked for does
 /// not hold one block.
 pub fn budget_ns(spec: &Spec, timing: &Timing, asked_ns: Option<u64>) -> Result<u64> {
     let cells = spec.cells(SendPath::ReadSend, RecvPath::Recv)?.cells.len();
     let block_ns = block_ns(cells, timing, spec.unsoaked);
     let needed_ns = block_ns.saturating_mul(BLOCKS);
-    let fault = |what: &str| {
-        let sentence = format!(
+    let error = |what: &str| {
+        let message = format!(
             "the plan \"{}\" has {cells} cells, a block of them takes about {}: {what}",
             spec.name,
             rough(block_ns)
         );
-        let hint =
+        let help =
             format!("--budget {} has room for {BLOCKS} blocks; or give its factors fewer levels", rough(needed_ns));
-        Err(Fault::usage(sentence).hint(hint))
+        Err(Error::usage(message).help(help))
     };
     match asked_ns.or(spec.budget_ns) {
         Some(budget_ns) if budget_ns < block_ns => {
-            fault(&format!("its budget of {} does not hold one", duration_text(budget_ns)))
+            error(&format!("its budget of {} does not hold one", duration_text(budget_ns)))
         }
         Some(budget_ns) => Ok(budget_ns),
-        None if needed_ns > UNASKED_NS => fault("it needs a budget"),
+        None if needed_ns > UNASKED_NS => error("it needs a budget"),
         None => Ok(USUAL_NS.max(needed_ns)),
     }
 }
@@ -91,13 +91,10 @@ mod tests {
 
     #[test]
     fn a_plan_of_ten_thousand_cells_asks_for_its_time() {
-        let fault = budget_ns(&plan(10_000), &TIMING, None).unwrap_err();
-        assert_eq!(
-            fault.sentence,
-            "the plan \"my\" has 10001 cells, a block of them takes about 7m: it needs a budget"
-        );
-        assert!(fault.hint.unwrap().starts_with("--budget 3h has room for 20 blocks"));
-        let fault = budget_ns(&plan(10_000), &TIMING, Some(60_000_000_000)).unwrap_err();
-        assert!(fault.sentence.ends_with("its budget of 60s does not hold one"), "{}", fault.sentence);
+        let error = budget_ns(&plan(10_000), &TIMING, None).unwrap_err();
+        assert_eq!(error.message, "the plan \"my\" has 10001 cells, a block of them takes about 7m: it needs a budget");
+        assert!(error.help.unwrap().starts_with("--budget 3h has room for 20 blocks"));
+        let error = budget_ns(&plan(10_000), &TIMING, Some(60_000_000_000)).unwrap_err();
+        assert!(error.message.ends_with("its budget of 60s does not hold one"), "{}", error.message);
     }
 }

@@ -7,7 +7,7 @@ use toml::Spanned;
 
 use super::spec::{Fixed, Rates, Spec};
 use zc_run::nearest::unknown;
-use zc_run::{Factor, Fault, Level, Result, SendPath, Unsoaked, escape, units};
+use zc_run::{Error, Factor, Level, Result, SendPath, Unsoaked, escape, units};
 
 /// What a level of the factor `send` may be beside a name: every path that there is.
 const ALL: &str = "all";
@@ -61,15 +61,15 @@ impl std::fmt::Display for Scalar {
 /// Reads a plan. `file` is what its errors call it.
 ///
 /// # Errors
-/// [`FaultKind::Usage`](zc_run::FaultKind): it is no plan; the sentence names file, line and key.
+/// [`ErrorKind::Usage`](zc_run::FaultKind): it is no plan; the sentence names file, line and key.
 pub fn parse(text: &str, file: &str) -> Result<Spec> {
     let reader = Reader { text, file };
     let document: Document = toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| reader.line(span.start));
         // The rest of the message is a drawing of the line.
         let what = error.message().lines().next().unwrap_or_default().to_owned();
-        Fault::usage(format!("plan \"{file}\", line {line}: {}", escape(&what, 200)))
-            .hint("zc plan NAME prints a plan that is right; docs/plans.md describes them")
+        Error::usage(format!("plan \"{file}\", line {line}: {}", escape(&what, 200)))
+            .help("zc plan NAME prints a plan that is right; docs/plans.md describes them")
     })?;
     reader.spec(document)
 }
@@ -89,38 +89,38 @@ impl Reader<'_> {
     }
 
     /// The same failure, with the place in the file in front.
-    fn at<T>(&self, what: &Spanned<T>, key: &str, mut fault: Fault) -> Fault {
-        fault.sentence = format!("{}, \"{}\": {}", self.place(what), escape(key, 40), fault.sentence);
-        fault
+    fn at<T>(&self, what: &Spanned<T>, key: &str, mut error: Error) -> Error {
+        error.message = format!("{}, \"{}\": {}", self.place(what), escape(key, 40), error.message);
+        error
     }
 
     fn spec(&self, document: Document) -> Result<Spec> {
         let name = document.name.get_ref().trim().to_owned();
         if name.is_empty() || name.chars().count() > 60 {
-            return Err(self.at(&document.name, "name", Fault::usage("a name has between 1 and 60 characters")));
+            return Err(self.at(&document.name, "name", Error::usage("a name has between 1 and 60 characters")));
         }
         let factors = document.factors.iter().map(|table| self.factor(table)).collect::<Result<Vec<_>>>()?;
         for (place, (factor, _)) in factors.iter().enumerate() {
             if factors[..place].iter().any(|(other, _)| other == factor) {
                 let again = &document.factors[place].name;
-                return Err(self.at(again, factor.name(), Fault::usage("this factor is there already")));
+                return Err(self.at(again, factor.name(), Error::usage("this factor is there already")));
             }
         }
         if factors.is_empty() {
-            let nothing = Fault::usage("there is no [[factor]], so there is nothing to compare");
+            let nothing = Error::usage("there is no [[factor]], so there is nothing to compare");
             return Err(self.at(&document.name, "factor", nothing));
         }
         let mut reference: Vec<Level> = factors.iter().map(|(_, levels)| usual(levels)).collect();
         for (key, value) in &document.reference {
             let factor = self.named(key)?;
             let Some(place) = factors.iter().position(|(each, _)| *each == factor) else {
-                let stranger = Fault::usage("the reference has a level of a factor that the plan has not");
+                let stranger = Error::usage("the reference has a level of a factor that the plan has not");
                 return Err(self.at(key, factor.name(), stranger));
             };
             let level = self.level(factor, value)?;
             if !factors[place].1.contains(&level) {
-                let stranger = Fault::usage(format!("the reference's level \"{level}\" is none of the factor's"));
-                return Err(self.at(value, factor.name(), stranger.hint(listed(&factors[place].1))));
+                let stranger = Error::usage(format!("the reference's level \"{level}\" is none of the factor's"));
+                return Err(self.at(value, factor.name(), stranger.help(listed(&factors[place].1))));
             }
             reference[place] = level;
         }
@@ -129,7 +129,7 @@ impl Reader<'_> {
             Some(names) => names.iter().map(|name| self.compared(name, &factors)).collect::<Result<_>>()?,
         };
         let budget_ns = document.budget.as_ref().map(|budget| {
-            units::duration(budget.get_ref(), BUDGET_NS).map_err(|fault| self.at(budget, "budget", fault))
+            units::duration(budget.get_ref(), BUDGET_NS).map_err(|error| self.at(budget, "budget", error))
         });
         let fixed = document.fixed.iter().map(|(key, value)| Fixed {
             key: key.get_ref().clone(),
@@ -171,25 +171,25 @@ impl Reader<'_> {
             }
             let level = self.level(factor, text)?;
             if levels.contains(&level) {
-                let twice = Fault::usage(format!("the level \"{level}\" is there twice"));
+                let twice = Error::usage(format!("the level \"{level}\" is there twice"));
                 return Err(self.at(text, factor.name(), twice));
             }
             levels.push(level);
         }
         if levels.is_empty() {
-            return Err(self.at(&table.levels, factor.name(), Fault::usage("a factor needs at least one level")));
+            return Err(self.at(&table.levels, factor.name(), Error::usage("a factor needs at least one level")));
         }
         Ok((factor, levels))
     }
 
     fn level(&self, factor: Factor, text: &Spanned<Scalar>) -> Result<Level> {
-        Level::parse(factor, &text.get_ref().to_string()).map_err(|fault| self.at(text, factor.name(), fault))
+        Level::parse(factor, &text.get_ref().to_string()).map_err(|error| self.at(text, factor.name(), error))
     }
 
     fn compared(&self, name: &Spanned<String>, factors: &[(Factor, Vec<Level>)]) -> Result<Factor> {
         let factor = self.named(name)?;
         if factors.iter().all(|(each, _)| *each != factor) {
-            let stranger = Fault::usage(format!("cells cannot be compared by \"{factor}\", which is no factor here"));
+            let stranger = Error::usage(format!("cells cannot be compared by \"{factor}\", which is no factor here"));
             return Err(self.at(name, "compare", stranger));
         }
         Ok(factor)
@@ -200,7 +200,7 @@ impl Reader<'_> {
         known.iter().find(|(name, _)| name == given.get_ref()).map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
             let what = format!("\"{}\" is none of {}", escape(given.get_ref(), 40), names.join(", "));
-            self.at(given, key, Fault::usage(what))
+            self.at(given, key, Error::usage(what))
         })
     }
 }
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_with_its_file_line_and_key() {
-        for (from, to, sentence) in [
+        for (from, to, message) in [
             ("name = \"send\"", "name = \"sand\"", "plan \"p\", line 18, \"sand\": unknown factor \"sand\""),
             ("\"sendfile\"", "\"senfile\"", "plan \"p\", line 19, \"send\": unknown send path \"senfile\""),
             (
@@ -276,11 +276,11 @@ mod tests {
             ("name = \"message\"", "name = \"send\"", "plan \"p\", line 15, \"send\": unknown send path \"4096\""),
             ("[fixed]", "[fixed", "plan \"p\", line 6: "),
         ] {
-            let fault = parse(&SIZES.replacen(from, to, 1), "p").unwrap_err();
-            assert!(fault.sentence.starts_with(sentence), "{}\n{sentence}", fault.sentence);
+            let error = parse(&SIZES.replacen(from, to, 1), "p").unwrap_err();
+            assert!(error.message.starts_with(message), "{}\n{message}", error.message);
         }
         assert_eq!(
-            parse("name = \"x\"\n", "p").unwrap_err().sentence,
+            parse("name = \"x\"\n", "p").unwrap_err().message,
             "plan \"p\", line 1, \"factor\": there is no [[factor]], so there is nothing to compare"
         );
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan;
 use crate::trial::{Rig, memcpy_bytes_per_s};
-use zc_run::{Block, Dropped, FailedTrial, Fault, Header, Result, Slot, TrialKind, Unsoaked, Warning};
+use zc_run::{Block, Dropped, Error, FailedTrial, Header, Result, Slot, TrialKind, Unsoaked, Warning};
 
 use super::copied::CopiedShares;
 use super::run::Budget;
@@ -25,7 +25,7 @@ pub(super) enum BlockEnd {
     /// With Ctrl-C or SIGTERM.
     Stopped,
     /// The run cannot go on.
-    Broken(Fault),
+    Broken(Error),
 }
 
 /// Measures blocks.
@@ -96,16 +96,16 @@ impl<'s> Blocks<'s> {
         let ended = match self.fill(&mut block, budget, stop, progress) {
             Ok(ended) => ended,
             // The files are not what they were, or the other machine is gone: nothing that follows would be comparable.
-            Err((_, fault)) if fault.kind.ends_a_run() => BlockEnd::Broken(fault),
-            Err((cell, fault)) => {
-                block.dropped = Some(Dropped::TrialFailed { cell, reason: fault.sentence });
+            Err((_, error)) if error.kind.ends_a_run() => BlockEnd::Broken(error),
+            Err((cell, error)) => {
+                block.dropped = Some(Dropped::TrialFailed { cell, reason: error.message });
                 BlockEnd::Whole
             }
         };
         let asleep = self.rig.soak(false);
         block.samples = self.rig.samples();
         let ended = match (ended, asleep) {
-            (BlockEnd::Whole, Err(fault)) => BlockEnd::Broken(fault),
+            (BlockEnd::Whole, Err(error)) => BlockEnd::Broken(error),
             (ended, _) => ended,
         };
         if matches!(ended, BlockEnd::Whole) && block.dropped == Some(Dropped::Unfinished) {
@@ -121,8 +121,8 @@ impl<'s> Blocks<'s> {
         budget: &Budget,
         stop: &AtomicBool,
         progress: &mut dyn Progress,
-    ) -> std::result::Result<BlockEnd, (String, Fault)> {
-        self.rig.begin_block(block.index).map_err(|fault| (String::new(), fault))?;
+    ) -> std::result::Result<BlockEnd, (String, Error)> {
+        self.rig.begin_block(block.index).map_err(|error| (String::new(), error))?;
         let schedule = self.schedule(block.index);
         let trials = schedule.len();
         let mut soaking = false;
@@ -135,11 +135,11 @@ impl<'s> Blocks<'s> {
                 return Ok(BlockEnd::OutOfTime);
             }
             progress.trial(Next { block: block.index, cell: &label, trial, trials, left: budget.left() });
-            let named = |fault| (label.clone(), fault);
+            let named = |error| (label.clone(), error);
             let switched = match self.enter(cell) {
                 Ok(switched) => switched,
                 // Nothing that follows would be measured in the state that it is said to be.
-                Err(fault) => return Ok(BlockEnd::Broken(fault)),
+                Err(error) => return Ok(BlockEnd::Broken(error)),
             };
             let begins = (kind == TrialKind::Soaked) != soaking;
             if begins {
@@ -155,10 +155,10 @@ impl<'s> Blocks<'s> {
                     self.failures[cell].clear();
                     block.slots.push(Slot::Trial(trial));
                 }
-                Err(fault) if fault.kind.ends_a_run() => return Err(named(fault)),
-                Err(fault) => {
-                    self.failures[cell].push(fault.sentence.clone());
-                    block.failed.push(FailedTrial { cell: label.clone(), reason: fault.sentence });
+                Err(error) if error.kind.ends_a_run() => return Err(named(error)),
+                Err(error) => {
+                    self.failures[cell].push(error.message.clone());
+                    block.failed.push(FailedTrial { cell: label.clone(), reason: error.message });
                 }
             }
             if soaking {

@@ -14,7 +14,7 @@ use zc_kernel::{clock, sched};
 
 use crate::memory::{Bench, available_bytes, caches, choose, huge_pages, unavailable};
 use crate::meter::host;
-use zc_run::{Fault, FaultKind, MemoryBlock, MemoryLoop, MemoryRun, MemoryVisit, Result};
+use zc_run::{Error, ErrorKind, MemoryBlock, MemoryLoop, MemoryRun, MemoryVisit, Result};
 
 /// What a visit is to take, where a pass takes less.
 const VISIT_NS: u64 = 1_000_000;
@@ -36,8 +36,8 @@ pub struct MemoryOptions {
 pub struct MemoryOutcome {
     /// What was seen.
     pub seen: MemoryRun,
-    /// [`FaultKind::Interrupted`].
-    pub fault: Option<Fault>,
+    /// [`ErrorKind::Interrupted`].
+    pub error: Option<Error>,
 }
 
 /// Walks over memory until the budget is spent or `stop` comes up; the block that is not finished then counts as far as it got.
@@ -48,9 +48,9 @@ pub struct MemoryOutcome {
 pub fn memory(options: &MemoryOptions, stop: &AtomicBool, begin: &mut dyn FnMut(&MemoryRun)) -> Result<MemoryOutcome> {
     let until = clock::monotonic_ns().saturating_add(options.budget_ns);
     let host = host();
-    let allowed = sched::allowed_cpus().map_err(|error| Fault::os("ask which CPUs may be used", error))?;
+    let allowed = sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error))?;
     // The last: on most machines the first one has more of the interrupts.
-    let cpu = allowed.last().copied().ok_or_else(|| Fault::failed("there is no CPU that may be used"))?;
+    let cpu = allowed.last().copied().ok_or_else(|| Error::failed("there is no CPU that may be used"))?;
     let bench = Bench::new();
     let found = caches(cpu);
     let chosen = choose(&found.each, available_bytes(), bench.has(MemoryLoop::FoldedAvx2));
@@ -69,12 +69,12 @@ pub fn memory(options: &MemoryOptions, stop: &AtomicBool, begin: &mut dyn FnMut(
         blocks: Vec::new(),
     };
     let largest = seen.sets.iter().map(|set| set.bytes).max().ok_or_else(|| {
-        Fault::failed("there is not enough memory for any working set").hint("free some: zc takes a quarter of it")
+        Error::failed("there is not enough memory for any working set").help("free some: zc takes a quarter of it")
     })?;
-    sched::pin(&[cpu]).map_err(|error| Fault::os(format!("run on CPU {cpu} alone"), error))?;
+    sched::pin(&[cpu]).map_err(|error| Error::os(format!("run on CPU {cpu} alone"), error))?;
     let arena = usize::try_from(largest).map_err(|_| std::io::ErrorKind::OutOfMemory.into()).and_then(Pages::new);
     let walked =
-        arena.map_err(|error| Fault::os(format!("get {} MiB of memory", largest >> 20), error)).map(|mut arena| {
+        arena.map_err(|error| Error::os(format!("get {} MiB of memory", largest >> 20), error)).map(|mut arena| {
             fill(arena.as_mut_slice());
             begin(&seen);
             walk(&bench, arena.as_mut_slice(), &mut seen, until, stop)
@@ -84,14 +84,14 @@ pub fn memory(options: &MemoryOptions, stop: &AtomicBool, begin: &mut dyn FnMut(
     let interrupted = walked?;
     if seen.blocks.is_empty() {
         return Err(if interrupted {
-            Fault::new(FaultKind::Interrupted, "interrupted before anything was measured")
+            Error::new(ErrorKind::Interrupted, "interrupted before anything was measured")
         } else {
-            Fault::failed("the budget was spent before anything was measured").hint("give more time with --budget")
+            Error::failed("the budget was spent before anything was measured").help("give more time with --budget")
         });
     }
-    let fault =
-        interrupted.then(|| Fault::new(FaultKind::Interrupted, "interrupted: this is what was measured by then"));
-    Ok(MemoryOutcome { seen, fault })
+    let error =
+        interrupted.then(|| Error::new(ErrorKind::Interrupted, "interrupted: this is what was measured by then"));
+    Ok(MemoryOutcome { seen, error })
 }
 
 /// Touches every page, so that none is first touched in a visit, with bytes that no sum is trivial of.
@@ -185,14 +185,14 @@ mod tests {
     #[test]
     fn a_stop_that_is_up_before_anything_is_measured_is_an_interrupt() {
         let stop = AtomicBool::new(true);
-        let fault = memory(&options(1_000_000_000), &stop, &mut |_| {}).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Interrupted);
+        let error = memory(&options(1_000_000_000), &stop, &mut |_| {}).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Interrupted);
     }
 
     #[test]
     fn a_budget_of_nothing_measures_nothing_and_says_so() {
-        let fault = memory(&options(0), &AtomicBool::new(false), &mut |_| {}).unwrap_err();
-        assert_eq!(fault.sentence, "the budget was spent before anything was measured");
-        assert!(fault.hint.is_some());
+        let error = memory(&options(0), &AtomicBool::new(false), &mut |_| {}).unwrap_err();
+        assert_eq!(error.message, "the budget was spent before anything was measured");
+        assert!(error.help.is_some());
     }
 }

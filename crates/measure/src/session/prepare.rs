@@ -6,8 +6,8 @@ use crate::meter::{self, Alone, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::{
-    Cell, Factor, Fault, FaultKind, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, LinkOptions, No,
-    Plan, Probe, RecvPath, RemoteFacts, Result, SCHEMA, Severity, Support, SupportRow, Timing, Warning,
+    Cell, Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, LinkOptions, Plan,
+    Probe, RecvPath, RemoteFacts, Result, SCHEMA, Severity, Support, SupportRow, Timing, Unavailable, Warning,
 };
 
 use super::run::Budget;
@@ -185,8 +185,8 @@ fn choose_cpus(options: &RunOptions) -> Result<CpuPair> {
     let here = if options.remote.is_some() { vec![pair.sender] } else { vec![pair.sender, pair.receiver] };
     for cpu in here {
         if !allowed.contains(&cpu) {
-            return Err(Fault::usage(format!("CPU {cpu} does not exist here, or this process may not use it"))
-                .hint(format!("--cpus takes two of {}", listing(&allowed))));
+            return Err(Error::usage(format!("CPU {cpu} does not exist here, or this process may not use it"))
+                .help(format!("--cpus takes two of {}", listing(&allowed))));
         }
     }
     Ok(pair)
@@ -267,7 +267,7 @@ impl Steps<'_> {
     /// Somebody wants it to end, or the host cannot be brought there.
     pub(super) fn enter(&mut self, cell: &Cell, what: &str) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Fault::new(FaultKind::Interrupted, "interrupted before anything was measured"));
+            return Err(Error::new(ErrorKind::Interrupted, "interrupted before anything was measured"));
         }
         if let (Some(states), Some(state)) = (self.states.as_deref_mut(), cell.levels.state) {
             states.enter(state)?;
@@ -306,9 +306,9 @@ pub(super) fn to_try(cells: &[Cell]) -> Vec<&Cell> {
 ///
 /// # Errors
 /// The files are not what they were.
-pub(super) fn try_out(rig: &mut Rig, cell: &Cell) -> Result<std::result::Result<Probe, No>> {
+pub(super) fn try_out(rig: &mut Rig, cell: &Cell) -> Result<std::result::Result<Probe, Unavailable>> {
     match rig.prove(cell) {
-        Err(fault) if fault.kind != FaultKind::Input => Ok(Err(No::failed(fault.sentence))),
+        Err(error) if error.kind != ErrorKind::Input => Ok(Err(Unavailable::failed(error.message))),
         proven => proven,
     }
 }
@@ -317,13 +317,9 @@ pub(super) fn try_out(rig: &mut Rig, cell: &Cell) -> Result<std::result::Result<
 ///
 /// # Errors
 /// It is the reference.
-pub(super) fn cannot_run(label: String, reference: &str, no: No) -> Result<SupportRow> {
+pub(super) fn cannot_run(label: String, reference: &str, no: Unavailable) -> Result<SupportRow> {
     if label == reference {
-        let fault = Fault::failed(format!("the reference \"{reference}\" cannot run here: {}", no.reason()));
-        return Err(match no.remedy_text() {
-            Some(remedy) => fault.hint(remedy),
-            None => fault,
-        });
+        return Err(no.into_error(format!("the reference \"{reference}\" cannot run here")));
     }
     Ok(SupportRow { what: "cell".into(), name: label, support: Support::No(no) })
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::plan::spec::{Cells, Rates};
 use crate::trial::Rig;
-use zc_run::{Cell, Factor, No, Result, SupportRow};
+use zc_run::{Cell, Factor, Result, SupportRow, Unavailable};
 
 use super::RunOptions;
 use super::prepare::{Steps, cannot_run, to_try};
@@ -52,9 +52,9 @@ pub(super) fn top_speeds(
                     let best = best.entry(cell.label.clone()).or_default();
                     *best = best.max(speed);
                 }
-                Err(fault) if fault.kind.ends_a_run() => return Err(fault),
-                Err(fault) => {
-                    why_none.insert(cell.label.clone(), fault.sentence);
+                Err(error) if error.kind.ends_a_run() => return Err(error),
+                Err(error) => {
+                    why_none.insert(cell.label.clone(), error.message);
                 }
             }
         }
@@ -66,7 +66,7 @@ pub(super) fn top_speeds(
         let why = why_none.remove(&cell.label);
         let why =
             why.unwrap_or_else(|| "nothing arrived in the windows in which its top speed was measured".to_owned());
-        broken.push(cannot_run(cell.label, &cells.reference, No::failed(why))?);
+        broken.push(cannot_run(cell.label, &cells.reference, Unavailable::failed(why))?);
     }
     let found = cells.cells.iter().filter_map(|cell| Some((cell.label.clone(), *best.get(&cell.label)?)));
     Ok((found.collect(), broken))

@@ -11,7 +11,7 @@ use crate::agent::wire::Wire;
 use crate::agent::{Discard, Found, Iperf3, Keeps, Near, Prepare};
 use crate::meter;
 use crate::trial::FarSide;
-use zc_run::{FarKind, Fault, FaultKind, RemoteFacts, Result, Timing, Warning};
+use zc_run::{Error, ErrorKind, FarKind, RemoteFacts, Result, Timing, Warning};
 
 /// How long each address of the far end is tried, and how long its hello is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -90,7 +90,7 @@ pub(super) fn reach(
     match end {
         RemoteEnd::Zc { host, port, secret } => {
             let socket = connect(host, *port)?;
-            let address = socket.peer_addr().map_err(|error| Fault::os("ask for the far end's address", error))?;
+            let address = socket.peer_addr().map_err(|error| Error::os("ask for the far end's address", error))?;
             let wire = knock(Wire::over(socket)?, secret, PATIENCE)?;
             measuring(Near::prepare(wire, prepare(), Some(address.ip()), ())?)
         }
@@ -106,7 +106,7 @@ pub(super) fn reach(
         }
         RemoteEnd::Discard { host, port } => {
             let socket = connect(host, *port)?;
-            let address = socket.peer_addr().map_err(|error| Fault::os("ask for the far end's address", error))?;
+            let address = socket.peer_addr().map_err(|error| Error::os("ask for the far end's address", error))?;
             let rtt_us = zc_kernel::tcp::info(&socket).map_or(0, |info| info.min_rtt_us);
             Ok(sink(FarKind::Discard, Box::new(Discard::new(address)), address, u64::from(rtt_us) * 1000))
         }
@@ -141,15 +141,15 @@ pub(super) fn stretched(timing: Timing, options: &RunOptions, rtt_ns: u64) -> Ti
 
 fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     let found = (host, port).to_socket_addrs().map_err(|error| {
-        Fault::os(format!("find the host \"{host}\""), error)
-            .kind(FaultKind::FarEnd)
-            .hint("is its name right? An address will do as well")
+        Error::os(format!("find the host \"{host}\""), error)
+            .kind(ErrorKind::Remote)
+            .help("is its name right? An address will do as well")
     })?;
     Ok(found.collect())
 }
 
 fn first_address(host: &str, port: u16) -> Result<SocketAddr> {
-    addresses(host, port)?.first().copied().ok_or_else(|| Fault::far_end(format!("the host \"{host}\" has no address")))
+    addresses(host, port)?.first().copied().ok_or_else(|| Error::remote(format!("the host \"{host}\" has no address")))
 }
 
 fn connect(host: &str, port: u16) -> Result<TcpStream> {
@@ -157,11 +157,11 @@ fn connect(host: &str, port: u16) -> Result<TcpStream> {
     for address in addresses(host, port)? {
         match TcpStream::connect_timeout(&address, PATIENCE) {
             Ok(socket) => return Ok(socket),
-            Err(error) => last = Some(Fault::os(format!("connect to \"{address}\""), error)),
+            Err(error) => last = Some(Error::os(format!("connect to \"{address}\""), error)),
         }
     }
-    let fault = last.unwrap_or_else(|| Fault::failed(format!("the host \"{host}\" has no address")));
-    Err(fault
-        .kind(FaultKind::FarEnd)
-        .hint("is `zc serve` running there, with --listen, and does a firewall let it through?"))
+    let error = last.unwrap_or_else(|| Error::failed(format!("the host \"{host}\" has no address")));
+    Err(error
+        .kind(ErrorKind::Remote)
+        .help("is `zc serve` running there, with --listen, and does a firewall let it through?"))
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use zc_run::{Dropped, End, EndReason, Fault, FaultKind, Result, Run};
+use zc_run::{Dropped, End, EndReason, Error, ErrorKind, Result, Run};
 
 use super::blocks::{BlockEnd, Blocks};
 use super::prepare::prepare;
@@ -23,7 +23,7 @@ pub struct Outcome {
     /// Everything observed.
     pub run: Run,
     /// Interrupted, a file became shorter, the result could not be saved ...
-    pub fault: Option<Fault>,
+    pub error: Option<Error>,
 }
 
 /// The budget, running since the session was called.
@@ -60,11 +60,11 @@ pub fn run(
     let outcome = run_in(options, &budget, &mut saving, states.as_mut(), interim, stop, progress);
     let restored = states.as_mut().map_or(Ok(()), States::restore);
     match (outcome, restored) {
-        (Ok(outcome), restored) => Ok(Outcome { fault: outcome.fault.or(restored.err()), ..outcome }),
-        (Err(fault), Ok(())) => Err(fault),
-        (Err(mut fault), Err(left)) => {
-            fault.sentence = format!("{}; and {}", fault.sentence, left.sentence);
-            Err(Fault { hint: left.hint, ..fault })
+        (Ok(outcome), restored) => Ok(Outcome { error: outcome.error.or(restored.err()), ..outcome }),
+        (Err(error), Ok(())) => Err(error),
+        (Err(mut error), Err(left)) => {
+            error.message = format!("{}; and {}", error.message, left.message);
+            Err(Error { help: left.help, ..error })
         }
     }
 }
@@ -85,7 +85,7 @@ fn run_in(
     progress.started(&run.header);
     let mut blocks = Blocks::new(prepared.rig, &run.header, states);
     let mut looks_at_blocks = Vec::new();
-    let (reason, fault) = measure(&mut run, &mut blocks, &mut looks_at_blocks, saving, budget, interim, stop, progress);
+    let (reason, error) = measure(&mut run, &mut blocks, &mut looks_at_blocks, saving, budget, interim, stop, progress);
     let warnings = blocks.came_up();
     let end = End {
         ended_at: jiff::Timestamp::now().to_string(),
@@ -96,7 +96,7 @@ fn run_in(
     };
     run.end = Some(end);
     let saved = saving.close(&run);
-    Ok(Outcome { run, fault: fault.or(saved.err()) })
+    Ok(Outcome { run, error: error.or(saved.err()) })
 }
 
 /// Blocks until there is a reason to stop.
@@ -109,7 +109,7 @@ fn measure(
     interim: &mut dyn Interim,
     stop: &AtomicBool,
     progress: &mut dyn Progress,
-) -> (EndReason, Option<Fault>) {
+) -> (EndReason, Option<Error>) {
     let mut longest = Duration::ZERO;
     let mut failures = 0;
     let mut saving_failed = false;
@@ -122,34 +122,34 @@ fn measure(
         longest = longest.max(began.elapsed());
         let dropped = block.dropped.clone();
         run.blocks.push(block);
-        if let Err(fault) = saving.append(run)
+        if let Err(error) = saving.append(run)
             && !std::mem::replace(&mut saving_failed, true)
         {
             progress.warning(&zc_run::Warning::new(
                 "not-saved",
                 zc_run::Severity::Note,
-                format!("the run could not be saved after this block and goes on: {fault}"),
+                format!("the run could not be saved after this block and goes on: {error}"),
             ));
         }
         progress.block_done(run);
         match ended {
             BlockEnd::Whole => {}
             BlockEnd::Stopped => {
-                let fault = Fault::new(FaultKind::Interrupted, "interrupted: what was measured so far is saved");
-                return (EndReason::Interrupted, Some(fault));
+                let error = Error::new(ErrorKind::Interrupted, "interrupted: what was measured so far is saved");
+                return (EndReason::Interrupted, Some(error));
             }
             BlockEnd::OutOfTime => return (EndReason::BudgetSpent, None),
-            BlockEnd::Broken(fault) => return (EndReason::Failed { reason: fault.sentence.clone() }, Some(fault)),
+            BlockEnd::Broken(error) => return (EndReason::Failed { reason: error.message.clone() }, Some(error)),
         }
         if let Some(reason) = blocks.hopeless() {
-            return (EndReason::Failed { reason: reason.clone() }, Some(Fault::failed(reason)));
+            return (EndReason::Failed { reason: reason.clone() }, Some(Error::failed(reason)));
         }
         failures = if matches!(dropped, Some(Dropped::TrialFailed { .. })) { failures + 1 } else { 0 };
         if let Some(Dropped::TrialFailed { cell, reason }) = dropped
             && failures == FAILURES
         {
             let reason = format!("{FAILURES} blocks in a row failed, the last one in \"{cell}\": {reason}");
-            return (EndReason::Failed { reason: reason.clone() }, Some(Fault::failed(reason)));
+            return (EndReason::Failed { reason: reason.clone() }, Some(Error::failed(reason)));
         }
         let look = interim.look(run, budget.spent_share());
         if look != Look::NotDue {
@@ -159,8 +159,8 @@ fn measure(
             return (EndReason::TargetReached, None);
         }
         if stop.load(Ordering::Relaxed) {
-            let fault = Fault::new(FaultKind::Interrupted, "interrupted: what was measured so far is saved");
-            return (EndReason::Interrupted, Some(fault));
+            let error = Error::new(ErrorKind::Interrupted, "interrupted: what was measured so far is saved");
+            return (EndReason::Interrupted, Some(error));
         }
     }
 }

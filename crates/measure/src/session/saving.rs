@@ -5,11 +5,11 @@
 //! existing one: a run that cannot be saved is better known before the minute than after it.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use zc_run::{Block, Fault, Header, Result, Run, in_words};
+use zc_run::{Block, Error, Header, Result, Run, in_words};
 
 /// A run file being written.
 #[derive(Debug)]
@@ -89,8 +89,8 @@ impl Saving {
 
     fn written(&mut self, at: u64, body: &str, tail: &str) -> Result<()> {
         self.write(at, body, tail).map_err(|error| {
-            Fault::output(format!("cannot save the run in \"{}\": {}", self.path.display(), in_words(&error)))
-                .hint("free some space, or choose another place with --out")
+            Error::output(format!("cannot save the run in \"{}\": {}", self.path.display(), in_words(&error)))
+                .help("free some space, or choose another place with --out")
         })
     }
 
@@ -120,20 +120,20 @@ impl Saving {
     }
 }
 
-fn creation(path: &Path, error: &io::Error) -> Fault {
+fn creation(path: &Path, error: &io::Error) -> Error {
     let name = path.display();
     match error.kind() {
-        ErrorKind::AlreadyExists => {
-            Fault::output(format!("the file \"{name}\" exists already, and zc does not write over it"))
-                .hint("choose another name with --out, or move it away")
+        io::ErrorKind::AlreadyExists => {
+            Error::output(format!("the file \"{name}\" exists already, and zc does not write over it"))
+                .help("choose another name with --out, or move it away")
         }
-        ErrorKind::NotFound => Fault::output(format!("cannot make \"{name}\": its folder does not exist"))
-            .hint("make the folder first, or choose another place with --out"),
-        ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            Fault::output(format!("cannot make \"{name}\": {}", in_words(error)))
-                .hint("choose a place you may write to with --out")
+        io::ErrorKind::NotFound => Error::output(format!("cannot make \"{name}\": its folder does not exist"))
+            .help("make the folder first, or choose another place with --out"),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            Error::output(format!("cannot make \"{name}\": {}", in_words(error)))
+                .help("choose a place you may write to with --out")
         }
-        _ => Fault::output(format!("cannot make \"{name}\": {}", in_words(error)))
-            .hint("choose another place with --out"),
+        _ => Error::output(format!("cannot make \"{name}\": {}", in_words(error)))
+            .help("choose another place with --out"),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::agent::door::Door;
 use crate::agent::secret::Secret;
 use crate::agent::{self, DataPort, SessionEnd, iperf3, stdio};
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 pub use crate::agent::iperf3::Event as Iperf3Event;
 pub use crate::agent::tell::DoorEvent;
@@ -81,14 +81,14 @@ pub fn serve_iperf3(
     tell: &mut dyn FnMut(iperf3::Event),
 ) -> Result<()> {
     let listener = self::listen(listen)?;
-    listening(listener.local_addr().map_err(|error| Fault::os("ask for a port", error))?);
+    listening(listener.local_addr().map_err(|error| Error::os("ask for a port", error))?);
     iperf3::serve(listener, stop, iperf3::Limits::default(), tell)
 }
 
 fn listen(at: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(at).map_err(|error| {
-        Fault::os(format!("listen on \"{at}\""), error)
-            .hint("--listen ADDRESS:PORT takes another one; another `zc serve` may have this one")
+        Error::os(format!("listen on \"{at}\""), error)
+            .help("--listen ADDRESS:PORT takes another one; another `zc serve` may have this one")
     })
 }
 
@@ -125,7 +125,7 @@ pub fn serve(options: &ServeOptions, stop: &AtomicBool, tell: &mut dyn FnMut(Ser
                 agent::serve(caller.wire, data, stop)
             });
             let turned_away = door.turn_away(&done, &mut |event| tell(ServeEvent::Door(event)));
-            let end = session.join().unwrap_or_else(|_| Err(Fault::failed("the session's thread died")));
+            let end = session.join().unwrap_or_else(|_| Err(Error::failed("the session's thread died")));
             turned_away.and(end)
         });
         tell(ServeEvent::Ended { peer, end });

@@ -15,7 +15,7 @@ use super::sending::{self, Drive, SenderReady, Sending, Target};
 use super::side::{PATIENCE, Published, Ready, Side, Trouble, await_message, give_way, settle_on, spawn, stuck};
 use super::terms::Terms;
 use crate::link::{FarCounts, FarFlow, Link};
-use zc_run::{Fault, RecvCounts, Result, SendCounts, Usage};
+use zc_run::{Error, RecvCounts, Result, SendCounts, Usage};
 
 /// Who takes the bytes.
 enum Taker {
@@ -63,7 +63,7 @@ impl Flow {
                         give_way()?;
                     }
                     let listener = receiving::listen_on(&*link, rcvbuf_bytes)?;
-                    let local = listener.local_addr().map_err(|error| Fault::os("ask for a port", error))?;
+                    let local = listener.local_addr().map_err(|error| Error::os("ask for a port", error))?;
                     let _ = address_out.send(local);
                     let socket = receiving::accept(&listener)?;
                     drop(listener);
@@ -203,7 +203,7 @@ impl Flow {
             }
         };
         if sent.bytes != received.bytes {
-            return Err(Trouble::Broke(Fault::failed(format!(
+            return Err(Trouble::Broke(Error::failed(format!(
                 "the sender sent {} bytes and the receiver received {}",
                 sent.bytes, received.bytes
             ))));
@@ -247,7 +247,7 @@ fn noted_whole(sent: SendCounts, flow: &FarFlow) -> Result<RecvCounts> {
     if noted.bytes == sent.bytes && noted.acked_bytes == sent.bytes && noted.gaps == 0 && noted.ended {
         return Ok(RecvCounts { bytes: noted.bytes, ..RecvCounts::default() });
     }
-    Err(Fault::failed(format!(
+    Err(Error::failed(format!(
         "the sender sent {} bytes, and the far end of the null link noted {} and acknowledged {} ({} sent again, {} gaps{})",
         sent.bytes,
         noted.bytes,
@@ -301,8 +301,8 @@ mod tests {
             flow.begin(zc_kernel::clock::monotonic_ns());
             wait_until_bytes_arrive(&flow);
             flow.receiver().unwrap().socket.shutdown(Shutdown::Both).unwrap();
-            let Err(Trouble::Broke(fault)) = flow.finish() else { panic!("{send} did not notice") };
-            assert!(!fault.sentence.is_empty());
+            let Err(Trouble::Broke(error)) = flow.finish() else { panic!("{send} did not notice") };
+            assert!(!error.message.is_empty());
         }
     }
 

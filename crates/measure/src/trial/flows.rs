@@ -10,7 +10,7 @@ use super::rig::Rig;
 use super::sending::{Drive, Target};
 use super::side::Trouble;
 use super::terms::Terms;
-use zc_run::{Fault, RemoteReport, SendCounts, Usage};
+use zc_run::{Error, RemoteReport, SendCounts, Usage};
 
 /// What became of the flows of a trial.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl Rig {
                 flows.iter().zip(sent_bytes).map(|(flow, bytes)| SentFlow { socket: flow.socket(), bytes }).collect();
             let there = far.finish(&sent, seconds)?;
             if let Some(received) = there.received_bytes.filter(|received| *received != ended.sent.bytes) {
-                return Err(Trouble::Broke(Fault::failed(format!(
+                return Err(Trouble::Broke(Error::failed(format!(
                     "the sender sent {} bytes and the far end received {received}",
                     ended.sent.bytes
                 ))));
@@ -93,5 +93,5 @@ pub(super) fn why_ended(flows: Vec<Flow>) -> Trouble {
         flow.stop();
     }
     let reason = flows.into_iter().find_map(|flow| flow.finish().err());
-    reason.unwrap_or_else(|| Trouble::Broke(Fault::failed("a flow ended in the middle of a trial")))
+    reason.unwrap_or_else(|| Trouble::Broke(Error::failed("a flow ended in the middle of a trial")))
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::link::Link;
-use zc_run::{Levels, LinkFacts, LinkKind, LinkOptions, No, OffloadSwitch};
+use zc_run::{Levels, LinkFacts, LinkKind, LinkOptions, OffloadSwitch, Unavailable};
 
 /// The link of the cells that say nothing of it, and those of the others.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub struct Links {
 struct Other {
     mtu_bytes: u32,
     switched_off: BTreeSet<OffloadSwitch>,
-    link: std::result::Result<Arc<dyn Link>, No>,
+    link: std::result::Result<Arc<dyn Link>, Unavailable>,
 }
 
 impl Links {
@@ -31,7 +31,7 @@ impl Links {
     }
 
     /// Adds a link that was asked to be as `options` say. One that is no other than the first is not kept.
-    pub(super) fn add(&mut self, options: &LinkOptions, link: std::result::Result<Box<dyn Link>, No>) {
+    pub(super) fn add(&mut self, options: &LinkOptions, link: std::result::Result<Box<dyn Link>, Unavailable>) {
         let facts = self.base.facts();
         let mtu_bytes = options.mtu_bytes.unwrap_or(facts.mtu_bytes);
         if (mtu_bytes, &options.switched_off) != (facts.mtu_bytes, &facts.switched_off) {
@@ -59,7 +59,7 @@ impl Links {
     ///
     /// # Errors
     /// Why it cannot be had.
-    pub fn of(&self, levels: &Levels) -> std::result::Result<&Arc<dyn Link>, No> {
+    pub fn of(&self, levels: &Levels) -> std::result::Result<&Arc<dyn Link>, Unavailable> {
         let facts = self.base.facts();
         let (mtu_bytes, switched_off) = facts.wanted(levels);
         if (mtu_bytes, switched_off) == (facts.mtu_bytes, &facts.switched_off) {
@@ -67,21 +67,23 @@ impl Links {
         }
         let asked = |other: &&Other| (other.mtu_bytes, &other.switched_off) == (mtu_bytes, switched_off);
         match self.others.iter().find(asked) {
-            Some(other) => other.link.as_ref().map_err(No::clone),
+            Some(other) => other.link.as_ref().map_err(Unavailable::clone),
             None => Err(missing(facts)),
         }
     }
 }
 
 /// No such link was brought up.
-fn missing(base: &LinkFacts) -> No {
+fn missing(base: &LinkFacts) -> Unavailable {
     match base.kind {
-        LinkKind::Loopback | LinkKind::Remote => No::refused(format!(
+        LinkKind::Loopback | LinkKind::Remote => Unavailable::refused(format!(
             "device \"{}\" is the host's own, and its MTU and offloads are left alone",
             base.device
         ))
         .remedy("--link veth has devices of its own"),
-        LinkKind::Veth | LinkKind::Null => No::unknown("no link with this MTU and these offloads was brought up"),
+        LinkKind::Veth | LinkKind::Null => {
+            Unavailable::unknown("no link with this MTU and these offloads was brought up")
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::workload;
-use zc_run::{Cell, Fault, FixedParams, Probe, RecvPath, Result};
+use zc_run::{Cell, Error, FixedParams, Probe, RecvPath, Result};
 
 use zc_kernel::clock::monotonic_ns;
 
@@ -51,7 +51,7 @@ impl Rig {
         let Ended { sent, crc32, .. } = self.send_one(&terms, drive)?;
         let expected = self.expected_crc32(bytes, &terms.fixed)?;
         if sent.bytes != bytes || crc32 != expected {
-            return Err(Trouble::Broke(Fault::failed(format!(
+            return Err(Trouble::Broke(Error::failed(format!(
                 "\"{}\" sent other bytes than the files hold: {} of {bytes} bytes, checksum {crc32:08x} instead of {expected:08x}",
                 cell.label, sent.bytes
             ))));

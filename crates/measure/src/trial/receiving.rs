@@ -7,7 +7,7 @@ use super::counting::Counting;
 use super::side::{PATIENCE, Published, Ready, Trouble, clone};
 use crate::link::Link;
 use crate::path;
-use zc_run::{Fault, RecvCounts, RecvPath, Result};
+use zc_run::{Error, RecvCounts, RecvPath, Result};
 
 /// How a receiver takes bytes.
 #[derive(Debug, Clone)]
@@ -57,10 +57,10 @@ pub(super) fn listen_on(link: &dyn Link, rcvbuf_bytes: Option<usize>) -> Result<
 
 /// Listens, with buffers of the size that is wanted.
 pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
-    let listener = TcpListener::bind(at).map_err(|error| Fault::os("listen for a flow", error))?;
+    let listener = TcpListener::bind(at).map_err(|error| Error::os("listen for a flow", error))?;
     if let Some(bytes) = rcvbuf_bytes {
         // Before the first connection: the window scale is agreed upon in the handshake (tcp(7)).
-        zc_kernel::tcp::set_rcvbuf(&listener, bytes).map_err(|error| Fault::os("set SO_RCVBUF", error))?;
+        zc_kernel::tcp::set_rcvbuf(&listener, bytes).map_err(|error| Error::os("set SO_RCVBUF", error))?;
     }
     Ok(listener)
 }
@@ -74,5 +74,5 @@ pub(super) fn accept(listener: &TcpListener) -> Result<TcpStream> {
             },
         )
         .map(|(socket, _)| socket)
-        .map_err(|error| Fault::os("accept a flow", error))
+        .map_err(|error| Error::os("accept a flow", error))
 }

@@ -10,8 +10,8 @@ use crate::meter::{self, Alone, SampledThreads, Sampler, Surroundings, WakeLaten
 use crate::path::SendSetup;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{
-    Align, BlockSamples, Cell, Fault, FixedParams, Host, IdleWindow, LinkFacts, No, Probe, Reading, RemoteWindow,
-    Result, Sampling, Timing, Trial, TrialKind, Warning,
+    Align, BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, LinkFacts, Probe, Reading, RemoteWindow, Result,
+    Sampling, Timing, Trial, TrialKind, Unavailable, Warning,
 };
 
 use super::bursts::Bursts;
@@ -215,12 +215,12 @@ impl Rig {
     ///
     /// # Errors
     /// A file has become shorter, or the bytes that arrived were others: the run must not go on.
-    pub fn prove(&mut self, cell: &Cell) -> Result<std::result::Result<Probe, No>> {
+    pub fn prove(&mut self, cell: &Cell) -> Result<std::result::Result<Probe, Unavailable>> {
         let proven = self.attempt_proof(cell);
         match self.or_given_up(proven) {
             Ok(probe) => Ok(Ok(probe)),
             Err(Trouble::CannotRun(no)) => Ok(Err(no)),
-            Err(Trouble::Broke(fault)) => Err(fault),
+            Err(Trouble::Broke(error)) => Err(error),
         }
     }
 
@@ -270,9 +270,9 @@ impl Rig {
     pub fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
         let run = self.attempt(cell, kind);
         self.or_given_up(run).map_err(|trouble| match trouble {
-            Trouble::Broke(fault) => fault,
+            Trouble::Broke(error) => error,
             Trouble::CannotRun(no) => {
-                Fault::failed(format!("\"{}\" could run before and cannot now: {}", cell.label, no.reason()))
+                Error::failed(format!("\"{}\" could run before and cannot now: {}", cell.label, no.reason))
             }
         })
     }
@@ -403,7 +403,7 @@ impl Rig {
             }
             at_ns = bursts.not_before(now_ns, at_ns);
         }
-        Err(Fault::failed("the counters could not be read in one moment: something else had the CPU, again and again"))
+        Err(Error::failed("the counters could not be read in one moment: something else had the CPU, again and again"))
     }
 
     /// What the kernel counts, and the CPU time of everything that is zc's.
@@ -442,7 +442,7 @@ fn stop_all(flows: &[Flow]) {
 /// Asks something in the sender's namespace. A namespace is entered by a thread for good, so it has one of its own.
 fn on_senders_side<T: Send>(link: &dyn Link, ask: impl FnOnce() -> T + Send) -> Result<T> {
     std::thread::scope(|scope| scope.spawn(|| link.enter_sender().map(|()| ask())).join())
-        .map_err(|_| Fault::failed("a thread that looked around on the sender's side died"))?
+        .map_err(|_| Error::failed("a thread that looked around on the sender's side died"))?
 }
 
 impl std::fmt::Debug for Rig {

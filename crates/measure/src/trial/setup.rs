@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::link::{self, Link, Sides, Steering};
 use crate::path::SendSetup;
 use crate::workload::{self, FileSet};
-use zc_run::{Fault, FileSetFacts, LinkKind, LinkOptions, No, Result, Support};
+use zc_run::{Error, FileSetFacts, LinkKind, LinkOptions, Result, Support, Unavailable};
 
 use super::links::Links;
 
@@ -37,7 +37,7 @@ pub struct Up {
 /// # Errors
 /// sched_getaffinity(2) failed.
 pub fn allowed_cpus() -> Result<Vec<usize>> {
-    zc_kernel::sched::allowed_cpus().map_err(|error| Fault::os("ask for the CPUs of this process", error))
+    zc_kernel::sched::allowed_cpus().map_err(|error| Error::os("ask for the CPUs of this process", error))
 }
 
 /// Brings up the first of `candidates` that can be had, and beside it a link of that kind for each of `others`: what cells ask
@@ -72,17 +72,13 @@ pub fn bring_up(
                 return Ok(Up { links, passed_over });
             }
             Err(no) => {
-                passed_over.push(sentence(kind, &no));
+                passed_over.push(message(kind, &no));
                 last = Some((kind, no));
             }
         }
     }
-    let (kind, no) = last.unwrap_or_else(|| (LinkKind::Loopback, No::unknown("no link was tried")));
-    let fault = Fault::unsupported(format!("the link \"{kind}\" cannot be had here: {}", no.reason()));
-    Err(match no.remedy_text() {
-        Some(remedy) => fault.hint(remedy),
-        None => fault,
-    })
+    let (kind, no) = last.unwrap_or_else(|| (LinkKind::Loopback, Unavailable::unknown("no link was tried")));
+    Err(no.into_error(format!("the link \"{kind}\" is not available here")))
 }
 
 /// The link to another machine.
@@ -99,10 +95,10 @@ pub fn try_out_link(kind: LinkKind) -> Support {
     link::try_out(kind, Sides { sender_cpu: cpus.0, receiver_cpu: cpus.1 })
 }
 
-fn sentence(kind: LinkKind, no: &No) -> String {
-    match no.remedy_text() {
-        Some(remedy) => format!("{kind}: {} ({remedy})", no.reason()),
-        None => format!("{kind}: {}", no.reason()),
+fn message(kind: LinkKind, no: &Unavailable) -> String {
+    match no.remedy.as_deref() {
+        Some(remedy) => format!("{kind}: {} ({remedy})", no.reason),
+        None => format!("{kind}: {}", no.reason),
     }
 }
 
@@ -157,14 +153,14 @@ pub fn choose_congestion(asked: Option<&str>, link: &Arc<dyn Link>) -> Result<St
     let chosen = std::thread::spawn(move || -> Result<Option<String>> {
         there.enter_sender()?;
         let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))
-            .map_err(|error| Fault::os("open a socket", error))?;
+            .map_err(|error| Error::os("open a socket", error))?;
         Ok(names.into_iter().find(|name| zc_kernel::tcp::set_congestion(&listener, name).is_ok()))
     })
     .join()
-    .map_err(|_| Fault::failed("the thread that asked for a congestion control died"))??;
+    .map_err(|_| Error::failed("the thread that asked for a congestion control died"))??;
     chosen.ok_or_else(|| {
         let name = asked.unwrap_or(CONGESTIONS[0]);
-        Fault::usage(format!("the congestion control \"{name}\" cannot be had here")).hint(
+        Error::usage(format!("the congestion control \"{name}\" cannot be had here")).help(
             "those of this kernel stand in /proc/sys/net/ipv4/tcp_available_congestion_control; a module may add it",
         )
     })

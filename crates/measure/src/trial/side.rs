@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::counting::{Counting, Counts};
-use zc_run::{Fault, No, Result};
+use zc_run::{Error, Result, Unavailable};
 
 /// How long a thread may take to connect and open its path, or to drain, before the trial is called failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,14 +31,14 @@ impl<T: Copy> Published<T> {
 #[derive(Debug)]
 pub enum Trouble {
     /// The path cannot run here.
-    CannotRun(No),
+    CannotRun(Unavailable),
     /// Something broke.
-    Broke(Fault),
+    Broke(Error),
 }
 
-impl From<Fault> for Trouble {
-    fn from(fault: Fault) -> Self {
-        Self::Broke(fault)
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Broke(error)
     }
 }
 
@@ -93,7 +93,7 @@ where
             let ended = body(&ready_out, &published);
             let _ = done_out.send(ended.map(|()| published.get())); // nobody listens any more: the trial was given up
         })
-        .map_err(|error| Fault::os("start a thread", error))?;
+        .map_err(|error| Error::os("start a thread", error))?;
     Ok((Half { thread, done: done_in, counts }, ready_in))
 }
 
@@ -106,17 +106,17 @@ pub(super) fn await_message<T, C>(
     match inbox.recv_timeout(PATIENCE) {
         Ok(message) => Ok(message),
         Err(RecvTimeoutError::Timeout) => {
-            Err(Trouble::Broke(Fault::failed(format!("waited {} s for {what}", PATIENCE.as_secs()))))
+            Err(Trouble::Broke(Error::failed(format!("waited {} s for {what}", PATIENCE.as_secs()))))
         }
         Err(RecvTimeoutError::Disconnected) => match done.recv_timeout(PATIENCE) {
             Ok(Err(trouble)) => Err(trouble),
-            _ => Err(Trouble::Broke(Fault::failed(format!("a thread ended while zc waited for {what}")))),
+            _ => Err(Trouble::Broke(Error::failed(format!("a thread ended while zc waited for {what}")))),
         },
     }
 }
 
-pub(super) fn stuck(sentence: &str) -> Trouble {
-    Trouble::Broke(Fault::failed(format!("{sentence} within {} s", PATIENCE.as_secs())))
+pub(super) fn stuck(message: &str) -> Trouble {
+    Trouble::Broke(Error::failed(format!("{message} within {} s", PATIENCE.as_secs())))
 }
 
 /// Pins the calling thread to `cpus`, and lets it wake up when it said it would.
@@ -125,18 +125,18 @@ pub(super) fn stuck(sentence: &str) -> Trouble {
 /// Of a thousand threads that run as fast as they can the reader would be one more, and have its turn in seconds; of nice 19 five
 /// hundred weigh 7,500 beside its 1,024. Only where there are no soakers: those weigh 3, and a thread of nice 19 no more than 15.
 pub(super) fn give_way() -> Result<()> {
-    zc_kernel::sched::set_nice(19).map_err(|error| Fault::os("lower the priority of a thread", error))
+    zc_kernel::sched::set_nice(19).map_err(|error| Error::os("lower the priority of a thread", error))
 }
 
 pub(super) fn settle_on(cpus: &[usize]) -> Result<()> {
     zc_kernel::sched::pin(cpus).map_err(|error| {
         let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
-        Fault::os(format!("pin a thread to CPU {}", names.join(", ")), error)
+        Error::os(format!("pin a thread to CPU {}", names.join(", ")), error)
     })?;
     // The default slack of 50 us would be a good part of a burst's period.
-    zc_kernel::sched::set_timer_slack(1).map_err(|error| Fault::os("set the timer slack", error))
+    zc_kernel::sched::set_timer_slack(1).map_err(|error| Error::os("set the timer slack", error))
 }
 
 pub(super) fn clone(socket: &TcpStream) -> Result<TcpStream> {
-    socket.try_clone().map_err(|error| Fault::os("duplicate a socket", error))
+    socket.try_clone().map_err(|error| Error::os("duplicate a socket", error))
 }

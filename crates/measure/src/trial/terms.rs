@@ -4,7 +4,7 @@
 use crate::link::Link;
 use crate::path::SendSetup;
 use crate::workload::{Room, raise_descriptor_limit};
-use zc_run::{Cell, FixedParams, LinkKind, No, Placement, Push};
+use zc_run::{Cell, FixedParams, LinkKind, Placement, Push, Unavailable};
 
 use super::bursts::Bursts;
 use super::receiving::Taking;
@@ -79,19 +79,19 @@ impl Terms {
         let (kind, placement) = (link.facts().kind, self.fixed.placement);
         let no = match kind {
             LinkKind::Null if placement != Placement::Separate => Some(
-                No::unsupported(format!(
+                Unavailable::unsupported(format!(
                     "the far end of the null link needs a CPU of its own, and this is placement \"{placement}\""
                 ))
                 .remedy("take a link with a receiver: --link loopback or --link veth"),
             ),
             LinkKind::Remote if placement != Placement::Separate => Some(
-                No::unsupported(format!(
+                Unavailable::unsupported(format!(
                     "the two ends are on machines of their own, and this is placement \"{placement}\""
                 ))
                 .remedy("take a link inside this machine: --link loopback or --link veth"),
             ),
             LinkKind::Remote if self.cell.levels.sockbuf_bytes.is_some() => Some(
-                No::unsupported("the far end has one SO_RCVBUF for a whole run")
+                Unavailable::unsupported("the far end has one SO_RCVBUF for a whole run")
                     .remedy("one size at a time, by --rcvbuf and --sndbuf; or a link inside this machine"),
             ),
             _ => None,
@@ -107,8 +107,10 @@ impl Terms {
         match raise_descriptor_limit(needed)? {
             Room::There => Ok(()),
             Room::No { hard } => Err(Trouble::CannotRun(
-                No::refused(format!("{flows} flows need up to {needed} open files, and RLIMIT_NOFILE is {hard}"))
-                    .remedy(format!("as root: ulimit -Hn {}", needed.next_power_of_two())),
+                Unavailable::refused(format!(
+                    "{flows} flows need up to {needed} open files, and RLIMIT_NOFILE is {hard}"
+                ))
+                .remedy(format!("as root: ulimit -Hn {}", needed.next_power_of_two())),
             )),
         }
     }

@@ -24,10 +24,10 @@ fn every_path_is_proven_with_messages_of_every_size_and_at_odd_offsets() {
     for &send in SendPath::ALL {
         for (message, align) in [(64, Align::Page), (64, Align::Byte), (8_192, Align::Byte), (4 << 20, Align::Page)] {
             let levels = Levels { message_bytes: Some(message), align: Some(align), ..Levels::default() };
-            match rig.prove(&cell(send, levels)).unwrap_or_else(|fault| panic!("{send} {message} {align}: {fault}")) {
+            match rig.prove(&cell(send, levels)).unwrap_or_else(|error| panic!("{send} {message} {align}: {error}")) {
                 Ok(Probe::Proof { bytes, .. }) => assert_eq!(bytes, 373_730, "{send} {message} {align}"),
                 Ok(other) => panic!("{other:?}"),
-                Err(no) => eprintln!("skipped: {send}: {}", no.reason()),
+                Err(no) => eprintln!("skipped: {send}: {}", no.reason),
             }
         }
     }
@@ -52,16 +52,16 @@ fn every_way_to_push_is_proven_where_the_path_has_it() {
     for &send in SendPath::ALL {
         for &push in Push::ALL {
             let levels = Levels { push: Some(push), message_bytes: Some(1_000), ..Levels::default() };
-            let Err(no) = rig.prove(&cell(send, levels)).unwrap_or_else(|fault| panic!("{send} {push}: {fault}"))
+            let Err(no) = rig.prove(&cell(send, levels)).unwrap_or_else(|error| panic!("{send} {push}: {error}"))
             else {
                 continue;
             };
-            eprintln!("skipped: {send} {push}: {}", no.reason());
+            eprintln!("skipped: {send} {push}: {}", no.reason);
             let has_no_flags = matches!(send, SendPath::ReadWrite | SendPath::MmapWrite | SendPath::Sendfile);
             assert!(
-                !has_no_flags || (push == Push::More && no.word() == "unsupported"),
+                !has_no_flags || (push == Push::More && no.kind.name() == "unsupported"),
                 "{send} {push}: {}",
-                no.reason()
+                no.reason
             );
         }
     }
@@ -105,8 +105,8 @@ fn a_cell_runs_with_its_own_buffers_congestion_control_rate_and_placement() {
 #[test]
 fn a_congestion_control_that_is_not_there_is_the_cell_s_failure() {
     let levels = Levels { congestion: Some("nonesuch".to_owned()), ..Levels::default() };
-    let fault = rig(fixed()).prove(&cell(SendPath::Sendfile, levels)).unwrap_err();
-    assert!(fault.sentence.contains("\"nonesuch\""), "{fault}");
+    let error = rig(fixed()).prove(&cell(SendPath::Sendfile, levels)).unwrap_err();
+    assert!(error.message.contains("\"nonesuch\""), "{error}");
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn a_thousand_flows_are_one_trial_and_leave_no_port_behind() {
     let began = std::time::Instant::now();
     let trial = match rig.run(&cell(SendPath::ReadSend, levels), TrialKind::Twin) {
         Ok(trial) => trial,
-        Err(fault) if fault.sentence.contains("RLIMIT_NOFILE") => return eprintln!("skipped: {fault}"),
-        Err(fault) => panic!("{fault}"),
+        Err(error) if error.message.contains("RLIMIT_NOFILE") => return eprintln!("skipped: {error}"),
+        Err(error) => panic!("{error}"),
     };
     eprintln!("a trial of 1,000 flows took {:?}", began.elapsed());
     assert!(trial.closed.soak.at_ns > trial.opened.soak.at_ns);
@@ -169,12 +169,12 @@ fn what_a_link_cannot_do_is_told_with_a_remedy() {
             Ok(()) => assert!(can, "{kind} {levels:?}"),
             Err(Trouble::CannotRun(no)) => {
                 assert!(
-                    !can && no.word() == "unsupported" && no.remedy_text().is_some(),
+                    !can && no.kind.name() == "unsupported" && no.remedy.as_deref().is_some(),
                     "{kind} {levels:?}: {}",
-                    no.reason()
+                    no.reason
                 );
             }
-            Err(Trouble::Broke(fault)) => panic!("{fault}"),
+            Err(Trouble::Broke(error)) => panic!("{error}"),
         }
     }
 }

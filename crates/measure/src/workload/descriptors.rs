@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// Whether there is room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub fn raise_descriptor_limit(needed: u64) -> Result<Room> {
         Raised::NotNeeded => Ok(Room::There),
         Raised::To(soft) => setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: limit.maximum })
             .map(|()| Room::There)
-            .map_err(|error| Fault::os("raise the limit of open files", error)),
+            .map_err(|error| Error::os("raise the limit of open files", error)),
         Raised::Beyond(hard) => Ok(Room::No { hard }),
     }
 }

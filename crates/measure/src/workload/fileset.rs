@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use zc_kernel::mapping::FileMapping;
 
 use super::available_bytes;
-use zc_run::{Align, Fault, FileSetFacts, No, Result};
+use zc_run::{Align, Error, FileSetFacts, Result, Unavailable};
 
 /// An open regular file and the length it had when it was opened.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct SourceFile {
 pub struct FileSet {
     /// At least one.
     pub files: Vec<SourceFile>,
-    mappings: OnceLock<std::result::Result<Vec<FileMapping>, No>>,
+    mappings: OnceLock<std::result::Result<Vec<FileMapping>, Unavailable>>,
 }
 
 /// A part of one file, not empty and within its length, that a path is to send whole.
@@ -53,14 +53,14 @@ pub struct Walk {
 
 impl SourceFile {
     /// The failure of whoever wanted bytes of this file and found that they are gone.
-    pub fn became_shorter(&self) -> Fault {
-        Fault::input(format!("file \"{}\" became shorter while it was being sent", self.name))
-            .hint("give files that nobody changes during the run, or copies of them")
+    pub fn became_shorter(&self) -> Error {
+        Error::input(format!("file \"{}\" became shorter while it was being sent", self.name))
+            .help("give files that nobody changes during the run, or copies of them")
     }
 
     /// The failure of whoever could not read it.
-    pub fn unreadable(&self, error: impl Into<io::Error>) -> Fault {
-        Fault::input(format!("cannot read file \"{}\": {}", self.name, error.into()))
+    pub fn unreadable(&self, error: impl Into<io::Error>) -> Error {
+        Error::input(format!("cannot read file \"{}\": {}", self.name, error.into()))
     }
 }
 
@@ -105,15 +105,15 @@ impl FileSet {
     ///
     /// # Errors
     /// A file could not be mapped. The answer is final: later calls give the same one.
-    pub fn mappings(&self) -> std::result::Result<&[FileMapping], No> {
+    pub fn mappings(&self) -> std::result::Result<&[FileMapping], Unavailable> {
         self.mappings.get_or_init(|| self.map()).as_deref().map_err(Clone::clone)
     }
 
-    fn map(&self) -> std::result::Result<Vec<FileMapping>, No> {
+    fn map(&self) -> std::result::Result<Vec<FileMapping>, Unavailable> {
         let populate = self.fits_memory();
         let map = |source: &SourceFile| {
             FileMapping::new(&source.file, source.len, populate)
-                .map_err(|error| No::failed(format!("cannot map file \"{}\": {error}", source.name)))
+                .map_err(|error| Unavailable::failed(format!("cannot map file \"{}\": {error}", source.name)))
         };
         self.files.iter().map(map).collect()
     }
@@ -173,7 +173,7 @@ impl FileSet {
     fn len_of(&self, file: usize) -> Result<usize> {
         let source = &self.files[file];
         usize::try_from(source.len)
-            .map_err(|_| Fault::input(format!("file \"{}\" is too large for this machine", source.name)))
+            .map_err(|_| Error::input(format!("file \"{}\" is too large for this machine", source.name)))
     }
 
     /// Shows the bytes of `piece` in order.
@@ -369,7 +369,7 @@ mod tests {
         let files = set_of(&[vec![1; 3], vec![2; 5], vec![3; 2]]);
         files.files[0].file.set_len(1).unwrap();
         files.warm_from(1, 7).unwrap();
-        assert!(files.warm_from(1, 9).unwrap_err().sentence.contains("\"file 0\""));
+        assert!(files.warm_from(1, 9).unwrap_err().message.contains("\"file 0\""));
     }
 
     #[test]
@@ -382,14 +382,14 @@ mod tests {
         let set = set_of(&[vec![1; 10], vec![2; 10_000]]);
         set.check_lengths().unwrap();
         set.files[1].file.set_len(9_999).unwrap();
-        for fault in [
+        for error in [
             set.check_lengths().unwrap_err(),
             set.warm().unwrap_err(),
             checksum(&set, set.walk(0, 100), 10_010).unwrap_err(),
         ] {
-            assert_eq!(fault.kind, zc_run::FaultKind::Input);
-            assert_eq!(fault.sentence, "file \"file 1\" became shorter while it was being sent");
-            assert!(fault.hint.is_some());
+            assert_eq!(error.kind, zc_run::ErrorKind::Input);
+            assert_eq!(error.message, "file \"file 1\" became shorter while it was being sent");
+            assert!(error.help.is_some());
         }
     }
 

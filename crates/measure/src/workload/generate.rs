@@ -18,7 +18,7 @@ use rand_pcg::Pcg64Mcg;
 use rustix::fs::{CWD, Mode, OFlags};
 
 use super::{FileSet, SourceFile};
-use zc_run::{Fault, FileSetFacts, Result, in_words};
+use zc_run::{Error, FileSetFacts, Result, in_words};
 
 /// How many files are generated.
 pub const GENERATED_FILES: usize = 63;
@@ -43,7 +43,7 @@ impl FileSet {
     /// lengths.
     ///
     /// # Errors
-    /// `FaultKind::Output`: the folder cannot be written, or the disk is full. `FaultKind::Unsupported`: RLIMIT_NOFILE.
+    /// `ErrorKind::Output`: the folder cannot be written, or the disk is full. `ErrorKind::Unsupported`: RLIMIT_NOFILE.
     pub fn generate(seed: u64, messages: &[usize]) -> Result<(Self, FileSetFacts)> {
         generate_in(&std::env::temp_dir(), seed, messages)
     }
@@ -52,12 +52,12 @@ impl FileSet {
 fn generate_in(folder: &Path, seed: u64, messages: &[usize]) -> Result<(FileSet, FileSetFacts)> {
     super::given::make_room(GENERATED_FILES)?;
     let cannot = |error: io::Error| {
-        Fault::output(format!(
+        Error::output(format!(
             "cannot write the generated files in folder \"{}\": {}",
             folder.display(),
             in_words(&error)
         ))
-        .hint(format!(
+        .help(format!(
             "set TMPDIR to a folder with {} MB of room, or give files with --files",
             GENERATED_BYTES.div_ceil(1_000_000)
         ))
@@ -139,7 +139,7 @@ mod tests {
 
     use super::*;
     use crate::workload::checksum;
-    use zc_run::FaultKind;
+    use zc_run::ErrorKind;
 
     #[test]
     fn the_lengths_are_as_in_2001_on_average_and_varied() {
@@ -190,10 +190,10 @@ mod tests {
 
     #[test]
     fn a_folder_that_does_not_exist_is_an_error_that_names_it() {
-        let fault = generate_in(Path::new("/nonesuch"), 1, &[]).map(drop).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Output);
-        assert!(fault.sentence.starts_with("cannot write the generated files in folder \"/nonesuch\": "), "{fault}");
-        assert!(fault.hint.is_some_and(|hint| hint.contains("TMPDIR")));
+        let error = generate_in(Path::new("/nonesuch"), 1, &[]).map(drop).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Output);
+        assert!(error.message.starts_with("cannot write the generated files in folder \"/nonesuch\": "), "{error}");
+        assert!(error.help.is_some_and(|help| help.contains("TMPDIR")));
     }
 
     #[test]
@@ -215,8 +215,8 @@ mod tests {
     #[test]
     #[ignore = "runs as a child with a file system of 1 MB on /mnt"]
     fn child_with_a_full_disk() {
-        let fault = generate_in(Path::new("/mnt"), 1, &[]).map(drop).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Output);
-        assert_eq!(fault.sentence, "cannot write the generated files in folder \"/mnt\": no space left on device");
+        let error = generate_in(Path::new("/mnt"), 1, &[]).map(drop).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Output);
+        assert_eq!(error.message, "cannot write the generated files in folder \"/mnt\": no space left on device");
     }
 }

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 
 use super::descriptors::{Room, raise_descriptor_limit};
 use super::{FileSet, SourceFile};
-use zc_run::{Fault, FileSetFacts, Result, in_words};
+use zc_run::{Error, FileSetFacts, Result, in_words};
 
 /// Descriptors that a run needs beside its files: sockets, pipes, rings, namespaces, /proc.
 const OTHER_DESCRIPTORS: u64 = 40;
@@ -19,7 +19,7 @@ impl FileSet {
     /// device) is an error when it is the only one; of several it is left out and named in the facts.
     ///
     /// # Errors
-    /// `FaultKind::Input`: nothing is left to be sent. `FaultKind::Unsupported`: RLIMIT_NOFILE is too low for so many
+    /// `ErrorKind::Input`: nothing is left to be sent. `ErrorKind::Unsupported`: RLIMIT_NOFILE is too low for so many
     /// files, also after the soft limit has been raised to the hard one.
     pub fn open(paths: &[PathBuf]) -> Result<(Self, FileSetFacts)> {
         make_room(paths.len())?;
@@ -28,8 +28,8 @@ impl FileSet {
         for path in paths {
             match open_one(path) {
                 Ok(file) => files.push(file),
-                Err(Refusal::This(fault)) if paths.len() > 1 => skipped.push(fault.sentence),
-                Err(Refusal::This(fault) | Refusal::All(fault)) => return Err(fault),
+                Err(Refusal::This(error)) if paths.len() > 1 => skipped.push(error.message),
+                Err(Refusal::This(error) | Refusal::All(error)) => return Err(error),
             }
         }
         if files.is_empty() {
@@ -41,26 +41,26 @@ impl FileSet {
     }
 }
 
-fn nothing_left(given: usize, first: Option<&String>) -> Fault {
+fn nothing_left(given: usize, first: Option<&String>) -> Error {
     match first {
-        Some(first) => Fault::input(format!("none of the {given} files can be sent; the first: {first}")),
-        None => Fault::usage("no files were given"),
+        Some(first) => Error::input(format!("none of the {given} files can be sent; the first: {first}")),
+        None => Error::usage("no files were given"),
     }
-    .hint("name regular files that are not empty, such as /usr/bin/*")
+    .help("name regular files that are not empty, such as /usr/bin/*")
 }
 
 /// Why a path is not among the files.
 enum Refusal {
     /// It cannot be sent.
-    This(Fault),
+    This(Error),
     /// Nor can any after it.
-    All(Fault),
+    All(Error),
 }
 
 fn open_one(path: &Path) -> std::result::Result<SourceFile, Refusal> {
     let failed = |error| match refused(path, error) {
-        fault if fault.kind == zc_run::FaultKind::Input => Refusal::This(fault),
-        fault => Refusal::All(fault),
+        error if error.kind == zc_run::ErrorKind::Input => Refusal::This(error),
+        error => Refusal::All(error),
     };
     // Looked at before it is opened, because opening a device can do things; and again afterwards, because it may have
     // been replaced in between: O_NONBLOCK is for the FIFO that then would block.
@@ -86,15 +86,15 @@ fn blocking(file: &File) -> io::Result<()> {
 fn regular(path: &Path, found: &Metadata) -> Result<()> {
     let name = path.display();
     if found.is_dir() {
-        return Err(Fault::input(format!("\"{name}\" is a directory")).hint(format!("name the files in it: {name}/*")));
+        return Err(Error::input(format!("\"{name}\" is a directory")).help(format!("name the files in it: {name}/*")));
     }
     if !found.is_file() {
-        return Err(Fault::input(format!("\"{name}\" is {}, not a regular file", kind(found.file_type())))
-            .hint("copy what it yields to a file, and name that"));
+        return Err(Error::input(format!("\"{name}\" is {}, not a regular file", kind(found.file_type())))
+            .help("copy what it yields to a file, and name that"));
     }
     if found.len() == 0 {
-        return Err(Fault::input(format!("file \"{name}\" is empty"))
-            .hint("name files that have bytes; files of /proc have no length, copy them first"));
+        return Err(Error::input(format!("file \"{name}\" is empty"))
+            .help("name files that have bytes; files of /proc have no length, copy them first"));
     }
     Ok(())
 }
@@ -111,19 +111,19 @@ fn kind(found: FileType) -> &'static str {
     }
 }
 
-fn refused(path: &Path, error: io::Error) -> Fault {
+fn refused(path: &Path, error: io::Error) -> Error {
     let name = path.display();
     match error.kind() {
         io::ErrorKind::NotFound => {
-            Fault::input(format!("file \"{name}\" does not exist")).hint("check the name and the current folder")
+            Error::input(format!("file \"{name}\" does not exist")).help("check the name and the current folder")
         }
-        io::ErrorKind::PermissionDenied => Fault::input(format!("file \"{name}\" may not be read by this user"))
-            .hint("name files that this user can read, or copy it"),
+        io::ErrorKind::PermissionDenied => Error::input(format!("file \"{name}\" may not be read by this user"))
+            .help("name files that this user can read, or copy it"),
         _ if is_out_of_descriptors(&error) => {
-            Fault::unsupported(format!("cannot open file \"{name}\": {}", in_words(&error)))
-                .hint("raise the limit of open files (`ulimit -n`), or give fewer files")
+            Error::unsupported(format!("cannot open file \"{name}\": {}", in_words(&error)))
+                .help("raise the limit of open files (`ulimit -n`), or give fewer files")
         }
-        _ => Fault::input(format!("cannot open file \"{name}\": {}", in_words(&error))),
+        _ => Error::input(format!("cannot open file \"{name}\": {}", in_words(&error))),
     }
 }
 
@@ -137,10 +137,10 @@ pub(super) fn make_room(files: usize) -> Result<()> {
     let needed = (files as u64).saturating_add(OTHER_DESCRIPTORS);
     match raise_descriptor_limit(needed)? {
         Room::There => Ok(()),
-        Room::No { hard } => Err(Fault::unsupported(format!(
+        Room::No { hard } => Err(Error::unsupported(format!(
             "{files} files cannot be open at a time: RLIMIT_NOFILE is {hard}, and zc needs {OTHER_DESCRIPTORS} beside them"
         ))
-        .hint(format!("raise it (`ulimit -Hn {}` as root), or give fewer files", needed.next_power_of_two()))),
+        .help(format!("raise it (`ulimit -Hn {}` as root), or give fewer files", needed.next_power_of_two()))),
     }
 }
 
@@ -150,13 +150,13 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use zc_run::FaultKind;
+    use zc_run::ErrorKind;
 
     fn folder() -> tempfile::TempDir {
         tempfile::tempdir().unwrap()
     }
 
-    fn refusal(path: PathBuf) -> Fault {
+    fn refusal(path: PathBuf) -> Error {
         FileSet::open(&[path]).map(|(_, facts)| facts).unwrap_err()
     }
 
@@ -176,10 +176,10 @@ mod tests {
 
     #[test]
     fn a_missing_file_alone_is_an_error_that_names_it() {
-        let fault = refusal("/nonesuch/file".into());
-        assert_eq!(fault.kind, FaultKind::Input);
-        assert_eq!(fault.sentence, "file \"/nonesuch/file\" does not exist");
-        assert!(fault.hint.is_some());
+        let error = refusal("/nonesuch/file".into());
+        assert_eq!(error.kind, ErrorKind::Input);
+        assert_eq!(error.message, "file \"/nonesuch/file\" does not exist");
+        assert!(error.help.is_some());
     }
 
     #[test]
@@ -187,16 +187,16 @@ mod tests {
         let folder = folder();
         let path = folder.path().join("empty");
         fs::write(&path, []).unwrap();
-        let fault = refusal(path.clone());
-        assert_eq!(fault.sentence, format!("file \"{}\" is empty", path.display()));
-        assert_eq!(refusal("/proc/self/stat".into()).sentence, "file \"/proc/self/stat\" is empty");
+        let error = refusal(path.clone());
+        assert_eq!(error.message, format!("file \"{}\" is empty", path.display()));
+        assert_eq!(refusal("/proc/self/stat".into()).message, "file \"/proc/self/stat\" is empty");
     }
 
     #[test]
     fn a_directory_alone_is_an_error_whose_hint_names_its_files() {
-        let fault = refusal("/tmp".into());
-        assert_eq!(fault.sentence, "\"/tmp\" is a directory");
-        assert_eq!(fault.hint.as_deref(), Some("name the files in it: /tmp/*"));
+        let error = refusal("/tmp".into());
+        assert_eq!(error.message, "\"/tmp\" is a directory");
+        assert_eq!(error.help.as_deref(), Some("name the files in it: /tmp/*"));
     }
 
     #[test]
@@ -204,12 +204,12 @@ mod tests {
         let folder = folder();
         let path = folder.path().join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        assert_eq!(refusal(path.clone()).sentence, format!("\"{}\" is a FIFO, not a regular file", path.display()));
+        assert_eq!(refusal(path.clone()).message, format!("\"{}\" is a FIFO, not a regular file", path.display()));
     }
 
     #[test]
     fn a_device_is_an_error() {
-        assert_eq!(refusal("/dev/zero".into()).sentence, "\"/dev/zero\" is a device, not a regular file");
+        assert_eq!(refusal("/dev/zero".into()).message, "\"/dev/zero\" is a device, not a regular file");
     }
 
     #[test]
@@ -227,10 +227,10 @@ mod tests {
 
     #[test]
     fn nothing_left_is_an_error_with_the_first_reason() {
-        let fault = FileSet::open(&["/nonesuch".into(), "/tmp".into()]).map(drop).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Input);
-        assert_eq!(fault.sentence, "none of the 2 files can be sent; the first: file \"/nonesuch\" does not exist");
-        assert_eq!(FileSet::open(&[]).map(drop).unwrap_err().kind, FaultKind::Usage);
+        let error = FileSet::open(&["/nonesuch".into(), "/tmp".into()]).map(drop).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Input);
+        assert_eq!(error.message, "none of the 2 files can be sent; the first: file \"/nonesuch\" does not exist");
+        assert_eq!(FileSet::open(&[]).map(drop).unwrap_err().kind, ErrorKind::Usage);
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
         let path = folder.path().join("secret");
         fs::write(&path, [1]).unwrap();
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
-        assert_eq!(refusal(path.clone()).sentence, format!("file \"{}\" may not be read by this user", path.display()));
+        assert_eq!(refusal(path.clone()).message, format!("file \"{}\" may not be read by this user", path.display()));
     }
 
     /// Runs the ignored test `child` in a process of its own under `ulimit`.
@@ -281,14 +281,14 @@ mod tests {
     #[test]
     #[ignore = "runs as a child under limits"]
     fn child_is_refused_many() {
-        let fault = FileSet::open(&many()).map(drop).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Unsupported);
+        let error = FileSet::open(&many()).map(drop).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Unsupported);
         assert_eq!(
-            fault.sentence,
+            error.message,
             "200 files cannot be open at a time: RLIMIT_NOFILE is 64, and zc needs 40 beside them"
         );
-        assert_eq!(fault.hint.as_deref(), Some("raise it (`ulimit -Hn 256` as root), or give fewer files"));
-        assert_eq!(FileSet::generate(1, &[]).map(drop).unwrap_err().kind, FaultKind::Unsupported);
+        assert_eq!(error.help.as_deref(), Some("raise it (`ulimit -Hn 256` as root), or give fewer files"));
+        assert_eq!(FileSet::generate(1, &[]).map(drop).unwrap_err().kind, ErrorKind::Unsupported);
         assert_eq!(FileSet::open(&many()[..20]).unwrap().1.files, 20);
     }
 }

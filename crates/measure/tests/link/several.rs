@@ -8,8 +8,8 @@ use std::time::Instant;
 use zc_measure::link::{FarEnd, Link, Several, Sides, Steering, bring_up_several};
 use zc_measure::trial::{self, Rig, RigSetup};
 use zc_run::{
-    Align, Cell, CopyPages, FixedParams, Levels, LinkKind, LinkOptions, No, OffloadSwitch, Placement, Probe, Push,
-    RecvPath, SendPath, SoakerKind, Timing, TrialKind,
+    Align, Cell, CopyPages, FixedParams, Levels, LinkKind, LinkOptions, OffloadSwitch, Placement, Probe, Push,
+    RecvPath, SendPath, SoakerKind, Timing, TrialKind, UnavailableKind,
 };
 
 use super::{End, PATIENCE, counts_what_is_sent, one_cpu, sent_to_far_end, two_cpus};
@@ -30,9 +30,9 @@ pub(crate) fn several(
     first: &LinkOptions,
     others: &[LinkOptions],
 ) -> Result<Several, End> {
-    bring_up_several(kind, sides, Steering::Best, first, others).map_err(|no| match no {
-        No::Refused { .. } | No::Unsupported { .. } => End::Skipped(no.reason().to_owned()),
-        No::Failed { .. } | No::Unknown { .. } => panic!("{no:?}"),
+    bring_up_several(kind, sides, Steering::Best, first, others).map_err(|no| match no.kind {
+        UnavailableKind::Refused | UnavailableKind::Unsupported => End::Skipped(no.reason.clone()),
+        UnavailableKind::Failed | UnavailableKind::Unknown => panic!("{no:?}"),
     })
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn each_carries_its_own() -> End {
     let others = [with(Some(9000), &[]), with(Some(10), &[]), with(None, &[NoTso]), with(Some(3856), &[NoSg])];
     let Several { link, others } = or_skip!(several(LinkKind::Veth, one_cpu(), &LinkOptions::default(), &others));
     let Err(no) = &others[1] else { panic!("there is no IPv4 with an MTU of 10") };
-    assert!(no.reason().contains("an MTU of 10"), "{no:?}");
+    assert!(no.reason.contains("an MTU of 10"), "{no:?}");
     let links: Vec<&dyn Link> = [&link].into_iter().chain(others.iter().flatten()).map(|link| &**link).collect();
     let as_asked: Vec<_> = links.iter().map(|link| (link.facts().mtu_bytes, link.facts().switched_off.len())).collect();
     assert_eq!(as_asked, [(1500, 0), (9000, 0), (1500, 1), (3856, 1)]);
@@ -84,7 +84,7 @@ pub(crate) fn links_of_null_have_one_card() -> End {
     let cut = sent_to_far_end(&**lesser, 10_000_000);
     assert!(whole.bytes / whole.packets > 10_000 && cut.bytes / cut.packets <= 1448, "{whole:?} {cut:?}");
     let Err(no) = &others[1] else { panic!("nobody receives on the null link") };
-    assert_eq!((no.word(), no.remedy_text()), ("unsupported", Some("--link veth")));
+    assert_eq!((no.kind.name(), no.remedy.as_deref()), ("unsupported", Some("--link veth")));
 
     // What is refused asks for no bridge.
     let Several { link, .. } = or_skip!(several(LinkKind::Null, sides, &with(None, &[]), &[with(None, &[NoGro])]));
@@ -97,8 +97,8 @@ pub(crate) fn loopback_is_left_alone() -> End {
     let Several { others, .. } = or_skip!(several(LinkKind::Loopback, one_cpu(), &with(None, &[]), &others));
     for other in others {
         let no = other.err().expect("lo is the host's");
-        assert!(no.reason().contains("the host's own"), "{no:?}");
-        assert!(no.remedy_text().is_some_and(|remedy| remedy.contains("--link veth")));
+        assert!(no.reason.contains("the host's own"), "{no:?}");
+        assert!(no.remedy.as_deref().is_some_and(|remedy| remedy.contains("--link veth")));
     }
     End::Passed
 }
@@ -209,7 +209,7 @@ fn rig(kind: LinkKind, levels: &[Levels], files: &[std::path::PathBuf]) -> Resul
     let options = LinkOptions::default();
     let others: Vec<LinkOptions> = levels.iter().map(|levels| options.at(levels)).collect();
     let up = trial::bring_up(&[kind], sender_cpu, receiver_cpu, &options, &others)
-        .map_err(|fault| End::Skipped(fault.sentence))?;
+        .map_err(|error| End::Skipped(error.message))?;
     let fixed = FixedParams {
         link: kind,
         rate_bytes_per_s: 100e6,
@@ -270,11 +270,11 @@ pub(crate) fn every_path_is_proven_at_every_mtu() -> End {
             for &send in SendPath::ALL {
                 match rig.prove(&cell(send, levels)) {
                     Ok(Ok(Probe::Proof { .. })) => proven.insert(send),
-                    Ok(Err(no)) if no.word() != "failed" => continue,
+                    Ok(Err(no)) if no.kind.name() != "failed" => continue,
                     other => panic!("{kind} {levels:?} {send}: {other:?}"),
                 };
                 let trial = rig.run(&cell(send, levels), TrialKind::TopSpeed);
-                let trial = trial.unwrap_or_else(|fault| panic!("{kind} {levels:?} {send}: {fault:?}"));
+                let trial = trial.unwrap_or_else(|error| panic!("{kind} {levels:?} {send}: {error:?}"));
                 mss.insert(trial.closed.tcp.unwrap().snd_mss);
             }
             // Its own link, and no other: headers take 40 bytes, timestamps 12.
@@ -282,7 +282,7 @@ pub(crate) fn every_path_is_proven_at_every_mtu() -> End {
             assert!(proven.contains(&SendPath::ReadSend) && proven.contains(&SendPath::Sendfile), "{proven:?}");
         }
         let no = rig.prove(&cell(SendPath::ReadSend, &levels[MTUS.len()])).unwrap().unwrap_err();
-        assert!(no.reason().contains("65536"), "{no:?}");
+        assert!(no.reason.contains("65536"), "{no:?}");
     }
     if skipped.is_empty() { End::Passed } else { End::Skipped(skipped.join("; ")) }
 }

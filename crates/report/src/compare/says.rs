@@ -268,6 +268,9 @@ pub(crate) fn judgement(judgement: &Judgement) -> String {
         Outcome::Undecided => {
             format!("Undecided whether any is worse by more than {margin}: {}.", names(&judgement.undecided))
         }
-        Outcome::Incomparable => "Cannot be compared.".to_owned(),
+        Outcome::Withheld => {
+            format!("Withheld whether any is worse by more than {margin}: {}.", names(&judgement.undecided))
+        }
+        Outcome::Incomparable | Outcome::NothingKept => "Cannot be compared.".to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use crate::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
 use crate::fixture_plans;
 use zc_analysis::compare::{Part, compare};
 use zc_analysis::estimate;
-use zc_run::{No, Severity, Support, SupportRow, Warning};
+use zc_run::{Severity, Support, SupportRow, Unavailable, Warning};
 use zc_testkit::synthetic::Synthetic;
 
 fn all() -> Vec<(Run, Estimates)> {
@@ -167,8 +167,11 @@ fn saying(text: &str) -> (Run, Estimates) {
     header.link.passed_over = vec![say()];
     header.link.offloads = Some([(say(), true)].into());
     header.warnings = vec![Warning::new(text, Severity::Doubt, say()).remedy(say())];
-    header.unavailable =
-        vec![SupportRow { what: say(), name: say(), support: Support::No(No::unsupported(say()).remedy(say())) }];
+    header.unavailable = vec![SupportRow {
+        what: say(),
+        name: say(),
+        support: Support::No(Unavailable::unsupported(say()).remedy(say())),
+    }];
     header.plan.experiment = format!("x{text}");
     // Labels tell cells apart: the text begins all of them.
     let relabel = |label: &mut String| *label = format!("{text}{label}");

@@ -10,7 +10,7 @@ use crate::{interrupt, tell};
 use zc_analysis::soak::{self, Load, idle_rates, not_quiet, paces};
 use zc_classic::{Calibration, CyclesoakOptions, FILE_NAME, Tool};
 use zc_run::escape;
-use zc_run::{Fault, Result, SoakWindow};
+use zc_run::{Error, Result, SoakWindow};
 
 /// The load monitor.
 pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
@@ -51,8 +51,8 @@ pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &AtomicBoo
     let busy = not_quiet(&start).is_some();
     let rates = if busy { paces(&start) } else { idle_rates(&start.idle) };
     let rates = rates.ok_or_else(|| {
-        Fault::failed("a soaker got no CPU time while it was being calibrated")
-            .hint("something keeps its CPU busy; calibrate while nothing else runs")
+        Error::failed("a soaker got no CPU time while it was being calibrated")
+            .help("something keeps its CPU busy; calibrate while nothing else runs")
     })?;
     if busy {
         tell::warning(
@@ -75,10 +75,10 @@ pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &AtomicBoo
 /// # Errors
 /// There is none, or it is not from here.
 pub(super) fn calibration(nr_cpus: Option<usize>) -> Result<Calibration> {
-    Calibration::read(here(), &soaked_cpus(nr_cpus)?).map_err(|mut fault| {
+    Calibration::read(here(), &soaked_cpus(nr_cpus)?).map_err(|mut error| {
         // A host name or a line of a strange file could be anything.
-        fault.sentence = escape(&fault.sentence, 1000);
-        fault
+        error.message = escape(&error.message, 1000);
+        error
     })
 }
 
@@ -87,12 +87,12 @@ fn soaked_cpus(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
     let (allowed, soaked) = (zc_classic::cpus_for(None)?.len(), zc_classic::cpus_for(nr_cpus)?);
     let all = allowed.max(zc_classic::online_cpus());
     if soaked.len() < all {
-        let hint = match soaked.len() < allowed {
+        let help = match soaked.len() < allowed {
             true => "leave -N out: the machine knows how many it has",
             false => "this process may not use the others (taskset(1), a cgroup's cpuset): start it without that",
         };
-        let sentence = format!("{} of {all} CPUs are soaked: what runs on the others is not seen", soaked.len());
-        tell::warning(&sentence, Some(hint));
+        let message = format!("{} of {all} CPUs are soaked: what runs on the others is not seen", soaked.len());
+        tell::warning(&message, Some(help));
     }
     Ok(soaked)
 }

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use super::{soak, tell};
 use zc_classic::{Guard, NotRun, RunRrOptions, Tool};
-use zc_run::{Fault, Result, in_words};
+use zc_run::{Error, Result, in_words};
 
 /// Arguments of a tool of 2001, which reads them itself.
 #[derive(Debug, clap::Args)]
@@ -76,16 +76,16 @@ fn run_rr(words: &[OsString]) -> Result<u8> {
     if options.help {
         return usage::of(Tool::RunRr).map(|()| 0);
     }
-    if let Err(fault) = zc_classic::take_policy() {
-        tell::fault(&fault);
+    if let Err(error) = zc_classic::take_policy() {
+        tell::error(&error);
         return Ok(soak::OWN_FAILURE);
     }
     tell::note(&format!("run_rr: SCHED_RR; {}", guard_text(zc_classic::guard())));
-    let (fault, code) = match zc_classic::run_rr(&options) {
-        NotRun::NotFound(fault) => (fault, soak::NOT_FOUND),
-        NotRun::NotRunnable(fault) => (fault, soak::NOT_EXECUTABLE),
+    let (error, code) = match zc_classic::run_rr(&options) {
+        NotRun::NotFound(error) => (error, soak::NOT_FOUND),
+        NotRun::NotRunnable(error) => (error, soak::NOT_EXECUTABLE),
     };
-    tell::fault(&fault);
+    tell::error(&error);
     Ok(code)
 }
 
@@ -112,14 +112,14 @@ fn guard_text(guard: Guard) -> String {
 
 /// Writes a line to stdout at once: others read along. Breaks off when the reader has gone, which has then seen enough, and
 /// when it cannot be written, which is put into `failed`.
-fn line(text: &str, failed: &mut Option<Fault>) -> ControlFlow<()> {
+fn line(text: &str, failed: &mut Option<Error>) -> ControlFlow<()> {
     let mut stdout = io::stdout().lock();
     match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Ok(()) => ControlFlow::Continue(()),
         Err(error) => {
             if error.kind() != io::ErrorKind::BrokenPipe {
-                let fault = Fault::output(format!("cannot write to stdout: {}", in_words(&error)));
-                *failed = Some(fault.hint("is there room where it leads to?"));
+                let error = Error::output(format!("cannot write to stdout: {}", in_words(&error)));
+                *failed = Some(error.help("is there room where it leads to?"));
             }
             ControlFlow::Break(())
         }

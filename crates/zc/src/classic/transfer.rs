@@ -34,7 +34,7 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
                 &format!("client \"{client}\" was turned away: {clients} are being served"),
                 Some("those that come after it are turned away without a word until one has ended"),
             ),
-            ZcsSaid::NotTaken(fault) => tell::warning(&fault.sentence, fault.hint.as_deref()),
+            ZcsSaid::NotTaken(error) => tell::warning(&error.message, error.help.as_deref()),
             ZcsSaid::Ended(end) => {
                 if let Some(wrong) = &end.wrong {
                     tell::warning(&format!("client \"{}\" {wrong}", end.client), None);

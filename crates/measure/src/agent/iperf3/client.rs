@@ -11,7 +11,7 @@ use zc_kernel::tcp;
 
 use super::control::{COOKIE_BYTES, Control, Lost, State, cookie, meaning};
 use super::messages::{Parameters, Results, StreamResults};
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// How many streams a test of iperf3 can have.
 pub const MOST_STREAMS: usize = 128;
@@ -66,8 +66,8 @@ pub struct ServerReport {
 enum Attempt {
     Ready(Test),
     /// It may be otherwise in a moment.
-    Later(Fault),
-    Never(Fault),
+    Later(Error),
+    Never(Error),
 }
 
 impl Test {
@@ -82,16 +82,16 @@ impl Test {
     /// Nobody answers, or not as an iperf3 server does; the server is busy all the time; it does not want such a test.
     pub fn open(to: SocketAddr, streams: usize, patience: Duration) -> Result<Self> {
         if !(1..=MOST_STREAMS).contains(&streams) {
-            return Err(Fault::usage(format!("an iperf3 server takes 1 to {MOST_STREAMS} streams, not \"{streams}\""))
-                .hint("choose fewer with --flows"));
+            return Err(Error::usage(format!("an iperf3 server takes 1 to {MOST_STREAMS} streams, not \"{streams}\""))
+                .help("choose fewer with --flows"));
         }
         let until = Instant::now() + patience;
         let mut pause = PAUSES.0;
         loop {
             match Self::attempt(to, streams, patience, until) {
                 Attempt::Ready(test) => return Ok(test),
-                Attempt::Never(fault) => return Err(fault),
-                Attempt::Later(fault) if Instant::now() + pause >= until => return Err(fault),
+                Attempt::Never(error) => return Err(error),
+                Attempt::Later(error) if Instant::now() + pause >= until => return Err(error),
                 Attempt::Later(_) => sleep(pause),
             }
             pause = (pause * 2).min(PAUSES.1);
@@ -106,9 +106,9 @@ impl Test {
             Ok(control) => control,
             Err(error) => {
                 let again = matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset);
-                let fault = Fault::os(format!("connect to iperf3 server \"{name}\""), error)
-                    .hint("start one there: iperf3 -s -p PORT");
-                return if again { Attempt::Later(fault) } else { Attempt::Never(fault) };
+                let error = Error::os(format!("connect to iperf3 server \"{name}\""), error)
+                    .help("start one there: iperf3 -s -p PORT");
+                return if again { Attempt::Later(error) } else { Attempt::Never(error) };
             }
         };
         let mut test = Self { name, control, cookie: cookie(), streams, patience };
@@ -121,8 +121,8 @@ impl Test {
             Ok(State::ParamExchange) => {}
             Ok(State::AccessDenied) => {
                 return Attempt::Later(
-                    Fault::failed(format!("iperf3 server \"{}\" is busy with another test", test.name))
-                        .hint("it takes one at a time: wait for it, or start a second server there with -p PORT"),
+                    Error::failed(format!("iperf3 server \"{}\" is busy with another test", test.name))
+                        .help("it takes one at a time: wait for it, or start a second server there with -p PORT"),
                 );
             }
             Ok(other) => return Attempt::Never(test.unexpected(other)),
@@ -132,7 +132,7 @@ impl Test {
         }
         match test.agree() {
             Ok(()) => Attempt::Ready(test),
-            Err(fault) => Attempt::Never(fault),
+            Err(error) => Attempt::Never(error),
         }
     }
 
@@ -170,7 +170,7 @@ impl Test {
     /// The server is gone, or says something that cannot be its results.
     pub fn end(mut self, sent: &[u64], seconds: f64) -> Result<ServerReport> {
         if sent.len() != self.streams {
-            return Err(Fault::failed(format!("{} streams were opened and {} ended", self.streams, sent.len())));
+            return Err(Error::failed(format!("{} streams were opened and {} ended", self.streams, sent.len())));
         }
         let said = self.control.say(State::TestEnd, self.patience);
         said.map_err(|lost| self.lost(&lost))?;
@@ -190,7 +190,7 @@ impl Test {
         let theirs = theirs.map_err(|lost| self.lost(&lost))?;
         self.expect(State::DisplayResults)?;
         if theirs.streams.len() != self.streams {
-            return Err(Fault::failed(format!(
+            return Err(Error::failed(format!(
                 "iperf3 server \"{}\" has results of {} streams, of {} that there were",
                 self.name,
                 theirs.streams.len(),
@@ -219,13 +219,13 @@ impl Test {
         }
     }
 
-    fn unexpected(&mut self, state: State) -> Fault {
+    fn unexpected(&mut self, state: State) -> Error {
         let name = &self.name;
         match state {
             State::ServerError => {
                 let error = self.control.wait_for(self.patience, |control| Ok(control.take_number()));
                 let Ok(error) = error else {
-                    return Fault::failed(format!("iperf3 server \"{name}\" cannot go on, and does not say why"));
+                    return Error::failed(format!("iperf3 server \"{name}\" cannot go on, and does not say why"));
                 };
                 let errno = self.control.wait_for(SECOND_NUMBER, |control| Ok(control.take_number()));
                 let because = match errno.ok().and_then(|errno| i32::try_from(errno).ok()) {
@@ -233,25 +233,25 @@ impl Test {
                     _ => String::new(),
                 };
                 let meaning = meaning(error);
-                Fault::failed(format!("iperf3 server \"{name}\" cannot go on: its error {error}, {meaning}{because}"))
+                Error::failed(format!("iperf3 server \"{name}\" cannot go on: its error {error}, {meaning}{because}"))
             }
-            State::AccessDenied => Fault::failed(format!("iperf3 server \"{name}\" denies access"))
-                .hint("another client may have come between: try again"),
-            State::ServerTerminate => Fault::failed(format!("iperf3 server \"{name}\" was told to end")),
-            other => Fault::failed(format!(
+            State::AccessDenied => Error::failed(format!("iperf3 server \"{name}\" denies access"))
+                .help("another client may have come between: try again"),
+            State::ServerTerminate => Error::failed(format!("iperf3 server \"{name}\" was told to end")),
+            other => Error::failed(format!(
                 "iperf3 server \"{name}\" said \"{}\" ({other:?}), which has no place there",
                 other.byte().cast_signed()
             )),
         }
     }
 
-    fn lost(&self, lost: &Lost) -> Fault {
-        let fault = Fault::failed(format!("iperf3 server \"{}\" {lost}", self.name));
+    fn lost(&self, lost: &Lost) -> Error {
+        let error = Error::failed(format!("iperf3 server \"{}\" {lost}", self.name));
         match lost {
             Lost::NoState(_) | Lost::Nonsense(_) | Lost::TooLong { .. } => {
-                fault.hint("is it an iperf3 that listens there? its port is 5201 by default")
+                error.help("is it an iperf3 that listens there? its port is 5201 by default")
             }
-            _ => fault,
+            _ => error,
         }
     }
 }
@@ -273,10 +273,10 @@ const QUIET: Duration = Duration::from_millis(10);
 /// A stream is broken, or is not acknowledged within `patience`.
 pub fn settle(streams: &[impl Borrow<TcpStream>], sent: &mut [u64], patience: Duration) -> Result<()> {
     let until = Instant::now() + patience;
-    let broken = |error| Fault::os("end a stream to an iperf3 server", error);
+    let broken = |error| Error::os("end a stream to an iperf3 server", error);
     let late = || {
         let seconds = patience.as_secs_f64();
-        Fault::failed(format!("an iperf3 server has not taken everything within {seconds} s after the last byte"))
+        Error::failed(format!("an iperf3 server has not taken everything within {seconds} s after the last byte"))
     };
     for (stream, sent) in streams.iter().zip(sent) {
         let mut stream: &TcpStream = stream.borrow();
@@ -352,13 +352,13 @@ mod tests {
         at
     }
 
-    fn sentence(fault: &Fault, at: SocketAddr) -> String {
-        fault.sentence.replace(&at.to_string(), "HOST")
+    fn message(error: &Error, at: SocketAddr) -> String {
+        error.message.replace(&at.to_string(), "HOST")
     }
 
     fn open_fault(turns: impl IntoIterator<Item = Turn>, patience: Duration) -> String {
         let at = server(turns);
-        sentence(&Test::open(at, 1, patience).unwrap_err(), at)
+        message(&Test::open(at, 1, patience).unwrap_err(), at)
     }
 
     /// The fault of a test whose server says `turns` after it was told that the test is over.
@@ -366,7 +366,7 @@ mod tests {
         let at = server(BEGIN.into_iter().chain([Say(b"\x01\x02"), Hear(1)]).chain(turns));
         let mut test = Test::open(at, 1, PATIENCE).unwrap();
         test.running().unwrap();
-        sentence(&test.end(&[5], 1.0).unwrap_err(), at)
+        message(&test.end(&[5], 1.0).unwrap_err(), at)
     }
 
     const RESULTS: &str = r#"{"cpu_util_total":12.5,"cpu_util_user":2.5,"cpu_util_system":10,"sender_has_retransmits":-1,
@@ -436,12 +436,12 @@ mod tests {
                 clients += 1;
             }
         });
-        let fault = Test::open(at, 1, Duration::from_millis(100)).unwrap_err();
-        assert_eq!(sentence(&fault, at), "iperf3 server \"HOST\" is busy with another test");
+        let error = Test::open(at, 1, Duration::from_millis(100)).unwrap_err();
+        assert_eq!(message(&error, at), "iperf3 server \"HOST\" is busy with another test");
         TcpStream::connect(at).unwrap().write_all(b"!").unwrap();
         assert!(busy.join().unwrap() > 1);
-        let fault = Test::open(at, 1, Duration::from_millis(20)).unwrap_err();
-        assert!(sentence(&fault, at).starts_with("cannot connect to iperf3 server \"HOST\": "), "{fault}");
+        let error = Test::open(at, 1, Duration::from_millis(20)).unwrap_err();
+        assert!(message(&error, at).starts_with("cannot connect to iperf3 server \"HOST\": "), "{error}");
     }
 
     #[test]
@@ -464,8 +464,8 @@ mod tests {
     #[test]
     fn streams_are_1_to_128() {
         for streams in [0, 129] {
-            let fault = Test::open(([127, 0, 0, 1], 1).into(), streams, PATIENCE).unwrap_err();
-            assert!(fault.sentence.contains("1 to 128"), "{fault}");
+            let error = Test::open(([127, 0, 0, 1], 1).into(), streams, PATIENCE).unwrap_err();
+            assert!(error.message.contains("1 to 128"), "{error}");
         }
     }
 }

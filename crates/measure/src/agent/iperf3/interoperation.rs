@@ -124,8 +124,8 @@ fn a_second_client_is_told_that_the_server_is_busy() {
     let mut stream = TcpStream::connect(server.at).unwrap();
     stream.write_all(first.cookie()).unwrap();
     first.running().unwrap();
-    let fault = Test::open(server.at, 1, Duration::from_millis(100)).unwrap_err();
-    assert_eq!(fault.sentence, format!("iperf3 server \"{}\" is busy with another test", server.at));
+    let error = Test::open(server.at, 1, Duration::from_millis(100)).unwrap_err();
+    assert_eq!(error.message, format!("iperf3 server \"{}\" is busy with another test", server.at));
     assert_eq!(first.end(&[0], 0.1).unwrap().received_bytes, 0);
 }
 

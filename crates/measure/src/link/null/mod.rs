@@ -25,7 +25,7 @@ use super::steering::{Steering, on_thread};
 use super::veth::{Card, RECEIVER, SENDER, Veth};
 use super::{Link, Sides, offloads};
 use far_end::Wire;
-use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, No, Result, Warning};
+use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Unavailable, Warning};
 
 pub use far_end::{FarCounts, FarEnd, FarFlow};
 
@@ -50,10 +50,10 @@ pub(super) fn card<'a>(links: impl IntoIterator<Item = &'a LinkOptions>) -> Card
 }
 
 /// Whether the link can be without what is switched off.
-fn can_be(options: &LinkOptions) -> std::result::Result<(), No> {
+fn can_be(options: &LinkOptions) -> std::result::Result<(), Unavailable> {
     match options.switched_off.iter().find(|switch| offloads::is_receivers(**switch)) {
         None => Ok(()),
-        Some(switch) => Err(No::unsupported(format!(
+        Some(switch) => Err(Unavailable::unsupported(format!(
             "\"{switch}\" is about the receiver's card, and there is no receiver on the null link"
         ))
         .remedy("--link veth")),
@@ -61,16 +61,20 @@ fn can_be(options: &LinkOptions) -> std::result::Result<(), No> {
 }
 
 /// Brings it up, and sends a megabyte over it.
-pub(super) fn bring_up(sides: Sides, card: Card, options: &LinkOptions) -> std::result::Result<Box<dyn Link>, No> {
+pub(super) fn bring_up(
+    sides: Sides,
+    card: Card,
+    options: &LinkOptions,
+) -> std::result::Result<Box<dyn Link>, Unavailable> {
     can_be(options)?;
     if sides.sender_cpu == sides.receiver_cpu {
-        return Err(No::refused(
+        return Err(Unavailable::refused(
             "the far end of the null link needs a CPU of its own, and there is one for it and the sender",
         )
         .remedy("give two CPUs, as in --cpus 0,1"));
     }
     if !process::may_make_namespaces() {
-        return Err(No::refused(
+        return Err(Unavailable::refused(
             "the null link, on which zero-copy sends stay uncopied, needs root (CAP_BPF, CAP_NET_ADMIN, CAP_NET_RAW)",
         )
         .remedy("run as root"));
@@ -80,16 +84,17 @@ pub(super) fn bring_up(sides: Sides, card: Card, options: &LinkOptions) -> std::
         veth.sender().enter()?;
         Ok(Egress::attach(SENDER))
     })
-    .map_err(|error| No::failed(format!("the sender's namespace could not be entered: {error}")))?
+    .map_err(|error| Unavailable::failed(format!("the sender's namespace could not be entered: {error}")))?
     .map_err(|error| explain_egress(&error))?;
     let frames = on_thread(|| {
         veth.receiver().enter()?;
         FrameSender::open(veth.receiver_device()?.index)
     })
     .map_err(|error| no_frames(&error))?;
-    let wire = wire(&veth).map_err(|error| No::failed(format!("the veth pair could not be looked at: {error}")))?;
+    let wire =
+        wire(&veth).map_err(|error| Unavailable::failed(format!("the veth pair could not be looked at: {error}")))?;
     let far_end = FarEnd::start(egress, frames, wire, sides.receiver_cpu, options.far_end)
-        .map_err(|error| No::failed(format!("the far end could not be started: {error}")))?;
+        .map_err(|error| Unavailable::failed(format!("the far end could not be started: {error}")))?;
     let facts = LinkFacts {
         kind: LinkKind::Null,
         far_end: Some(options.far_end),
@@ -113,18 +118,17 @@ fn wire(veth: &Veth) -> io::Result<Wire> {
     })
 }
 
-fn no_frames(error: &io::Error) -> No {
+fn no_frames(error: &io::Error) -> Unavailable {
     match Errno::from_io_error(error) {
-        Some(Errno::AFNOSUPPORT) => {
-            No::unsupported("this kernel has no packet sockets (CONFIG_PACKET)").remedy("sudo modprobe af_packet")
-        }
-        _ => No::refused(format!("frames cannot be put on {RECEIVER}: {error}")).remedy("run as root"),
+        Some(Errno::AFNOSUPPORT) => Unavailable::unsupported("this kernel has no packet sockets (CONFIG_PACKET)")
+            .remedy("sudo modprobe af_packet"),
+        _ => Unavailable::refused(format!("frames cannot be put on {RECEIVER}: {error}")).remedy("run as root"),
     }
 }
 
 impl Null {
     /// Sends bytes and looks whether all of them were noted and acknowledged.
-    fn check(&self) -> std::result::Result<(), No> {
+    fn check(&self) -> std::result::Result<(), Unavailable> {
         let counts = on_thread(|| {
             self.veth.sender().enter()?;
             let socket = Unconnected::bind_towards(self.far_end.address())?;
@@ -134,11 +138,13 @@ impl Null {
             drop(stream);
             Ok(flow.wait_for_end(PATIENCE))
         })
-        .map_err(|error| No::failed(format!("the null link is up, and nothing can be sent over it: {error}")))?;
+        .map_err(|error| {
+            Unavailable::failed(format!("the null link is up, and nothing can be sent over it: {error}"))
+        })?;
         if counts.bytes == CHECK_BYTES as u64 && counts.acked_bytes == counts.bytes && counts.gaps == 0 {
             return Ok(());
         }
-        Err(No::failed(format!(
+        Err(Unavailable::failed(format!(
             "the null link is up, and of {CHECK_BYTES} bytes sent over it {} were noted, {} acknowledged",
             counts.bytes, counts.acked_bytes
         )))

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use zc_kernel::pages::Pages;
 
-use zc_run::{Fault, No, RecvCounts, Result};
+use zc_run::{Error, RecvCounts, Result, Unavailable};
 
 /// The socket and the counts.
 #[derive(Debug)]
@@ -15,9 +15,10 @@ pub(super) struct Inlet {
 }
 
 impl Inlet {
-    pub(super) fn new(socket: &TcpStream) -> std::result::Result<Self, No> {
-        let socket =
-            socket.try_clone().map_err(|error| No::failed(format!("the socket cannot be duplicated: {error}")))?;
+    pub(super) fn new(socket: &TcpStream) -> std::result::Result<Self, Unavailable> {
+        let socket = socket
+            .try_clone()
+            .map_err(|error| Unavailable::failed(format!("the socket cannot be duplicated: {error}")))?;
         Ok(Self { socket, counts: RecvCounts::default() })
     }
 
@@ -31,17 +32,17 @@ impl Inlet {
 }
 
 /// The sentence for a call that failed.
-pub(super) fn broken(call: &str, error: io::Error) -> Fault {
+pub(super) fn broken(call: &str, error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::ConnectionReset => Fault::failed("the sender reset the connection"),
-        _ => Fault::os(format!("receive with {call}"), error),
+        io::ErrorKind::ConnectionReset => Error::failed("the sender reset the connection"),
+        _ => Error::os(format!("receive with {call}"), error),
     }
 }
 
 /// A buffer of whole pages, all of them there.
-pub(super) fn buffer(bytes: usize) -> std::result::Result<Pages, No> {
-    let mut pages =
-        Pages::new(bytes).map_err(|error| No::failed(format!("a buffer of {bytes} bytes cannot be had: {error}")))?;
+pub(super) fn buffer(bytes: usize) -> std::result::Result<Pages, Unavailable> {
+    let mut pages = Pages::new(bytes)
+        .map_err(|error| Unavailable::failed(format!("a buffer of {bytes} bytes cannot be had: {error}")))?;
     pages.as_mut_slice().fill(0);
     Ok(pages)
 }

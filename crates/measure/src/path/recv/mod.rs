@@ -14,9 +14,9 @@ mod tests;
 use std::net::TcpStream;
 
 use super::Receiver;
-use zc_run::{No, RecvPath};
+use zc_run::{RecvPath, Unavailable};
 
-pub(super) fn open(path: RecvPath, socket: &TcpStream, buffer_bytes: usize) -> Result<Box<dyn Receiver>, No> {
+pub(super) fn open(path: RecvPath, socket: &TcpStream, buffer_bytes: usize) -> Result<Box<dyn Receiver>, Unavailable> {
     let buffer_bytes = buffer_bytes.max(1);
     Ok(match path {
         RecvPath::Recv => Box::new(recv_copy::Recv::open(socket, buffer_bytes)?),

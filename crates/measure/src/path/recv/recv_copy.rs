@@ -7,7 +7,7 @@ use zc_kernel::tcp;
 
 use super::super::{Inspect, Receiver};
 use super::inlet::{Inlet, buffer};
-use zc_run::{No, RecvCounts, Result};
+use zc_run::{RecvCounts, Result, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct Recv {
@@ -17,7 +17,7 @@ pub(super) struct Recv {
 }
 
 impl Recv {
-    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         Ok(Self { inlet: Inlet::new(socket)?, buffer: buffer(buffer_bytes)?, buffer_bytes })
     }
 }

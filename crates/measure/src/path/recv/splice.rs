@@ -8,7 +8,7 @@ use zc_kernel::splice::Pipe;
 
 use super::super::{Inspect, Receiver};
 use super::inlet::{Inlet, broken};
-use zc_run::{Fault, No, RecvCounts, Result};
+use zc_run::{Error, RecvCounts, Result, Unavailable};
 
 /// The default of fs.pipe-max-size. A page of the pipe holds one reference, and references are often to less than a
 /// page.
@@ -23,12 +23,13 @@ pub(super) struct Splice {
 }
 
 impl Splice {
-    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, No> {
-        let pipe = Pipe::new(PIPE_BYTES).map_err(|error| No::failed(format!("a pipe cannot be had: {error}")))?;
+    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+        let pipe =
+            Pipe::new(PIPE_BYTES).map_err(|error| Unavailable::failed(format!("a pipe cannot be had: {error}")))?;
         let null = OpenOptions::new()
             .write(true)
             .open("/dev/null")
-            .map_err(|error| No::failed(format!("cannot open \"/dev/null\": {error}")))?;
+            .map_err(|error| Unavailable::failed(format!("cannot open \"/dev/null\": {error}")))?;
         Ok(Self { inlet: Inlet::new(socket)?, pipe, null, buffer_bytes })
     }
 }
@@ -41,7 +42,7 @@ impl Receiver for Splice {
         while left > 0 {
             self.inlet.counts.calls += 1;
             match self.pipe.empty_into(&self.null, left, false) {
-                Ok(0) => return Err(Fault::failed("/dev/null takes no more bytes")),
+                Ok(0) => return Err(Error::failed("/dev/null takes no more bytes")),
                 Ok(emptied) => left -= emptied,
                 Err(error) => return Err(broken("splice(2)", error)),
             }

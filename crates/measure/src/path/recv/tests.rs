@@ -3,7 +3,7 @@
 use std::net::Shutdown;
 
 use crate::path::testing::{ODD_LENS, PATIENCE, content, files_of, in_time, pair, receiver, setup_of, transfer};
-use zc_run::{FaultKind, RecvPath, SendPath};
+use zc_run::{ErrorKind, RecvPath, SendPath};
 
 /// The paths of this folder that receive by system calls.
 const PATHS: [RecvPath; 4] = [RecvPath::Recv, RecvPath::RecvTrunc, RecvPath::Splice, RecvPath::ZerocopyReceive];
@@ -62,14 +62,14 @@ fn a_reset_is_an_error_and_no_end() {
         zc_kernel::tcp::send(&other, b"unread").unwrap();
         assert!(zc_kernel::tcp::wait_readable(&one, PATIENCE).unwrap());
         drop(one); // with bytes unread: a reset
-        let fault = loop {
+        let error = loop {
             match receiver.receive(None) {
                 Ok(len) => assert!(len > 0, "{path}: a reset is taken for the end"),
-                Err(fault) => break fault,
+                Err(error) => break error,
             }
         };
-        assert_eq!(fault.kind, FaultKind::Failed, "{path}");
-        assert_eq!(fault.sentence, "the sender reset the connection", "{path}");
+        assert_eq!(error.kind, ErrorKind::Failed, "{path}");
+        assert_eq!(error.message, "the sender reset the connection", "{path}");
     }
 }
 

@@ -8,7 +8,7 @@ use zc_kernel::uring::Multishot;
 use super::inlet::broken;
 use crate::path::uring::{no, own};
 use crate::path::{Inspect, Receiver};
-use zc_run::{No, RecvCounts, Result};
+use zc_run::{RecvCounts, Result, Unavailable};
 
 /// See the module.
 pub(super) struct UringMultishot {
@@ -17,7 +17,7 @@ pub(super) struct UringMultishot {
 }
 
 impl UringMultishot {
-    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         Ok(Self { ring: Multishot::new(own(socket)?, buffer_bytes).map_err(no)?, bytes: 0 })
     }
 }

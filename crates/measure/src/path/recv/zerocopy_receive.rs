@@ -11,7 +11,7 @@ use zc_kernel::zerocopy_receive::{ReceiveMapping, Received};
 
 use super::super::{Inspect, Receiver};
 use super::inlet::{Inlet, broken, buffer};
-use zc_run::{No, RecvCounts, Result};
+use zc_run::{RecvCounts, Result, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct ZerocopyReceive {
@@ -24,9 +24,9 @@ pub(super) struct ZerocopyReceive {
 }
 
 impl ZerocopyReceive {
-    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         let mapping = ReceiveMapping::new(socket, buffer_bytes)
-            .map_err(|error| No::unsupported(format!("TCP_ZEROCOPY_RECEIVE: {error}")))?;
+            .map_err(|error| Unavailable::unsupported(format!("TCP_ZEROCOPY_RECEIVE: {error}")))?;
         let buffer = buffer(buffer_bytes)?;
         Ok(Self { inlet: Inlet::new(socket)?, mapping, buffer, buffer_bytes, skip_bytes: 0 })
     }

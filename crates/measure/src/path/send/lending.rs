@@ -15,7 +15,7 @@ use zc_kernel::errqueue::{Woken, next_completion, wait_for_completion};
 use zc_kernel::{mapping, tcp};
 
 use super::outlet::{Outlet, broken, takes_nothing};
-use zc_run::{Fault, No, Result, SendCounts};
+use zc_run::{Error, Result, SendCounts, Unavailable};
 
 /// Completions are looked for after so many sends. With the 20,480 bytes of net.core.optmem_max that older kernels
 /// had, some twenty may be outstanding.
@@ -39,13 +39,13 @@ pub(super) struct Lending {
 
 impl Lending {
     /// Makes the socket ready for sends of at most `send_bytes`.
-    pub(super) fn new(socket: &TcpStream, send_bytes: usize) -> std::result::Result<Self, No> {
-        tcp::set_zerocopy(socket, true).map_err(|error| No::unsupported(format!("SO_ZEROCOPY: {error}")))?;
+    pub(super) fn new(socket: &TcpStream, send_bytes: usize) -> std::result::Result<Self, Unavailable> {
+        tcp::set_zerocopy(socket, true).map_err(|error| Unavailable::unsupported(format!("SO_ZEROCOPY: {error}")))?;
         let page_bytes = rustix::param::page_size();
         // `mm_account_pinned_pages` charges two pages more than the bytes fill.
         let charged_bytes = send_bytes / page_bytes * page_bytes + 2 * page_bytes;
         if !mapping::may_lock(charged_bytes) {
-            return Err(No::refused(format!(
+            return Err(Unavailable::refused(format!(
                 "a zero-copy send of {send_bytes} bytes locks {charged_bytes} bytes of memory, more than RLIMIT_MEMLOCK"
             ))
             .remedy("raise it as root: `ulimit -l 8192`, or send less at once: `--buffer 16k`"));
@@ -59,7 +59,7 @@ impl Lending {
         len: usize,
         most: usize,
         mut call: impl FnMut(&TcpStream, usize, usize) -> io::Result<usize>,
-        explain: impl Fn(io::Error) -> Fault,
+        explain: impl Fn(io::Error) -> Error,
     ) -> Result<()> {
         let mut done = 0;
         let mut refused_since_ns = None;
@@ -97,7 +97,7 @@ impl Lending {
         while self.outstanding() > 0 {
             self.out.counts.calls += 1;
             let next = next_completion(&self.out.socket)
-                .map_err(|error| Fault::os("read completions with recvmsg(2)", error))?;
+                .map_err(|error| Error::os("read completions with recvmsg(2)", error))?;
             let Some(completion) = next else { break };
             found = true;
             self.out.counts.completions += completion.sends();
@@ -114,14 +114,14 @@ impl Lending {
         let left_ns = until_ns.saturating_sub(monotonic_ns());
         self.out.counts.calls += 1;
         let woken = wait_for_completion(&self.out.socket, Duration::from_nanos(left_ns))
-            .map_err(|error| Fault::os("wait for completions with poll(2)", error))?;
+            .map_err(|error| Error::os("wait for completions with poll(2)", error))?;
         if woken == Woken::TimedOut || self.look()? {
             return Ok(woken != Woken::TimedOut);
         }
         // Awake, and no completion: the connection itself is in trouble.
         match tcp::take_error(&self.out.socket) {
             Ok(None) if woken == Woken::Error => Ok(false),
-            Ok(None) => Err(Fault::failed("the connection was closed while zero-copy sends were under way")),
+            Ok(None) => Err(Error::failed("the connection was closed while zero-copy sends were under way")),
             Ok(Some(error)) | Err(error) => Err(broken("MSG_ZEROCOPY", error)),
         }
     }
@@ -133,8 +133,8 @@ impl Lending {
             return Ok(());
         }
         if monotonic_ns() >= until_ns {
-            return Err(Fault::failed("the kernel lends no more memory to zero-copy sends (ENOBUFS)")
-                .hint("raise RLIMIT_MEMLOCK (`ulimit -l`) or net.core.optmem_max"));
+            return Err(Error::failed("the kernel lends no more memory to zero-copy sends (ENOBUFS)")
+                .help("raise RLIMIT_MEMLOCK (`ulimit -l`) or net.core.optmem_max"));
         }
         if self.outstanding() == 0 {
             sleep_until(monotonic_ns() + PAUSE_NS);
@@ -152,7 +152,7 @@ impl Lending {
             if self.wait(until_ns)? {
                 until_ns = monotonic_ns().saturating_add(self.patience_ns);
             } else if monotonic_ns() >= until_ns {
-                return Err(Fault::failed(format!(
+                return Err(Error::failed(format!(
                     "{} zero-copy sends were not completed: the receiver took nothing for {} ms",
                     self.outstanding(),
                     self.patience_ns / 1_000_000

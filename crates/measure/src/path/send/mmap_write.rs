@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::{SendSetup, Sender};
 use super::outlet::{Outlet, broken_with_file, mapping};
 use crate::workload::{FileSet, Piece};
-use zc_run::{No, Result, SendCounts};
+use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct MmapWrite {
@@ -16,7 +16,7 @@ pub(super) struct MmapWrite {
 }
 
 impl MmapWrite {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
         Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer_bytes })

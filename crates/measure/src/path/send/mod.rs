@@ -9,7 +9,7 @@ mod read_send;
 mod read_write;
 mod sendfile;
 mod splice;
-mod uring_fault;
+mod uring_error;
 mod uring_send;
 mod uring_send_zc;
 mod uring_splice;
@@ -21,11 +21,11 @@ mod tests;
 use std::net::TcpStream;
 
 use super::{SendSetup, Sender};
-use zc_run::{No, SendPath};
+use zc_run::{SendPath, Unavailable};
 
-pub(super) fn open(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Result<Box<dyn Sender>, No> {
+pub(super) fn open(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Result<Box<dyn Sender>, Unavailable> {
     if let Some(call) = call_without_flags(path).filter(|_| setup.more) {
-        return Err(No::unsupported(format!("{call} takes no flags, and so cannot say MSG_MORE"))
+        return Err(Unavailable::unsupported(format!("{call} takes no flags, and so cannot say MSG_MORE"))
             .remedy("TCP_CORK does the same for a whole connection, and for every path"));
     }
     Ok(match path {

@@ -11,7 +11,7 @@ use super::super::{ResidentCopy, SendSetup, Sender};
 use super::lending::Lending;
 use super::outlet::broken;
 use crate::workload::Piece;
-use zc_run::{No, Result, SendCounts};
+use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct MsgZerocopy {
@@ -22,7 +22,7 @@ pub(super) struct MsgZerocopy {
 }
 
 impl MsgZerocopy {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let buffer_bytes = setup.buffer_bytes.max(1);
         let lending = Lending::new(socket, buffer_bytes)?;
         Ok(Self {

@@ -8,7 +8,7 @@ use super::super::{SendSetup, Sender};
 use super::lending::Lending;
 use super::outlet::{broken_with_file, mapping};
 use crate::workload::{FileSet, Piece};
-use zc_run::{No, Result, SendCounts};
+use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct MsgZerocopyMmap {
@@ -19,7 +19,7 @@ pub(super) struct MsgZerocopyMmap {
 }
 
 impl MsgZerocopyMmap {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
         Ok(Self {

@@ -9,7 +9,7 @@ use zc_kernel::pages::Pages;
 
 use crate::path::SendSetup;
 use crate::workload::{FileSet, Piece, SourceFile};
-use zc_run::{Align, Fault, No, Result, SendCounts};
+use zc_run::{Align, Error, Result, SendCounts, Unavailable};
 
 /// The socket and the counts.
 #[derive(Debug)]
@@ -19,9 +19,10 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
-    pub(super) fn new(socket: &TcpStream) -> std::result::Result<Self, No> {
-        let socket =
-            socket.try_clone().map_err(|error| No::failed(format!("the socket cannot be duplicated: {error}")))?;
+    pub(super) fn new(socket: &TcpStream) -> std::result::Result<Self, Unavailable> {
+        let socket = socket
+            .try_clone()
+            .map_err(|error| Unavailable::failed(format!("the socket cannot be duplicated: {error}")))?;
         Ok(Self { socket, counts: SendCounts::default() })
     }
 
@@ -32,7 +33,7 @@ impl Outlet {
         len: usize,
         most: usize,
         mut call: impl FnMut(&TcpStream, usize, usize) -> io::Result<usize>,
-        explain: impl Fn(io::Error) -> Fault,
+        explain: impl Fn(io::Error) -> Error,
     ) -> Result<()> {
         let mut done = 0;
         while done < len {
@@ -56,22 +57,22 @@ impl Outlet {
 }
 
 /// A call that neither takes a byte nor fails; the manual pages do not know it, and a loop around it would not end.
-pub(super) fn takes_nothing() -> Fault {
-    Fault::failed("the socket takes no more bytes")
+pub(super) fn takes_nothing() -> Error {
+    Error::failed("the socket takes no more bytes")
 }
 
 /// The sentence for a call on the socket that failed.
-pub(super) fn broken(call: &str, error: io::Error) -> Fault {
+pub(super) fn broken(call: &str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::NotConnected => {
-            Fault::failed("the receiver closed the connection while bytes were being sent")
+            Error::failed("the receiver closed the connection while bytes were being sent")
         }
-        _ => Fault::os(format!("send with {call}"), error),
+        _ => Error::os(format!("send with {call}"), error),
     }
 }
 
 /// As [`broken`], for calls that read the file too; EFAULT and EIO are the file's.
-pub(super) fn broken_with_file(call: &str, source: &SourceFile, error: io::Error) -> Fault {
+pub(super) fn broken_with_file(call: &str, source: &SourceFile, error: io::Error) -> Error {
     match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::FAULT) => source.became_shorter(),
         Some(rustix::io::Errno::IO) => source.unreadable(error),
@@ -88,10 +89,10 @@ pub(super) struct Buffer {
 
 impl Buffer {
     /// The buffer of a path.
-    pub(super) fn new(setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn new(setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let bytes = setup.buffer_bytes.max(1);
         let begins_at = begins_at(setup.align);
-        let no_room = |error| No::failed(format!("a buffer of {bytes} bytes cannot be had: {error}"));
+        let no_room = |error| Unavailable::failed(format!("a buffer of {bytes} bytes cannot be had: {error}"));
         let mut pages = Pages::new(bytes.saturating_add(begins_at)).map_err(no_room)?;
         pages.as_mut_slice().fill(0);
         Ok(Self { pages, place: begins_at..begins_at + bytes })
@@ -135,6 +136,6 @@ pub(super) fn read(source: &SourceFile, into: &mut [u8], offset: u64) -> Result<
 pub(super) fn mapping(files: &FileSet, file: usize) -> Result<&FileMapping> {
     match files.mappings() {
         Ok(mappings) => Ok(&mappings[file]),
-        Err(no) => Err(Fault::failed(no.reason())),
+        Err(no) => Err(Error::failed(no.reason)),
     }
 }

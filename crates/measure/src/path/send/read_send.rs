@@ -8,7 +8,7 @@ use zc_kernel::tcp;
 use super::super::{SendSetup, Sender};
 use super::outlet::{Buffer, Outlet, broken, read};
 use crate::workload::{FileSet, Piece};
-use zc_run::{No, Result, SendCounts};
+use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct ReadSend {
@@ -19,7 +19,7 @@ pub(super) struct ReadSend {
 }
 
 impl ReadSend {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let buffer = Buffer::new(setup)?;
         Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer, more: setup.more })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::{SendSetup, Sender};
 use super::outlet::{Buffer, Outlet, broken, read};
 use crate::workload::{FileSet, Piece};
-use zc_run::{No, Result, SendCounts};
+use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct ReadWrite {
@@ -17,7 +17,7 @@ pub(super) struct ReadWrite {
 }
 
 impl ReadWrite {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let buffer = Buffer::new(setup)?;
         Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer })
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::super::{SendSetup, Sender};
 use super::outlet::{Outlet, broken_with_file, calls_of};
 use crate::workload::{FileSet, Piece};
-use zc_run::{No, Result, SendCounts};
+use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct Sendfile {
@@ -18,21 +18,21 @@ pub(super) struct Sendfile {
 }
 
 impl Sendfile {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(&setup.files)?;
         Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), call_bytes: setup.call_bytes })
     }
 }
 
 /// One byte to /dev/null: the system call may be forbidden, and not every file system can splice.
-fn probe(files: &FileSet) -> std::result::Result<(), No> {
+fn probe(files: &FileSet) -> std::result::Result<(), Unavailable> {
     let null = OpenOptions::new()
         .write(true)
         .open("/dev/null")
-        .map_err(|error| No::failed(format!("cannot open \"/dev/null\": {error}")))?;
+        .map_err(|error| Unavailable::failed(format!("cannot open \"/dev/null\": {error}")))?;
     if let Some(source) = files.files.first() {
         zc_kernel::splice::sendfile(&null, &source.file, &mut 0, 1)
-            .map_err(|error| No::unsupported(format!("sendfile(2) of file \"{}\": {error}", source.name)))?;
+            .map_err(|error| Unavailable::unsupported(format!("sendfile(2) of file \"{}\": {error}", source.name)))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use zc_kernel::splice::Pipe;
 use super::super::{SendSetup, Sender};
 use super::outlet::{Outlet, broken, broken_with_file, calls_of};
 use crate::workload::{FileSet, Piece};
-use zc_run::{No, Result, SendCounts};
+use zc_run::{Result, SendCounts, Unavailable};
 
 /// The default of fs.pipe-max-size: what a user without privileges may have.
 pub(super) const PIPE_BYTES: usize = 1 << 20;
@@ -24,7 +24,7 @@ pub(super) struct Splice {
 }
 
 impl Splice {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(setup)?;
         let (out, pipe) = (Outlet::new(socket)?, pipe(PIPE_BYTES)?);
         Ok(Self { out, files: Arc::clone(&setup.files), pipe, call_bytes: setup.call_bytes, more: setup.more })
@@ -32,17 +32,17 @@ impl Splice {
 }
 
 /// Splices one byte into a pipe that is then thrown away: not every file system can splice.
-pub(super) fn probe(setup: &SendSetup) -> std::result::Result<(), No> {
+pub(super) fn probe(setup: &SendSetup) -> std::result::Result<(), Unavailable> {
     let Some(source) = setup.files.files.first() else { return Ok(()) };
     pipe(0)?
         .fill_from_file(&source.file, &mut 0, 1)
         .map(drop)
-        .map_err(|error| No::unsupported(format!("splice(2) of file \"{}\": {error}", source.name)))
+        .map_err(|error| Unavailable::unsupported(format!("splice(2) of file \"{}\": {error}", source.name)))
 }
 
 /// A pipe of `bytes`, or of what this user may have.
-pub(super) fn pipe(bytes: usize) -> std::result::Result<Pipe, No> {
-    Pipe::new(bytes).map_err(|error| No::failed(format!("a pipe cannot be had: {error}")))
+pub(super) fn pipe(bytes: usize) -> std::result::Result<Pipe, Unavailable> {
+    Pipe::new(bytes).map_err(|error| Unavailable::failed(format!("a pipe cannot be had: {error}")))
 }
 
 /// Empties `filled` bytes of the pipe into the socket; `more` will follow at once.

@@ -9,7 +9,7 @@ use super::msg_zerocopy::MsgZerocopy;
 use crate::path::testing::{ODD_LENS, PATIENCE, content, files_of, in_time, pair, sender, setup_of, transfer};
 use crate::path::{SendSetup, Sender};
 use crate::workload::Piece;
-use zc_run::{Align, Fault, FaultKind, RecvPath, SendPath};
+use zc_run::{Align, Error, ErrorKind, RecvPath, SendPath};
 
 /// The paths of this folder that send from files by system calls.
 const PATHS: [SendPath; 8] = [
@@ -118,7 +118,7 @@ fn saying_that_more_follows_changes_no_byte_and_is_refused_by_calls_that_cannot(
         let setup = SendSetup { more: true, call_bytes: Some(1_000), ..setup_of(files_of(&[30_000]), 1_000) };
         if matches!(path, SendPath::ReadWrite | SendPath::MmapWrite | SendPath::Sendfile) {
             let no = crate::path::open_sender(path, &pair().0, &setup).map(drop).unwrap_err();
-            assert!(no.reason().contains("MSG_MORE") && no.remedy_text().is_some(), "{path}: {}", no.reason());
+            assert!(no.reason.contains("MSG_MORE") && no.remedy.as_deref().is_some(), "{path}: {}", no.reason);
             continue;
         }
         let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else { continue };
@@ -136,16 +136,16 @@ fn buffers_that_begin_behind_a_page_boundary_change_no_byte() {
 }
 
 /// Sends rounds of the files until it fails, then drains; in time.
-fn sends_until_it_fails(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Option<Fault> {
+fn sends_until_it_fails(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Option<Error> {
     sender(path, socket, setup)?;
     let (socket, setup) = (socket.try_clone().unwrap(), setup.clone());
     let failed = in_time(move || {
         let mut sender = crate::path::open_sender(path, &socket, &setup).unwrap();
         let mut walk = setup.files.walk(0, 1 << 20);
         loop {
-            if let Err(fault) = sender.send(walk.next().unwrap()) {
+            if let Err(error) = sender.send(walk.next().unwrap()) {
                 let _ = sender.drain();
-                break fault;
+                break error;
             }
         }
     });
@@ -158,10 +158,10 @@ fn a_receiver_that_closes_midway_is_an_error_and_no_hang() {
         let setup = setup_of(files_of(&[3_000_000]), 65_536);
         let (one, mut other) = pair();
         let closes = in_time(move || other.read_exact(&mut vec![0; 1_000_000]).unwrap());
-        let Some(fault) = sends_until_it_fails(path, &one, &setup) else { continue };
+        let Some(error) = sends_until_it_fails(path, &one, &setup) else { continue };
         closes.recv_timeout(PATIENCE).unwrap();
-        assert_eq!(fault.kind, FaultKind::Failed, "{path}");
-        assert_eq!(fault.sentence, "the receiver closed the connection while bytes were being sent", "{path}");
+        assert_eq!(error.kind, ErrorKind::Failed, "{path}");
+        assert_eq!(error.message, "the receiver closed the connection while bytes were being sent", "{path}");
     }
 }
 
@@ -177,8 +177,8 @@ fn a_sender_that_is_blocked_wakes_when_its_socket_is_shut_down() {
             handle.shutdown(Shutdown::Both).unwrap();
             other
         });
-        let Some(fault) = sends_until_it_fails(path, &one, &setup) else { continue };
-        assert_eq!(fault.kind, FaultKind::Failed, "{path}: {fault}");
+        let Some(error) = sends_until_it_fails(path, &one, &setup) else { continue };
+        assert_eq!(error.kind, ErrorKind::Failed, "{path}: {error}");
         drop(shuts.recv_timeout(PATIENCE).unwrap());
     }
 }
@@ -198,9 +198,9 @@ fn a_file_that_is_truncated_while_it_is_sent_is_an_error_that_names_it() {
         sender.send(Piece { file: 0, offset: 0, len: 10 }).unwrap();
         sender.send(Piece { file: 1, offset: 0, len: 1 << 20 }).unwrap();
         setup.files.files[1].file.set_len(1_500_000).unwrap();
-        let fault = sender.send(Piece { file: 1, offset: 1 << 20, len: 1 << 20 }).unwrap_err();
-        assert_eq!(fault.kind, FaultKind::Input, "{path}");
-        assert_eq!(fault.sentence, "file \"file 1\" became shorter while it was being sent", "{path}");
+        let error = sender.send(Piece { file: 1, offset: 1 << 20, len: 1 << 20 }).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Input, "{path}");
+        assert_eq!(error.message, "file \"file 1\" became shorter while it was being sent", "{path}");
         let _ = sender.drain();
         drop((sender, one));
         swallowed.recv_timeout(PATIENCE).unwrap();
@@ -216,8 +216,8 @@ fn a_mapped_file_that_loses_the_end_of_a_page_is_noticed_when_the_path_is_draine
         let swallowed = swallow(other);
         setup.files.files[0].file.set_len(9_999).unwrap();
         sender.send(Piece { file: 0, offset: 0, len: 10_000 }).unwrap();
-        let fault = sender.drain().unwrap_err();
-        assert_eq!(fault.sentence, "file \"file 0\" became shorter while it was being sent", "{path}");
+        let error = sender.drain().unwrap_err();
+        assert_eq!(error.message, "file \"file 0\" became shorter while it was being sent", "{path}");
         drop((sender, one));
         swallowed.recv_timeout(PATIENCE).unwrap();
     }
@@ -291,9 +291,9 @@ fn a_drain_ends_when_the_receiver_has_stopped_reading() {
     let (sent, drained) = result.recv_timeout(PATIENCE).expect("the drain is bounded in time");
     sent.unwrap();
     assert_eq!(taken.load(Ordering::Relaxed), 150_000);
-    let fault = drained.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Failed);
-    assert!(fault.sentence.ends_with("the receiver took nothing for 50 ms"), "{fault}");
+    let error = drained.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Failed);
+    assert!(error.message.ends_with("the receiver took nothing for 50 ms"), "{error}");
     drop(other);
 }
 
@@ -339,12 +339,9 @@ fn child_with_64_kib_of_locked_memory() {
     for path in [SendPath::MsgZerocopy, SendPath::MsgZerocopyMmap] {
         let setup = setup_of(files_of(&[200_000]), 65_536);
         let no = crate::path::open_sender(path, &pair().0, &setup).map(drop).unwrap_err();
-        assert_eq!(no.word(), "refused");
-        assert_eq!(
-            no.reason(),
-            "a zero-copy send of 65536 bytes locks 73728 bytes of memory, more than RLIMIT_MEMLOCK"
-        );
-        assert!(no.remedy_text().is_some());
+        assert_eq!(no.kind.name(), "refused");
+        assert_eq!(no.reason, "a zero-copy send of 65536 bytes locks 73728 bytes of memory, more than RLIMIT_MEMLOCK");
+        assert!(no.remedy.as_deref().is_some());
         // Smaller sends fit, two or three at a time: the kernel says ENOBUFS, and every byte arrives all the same.
         let setup = setup_of(files_of(&[200_000]), 16_384);
         let (sent, _, got) = transfer(path, RecvPath::Recv, &setup, 1_000, 1 << 20, 5).unwrap();

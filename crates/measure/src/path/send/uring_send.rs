@@ -8,11 +8,11 @@ use std::sync::Arc;
 use zc_kernel::uring::ReadSend;
 
 use super::outlet::begins_at;
-use super::uring_fault::fault;
+use super::uring_error::transfer_error;
 use crate::path::uring::{no, own};
 use crate::path::{SendSetup, Sender};
 use crate::workload::{FileSet, Piece};
-use zc_run::{No, Result, SendCounts};
+use zc_run::{Result, SendCounts, Unavailable};
 
 /// See the module.
 pub(super) struct UringSend {
@@ -22,7 +22,7 @@ pub(super) struct UringSend {
 }
 
 impl UringSend {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let ring = ReadSend::new(own(socket)?, setup.buffer_bytes, begins_at(setup.align), setup.more, setup.cpu)
             .map_err(no)?;
         Ok(Self { ring, files: Arc::clone(&setup.files), bytes: 0 })
@@ -32,7 +32,7 @@ impl UringSend {
 impl Sender for UringSend {
     fn send(&mut self, piece: Piece) -> Result<()> {
         let source = &self.files.files[piece.file];
-        self.ring.send(source.file.as_fd(), piece.offset, piece.len).map_err(|error| fault(source, error))?;
+        self.ring.send(source.file.as_fd(), piece.offset, piece.len).map_err(|error| transfer_error(source, error))?;
         self.bytes += piece.len as u64;
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::path::resident::ResidentCopy;
 use crate::path::uring::{no, own};
 use crate::path::{SendSetup, Sender};
 use crate::workload::Piece;
-use zc_run::{Fault, No, Result, SendCounts};
+use zc_run::{Error, Result, SendCounts, Unavailable};
 
 /// How long no notification may come before the peer is taken to have stopped reading.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ pub(super) struct UringSendZc {
 }
 
 impl UringSendZc {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup, fixed: bool) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup, fixed: bool) -> std::result::Result<Self, Unavailable> {
         let copy = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         let (socket, pages) = (own(socket)?, Arc::clone(copy.pages()));
         let ring = ZeroCopy::new(socket, pages, setup.buffer_bytes, fixed, setup.more, PATIENCE)
@@ -38,10 +38,10 @@ fn over_the_limit(error: &std::io::Error) -> bool {
     ZeroCopy::registering_is_over_the_limit(error)
 }
 
-fn too_large(bytes: usize) -> No {
+fn too_large(bytes: usize) -> Unavailable {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
     let limit = limit.map_or_else(|| "unlimited".to_owned(), |limit| format!("{limit} bytes"));
-    No::refused(format!(
+    Unavailable::refused(format!(
         "the file set of {bytes} bytes cannot be registered: the limit of locked memory (RLIMIT_MEMLOCK) is {limit}"
     ))
     .remedy("ulimit -l unlimited, or run as root")
@@ -49,13 +49,13 @@ fn too_large(bytes: usize) -> No {
 
 impl Sender for UringSendZc {
     fn send(&mut self, piece: Piece) -> Result<()> {
-        self.ring.send(self.copy.offset(piece), piece.len).map_err(fault)?;
+        self.ring.send(self.copy.offset(piece), piece.len).map_err(error)?;
         self.bytes += piece.len as u64;
         Ok(())
     }
 
     fn drain(&mut self) -> Result<()> {
-        self.ring.drain().map_err(fault)
+        self.ring.drain().map_err(error)
     }
 
     fn counts(&self) -> SendCounts {
@@ -71,13 +71,13 @@ impl Sender for UringSendZc {
     }
 }
 
-fn fault(error: std::io::Error) -> Fault {
+fn error(error: std::io::Error) -> Error {
     if error.kind() == std::io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
-        return Fault::failed("the kernel did not give zero-copy buffers back: the receiver has stopped reading");
+        return Error::failed("the kernel did not give zero-copy buffers back: the receiver has stopped reading");
     }
     if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::NOMEM) {
-        return Fault::failed("the limit of locked memory (RLIMIT_MEMLOCK) lets no zero-copy send through")
-            .hint("ulimit -l unlimited, or run as root");
+        return Error::failed("the limit of locked memory (RLIMIT_MEMLOCK) lets no zero-copy send through")
+            .help("ulimit -l unlimited, or run as root");
     }
     broken("io_uring", error)
 }
@@ -88,12 +88,12 @@ mod tests {
 
     #[test]
     fn a_receiver_that_stopped_reading_and_a_limit_are_told_from_other_failures() {
-        let stopped = fault(std::io::ErrorKind::TimedOut.into());
-        assert!(stopped.sentence.contains("stopped reading"), "{stopped}");
-        let limit = fault(rustix::io::Errno::NOMEM.into());
-        assert!(limit.sentence.contains("RLIMIT_MEMLOCK") && limit.hint.is_some(), "{limit}");
-        let reset = fault(rustix::io::Errno::CONNRESET.into());
-        assert!(reset.sentence.contains("closed the connection"), "{reset}");
-        assert!(!fault(rustix::io::Errno::TIMEDOUT.into()).sentence.contains("stopped reading"));
+        let stopped = error(std::io::ErrorKind::TimedOut.into());
+        assert!(stopped.message.contains("stopped reading"), "{stopped}");
+        let limit = error(rustix::io::Errno::NOMEM.into());
+        assert!(limit.message.contains("RLIMIT_MEMLOCK") && limit.help.is_some(), "{limit}");
+        let reset = error(rustix::io::Errno::CONNRESET.into());
+        assert!(reset.message.contains("closed the connection"), "{reset}");
+        assert!(!error(rustix::io::Errno::TIMEDOUT.into()).message.contains("stopped reading"));
     }
 }

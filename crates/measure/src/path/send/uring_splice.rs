@@ -8,11 +8,11 @@ use zc_kernel::uring::Splice;
 
 use super::outlet::calls_of;
 use super::splice::{PIPE_BYTES, pipe, probe};
-use super::uring_fault::fault;
+use super::uring_error::transfer_error;
 use crate::path::uring::{no, own};
 use crate::path::{SendSetup, Sender};
 use crate::workload::{FileSet, Piece};
-use zc_run::{No, Result, SendCounts};
+use zc_run::{Result, SendCounts, Unavailable};
 
 /// See the module.
 pub(super) struct UringSplice {
@@ -24,7 +24,7 @@ pub(super) struct UringSplice {
 }
 
 impl UringSplice {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(setup)?;
         let ring = Splice::new(own(socket)?, pipe(PIPE_BYTES)?, setup.cpu).map_err(no)?;
         Ok(Self { ring, files: Arc::clone(&setup.files), bytes: 0, call_bytes: setup.call_bytes, more: setup.more })
@@ -36,7 +36,7 @@ impl Sender for UringSplice {
         let source = &self.files.files[piece.file];
         for call in calls_of(piece, self.call_bytes) {
             let sent = self.ring.send(source.file.as_fd(), call.offset, call.len, self.more);
-            sent.map_err(|error| fault(source, error))?;
+            sent.map_err(|error| transfer_error(source, error))?;
         }
         self.bytes += piece.len as u64;
         Ok(())

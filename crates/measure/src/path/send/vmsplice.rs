@@ -14,7 +14,7 @@ use super::super::{ResidentCopy, SendSetup, Sender};
 use super::outlet::{Outlet, broken, calls_of};
 use super::splice::{PIPE_BYTES, empty, pipe};
 use crate::workload::Piece;
-use zc_run::{No, Result, SendCounts};
+use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct Vmsplice {
@@ -26,12 +26,12 @@ pub(super) struct Vmsplice {
 }
 
 impl Vmsplice {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, No> {
+    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let resident = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         // One byte into a pipe that is then thrown away: the system call may be forbidden.
         pipe(0)?
             .fill_from_pages(resident.pages(), 0..1)
-            .map_err(|error| No::unsupported(format!("vmsplice(2): {error}")))?;
+            .map_err(|error| Unavailable::unsupported(format!("vmsplice(2): {error}")))?;
         let (out, pipe) = (Outlet::new(socket)?, pipe(PIPE_BYTES)?);
         Ok(Self { out, resident, pipe, call_bytes: setup.call_bytes, more: setup.more })
     }

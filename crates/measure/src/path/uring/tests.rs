@@ -10,7 +10,7 @@ use super::*;
 use crate::path::testing::{self, content, files_of, pair, receiver, sender};
 use crate::path::{SendSetup, open_receiver, open_sender};
 use crate::workload::{FileSet, Piece};
-use zc_run::{Align, FaultKind, RecvPath, SendPath};
+use zc_run::{Align, ErrorKind, RecvPath, SendPath};
 
 const SENDERS: [SendPath; 4] =
     [SendPath::UringSend, SendPath::UringSendZc, SendPath::UringSendZcFixed, SendPath::UringSplice];
@@ -45,7 +45,7 @@ fn a_path_that_cannot_be_had_here_is_unsupported_or_refused_but_not_broken() {
     let senders = SENDERS.map(|path| open_sender(path, &near, &setup).err());
     let receivers = RECEIVERS.map(|path| open_receiver(path, &far, 1_000).err());
     for no in senders.into_iter().chain(receivers).flatten() {
-        assert!(matches!(no.word(), "unsupported" | "refused"), "{}: {}", no.word(), no.reason());
+        assert!(matches!(no.kind.name(), "unsupported" | "refused"), "{}: {}", no.kind.name(), no.reason);
     }
 }
 
@@ -172,13 +172,13 @@ fn a_peer_that_goes_away_is_an_error_and_nothing_hangs() {
                 far.read_exact(&mut [0; 100_000])
             });
             let mut endless = setup.files.walk(0, 1 << 20);
-            let fault = loop {
-                if let Err(fault) = sender.send(endless.next().unwrap()) {
-                    break fault;
+            let error = loop {
+                if let Err(error) = sender.send(endless.next().unwrap()) {
+                    break error;
                 }
             };
             reader.join().unwrap().unwrap();
-            assert_eq!(fault.kind, FaultKind::Failed, "{path}: {fault}");
+            assert_eq!(error.kind, ErrorKind::Failed, "{path}: {error}");
             assert!(sender.send(Piece { file: 0, offset: 0, len: 1 }).is_err(), "{path}");
             // What is outstanding comes back, for the connection has been torn down.
             let _ = sender.drain();
@@ -199,8 +199,8 @@ fn a_sender_that_is_blocked_notices_that_the_peer_goes_away() {
                 let mut sender = open_sender(path, &near, &setup).unwrap();
                 for piece in setup.files.walk(0, 1 << 20) {
                     filled.send(()).unwrap();
-                    if let Err(fault) = sender.send(piece) {
-                        return fault;
+                    if let Err(error) = sender.send(piece) {
+                        return error;
                     }
                 }
                 unreachable!("the walk is endless")
@@ -208,7 +208,7 @@ fn a_sender_that_is_blocked_notices_that_the_peer_goes_away() {
             // Until no new piece is begun for a while: it is blocked, or soon will be.
             while full.recv_timeout(std::time::Duration::from_millis(50)).is_ok() {}
             drop(far);
-            assert_eq!(sending.join().unwrap().kind, FaultKind::Failed, "{path}");
+            assert_eq!(sending.join().unwrap().kind, ErrorKind::Failed, "{path}");
         }
     });
 }
@@ -226,9 +226,9 @@ fn a_file_that_becomes_shorter_while_it_is_sent_is_named() {
             let Some(mut sender) = sender(path, &near, &setup) else { continue };
             sender.send(Piece { file: 0, offset: 0, len: 100_000 }).unwrap();
             setup.files.files[0].file.set_len(250_001).unwrap();
-            let fault = sender.send(Piece { file: 0, offset: 100_000, len: 200_000 }).unwrap_err();
-            assert_eq!(fault.kind, FaultKind::Input, "{path}: {fault}");
-            assert!(fault.sentence.contains("\"file 0\""), "{path}: {fault}");
+            let error = sender.send(Piece { file: 0, offset: 100_000, len: 200_000 }).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Input, "{path}: {error}");
+            assert!(error.message.contains("\"file 0\""), "{path}: {error}");
             near.shutdown(Shutdown::Write).unwrap();
             drop(sender);
             assert!(all.starts_with(&reader.join().unwrap().unwrap()), "{path}: what was sent is what was there");
@@ -278,8 +278,8 @@ fn a_receiver_tells_what_came_before_a_reset_and_then_the_reset() {
             assert_eq!(got, b"last words", "{path}");
             rustix::net::sockopt::set_socket_linger(&near, Some(std::time::Duration::ZERO)).unwrap();
             drop(near);
-            let fault = receiver.receive(None).unwrap_err();
-            assert_eq!(fault.kind, FaultKind::Failed, "{path}: {fault}");
+            let error = receiver.receive(None).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Failed, "{path}: {error}");
         }
     });
 }
@@ -350,13 +350,13 @@ fn with_little_locked_memory_zero_copy_sends_are_smaller_and_complete_or_refused
     let mut sender = match open_sender(SendPath::UringSendZc, &near, &setup) {
         Ok(sender) => sender,
         Err(no) => {
-            assert!(limit == 0 || no.word() == "unsupported", "{}: {}", no.word(), no.reason());
+            assert!(limit == 0 || no.kind.name() == "unsupported", "{}: {}", no.kind.name(), no.reason);
             return;
         }
     };
     let sent = pieces(&setup.files, 2, 1 << 20).try_for_each(|piece| sender.send(piece));
-    if let Err(fault) = sent {
-        assert!(limit == 0 && fault.sentence.contains("RLIMIT_MEMLOCK"), "{fault}");
+    if let Err(error) = sent {
+        assert!(limit == 0 && error.message.contains("RLIMIT_MEMLOCK"), "{error}");
         return;
     }
     sender.drain().unwrap();
@@ -374,14 +374,14 @@ fn a_set_that_may_not_be_registered_is_refused_with_both_figures_and_a_remedy() 
     let (setup, _) = setup_of(&[2_000_000]);
     let (near, _far) = pair();
     let Err(no) = open_sender(SendPath::UringSendZcFixed, &near, &setup) else { panic!("registered over the limit") };
-    if no.word() == "unsupported" {
-        eprintln!("skipped: {}", no.reason());
+    if no.kind.name() == "unsupported" {
+        eprintln!("skipped: {}", no.reason);
         return;
     }
-    assert_eq!(no.word(), "refused", "{}", no.reason());
+    assert_eq!(no.kind.name(), "refused", "{}", no.reason);
     let set = setup.resident.copy_of(&setup.files, setup.pages).unwrap().pages().len();
-    assert!(no.reason().contains(&set.to_string()) && no.reason().contains(&limit.to_string()), "{}", no.reason());
-    assert!(no.remedy_text().unwrap().contains("ulimit -l"));
+    assert!(no.reason.contains(&set.to_string()) && no.reason.contains(&limit.to_string()), "{}", no.reason);
+    assert!(no.remedy.as_deref().unwrap().contains("ulimit -l"));
 }
 
 #[test]
@@ -430,25 +430,25 @@ fn the_worker_threads_of_a_splice_stay_on_the_cpu_of_their_sender() {
     });
 }
 
-fn no_of(errno: Errno, disabled: Option<u8>) -> No {
+fn no_of(errno: Errno, disabled: Option<u8>) -> Unavailable {
     no_because(&io::Error::from(errno), disabled)
 }
 
 #[test]
 fn a_switched_off_io_uring_is_refused_with_the_sysctl_that_switches_it_on() {
     let no = no_of(Errno::PERM, Some(2));
-    assert_eq!(no.word(), "refused");
-    assert!(no.reason().contains("kernel.io_uring_disabled is 2"), "{}", no.reason());
-    assert!(no.remedy_text().unwrap().contains("kernel.io_uring_disabled=0"));
+    assert_eq!(no.kind.name(), "refused");
+    assert!(no.reason.contains("kernel.io_uring_disabled is 2"), "{}", no.reason);
+    assert!(no.remedy.as_deref().unwrap().contains("kernel.io_uring_disabled=0"));
 }
 
 #[test]
 fn a_filter_and_an_old_kernel_are_told_apart_from_a_failure() {
-    assert_eq!(no_of(Errno::PERM, Some(0)).word(), "refused");
-    assert_eq!(no_of(Errno::PERM, None).word(), "refused");
-    assert_eq!(no_of(Errno::NOSYS, None).word(), "unsupported");
-    assert_eq!(no_of(Errno::NOMEM, None).word(), "refused");
-    assert_eq!(no_of(Errno::IO, None).word(), "failed");
+    assert_eq!(no_of(Errno::PERM, Some(0)).kind.name(), "refused");
+    assert_eq!(no_of(Errno::PERM, None).kind.name(), "refused");
+    assert_eq!(no_of(Errno::NOSYS, None).kind.name(), "unsupported");
+    assert_eq!(no_of(Errno::NOMEM, None).kind.name(), "refused");
+    assert_eq!(no_of(Errno::IO, None).kind.name(), "failed");
     let lacking = no_because(&io::Error::new(io::ErrorKind::Unsupported, "no such operation"), None);
-    assert_eq!(lacking.word(), "unsupported");
+    assert_eq!(lacking.kind.name(), "unsupported");
 }

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 
 use zc_kernel::{clock, sched};
 
-use zc_run::{BurnShape, Fault, Result};
+use zc_run::{BurnShape, Error, Result};
 
 /// Units of burning between two looks at the clock: a microsecond or so.
 const STEP: u64 = 256;
@@ -82,9 +82,9 @@ impl Burner {
             drop(tell.send(pinned.and_then(|()| sched::set_timer_slack(1)).map(|()| sched::gettid())));
             life(&its);
         };
-        let fault = |error| Fault::os(format!("put a thread (\"{name}\") on CPUs {cpus:?}"), error);
-        self.threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(fault)?);
-        tid.recv().map_err(|_| Fault::failed("the burner ended before it began"))?.map_err(fault)
+        let error = |error| Error::os(format!("put a thread (\"{name}\") on CPUs {cpus:?}"), error);
+        self.threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(error)?);
+        tid.recv().map_err(|_| Error::failed("the burner ended before it began"))?.map_err(error)
     }
 
     /// Lets it use `percent` of its CPU until [`rest`](Self::rest). With 0 percent it only wakes up, period for period.
@@ -108,7 +108,7 @@ impl Burner {
 
     /// CPU time that it has used so far.
     pub(super) fn cpu_ns(&self) -> Result<u64> {
-        clock::thread_cpu_ns(self.tid).map_err(|error| Fault::os("read the burner's CPU clock", error))
+        clock::thread_cpu_ns(self.tid).map_err(|error| Error::os("read the burner's CPU clock", error))
     }
 
     /// How often it has gone to sleep under load so far.

@@ -13,7 +13,7 @@ use zc_kernel::clock;
 use zc_kernel::spawn::{HeldSignals, kill, pidfd, wait_readable, wait_with_usage};
 
 use super::{Soaked, idle, interrupted, set_up, start};
-use zc_run::{CommandEnd, Fault, SoakCommand, SoakWindow};
+use zc_run::{CommandEnd, Error, SoakCommand, SoakWindow};
 
 /// Signals that are passed on to the command. SIGTSTP and SIGCONT stop and continue zc too.
 const PASSED_ON: [i32; 8] = [
@@ -44,16 +44,16 @@ pub enum CommandFault {
         /// It exists.
         found: bool,
         /// What is wrong with it.
-        fault: Fault,
+        error: Error,
     },
     /// The command has not been started for a reason of zc's own.
-    NotStarted(Fault),
+    NotStarted(Error),
     /// The command has ended, but what it cost is not known.
     NotMeasured {
         /// How it ended.
         end: CommandEnd,
         /// Why.
-        fault: Fault,
+        error: Error,
     },
 }
 
@@ -64,9 +64,9 @@ pub enum CommandFault {
 pub fn command(options: &CommandOptions) -> Result<SoakCommand, CommandFault> {
     let own = CommandFault::NotStarted;
     let (program, arguments) =
-        options.command.split_first().ok_or_else(|| own(Fault::usage("a command is missing after \"--\"")))?;
+        options.command.split_first().ok_or_else(|| own(Error::usage("a command is missing after \"--\"")))?;
     // Before there are threads, so that no other thread takes them.
-    let signals = HeldSignals::hold(&PASSED_ON).map_err(|error| own(Fault::os("hold signals back", error)))?;
+    let signals = HeldSignals::hold(&PASSED_ON).map_err(|error| own(Error::os("hold signals back", error)))?;
     let mut meter = set_up(&options.soaked).map_err(own)?;
     let mut ended_early = |at_ns| signal_before(at_ns, &signals);
     let start = start(&mut meter, &mut ended_early).map_err(own)?;
@@ -82,9 +82,9 @@ pub fn command(options: &CommandOptions) -> Result<SoakCommand, CommandFault> {
     let ended = wait_with_usage(child);
     let closed = meter.close();
 
-    let ended = ended.map_err(|error| own(Fault::os("wait for the command", error)))?;
+    let ended = ended.map_err(|error| own(Error::os("wait for the command", error)))?;
     let end = end_of(ended.status);
-    let lost = |fault| CommandFault::NotMeasured { end, fault };
+    let lost = |error| CommandFault::NotMeasured { end, error };
     let window = SoakWindow { opened, closed: closed.map_err(lost)? };
     let idle_after = idle(&mut meter, &mut ended_early).map_err(lost)?;
     Ok(SoakCommand {
@@ -154,12 +154,12 @@ fn not_run(program: &std::ffi::OsStr, error: io::Error) -> CommandFault {
         io::ErrorKind::PermissionDenied => name.contains('/') || is_in_path(program),
         _ => true,
     };
-    let fault = if found {
-        Fault::os(format!("run \"{name}\""), error)
+    let error = if found {
+        Error::os(format!("run \"{name}\""), error)
     } else {
-        Fault::usage(format!("there is no command \"{name}\"")).hint("a shell's own words need a shell: sh -c '...'")
+        Error::usage(format!("there is no command \"{name}\"")).help("a shell's own words need a shell: sh -c '...'")
     };
-    CommandFault::NotRun { found, fault }
+    CommandFault::NotRun { found, error }
 }
 
 /// Whether a folder of the PATH that can be searched has a file of this name.

@@ -16,7 +16,7 @@ pub use verify::{VerifyOptions, verify};
 use crate::meter::LoadMeter;
 /// The other end of a process that zc has started for itself: see [`crate::meter::serve`].
 pub use crate::meter::serve as outside;
-use zc_run::{Fault, FaultKind, Result, SoakStart, SoakWindow, SoakerKind};
+use zc_run::{Error, ErrorKind, Result, SoakStart, SoakWindow, SoakerKind};
 
 /// Idle windows before (and after) what is measured, and how long each is. Several, because their scatter is what says how
 /// sure the result is.
@@ -37,7 +37,7 @@ impl Soaked {
     fn cpus(&self) -> Result<Vec<usize>> {
         match &self.cpus {
             Some(cpus) => Ok(cpus.clone()),
-            None => sched::allowed_cpus().map_err(|error| Fault::os("ask which CPUs may be used", error)),
+            None => sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error)),
         }
     }
 }
@@ -68,6 +68,6 @@ fn start(meter: &mut LoadMeter, interrupted: &mut dyn FnMut(u64) -> bool) -> Res
     Ok((start.idle.len() == IDLE_WINDOWS).then_some(start))
 }
 
-fn interrupted() -> Fault {
-    Fault::new(FaultKind::Interrupted, "interrupted before anything was measured")
+fn interrupted() -> Error {
+    Error::new(ErrorKind::Interrupted, "interrupted before anything was measured")
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGKILL, SIGQUIT, SIGTERM};
 use zc_kernel::spawn::{HeldSignals, kill_group, new_session, pidfd, wait_readable};
 
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// So much of a command's stderr is passed on.
 const MOST_STDERR: u64 = 4096;
@@ -57,7 +57,7 @@ pub fn keep() -> Result<()> {
     // It fails where this already leads a group, which then is its own.
     drop(new_session());
     let signals = HeldSignals::hold(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])
-        .map_err(|error| Fault::os("hold signals back", error))?;
+        .map_err(|error| Error::os("hold signals back", error))?;
     let mut if_lost = None;
     for line in std::io::stdin().lock().lines() {
         let Some(asked) = line.ok().and_then(|line| serde_json::from_str::<Asked>(&line).ok()) else { break };

@@ -17,7 +17,7 @@ use std::time::Duration;
 use zc_kernel::spawn::wait_readable;
 
 use self::keeper::{Asked, Done};
-use zc_run::{Fault, HostState, HostStates, Result};
+use zc_run::{Error, HostState, HostStates, Result};
 
 /// What zc is called with to be a keeper.
 pub const KEEPER: &str = "keep-state";
@@ -87,8 +87,8 @@ impl States {
         let Some(command) = self.commands.restore.clone().filter(|_| self.touched) else { return Ok(()) };
         self.touched = false;
         self.current = None;
-        self.run(&command, "restore", None, "the command of --ab-restore").map_err(|fault| {
-            Fault { hint: None, ..fault }.hint(format!("the host is not as it was; what would restore it: {command}"))
+        self.run(&command, "restore", None, "the command of --ab-restore").map_err(|error| {
+            Error { help: None, ..error }.help(format!("the host is not as it was; what would restore it: {command}"))
         })
     }
 
@@ -111,12 +111,12 @@ impl States {
             Done::Badly { how, stderr } => {
                 let said = zc_run::escape(stderr.trim(), MOST_STDERR);
                 let said = if said.is_empty() { "and said nothing".to_owned() } else { format!("and said: {said}") };
-                Err(Fault::failed(format!("{what} ended with {how} {said}")).hint(format!("it is: {command}")))
+                Err(Error::failed(format!("{what} ended with {how} {said}")).help(format!("it is: {command}")))
             }
             Done::Late => {
                 let limit = zc_run::units::duration_text(self.commands.limit_ns);
-                Err(Fault::failed(format!("{what} had not ended after {limit}, and was killed"))
-                    .hint("--ab-limit gives commands longer"))
+                Err(Error::failed(format!("{what} had not ended after {limit}, and was killed"))
+                    .help("--ab-limit gives commands longer"))
             }
         }
     }
@@ -145,7 +145,7 @@ impl Keeper {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| Fault::os("start the keeper of the host's state", error))?;
+            .map_err(|error| Error::os("start the keeper of the host's state", error))?;
         let requests = child.stdin.take();
         let answers = child.stdout.take().ok_or_else(gone)?;
         Ok(Self { child, requests, answers: BufReader::new(answers) })
@@ -163,7 +163,7 @@ impl Keeper {
             match wait_readable(&[self.answers.get_ref().as_fd()], Some(left)).as_deref() {
                 Ok([true]) => break,
                 Ok(_) if !left.is_zero() => {}
-                _ => return Err(Fault::failed("the keeper of the host's state does not answer")),
+                _ => return Err(Error::failed("the keeper of the host's state does not answer")),
             }
         }
         let mut answer = String::new();
@@ -179,6 +179,6 @@ impl Drop for Keeper {
     }
 }
 
-fn gone() -> Fault {
-    Fault::failed("the keeper of the host's state is gone")
+fn gone() -> Error {
+    Error::failed("the keeper of the host's state is gone")
 }

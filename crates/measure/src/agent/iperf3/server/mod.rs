@@ -24,7 +24,7 @@ use self::running::Running;
 use self::visitors::{Arrival, Busy, Visitors};
 use super::client::MOST_STREAMS;
 use super::control::Control;
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// How often it is looked whether the server is to stop, or a client does nothing.
 const TICK: Duration = Duration::from_millis(100);
@@ -91,7 +91,7 @@ pub enum Event {
         untold: u64,
     },
     /// A connection could not be taken; for a second none is.
-    NotTaken(Fault),
+    NotTaken(Error),
 }
 
 /// A test that has ended well.
@@ -116,7 +116,7 @@ pub struct Ended {
 /// # Errors
 /// The kernel cannot wait for connections.
 pub fn serve(listener: TcpListener, stop: &AtomicBool, limits: Limits, tell: &mut dyn FnMut(Event)) -> Result<()> {
-    listener.set_nonblocking(true).map_err(|error| Fault::os("make the listener non-blocking", error))?;
+    listener.set_nonblocking(true).map_err(|error| Error::os("make the listener non-blocking", error))?;
     let (visitors, refusals) = (Visitors::default(), Refusals::default());
     let mut server = Server { listener, stop, limits, tell, visitors, refusals, rests_until: None };
     while !server.is_stopping() {
@@ -174,13 +174,13 @@ impl Server<'_> {
         if self.rests_until.is_none() {
             fds.push(self.listener.as_fd());
         }
-        let ready = wait_readable(&fds, Some(TICK)).map_err(|error| Fault::os("wait for iperf3 clients", error))?;
+        let ready = wait_readable(&fds, Some(TICK)).map_err(|error| Error::os("wait for iperf3 clients", error))?;
         let can_accept = self.rests_until.is_none() && ready.last() == Some(&true);
         let also_ready = also.is_some() && ready[visitors];
         self.visitors.hear(&ready[..visitors]);
         if can_accept && let Err(error) = self.visitors.accept(&self.listener) {
             self.rests_until = Some(Instant::now() + REST);
-            (self.tell)(Event::NotTaken(Fault::os("take a connection", error)));
+            (self.tell)(Event::NotTaken(Error::os("take a connection", error)));
         }
         Ok(also_ready)
     }

@@ -15,7 +15,7 @@ use super::request::Request;
 use super::streams::Streams;
 use super::visitors::{Arrival, Busy};
 use super::{Ended, Event, Refusal, Server, TICK};
-use zc_run::{Fault, Result};
+use zc_run::{Error, Result};
 
 /// The longest results of a client. Of 128 streams they are some 30 KiB.
 const MOST_RESULT_BYTES: usize = 256 << 10;
@@ -42,7 +42,7 @@ enum Halt {
     /// The client is told why not.
     Refused(Refusal),
     /// The server itself cannot go on.
-    Failed(Fault),
+    Failed(Error),
 }
 
 impl From<Lost> for Halt {
@@ -76,7 +76,7 @@ impl<'s, 'a> Running<'s, 'a> {
         };
         let bytes = streams.map_or(0, |streams| streams.bytes().iter().sum());
         let why = match halt {
-            Halt::Failed(fault) => return Err(fault),
+            Halt::Failed(error) => return Err(error),
             Halt::Lost(why) => why,
             Halt::Stopped => {
                 drop(test.control.say(State::ServerTerminate, TICK));
@@ -95,7 +95,7 @@ impl<'s, 'a> Running<'s, 'a> {
         self.control.say(State::CreateStreams, TICK)?;
         let connections = self.connections()?;
         self.prepares = false;
-        let before = process::usage().map_err(|error| Halt::Failed(Fault::os("read CPU times", error)))?;
+        let before = process::usage().map_err(|error| Halt::Failed(Error::os("read CPU times", error)))?;
         self.control.say(State::TestStart, TICK)?;
         let began_ns = clock::monotonic_ns();
         self.control.say(State::TestRunning, TICK)?;

@@ -1,7 +1,7 @@
 //! Connections that have not yet said what they are: the control connection of a new client, a stream of the test that is being
 //! prepared, or nothing that iperf3 knows. Each has a place, a little memory and a little time; none of them holds up another.
 
-use std::io::ErrorKind;
+use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -75,9 +75,11 @@ impl Visitors {
             let taken = listener.accept().and_then(|(stream, peer)| Ok((Control::over(stream)?, peer)));
             let (control, peer) = match taken {
                 Ok(taken) => taken,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // It has gone again, or a signal came.
-                Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::Interrupted) => continue,
+                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             if self.0.len() >= MOST_VISITORS {

@@ -1,17 +1,17 @@
-//! What went wrong while io_uring was sending, as a sentence.
+//! Errors of io_uring transfers as errors of the send path.
 
 use zc_kernel::uring::TransferError;
 
 use super::outlet::broken;
 use crate::workload::SourceFile;
-use zc_run::Fault;
+use zc_run::Error;
 
-/// The failure of a transfer from `file` to the socket.
-pub(super) fn fault(file: &SourceFile, error: TransferError) -> Fault {
+/// The error of a transfer from `file` to the socket.
+pub(super) fn transfer_error(file: &SourceFile, error: TransferError) -> Error {
     match error {
         TransferError::FileEnded => file.became_shorter(),
         TransferError::File(error) => file.unreadable(error),
         TransferError::Socket(error) => broken("io_uring", error),
-        TransferError::Ring(error) => Fault::os("use io_uring", error),
+        TransferError::Ring(error) => Error::os("use io_uring", error),
     }
 }

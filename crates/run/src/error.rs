@@ -1,0 +1,208 @@
+//! Why something could not be done: one lower-case message that names the thing in quotes, and a help that says what to
+//! type.
+//!
+//! One type for all crates, because every error ends the same way: `error:` and `hint:` lines on stderr and an exit
+//! code. The exit code follows from the kind; docs/exit-codes.md lists them.
+
+use serde::{Deserialize, Serialize};
+
+/// What a fallible function of zc returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error with its kind, its message, and what helps.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// Decides the exit code.
+    pub kind: ErrorKind,
+    /// Lower case, no full stop, the thing itself in quotes: `file "x" is empty`.
+    pub message: String,
+    /// The flag or command that helps.
+    pub help: Option<String>,
+    /// The error that caused this one, where another error is its cause.
+    #[source]
+    pub source: Option<Box<Error>>,
+}
+
+/// What an error is about. Travels over the control protocol under its [`name`](Self::name), so that a server's refusal ends
+/// with the same exit code at the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The measurement itself failed: a socket, a thread, a receiver that died.
+    Failed,
+    /// The command line does not make sense.
+    Usage,
+    /// A file that was given cannot be used: missing, empty, truncated, not a run.
+    Input,
+    /// This kernel, user or machine cannot do it.
+    Unsupported,
+    /// The result could not be written.
+    Output,
+    /// The other machine cannot be reached, refuses, or is gone.
+    Remote,
+    /// A comparison that was asked to judge could not decide.
+    Undecided,
+    /// A cell, path or unit that the saved run does not have.
+    UnknownCell,
+    /// Verdicts are withheld: the run's own controls say that they could be wrong.
+    Withheld,
+    /// Every block was dropped, so nothing counts.
+    NothingKept,
+    /// Two runs, or cells of runs, have nothing in common that could be compared.
+    Incomparable,
+    /// Ctrl-C or SIGTERM ended it; what was known was printed and saved.
+    Interrupted,
+}
+
+impl ErrorKind {
+    /// Every kind, in the order of the exit codes.
+    pub const ALL: [Self; 12] = [
+        Self::Failed,
+        Self::Usage,
+        Self::Input,
+        Self::Unsupported,
+        Self::Output,
+        Self::Remote,
+        Self::Undecided,
+        Self::UnknownCell,
+        Self::Withheld,
+        Self::NothingKept,
+        Self::Incomparable,
+        Self::Interrupted,
+    ];
+
+    /// The exit code, as documented in docs/exit-codes.md.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Input => 3,
+            Self::Unsupported => 4,
+            Self::Output => 5,
+            Self::Remote => 6,
+            Self::Undecided => 10,
+            Self::UnknownCell => 11,
+            Self::Withheld => 12,
+            Self::NothingKept => 13,
+            Self::Incomparable => 14,
+            Self::Interrupted => 130,
+        }
+    }
+
+    /// Whether it ends a run: the files are not what they were, or the other machine is gone. Any other error of a trial
+    /// concerns its cell alone.
+    pub fn ends_a_run(self) -> bool {
+        matches!(self, Self::Input | Self::Remote)
+    }
+}
+
+impl Error {
+    /// An error of `kind` with `message`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), help: None, source: None }
+    }
+
+    /// See [`ErrorKind::Failed`].
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Failed, message)
+    }
+
+    /// See [`ErrorKind::Usage`].
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Usage, message)
+    }
+
+    /// See [`ErrorKind::Input`].
+    pub fn input(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Input, message)
+    }
+
+    /// See [`ErrorKind::Unsupported`].
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// See [`ErrorKind::Output`].
+    pub fn output(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Output, message)
+    }
+
+    /// See [`ErrorKind::Remote`].
+    pub fn remote(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Remote, message)
+    }
+
+    /// See [`ErrorKind::Interrupted`].
+    pub fn interrupted(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Interrupted, message)
+    }
+
+    /// A system call that failed: `cannot open veth pair: operation not permitted`.
+    pub fn os(doing: impl std::fmt::Display, error: impl Into<std::io::Error>) -> Self {
+        Self::failed(format!("cannot {doing}: {}", in_words(&error.into())))
+    }
+
+    /// Adds the flag or command that helps.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// The same error as another kind.
+    #[must_use]
+    pub fn kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// The same error with the one that caused it.
+    #[must_use]
+    pub fn caused_by(mut self, source: Self) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    /// The same error with words before its message, which say where it happened: `plan "x.toml", line 3: `.
+    #[must_use]
+    pub fn prefixed(mut self, prefix: impl std::fmt::Display) -> Self {
+        self.message = format!("{prefix}{}", self.message);
+        self
+    }
+}
+
+/// An error of the operating system as part of a message, in lower case and without its number: `no such file or directory`.
+pub fn in_words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = text.chars();
+    match letters.next() {
+        Some(first) => first.to_lowercase().chain(letters).collect(),
+        None => "unknown error".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_read_as_part_of_a_message() {
+        assert_eq!(in_words(&io::Error::from_raw_os_error(2)), "no such file or directory");
+        assert_eq!(in_words(&io::Error::other("a lower-case message")), "a lower-case message");
+        assert_eq!(in_words(&io::Error::other("")), "unknown error");
+        let error = Error::os("write \"x\"", io::Error::from_raw_os_error(30));
+        assert_eq!(error.message, "cannot write \"x\": read-only file system");
+    }
+
+    #[test]
+    fn no_two_kinds_share_an_exit_code() {
+        let codes: BTreeSet<u8> = ErrorKind::ALL.iter().map(|kind| kind.exit_code()).collect();
+        assert_eq!(codes.len(), ErrorKind::ALL.len());
+    }
+}
