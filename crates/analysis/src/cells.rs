@@ -24,7 +24,7 @@ pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
         receiver: cost_figure(Side::Receiver),
         both: cost_figure(Side::Both),
     };
-    let elsewhere = cost_figure(Side::Elsewhere);
+    let elsewhere = cost_figure(Side::OtherCpus);
     let to_base = |side| to_base(kept, place, side);
     let ratio = Sides { sender: to_base(Side::Sender), receiver: to_base(Side::Receiver), both: to_base(Side::Both) };
     let both = costs(Side::Both);
@@ -86,13 +86,13 @@ fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
     let of = |kind| -> Vec<(usize, f64)> {
         kept.trials(&cell.label, kind).filter_map(|(block, trial)| Some((block, throughput(trial)?))).collect()
     };
-    let (soaked, twins) = (of(TrialKind::Soaked), of(TrialKind::Twin));
-    let in_one_block: Vec<f64> = twins
+    let (soaked, controls) = (of(TrialKind::Soaked), of(TrialKind::UnsoakedControl));
+    let in_one_block: Vec<f64> = controls
         .iter()
-        .filter_map(|(block, twin)| {
+        .filter_map(|(block, control)| {
             let (_, soaked) =
                 soaked.get(soaked.partition_point(|(other, _)| other < block)).filter(|(other, _)| other == block)?;
-            per(*soaked, *twin)
+            per(*soaked, *control)
         })
         .collect();
     let speeds = |of: &[(usize, f64)]| median(&of.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
@@ -104,7 +104,7 @@ fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
     let soaked_by_nominal = per(bytes, ns / 1e9).and_then(|speed| per(speed, nominal));
     Perturbation {
         // Twins that stand in blocks of their own are compared as a whole.
-        soaked_by_twin: median(&in_one_block).or_else(|| per(speeds(&soaked)?, speeds(&twins)?)),
+        soaked_by_twin: median(&in_one_block).or_else(|| per(speeds(&soaked)?, speeds(&controls)?)),
         soaked_by_nominal,
         saturated: soaked_by_nominal.is_some_and(|share| share < RATE_HELD),
     }

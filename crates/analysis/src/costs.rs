@@ -25,7 +25,7 @@ pub enum Side {
     Both,
     /// What all other soaked CPUs lost together; only where there are any, never over `remote`, and not where the threads may
     /// run on any of them.
-    Elsewhere,
+    OtherCpus,
 }
 
 /// The soaked CPU time of one trial's window. May be negative: it is a difference, and has noise.
@@ -41,8 +41,8 @@ pub struct TrialCost {
     pub receiver_ns: Option<f64>,
     /// See [`Side::Both`].
     pub both_ns: f64,
-    /// See [`Side::Elsewhere`].
-    pub elsewhere_ns: Option<f64>,
+    /// See [`Side::OtherCpus`].
+    pub other_cpus_ns: Option<f64>,
 }
 
 impl TrialCost {
@@ -52,7 +52,7 @@ impl TrialCost {
             Side::Sender => self.sender_ns,
             Side::Receiver => self.receiver_ns,
             Side::Both => Some(self.both_ns),
-            Side::Elsewhere => self.elsewhere_ns,
+            Side::OtherCpus => self.other_cpus_ns,
         };
         ns.map(|ns| ns * 1024.0 / self.bytes as f64)
     }
@@ -104,7 +104,7 @@ pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCo
         sender_ns: None,
         receiver_ns: None,
         both_ns: 0.0,
-        elsewhere_ns: None,
+        other_cpus_ns: None,
     };
     if header.plan.fixed.link == LinkKind::Remote {
         between_machines(cost, &lost, block, slot, header)
@@ -150,12 +150,12 @@ fn within_machine(cost: TrialCost, lost: &Lost, header: &Header, levels: &Levels
     let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
     place(steered_cpu(header, &fixed))?;
     let alone = sender_alone(header);
-    let (mut both_ns, mut elsewhere_ns) = (0.0, None);
+    let (mut both_ns, mut other_cpus_ns) = (0.0, None);
     for (cpu, lost_ns) in fixed.soaked_cpus.iter().zip(&lost.by_cpu_ns) {
         if is_of_both(header, &fixed, *cpu) {
             both_ns += lost_ns;
         } else if !receives(header, &fixed, *cpu) {
-            *elsewhere_ns.get_or_insert(0.0) += lost_ns;
+            *other_cpus_ns.get_or_insert(0.0) += lost_ns;
         }
     }
     let apart = apart_at(header, levels);
@@ -164,7 +164,7 @@ fn within_machine(cost: TrialCost, lost: &Lost, header: &Header, levels: &Levels
         sender_ns: side(sender, true),
         receiver_ns: side(receiver, !alone),
         both_ns,
-        elsewhere_ns,
+        other_cpus_ns,
         ..cost
     })
 }
@@ -291,7 +291,7 @@ mod tests {
                 assert!((cost.ns_per_kib(Side::Receiver).unwrap() - cell.receiver_ns_per_kib).abs() < 1.0);
                 let both = cell.sender_ns_per_kib + cell.receiver_ns_per_kib;
                 assert!((cost.ns_per_kib(Side::Both).unwrap() - both).abs() < 2.0);
-                assert_eq!(cost.ns_per_kib(Side::Elsewhere), None);
+                assert_eq!(cost.ns_per_kib(Side::OtherCpus), None);
             }
         }
     }
@@ -307,7 +307,7 @@ mod tests {
                 assert!((cost.ns_per_kib(Side::Receiver).unwrap() - cell.receiver_ns_per_kib).abs() < 1.0);
                 let both = cell.sender_ns_per_kib + cell.receiver_ns_per_kib;
                 assert!((cost.ns_per_kib(Side::Both).unwrap() - both).abs() < 2.0);
-                assert_eq!(cost.elsewhere_ns, None);
+                assert_eq!(cost.other_cpus_ns, None);
             }
         }
     }
@@ -381,7 +381,7 @@ mod tests {
         let (cost, separate) = placed(&world, Placement::Same, false);
         assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
         near(cost.ns_per_kib(Side::Both), 500.0);
-        near(cost.ns_per_kib(Side::Elsewhere), 400.0 + 77.0);
+        near(cost.ns_per_kib(Side::OtherCpus), 400.0 + 77.0);
         near(separate.ns_per_kib(Side::Receiver), 400.0);
         near(placed(&world, Placement::Same, true).0.ns_per_kib(Side::Both), 900.0);
     }
@@ -390,7 +390,7 @@ mod tests {
     fn threads_that_may_run_anywhere_cost_what_all_cpus_lost() {
         let world = Synthetic { cpus: 3, elsewhere_ns_per_kib: 77.0, ..quiet() };
         let (cost, separate) = placed(&world, Placement::Free, false);
-        assert_eq!((cost.sender_ns, cost.receiver_ns, cost.elsewhere_ns), (None, None, None));
+        assert_eq!((cost.sender_ns, cost.receiver_ns, cost.other_cpus_ns), (None, None, None));
         assert!((cost.ns_per_kib(Side::Both).unwrap() - 977.0).abs() < 2.0);
         assert!((separate.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
     }
@@ -411,7 +411,7 @@ mod tests {
     fn what_other_cpus_lose_is_kept_apart() {
         let run = Synthetic { cpus: 4, elsewhere_ns_per_kib: 77.0, ..quiet() }.run();
         let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
-        assert!((cost.ns_per_kib(Side::Elsewhere).unwrap() - 77.0).abs() < 1.0);
+        assert!((cost.ns_per_kib(Side::OtherCpus).unwrap() - 77.0).abs() < 1.0);
         assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
     }
 
@@ -429,7 +429,7 @@ mod tests {
             spoil(trial);
             trial_cost(&block, 1, header)
         };
-        assert_eq!(spoilt(&|trial| trial.kind = TrialKind::Twin), None);
+        assert_eq!(spoilt(&|trial| trial.kind = TrialKind::UnsoakedControl), None);
         assert_eq!(spoilt(&|trial| trial.closed.received = trial.opened.received), None, "no bytes");
         assert_eq!(spoilt(&|trial| trial.closed.soak.at_ns = trial.opened.soak.at_ns), None, "no length");
         assert_eq!(spoilt(&|trial| trial.closed.soak.at_ns = 0), None, "backwards");

@@ -2,7 +2,7 @@
 //!
 //! In goes a saved run, out come numbers with their intervals, as plain data: no text, no files, no clock, so the same
 //! run gives the same estimates for ever, and an old run can be read again with better arithmetic. How a cost comes
-//! out of a block is in [`costs`], which blocks count in [`rules`], when a run may end early in [`looks`].
+//! out of a block is in [`costs`], which blocks count in [`rules`], when a run may end early in [`interim`].
 //! Whatever cannot be computed from a run is `None`: there is no NaN and no infinity in what it hands out.
 
 mod account;
@@ -10,7 +10,7 @@ mod cells;
 pub mod compare;
 pub mod costs;
 mod figures;
-pub mod looks;
+pub mod interim;
 pub mod machine;
 pub mod memory;
 mod model;
@@ -37,7 +37,7 @@ pub use strips::{Strip, strips};
 use std::collections::HashMap;
 
 use crate::costs::{TrialCost, block_costs, sender_alone, sides_apart};
-use crate::looks::{CONFIDENCE, level_of};
+use crate::interim::{CONFIDENCE, level_of};
 use zc_run::{Block, Header, Reading, Run, Slot, Trial, TrialKind};
 
 /// All that can be computed from a run. Takes any run that parses: none, one or many blocks, readings missing or not.

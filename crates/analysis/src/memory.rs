@@ -8,7 +8,7 @@ use zc_stats::{Interval, hodges_lehmann, wilcoxon_interval};
 
 use super::figures::{bounds, figure, finite, per, with_interval};
 use super::{Bounds, Estimates, Figure};
-use crate::looks::CONFIDENCE;
+use crate::interim::CONFIDENCE;
 use zc_run::{MemoryLoop, MemoryRun, MemoryVisit};
 
 /// How far below memcpy the folded loop may be.

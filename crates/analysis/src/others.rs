@@ -25,7 +25,7 @@ pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere
     };
     Others {
         getrusage_soaked: getrusage(kept, label, TrialKind::Soaked, &soaked),
-        getrusage_twin: getrusage(kept, label, TrialKind::Twin, &soaked),
+        getrusage_twin: getrusage(kept, label, TrialKind::UnsoakedControl, &soaked),
         proc_stat: proc_stat(kept, label, &everywhere),
         far_process_ns_per_kib: far_process(kept, label),
     }

@@ -48,7 +48,7 @@ impl Ratio {
 
 /// The ratio of pairs (cost of the cell, cost of the reference), one a block, in any one unit per byte.
 ///
-/// `level` is the confidence of the interval (see [`super::looks`]). `None` without a pair, or when the reference has no cost on
+/// `level` is the confidence of the interval (see [`super::interim`]). `None` without a pair, or when the reference has no cost on
 /// the whole.
 pub fn ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
     let pairs: Vec<(f64, f64)> = pairs.iter().copied().filter(|(a, b)| a.is_finite() && b.is_finite()).collect();

@@ -330,13 +330,13 @@ fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
     let rates = idle_rates(&[visit.idle_before.clone(), visit.idle_after.clone()])?;
     let load = load(&visit.window, &rates)?;
     let elapsed = load.elapsed_ns as f64;
-    let twin = &visit.twin;
+    let control = &visit.control;
     Some(Visit {
         truth: visit.truth_ns as f64 / elapsed,
         soaked: *load.cpus.get(cpu)?,
         wakeups_per_s: 1e9 * visit.switches as f64 / elapsed,
-        twin_stat: stat_of(&twin.opened, &twin.closed, cpu, busy)?,
-        twin_truth: twin.truth_ns as f64 / stat_elapsed_ns(&twin.opened, &twin.closed),
+        twin_stat: stat_of(&control.opened, &control.closed, cpu, busy)?,
+        twin_truth: control.truth_ns as f64 / stat_elapsed_ns(&control.opened, &control.closed),
         stat: stat_of(&visit.window.opened.stat, &visit.window.closed.stat, cpu, busy_but_nice)?,
     })
 }
@@ -414,7 +414,7 @@ fn stat_cpus(opened: &StatReading, closed: &StatReading, busy: fn(&CpuTicks) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::{Burnt, CommandEnd, SoakReading, SoakerKind, SoakerPace, SoakerRank, Twin, VerifyVisit};
+    use zc_run::{Burnt, CommandEnd, SoakReading, SoakerKind, SoakerPace, SoakerRank, UnsoakedControl, VerifyVisit};
 
     const S: u64 = 1_000_000_000;
 
@@ -573,7 +573,7 @@ mod tests {
             soaker_cpu_ns: 200_000_000 - truth_ns,
             switches: 200,
             idle_after: window(0.3, 0.1, &[100_000, 100_000], 0),
-            twin: Twin {
+            twin: UnsoakedControl {
                 opened: window(0.0, 0.1, &[0, 0], 0).opened.stat,
                 closed: window(0.0, 0.1, &[0, 0], 0).closed.stat,
                 truth_ns: 50_000_000,

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use zc_kernel::{clock, sched};
 
-use super::letters::{Known, Letter, number};
+use super::getopt::{Known, Letter, number};
 use super::zcc::nr_cpus;
 use super::{Calibration, Tool};
 use zc_measure::meter::{self, LoadMeter};

@@ -5,8 +5,8 @@
 
 mod calibration;
 mod cyclesoak;
+mod getopt;
 mod install;
-mod letters;
 mod run_rr;
 mod socket;
 mod tool;

@@ -12,7 +12,7 @@ use std::process::Command;
 use zc_kernel::sched;
 
 use super::Tool;
-use super::letters::{Known, Letter};
+use super::getopt::{Known, Letter};
 use zc_run::{Error, Result, in_words};
 
 /// The lowest real-time priority: above everything that is not real-time, below everything else that is.

@@ -17,7 +17,7 @@ use zc_kernel::process::{Usage, usage};
 use zc_kernel::{clock, tcp};
 
 use super::Tool;
-use super::letters::{Known, Letter, number, port};
+use super::getopt::{Known, Letter, number, port};
 use super::socket::{self, Buffers, Capped};
 use super::zcc::server;
 use super::zcs::buffer;

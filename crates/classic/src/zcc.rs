@@ -14,7 +14,7 @@ use std::time::Duration;
 use zc_kernel::{clock, tcp};
 
 use super::cyclesoak::Soaking;
-use super::letters::{Known, Letter, number, port};
+use super::getopt::{Known, Letter, number, port};
 use super::socket::{self, Buffers, Capped};
 use super::wire::Tally;
 use super::zcs::{buffer, pin};

@@ -21,7 +21,7 @@ use zc_kernel::spawn::{HeldSignals, wait_readable, wait_writable};
 use zc_kernel::{clock, sched, tcp};
 
 use super::Tool;
-use super::letters::{Known, Letter, number, port};
+use super::getopt::{Known, Letter, number, port};
 use super::socket::{self, Buffers, Capped};
 use super::wire::{Decoder, Tally};
 use zc_measure::path::open_receiver;

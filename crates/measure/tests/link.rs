@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use zc_kernel::tcp::Unconnected;
-use zc_measure::link::{FarFlow, Link, Sides, Steering, bring_up, bring_up_with, try_out};
-use zc_run::{FarEndOptions, IpVersion, LinkKind, LinkOptions, OffloadSwitch, Support, UnavailableKind};
+use zc_measure::link::{AckedFlow, Link, Sides, Steering, bring_up, bring_up_with, try_out};
+use zc_run::{AckOptions, IpVersion, LinkKind, LinkOptions, OffloadSwitch, Support, UnavailableKind};
 
 /// How a case ends, unless it panics.
 enum End {
@@ -432,7 +432,7 @@ fn in_a_namespace_without_namespaces() -> ! {
     std::process::exit(0)
 }
 
-fn null(far_end: FarEndOptions) -> Result<Box<dyn Link>, End> {
+fn null(far_end: AckOptions) -> Result<Box<dyn Link>, End> {
     null_with(&LinkOptions { far_end, ..LinkOptions::default() })
 }
 
@@ -441,7 +441,7 @@ fn null_with(options: &LinkOptions) -> Result<Box<dyn Link>, End> {
 }
 
 /// A connection to the far end, made by the calling thread, which is in the sender's namespace.
-fn connect_to_far_end(link: &dyn Link) -> (TcpStream, FarFlow) {
+fn connect_to_far_end(link: &dyn Link) -> (TcpStream, AckedFlow) {
     let far_end = link.far_end().unwrap();
     let socket = Unconnected::bind_towards(far_end.address()).unwrap();
     let flow = far_end.expect(socket.port());
@@ -460,7 +460,7 @@ fn on_senders_side<T: Send>(link: &dyn Link, work: impl FnOnce() -> T + Send) ->
 }
 
 fn null_notes_what_several_flows_send() -> End {
-    let link = or_skip!(null(FarEndOptions::default()));
+    let link = or_skip!(null(AckOptions::default()));
     let link = &*link;
     std::thread::scope(|scope| {
         for index in 0..5_usize {
@@ -480,7 +480,7 @@ fn null_notes_what_several_flows_send() -> End {
 }
 
 fn null_agrees_to_what_a_syn_asks_for() -> End {
-    let link = or_skip!(null(FarEndOptions::default()));
+    let link = or_skip!(null(AckOptions::default()));
     on_senders_side(&*link, || {
         let (mut stream, flow) = connect_to_far_end(&*link);
         let info = zc_kernel::tcp::info(&stream).unwrap();
@@ -495,7 +495,7 @@ fn null_agrees_to_what_a_syn_asks_for() -> End {
 }
 
 fn null_leaves_zero_copy_sends_uncopied() -> End {
-    let link = or_skip!(null(FarEndOptions::default()));
+    let link = or_skip!(null(AckOptions::default()));
     assert_eq!(zero_copy_sends(&*link), (100, 0));
     End::Passed
 }
@@ -555,7 +555,7 @@ fn null_counts_past_a_hundred_gib() -> End {
 }
 
 fn null_counts(bytes: u64) -> End {
-    let link = or_skip!(null(FarEndOptions::default()));
+    let link = or_skip!(null(AckOptions::default()));
     on_senders_side(&*link, || {
         let (mut stream, flow) = connect_to_far_end(&*link);
         let began = std::time::Instant::now();
@@ -577,7 +577,7 @@ fn null_counts(bytes: u64) -> End {
 
 fn null_makes_up_a_round_trip_time() -> End {
     let rtt_ns = 5_000_000;
-    let link = or_skip!(null(FarEndOptions { rtt_ns, ..FarEndOptions::default() }));
+    let link = or_skip!(null(AckOptions { rtt_ns, ..AckOptions::default() }));
     on_senders_side(&*link, || {
         let (mut stream, flow) = connect_to_far_end(&*link);
         for _ in 0..10 {
@@ -625,7 +625,7 @@ fn every_link_carries_ipv6() -> End {
 }
 
 /// Sends so much to the far end and returns what it counted when all was over.
-fn sent_to_far_end(link: &dyn Link, bytes: usize) -> zc_measure::link::FarCounts {
+fn sent_to_far_end(link: &dyn Link, bytes: usize) -> zc_measure::link::AckCounts {
     on_senders_side(link, || {
         let (mut stream, flow) = connect_to_far_end(link);
         stream.write_all(&vec![1; bytes]).unwrap();
@@ -701,7 +701,7 @@ fn veth_is_the_card_that_was_asked_for() -> End {
 
 /// Each of them is sent again after a timeout of TCP's: 1 s for a SYN, a few ms for a tail, 200 ms for a FIN.
 fn null_answers_again() -> End {
-    let link = or_skip!(null(FarEndOptions::default()));
+    let link = or_skip!(null(AckOptions::default()));
     on_senders_side(&*link, || {
         let far_end = link.far_end().unwrap();
         let socket = Unconnected::bind_towards(far_end.address()).unwrap();
@@ -731,13 +731,13 @@ fn null_answers_again() -> End {
 }
 
 fn null_passes_other_ports() -> End {
-    let link = or_skip!(null(FarEndOptions::default()));
+    let link = or_skip!(null(AckOptions::default()));
     counts_what_is_sent(&*link); // over a listener, and back
     End::Passed
 }
 
 fn null_sees_a_reset() -> End {
-    let link = or_skip!(null(FarEndOptions::default()));
+    let link = or_skip!(null(AckOptions::default()));
     on_senders_side(&*link, || {
         let (mut stream, flow) = connect_to_far_end(&*link);
         stream.write_all(&[0; 10]).unwrap();
@@ -770,7 +770,7 @@ fn wait_until_unloaded(program_id: u32) {
 
 fn null_leaves_nothing() -> End {
     let before = whereabouts();
-    let link = or_skip!(null(FarEndOptions::default()));
+    let link = or_skip!(null(AckOptions::default()));
     let program_id = link.far_end().unwrap().program_id();
     assert!(zc_kernel::null_link::is_loaded(program_id).unwrap());
     on_senders_side(&*link, || {

@@ -1,9 +1,9 @@
 //! The report as CSV: a line to a cell of the plan, the control included, and a line to a path that could not be had.
 //! Full precision, no units in the cells, empty where there is nothing. The columns only ever grow at the end.
 
-use super::cross::level;
 use super::digits::us_per_mb;
 use super::escape;
+use super::pivot::level;
 use zc_analysis::{Bounds, CellEstimate, Comparison, Estimates, Figure, RatioFigure};
 use zc_run::{Factor, Level, Run, Support};
 

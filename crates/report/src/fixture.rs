@@ -6,10 +6,9 @@ use zc_analysis::{
     Figure, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
 };
 use zc_run::{
-    Align, Cell, CopyPages, CpuFacts, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams,
-    Header, Host, IpVersion, LinkFacts, LinkKind, MemoryFacts, Placement, Plan, Push, RecvPath, RemoteFacts,
-    RemoteMachine, Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unavailable, Unsoaked,
-    Warning,
+    AckOptions, Align, Cell, CopyPages, CpuFacts, End, EndReason, Factor, FileSetFacts, FixedParams, Header, Host,
+    IpVersion, LinkFacts, LinkKind, MemoryFacts, PeerKind, Placement, Plan, Push, RecvPath, RemoteFacts, RemoteMachine,
+    Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unavailable, Unsoaked, Warning,
 };
 
 /// One path's made-up figures.
@@ -138,7 +137,7 @@ pub(super) fn remote() -> (Run, Estimates) {
     run.header.link.kind = LinkKind::Remote;
     run.header.link.device = "eth0".to_owned();
     run.header.remote = Some(RemoteFacts {
-        kind: FarKind::Zc,
+        kind: PeerKind::Zc,
         address: "192.0.2.2:2224".to_owned(),
         rtt_ns: 48_000,
         machine: Some(RemoteMachine {
@@ -156,7 +155,7 @@ pub(super) fn remote() -> (Run, Estimates) {
 pub(super) fn iperf3() -> (Run, Estimates) {
     let (mut run, mut estimates) = remote();
     let facts = run.header.remote.as_mut().unwrap();
-    (facts.kind, facts.machine) = (FarKind::Iperf3, None);
+    (facts.kind, facts.machine) = (PeerKind::Iperf3, None);
     "192.0.2.2:5201".clone_into(&mut facts.address);
     estimates.sender_alone = true;
     for cell in &mut estimates.cells {
@@ -172,7 +171,7 @@ pub(super) fn null() -> (Run, Estimates) {
     let (mut run, mut estimates) = veth();
     run.header.plan.fixed.link = LinkKind::Null;
     run.header.link.kind = LinkKind::Null;
-    run.header.link.far_end = Some(FarEndOptions::default());
+    run.header.link.far_end = Some(AckOptions::default());
     estimates.sender_alone = true;
     for cell in &mut estimates.cells {
         cell.cost_ns_per_kib = Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };

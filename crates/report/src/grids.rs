@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::against::Against;
-use super::cross::{Cross, Placed};
+use super::baseline::Against;
+use super::block::Part;
 use super::digits::{rate, with_half_width};
 use super::grid::{Column, Grid};
 use super::heading::distinct;
-use super::part::Part;
+use super::pivot::{Cross, Placed};
 use super::rows::{cost, ratio_of, signs};
 use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
 use zc_run::{Factor, Run};

@@ -1,12 +1,12 @@
 //! What stands above the table: file set, rate, link, machines, and how the run ended.
 
-use super::cross::level;
 use super::digits::{bytes, percent, rate, seconds, significant, size};
 use super::escape;
 use super::notes::{Note, note, shown};
-use super::words::list;
+use super::pivot::level;
+use super::prose::list;
 use zc_analysis::Estimates;
-use zc_run::{EndReason, Factor, FarKind, FixedParams, Host, IpVersion, RemoteFacts, Run};
+use zc_run::{EndReason, Factor, FixedParams, Host, IpVersion, PeerKind, RemoteFacts, Run};
 
 /// File set, rate, link, machine: what stands above the table.
 pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
@@ -163,8 +163,8 @@ fn machine(host: &Host) -> String {
 fn far_end(remote: &RemoteFacts) -> String {
     let what = match (remote.kind, &remote.machine) {
         (_, Some(machine)) => format!("zc {}", shown(&machine.zc_version)),
-        (FarKind::Iperf3, None) => "an iperf3 server".to_owned(),
-        (FarKind::Zc | FarKind::Discard, None) => "a sink".to_owned(),
+        (PeerKind::Iperf3, None) => "an iperf3 server".to_owned(),
+        (PeerKind::Zc | PeerKind::Discard, None) => "a sink".to_owned(),
     };
     format!("{what} at {}, round trip {} ms", shown(&remote.address), significant(remote.rtt_ns as f64 / 1e6))
 }

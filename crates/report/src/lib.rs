@@ -2,9 +2,9 @@
 //! comes from outside (file names, host names, reasons) goes through [`escape`] on its way to people and into CSV; in JSON the same
 //! characters are escaped as JSON has it.
 
-mod against;
+mod baseline;
+mod block;
 pub mod compare;
-mod cross;
 mod csv;
 mod digits;
 mod doctor;
@@ -16,18 +16,18 @@ mod html;
 mod json;
 mod markdown;
 pub mod memory;
+pub mod multi;
 mod notes;
 mod openmetrics;
-mod part;
+mod pivot;
 pub mod plans;
 pub mod profile;
+mod prose;
 mod rows;
-pub mod several;
 pub mod soak;
 mod summary;
 mod table;
 mod vega_lite;
-mod words;
 
 pub use csv::csv;
 pub use doctor::doctor;

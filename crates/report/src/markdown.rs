@@ -1,9 +1,9 @@
 //! The report in Markdown: for an issue or a page, or in lines of 80 columns for whoever reads it as it is.
 
-use super::cross::Cross;
 use super::grid::{Grid, markdown_text, wrap};
+use super::pivot::Cross;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
-use super::{experiments, grids, heading, notes, rows, words};
+use super::{experiments, grids, heading, notes, prose, rows};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
@@ -75,7 +75,7 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
         out.push_str(&width.item(&format!("{}: {}", note.label, note.text)));
     }
     out.push_str("\n### Verdict\n\n");
-    for sentence in words::verdict(run, estimates).iter().chain(&section.says) {
+    for sentence in prose::verdict(run, estimates).iter().chain(&section.says) {
         out.push_str(&width.paragraph(sentence));
     }
     out

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::digits::{bound, percent, ratio, significant, size, with_half_width};
 use super::escape;
 use super::grid::{Column, Grid, wrap};
-use super::words::list;
+use super::prose::list;
 use zc_analysis::Figure;
 use zc_analysis::memory::{FoldedRatio, MemoryEstimates, Roofline, TARGET, Within};
 use zc_run::{MemoryLoop, MemoryRun, MemorySet};

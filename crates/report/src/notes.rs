@@ -2,10 +2,10 @@
 //! and text; the terminal aligns them, Markdown makes a list.
 
 use super::digits::{percent, rate, ratio, signed_percent, us_per_mb};
-use super::words::list;
+use super::prose::list;
 use super::{escape, grids, rows};
 use zc_analysis::{CellEstimate, Estimates};
-use zc_run::{FarKind, LinkKind, RecvPath, Run, Severity, SupportRow, Warning};
+use zc_run::{LinkKind, PeerKind, RecvPath, Run, Severity, SupportRow, Warning};
 
 /// A line above or below a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,7 +178,7 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
 /// What a far end that is no zc says of itself.
 fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
     let name =
-        run.header.remote.as_ref().filter(|remote| remote.kind == FarKind::Iperf3).map(|_| "the iperf3 server")?;
+        run.header.remote.as_ref().filter(|remote| remote.kind == PeerKind::Iperf3).map(|_| "the iperf3 server")?;
     let cost = |cell: &CellEstimate| cell.others.far_process_ns_per_kib.map(us_per_mb);
     extremes(estimates, cost).map(|((least, low), (most, high))| {
         note(

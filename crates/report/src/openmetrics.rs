@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::cross::level;
 use super::csv::{comparison, raw};
 use super::escape;
+use super::pivot::level;
 use zc_analysis::{CellEstimate, Estimates, Figure, RatioFigure, Sides};
 use zc_run::Run;
 

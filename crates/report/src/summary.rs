@@ -1,10 +1,10 @@
 //! What may be said of the cells of a plan of several factors: for each level of the last one, how it did against what it is
 //! compared with, over all rows.
 
-use super::against::{Against, named};
-use super::cross::Cross;
+use super::baseline::{Against, named};
 use super::digits::bound;
-use super::words::list;
+use super::pivot::Cross;
+use super::prose::list;
 use zc_analysis::{Comparison, Estimates, RatioFigure};
 
 /// How the cells of one column did.

@@ -1,9 +1,9 @@
 //! The report for a terminal, as wide as it is told.
 
-use super::cross::Cross;
 use super::grid::wrap;
+use super::pivot::Cross;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
-use super::{experiments, grids, heading, notes, rows, words};
+use super::{experiments, grids, heading, notes, prose, rows};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
@@ -45,7 +45,7 @@ pub fn table(run: &Run, estimates: &Estimates, columns: usize) -> String {
         out.push_str(&wrap(note.label, &note.text, INDENT, columns));
     }
     out.push('\n');
-    for sentence in words::verdict(run, estimates).iter().chain(&section.says) {
+    for sentence in prose::verdict(run, estimates).iter().chain(&section.says) {
         out.push_str(&wrap("", sentence, 0, columns));
     }
     out

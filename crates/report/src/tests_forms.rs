@@ -216,7 +216,7 @@ fn vega_lite_is_a_specification_of_version_5_with_its_data() {
 #[test]
 fn markdown_of_eighty_columns() {
     for (name, made) in [("veth", veth()), ("sizes", sizes()), ("offloads", offloads()), ("sockbuf", sockbuf())] {
-        let text = several::markdown(&[(&made.0, &made.1)]);
+        let text = multi::markdown(&[(&made.0, &made.1)]);
         let in_fence = |line: &&str| line.starts_with(' ') || line.starts_with(|c: char| c.is_ascii_digit());
         let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80 && !in_fence(line)).collect();
         // A table of two wide names and a figure has nothing to be split at.
@@ -228,11 +228,11 @@ fn markdown_of_eighty_columns() {
 #[test]
 fn several_runs_stand_one_after_the_other() {
     let made = [veth(), sizes()];
-    let text = several::markdown(&both(&made));
+    let text = multi::markdown(&both(&made));
     assert_eq!(text.matches("\n## zc ").count() + 1, 2, "{text}");
-    let json: serde_json::Value = serde_json::from_str(&several::json(&both(&made))).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&multi::json(&both(&made))).unwrap();
     assert_eq!(json.as_array().unwrap().len(), 2);
-    assert_eq!(several::csv(&both(&made[..1])), csv(&made[0].0, &made[0].1));
+    assert_eq!(multi::csv(&both(&made[..1])), csv(&made[0].0, &made[0].1));
 }
 
 #[test]

@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::cross::{level, placed};
 use super::csv::{comparison, raw};
 use super::digits::us_per_mb;
 use super::escape;
 use super::json::text;
+use super::pivot::{level, placed};
 use zc_analysis::{Bounds, CellEstimate, Estimates, Figure, RatioFigure};
 use zc_run::{Factor, Header, Level, Run};
 

@@ -34,7 +34,7 @@ pub use escape::{escape, is_safe};
 pub use file::{append_block, close, open, whole};
 pub use host::{CpuFacts, Host, MemoryFacts};
 pub use level::Level;
-pub use link::{FarEndOptions, LinkFacts, LinkOptions, Offloads};
+pub use link::{AckOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{
     Align, CopyPages, Experiment, Factor, HostState, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, Placement, Push,
@@ -46,13 +46,13 @@ pub use read::{parse, read};
 pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading, TcpReading, Usage,
 };
-pub use remote::{FarKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
+pub use remote::{PeerKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
 pub use run::{
     Block, Dropped, End, EndReason, FailedTrial, Header, IdleWindow, Probe, Run, SCHEMA, Slot, Trial, TrialKind,
 };
 pub use soak::{
     BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
-    Taken, Twin, VerifyVisit,
+    Taken, UnsoakedControl, VerifyVisit,
 };
 pub use softirqs::SoftirqCounts;
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};

@@ -12,7 +12,7 @@ pub type Offloads = BTreeMap<String, bool>;
 
 /// How the far end of the null link behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FarEndOptions {
+pub struct AckOptions {
     /// An acknowledgement is due when so many bytes came since the last: a receiver with GRO acknowledges its merged packets of
     /// up to 64 KiB, one without every second segment.
     pub ack_every_bytes: u64,
@@ -20,7 +20,7 @@ pub struct FarEndOptions {
     pub rtt_ns: u64,
 }
 
-impl Default for FarEndOptions {
+impl Default for AckOptions {
     fn default() -> Self {
         Self { ack_every_bytes: 64 << 10, rtt_ns: 0 }
     }
@@ -30,7 +30,7 @@ impl Default for FarEndOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkOptions {
     /// How the far end of the null link behaves.
-    pub far_end: FarEndOptions,
+    pub far_end: AckOptions,
     /// What TCP travels over.
     pub ip: IpVersion,
     /// MTU of the devices, in bytes; null leaves it as it is. Not for `loopback`, whose device is the host's.
@@ -41,7 +41,7 @@ pub struct LinkOptions {
 
 impl Default for LinkOptions {
     fn default() -> Self {
-        Self { far_end: FarEndOptions::default(), ip: IpVersion::V4, mtu_bytes: None, switched_off: BTreeSet::new() }
+        Self { far_end: AckOptions::default(), ip: IpVersion::V4, mtu_bytes: None, switched_off: BTreeSet::new() }
     }
 }
 
@@ -91,7 +91,7 @@ pub struct LinkFacts {
     pub initial_window_packets: Option<u32>,
     /// How the far end of the null link behaves; null on other links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub far_end: Option<FarEndOptions>,
+    pub far_end: Option<AckOptions>,
     /// Other links that were tried first and why they were not taken (one sentence each).
     pub passed_over: Vec<String>,
 }

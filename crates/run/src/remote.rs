@@ -10,7 +10,7 @@ use super::{Host, Reading};
 /// What stands at the far end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum FarKind {
+pub enum PeerKind {
     /// `zc serve`: it measures too.
     Zc,
     /// An iperf3 server: it says what getrusage says of its process.
@@ -23,7 +23,7 @@ pub enum FarKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RemoteFacts {
     /// What stands there.
-    pub kind: FarKind,
+    pub kind: PeerKind,
     /// The address that the bytes go to.
     pub address: String,
     /// The round trip, as the kernel measured it on the first connection (tcpi_min_rtt).

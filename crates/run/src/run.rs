@@ -157,8 +157,9 @@ pub struct IdleWindow {
 pub enum TrialKind {
     /// Soakers at work, sender paced: this is where costs come from.
     Soaked,
-    /// Soakers stopped, sender paced: the twin, for perturbation.
-    Twin,
+    /// Soakers stopped, sender paced: the unsoaked control, for perturbation.
+    #[serde(alias = "twin")] // in schema 2
+    UnsoakedControl,
     /// Soakers stopped, sender unpaced: top speed.
     TopSpeed,
 }

@@ -149,7 +149,7 @@ pub enum BurnShape {
 
 /// An unsoaked window of the same load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Twin {
+pub struct UnsoakedControl {
     /// /proc/stat as it opened.
     pub opened: StatReading,
     /// And as it closed.
@@ -178,7 +178,8 @@ pub struct VerifyVisit {
     /// The idle window after.
     pub idle_after: SoakWindow,
     /// The same load without soakers.
-    pub twin: Twin,
+    #[serde(alias = "twin")] // in schema 2
+    pub control: UnsoakedControl,
 }
 
 /// The soakers held against known loads.

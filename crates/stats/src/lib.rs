@@ -20,6 +20,7 @@
 //!
 //! Too few values for a confidence is `None`, never a wider claim. So is a slice with a NaN in it.
 
+mod alpha_spending;
 mod bootstrap;
 mod correlation;
 mod line;
@@ -30,10 +31,10 @@ mod rank_sum;
 mod ranked_ratio;
 mod select;
 mod signed_rank;
-mod spending;
 mod student;
 mod welch;
 
+pub use alpha_spending::AlphaSpending;
 pub use bootstrap::{Draws, RESAMPLES, bca_interval, few_blocks_confidence};
 pub use correlation::correlation_inflation;
 pub use line::{falling, nonnegative_line};
@@ -42,7 +43,6 @@ pub use order::{mad, median, median_interval, median_least_n, quantile};
 pub use rank_sum::{MannWhitney, hodges_lehmann_shift, mann_whitney, mann_whitney_interval, mann_whitney_p};
 pub use ranked_ratio::{RankedRatio, ranked_ratio};
 pub use signed_rank::{hodges_lehmann, signed_rank_p, wilcoxon_interval, wilcoxon_least_n};
-pub use spending::Spending;
 pub use student::{Student, mean_interval};
 pub use welch::{Welch, welch_interval};
 

@@ -9,7 +9,7 @@
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use zc_stats::{
-    Interval, Midmean, Spending, bca_interval, few_blocks_confidence, mann_whitney_interval, median_interval,
+    AlphaSpending, Interval, Midmean, bca_interval, few_blocks_confidence, mann_whitney_interval, median_interval,
     ranked_ratio, welch_interval, wilcoxon_interval,
 };
 
@@ -239,7 +239,7 @@ fn bca_intervals_of_the_middle_half_s_mean_cover_when_widened_for_few_blocks() {
 /// Looks at 1/4, 1/2, 3/4 and the end of 60 blocks. Stops where `satisfied` with the interval, and returns the last.
 /// Says too whether that was before the end.
 fn with_looks(values: &[f64], satisfied: impl Fn(&Interval) -> bool) -> (Interval, bool) {
-    let spending = Spending::new(0.95).unwrap();
+    let spending = AlphaSpending::new(0.95).unwrap();
     let mut before = 0.0;
     for look in [0.25, 0.5, 0.75] {
         let so_far = &values[..(look * values.len() as f64) as usize];

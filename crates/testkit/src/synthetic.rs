@@ -6,9 +6,9 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use zc_run::{
-    Align, Block, Cell, CopyPages, CpuTicks, End, EndReason, Factor, FarEndOptions, FarKind, FileSetFacts, FixedParams,
-    Header, Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun,
-    MemorySet, MemoryVisit, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
+    AckOptions, Align, Block, Cell, CopyPages, CpuTicks, End, EndReason, Factor, FileSetFacts, FixedParams, Header,
+    Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet,
+    MemoryVisit, PeerKind, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
     RemoteWindow, Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked,
     Usage,
 };
@@ -185,7 +185,7 @@ pub fn apart(mut run: Run) -> Run {
     run.header.plan.fixed.link = LinkKind::Remote;
     run.header.link.kind = LinkKind::Remote;
     run.header.remote = Some(RemoteFacts {
-        kind: FarKind::Zc,
+        kind: PeerKind::Zc,
         address: "192.0.2.2:2224".to_owned(),
         rtt_ns: 50_000,
         machine: Some(RemoteMachine {
@@ -210,7 +210,7 @@ pub fn apart(mut run: Run) -> Run {
 pub fn null(mut run: Run) -> Run {
     run.header.plan.fixed.link = LinkKind::Null;
     run.header.link.kind = LinkKind::Null;
-    run.header.link.far_end = Some(FarEndOptions::default());
+    run.header.link.far_end = Some(AckOptions::default());
     for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
         let Slot::Trial(Trial { opened, closed, .. }) = slot else { continue };
         for reading in [opened, closed] {
@@ -398,7 +398,7 @@ impl<'a> Machine<'a> {
         }
         if self.world.unsoaked && index.is_multiple_of(4) {
             for cell in &order {
-                slots.push(self.trial(*cell, TrialKind::Twin));
+                slots.push(self.trial(*cell, TrialKind::UnsoakedControl));
                 slots.push(self.trial(*cell, TrialKind::TopSpeed));
             }
             slots.push(self.idle());

@@ -7,7 +7,7 @@ mod common;
 
 use common::{cell, median, only_asked_to_start, setting, sorted};
 use zc_measure::trial;
-use zc_run::{FarEndOptions, LinkKind, SendPath, Timing};
+use zc_run::{AckOptions, LinkKind, SendPath, Timing};
 
 const WINDOW_NS: u64 = 200_000_000;
 
@@ -16,7 +16,7 @@ fn main() {
         return;
     }
     let pairs = setting("ZC_PAIRS", 11_u64);
-    let mut far_end = FarEndOptions::default();
+    let mut far_end = AckOptions::default();
     far_end.ack_every_bytes = setting("ZC_ACK_EVERY", far_end.ack_every_bytes);
     let timing = Timing { warmup_ns: 50_000_000, window_ns: WINDOW_NS, idle_ns: 0, unsoaked_ns: WINDOW_NS };
     let rig = |link| common::rig(link, &[], far_end, timing);

@@ -1,30 +1,30 @@
 //! The interim analyses of a run under way: [`zc_analysis`]'s drop rules and planned looks, as a session asks for them.
 
-use zc_analysis::looks::Looks;
+use zc_analysis::interim::InterimAnalyses;
 use zc_analysis::{ratios, rules};
-use zc_measure::session::{Interim, Look};
+use zc_measure::session::{Interim, InterimResult};
 use zc_run::{Block, Dropped, Header, Run};
 
 /// The looks of a run that is under way.
 #[derive(Debug, Default)]
-pub(super) struct Planned(Looks);
+pub(super) struct Planned(InterimAnalyses);
 
 impl Interim for Planned {
     fn drop_reason(&self, block: &Block, header: &Header) -> Option<Dropped> {
         rules::drop_reason(block, header)
     }
 
-    fn look(&mut self, run: &Run, spent_share: f64) -> Look {
+    fn look(&mut self, run: &Run, spent_share: f64) -> InterimResult {
         let kept = run.blocks.iter().filter(|block| block.dropped.is_none()).count();
         if !self.0.due(spent_share, kept) {
-            return Look::NotDue;
+            return InterimResult::NotDue;
         }
         let level = self.0.level();
         self.0.take();
         if ratios::all_within(&ratios::progress(&run.blocks, &run.header, level), &run.header) {
-            Look::Stop
+            InterimResult::Stop
         } else {
-            Look::GoOn
+            InterimResult::GoOn
         }
     }
 }

@@ -93,7 +93,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::RunRr(args) => return classic::run(Tool::RunRr, &args.words),
         Command::Ttcp(args) => return classic::run(Tool::Ttcp, &args.words),
         Command::InstallClassic(args) => classic::install(&args),
-        Command::KeepState => zc_measure::session::states::keeper::keep(),
+        Command::KeepState => zc_measure::session::states::watchdog::keep(),
         Command::Generate(args) => generate::generate(&args),
     }
     .map(|()| 0)

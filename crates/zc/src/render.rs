@@ -20,9 +20,9 @@ pub(super) fn documents(runs: &[Run], format: Format) -> String {
     let both: Vec<(&Run, &Estimates)> = runs.iter().zip(&estimates).collect();
     match format {
         Format::Table => both.iter().map(|(run, estimates)| zc_report::table(run, estimates, columns())).collect(),
-        Format::Json => zc_report::several::json(&both),
-        Format::Csv => zc_report::several::csv(&both),
-        Format::Markdown => zc_report::several::markdown(&both),
+        Format::Json => zc_report::multi::json(&both),
+        Format::Csv => zc_report::multi::csv(&both),
+        Format::Markdown => zc_report::multi::markdown(&both),
         Format::Html => zc_report::html(&both),
         Format::OpenMetrics => zc_report::openmetrics(&both),
         Format::VegaLite => zc_report::vega_lite(&both),

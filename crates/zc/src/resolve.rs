@@ -12,7 +12,7 @@ use zc_measure::session::{self, CpuPair, RunOptions};
 use zc_run::level::{self, CALL_BYTES, FLOWS, MTU_BYTES, SOCKET_BUFFER_BYTES};
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::{
-    Align, CopyPages, Error, Factor, FarEndOptions, HostStates, IpVersion, LinkKind, LinkOptions, Placement, Push,
+    AckOptions, Align, CopyPages, Error, Factor, HostStates, IpVersion, LinkKind, LinkOptions, Placement, Push,
     RecvPath, Result, SendPath, SoakerKind, UnknownName, in_words, units,
 };
 
@@ -251,9 +251,9 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
     let ip = known_or(args.ip.as_deref(), IpVersion::V4)?;
     // RFC 8200 asks for more than RFC 791.
     let mtu = if ip == IpVersion::V6 { 1280..=*MTU_BYTES.end() } else { MTU_BYTES };
-    let usual = FarEndOptions::default();
+    let usual = AckOptions::default();
     Ok(LinkOptions {
-        far_end: FarEndOptions {
+        far_end: AckOptions {
             ack_every_bytes: args.ack_every.as_deref().map_or(Ok(usual.ack_every_bytes), |text| {
                 buffer("--ack-every", text, ACK_EVERY).map(|bytes| bytes as u64)
             })?,

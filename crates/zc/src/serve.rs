@@ -72,7 +72,7 @@ fn text(event: &ServeEvent) -> String {
             Ok(SessionEnd::Nonsense) => format!("{peer}: the session was ended: it asked what no zc asks"),
             Err(error) => format!("{peer}: the session broke: {error}"),
         },
-        ServeEvent::Door(event) => event.to_string(),
+        ServeEvent::Listener(event) => event.to_string(),
     }
 }
 

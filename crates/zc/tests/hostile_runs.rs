@@ -193,9 +193,9 @@ fn any_edit() -> impl Strategy<Value = Edit> {
 /// All that is made of runs.
 fn documents(runs: &[(&Run, &Estimates)]) -> Vec<(&'static str, String)> {
     let mut documents = vec![
-        ("several markdown", zc_report::several::markdown(runs)),
-        ("several csv", zc_report::several::csv(runs)),
-        ("several json", zc_report::several::json(runs)),
+        ("several markdown", zc_report::multi::markdown(runs)),
+        ("several csv", zc_report::multi::csv(runs)),
+        ("several json", zc_report::multi::json(runs)),
         ("html", zc_report::html(runs)),
         ("openmetrics", zc_report::openmetrics(runs)),
         ("vega-lite", zc_report::vega_lite(runs)),

@@ -15,7 +15,7 @@ use std::time::Duration;
 use common::saved;
 use zc_kernel::netlink::Devices;
 use zc_kernel::netns::NetNs;
-use zc_run::{EndReason, FarKind, LinkKind, Run, Slot};
+use zc_run::{EndReason, LinkKind, PeerKind, Run, Slot};
 
 /// A run that has a block or two.
 const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
@@ -124,7 +124,7 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
     let run = measured(folder.path(), &output);
     read_at_both_ends(&run);
     let remote = run.header.remote.unwrap();
-    assert_eq!(remote.kind, FarKind::Zc);
+    assert_eq!(remote.kind, PeerKind::Zc);
     let machine = remote.machine.unwrap();
     assert!(machine.same_machine && machine.soaked_cpus.is_empty());
     assert!(
@@ -260,7 +260,7 @@ fn a_sink_takes_bytes_and_the_sender_s_cost_is_all_there_is() {
     let output = near(folder.path(), &[&SHORT[..], &["--remote", &address]].concat()).output().unwrap();
     let run = measured(folder.path(), &output);
     let remote = run.header.remote.as_ref().unwrap();
-    assert_eq!((remote.kind, &remote.machine), (FarKind::Discard, &None));
+    assert_eq!((remote.kind, &remote.machine), (PeerKind::Discard, &None));
     assert!(text(&output.stdout).contains("nobody measured the receiver"), "{}", text(&output.stdout));
 }
 

@@ -12,10 +12,10 @@
 //! and does not hang on it. But if the reference has moved against the others, it may be they that moved, most of them: then
 //! everything is relative to the reference, as in a session's own table.
 
-mod bases;
-mod differs;
-mod evidence;
+mod config_diff;
+mod effect;
 mod model;
+mod normalization;
 mod words;
 
 pub use model::{
@@ -23,7 +23,7 @@ pub use model::{
     Outcome, PartFacts, Reason, RelativeTo, Weight, WelchFigure, Word,
 };
 
-use evidence::{CONFIDENCE, Evidence};
+use effect::{CONFIDENCE, Effect};
 use words::{ALPHA, Held};
 
 use super::figures::figure;
@@ -31,7 +31,7 @@ use super::model::{Sides, Withheld};
 use super::{Kept, account, cells, verdict};
 use crate::costs::{Side, sides_apart};
 use crate::ratios::{base, divisors, pairs};
-use bases::Bases;
+use normalization::Bases;
 use zc_run::{Cell, HostState, Levels, Run};
 
 /// Standard deviation of the logarithm of a cost from one session to the next of one machine in one state, over what blocks within a
@@ -77,28 +77,28 @@ pub fn compare(old: &Part<'_>, new: &[Part<'_>], margin: Option<f64>) -> (Vec<Co
             change.judged_by = row.judged_by(compared.reference_moved);
         }
     }
-    let evidence: Vec<Option<&Evidence>> =
-        rows.iter().map(|(at, row)| pairs[*at].rows[*row].evidence(compared[*at].reference_moved)).collect();
-    for ((at, row), word) in rows.iter().zip(words::words(&evidence)) {
+    let effect: Vec<Option<&Effect>> =
+        rows.iter().map(|(at, row)| pairs[*at].rows[*row].effect(compared[*at].reference_moved)).collect();
+    for ((at, row), word) in rows.iter().zip(words::words(&effect)) {
         let stands = compared[*at].withheld.is_empty();
         compared[*at].cells[*row].word = if stands { word } else { Word::Withheld };
     }
     for (at, compared) in compared.iter_mut().enumerate() {
-        let own: Vec<Option<&Evidence>> =
-            rows.iter().zip(&evidence).filter(|((of, _), _)| *of == at).map(|(_, evidence)| *evidence).collect();
+        let own: Vec<Option<&Effect>> =
+            rows.iter().zip(&effect).filter(|((of, _), _)| *of == at).map(|(_, effect)| *effect).collect();
         compared.none_worse_by = words::none_worse_by(&own).filter(|_| compared.withheld.is_empty());
     }
-    let judgement = margin.map(|margin| judge(&compared, &rows, &evidence, margin));
+    let judgement = margin.map(|margin| judge(&compared, &rows, &effect, margin));
     (compared, judgement)
 }
 
-fn judge(compared: &[Compared], rows: &[(usize, usize)], evidence: &[Option<&Evidence>], margin: f64) -> Judgement {
+fn judge(compared: &[Compared], rows: &[(usize, usize)], effect: &[Option<&Effect>], margin: f64) -> Judgement {
     let label = |(at, row): &(usize, usize)| {
         let (compared, cell) = (&compared[*at], &compared[*at].cells[*row]);
         format!("{}: {}", compared.new.name, cell.new_label.as_ref().unwrap_or(&cell.label))
     };
     let (mut worse, mut undecided, mut open) = (Vec::new(), Vec::new(), false);
-    for (place, held) in rows.iter().zip(words::held_against(evidence, margin)) {
+    for (place, held) in rows.iter().zip(words::held_against(effect, margin)) {
         match held {
             _ if !compared[place.0].withheld.is_empty() => undecided.push(label(place)),
             Held::Above => worse.push(label(place)),
@@ -140,8 +140,8 @@ struct Pair {
 
 /// What is known of one cell, of both sides together.
 struct Row {
-    cost: Option<Evidence>,
-    relative: Option<Evidence>,
+    cost: Option<Effect>,
+    relative: Option<Effect>,
 }
 
 impl Row {
@@ -153,7 +153,7 @@ impl Row {
         }
     }
 
-    fn evidence(&self, reference_moved: bool) -> Option<&Evidence> {
+    fn effect(&self, reference_moved: bool) -> Option<&Effect> {
         match self.judged_by(reference_moved)? {
             JudgedBy::Relative => self.relative.as_ref(),
             JudgedBy::Cost => self.cost.as_ref(),
@@ -174,7 +174,7 @@ impl Pair {
                 confidence: CONFIDENCE,
                 reference: None,
                 relative_to: None,
-                differences: differs::between_runs(&old.run.header, &new.run.header),
+                differences: config_diff::between_runs(&old.run.header, &new.run.header),
                 impossible: Vec::new(),
                 withheld: Vec::new(),
                 doubts: Vec::new(),
@@ -226,20 +226,20 @@ impl Pair {
         compared.relative_to = base.as_ref().map(|base| base.relative_to);
         for &(of_old, of_new) in &common {
             let is_reference = reference == Some((of_old, of_new));
-            let change = |side| -> (Option<Evidence>, Option<Evidence>) {
+            let change = |side| -> (Option<Effect>, Option<Effect>) {
                 if one_session {
                     (within_session(before, of_old, of_new, side), None)
                 } else {
                     let relative = base.as_ref().filter(|_| !is_reference).and_then(|base| {
                         let (old, new) = (base.old.logs(before, of_old, side), base.new.logs(after, of_new, side));
-                        Evidence::independent(&old, &new, base.between_sessions())
+                        Effect::independent(&old, &new, base.between_sessions())
                     });
                     let (old, new) = (cost_logs(before, of_old, side), cost_logs(after, of_new, side));
-                    (Evidence::independent(&old, &new, cost_between_sessions(before, after)), relative)
+                    (Effect::independent(&old, &new, cost_between_sessions(before, after)), relative)
                 }
             };
             let (sender, receiver, both) = (change(Side::Sender), change(Side::Receiver), change(Side::Both));
-            let figure_of = |each: &Option<Evidence>| each.as_ref().and_then(Evidence::change);
+            let figure_of = |each: &Option<Effect>| each.as_ref().and_then(Effect::change);
             let (label, new_label) = (&before.header.plan.cells[of_old].label, &after.header.plan.cells[of_new].label);
             compared.cells.push(CellChange {
                 label: label.clone(),
@@ -273,7 +273,7 @@ impl Pair {
     /// Whether the reference's own cost has changed, at this level.
     fn reference_moved(&self, alpha: f64) -> bool {
         let cost = self.reference.and_then(|row| self.rows[row].cost.as_ref());
-        cost.and_then(Evidence::change).and_then(|change| change.p_value).is_some_and(|p| p <= alpha)
+        cost.and_then(Effect::change).and_then(|change| change.p_value).is_some_and(|p| p <= alpha)
     }
 }
 
@@ -342,7 +342,7 @@ fn common(
         .into_iter()
         .filter(|&(at, other)| {
             let (cell, new_cell) = (&of_old[at], &of_new[other]);
-            let differences = differs::between_cells((before.header, cell), (after.header, new_cell));
+            let differences = config_diff::between_cells((before.header, cell), (after.header, new_cell));
             let disqualified = !one_session && differences.iter().any(|each| each.weight == Weight::Disqualifies);
             if disqualified {
                 compared.incomparable.push(Incomparable { label: cell.label.clone(), differences });
@@ -404,7 +404,7 @@ fn shared_reference(before: &Kept<'_>, after: &Kept<'_>) -> Option<(usize, usize
         || after.reference.and_then(|place| Some((find(before, &after.header.plan.cells[place].label)?, place)));
     let comparable = |(place, new_place): &(usize, usize)| {
         let cells = (&before.header.plan.cells[*place], &after.header.plan.cells[*new_place]);
-        let differences = differs::between_cells((before.header, cells.0), (after.header, cells.1));
+        let differences = config_diff::between_cells((before.header, cells.0), (after.header, cells.1));
         differences.iter().all(|each| each.weight != Weight::Disqualifies)
     };
     own.or_else(other).filter(comparable)
@@ -412,10 +412,10 @@ fn shared_reference(before: &Kept<'_>, after: &Kept<'_>) -> Option<(usize, usize
 
 /// A cell and another one of the same session, as `zc show` compares them: where the old one is what the new one refers to, with the
 /// control's help.
-fn within_session(kept: &Kept<'_>, old: usize, new: usize, side: Side) -> Option<Evidence> {
+fn within_session(kept: &Kept<'_>, old: usize, new: usize, side: Side) -> Option<Effect> {
     let plan = &kept.header.plan;
     let by = if base(plan, new) == Some(old) { divisors(plan, new) } else { vec![old] };
-    Evidence::paired(pairs(&kept.costs, new, &by, side), kept.level)
+    Effect::paired(pairs(&kept.costs, new, &by, side), kept.level)
 }
 
 /// Logarithms of a cell's costs, by block.

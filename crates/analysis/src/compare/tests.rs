@@ -198,7 +198,7 @@ fn runs_without_a_block_or_a_cell_in_common_say_so() {
     assert_eq!(compared.impossible, [Impossible::NoCommonCell]);
     assert_eq!((compared.only_old.len(), compared.only_new.len()), (4, 4));
     let (_, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(0.05));
-    assert_eq!(judgement.unwrap().outcome, Outcome::Incomparable);
+    assert_eq!(judgement.unwrap().outcome, Outcome::NothingKept);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! *Some cell is* is claimed as soon as one cell shows it, so it is corrected for their number, by Holm's first step. Everything else is
 //! undecided.
 
-use super::evidence::{CONFIDENCE, Evidence};
+use super::effect::{CONFIDENCE, Effect};
 use super::model::{Change, Word};
 use crate::verdict::SAME_WITHIN;
 
@@ -13,31 +13,30 @@ use crate::verdict::SAME_WITHIN;
 pub(super) const ALPHA: f64 = 1.0 - CONFIDENCE;
 
 /// A word for each piece of evidence, all of it taken together.
-pub(super) fn words(evidence: &[Option<&Evidence>]) -> Vec<Word> {
-    let mut words = vec![Word::Undecided; evidence.len()];
-    let all: Vec<(usize, &Evidence)> =
-        evidence.iter().enumerate().filter_map(|(at, each)| Some((at, (*each)?))).collect();
+pub(super) fn words(effect: &[Option<&Effect>]) -> Vec<Word> {
+    let mut words = vec![Word::Undecided; effect.len()];
+    let all: Vec<(usize, &Effect)> = effect.iter().enumerate().filter_map(|(at, each)| Some((at, (*each)?))).collect();
     let mut ordered: Vec<(f64, usize, Change)> = all
         .iter()
-        .filter_map(|(at, evidence)| {
-            let (above, below) = evidence.against(0.0)?;
-            Some(((2.0 * above.min(below)).min(1.0), *at, evidence.change()?))
+        .filter_map(|(at, effect)| {
+            let (above, below) = effect.against(0.0)?;
+            Some(((2.0 * above.min(below)).min(1.0), *at, effect.change()?))
         })
         .collect();
     ordered.sort_by(|a, b| a.0.total_cmp(&b.0));
     let tested = ordered.len();
     let mut differs = true;
     for (rank, (p, at, change)) in ordered.into_iter().enumerate() {
-        differs &= p <= alpha_of(evidence[at]) / (tested - rank) as f64;
+        differs &= p <= alpha_of(effect[at]) / (tested - rank) as f64;
         words[at] = word(&change, differs);
     }
     words
 }
 
 /// In one session its looks have spent a part.
-fn alpha_of(evidence: Option<&Evidence>) -> f64 {
-    match evidence {
-        Some(Evidence::Paired { level, .. }) => 1.0 - level,
+fn alpha_of(effect: Option<&Effect>) -> f64 {
+    match effect {
+        Some(Effect::Paired { level, .. }) => 1.0 - level,
         _ => ALPHA,
     }
 }
@@ -63,10 +62,9 @@ pub(super) enum Held {
 }
 
 /// Each piece of evidence held against a margin.
-pub(super) fn held_against(evidence: &[Option<&Evidence>], margin: f64) -> Vec<Held> {
-    let tested = evidence.iter().flatten().count().max(1);
-    let found: Vec<Option<(f64, f64)>> =
-        evidence.iter().map(|each| each.and_then(|each| each.against(margin))).collect();
+pub(super) fn held_against(effect: &[Option<&Effect>], margin: f64) -> Vec<Held> {
+    let tested = effect.iter().flatten().count().max(1);
+    let found: Vec<Option<(f64, f64)>> = effect.iter().map(|each| each.and_then(|each| each.against(margin))).collect();
     let mut ordered: Vec<(f64, usize)> =
         found.iter().enumerate().filter_map(|(at, found)| Some(((*found)?.0, at))).collect();
     ordered.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -75,7 +73,7 @@ pub(super) fn held_against(evidence: &[Option<&Evidence>], margin: f64) -> Vec<H
         .map(|found| if found.is_some_and(|(_, below)| below <= ALPHA) { Held::NotAbove } else { Held::Open })
         .collect();
     for (rank, (p, at)) in ordered.into_iter().enumerate() {
-        if p > alpha_of(evidence[at]) / (tested - rank) as f64 {
+        if p > alpha_of(effect[at]) / (tested - rank) as f64 {
             break;
         }
         held[at] = Held::Above;
@@ -84,7 +82,7 @@ pub(super) fn held_against(evidence: &[Option<&Evidence>], margin: f64) -> Vec<H
 }
 
 /// No ratio is further above 1 than this; `None` where one has no bound.
-pub(super) fn none_worse_by(evidence: &[Option<&Evidence>]) -> Option<f64> {
-    let bounds: Option<Vec<f64>> = evidence.iter().map(|each| each.as_ref()?.below(ALPHA)).collect();
+pub(super) fn none_worse_by(effect: &[Option<&Effect>]) -> Option<f64> {
+    let bounds: Option<Vec<f64>> = effect.iter().map(|each| each.as_ref()?.below(ALPHA)).collect();
     bounds?.into_iter().reduce(f64::max).map(|most| (most - 1.0).max(0.0))
 }

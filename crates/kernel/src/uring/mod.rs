@@ -13,7 +13,7 @@
 //! io_uring(7), io_uring_setup(2), io_uring_enter(2), io_uring_register(2); include/uapi/linux/io_uring.h.
 
 mod copied;
-mod lent;
+mod in_flight;
 mod multishot;
 mod read_send;
 mod receive;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use io_uring::opcode;
 use io_uring::types::{self, BufRingEntry};
 
-use super::lent::Lent;
+use super::in_flight::InFlight;
 use super::ring::{Completion, Ring, lacking, within_memlock};
 use super::{error_of, is_interruption, touched};
 use crate::pages::Pages;
@@ -32,7 +32,7 @@ const GROUP: u16 = 0;
 /// A ring with a pool of buffers, into which one socket's bytes come.
 #[derive(Debug)]
 pub struct Multishot {
-    lent: Lent<Pool>,
+    lent: InFlight<Pool>,
     socket: OwnedFd,
     /// A request is under way.
     armed: bool,
@@ -66,7 +66,7 @@ impl Multishot {
         let mut pool = Pool { offers, buffers: touched(usize::from(BUFFERS) * buffer_bytes)?, buffer_bytes, tail: 0 };
         let base = pool.offers.base() as u64;
         // SAFETY: `offers` is page-aligned, has room for BUFFERS entries, and stays mapped until the ring is owed nothing
-        // (`Lent`); what the kernel does with it after that is to unpin it.
+        // (`InFlight`); what the kernel does with it after that is to unpin it.
         let register = || unsafe { ring.submitter().register_buf_ring_with_flags(base, BUFFERS, GROUP, 0) };
         within_memlock(pool.offers.len(), register).map_err(|error| match error.raw_os_error() {
             Some(libc::EINVAL) => lacking("IORING_REGISTER_PBUF_RING"),
@@ -76,7 +76,7 @@ impl Multishot {
             pool.offer(buffer);
         }
         pool.publish();
-        let lent = Lent::new(ring, pool, Duration::from_secs(1));
+        let lent = InFlight::new(ring, pool, Duration::from_secs(1));
         let mut new = Self { lent, socket, armed: false, waiting: VecDeque::new(), end: None };
         new.probe()?;
         Ok(new)
@@ -107,7 +107,7 @@ impl Multishot {
     fn arm(&mut self, socket: RawFd) -> io::Result<()> {
         let recv = opcode::RecvMulti::new(types::Fd(socket), GROUP).build();
         // SAFETY: the request points to no memory itself; the pool's buffers, which the kernel will write to, are kept by
-        // `Lent` until the ring is owed nothing, and are not touched while the kernel has them.
+        // `InFlight` until the ring is owed nothing, and are not touched while the kernel has them.
         unsafe { self.lent.ring.push(&recv)? };
         self.armed = true;
         Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use io_uring::{opcode, squeue, types};
 
-use super::lent::Lent;
+use super::in_flight::InFlight;
 use super::ring::Ring;
 use super::{TransferError, error_of, is_interruption, touched};
 use crate::pages::Pages;
@@ -23,7 +23,7 @@ const LARGEST_BUFFER: usize = 1 << 30;
 /// for all of them, and stays in the cache. A short or failed request calls off the rest of its chain.
 #[derive(Debug)]
 pub struct ReadSend {
-    lent: Lent<Pages>,
+    lent: InFlight<Pages>,
     socket: OwnedFd,
     buffer_bytes: usize,
     /// Where in its memory the buffer begins.
@@ -53,7 +53,7 @@ impl ReadSend {
         }
         let buffer_bytes = buffer_bytes.clamp(1, LARGEST_BUFFER);
         let begins_at = begins_at.min(LARGEST_BUFFER);
-        let lent = Lent::new(ring, touched(begins_at + buffer_bytes)?, Duration::from_secs(1));
+        let lent = InFlight::new(ring, touched(begins_at + buffer_bytes)?, Duration::from_secs(1));
         let flags = libc::MSG_WAITALL | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
         Ok(Self { lent, socket, buffer_bytes, begins_at, flags, short: 0 })
     }
@@ -89,7 +89,7 @@ impl ReadSend {
             let link = if pair + 1 < pairs { squeue::Flags::IO_LINK } else { squeue::Flags::empty() };
             let send = send_of(socket, start, bytes, self.flags).flags(link).user_data(2 * pair as u64 + 1);
             // SAFETY: both point to `begins_at` in `memory`, for at most `buffer_bytes`, and it is at least as large as the
-            // sum of the two; `Lent` keeps it until the ring is owed nothing, no slice of it is ever made, and one chain is
+            // sum of the two; `InFlight` keeps it until the ring is owed nothing, no slice of it is ever made, and one chain is
             // under way at a time (`must_be_idle`).
             unsafe { ring.push(&read).and_then(|()| ring.push(&send)) }.map_err(TransferError::Ring)?;
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use io_uring::{opcode, types};
 
-use super::lent::Lent;
+use super::in_flight::InFlight;
 use super::ring::Ring;
 use super::{error_of, is_interruption, touched};
 use crate::pages::Pages;
@@ -14,7 +14,7 @@ use crate::pages::Pages;
 /// A ring with one buffer, into which one socket's bytes come.
 #[derive(Debug)]
 pub struct Receive {
-    lent: Lent<Pages>,
+    lent: InFlight<Pages>,
     socket: OwnedFd,
     buffer_bytes: usize,
 }
@@ -28,7 +28,7 @@ impl Receive {
         let ring = Ring::new(2, 4)?;
         ring.require(&[(opcode::Recv::CODE, "IORING_OP_RECV")])?;
         let buffer_bytes = buffer_bytes.clamp(1, 1 << 30);
-        Ok(Self { lent: Lent::new(ring, touched(buffer_bytes)?, Duration::from_secs(1)), socket, buffer_bytes })
+        Ok(Self { lent: InFlight::new(ring, touched(buffer_bytes)?, Duration::from_secs(1)), socket, buffer_bytes })
     }
 
     /// What came, waiting until there is something; nothing at the end of the stream.
@@ -41,7 +41,7 @@ impl Receive {
             let (ring, buffer) = self.lent.parts();
             let recv = opcode::Recv::new(types::Fd(self.socket.as_raw_fd()), buffer.base(), self.buffer_bytes as u32);
             let mut result = [0];
-            // SAFETY: the buffer has `buffer_bytes`; `Lent` keeps it until the ring is owed nothing; `&mut self` says that
+            // SAFETY: the buffer has `buffer_bytes`; `InFlight` keeps it until the ring is owed nothing; `&mut self` says that
             // no slice of it from an earlier call is alive, and this call waits for the completion.
             unsafe { ring.push(&recv.build().user_data(0)) }?;
             ring.run(&mut result)?;

@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use super::lent::Lent;
+use super::in_flight::InFlight;
 use super::ring::Ring;
 use super::{TransferError, error_of, is_interruption};
 use crate::splice::Pipe;
@@ -20,7 +20,7 @@ use io_uring::{opcode, squeue, types};
 /// A ring and a pipe, through which files go to one socket.
 #[derive(Debug)]
 pub struct Splice {
-    lent: Lent<Pipe>,
+    lent: InFlight<Pipe>,
     socket: OwnedFd,
     short: u64,
     /// A failure has left bytes in the pipe.
@@ -38,7 +38,7 @@ impl Splice {
         if let Some(cpu) = worker_cpu {
             ring.pin_workers(cpu)?;
         }
-        Ok(Self { lent: Lent::new(ring, pipe, Duration::from_secs(1)), socket, short: 0, spoilt: false })
+        Ok(Self { lent: InFlight::new(ring, pipe, Duration::from_secs(1)), socket, short: 0, spoilt: false })
     }
 
     /// Sends `len` bytes of `file` from `offset` on, blocking while the socket is full; `more` (SPLICE_F_MORE) will

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use io_uring::{opcode, types};
 
 use super::copied::Copied;
-use super::lent::Lent;
+use super::in_flight::InFlight;
 use super::ring::{Ring, lacking, memlock_limit, within_memlock};
 use super::{error_of, is_interruption};
 use crate::pages::Pages;
@@ -59,7 +59,7 @@ pub struct ZeroCopyCounts {
 /// a time, but its notification is not waited for.
 #[derive(Debug)]
 pub struct ZeroCopy {
-    lent: Lent<Arc<Pages>>,
+    lent: InFlight<Arc<Pages>>,
     socket: OwnedFd,
     /// The memory is registered, in buffers of `REGISTERED_BYTES`.
     registered: bool,
@@ -114,7 +114,7 @@ impl ZeroCopy {
             // after an munmap, and only reads them: no operation of this ring writes.
             within_memlock(memory.len(), || unsafe { ring.submitter().register_buffers(&buffers) })?;
         }
-        let lent = Lent::new(ring, memory, DROP_LIMIT);
+        let lent = InFlight::new(ring, memory, DROP_LIMIT);
         let mut new = Self {
             lent,
             socket,
@@ -208,7 +208,7 @@ impl ZeroCopy {
             // An index fits: memory would have to be 64 TiB otherwise.
             send = send.buf_index(Some((offset / REGISTERED_BYTES) as u16));
         }
-        // SAFETY: the callers have seen that `offset..offset + bytes` lies within the memory, which `Lent` keeps until
+        // SAFETY: the callers have seen that `offset..offset + bytes` lies within the memory, which `InFlight` keeps until
         // the ring is owed nothing (notifications are owed too); it is only read, and nobody can write to `Arc<Pages>`.
         unsafe { ring.push(&send.build().user_data(this))? };
         self.taken = None;

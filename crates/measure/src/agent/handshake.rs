@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::connection::{Connection, Received};
 use super::hex::{hex, unhex};
 use super::secret::{BYTES, Secret, random};
-use super::wire::{Heard, Wire};
 use zc_run::{Error, Result};
 
 /// Which protocol this zc speaks. Ends that differ in it have nothing to say to each other; ends of different versions that
@@ -117,43 +117,45 @@ impl Known {
 /// # Errors
 /// Nobody answers within `patience`; what answers is no `zc serve`, or one of another protocol, or refuses, or is busy, or does
 /// not know the token itself.
-pub fn knock(mut wire: Wire, secret: &Secret, patience: Duration) -> Result<Wire> {
+pub fn knock(mut connection: Connection, secret: &Secret, patience: Duration) -> Result<Connection> {
     let until = Instant::now() + patience;
-    let hello = match wire.line(MOST_BYTES, patience)? {
-        Heard::Message(line) => line,
-        Heard::Late => {
+    let hello = match connection.line(MOST_BYTES, patience)? {
+        Received::Message(line) => line,
+        Received::Late => {
             return Err(Error::remote(format!("the far end has said nothing for {} s", patience.as_secs()))
                 .help("is it `zc serve` that listens there? An iperf3 server is called as iperf3://HOST, a bare sink as discard://HOST:PORT"));
         }
-        Heard::Closed => {
+        Received::Closed => {
             return Err(Error::remote("the far end closed the connection before it said what it is").help(
                 "is it `zc serve` that listens there? If it is, try again: it may have too many strangers at its door",
             ));
         }
-        Heard::TooLong | Heard::Nonsense => return Err(no_zc()),
+        Received::TooLong | Received::Nonsense => return Err(no_zc()),
     };
-    knock_at(wire, serde_json::from_slice(&hello).map_err(|_| no_zc())?, secret, until)
+    knock_at(connection, serde_json::from_slice(&hello).map_err(|_| no_zc())?, secret, until)
 }
 
 /// The same once the far end has said what it is.
-pub(super) fn knock_at(mut wire: Wire, hello: Line, secret: &Secret, until: Instant) -> Result<Wire> {
+pub(super) fn knock_at(mut connection: Connection, hello: Line, secret: &Secret, until: Instant) -> Result<Connection> {
     let Line::Serve { protocol, version, nonce } = hello else { return Err(no_zc()) };
     if protocol != PROTOCOL {
         return Err(other_protocol(protocol, &version));
     }
     let nonces = [unhex(&nonce).ok_or_else(no_zc)?, random()?];
     let proof = hex(&secret.proof(KNOCK, &nonces));
-    wire.say(&Line::Knock { protocol: PROTOCOL, version: VERSION.to_owned(), nonce: hex(&nonces[1]), proof })?;
-    let (label, proof) = match wire.hear(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
-        Heard::Message(Line::Welcome { proof }) => (WELCOME, proof),
-        Heard::Message(Line::Busy { proof }) => (BUSY, proof),
-        Heard::Message(Line::Refused) => return Err(refused(secret)),
-        Heard::Closed => {
+    connection.send(&Line::Knock { protocol: PROTOCOL, version: VERSION.to_owned(), nonce: hex(&nonces[1]), proof })?;
+    let (label, proof) = match connection.receive(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
+        Received::Message(Line::Welcome { proof }) => (WELCOME, proof),
+        Received::Message(Line::Busy { proof }) => (BUSY, proof),
+        Received::Message(Line::Refused) => return Err(refused(secret)),
+        Received::Closed => {
             return Err(Error::remote("the far end closed the connection in the middle of the handshake")
                 .help("try again: it may have too many strangers at its door"));
         }
-        Heard::Late => return Err(Error::remote("the far end did not answer in the middle of the handshake in time")),
-        Heard::Message(_) | Heard::TooLong | Heard::Nonsense => return Err(no_zc()),
+        Received::Late => {
+            return Err(Error::remote("the far end did not answer in the middle of the handshake in time"));
+        }
+        Received::Message(_) | Received::TooLong | Received::Nonsense => return Err(no_zc()),
     };
     if !unhex(&proof).is_some_and(|proof| secret.is_proven(label, &nonces, &proof)) {
         return Err(Error::remote("the far end does not know the token itself, so it is not the one that was meant")
@@ -163,7 +165,7 @@ pub(super) fn knock_at(mut wire: Wire, hello: Line, secret: &Secret, until: Inst
         return Err(Error::remote("the far end is busy with somebody else's session")
             .help("try again when that has ended, or start another `zc serve` on another port"));
     }
-    Ok(wire)
+    Ok(connection)
 }
 
 fn no_zc() -> Error {
@@ -211,10 +213,10 @@ mod tests {
     }
 
     /// What `knock` makes of a far end that says `lines`, each once it has heard one more of ours (the first at once).
-    fn heard(lines: &[&str]) -> Error {
+    fn received(lines: &[&str]) -> Error {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let ours = Wire::new(ours.try_clone().unwrap().into(), ours.into());
-        let mut theirs = Wire::new(theirs.try_clone().unwrap().into(), theirs.into());
+        let ours = Connection::new(ours.try_clone().unwrap().into(), ours.into());
+        let mut theirs = Connection::new(theirs.try_clone().unwrap().into(), theirs.into());
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 for (place, line) in lines.iter().enumerate() {
@@ -232,9 +234,9 @@ mod tests {
     #[test]
     fn what_is_no_zc_is_told_from_one_of_another_protocol() {
         for lines in [&["SSH-2.0-OpenSSH_9.2\r\n"][..], &[&"x".repeat(5000)], &["{\"zc\":\"refused\"}\n"]] {
-            assert_eq!(heard(lines).message, "what answers there is no `zc serve`");
+            assert_eq!(received(lines).message, "what answers there is no `zc serve`");
         }
-        let error = heard(&["{\"zc\":\"serve\",\"protocol\":9,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n"]);
+        let error = received(&["{\"zc\":\"serve\",\"protocol\":9,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n"]);
         let start = "the far end speaks protocol 9 (zc 0.2.02J), this zc speaks 2 (zc ";
         assert!(error.message.starts_with(start), "{error}");
         assert!(error.message.ends_with("install the same version on both") && error.help.is_some(), "{error}");
@@ -242,37 +244,37 @@ mod tests {
 
     #[test]
     fn every_way_in_which_a_far_end_may_fail_has_its_sentence() {
-        assert!(heard(&[]).message.contains("before it said what it is"));
+        assert!(received(&[]).message.contains("before it said what it is"));
         let hello =
             format!("{{\"zc\":\"serve\",\"protocol\":2,\"version\":\"x\",\"nonce\":\"{}\"}}\n", hex(&[7; BYTES]));
-        assert!(heard(&[&hello, "{\"zc\":\"refused\"}\n"]).message.ends_with("refuses the token"));
+        assert!(received(&[&hello, "{\"zc\":\"refused\"}\n"]).message.ends_with("refuses the token"));
         let proof = hex(&[0; BYTES]);
         for word in ["welcome", "busy"] {
             let line = format!("{{\"zc\":\"{word}\",\"proof\":\"{proof}\"}}\n");
-            assert!(heard(&[&hello, &line]).message.contains("does not know the token itself"));
+            assert!(received(&[&hello, &line]).message.contains("does not know the token itself"));
         }
     }
 
     #[test]
     fn one_that_says_nothing_is_waited_for_so_long_and_no_longer() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
-        let wire = Wire::new(ours.try_clone().unwrap().into(), ours.into());
-        let error = knock(wire, &secret(), Duration::ZERO).unwrap_err();
+        let connection = Connection::new(ours.try_clone().unwrap().into(), ours.into());
+        let error = knock(connection, &secret(), Duration::ZERO).unwrap_err();
         assert!(error.message.starts_with("the far end has said nothing"), "{error}");
     }
 
     #[test]
     fn a_far_end_that_only_sends_our_own_proof_back_is_not_believed() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let ours = Wire::new(ours.try_clone().unwrap().into(), ours.into());
-        let mut theirs = Wire::new(theirs.try_clone().unwrap().into(), theirs.into());
+        let ours = Connection::new(ours.try_clone().unwrap().into(), ours.into());
+        let mut theirs = Connection::new(theirs.try_clone().unwrap().into(), theirs.into());
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                theirs.say(&Challenge::fresh().unwrap().line()).unwrap();
-                let Heard::Message(Line::Knock { proof, .. }) = theirs.hear(MOST_BYTES, SOON).unwrap() else {
+                theirs.send(&Challenge::fresh().unwrap().line()).unwrap();
+                let Received::Message(Line::Knock { proof, .. }) = theirs.receive(MOST_BYTES, SOON).unwrap() else {
                     panic!()
                 };
-                theirs.say(&Line::Welcome { proof }).unwrap();
+                theirs.send(&Line::Welcome { proof }).unwrap();
             });
             assert!(knock(ours, &secret(), SOON).unwrap_err().message.contains("does not know the token itself"));
         });

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use zc_kernel::tcp;
 
 use super::iperf3::{Test, settle};
-use crate::trial::{FarEnded, FarSide, SentFlow, Taking, Target, Trouble};
+use crate::trial::{RecvConfig, RemoteEnded, RemoteSide, SentFlow, Target, TrialError};
 use zc_run::{Error, ErrorKind, RemoteReport, Result};
 
 /// How long a far end may take for each step.
@@ -37,26 +37,26 @@ impl Iperf3 {
     }
 }
 
-impl FarSide for Iperf3 {
-    fn expect(&mut self, flows: usize, _: Taking) -> std::result::Result<Vec<Target>, Trouble> {
+impl RemoteSide for Iperf3 {
+    fn expect(&mut self, flows: usize, _: RecvConfig) -> std::result::Result<Vec<Target>, TrialError> {
         let test = Test::open(self.to, flows, PATIENCE)?;
         let target = Target { address: self.to, greeting: test.cookie().to_vec(), stays_open: true };
         self.test = Some(test);
         Ok(vec![target; flows])
     }
 
-    fn await_flows(&mut self) -> std::result::Result<(), Trouble> {
+    fn await_flows(&mut self) -> std::result::Result<(), TrialError> {
         self.test.as_mut().map_or(Ok(()), |test| Ok(test.running()?))
     }
 
-    fn finish(&mut self, flows: &[SentFlow<'_>], seconds: f64) -> std::result::Result<FarEnded, Trouble> {
-        let Some(test) = self.test.take() else { return Ok(FarEnded::default()) };
+    fn finish(&mut self, flows: &[SentFlow<'_>], seconds: f64) -> std::result::Result<RemoteEnded, TrialError> {
+        let Some(test) = self.test.take() else { return Ok(RemoteEnded::default()) };
         let sockets: Vec<&TcpStream> = flows.iter().map(|flow| flow.socket).collect();
         let mut filled: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
         settle(&sockets, &mut filled, PATIENCE)?;
         let report = test.end(&filled, seconds)?;
         let filling = filled.iter().sum::<u64>() - flows.iter().map(|flow| flow.bytes).sum::<u64>();
-        Ok(FarEnded {
+        Ok(RemoteEnded {
             // What it says may be behind by what its process had not read when it heard of the end: nothing to hold a trial to.
             received_bytes: None,
             crc32: None,
@@ -86,17 +86,17 @@ impl Discard {
     }
 }
 
-impl FarSide for Discard {
-    fn expect(&mut self, flows: usize, _: Taking) -> std::result::Result<Vec<Target>, Trouble> {
+impl RemoteSide for Discard {
+    fn expect(&mut self, flows: usize, _: RecvConfig) -> std::result::Result<Vec<Target>, TrialError> {
         Ok(vec![Target { address: self.to, greeting: Vec::new(), stays_open: true }; flows])
     }
 
-    fn await_flows(&mut self) -> std::result::Result<(), Trouble> {
+    fn await_flows(&mut self) -> std::result::Result<(), TrialError> {
         Ok(())
     }
 
     /// Ends the flows and waits until their kernel has taken everything; whether a process has read it nobody tells.
-    fn finish(&mut self, flows: &[SentFlow<'_>], _: f64) -> std::result::Result<FarEnded, Trouble> {
+    fn finish(&mut self, flows: &[SentFlow<'_>], _: f64) -> std::result::Result<RemoteEnded, TrialError> {
         let until = Instant::now() + PATIENCE;
         for flow in flows {
             let ended = flow.socket.shutdown(Shutdown::Write).and_then(|()| {
@@ -105,7 +105,7 @@ impl FarSide for Discard {
             });
             ended.map_err(|error| Error::os(format!("end a flow to the sink \"{}\"", self.to), error))?;
         }
-        Ok(FarEnded::default())
+        Ok(RemoteEnded::default())
     }
 
     fn give_up(&mut self) {}

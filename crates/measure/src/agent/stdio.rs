@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 
 use rustix::io::fcntl_dupfd_cloexec;
 
+use super::connection::{Connection, Received};
 use super::handshake::{Answer, Challenge, Line, MOST_BYTES};
 use super::secret::Secret;
-use super::wire::{Heard, Wire};
 use zc_run::{Error, Result};
 
 /// The wire over this process's stdin and stdout.
 ///
 /// # Errors
 /// No more descriptors, or one of the two is closed.
-pub fn wire() -> Result<Wire> {
+pub fn connection() -> Result<Connection> {
     // Above 2, so that what is opened later is not taken for one of the three, and not for children.
     let own = |fd: BorrowedFd<'_>| -> Result<OwnedFd> {
         fcntl_dupfd_cloexec(fd, 3).map_err(|error| Error::os("use stdin and stdout", error))
     };
-    Ok(Wire::new(own(std::io::stdin().as_fd())?, own(std::io::stdout().as_fd())?))
+    Ok(Connection::new(own(std::io::stdin().as_fd())?, own(std::io::stdout().as_fd())?))
 }
 
 /// Says what this is, hears the token and then the knock that proves it, and welcomes the starter.
@@ -30,35 +30,35 @@ pub fn wire() -> Result<Wire> {
 ///
 /// # Errors
 /// The starter is gone, says nothing for `patience`, or is no zc.
-pub fn welcome(mut wire: Wire, patience: Duration) -> Result<Wire> {
+pub fn welcome(mut connection: Connection, patience: Duration) -> Result<Connection> {
     let until = Instant::now() + patience;
     let challenge = Challenge::fresh()?;
-    wire.say(&challenge.line())?;
-    let word = line(&mut wire, until)?;
+    connection.send(&challenge.line())?;
+    let word = line(&mut connection, until)?;
     let secret = Secret::from_word(&String::from_utf8_lossy(&word))?;
-    let knock = line(&mut wire, until)?;
+    let knock = line(&mut connection, until)?;
     match challenge.judge(&knock, &secret) {
         Answer::Right(known) => {
-            wire.say(&known.welcome(&secret))?;
-            Ok(wire)
+            connection.send(&known.welcome(&secret))?;
+            Ok(connection)
         }
         Answer::OtherProtocol(protocol) => {
-            wire.say(&Line::Refused)?;
+            connection.send(&Line::Refused)?;
             Err(Error::remote(format!("whoever started this speaks protocol {protocol}")))
         }
         Answer::WrongToken | Answer::Nonsense => {
-            wire.say(&Line::Refused)?;
+            connection.send(&Line::Refused)?;
             Err(no_starter())
         }
     }
 }
 
-fn line(wire: &mut Wire, until: Instant) -> Result<Vec<u8>> {
-    match wire.line(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
-        Heard::Message(line) => Ok(line),
-        Heard::Closed => Err(Error::remote("whoever started this is gone")),
-        Heard::Late => Err(no_starter()),
-        Heard::TooLong | Heard::Nonsense => Err(no_starter()),
+fn line(connection: &mut Connection, until: Instant) -> Result<Vec<u8>> {
+    match connection.line(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
+        Received::Message(line) => Ok(line),
+        Received::Closed => Err(Error::remote("whoever started this is gone")),
+        Received::Late => Err(no_starter()),
+        Received::TooLong | Received::Nonsense => Err(no_starter()),
     }
 }
 
@@ -76,9 +76,9 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(10);
 
-    fn pair() -> [Wire; 2] {
+    fn pair() -> [Connection; 2] {
         let (near, far) = UnixStream::pair().unwrap();
-        [near, far].map(|end| Wire::new(end.try_clone().unwrap().into(), end.into()))
+        [near, far].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
     }
 
     #[test]
@@ -86,12 +86,12 @@ mod tests {
         let [mut near, far] = pair();
         let far = std::thread::spawn(move || welcome(far, SOON));
         let (secret, word) = Secret::one_time().unwrap();
-        let Heard::Message(hello) = near.hear(MOST_BYTES, SOON).unwrap() else { panic!() };
+        let Received::Message(hello) = near.receive(MOST_BYTES, SOON).unwrap() else { panic!() };
         near.write_all(format!("{word}\n").as_bytes()).unwrap();
         let mut near = knock_at(near, hello, &secret, Instant::now() + SOON).unwrap();
         let mut far = far.join().unwrap().unwrap();
-        near.say(&1).unwrap();
-        assert!(matches!(far.hear::<i32>(10, SOON).unwrap(), Heard::Message(1)));
+        near.send(&1).unwrap();
+        assert!(matches!(far.receive::<i32>(10, SOON).unwrap(), Received::Message(1)));
     }
 
     #[test]

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use zc_kernel::spawn::{is_stopped, kill_group, pidfd, wait_readable};
 
-use super::complaints::{Complaints, shown};
+use super::connection::{Connection, Received};
 use super::handshake::{Line, VERSION, knock_at};
 use super::secret::Secret;
-use super::via_faults::{Failure, Found};
-use super::wire::{Heard, Wire};
+use super::stderr_tail::{StderrTail, shown};
+use super::via_errors::{Failure, Found};
 use zc_run::{Error, Result};
 
 const SCRIPT: &str = include_str!("via.sh");
@@ -36,7 +36,7 @@ const TO_TERMINATE: Duration = Duration::from_millis(500);
 const SIGTERM: i32 = signal_hook::consts::SIGTERM;
 const SIGKILL: i32 = 9;
 
-/// A command that has started a far end. When it is dropped everything ends: let the [`Wire`] go first, at whose end the far zc leaves
+/// A command that has started a far end. When it is dropped everything ends: let the [`Connection`] go first, at whose end the far zc leaves
 /// and the command after it. What has not gone two seconds later is killed, with all that it has started.
 ///
 /// The command is in a process group of its own, so that Ctrl-C reaches zc alone, which then ends in order. It stays in the session, as
@@ -47,7 +47,7 @@ pub struct Via {
     child: Child,
     /// Readable once the child has ended.
     ended: OwnedFd,
-    complaints: Complaints,
+    stderr: StderrTail,
     /// It has been waited for: its number may be somebody else's by now.
     is_over: bool,
 }
@@ -58,40 +58,41 @@ impl Via {
     /// # Errors
     /// In one sentence: the command does not exist, ends, says nothing, wants to ask something at the terminal; there is no zc
     /// there, or one that does not fit.
-    pub fn start(command: &str, patience: Duration) -> Result<(Self, Wire)> {
+    pub fn start(command: &str, patience: Duration) -> Result<(Self, Connection)> {
         Self::start_beside(command, own_path().as_deref(), patience)
     }
 
     /// The same with the path of the near end's own file given.
-    fn start_beside(command: &str, near: Option<&Path>, patience: Duration) -> Result<(Self, Wire)> {
+    fn start_beside(command: &str, near: Option<&Path>, patience: Duration) -> Result<(Self, Connection)> {
         let command = command.trim();
         if command.is_empty() {
             return Err(Error::usage("--via has no command").help("for instance --via 'ssh HOST'"));
         }
         let until = Instant::now() + patience;
         let (secret, word) = Secret::one_time()?;
-        let (mut via, mut wire) = Self::spawn(command)?;
+        let (mut via, mut connection) = Self::spawn(command)?;
         let mut found = Found::beside(near);
         // Who does not take it has ended or will say why not.
-        drop(wire.write_all(script(near).as_bytes()));
-        let hello = match via.hello(&mut wire, &mut found, until) {
+        drop(connection.write_all(script(near).as_bytes()));
+        let hello = match via.hello(&mut connection, &mut found, until) {
             Ok(hello) => hello,
-            Err(failure) => return Err(via.explain(wire, failure, &found, patience)),
+            Err(failure) => return Err(via.explain(connection, failure, &found, patience)),
         };
-        let knocked =
-            wire.write_all(format!("{word}\n").as_bytes()).and_then(|()| knock_at(wire, hello, &secret, until));
+        let knocked = connection
+            .write_all(format!("{word}\n").as_bytes())
+            .and_then(|()| knock_at(connection, hello, &secret, until));
         match knocked {
-            Ok(wire) => Ok((via, wire)),
+            Ok(connection) => Ok((via, connection)),
             Err(error) => Err(found.add_to(error)),
         }
     }
 
     /// What the command has said last on its stderr: why the far end is gone, if it is.
-    pub fn complaint(&self) -> Option<String> {
-        self.complaints.last()
+    pub fn last_error(&self) -> Option<String> {
+        self.stderr.last()
     }
 
-    fn spawn(command: &str) -> Result<(Self, Wire)> {
+    fn spawn(command: &str) -> Result<(Self, Connection)> {
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(format!("{command} sh")).process_group(0);
         shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -101,11 +102,11 @@ impl Via {
         else {
             return Err(Error::failed("a child has no pipes although it was given some"));
         };
-        let wire = Wire::new(stdout.into(), stdin.into());
-        let parts = pidfd(child.id() as i32).map_err(cannot).and_then(|ended| Ok((ended, Complaints::of(stderr)?)));
+        let connection = Connection::new(stdout.into(), stdin.into());
+        let parts = pidfd(child.id() as i32).map_err(cannot).and_then(|ended| Ok((ended, StderrTail::of(stderr)?)));
         match parts {
-            Ok((ended, complaints)) => {
-                Ok((Self { command: command.to_owned(), child, ended, complaints, is_over: false }, wire))
+            Ok((ended, stderr)) => {
+                Ok((Self { command: command.to_owned(), child, ended, stderr, is_over: false }, connection))
             }
             Err(error) => {
                 // It has not been waited for, so this is its group.
@@ -117,30 +118,35 @@ impl Via {
     }
 
     /// Hears lines until zc says its hello.
-    fn hello(&mut self, wire: &mut Wire, found: &mut Found, until: Instant) -> std::result::Result<Line, Failure> {
+    fn hello(
+        &mut self,
+        connection: &mut Connection,
+        found: &mut Found,
+        until: Instant,
+    ) -> std::result::Result<Line, Failure> {
         let mut left = MOST_NOISE_BYTES;
         loop {
             let step = STEP.min(until.saturating_duration_since(Instant::now()));
-            match wire.line(left, step).map_err(Failure::Wire)? {
-                Heard::Message(line) => {
+            match connection.line(left, step).map_err(Failure::Connection)? {
+                Received::Message(line) => {
                     left = left.saturating_sub(line.len() + 1);
                     if let Some(hello) = hello_in(&line) {
                         return Ok(hello);
                     }
-                    found.hear(&shown(&line));
+                    found.receive(&shown(&line));
                 }
-                Heard::Late if is_stopped(self.child.id() as i32).unwrap_or(false) => return Err(Failure::Asks),
-                Heard::Late if Instant::now() >= until => return Err(Failure::Silent),
-                Heard::Late => {}
-                Heard::Closed => return Err(Failure::Ended(None)),
-                Heard::TooLong | Heard::Nonsense => return Err(Failure::Noise(MOST_NOISE_BYTES)),
+                Received::Late if is_stopped(self.child.id() as i32).unwrap_or(false) => return Err(Failure::Asks),
+                Received::Late if Instant::now() >= until => return Err(Failure::Silent),
+                Received::Late => {}
+                Received::Closed => return Err(Failure::Ended(None)),
+                Received::TooLong | Received::Nonsense => return Err(Failure::Noise(MOST_NOISE_BYTES)),
             }
         }
     }
 
-    fn explain(&mut self, wire: Wire, failure: Failure, found: &Found, patience: Duration) -> Error {
+    fn explain(&mut self, connection: Connection, failure: Failure, found: &Found, patience: Duration) -> Error {
         // At the end of its stdin a command that only waits for more ends.
-        drop(wire);
+        drop(connection);
         let failure = match failure {
             Failure::Ended(_) => Failure::Ended(self.end(TO_END)),
             other => {
@@ -148,8 +154,8 @@ impl Via {
                 other
             }
         };
-        self.complaints.finish();
-        failure.explain(&self.command, found, self.complaints.last(), patience)
+        self.stderr.finish();
+        failure.explain(&self.command, found, self.stderr.last(), patience)
     }
 
     /// Sees that it ends, by itself within `patience` or not, and all that it has started in its group. How it ended, unless it
@@ -267,16 +273,16 @@ mod tests {
     #[test]
     fn what_runs_in_a_child() {
         let Ok(name) = std::env::var(IN_CHILD) else { return };
-        let mut wire = stdio::welcome(stdio::wire().unwrap(), SOON).unwrap();
-        wire.say(&(name, std::process::id())).unwrap();
-        assert!(matches!(wire.line(10, SOON).unwrap(), Heard::Closed));
+        let mut connection = stdio::welcome(stdio::connection().unwrap(), SOON).unwrap();
+        connection.send(&(name, std::process::id())).unwrap();
+        assert!(matches!(connection.line(10, SOON).unwrap(), Received::Closed));
     }
 
     /// Starts a far end, and says which file it is and its process.
-    fn started(command: &str, near: Option<&Path>) -> (Via, Wire, String, i32) {
-        let (via, mut wire) = Via::start_beside(command, near, SOON).unwrap();
-        match wire.hear::<(String, i32)>(1000, SOON).unwrap() {
-            Heard::Message((name, pid)) => (via, wire, name, pid),
+    fn started(command: &str, near: Option<&Path>) -> (Via, Connection, String, i32) {
+        let (via, mut connection) = Via::start_beside(command, near, SOON).unwrap();
+        match connection.receive::<(String, i32)>(1000, SOON).unwrap() {
+            Received::Message((name, pid)) => (via, connection, name, pid),
             other => panic!("{other:?}"),
         }
     }
@@ -303,9 +309,9 @@ mod tests {
             let far = Far::new();
             far.zc("bin/zc", VERSION);
             std::os::unix::fs::symlink(path, far.path("bin/sh")).unwrap();
-            let (via, wire, name, pid) = started(&far.command(), None);
+            let (via, connection, name, pid) = started(&far.command(), None);
             assert_eq!(name, far.path("bin/zc"));
-            drop(wire);
+            drop(connection);
             assert!(via.ends_within(SOON), "{shell}");
             assert!(ends(pid));
         }
@@ -320,12 +326,12 @@ mod tests {
             "shift 2; echo 'Last login: never'; printf 'no end: '; echo motd >&2; exec sh -c \"$*\"",
         );
         let command = format!("'{}' -p 22 {}", far.path("like ssh"), far.command());
-        let (via, wire, name, pid) = started(&command, None);
+        let (via, connection, name, pid) = started(&command, None);
         assert_eq!(name, far.path(".cargo/bin/zc"));
         // Without the wire's end it is killed.
         drop(via);
         assert!(ends(pid));
-        drop(wire);
+        drop(connection);
     }
 
     #[test]

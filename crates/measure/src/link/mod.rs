@@ -16,7 +16,7 @@ use std::os::fd::BorrowedFd;
 
 use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Support, Unavailable, Warning};
 
-pub use null::{FarCounts, FarEnd, FarFlow};
+pub use null::{AckCounts, AckGenerator, AckedFlow};
 pub use remote::towards;
 pub use steering::Steering;
 
@@ -57,7 +57,7 @@ pub trait Link: Send + Sync {
     }
 
     /// The far end of a link that has no receiver; null where the receiver is a path of zc's own.
-    fn far_end(&self) -> Option<&FarEnd> {
+    fn far_end(&self) -> Option<&AckGenerator> {
         None
     }
 }

@@ -62,7 +62,7 @@ impl Group {
 
     /// Puts this process into a session of its own and, if this user may, a cgroup of its own, at normal weight; says
     /// whether it is in such a cgroup.
-    pub(super) fn stranger() -> (Self, bool) {
+    pub(super) fn competitor() -> (Self, bool) {
         leave_session();
         let moved = Texts::read().places().iter().find_map(|place| place.enter(STRANGERS, false));
         let other_cgroup = moved.is_some();

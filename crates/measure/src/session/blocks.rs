@@ -203,8 +203,8 @@ impl<'s> Blocks<'s> {
         let soaked = order.iter().map(|&cell| (cell, TrialKind::Soaked));
         let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
             Unsoaked::InTurn => {
-                let twin = index.is_multiple_of(2).then_some((index / 2 % cells, TrialKind::Twin));
-                twin.into_iter().chain([(index % cells, TrialKind::TopSpeed)]).collect()
+                let control = index.is_multiple_of(2).then_some((index / 2 % cells, TrialKind::UnsoakedControl));
+                control.into_iter().chain([(index % cells, TrialKind::TopSpeed)]).collect()
             }
             Unsoaked::TopSpeed => order.iter().map(|&cell| (cell, TrialKind::TopSpeed)).collect(),
         };

@@ -9,12 +9,12 @@ pub trait Interim {
     fn drop_reason(&self, block: &Block, header: &Header) -> Option<Dropped>;
 
     /// Carries out an interim analysis if one is due when this share (0 to 1) of the budget is spent.
-    fn look(&mut self, run: &Run, spent_share: f64) -> Look;
+    fn look(&mut self, run: &Run, spent_share: f64) -> InterimResult;
 }
 
 /// What came of asking for an interim analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum InterimResult {
     /// None was due.
     NotDue,
     /// One was carried out, and some interval is wider than the target.

@@ -20,7 +20,7 @@ pub mod states;
 pub use crate::agent::secret::Secret;
 pub use crate::agent::{PORT, SessionEnd};
 pub use doctor::{Findings, examine};
-pub use interim::{Interim, Look};
+pub use interim::{Interim, InterimResult};
 pub use memory::{MemoryOptions, MemoryOutcome, memory};
 pub use options::{CpuPair, RunOptions};
 pub use prepare::timing;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::meter::{self, Alone, Sampler};
+use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::{
@@ -25,7 +25,7 @@ pub(super) struct Prepared {
     pub(super) header: Header,
     pub(super) rig: Rig,
     /// Held while the run lasts, so that another zc sees this one.
-    pub(super) alone: Alone,
+    pub(super) instance_lock: InstanceLock,
 }
 
 /// A rig that stands, and what was found while it was set up.
@@ -38,7 +38,7 @@ pub(super) struct Standing {
     pub(super) files: FileSetFacts,
     pub(super) warnings: Vec<Warning>,
     pub(super) probes: Vec<Probe>,
-    pub(super) alone: Alone,
+    pub(super) instance_lock: InstanceLock,
 }
 
 /// Sets the rig up, and looks at the machine. Call it while the process has one thread.
@@ -47,7 +47,7 @@ pub(super) struct Standing {
 /// Bad input, or nothing can be measured here.
 pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: impl FnMut(&str)) -> Result<Standing> {
     // Both before the link: they belong to the host's own namespaces.
-    let alone = Alone::claim();
+    let instance_lock = InstanceLock::claim();
     let host = meter::host();
     let cpus = choose_cpus(options)?;
     let mut sampler = options.sample.then(|| Sampler::open(&trial::allowed_cpus()?)).transpose()?;
@@ -84,12 +84,12 @@ pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: i
     let mut link = up.links.base().facts().clone();
     link.passed_over = up.passed_over;
     say("looking at the machine");
-    warnings.extend(rig.conditions(&host, &link, &alone)?);
+    warnings.extend(rig.conditions(&host, &link, &instance_lock)?);
     let latencies = rig.wake_latencies()?;
     warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
     let probes = latencies.into_iter().map(|latency| latency.probe()).collect();
     let other_links = up.links.other_facts();
-    Ok(Standing { rig, host, link, other_links, remote, files, warnings, probes, alone })
+    Ok(Standing { rig, host, link, other_links, remote, files, warnings, probes, instance_lock })
 }
 
 /// Files that are too short for the longest message of the plan.
@@ -129,7 +129,7 @@ pub(super) fn prepare(
     let started_at = jiff::Timestamp::now().to_string();
     let wanted = options.plan.cells(options.send, options.recv)?;
     let seed = options.seed.unwrap_or_else(rand::random); // saved, so that the run's order can be had again
-    let Standing { mut rig, host, link, other_links, remote, files, warnings, mut probes, alone } =
+    let Standing { mut rig, host, link, other_links, remote, files, warnings, mut probes, instance_lock } =
         set_up(options, &wanted.cells, seed, |what| progress.preparing(what, budget.left()))?;
     if let Some(states) = states.as_deref_mut() {
         states.know_namespaces(&rig.namespaces());
@@ -172,7 +172,7 @@ pub(super) fn prepare(
         probes,
         sampling: rig.sampling().cloned(),
     };
-    Ok(Prepared { header, rig, alone })
+    Ok(Prepared { header, rig, instance_lock })
 }
 
 fn choose_cpus(options: &RunOptions) -> Result<CpuPair> {

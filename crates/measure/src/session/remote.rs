@@ -4,14 +4,14 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use super::RunOptions;
+use crate::agent::connection::Connection;
 use crate::agent::handshake::knock;
 use crate::agent::secret::Secret;
 use crate::agent::via::Via;
-use crate::agent::wire::Wire;
-use crate::agent::{Discard, Found, Iperf3, Keeps, Near, Prepare};
+use crate::agent::{Client, Discard, Found, Iperf3, Prepare, Transport};
 use crate::meter;
-use crate::trial::FarSide;
-use zc_run::{Error, ErrorKind, FarKind, RemoteFacts, Result, Timing, Warning};
+use crate::trial::RemoteSide;
+use zc_run::{Error, ErrorKind, PeerKind, RemoteFacts, Result, Timing, Warning};
 
 /// How long each address of the far end is tried, and how long its hello is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ pub enum RemoteEnd {
 
 /// The far end, found.
 pub(super) struct Reached {
-    pub(super) far: Box<dyn FarSide>,
+    pub(super) far: Box<dyn RemoteSide>,
     pub(super) facts: RemoteFacts,
     /// Where flows go to.
     pub(super) address: SocketAddr,
@@ -91,35 +91,35 @@ pub(super) fn reach(
         RemoteEnd::Zc { host, port, secret } => {
             let socket = connect(host, *port)?;
             let address = socket.peer_addr().map_err(|error| Error::os("ask for the far end's address", error))?;
-            let wire = knock(Wire::over(socket)?, secret, PATIENCE)?;
-            measuring(Near::prepare(wire, prepare(), Some(address.ip()), ())?)
+            let connection = knock(Connection::over(socket)?, secret, PATIENCE)?;
+            measuring(Client::prepare(connection, prepare(), Some(address.ip()), ())?)
         }
         RemoteEnd::Via { command, address } => {
-            let (via, wire) = Via::start(command, PATIENCE_WITH_COMMANDS)?;
-            measuring(Near::prepare(wire, prepare(), *address, via)?)
+            let (via, connection) = Via::start(command, PATIENCE_WITH_COMMANDS)?;
+            measuring(Client::prepare(connection, prepare(), *address, via)?)
         }
         RemoteEnd::Iperf3 { host, port } => {
             let address = first_address(host, *port)?;
             // It is asked once, so that one that is not there is known before anything else is done.
             let rtt_ns = Iperf3::greet(address)?;
-            Ok(sink(FarKind::Iperf3, Box::new(Iperf3::new(address)), address, rtt_ns))
+            Ok(sink(PeerKind::Iperf3, Box::new(Iperf3::new(address)), address, rtt_ns))
         }
         RemoteEnd::Discard { host, port } => {
             let socket = connect(host, *port)?;
             let address = socket.peer_addr().map_err(|error| Error::os("ask for the far end's address", error))?;
             let rtt_us = zc_kernel::tcp::info(&socket).map_or(0, |info| info.min_rtt_us);
-            Ok(sink(FarKind::Discard, Box::new(Discard::new(address)), address, u64::from(rtt_us) * 1000))
+            Ok(sink(PeerKind::Discard, Box::new(Discard::new(address)), address, u64::from(rtt_us) * 1000))
         }
     }
 }
 
-fn measuring<Held: Keeps + 'static>((near, found): (Near<Held>, Found)) -> Result<Reached> {
+fn measuring<Held: Transport + 'static>((near, found): (Client<Held>, Found)) -> Result<Reached> {
     let Found { ready, data, rtt_ns } = found;
-    let facts = RemoteFacts { kind: FarKind::Zc, address: data.to_string(), rtt_ns, machine: Some(ready.machine) };
+    let facts = RemoteFacts { kind: PeerKind::Zc, address: data.to_string(), rtt_ns, machine: Some(ready.machine) };
     Ok(Reached { far: Box::new(near), facts, address: data, warnings: ready.warnings })
 }
 
-fn sink(kind: FarKind, far: Box<dyn FarSide>, address: SocketAddr, rtt_ns: u64) -> Reached {
+fn sink(kind: PeerKind, far: Box<dyn RemoteSide>, address: SocketAddr, rtt_ns: u64) -> Reached {
     let facts = RemoteFacts { kind, address: address.to_string(), rtt_ns, machine: None };
     Reached { far, facts, address, warnings: Vec::new() }
 }

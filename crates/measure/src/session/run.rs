@@ -9,7 +9,7 @@ use super::blocks::{BlockEnd, Blocks};
 use super::prepare::prepare;
 use super::saving::Saving;
 use super::states::States;
-use super::{Interim, Look, Progress, RunOptions};
+use super::{Interim, InterimResult, Progress, RunOptions};
 
 /// Consecutive blocks that may fail before the run is given up.
 const FAILURES: usize = 5;
@@ -79,7 +79,7 @@ fn run_in(
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
     let prepared = prepare(options, budget, states.as_deref_mut(), stop, progress).inspect_err(|_| saving.discard())?;
-    let _alone = prepared.alone;
+    let _alone = prepared.instance_lock;
     let mut run = Run { header: prepared.header, blocks: Vec::new(), end: None };
     saving.open(&run.header);
     progress.started(&run.header);
@@ -152,10 +152,10 @@ fn measure(
             return (EndReason::Failed { reason: reason.clone() }, Some(Error::failed(reason)));
         }
         let look = interim.look(run, budget.spent_share());
-        if look != Look::NotDue {
+        if look != InterimResult::NotDue {
             looks_at_blocks.push(run.blocks.len());
         }
-        if look == Look::Stop {
+        if look == InterimResult::Stop {
             return (EndReason::TargetReached, None);
         }
         if stop.load(Ordering::Relaxed) {

@@ -4,13 +4,13 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::agent::door::Door;
+use crate::agent::listener::Listener;
 use crate::agent::secret::Secret;
 use crate::agent::{self, DataPort, SessionEnd, iperf3, stdio};
 use zc_run::{Error, Result};
 
 pub use crate::agent::iperf3::Event as Iperf3Event;
-pub use crate::agent::tell::DoorEvent;
+pub use crate::agent::reject_log::ListenerEvent;
 
 /// How long whoever started this over a stream may take to say its token.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -67,10 +67,10 @@ pub enum ServeEvent {
         end: Result<SessionEnd>,
     },
     /// Somebody has not come in.
-    Door(DoorEvent),
+    Listener(ListenerEvent),
 }
 
-/// Serves iperf3 clients until `stop` is raised. `tell` hears where it listens, and then what happens.
+/// Serves iperf3 clients until `stop` is raised. `reject_log` hears where it listens, and then what happens.
 ///
 /// # Errors
 /// The address cannot be listened on.
@@ -102,7 +102,7 @@ pub fn serve(options: &ServeOptions, stop: &AtomicBool, tell: &mut dyn FnMut(Ser
         Admission::Token(secret) => secret.clone(),
         Admission::Everybody | Admission::OneTime => Secret::open(),
     };
-    let mut door = Door::new(listener, open)?;
+    let mut door = Listener::new(listener, open)?;
     let at = door.address()?;
     tell(ServeEvent::Listening { at });
     loop {
@@ -111,20 +111,20 @@ pub fn serve(options: &ServeOptions, stop: &AtomicBool, tell: &mut dyn FnMut(Ser
             door.change_secret(secret);
             tell(ServeEvent::Token { at, word });
         }
-        let Some(caller) = door.next(stop, &mut |event| tell(ServeEvent::Door(event)))? else { return Ok(()) };
-        let peer = caller.peer;
-        tell(ServeEvent::Began { peer, version: caller.version });
+        let Some(client) = door.next(stop, &mut |event| tell(ServeEvent::Listener(event)))? else { return Ok(()) };
+        let peer = client.peer;
+        tell(ServeEvent::Began { peer, version: client.version });
         let data = DataPort {
-            at: SocketAddr::new(caller.local.ip(), options.data_port.unwrap_or(at.port().saturating_add(1))),
+            at: SocketAddr::new(client.local.ip(), options.data_port.unwrap_or(at.port().saturating_add(1))),
             or_another: options.data_port.is_none(),
         };
         let done = AtomicBool::new(false);
         let end = std::thread::scope(|scope| {
             let session = scope.spawn(|| {
                 let _raised = RaiseOnDrop(&done); // however it ends
-                agent::serve(caller.wire, data, stop)
+                agent::serve(client.connection, data, stop)
             });
-            let turned_away = door.turn_away(&done, &mut |event| tell(ServeEvent::Door(event)));
+            let turned_away = door.turn_away(&done, &mut |event| tell(ServeEvent::Listener(event)));
             let end = session.join().unwrap_or_else(|_| Err(Error::failed("the session's thread died")));
             turned_away.and(end)
         });
@@ -146,10 +146,10 @@ impl Drop for RaiseOnDrop<'_> {
 /// # Errors
 /// No zc is at the other end of it.
 pub fn serve_stdio(data_port: Option<u16>, stop: &AtomicBool) -> Result<()> {
-    let wire = stdio::welcome(stdio::wire()?, PATIENCE)?;
+    let connection = stdio::welcome(stdio::connection()?, PATIENCE)?;
     let everywhere = |ip: IpAddr| SocketAddr::new(ip, data_port.unwrap_or(0));
     // Both versions of IP where there are two.
     let six = everywhere(IpAddr::from([0_u16; 8]));
     let at = if TcpListener::bind(six).is_ok() { six } else { everywhere(IpAddr::from([0, 0, 0, 0])) };
-    agent::serve(wire, DataPort { at, or_another: false }, stop).map(drop)
+    agent::serve(connection, DataPort { at, or_another: false }, stop).map(drop)
 }

@@ -10,28 +10,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender as Outbox, channel};
 
+use super::cell_config::CellConfig;
 use super::receiving;
-use super::sending::{self, Drive, SenderReady, Sending, Target};
-use super::side::{PATIENCE, Published, Ready, Side, Trouble, await_message, give_way, settle_on, spawn, stuck};
-use super::terms::Terms;
-use crate::link::{FarCounts, FarFlow, Link};
+use super::sending::{self, SendConfig, SenderReady, Sending, Target};
+use super::worker::{PATIENCE, Published, Ready, TrialError, Worker, await_message, give_way, settle_on, spawn, stuck};
+use crate::link::{AckCounts, AckedFlow, Link};
 use zc_run::{Error, RecvCounts, Result, SendCounts, Usage};
 
 /// Who takes the bytes.
-enum Taker {
+enum Sink {
     /// A thread with a receive path.
-    Thread(Side<RecvCounts>),
+    Thread(Worker<RecvCounts>),
     /// The link itself.
-    FarEnd(FarFlow),
+    AckGenerator(AckedFlow),
     /// Another machine.
-    Elsewhere,
+    Remote,
 }
 
 /// A flow that is up.
 pub(super) struct Flow {
     link: Arc<dyn Link>,
-    sender: Side<SendCounts>,
-    taker: Taker,
+    sender: Worker<SendCounts>,
+    sink: Sink,
     crc32: Arc<Published<u32>>,
     used: Arc<Published<Option<Usage>>>,
     begin: Outbox<u64>,
@@ -43,23 +43,23 @@ impl Flow {
     /// takes the bytes. Nothing is sent before [`begin`](Self::begin).
     pub(super) fn open(
         index: usize,
-        terms: &Arc<Terms>,
+        config: &Arc<CellConfig>,
         link: &Arc<dyn Link>,
-        drive: Drive,
+        send_config: SendConfig,
         target: Option<Target>,
-    ) -> std::result::Result<Self, Trouble> {
+    ) -> std::result::Result<Self, TrialError> {
         let stop = Arc::new(AtomicBool::new(false));
         let crc32 = Arc::new(Published::default());
-        let (receiver, target) = match (target, drive.far_end(&**link)) {
+        let (receiver, target) = match (target, send_config.far_end(&**link)) {
             (Some(target), _) => (None, target),
             (None, Some(far_end)) => (None, Target::plain(far_end.address())),
             (None, None) => {
                 let (address_out, address_in) = channel();
-                let (link, crc32, rcvbuf_bytes) = (Arc::clone(link), Arc::clone(&crc32), terms.fixed.rcvbuf_bytes);
-                let how = terms.taking(drive.checksum);
+                let (link, crc32, rcvbuf_bytes) = (Arc::clone(link), Arc::clone(&crc32), config.fixed.rcvbuf_bytes);
+                let how = config.recv_config(send_config.checksum);
                 let (receiver, ready) = spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
                     settle_on(&how.cpus)?;
-                    if drive.gives_way {
+                    if send_config.gives_way {
                         give_way()?;
                     }
                     let listener = receiving::listen_on(&*link, rcvbuf_bytes)?;
@@ -76,25 +76,25 @@ impl Flow {
         let used = Arc::new(Published::default());
         let (begin, begin_in) = channel();
         let (sender, sender_ready) = {
-            let (terms, link) = (Arc::clone(terms), Arc::clone(link));
+            let (config, link) = (Arc::clone(config), Arc::clone(link));
             let (stop, used) = (Arc::clone(&stop), Arc::clone(&used));
             spawn(format!("zc-send-{index}"), move |ready: &Outbox<SenderReady>, counts| {
-                let what = Sending { index, terms: &terms, link: &*link, drive, to: &target };
+                let what = Sending { index, config: &config, link: &*link, send_config, to: &target };
                 sending::send(&what, &begin_in, &stop, ready, counts, &used)
             })?
         };
         // On an early return `begin` is dropped, which ends the sender's thread, whose closed socket ends the receiver's.
         let sender_ready = await_message(&sender_ready, &sender.done, "the sender to open its path")?;
-        let taker = match (receiver, sender_ready.far) {
+        let sink = match (receiver, sender_ready.far) {
             (Some((receiver, ready)), _) => {
                 let ready = await_message(&ready, &receiver.done, "the receiver to open its path")?;
-                Taker::Thread(receiver.whole(ready))
+                Sink::Thread(receiver.whole(ready))
             }
-            (None, Some(flow)) => Taker::FarEnd(flow),
-            (None, None) => Taker::Elsewhere,
+            (None, Some(flow)) => Sink::AckGenerator(flow),
+            (None, None) => Sink::Remote,
         };
         let link = Arc::clone(link);
-        Ok(Self { link, sender: sender.whole(sender_ready.ready), taker, crc32, used, begin, stop })
+        Ok(Self { link, sender: sender.whole(sender_ready.ready), sink, crc32, used, begin, stop })
     }
 
     /// Lets the sender begin; its first burst is due at `at_ns` (CLOCK_MONOTONIC).
@@ -109,20 +109,20 @@ impl Flow {
 
     /// What the sender did so far, and what has arrived.
     pub(super) fn counts(&self) -> (SendCounts, RecvCounts) {
-        let received = match &self.taker {
-            Taker::Thread(side) => side.counts.get(),
-            Taker::FarEnd(flow) => RecvCounts { bytes: flow.counts().bytes, ..RecvCounts::default() },
+        let received = match &self.sink {
+            Sink::Thread(side) => side.counts.get(),
+            Sink::AckGenerator(flow) => RecvCounts { bytes: flow.counts().bytes, ..RecvCounts::default() },
             // What the other machine's kernel has acknowledged has arrived there.
-            Taker::Elsewhere => RecvCounts { bytes: acknowledged(&self.sender.socket), ..RecvCounts::default() },
+            Sink::Remote => RecvCounts { bytes: acknowledged(&self.sender.socket), ..RecvCounts::default() },
         };
         (self.sender.counts.get(), received)
     }
 
     /// What the far end noted, on a link that has one.
-    pub(super) fn noted(&self) -> Option<FarCounts> {
-        match &self.taker {
-            Taker::Thread(_) | Taker::Elsewhere => None,
-            Taker::FarEnd(flow) => Some(flow.counts()),
+    pub(super) fn noted(&self) -> Option<AckCounts> {
+        match &self.sink {
+            Sink::Thread(_) | Sink::Remote => None,
+            Sink::AckGenerator(flow) => Some(flow.counts()),
         }
     }
 
@@ -136,16 +136,16 @@ impl Flow {
         self.receiver().map(|side| side.tid)
     }
 
-    fn receiver(&self) -> Option<&Side<RecvCounts>> {
-        match &self.taker {
-            Taker::Thread(side) => Some(side),
-            Taker::FarEnd(_) | Taker::Elsewhere => None,
+    fn receiver(&self) -> Option<&Worker<RecvCounts>> {
+        match &self.sink {
+            Sink::Thread(side) => Some(side),
+            Sink::AckGenerator(_) | Sink::Remote => None,
         }
     }
 
     /// Whether another machine takes the bytes.
-    pub(super) fn goes_elsewhere(&self) -> bool {
-        matches!(self.taker, Taker::Elsewhere)
+    pub(super) fn is_remote(&self) -> bool {
+        matches!(self.sink, Sink::Remote)
     }
 
     /// What its bytes travel over.
@@ -160,10 +160,10 @@ impl Flow {
 
     /// True once a thread has ended, well or not; before the stop signal that is a failure.
     pub(super) fn has_ended(&self) -> bool {
-        let taker_has_ended = match &self.taker {
-            Taker::Thread(side) => side.has_ended(),
-            Taker::FarEnd(flow) => flow.counts().reset,
-            Taker::Elsewhere => false,
+        let taker_has_ended = match &self.sink {
+            Sink::Thread(side) => side.has_ended(),
+            Sink::AckGenerator(flow) => flow.counts().reset,
+            Sink::Remote => false,
         };
         self.sender.has_ended() || taker_has_ended
     }
@@ -175,17 +175,17 @@ impl Flow {
 
     /// Waits until both threads have drained and ended; returns their last counts and, in proofs, the checksum. What another
     /// machine has received is for it to say.
-    pub(super) fn finish(&self) -> std::result::Result<(SendCounts, RecvCounts, u32), Trouble> {
+    pub(super) fn finish(&self) -> std::result::Result<(SendCounts, RecvCounts, u32), TrialError> {
         let sent = self.sender.done.recv_timeout(PATIENCE).map_err(|_| stuck("the sender did not drain"));
-        let receiver = match &self.taker {
-            Taker::Thread(receiver) => receiver,
-            Taker::FarEnd(flow) => {
+        let receiver = match &self.sink {
+            Sink::Thread(receiver) => receiver,
+            Sink::AckGenerator(flow) => {
                 let sent = sent.and_then(|sent| sent)?;
-                let received = noted_whole(sent, flow).map_err(Trouble::Broke)?;
+                let received = noted_whole(sent, flow).map_err(TrialError::Broke)?;
                 self.let_go_of_port();
                 return Ok((sent, received, 0));
             }
-            Taker::Elsewhere => {
+            Sink::Remote => {
                 let sent = sent.and_then(|sent| sent)?;
                 return Ok((sent, RecvCounts { bytes: sent.bytes, ..RecvCounts::default() }, 0));
             }
@@ -198,12 +198,12 @@ impl Flow {
             (Ok(Ok(sent)), Ok(Ok(received))) => (sent, received),
             // The side that failed first is the cause, the other one's reset is its consequence. A receiver's own failure
             // makes the sender fail with a reset, never the other way round: an ended sender is an end of stream.
-            (_, Ok(Err(trouble))) | (Ok(Err(trouble)), _) | (Err(trouble), _) | (_, Err(trouble)) => {
-                return Err(trouble);
+            (_, Ok(Err(error))) | (Ok(Err(error)), _) | (Err(error), _) | (_, Err(error)) => {
+                return Err(error);
             }
         };
         if sent.bytes != received.bytes {
-            return Err(Trouble::Broke(Error::failed(format!(
+            return Err(TrialError::Broke(Error::failed(format!(
                 "the sender sent {} bytes and the receiver received {}",
                 sent.bytes, received.bytes
             ))));
@@ -223,9 +223,9 @@ impl Drop for Flow {
     fn drop(&mut self) {
         self.stop();
         self.begin(0);
-        let receiver = match &mut self.taker {
-            Taker::Thread(receiver) => Some(receiver),
-            Taker::FarEnd(_) | Taker::Elsewhere => None,
+        let receiver = match &mut self.sink {
+            Sink::Thread(receiver) => Some(receiver),
+            Sink::AckGenerator(_) | Sink::Remote => None,
         };
         if !(self.sender.has_ended() && receiver.as_ref().is_none_or(|receiver| receiver.has_ended())) {
             // Threads that are blocked on the socket wake with an error.
@@ -242,7 +242,7 @@ impl Drop for Flow {
 }
 
 /// Holds what was sent against what the far end noted and acknowledged, once the connection's end has come to it.
-fn noted_whole(sent: SendCounts, flow: &FarFlow) -> Result<RecvCounts> {
+fn noted_whole(sent: SendCounts, flow: &AckedFlow) -> Result<RecvCounts> {
     let noted = flow.wait_for_end(PATIENCE);
     if noted.bytes == sent.bytes && noted.acked_bytes == sent.bytes && noted.gaps == 0 && noted.ended {
         return Ok(RecvCounts { bytes: noted.bytes, ..RecvCounts::default() });
@@ -274,9 +274,9 @@ mod tests {
         let fixed = fixed();
         let links = loopback();
         let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, &[], fixed.sender_cpu).unwrap();
-        let terms = Arc::new(Terms::of(&Cell::of_paths(send, RecvPath::Recv), &fixed, &setup));
-        let drive = Drive {
-            bursts: terms.paced(),
+        let config = Arc::new(CellConfig::of(&Cell::of_paths(send, RecvPath::Recv), &fixed, &setup));
+        let send_config = SendConfig {
+            bursts: config.paced(),
             stop_after_bytes: None,
             first_file: 0,
             piece_bytes: 1 << 20,
@@ -284,7 +284,7 @@ mod tests {
             gives_way: false,
             to_listener: false,
         };
-        Flow::open(0, &terms, links.base(), drive, None).unwrap_or_else(|trouble| panic!("{trouble:?}"))
+        Flow::open(0, &config, links.base(), send_config, None).unwrap_or_else(|error| panic!("{error:?}"))
     }
 
     fn wait_until_bytes_arrive(flow: &Flow) {
@@ -301,7 +301,7 @@ mod tests {
             flow.begin(zc_kernel::clock::monotonic_ns());
             wait_until_bytes_arrive(&flow);
             flow.receiver().unwrap().socket.shutdown(Shutdown::Both).unwrap();
-            let Err(Trouble::Broke(error)) = flow.finish() else { panic!("{send} did not notice") };
+            let Err(TrialError::Broke(error)) = flow.finish() else { panic!("{send} did not notice") };
             assert!(!error.message.is_empty());
         }
     }
@@ -312,7 +312,7 @@ mod tests {
         flow.begin(zc_kernel::clock::monotonic_ns());
         wait_until_bytes_arrive(&flow);
         flow.stop();
-        let (sent, received, _) = flow.finish().unwrap_or_else(|trouble| panic!("{trouble:?}"));
+        let (sent, received, _) = flow.finish().unwrap_or_else(|error| panic!("{error:?}"));
         assert_eq!(sent.bytes, received.bytes);
         let used = flow.sender_usage().unwrap();
         assert!(used.elapsed_ns > 0, "{used:?}");

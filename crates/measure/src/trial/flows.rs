@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use zc_kernel::clock::monotonic_ns;
 
-use super::far::SentFlow;
+use super::cell_config::CellConfig;
 use super::flow::Flow;
+use super::remote_side::SentFlow;
 use super::rig::Rig;
-use super::sending::{Drive, Target};
-use super::side::Trouble;
-use super::terms::Terms;
+use super::sending::{SendConfig, Target};
+use super::worker::TrialError;
 use zc_run::{Error, RemoteReport, SendCounts, Usage};
 
 /// What became of the flows of a trial.
@@ -29,34 +29,34 @@ impl Rig {
     /// Connects the flows of a trial and opens their paths, on both machines where there are two.
     pub(super) fn open_flows(
         &mut self,
-        terms: &Arc<Terms>,
+        config: &Arc<CellConfig>,
         flows: usize,
-        drive: Drive,
-    ) -> std::result::Result<Vec<Flow>, Trouble> {
-        let Some(far) = self.far.as_mut().filter(|_| !drive.to_listener) else {
-            return self.connect_flows(terms, flows, drive, &[]);
+        send_config: SendConfig,
+    ) -> std::result::Result<Vec<Flow>, TrialError> {
+        let Some(far) = self.far.as_mut().filter(|_| !send_config.to_listener) else {
+            return self.connect_flows(config, flows, send_config, &[]);
         };
-        let targets = far.expect(flows, terms.taking(drive.checksum))?;
-        let opened = self.connect_flows(terms, flows, drive, &targets)?;
+        let targets = far.expect(flows, config.recv_config(send_config.checksum))?;
+        let opened = self.connect_flows(config, flows, send_config, &targets)?;
         self.far.as_mut().map_or(Ok(()), |far| far.await_flows())?;
         Ok(opened)
     }
 
     fn connect_flows(
         &self,
-        terms: &Arc<Terms>,
+        config: &Arc<CellConfig>,
         flows: usize,
-        drive: Drive,
+        send_config: SendConfig,
         targets: &[Target],
-    ) -> std::result::Result<Vec<Flow>, Trouble> {
-        let link = self.links.of(&terms.cell.levels).map_err(Trouble::CannotRun)?;
-        (0..flows).map(|index| Flow::open(index, terms, link, drive, targets.get(index).cloned())).collect()
+    ) -> std::result::Result<Vec<Flow>, TrialError> {
+        let link = self.links.of(&config.cell.levels).map_err(TrialError::CannotRun)?;
+        (0..flows).map(|index| Flow::open(index, config, link, send_config, targets.get(index).cloned())).collect()
     }
 
     /// Waits for the end of flows that have been told to stop, or stop by themselves, and holds what was sent against what was
     /// received.
-    pub(super) fn finish_flows(&mut self, flows: Vec<Flow>, began_ns: u64) -> std::result::Result<Ended, Trouble> {
-        let elsewhere = flows.iter().any(Flow::goes_elsewhere);
+    pub(super) fn finish_flows(&mut self, flows: Vec<Flow>, began_ns: u64) -> std::result::Result<Ended, TrialError> {
+        let elsewhere = flows.iter().any(Flow::is_remote);
         let mut ended = Ended { used: Some(Usage::default()), ..Ended::default() };
         let mut sent_bytes = Vec::new();
         for flow in &flows {
@@ -75,7 +75,7 @@ impl Rig {
                 flows.iter().zip(sent_bytes).map(|(flow, bytes)| SentFlow { socket: flow.socket(), bytes }).collect();
             let there = far.finish(&sent, seconds)?;
             if let Some(received) = there.received_bytes.filter(|received| *received != ended.sent.bytes) {
-                return Err(Trouble::Broke(Error::failed(format!(
+                return Err(TrialError::Broke(Error::failed(format!(
                     "the sender sent {} bytes and the far end received {received}",
                     ended.sent.bytes
                 ))));
@@ -88,10 +88,10 @@ impl Rig {
 }
 
 /// Why flows have ended that were not told to: their own reason is the better sentence.
-pub(super) fn why_ended(flows: Vec<Flow>) -> Trouble {
+pub(super) fn why_ended(flows: Vec<Flow>) -> TrialError {
     for flow in &flows {
         flow.stop();
     }
     let reason = flows.into_iter().find_map(|flow| flow.finish().err());
-    reason.unwrap_or_else(|| Trouble::Broke(Error::failed("a flow ended in the middle of a trial")))
+    reason.unwrap_or_else(|| TrialError::Broke(Error::failed("a flow ended in the middle of a trial")))
 }

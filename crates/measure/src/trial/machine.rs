@@ -2,7 +2,7 @@
 
 use zc_kernel::clock::{monotonic_ns, own_cpu_ns, sleep_until};
 
-use crate::meter::{KernelMeters, Soakers, WakeLatency, conditions, wake_latency};
+use crate::meter::{KernelMeters, Soakers, WakeLatency, checks, wake_latency};
 use zc_run::{Reading, Result, SoakReading, SoakerKind, Warning};
 
 /// How long zc looks at the machine before it does anything: 20 ticks of 10 ms.
@@ -58,7 +58,7 @@ impl Machine {
         let opened = self.meters.read_stat()?;
         sleep_until(monotonic_ns() + LOOK_NS);
         let closed = self.meters.read_stat()?;
-        Ok(conditions::while_idle(&opened, &closed))
+        Ok(checks::while_idle(&opened, &closed))
     }
 
     /// The soakers' counters: a few loads, no system call but the clock.

@@ -5,8 +5,8 @@
 //! to, how its batches fall) is drawn anew in every block instead of colouring a whole run.
 
 mod bursts;
+mod cell_config;
 mod counting;
-mod far;
 mod flow;
 mod flows;
 mod links;
@@ -16,29 +16,29 @@ mod placement;
 mod proof;
 mod receivers;
 mod receiving;
+mod remote_side;
 mod rig;
 mod sending;
 mod setup;
-mod side;
-mod terms;
 mod usage;
 mod window;
+mod worker;
 
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use far::{FarEnded, FarSide, SentFlow};
 pub use links::Links;
 pub use machine::Machine;
 pub use memcpy::memcpy_bytes_per_s;
 pub use placement::choose_cpus;
 pub use receivers::{Receivers, listen};
-pub use receiving::Taking;
+pub use receiving::RecvConfig;
+pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
 pub use rig::{Rig, RigSetup};
 pub use sending::Target;
 pub use setup::{
     LINKS, Up, allowed_cpus, bring_up, choose_congestion, open_files, touch_memory, towards, try_out_link,
 };
-pub use side::Trouble;
+pub use worker::TrialError;

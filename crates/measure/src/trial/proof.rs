@@ -8,11 +8,11 @@ use zc_run::{Cell, Error, FixedParams, Probe, RecvPath, Result};
 
 use zc_kernel::clock::monotonic_ns;
 
+use super::cell_config::CellConfig;
 use super::flows::Ended;
 use super::rig::Rig;
-use super::sending::Drive;
-use super::side::Trouble;
-use super::terms::Terms;
+use super::sending::SendConfig;
+use super::worker::TrialError;
 
 /// Enough for every file of the generated set, twice round; larger sets are proven by their first part.
 const PROOF_BYTES: u64 = 48 << 20;
@@ -24,8 +24,8 @@ impl Rig {
     /// Sends at least one round of the file set (at most [`PROOF_BYTES`]) by `cell` and compares checksums.
     ///
     /// # Errors
-    /// The cell cannot run here ([`Trouble::CannotRun`]), or it broke, or the bytes differ.
-    pub(super) fn attempt_proof(&mut self, cell: &Cell) -> std::result::Result<Probe, Trouble> {
+    /// The cell cannot run here ([`TrialError::CannotRun`]), or it broke, or the bytes differ.
+    pub(super) fn attempt_proof(&mut self, cell: &Cell) -> std::result::Result<Probe, TrialError> {
         // A receive path that never shows its bytes is proven by count; the sender's bytes are proven with `recv`.
         let shown = Cell {
             recv: match cell.recv {
@@ -34,38 +34,42 @@ impl Rig {
             },
             ..cell.clone()
         };
-        let terms = self.terms(&shown)?;
+        let config = self.config(&shown)?;
         let most_bytes =
             cell.levels.message_bytes.map_or(u64::MAX, |message| MOST_MESSAGES.saturating_mul(message as u64));
         let bytes = self.setup.files.total_bytes().min(PROOF_BYTES).min(most_bytes.max(1));
-        let bursts = terms.unpaced();
-        let drive = Drive {
+        let bursts = config.unpaced();
+        let send_config = SendConfig {
             bursts,
             stop_after_bytes: Some(bytes),
             first_file: 0,
-            piece_bytes: bursts.piece_bytes(terms.fixed.piece_bytes),
+            piece_bytes: bursts.piece_bytes(config.fixed.piece_bytes),
             checksum: true,
             gives_way: false,
             to_listener: self.far.as_ref().is_none_or(|far| !far.proves()),
         };
-        let Ended { sent, crc32, .. } = self.send_one(&terms, drive)?;
-        let expected = self.expected_crc32(bytes, &terms.fixed)?;
+        let Ended { sent, crc32, .. } = self.send_one(&config, send_config)?;
+        let expected = self.expected_crc32(bytes, &config.fixed)?;
         if sent.bytes != bytes || crc32 != expected {
-            return Err(Trouble::Broke(Error::failed(format!(
+            return Err(TrialError::Broke(Error::failed(format!(
                 "\"{}\" sent other bytes than the files hold: {} of {bytes} bytes, checksum {crc32:08x} instead of {expected:08x}",
                 cell.label, sent.bytes
             ))));
         }
         if shown.recv != cell.recv {
-            let silent = Drive { checksum: false, ..drive };
-            self.send_one(&self.terms(cell)?, silent)?; // counts are compared there
+            let silent = SendConfig { checksum: false, ..send_config };
+            self.send_one(&self.config(cell)?, silent)?; // counts are compared there
         }
         Ok(Probe::Proof { cell: cell.label.clone(), bytes, crc32 })
     }
 
     /// One flow, until it stops by itself.
-    fn send_one(&mut self, terms: &Arc<Terms>, drive: Drive) -> std::result::Result<Ended, Trouble> {
-        let flows = self.open_flows(terms, 1, drive)?;
+    fn send_one(
+        &mut self,
+        config: &Arc<CellConfig>,
+        send_config: SendConfig,
+    ) -> std::result::Result<Ended, TrialError> {
+        let flows = self.open_flows(config, 1, send_config)?;
         let began_ns = monotonic_ns();
         for flow in &flows {
             flow.begin(0);

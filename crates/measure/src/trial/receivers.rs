@@ -6,9 +6,9 @@ use std::sync::Arc;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 
 use super::machine::Machine;
-use super::receiving::{self, Taking};
-use super::side::{PATIENCE, Published, Ready, Side, Trouble, await_message, settle_on, spawn, stuck};
+use super::receiving::{self, RecvConfig};
 use super::window::{APART_NS, SETTLE_NS, Threads};
+use super::worker::{PATIENCE, Published, Ready, TrialError, Worker, await_message, settle_on, spawn, stuck};
 use zc_run::{Reading, RecvCounts, RemoteWindow, Result};
 
 /// Receivers at work.
@@ -18,7 +18,7 @@ pub struct Receivers {
 }
 
 struct Receiving {
-    side: Side<RecvCounts>,
+    side: Worker<RecvCounts>,
     crc32: Arc<Published<u32>>,
 }
 
@@ -27,7 +27,7 @@ impl Receivers {
     ///
     /// # Errors
     /// The path cannot run here.
-    pub fn start(sockets: Vec<TcpStream>, how: &Taking) -> std::result::Result<Self, Trouble> {
+    pub fn start(sockets: Vec<TcpStream>, how: &RecvConfig) -> std::result::Result<Self, TrialError> {
         let mut flows = Vec::new();
         for (index, socket) in sockets.into_iter().enumerate() {
             let crc32 = Arc::new(Published::default());
@@ -57,7 +57,7 @@ impl Receivers {
     ///
     /// # Errors
     /// A receiver broke, or the end of a stream does not come.
-    pub fn finish(mut self) -> std::result::Result<Vec<(u64, u32)>, Trouble> {
+    pub fn finish(mut self) -> std::result::Result<Vec<(u64, u32)>, TrialError> {
         let mut ended = Vec::new();
         for flow in std::mem::take(&mut self.flows) {
             let mut receiver = Receivers { flows: vec![flow], threads: Threads::default() };

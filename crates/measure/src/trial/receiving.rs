@@ -4,14 +4,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::Sender as Outbox;
 
 use super::counting::Counting;
-use super::side::{PATIENCE, Published, Ready, Trouble, clone};
+use super::worker::{PATIENCE, Published, Ready, TrialError, clone};
 use crate::link::Link;
 use crate::path;
 use zc_run::{Error, RecvCounts, RecvPath, Result};
 
 /// How a receiver takes bytes.
 #[derive(Debug, Clone)]
-pub struct Taking {
+pub struct RecvConfig {
     /// The receive path.
     pub path: RecvPath,
     /// Bytes per call.
@@ -25,12 +25,12 @@ pub struct Taking {
 /// Receives until the end of the stream.
 pub(super) fn receive(
     socket: &TcpStream,
-    how: &Taking,
+    how: &RecvConfig,
     ready: &Outbox<Ready>,
     counts: &Counting<RecvCounts>,
     crc32: &Published<u32>,
-) -> std::result::Result<(), Trouble> {
-    let mut receiver = path::open_receiver(how.path, socket, how.buffer_bytes).map_err(Trouble::CannotRun)?;
+) -> std::result::Result<(), TrialError> {
+    let mut receiver = path::open_receiver(how.path, socket, how.buffer_bytes).map_err(TrialError::CannotRun)?;
     let _ = ready.send(Ready { tid: zc_kernel::sched::gettid(), socket: clone(socket)? });
     let mut crc = crc32fast::Hasher::new();
     loop {

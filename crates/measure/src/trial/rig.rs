@@ -5,8 +5,8 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::link::{FarEnd, Link};
-use crate::meter::{self, Alone, SampledThreads, Sampler, Surroundings, WakeLatency, conditions};
+use crate::link::{AckGenerator, Link};
+use crate::meter::{self, Environment, InstanceLock, SampledThreads, Sampler, WakeLatency, checks};
 use crate::path::SendSetup;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{
@@ -15,18 +15,18 @@ use zc_run::{
 };
 
 use super::bursts::Bursts;
-use super::far::FarSide;
+use super::cell_config::CellConfig;
 use super::flow::Flow;
 use super::flows::why_ended;
 use super::links::Links;
 use super::machine::Machine;
-use super::sending::Drive;
-use super::side::Trouble;
-use super::terms::Terms;
+use super::remote_side::RemoteSide;
+use super::sending::SendConfig;
 use super::window::{
     APART_NS, EDGE_TRIES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted, apart_ns, edge_ns, flow_counts,
     settle_ns, tcp_reading,
 };
+use super::worker::TrialError;
 
 /// What a rig is made of.
 pub struct RigSetup {
@@ -39,7 +39,7 @@ pub struct RigSetup {
     /// How long the parts of a trial are.
     pub timing: Timing,
     /// Who takes the bytes on another machine.
-    pub far: Option<Box<dyn FarSide>>,
+    pub far: Option<Box<dyn RemoteSide>>,
     /// Samples the CPUs in soaked windows.
     pub sampler: Option<Sampler>,
 }
@@ -57,7 +57,7 @@ pub struct Rig {
     /// Of the trial before.
     ended_flows: usize,
     machine: Machine,
-    pub(super) far: Option<Box<dyn FarSide>>,
+    pub(super) far: Option<Box<dyn RemoteSide>>,
     sampler: Option<Sampler>,
 }
 
@@ -103,20 +103,20 @@ impl Rig {
     ///
     /// # Errors
     /// A namespace could not be entered, or /proc/stat cannot be read.
-    pub fn conditions(&mut self, host: &Host, link: &LinkFacts, alone: &Alone) -> Result<Vec<Warning>> {
+    pub fn conditions(&mut self, host: &Host, link: &LinkFacts, instance_lock: &InstanceLock) -> Result<Vec<Warning>> {
         let while_idle = self.machine.look()?;
         let sender_cpu = self.fixed.sender_cpu;
-        let read = || Surroundings::read(&link.device, sender_cpu, alone);
-        let around = Surroundings { sniffers: self.count_sniffers(), ..on_senders_side(&**self.links.base(), read)? };
-        let mut warnings = conditions::before(host, link, &self.fixed, &around);
-        warnings.extend(conditions::of_other_links(link, &self.links.other_facts()));
+        let read = || Environment::read(&link.device, sender_cpu, instance_lock);
+        let around = Environment { sniffers: self.count_sniffers(), ..on_senders_side(&**self.links.base(), read)? };
+        let mut warnings = checks::before(host, link, &self.fixed, &around);
+        warnings.extend(checks::of_other_links(link, &self.links.other_facts()));
         warnings.extend(while_idle);
         Ok(warnings)
     }
 
     /// Somebody who listens in on a link just now.
     pub fn sniffers(&self) -> Option<Warning> {
-        conditions::sniffers(self.count_sniffers())
+        checks::sniffers(self.count_sniffers())
     }
 
     /// Those who listen in on any of the links; null where that cannot be seen on one of them.
@@ -162,10 +162,10 @@ impl Rig {
     }
 
     /// What holds for a cell.
-    pub(super) fn terms(&self, cell: &Cell) -> std::result::Result<Arc<Terms>, Trouble> {
-        let terms = Terms::of(cell, &self.fixed, &self.setup);
-        terms.check(&**self.links.of(&cell.levels).map_err(Trouble::CannotRun)?)?;
-        Ok(Arc::new(terms))
+    pub(super) fn config(&self, cell: &Cell) -> std::result::Result<Arc<CellConfig>, TrialError> {
+        let config = CellConfig::of(cell, &self.fixed, &self.setup);
+        config.check(&**self.links.of(&cell.levels).map_err(TrialError::CannotRun)?)?;
+        Ok(Arc::new(config))
     }
 
     /// Sets how long the parts of a trial are.
@@ -219,8 +219,8 @@ impl Rig {
         let proven = self.attempt_proof(cell);
         match self.or_given_up(proven) {
             Ok(probe) => Ok(Ok(probe)),
-            Err(Trouble::CannotRun(no)) => Ok(Err(no)),
-            Err(Trouble::Broke(error)) => Err(error),
+            Err(TrialError::CannotRun(no)) => Ok(Err(no)),
+            Err(TrialError::Broke(error)) => Err(error),
         }
     }
 
@@ -269,9 +269,9 @@ impl Rig {
     /// thread got stuck. Nothing of the trial is left when it returns.
     pub fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
         let run = self.attempt(cell, kind);
-        self.or_given_up(run).map_err(|trouble| match trouble {
-            Trouble::Broke(error) => error,
-            Trouble::CannotRun(no) => {
+        self.or_given_up(run).map_err(|error| match error {
+            TrialError::Broke(error) => error,
+            TrialError::CannotRun(no) => {
                 Error::failed(format!("\"{}\" could run before and cannot now: {}", cell.label, no.reason))
             }
         })
@@ -288,10 +288,10 @@ impl Rig {
         Ok(bytes as f64 * 1e9 / elapsed_ns as f64)
     }
 
-    fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, Trouble> {
-        let terms = self.terms(cell)?;
-        let bursts = if kind == TrialKind::TopSpeed { terms.unpaced() } else { terms.paced() };
-        let count = terms.fixed.flows;
+    fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, TrialError> {
+        let config = self.config(cell)?;
+        let bursts = if kind == TrialKind::TopSpeed { config.unpaced() } else { config.paced() };
+        let count = config.fixed.flows;
         self.ended_flows = count;
         let warmup_ns = self.timing.warmup_ns.max(2 * apart_ns(count));
         let more_ns = UNSOAKED_NS_PER_FLOW * count.saturating_sub(1) as u64;
@@ -299,18 +299,18 @@ impl Rig {
             if kind == TrialKind::Soaked { self.timing.window_ns } else { self.timing.unsoaked_ns + more_ns };
         let edges_from = |begin_ns| bursts.edges(begin_ns, warmup_ns, window_ns);
         if kind != TrialKind::TopSpeed {
-            self.warm_up_to((terms.fixed.rate_bytes_per_s * edges_from(0).1 as f64 / 1e9) as u64)?;
+            self.warm_up_to((config.fixed.rate_bytes_per_s * edges_from(0).1 as f64 / 1e9) as u64)?;
         }
-        let drive = Drive {
+        let send_config = SendConfig {
             bursts,
             stop_after_bytes: None,
             first_file: self.first_file,
-            piece_bytes: bursts.piece_bytes(terms.fixed.piece_bytes),
+            piece_bytes: bursts.piece_bytes(config.fixed.piece_bytes),
             checksum: false,
             gives_way: kind == TrialKind::TopSpeed && count > MANY_FLOWS,
             to_listener: false,
         };
-        let flows = self.open_flows(&terms, count, drive)?;
+        let flows = self.open_flows(&config, count, send_config)?;
         let threads = Threads::of(&flows);
         // Threads that are told of it last are to know of it in time.
         let begin_ns = monotonic_ns() + 500_000 + 20_000 * count.saturating_sub(1) as u64;
@@ -342,7 +342,7 @@ impl Rig {
         edges_ns: (u64, u64),
         bursts: Bursts,
         sampled: Option<&str>,
-    ) -> std::result::Result<(Vec<Flow>, Seen), Trouble> {
+    ) -> std::result::Result<(Vec<Flow>, Seen), TrialError> {
         let (opens_ns, closes_ns) = edges_ns;
         for flow in &flows {
             flow.begin(begin_ns);
@@ -409,7 +409,7 @@ impl Rig {
     /// What the kernel counts, and the CPU time of everything that is zc's.
     fn kernel(&mut self, threads: Option<&Threads>, into: &mut Reading) -> Result<()> {
         let flows_ns = threads.map_or(0, Threads::cpu_ns);
-        let far_end_ns: u64 = self.links.all().filter_map(|link| link.far_end()).map(FarEnd::cpu_ns).sum();
+        let far_end_ns: u64 = self.links.all().filter_map(|link| link.far_end()).map(AckGenerator::cpu_ns).sum();
         self.machine.kernel(flows_ns + far_end_ns, into)
     }
 

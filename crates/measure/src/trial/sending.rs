@@ -8,18 +8,18 @@ use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 use zc_kernel::tcp::Unconnected;
 
 use super::bursts::Bursts;
+use super::cell_config::CellConfig;
 use super::counting::Counting;
-use super::side::{PATIENCE, Published, Ready, Trouble, clone, give_way, settle_on};
-use super::terms::Terms;
 use super::usage::UsedSince;
-use crate::link::{FarEnd, FarFlow, Link};
+use super::worker::{PATIENCE, Published, Ready, TrialError, clone, give_way, settle_on};
+use crate::link::{AckGenerator, AckedFlow, Link};
 use crate::path;
 use crate::workload::Pacer;
 use zc_run::{Error, FixedParams, Push, Result, SendCounts, Usage};
 
 /// How a flow's sender is driven.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Drive {
+pub(super) struct SendConfig {
     /// When it sends how much.
     pub(super) bursts: Bursts,
     /// Stop after this many bytes (proofs); null is until told to.
@@ -36,9 +36,9 @@ pub(super) struct Drive {
     pub(super) to_listener: bool,
 }
 
-impl Drive {
+impl SendConfig {
     /// The link's far end, where it is the one that takes the bytes.
-    pub(super) fn far_end(self, link: &dyn Link) -> Option<&FarEnd> {
+    pub(super) fn far_end(self, link: &dyn Link) -> Option<&AckGenerator> {
         if self.to_listener { None } else { link.far_end() }
     }
 }
@@ -65,15 +65,15 @@ impl Target {
 /// A sender that is ready, and who takes its bytes where that is the link itself.
 pub(super) struct SenderReady {
     pub(super) ready: Ready,
-    pub(super) far: Option<FarFlow>,
+    pub(super) far: Option<AckedFlow>,
 }
 
 /// Which of the flows of a trial it is, and what it needs.
 pub(super) struct Sending<'a> {
     pub(super) index: usize,
-    pub(super) terms: &'a Terms,
+    pub(super) config: &'a CellConfig,
     pub(super) link: &'a dyn Link,
-    pub(super) drive: Drive,
+    pub(super) send_config: SendConfig,
     pub(super) to: &'a Target,
 }
 
@@ -85,27 +85,28 @@ pub(super) fn send(
     ready: &Outbox<SenderReady>,
     counts: &Counting<SendCounts>,
     used: &Published<Option<Usage>>,
-) -> std::result::Result<(), Trouble> {
-    let &Sending { index, terms, link, drive, to } = what;
-    let Terms { cell, fixed, setup } = terms;
-    settle_on(&terms.sender_cpus())?;
-    if drive.gives_way {
+) -> std::result::Result<(), TrialError> {
+    let &Sending { index, config, link, send_config, to } = what;
+    let CellConfig { cell, fixed, setup } = config;
+    settle_on(&config.sender_cpus())?;
+    if send_config.gives_way {
         give_way()?;
     }
     link.enter_sender()?;
-    let (socket, far) = connect(to, fixed, drive.far_end(link))?;
-    let mut sender = path::open_sender(cell.send, &socket, setup).map_err(Trouble::CannotRun)?;
+    let (socket, far) = connect(to, fixed, send_config.far_end(link))?;
+    let mut sender = path::open_sender(cell.send, &socket, setup).map_err(TrialError::CannotRun)?;
     let at_work = Ready { tid: zc_kernel::sched::gettid(), socket: clone(&socket)? };
     let _ = ready.send(SenderReady { ready: at_work, far });
     let Ok(begin_ns) = begin.recv() else {
         return Ok(()); // the trial was given up
     };
-    let (bursts, first_due_ns) = (drive.bursts, drive.bursts.first_due_ns(begin_ns, index));
+    let (bursts, first_due_ns) = (send_config.bursts, send_config.bursts.first_due_ns(begin_ns, index));
     let mut pacer = Pacer::new(bursts.rate_bytes_per_s(), bursts.period_ns(), first_due_ns);
     let mut since_begin = None;
-    let mut left = drive.stop_after_bytes;
+    let mut left = send_config.stop_after_bytes;
     // Flows start at different files, so that they do not all send the same bytes at the same time.
-    for mut piece in setup.files.walk(drive.first_file + index * 17, drive.piece_bytes).aligned(fixed.align) {
+    for mut piece in setup.files.walk(send_config.first_file + index * 17, send_config.piece_bytes).aligned(fixed.align)
+    {
         if stop.load(Ordering::Relaxed) || left == Some(0) {
             break;
         }
@@ -135,7 +136,7 @@ pub(super) fn send(
     Ok(())
 }
 
-fn connect(to: &Target, fixed: &FixedParams, far_end: Option<&FarEnd>) -> Result<(TcpStream, Option<FarFlow>)> {
+fn connect(to: &Target, fixed: &FixedParams, far_end: Option<&AckGenerator>) -> Result<(TcpStream, Option<AckedFlow>)> {
     let failed = |error| Error::os(format!("connect a flow to {}", to.address), error);
     let socket = Unconnected::bind_towards(to.address).map_err(failed)?;
     let far = far_end.map(|far_end| far_end.expect(socket.port()));

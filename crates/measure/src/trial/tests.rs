@@ -1,8 +1,8 @@
 //! Trials of cells with levels of their own, over the loopback interface.
 
-use super::side::Trouble;
-use super::terms::Terms;
+use super::cell_config::CellConfig;
 use super::testing::{files, fixed, loopback, rig};
+use super::worker::TrialError;
 use crate::link::Link;
 use zc_run::{
     Align, Cell, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement, Probe, Push, RecvPath, Result,
@@ -40,7 +40,7 @@ fn a_small_message_is_a_call_of_its_own() {
         [(SendPath::ReadSend, 2), (SendPath::MmapWrite, 1), (SendPath::Sendfile, 1), (SendPath::Splice, 2)]
     {
         let levels = Levels { message_bytes: Some(64), ..Levels::default() };
-        let trial = rig.run(&cell(send, levels), TrialKind::Twin).unwrap();
+        let trial = rig.run(&cell(send, levels), TrialKind::UnsoakedControl).unwrap();
         let sent = trial.closed.sent;
         assert!(sent.bytes > 0 && sent.calls * 64 >= sent.bytes * calls_each, "{send}: {sent:?}");
     }
@@ -72,7 +72,7 @@ fn a_cork_makes_full_packets_of_small_messages_and_nodelay_does_not() {
     let mut rig = rig(FixedParams { rate_bytes_per_s: 2e6, ..fixed() });
     let mut segments_per_mb = |push| {
         let levels = Levels { push: Some(push), message_bytes: Some(64), ..Levels::default() };
-        let trial = rig.run(&cell(SendPath::ReadSend, levels), TrialKind::Twin).unwrap();
+        let trial = rig.run(&cell(SendPath::ReadSend, levels), TrialKind::UnsoakedControl).unwrap();
         let segments = in_window(&trial, |reading| reading.tcp.unwrap().segs_out);
         segments as f64 * 1e6 / in_window(&trial, |reading| reading.sent.bytes) as f64
     };
@@ -114,7 +114,7 @@ fn a_thousand_flows_are_one_trial_and_leave_no_port_behind() {
     let mut rig = rig(FixedParams { rate_bytes_per_s: 100e6, ..fixed() });
     let levels = Levels { flows: Some(1_000), ..Levels::default() };
     let began = std::time::Instant::now();
-    let trial = match rig.run(&cell(SendPath::ReadSend, levels), TrialKind::Twin) {
+    let trial = match rig.run(&cell(SendPath::ReadSend, levels), TrialKind::UnsoakedControl) {
         Ok(trial) => trial,
         Err(error) if error.message.contains("RLIMIT_NOFILE") => return eprintln!("skipped: {error}"),
         Err(error) => panic!("{error}"),
@@ -165,16 +165,16 @@ fn what_a_link_cannot_do_is_told_with_a_remedy() {
         (LinkKind::Loopback, placed(Placement::Same), true),
         (LinkKind::Veth, placed(Placement::Free), true),
     ] {
-        match Terms::of(&cell(SendPath::Sendfile, levels.clone()), &fixed(), &files()).check(&of_kind(kind)) {
+        match CellConfig::of(&cell(SendPath::Sendfile, levels.clone()), &fixed(), &files()).check(&of_kind(kind)) {
             Ok(()) => assert!(can, "{kind} {levels:?}"),
-            Err(Trouble::CannotRun(no)) => {
+            Err(TrialError::CannotRun(no)) => {
                 assert!(
                     !can && no.kind.name() == "unsupported" && no.remedy.as_deref().is_some(),
                     "{kind} {levels:?}: {}",
                     no.reason
                 );
             }
-            Err(Trouble::Broke(error)) => panic!("{error}"),
+            Err(TrialError::Broke(error)) => panic!("{error}"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
-use zc_measure::link::{FarEnd, Link, Several, Sides, Steering, bring_up_several};
+use zc_measure::link::{AckGenerator, Link, Several, Sides, Steering, bring_up_several};
 use zc_measure::trial::{self, Rig, RigSetup};
 use zc_run::{
     Align, Cell, CopyPages, FixedParams, Levels, LinkKind, LinkOptions, OffloadSwitch, Placement, Probe, Push,
@@ -61,7 +61,8 @@ pub(crate) fn a_far_end_without_flows_rests() -> End {
     let others: Vec<Box<dyn Link>> =
         others.into_iter().map(|link| link.unwrap_or_else(|no| panic!("{no:?}"))).collect();
     assert!(others.iter().all(|link| link.facts().device == "zc0"), "for an MTU no bridge is needed");
-    let resting = || -> Vec<u64> { others.iter().filter_map(|link| link.far_end()).map(FarEnd::cpu_ns).collect() };
+    let resting =
+        || -> Vec<u64> { others.iter().filter_map(|link| link.far_end()).map(AckGenerator::cpu_ns).collect() };
     let until = Instant::now() + PATIENCE;
     loop {
         // The flow by which a link was checked is let go of soon, and not at once.

@@ -3,7 +3,7 @@
 
 mod aspects;
 pub(super) mod rows;
-pub(super) mod says;
+pub(super) mod summary;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,7 +31,7 @@ struct Document<'a> {
 pub fn table(compared: &[Compared], judgement: Option<&Judgement>, columns: usize) -> String {
     let mut parts: Vec<String> = compared.iter().map(|compared| one(compared, columns)).collect();
     if let Some(judgement) = judgement {
-        parts.push(wrap("", &says::judgement(judgement), 0, columns));
+        parts.push(wrap("", &summary::judgement(judgement), 0, columns));
     }
     parts.join("\n")
 }
@@ -39,7 +39,7 @@ pub fn table(compared: &[Compared], judgement: Option<&Judgement>, columns: usiz
 fn one(compared: &Compared, columns: usize) -> String {
     let mut out = String::new();
     let mut last = "";
-    for note in says::above(compared) {
+    for note in summary::above(compared) {
         // The same label stands once.
         let label = if note.label == last { "" } else { note.label };
         last = note.label;
@@ -53,13 +53,13 @@ fn one(compared: &Compared, columns: usize) -> String {
             out.push('\n');
         }
     }
-    for note in says::below(compared) {
+    for note in summary::below(compared) {
         out.push_str(&wrap(note.label, &note.text, INDENT, columns));
     }
     if !compared.cells.is_empty() {
         out.push('\n');
     }
-    for sentence in says::verdict(compared) {
+    for sentence in summary::verdict(compared) {
         out.push_str(&wrap("", &sentence, 0, columns));
     }
     out
@@ -71,7 +71,7 @@ pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>) -> String 
     for compared in compared {
         let title = format!("## {} against {}", compared.new.name, compared.old.name);
         out.push_str(&format!("{}\n\n", title.replacen(&title[3..], &markdown_text(&title[3..]), 1)));
-        for note in says::above(compared) {
+        for note in summary::above(compared) {
             out.push_str(&bullet(&format!("{}: {}", note.label, note.text)));
         }
         for grid in rows::grids(compared).iter().filter(|_| !compared.cells.is_empty()) {
@@ -79,17 +79,17 @@ pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>) -> String 
             out.push_str(&grid.markdown());
         }
         out.push('\n');
-        for note in says::below(compared) {
+        for note in summary::below(compared) {
             out.push_str(&bullet(&format!("{}: {}", note.label, note.text)));
         }
         out.push('\n');
-        for sentence in says::verdict(compared) {
+        for sentence in summary::verdict(compared) {
             out.push_str(&wrap("", &markdown_text(&sentence), 0, MARKDOWN_COLUMNS));
         }
         out.push('\n');
     }
     if let Some(judgement) = judgement {
-        out.push_str(&wrap("", &markdown_text(&says::judgement(judgement)), 0, MARKDOWN_COLUMNS));
+        out.push_str(&wrap("", &markdown_text(&summary::judgement(judgement)), 0, MARKDOWN_COLUMNS));
     }
     out.truncate(out.trim_end().len());
     out.push('\n');

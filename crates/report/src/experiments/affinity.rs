@@ -1,12 +1,12 @@
 //! `affinity`: both ends on one machine, on CPUs of their own, on one, or wherever the scheduler puts them.
 
 use super::Section;
-use super::today::{By, by, find, times};
-use crate::cross::Cross;
+use super::historical::{By, by, find, times};
+use crate::block::Part;
 use crate::escape;
 use crate::grid::{Column, Grid};
 use crate::grids::{NONE, Unit};
-use crate::part::Part;
+use crate::pivot::Cross;
 use zc_run::{Placement, Run, SendPath};
 
 /// Where both ends were, in the words of 2001, and the kernels' speeds with sendfile() and with send() of 8 KiB.

@@ -5,21 +5,21 @@
 //! are Andre Oppermann's, "Much improved sendfile(2) kernel implementation", freebsd-current, 20 September 2006.
 
 mod affinity;
-mod along;
 mod cork;
+mod historical;
 mod mtu;
 mod offloads;
+mod one_factor;
 mod paths;
 mod receive;
 mod sizes;
 mod sockbuf;
-mod today;
 
 pub(super) use sizes::about;
 
-use super::cross::Cross;
+use super::block::Part;
 use super::grids::Unit;
-use super::part::Part;
+use super::pivot::Cross;
 use zc_analysis::Estimates;
 use zc_run::{Factor, Run};
 
@@ -41,13 +41,13 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
     };
     let mut section = match name {
         "affinity" => affinity::section(run, &cross),
-        "congestion" => along::section(estimates, &cross, Factor::Congestion, "Of congestion controls, per byte"),
+        "congestion" => one_factor::section(estimates, &cross, Factor::Congestion, "Of congestion controls, per byte"),
         "cork" => cork::section(run, estimates, &cross),
-        "flows" => along::section(estimates, &cross, Factor::Flows, "Of so many connections, per byte"),
+        "flows" => one_factor::section(estimates, &cross, Factor::Flows, "Of so many connections, per byte"),
         "mtu" => mtu::section(estimates, &cross),
         "offloads" => offloads::section(run, estimates, &cross),
         // In 2001 the link was always saturated, at 11.5 MB/s.
-        "pacing" => along::section(estimates, &cross, Factor::Rate, "Of rates, per byte"),
+        "pacing" => one_factor::section(estimates, &cross, Factor::Rate, "Of rates, per byte"),
         "receive" => receive::section(run, estimates, &cross),
         "sizes" => sizes::section(run, estimates, &cross),
         "sockbuf" => sockbuf::section(run, estimates, &cross),

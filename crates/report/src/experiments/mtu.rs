@@ -1,8 +1,8 @@
 //! `mtu`: larger packets, and messages that do not begin on a page.
 
 use super::Section;
-use super::along::along;
-use crate::cross::Cross;
+use super::one_factor::along;
+use crate::pivot::Cross;
 use zc_analysis::Estimates;
 use zc_run::Factor;
 

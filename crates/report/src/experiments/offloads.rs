@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::Section;
-use super::today::{By, End, by, find, load_of, times};
-use crate::cross::{Cross, level};
+use super::historical::{By, End, by, find, load_of, times};
+use crate::block::Part;
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;
-use crate::part::Part;
+use crate::pivot::{Cross, level};
 use zc_analysis::Estimates;
 use zc_run::{Cell, Factor, Level, OffloadSwitch, Run, SendPath};
 

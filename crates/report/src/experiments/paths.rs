@@ -1,11 +1,11 @@
 //! `paths`: CPU, interrupts and packets, as in the first table of 27 January 2001, and how far from memory's own speed each path is.
 
-use super::today::{End, load_of};
+use super::historical::{End, load_of};
+use crate::block::Part;
 use crate::digits::{rate, with_half_width};
 use crate::escape;
 use crate::grid::{Column, Grid};
 use crate::grids::Unit;
-use crate::part::Part;
 use crate::rows::sorted;
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::Run;

@@ -1,12 +1,12 @@
 //! `receive`: what receiving costs, by receive path and size of its buffer.
 
 use super::Section;
-use super::today::{End, load_of};
-use crate::against::Against;
-use crate::cross::Cross;
+use super::historical::{End, load_of};
+use crate::baseline::Against;
 use crate::digits::{percent, ratio};
 use crate::escape;
 use crate::grids::table;
+use crate::pivot::Cross;
 use zc_analysis::{Comparison, Estimates};
 use zc_run::{RecvPath, Run};
 

@@ -2,17 +2,17 @@
 //! transfer buffer size of 27 January 2001.
 
 use super::Section;
-use super::today::{End, find, load_of};
-use crate::against::Against;
-use crate::cross::{Cross, level};
+use super::historical::{End, find, load_of};
+use crate::baseline::Against;
+use crate::block::Part;
 use crate::digits::{percent, rate, signed_percent, with_half_width};
 use crate::escape;
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;
 use crate::heading::several_rates;
-use crate::part::Part;
+use crate::pivot::{Cross, level};
+use crate::prose::list;
 use crate::rows::cost;
-use crate::words::list;
 use zc_analysis::{Crossover, Estimates, Outcome, Sizes, Undecided};
 use zc_run::units::size_text;
 use zc_run::{Factor, Run};

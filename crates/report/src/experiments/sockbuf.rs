@@ -2,12 +2,12 @@
 //! two accounts of the same windows disagree.
 
 use super::Section;
-use crate::cross::{Cross, Placed};
+use crate::block::Part;
 use crate::digits::{bound, ratio, significant};
 use crate::escape;
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;
-use crate::part::Part;
+use crate::pivot::{Cross, Placed};
 use zc_analysis::{AccountRatio, AccountRow, Accounts, Estimates, Figure, RUN_S, RatioFigure};
 use zc_run::Run;
 

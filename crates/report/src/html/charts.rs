@@ -8,11 +8,11 @@ use super::dots::{self, Along, Lane, Row};
 use super::heat::{self, Panel};
 use super::page::Page;
 use super::plot::Words;
-use crate::cross::{Cross, Placed, level};
 use crate::digits::rate;
 use crate::escape;
 use crate::experiments::about;
 use crate::grids::{self, CostOf};
+use crate::pivot::{Cross, Placed, level};
 use crate::rows;
 use zc_analysis::{CellEstimate, Estimates, Figure, Outcome, Sizes};
 use zc_run::units::size_text;
@@ -228,7 +228,7 @@ fn value(run: &Run, placed: Placed, factor: Factor) -> Option<(f64, String)> {
     }
 }
 
-fn cells<'a, 'b>(cross: &'b Cross<'a>) -> impl Iterator<Item = (&'b crate::cross::Row<'a>, &'b str, Placed<'a>)> {
+fn cells<'a, 'b>(cross: &'b Cross<'a>) -> impl Iterator<Item = (&'b crate::pivot::Row<'a>, &'b str, Placed<'a>)> {
     cross.rows.iter().flat_map(|row| {
         let named = cross.columns.iter().zip(&row.cells);
         named.filter_map(move |(column, placed)| Some((row, column.as_str(), (*placed)?)))

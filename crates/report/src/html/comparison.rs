@@ -6,7 +6,7 @@ use super::page::Page;
 use super::plot::Words;
 use super::{begin, end, tables, units};
 use crate::compare::rows::{self, name};
-use crate::compare::says;
+use crate::compare::summary;
 use crate::digits::ratio;
 use crate::escape;
 use zc_analysis::compare::{CellChange, Change, Compared, JudgedBy, Judgement, RelativeTo};
@@ -43,7 +43,7 @@ fn opening(page: &mut Page, compared: &[Compared], judgement: Option<&Judgement>
     let out = &mut page.out;
     out.raw("<section id=\"answer\" aria-labelledby=\"answer-h\">\n<h2 id=\"answer-h\">Answer</h2>\n");
     if let Some(judgement) = judgement {
-        out.element("p", &[("class", "answer")], &says::judgement(judgement)).raw("\n");
+        out.element("p", &[("class", "answer")], &summary::judgement(judgement)).raw("\n");
     }
     if let [one] = compared {
         let class = match () {
@@ -51,14 +51,14 @@ fn opening(page: &mut Page, compared: &[Compared], judgement: Option<&Judgement>
             () if judgement.is_none() => "answer",
             () => "said",
         };
-        for sentence in says::verdict(one) {
+        for sentence in summary::verdict(one) {
             out.element("p", &[("class", class)], &sentence).raw("\n");
         }
     } else {
         out.raw("<ul class=\"says\">\n");
         for (compared, (id, short)) in compared.iter().zip(names) {
             out.raw("<li>").element("a", &[("href", &format!("#{id}"))], short);
-            out.text(": ").text(&says::verdict(compared).join(" ")).raw("</li>\n");
+            out.text(": ").text(&summary::verdict(compared).join(" ")).raw("</li>\n");
         }
         out.raw("</ul>\n");
     }
@@ -96,7 +96,7 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
         }
     }
     for (title, notes) in
-        [("What was compared", says::above(compared)), ("How the ratios came about", says::below(compared))]
+        [("What was compared", summary::above(compared)), ("How the ratios came about", summary::below(compared))]
     {
         if notes.is_empty() {
             continue;

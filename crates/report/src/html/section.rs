@@ -2,10 +2,10 @@
 
 use super::page::Page;
 use super::{charts, machine, strips, tables};
-use crate::cross::Cross;
+use crate::block::Part;
 use crate::notes::{self, Note};
-use crate::part::Part;
-use crate::{escape, experiments, heading, profile, words};
+use crate::pivot::Cross;
+use crate::{escape, experiments, heading, profile, prose};
 use zc_analysis::profile::{ProfileEstimates, profile as sampled};
 use zc_analysis::{Estimates, strips as spread};
 use zc_run::Run;
@@ -76,7 +76,7 @@ impl<'a> Told<'a> {
             let parts = profile::parts(run, &sampled);
             return Self { run, estimates, profile: Some(sampled), decides: says.len() > 1, says, parts };
         }
-        let mut says = words::verdict(run, estimates);
+        let mut says = prose::verdict(run, estimates);
         let added = experiments::section(run, estimates);
         let decides = added.says.is_some();
         says.extend(added.says);

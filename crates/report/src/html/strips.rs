@@ -5,8 +5,8 @@ use super::markup::{Markup, number, percent};
 use super::page::Page;
 use super::plot::{self, BELOW, Words};
 use super::scale::Scale;
-use crate::cross::Cross;
 use crate::escape;
+use crate::pivot::Cross;
 use zc_analysis::{CellEstimate, Estimates, Figure, Strip};
 
 /// A strip's height.

@@ -2,10 +2,10 @@
 //! a cell by where its text does not say it.
 
 use super::page::Page;
-use crate::cross::Cross;
+use crate::block::Part;
 use crate::grid::{self, Grid};
 use crate::grids::{self, CostOf};
-use crate::part::Part;
+use crate::pivot::Cross;
 use crate::rows::{self, Field};
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::Run;

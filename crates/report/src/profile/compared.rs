@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
+use super::super::block::Part;
 use super::super::digits::with_half_width;
 use super::super::grid::{Column, Grid};
 use super::super::json::text;
 use super::super::markdown::Width;
 use super::super::notes::shown;
-use super::super::part::Part;
 use super::grids::signed;
 use zc_analysis::profile::{Difference, PartDifference, difference, labels};
 use zc_run::Run;

@@ -1,9 +1,9 @@
 //! The tables of a profile: a column pair to a path, and with two paths what the one spends more than the other.
 
+use super::super::block::Part as Piece;
 use super::super::digits::{percent, significant, with_half_width};
 use super::super::grid::{Column, Grid};
 use super::super::notes::shown;
-use super::super::part::Part as Piece;
 use zc_analysis::Figure;
 use zc_analysis::profile::{CellProfile, Class, Context, Difference, Part, ProfileEstimates, difference};
 use zc_run::Run;

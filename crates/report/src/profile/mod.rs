@@ -3,18 +3,18 @@
 mod compared;
 mod folded;
 mod grids;
-mod says;
+mod summary;
 
 pub use compared::{Named, Told, compared, compared_json, compared_markdown, differences};
 pub use folded::folded;
 
 pub(super) use grids::cells;
 
+use super::block::Part;
 use super::grid::{markdown_text, wrap};
 use super::markdown::Width;
 use super::notes::{Note, note};
-use super::part::Part;
-use super::{heading, notes, words};
+use super::{heading, notes, prose};
 use zc_analysis::Estimates;
 use zc_analysis::profile::ProfileEstimates;
 use zc_run::Run;
@@ -64,8 +64,8 @@ pub(super) fn markdown(run: &Run, estimates: &Estimates, profile: &ProfileEstima
 pub(super) fn above(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
     let mut notes = heading::above(run, estimates);
     notes.retain(|note| note.label != "figures");
-    notes.push(note("sampled", says::sampled(run, profile)));
-    notes.push(note("figures", says::figures(estimates, profile)));
+    notes.push(note("sampled", summary::sampled(run, profile)));
+    notes.push(note("figures", summary::figures(estimates, profile)));
     notes
 }
 
@@ -80,15 +80,15 @@ pub(super) fn parts(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
 }
 
 pub(super) fn below(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
-    let mut all = says::believe(run, profile);
+    let mut all = summary::believe(run, profile);
     all.extend(notes::below(run, estimates));
     all
 }
 
 pub(super) fn sentences(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<String> {
-    let mut said = words::verdict(run, estimates);
+    let mut said = prose::verdict(run, estimates);
     if estimates.verdict.stands() {
-        said.extend(says::where_it_went(run, profile));
+        said.extend(summary::where_it_went(run, profile));
     }
     said
 }

@@ -1,11 +1,11 @@
 //! A block as it stands on its line of the file: every observation as it was made, written as what it differs in from the one before it.
 //!
 //! Counters grow by little from one edge of a window to the next, so differences are a third as long as the counts, and read as much
-//! faster. Nothing is computed away: [`edge`] has the rules, and every [`Block`] comes back as it was. A line stands for itself: the
+//! faster. Nothing is computed away: [`delta_reading`] has the rules, and every [`Block`] comes back as it was. A line stands for itself: the
 //! first reading of a block differs from nothing.
 
-mod counts;
-mod edge;
+mod delta_array;
+mod delta_reading;
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use super::{
     Block, BlockSamples, Dropped, FailedTrial, IdleWindow, Reading, RemoteReport, RemoteWindow, Slot, SoftirqCounts,
     Trial, TrialKind, Usage,
 };
-use edge::{Edge, Past};
+use delta_reading::{DeltaCodec, DeltaReading};
 
 /// The block as text.
 pub(super) fn write(block: &Block) -> String {
@@ -53,9 +53,9 @@ struct SlotLine<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<TrialKind>,
     #[serde(borrow)]
-    opened: Edge<'a>,
+    opened: DeltaReading<'a>,
     #[serde(borrow)]
-    closed: Edge<'a>,
+    closed: DeltaReading<'a>,
     #[serde(default, skip_serializing_if = "is_zero")]
     whole_bytes: u64,
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -73,9 +73,9 @@ struct SlotLine<'a> {
 #[derive(Debug, Serialize, Deserialize)]
 struct RemoteLine<'a> {
     #[serde(borrow)]
-    opened: Edge<'a>,
+    opened: DeltaReading<'a>,
     #[serde(borrow)]
-    closed: Edge<'a>,
+    closed: DeltaReading<'a>,
 }
 
 /// Text that is borrowed from the line unless something in it is escaped there.
@@ -90,7 +90,7 @@ fn is_zero(count: &u64) -> bool {
 impl<'a> BlockLine<'a> {
     fn of(block: &'a Block) -> Self {
         let Block { index, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped } = block;
-        let (mut near, mut far) = (Past::default(), Past::default());
+        let (mut near, mut far) = (DeltaCodec::default(), DeltaCodec::default());
         Self {
             index: *index,
             began_ns: *began_ns,
@@ -106,7 +106,7 @@ impl<'a> BlockLine<'a> {
     /// A reading that cannot be one.
     pub(super) fn block(self, known: &mut SoftirqCounts) -> serde_json::Result<Block> {
         let Self { index, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped } = self;
-        let (mut near, mut far) = (Past::sharing(known), Past::sharing(known));
+        let (mut near, mut far) = (DeltaCodec::sharing(known), DeltaCodec::sharing(known));
         // Not collected into a Result, which does not know how many there are: half of the memory of a run would be room for more.
         let mut read = Vec::with_capacity(slots.len());
         for slot in slots {
@@ -120,7 +120,7 @@ impl<'a> BlockLine<'a> {
 }
 
 impl<'a> SlotLine<'a> {
-    fn of(slot: &'a Slot, near: &mut Past, far: &mut Past) -> Self {
+    fn of(slot: &'a Slot, near: &mut DeltaCodec, far: &mut DeltaCodec) -> Self {
         match slot {
             Slot::Idle(IdleWindow { opened, closed, remote }) => Self {
                 cell: None,
@@ -160,7 +160,7 @@ impl<'a> SlotLine<'a> {
         }
     }
 
-    fn slot(self, near: &mut Past, far: &mut Past) -> Result<Slot, String> {
+    fn slot(self, near: &mut DeltaCodec, far: &mut DeltaCodec) -> Result<Slot, String> {
         let (opened, closed) = both(&self.opened, &self.closed, near)?;
         let remote = self.remote.map(|remote| remote.window(far)).transpose()?;
         Ok(match self.cell {
@@ -182,17 +182,21 @@ impl<'a> SlotLine<'a> {
 }
 
 impl<'a> RemoteLine<'a> {
-    fn of(window: &'a RemoteWindow, far: &mut Past) -> Self {
+    fn of(window: &'a RemoteWindow, far: &mut DeltaCodec) -> Self {
         Self { opened: far.opens(&window.opened), closed: far.closes(&window.closed) }
     }
 
-    fn window(self, far: &mut Past) -> Result<Box<RemoteWindow>, String> {
+    fn window(self, far: &mut DeltaCodec) -> Result<Box<RemoteWindow>, String> {
         let (opened, closed) = both(&self.opened, &self.closed, far)?;
         Ok(Box::new(RemoteWindow { opened, closed }))
     }
 }
 
-fn both(opened: &Edge<'_>, closed: &Edge<'_>, past: &mut Past) -> Result<(Reading, Reading), String> {
+fn both(
+    opened: &DeltaReading<'_>,
+    closed: &DeltaReading<'_>,
+    past: &mut DeltaCodec,
+) -> Result<(Reading, Reading), String> {
     Ok((past.opened(opened)?, past.closed(closed)?))
 }
 

@@ -152,7 +152,7 @@ fn slot() -> impl Strategy<Value = Slot> {
     let trial = (reading(), reading(), prop::option::of(window()), count(), "[a-z\"\\\\\u{1b} ]{0,9}").prop_map(
         |(opened, closed, remote, whole_bytes, cell)| {
             let whole_sender_usage = (whole_bytes % 2 == 0).then(Usage::default);
-            let kind = [TrialKind::Soaked, TrialKind::Twin, TrialKind::TopSpeed][whole_bytes as usize % 3];
+            let kind = [TrialKind::Soaked, TrialKind::UnsoakedControl, TrialKind::TopSpeed][whole_bytes as usize % 3];
             Slot::Trial(Trial {
                 cell,
                 kind,

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use zc_measure::trial::{self, Rig, RigSetup};
 use zc_run::{
-    Align, Cell, CopyPages, FarEndOptions, FixedParams, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath,
+    AckOptions, Align, Cell, CopyPages, FixedParams, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath,
     SoakerKind, Timing,
 };
 
@@ -44,7 +44,7 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
 }
 
 /// A rig on `link` that sends `files`, or the generated set where there are none; 800 MB/s where it is paced.
-pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: FarEndOptions, timing: Timing) -> Rig {
+pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: AckOptions, timing: Timing) -> Rig {
     let allowed = trial::allowed_cpus().expect("CPUs");
     let (sender_cpu, receiver_cpu) = trial::choose_cpus(&allowed);
     let options = LinkOptions { far_end, ..LinkOptions::default() };

@@ -212,8 +212,8 @@ impl Test {
     }
 
     fn expect(&mut self, expected: State) -> Result<()> {
-        let heard = self.control.wait_for(self.patience, Control::take_state);
-        match heard.map_err(|lost| self.lost(&lost))? {
+        let received = self.control.wait_for(self.patience, Control::take_state);
+        match received.map_err(|lost| self.lost(&lost))? {
             state if state == expected => Ok(()),
             other => Err(self.unexpected(other)),
         }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use zc_run::FarEndOptions;
+use zc_run::AckOptions;
 
 /// Acknowledgements of one flow are so far apart at least, in nanoseconds: a card holds its interrupts back, and what came
 /// meanwhile is acknowledged together (`ethtool -c`: rx-usecs is 50 by default in Intel's drivers). An interrupt between CPUs is
@@ -35,7 +35,7 @@ pub(super) enum Answer {
 /// One connection's answers.
 #[derive(Debug)]
 pub(super) struct Answers {
-    options: FarEndOptions,
+    options: AckOptions,
     acked: u64,
     repeats: u64,
     fin_sent: bool,
@@ -48,7 +48,7 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    pub(super) fn new(options: FarEndOptions) -> Self {
+    pub(super) fn new(options: AckOptions) -> Self {
         Self {
             options,
             acked: 0,
@@ -80,10 +80,10 @@ impl Answers {
             return Some(Answer::Fin(arrived.bytes));
         }
         let waiting = arrived.bytes - self.acked.min(arrived.bytes);
-        let alone = now.saturating_sub(self.grew_ns) >= COMPANY_NS;
+        let instance_lock = now.saturating_sub(self.grew_ns) >= COMPANY_NS;
         let again = arrived.repeats > self.repeats;
         let apart = self.answered_ns.is_none_or(|answered| now.saturating_sub(answered) >= APART_NS);
-        if again || (waiting >= self.options.ack_every_bytes && apart) || (waiting > 0 && alone) {
+        if again || (waiting >= self.options.ack_every_bytes && apart) || (waiting > 0 && instance_lock) {
             (self.acked, self.repeats, self.answered_ns) = (arrived.bytes, arrived.repeats, Some(now));
             return Some(Answer::Ack(arrived.bytes));
         }
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn an_acknowledgement_comes_when_enough_came() {
-        let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 100, rtt_ns: 0 });
+        let mut answers = Answers::new(AckOptions { ack_every_bytes: 100, rtt_ns: 0 });
         assert_eq!(answers.due(bytes(0), || 0), None);
         assert_eq!(answers.due(bytes(60), || 10), None);
         assert_eq!(answers.due(bytes(120), || 20), Some(Answer::Ack(120)));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn acknowledgements_are_held_back_as_a_card_holds_its_interrupts_back() {
-        let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 100, rtt_ns: 0 });
+        let mut answers = Answers::new(AckOptions { ack_every_bytes: 100, rtt_ns: 0 });
         assert_eq!(answers.due(bytes(100), || 0), Some(Answer::Ack(100)));
         assert_eq!(answers.due(bytes(200), || 10), None);
         assert_eq!(answers.due(bytes(300), || APART_NS - 1), None);
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_stays_alone_is_acknowledged_after_a_while() {
-        let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 100, rtt_ns: 0 });
+        let mut answers = Answers::new(AckOptions { ack_every_bytes: 100, rtt_ns: 0 });
         assert_eq!(answers.due(bytes(60), || 10), None);
         assert_eq!(answers.due(bytes(60), || 10 + COMPANY_NS), Some(Answer::Ack(60)));
         assert_eq!(answers.due(bytes(60), || 20 + COMPANY_NS), None);
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_end_is_answered_at_once_and_once_and_again_when_it_comes_again() {
-        let mut answers = Answers::new(FarEndOptions::default());
+        let mut answers = Answers::new(AckOptions::default());
         let end = Noted { bytes: 5, repeats: 0, finished: true };
         assert_eq!(answers.due(end, || 10), Some(Answer::Fin(5)));
         assert_eq!(answers.due(end, || 20), None);
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn what_came_again_is_acknowledged_again() {
-        let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 10, rtt_ns: 0 });
+        let mut answers = Answers::new(AckOptions { ack_every_bytes: 10, rtt_ns: 0 });
         assert_eq!(answers.due(bytes(10), || 0), Some(Answer::Ack(10)));
         let again = Noted { bytes: 10, repeats: 1, finished: false };
         assert_eq!(answers.due(again, || 1), Some(Answer::Ack(10)));
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn nothing_is_acknowledged_before_the_round_trip_is_over() {
-        let mut answers = Answers::new(FarEndOptions { ack_every_bytes: 10, rtt_ns: 1_000_000 });
+        let mut answers = Answers::new(AckOptions { ack_every_bytes: 10, rtt_ns: 1_000_000 });
         assert_eq!(answers.due(bytes(10), || 0), None);
         assert_eq!(answers.due(bytes(20), || 600_000), None);
         assert_eq!(answers.due(bytes(20), || 1_000_000), Some(Answer::Ack(10)));
@@ -187,7 +187,7 @@ mod tests {
             every in 1..200_000u64,
             rtt_ns in prop_oneof![Just(0), 1..100_000u64],
         ) {
-            let mut answers = Answers::new(FarEndOptions { ack_every_bytes: every, rtt_ns });
+            let mut answers = Answers::new(AckOptions { ack_every_bytes: every, rtt_ns });
             let (mut noted, mut now, mut last) = (Noted::default(), 0, 0);
             let check = |answer: Option<Answer>, noted: Noted, last: &mut u64| {
                 if let Some(Answer::Ack(up_to) | Answer::Fin(up_to)) = answer {

@@ -2,11 +2,11 @@
 //! without a copy stays uncopied.
 //!
 //! It is a veth pair whose sender's end swallows packets at its egress (`zc_kernel::null_link`), and a far end that answers them
-//! (`far_end`). Only packets to one port are swallowed: everything else, such as the connections by which paths are
+//! (`ack_generator`). Only packets to one port are swallowed: everything else, such as the connections by which paths are
 //! proven, travels over the pair as it does over `veth`. docs/null-link.md says what this leaves out.
 
+mod ack_generator;
 mod answer;
-mod far_end;
 mod segment;
 
 use std::io::{self, Write};
@@ -24,10 +24,10 @@ use super::refusal::explain_egress;
 use super::steering::{Steering, on_thread};
 use super::veth::{Card, RECEIVER, SENDER, Veth};
 use super::{Link, Sides, offloads};
-use far_end::Wire;
+use ack_generator::FrameAddresses;
 use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Unavailable, Warning};
 
-pub use far_end::{FarCounts, FarEnd, FarFlow};
+pub use ack_generator::{AckCounts, AckGenerator, AckedFlow};
 
 /// How long the far end may take in the check; it answers in microseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ const CHECK_BYTES: usize = 1 << 20;
 struct Null {
     facts: LinkFacts,
     // Dropped before the pair: its thread puts frames on it.
-    far_end: FarEnd,
+    far_end: AckGenerator,
     veth: Veth,
 }
 
@@ -93,7 +93,7 @@ pub(super) fn bring_up(
     .map_err(|error| no_frames(&error))?;
     let wire =
         wire(&veth).map_err(|error| Unavailable::failed(format!("the veth pair could not be looked at: {error}")))?;
-    let far_end = FarEnd::start(egress, frames, wire, sides.receiver_cpu, options.far_end)
+    let far_end = AckGenerator::start(egress, frames, wire, sides.receiver_cpu, options.far_end)
         .map_err(|error| Unavailable::failed(format!("the far end could not be started: {error}")))?;
     let facts = LinkFacts {
         kind: LinkKind::Null,
@@ -106,10 +106,10 @@ pub(super) fn bring_up(
     Ok(Box::new(null))
 }
 
-fn wire(veth: &Veth) -> io::Result<Wire> {
+fn wire(veth: &Veth) -> io::Result<FrameAddresses> {
     let (near, far, addresses) = (veth.sender_device()?, veth.receiver_device()?, veth.addresses());
     let no_address = || io::Error::other("its devices have no Ethernet addresses");
-    Ok(Wire {
+    Ok(FrameAddresses {
         own_mac: far.mac.ok_or_else(no_address)?,
         their_mac: near.mac.ok_or_else(no_address)?,
         own: addresses.receiver,
@@ -180,7 +180,7 @@ impl Link for Null {
         self.veth.namespaces()
     }
 
-    fn far_end(&self) -> Option<&FarEnd> {
+    fn far_end(&self) -> Option<&AckGenerator> {
         Some(&self.far_end)
     }
 }

@@ -1,8 +1,8 @@
 //! The receive paths, one to a file.
 
-mod inlet;
 mod recv_copy;
 mod recv_trunc;
+mod socket_reader;
 mod splice;
 mod uring_multishot;
 mod uring_recv;

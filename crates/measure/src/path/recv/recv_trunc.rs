@@ -6,28 +6,28 @@ use std::net::TcpStream;
 use zc_kernel::tcp;
 
 use super::super::{Inspect, Receiver};
-use super::inlet::Inlet;
+use super::socket_reader::SocketReader;
 use zc_run::{RecvCounts, Result, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct RecvTrunc {
-    inlet: Inlet,
+    reader: SocketReader,
     buffer_bytes: usize,
 }
 
 impl RecvTrunc {
     pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
-        Ok(Self { inlet: Inlet::new(socket)?, buffer_bytes })
+        Ok(Self { reader: SocketReader::new(socket)?, buffer_bytes })
     }
 }
 
 impl Receiver for RecvTrunc {
     fn receive(&mut self, _inspect: Option<Inspect<'_>>) -> Result<usize> {
-        let received = tcp::recv_discard(&self.inlet.socket, self.buffer_bytes);
-        self.inlet.took("recv(2)", received)
+        let received = tcp::recv_discard(&self.reader.socket, self.buffer_bytes);
+        self.reader.took("recv(2)", received)
     }
 
     fn counts(&self) -> RecvCounts {
-        self.inlet.counts
+        self.reader.counts
     }
 }

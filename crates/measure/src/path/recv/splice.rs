@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use zc_kernel::splice::Pipe;
 
 use super::super::{Inspect, Receiver};
-use super::inlet::{Inlet, broken};
+use super::socket_reader::{SocketReader, broken};
 use zc_run::{Error, RecvCounts, Result, Unavailable};
 
 /// The default of fs.pipe-max-size. A page of the pipe holds one reference, and references are often to less than a
@@ -16,7 +16,7 @@ const PIPE_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Splice {
-    inlet: Inlet,
+    reader: SocketReader,
     pipe: Pipe,
     null: File,
     buffer_bytes: usize,
@@ -30,17 +30,17 @@ impl Splice {
             .write(true)
             .open("/dev/null")
             .map_err(|error| Unavailable::failed(format!("cannot open \"/dev/null\": {error}")))?;
-        Ok(Self { inlet: Inlet::new(socket)?, pipe, null, buffer_bytes })
+        Ok(Self { reader: SocketReader::new(socket)?, pipe, null, buffer_bytes })
     }
 }
 
 impl Receiver for Splice {
     fn receive(&mut self, _inspect: Option<Inspect<'_>>) -> Result<usize> {
-        let filled = self.pipe.fill_from_socket(&self.inlet.socket, self.buffer_bytes);
-        let filled = self.inlet.took("splice(2)", filled)?;
+        let filled = self.pipe.fill_from_socket(&self.reader.socket, self.buffer_bytes);
+        let filled = self.reader.took("splice(2)", filled)?;
         let mut left = filled;
         while left > 0 {
-            self.inlet.counts.calls += 1;
+            self.reader.counts.calls += 1;
             match self.pipe.empty_into(&self.null, left, false) {
                 Ok(0) => return Err(Error::failed("/dev/null takes no more bytes")),
                 Ok(emptied) => left -= emptied,
@@ -51,6 +51,6 @@ impl Receiver for Splice {
     }
 
     fn counts(&self) -> RecvCounts {
-        self.inlet.counts
+        self.reader.counts
     }
 }

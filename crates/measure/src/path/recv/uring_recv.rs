@@ -4,7 +4,7 @@ use std::net::TcpStream;
 
 use zc_kernel::uring::Receive;
 
-use super::inlet::broken;
+use super::socket_reader::broken;
 use crate::path::uring::{no, own};
 use crate::path::{Inspect, Receiver};
 use zc_run::{RecvCounts, Result, Unavailable};

@@ -10,12 +10,12 @@ use zc_kernel::tcp;
 use zc_kernel::zerocopy_receive::{ReceiveMapping, Received};
 
 use super::super::{Inspect, Receiver};
-use super::inlet::{Inlet, broken, buffer};
+use super::socket_reader::{SocketReader, broken, buffer};
 use zc_run::{RecvCounts, Result, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct ZerocopyReceive {
-    inlet: Inlet,
+    reader: SocketReader,
     mapping: ReceiveMapping,
     buffer: Pages,
     buffer_bytes: usize,
@@ -28,14 +28,14 @@ impl ZerocopyReceive {
         let mapping = ReceiveMapping::new(socket, buffer_bytes)
             .map_err(|error| Unavailable::unsupported(format!("TCP_ZEROCOPY_RECEIVE: {error}")))?;
         let buffer = buffer(buffer_bytes)?;
-        Ok(Self { inlet: Inlet::new(socket)?, mapping, buffer, buffer_bytes, skip_bytes: 0 })
+        Ok(Self { reader: SocketReader::new(socket)?, mapping, buffer, buffer_bytes, skip_bytes: 0 })
     }
 
     /// recv(2) of at most `bytes`; blocks where there are none.
     fn copy(&mut self, bytes: usize, inspect: Option<Inspect<'_>>) -> Result<usize> {
         let buffer = &mut self.buffer.as_mut_slice()[..bytes.min(self.buffer_bytes)];
-        let received = tcp::recv(&self.inlet.socket, buffer);
-        let received = self.inlet.took("recv(2)", received)?;
+        let received = tcp::recv(&self.reader.socket, buffer);
+        let received = self.reader.took("recv(2)", received)?;
         if let Some(inspect) = inspect {
             inspect(&buffer[..received]);
         }
@@ -52,7 +52,7 @@ impl Receiver for ZerocopyReceive {
         }
         let mut woken = false;
         loop {
-            self.inlet.counts.calls += 1;
+            self.reader.counts.calls += 1;
             let received = self.mapping.receive().map_err(|error| broken("TCP_ZEROCOPY_RECEIVE", error))?;
             match received {
                 Received::Bytes { mapped_bytes: 0, skip_bytes } => {
@@ -62,8 +62,8 @@ impl Receiver for ZerocopyReceive {
                 }
                 Received::Bytes { mapped_bytes, skip_bytes } => {
                     self.skip_bytes = skip_bytes;
-                    self.inlet.counts.bytes += mapped_bytes as u64;
-                    self.inlet.counts.mapped_bytes += mapped_bytes as u64;
+                    self.reader.counts.bytes += mapped_bytes as u64;
+                    self.reader.counts.mapped_bytes += mapped_bytes as u64;
                     if let Some(inspect) = inspect {
                         inspect(&self.mapping.copy_mapped());
                     }
@@ -73,8 +73,8 @@ impl Receiver for ZerocopyReceive {
                 Received::Nothing if woken => return self.copy(self.buffer_bytes, inspect),
                 Received::Nothing => {
                     woken = true;
-                    self.inlet.counts.calls += 1;
-                    tcp::wait_readable_forever(&self.inlet.socket).map_err(|error| broken("poll(2)", error))?;
+                    self.reader.counts.calls += 1;
+                    tcp::wait_readable_forever(&self.reader.socket).map_err(|error| broken("poll(2)", error))?;
                 }
                 // recv(2) returns at once, with 0 or with what broke.
                 Received::End => return self.copy(1, inspect),
@@ -83,6 +83,6 @@ impl Receiver for ZerocopyReceive {
     }
 
     fn counts(&self) -> RecvCounts {
-        self.inlet.counts
+        self.reader.counts
     }
 }

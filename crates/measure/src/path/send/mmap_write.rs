@@ -4,13 +4,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use super::super::{SendSetup, Sender};
-use super::outlet::{Outlet, broken_with_file, mapping};
+use super::socket_writer::{SocketWriter, broken_with_file, mapping};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct MmapWrite {
-    out: Outlet,
+    out: SocketWriter,
     files: Arc<FileSet>,
     buffer_bytes: usize,
 }
@@ -19,7 +19,7 @@ impl MmapWrite {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
-        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer_bytes })
+        Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), buffer_bytes })
     }
 }
 

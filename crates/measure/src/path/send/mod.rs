@@ -1,19 +1,19 @@
 //! The send paths, one to a file.
 
-mod lending;
 mod mmap_write;
 mod msg_zerocopy;
 mod msg_zerocopy_mmap;
-mod outlet;
 mod read_send;
 mod read_write;
 mod sendfile;
+mod socket_writer;
 mod splice;
 mod uring_error;
 mod uring_send;
 mod uring_send_zc;
 mod uring_splice;
 mod vmsplice;
+mod zerocopy_tracker;
 
 #[cfg(test)]
 mod tests;

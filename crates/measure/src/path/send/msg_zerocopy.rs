@@ -8,14 +8,14 @@ use std::sync::Arc;
 use zc_kernel::errqueue::send_zerocopy;
 
 use super::super::{ResidentCopy, SendSetup, Sender};
-use super::lending::Lending;
-use super::outlet::broken;
+use super::socket_writer::broken;
+use super::zerocopy_tracker::ZeroCopyTracker;
 use crate::workload::Piece;
 use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct MsgZerocopy {
-    lending: Lending,
+    tracker: ZeroCopyTracker,
     resident: Arc<ResidentCopy>,
     buffer_bytes: usize,
     more: bool,
@@ -24,9 +24,9 @@ pub(super) struct MsgZerocopy {
 impl MsgZerocopy {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let buffer_bytes = setup.buffer_bytes.max(1);
-        let lending = Lending::new(socket, buffer_bytes)?;
+        let tracker = ZeroCopyTracker::new(socket, buffer_bytes)?;
         Ok(Self {
-            lending,
+            tracker,
             resident: Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?),
             buffer_bytes,
             more: setup.more,
@@ -34,8 +34,8 @@ impl MsgZerocopy {
     }
 
     #[cfg(test)]
-    pub(super) fn lending(&mut self) -> &mut Lending {
-        &mut self.lending
+    pub(super) fn tracker(&mut self) -> &mut ZeroCopyTracker {
+        &mut self.tracker
     }
 }
 
@@ -43,7 +43,7 @@ impl Sender for MsgZerocopy {
     fn send(&mut self, piece: Piece) -> Result<()> {
         let start = self.resident.offset(piece);
         let (pages, more) = (self.resident.pages(), self.more);
-        self.lending.push(
+        self.tracker.push(
             piece.len,
             self.buffer_bytes,
             |socket, done, part| send_zerocopy(socket, pages, start + done..start + done + part, more),
@@ -52,10 +52,10 @@ impl Sender for MsgZerocopy {
     }
 
     fn drain(&mut self) -> Result<()> {
-        self.lending.drain()
+        self.tracker.drain()
     }
 
     fn counts(&self) -> SendCounts {
-        self.lending.counts()
+        self.tracker.counts()
     }
 }

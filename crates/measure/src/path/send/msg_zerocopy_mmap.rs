@@ -5,14 +5,14 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use super::super::{SendSetup, Sender};
-use super::lending::Lending;
-use super::outlet::{broken_with_file, mapping};
+use super::socket_writer::{broken_with_file, mapping};
+use super::zerocopy_tracker::ZeroCopyTracker;
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct MsgZerocopyMmap {
-    lending: Lending,
+    tracker: ZeroCopyTracker,
     files: Arc<FileSet>,
     buffer_bytes: usize,
     more: bool,
@@ -23,7 +23,7 @@ impl MsgZerocopyMmap {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
         Ok(Self {
-            lending: Lending::new(socket, buffer_bytes)?,
+            tracker: ZeroCopyTracker::new(socket, buffer_bytes)?,
             files: Arc::clone(&setup.files),
             buffer_bytes,
             more: setup.more,
@@ -36,7 +36,7 @@ impl Sender for MsgZerocopyMmap {
         let source = &self.files.files[piece.file];
         let more = self.more;
         let mapping = mapping(&self.files, piece.file)?;
-        self.lending.push(
+        self.tracker.push(
             piece.len,
             self.buffer_bytes,
             |socket, done, part| mapping.send_zerocopy(socket, piece.offset + done as u64, part, more),
@@ -45,12 +45,12 @@ impl Sender for MsgZerocopyMmap {
     }
 
     fn drain(&mut self) -> Result<()> {
-        self.lending.drain()?;
+        self.tracker.drain()?;
         // Where a file lost the end of a page, zeros were sent.
         self.files.check_lengths()
     }
 
     fn counts(&self) -> SendCounts {
-        self.lending.counts()
+        self.tracker.counts()
     }
 }

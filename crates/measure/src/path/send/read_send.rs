@@ -6,13 +6,13 @@ use std::sync::Arc;
 use zc_kernel::tcp;
 
 use super::super::{SendSetup, Sender};
-use super::outlet::{Buffer, Outlet, broken, read};
+use super::socket_writer::{Buffer, SocketWriter, broken, read};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct ReadSend {
-    out: Outlet,
+    out: SocketWriter,
     files: Arc<FileSet>,
     buffer: Buffer,
     more: bool,
@@ -21,7 +21,7 @@ pub(super) struct ReadSend {
 impl ReadSend {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let buffer = Buffer::new(setup)?;
-        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer, more: setup.more })
+        Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), buffer, more: setup.more })
     }
 }
 

@@ -5,13 +5,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use super::super::{SendSetup, Sender};
-use super::outlet::{Buffer, Outlet, broken, read};
+use super::socket_writer::{Buffer, SocketWriter, broken, read};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct ReadWrite {
-    out: Outlet,
+    out: SocketWriter,
     files: Arc<FileSet>,
     buffer: Buffer,
 }
@@ -19,7 +19,7 @@ pub(super) struct ReadWrite {
 impl ReadWrite {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let buffer = Buffer::new(setup)?;
-        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), buffer })
+        Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), buffer })
     }
 }
 

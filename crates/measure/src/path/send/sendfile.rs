@@ -6,13 +6,13 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use super::super::{SendSetup, Sender};
-use super::outlet::{Outlet, broken_with_file, calls_of};
+use super::socket_writer::{SocketWriter, broken_with_file, calls_of};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct Sendfile {
-    out: Outlet,
+    out: SocketWriter,
     files: Arc<FileSet>,
     call_bytes: Option<usize>,
 }
@@ -20,7 +20,7 @@ pub(super) struct Sendfile {
 impl Sendfile {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(&setup.files)?;
-        Ok(Self { out: Outlet::new(socket)?, files: Arc::clone(&setup.files), call_bytes: setup.call_bytes })
+        Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), call_bytes: setup.call_bytes })
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zc_kernel::splice::Pipe;
 
 use super::super::{SendSetup, Sender};
-use super::outlet::{Outlet, broken, broken_with_file, calls_of};
+use super::socket_writer::{SocketWriter, broken, broken_with_file, calls_of};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
@@ -16,7 +16,7 @@ pub(super) const PIPE_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Splice {
-    out: Outlet,
+    out: SocketWriter,
     files: Arc<FileSet>,
     pipe: Pipe,
     call_bytes: Option<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Splice {
 impl Splice {
     pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(setup)?;
-        let (out, pipe) = (Outlet::new(socket)?, pipe(PIPE_BYTES)?);
+        let (out, pipe) = (SocketWriter::new(socket)?, pipe(PIPE_BYTES)?);
         Ok(Self { out, files: Arc::clone(&setup.files), pipe, call_bytes: setup.call_bytes, more: setup.more })
     }
 }
@@ -46,7 +46,7 @@ pub(super) fn pipe(bytes: usize) -> std::result::Result<Pipe, Unavailable> {
 }
 
 /// Empties `filled` bytes of the pipe into the socket; `more` will follow at once.
-pub(super) fn empty(out: &mut Outlet, pipe: &Pipe, filled: usize, more: bool) -> Result<()> {
+pub(super) fn empty(out: &mut SocketWriter, pipe: &Pipe, filled: usize, more: bool) -> Result<()> {
     let call = |socket: &TcpStream, _: usize, left: usize| pipe.empty_into(socket, left, more);
     out.push(filled, filled, call, |error| broken("splice(2)", error))
 }

@@ -278,7 +278,7 @@ fn a_drain_ends_when_the_receiver_has_stopped_reading() {
         eprintln!("skipped: no MSG_ZEROCOPY here");
         return;
     };
-    path.lending().set_patience_ns(50_000_000);
+    path.tracker().set_patience_ns(50_000_000);
     let taken = Arc::new(AtomicU64::new(0));
     let (ended, sends) = (Arc::clone(&taken), one.try_clone().unwrap());
     let result = in_time(move || {

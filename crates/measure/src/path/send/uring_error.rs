@@ -2,7 +2,7 @@
 
 use zc_kernel::uring::TransferError;
 
-use super::outlet::broken;
+use super::socket_writer::broken;
 use crate::workload::SourceFile;
 use zc_run::Error;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use zc_kernel::uring::ReadSend;
 
-use super::outlet::begins_at;
+use super::socket_writer::begins_at;
 use super::uring_error::transfer_error;
 use crate::path::uring::{no, own};
 use crate::path::{SendSetup, Sender};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use zc_kernel::uring::ZeroCopy;
 
-use super::outlet::broken;
+use super::socket_writer::broken;
 use crate::path::resident::ResidentCopy;
 use crate::path::uring::{no, own};
 use crate::path::{SendSetup, Sender};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use zc_kernel::uring::Splice;
 
-use super::outlet::calls_of;
+use super::socket_writer::calls_of;
 use super::splice::{PIPE_BYTES, pipe, probe};
 use super::uring_error::transfer_error;
 use crate::path::uring::{no, own};

@@ -11,14 +11,14 @@ use std::sync::Arc;
 use zc_kernel::splice::Pipe;
 
 use super::super::{ResidentCopy, SendSetup, Sender};
-use super::outlet::{Outlet, broken, calls_of};
+use super::socket_writer::{SocketWriter, broken, calls_of};
 use super::splice::{PIPE_BYTES, empty, pipe};
 use crate::workload::Piece;
 use zc_run::{Result, SendCounts, Unavailable};
 
 #[derive(Debug)]
 pub(super) struct Vmsplice {
-    out: Outlet,
+    out: SocketWriter,
     resident: Arc<ResidentCopy>,
     pipe: Pipe,
     call_bytes: Option<usize>,
@@ -32,7 +32,7 @@ impl Vmsplice {
         pipe(0)?
             .fill_from_pages(resident.pages(), 0..1)
             .map_err(|error| Unavailable::unsupported(format!("vmsplice(2): {error}")))?;
-        let (out, pipe) = (Outlet::new(socket)?, pipe(PIPE_BYTES)?);
+        let (out, pipe) = (SocketWriter::new(socket)?, pipe(PIPE_BYTES)?);
         Ok(Self { out, resident, pipe, call_bytes: setup.call_bytes, more: setup.more })
     }
 }

@@ -4,7 +4,7 @@
 
 use zc_kernel::clock;
 
-use crate::meter::{SoakerProcess, Stranger};
+use crate::meter::{CompetingProcess, SoakerProcess};
 use zc_run::{Result, SoakReading, Taken};
 
 /// How long the stranger is busy while the soakers work. A soaker gets its share in slices of milliseconds, a few a second, so
@@ -21,12 +21,12 @@ const BEFORE_NS: u64 = 30_000_000;
 
 /// Tries it out, and leaves the soakers at work.
 pub(super) fn try_out(soakers: &mut SoakerProcess) -> Result<Option<Taken>> {
-    let mut stranger = Stranger::start(soakers.cpus())?;
-    let other_cgroup = stranger.other_cgroup();
+    let mut competitor = CompetingProcess::start(soakers.cpus())?;
+    let other_cgroup = competitor.other_cgroup();
     let from_ns = clock::monotonic_ns() + LEAD_NS;
     let until_ns = from_ns + SOAKED_NS;
     let mut edges = (SoakReading::default(), SoakReading::default());
-    let soaked = stranger.burn(from_ns, until_ns, || {
+    let soaked = competitor.burn(from_ns, until_ns, || {
         clock::sleep_until(from_ns + AFTER_NS);
         edges.0 = soakers.read();
         clock::sleep_until(until_ns - BEFORE_NS);
@@ -34,7 +34,7 @@ pub(super) fn try_out(soakers: &mut SoakerProcess) -> Result<Option<Taken>> {
     })?;
     soakers.pause()?;
     let from_ns = clock::monotonic_ns() + LEAD_NS;
-    let unsoaked = stranger.burn(from_ns, from_ns + UNSOAKED_NS, || {})?;
+    let unsoaked = competitor.burn(from_ns, from_ns + UNSOAKED_NS, || {})?;
     soakers.resume()?;
     // On a machine that is too busy the reader itself may have come too late: then it is not known.
     let in_time = edges.1.at_ns < until_ns;

@@ -14,7 +14,7 @@ use zc_kernel::{clock, sched};
 use super::burner::Burner;
 use super::{Soaked, interrupted};
 use crate::meter::{KernelMeters, Soakers};
-use zc_run::{BurnShape, Result, SoakEdge, SoakVerify, SoakWindow, Twin, VerifyVisit};
+use zc_run::{BurnShape, Result, SoakEdge, SoakVerify, SoakWindow, UnsoakedControl, VerifyVisit};
 
 /// How the loads are spread.
 const SHAPES: [BurnShape; 2] = [BurnShape::Smooth, BurnShape::Bursty];
@@ -111,10 +111,10 @@ impl Bench {
             cases.shuffle(&mut rng);
             let Some(soaked) = self.soaked_round(&cases, stop)? else { break };
             self.soakers.pause();
-            let twins = self.twin_round(&cases, stop)?;
+            let controls = self.control_round(&cases, stop)?;
             self.soakers.resume();
-            let Some(twins) = twins else { break };
-            visits.extend(soaked.into_iter().zip(twins).map(|(visit, twin)| VerifyVisit { twin, ..visit }));
+            let Some(controls) = controls else { break };
+            visits.extend(soaked.into_iter().zip(controls).map(|(visit, control)| VerifyVisit { control, ..visit }));
             round(done + 1, rounds);
         }
         Ok(visits)
@@ -139,23 +139,23 @@ impl Bench {
                 soaker_cpu_ns: seen.soaker_cpu_ns,
                 switches: seen.switches,
                 idle_after: idle.window,
-                twin: Twin { opened: Default::default(), closed: Default::default(), truth_ns: 0 },
+                control: UnsoakedControl { opened: Default::default(), closed: Default::default(), truth_ns: 0 },
             });
         }
         Ok(Some(visits))
     }
 
     /// Every load once, without soakers. None when it was interrupted.
-    fn twin_round(&mut self, cases: &[(BurnShape, u32)], stop: &AtomicBool) -> Result<Option<Vec<Twin>>> {
-        let mut twins = Vec::new();
+    fn control_round(&mut self, cases: &[(BurnShape, u32)], stop: &AtomicBool) -> Result<Option<Vec<UnsoakedControl>>> {
+        let mut controls = Vec::new();
         for &(shape, percent) in cases {
             self.burner.work(percent, shape);
             let seen = self.window(BURSTY_NS, stop)?;
             self.burner.rest();
             let Some(Seen { window, truth_ns, .. }) = seen else { return Ok(None) };
-            twins.push(Twin { opened: window.opened.stat, closed: window.closed.stat, truth_ns });
+            controls.push(UnsoakedControl { opened: window.opened.stat, closed: window.closed.stat, truth_ns });
         }
-        Ok(Some(twins))
+        Ok(Some(controls))
     }
 
     /// The soakers and the burner's clock are read side by side, /proc/stat outside of them.

@@ -1,12 +1,12 @@
 //! Two states of the host in one session: who has them made, and by whom they are undone.
 //!
-//! The commands are not run by this process but by a *keeper*, a second zc ([`keeper`]) that is started before anything else. It stays in
+//! The commands are not run by this process but by a *keeper*, a second zc ([`watchdog`]) that is started before anything else. It stays in
 //! the namespaces and with the rights that zc was started with, while zc may have gone into a user namespace for its link. And it notices when zc
 //! is gone, however that came about, SIGKILL included: then it runs the command that restores.
 //!
 //! What a command needs to reach the link's own namespaces is in its environment: docs/compare.md.
 
-pub mod keeper;
+pub mod watchdog;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use zc_kernel::spawn::wait_readable;
 
-use self::keeper::{Asked, Done};
+use self::watchdog::{Asked, Done};
 use zc_run::{Error, HostState, HostStates, Result};
 
 /// What zc is called with to be a keeper.
@@ -32,7 +32,7 @@ const MOST_STDERR: usize = 1000;
 #[derive(Debug)]
 pub(super) struct States {
     commands: HostStates,
-    keeper: Keeper,
+    watchdog: Watchdog,
     environment: Vec<(String, String)>,
     current: Option<HostState>,
     /// A command was run since the host was last as it was.
@@ -46,7 +46,13 @@ impl States {
     /// No process can be made.
     pub(super) fn start(commands: &HostStates) -> Result<Self> {
         let environment = vec![("ZC_PID".to_owned(), std::process::id().to_string())];
-        Ok(Self { commands: commands.clone(), keeper: Keeper::start()?, environment, current: None, touched: false })
+        Ok(Self {
+            commands: commands.clone(),
+            watchdog: Watchdog::start()?,
+            environment,
+            current: None,
+            touched: false,
+        })
     }
 
     /// Tells the commands where the link's own namespaces are: (sender's, receiver's) of each link, the one of most cells first.
@@ -106,7 +112,7 @@ impl States {
     fn run(&mut self, command: &str, state: &str, if_lost: Option<Box<Asked>>, what: &str) -> Result<()> {
         let asked = self.asked(command, state, if_lost);
         let patience = Duration::from_nanos(self.commands.limit_ns) + PATIENCE;
-        match self.keeper.ask(&asked, patience)? {
+        match self.watchdog.ask(&asked, patience)? {
             Done::Well => Ok(()),
             Done::Badly { how, stderr } => {
                 let said = zc_run::escape(stderr.trim(), MOST_STDERR);
@@ -131,13 +137,13 @@ impl Drop for States {
 
 /// The other process.
 #[derive(Debug)]
-struct Keeper {
+struct Watchdog {
     child: Child,
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }
 
-impl Keeper {
+impl Watchdog {
     fn start() -> Result<Self> {
         let mut child = Command::new("/proc/self/exe")
             .arg(KEEPER)
@@ -172,7 +178,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Watchdog {
     fn drop(&mut self) {
         drop(self.requests.take()); // it ends when nobody can ask any more
         drop(self.child.wait());

@@ -4,13 +4,13 @@
 //! the test; every stream has a thread of its own. What a stranger may cost is bounded: a place among
 //! 64 for [`Limits::patience`] and 64 KiB there, and then, if he speaks iperf3, a test within [`Limits`].
 
+mod clients;
 mod request;
 mod running;
 mod streams;
-mod visitors;
 
 #[cfg(test)]
-mod strangers;
+mod pending;
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 
 use zc_kernel::spawn::wait_readable;
 
+use self::clients::{Arrival, Busy, Visitors};
 use self::request::Request;
 use self::running::Running;
-use self::visitors::{Arrival, Busy, Visitors};
 use super::client::MOST_STREAMS;
 use super::control::Control;
 use zc_run::{Error, Result};
@@ -177,7 +177,7 @@ impl Server<'_> {
         let ready = wait_readable(&fds, Some(TICK)).map_err(|error| Error::os("wait for iperf3 clients", error))?;
         let can_accept = self.rests_until.is_none() && ready.last() == Some(&true);
         let also_ready = also.is_some() && ready[visitors];
-        self.visitors.hear(&ready[..visitors]);
+        self.visitors.receive(&ready[..visitors]);
         if can_accept && let Err(error) = self.visitors.accept(&self.listener) {
             self.rests_until = Some(Instant::now() + REST);
             (self.tell)(Event::NotTaken(Error::os("take a connection", error)));

@@ -11,9 +11,9 @@ use zc_kernel::{clock, tcp};
 
 use super::super::control::{COOKIE_BYTES, Control, Lost, State};
 use super::super::messages::{Results, StreamResults};
+use super::clients::{Arrival, Busy};
 use super::request::Request;
 use super::streams::Streams;
-use super::visitors::{Arrival, Busy};
 use super::{Ended, Event, Refusal, Server, TICK};
 use zc_run::{Error, Result};
 
@@ -111,7 +111,7 @@ impl<'s, 'a> Running<'s, 'a> {
             streams.stop();
         }
         self.control.say(State::ExchangeResults, TICK)?;
-        let theirs: Results = self.hear(|control| control.take_json(MOST_RESULT_BYTES))?;
+        let theirs: Results = self.receive(|control| control.take_json(MOST_RESULT_BYTES))?;
         if !reverse {
             // With something omitted the two ends do not count from the same byte on.
             if self.request.omit.is_zero() {
@@ -135,7 +135,7 @@ impl<'s, 'a> Running<'s, 'a> {
         };
         (self.server.tell)(Event::Ended(ended));
         // It has got its results. Whether it says goodbye or just goes makes no difference.
-        drop(self.hear(Control::take_state));
+        drop(self.receive(Control::take_state));
         Ok(())
     }
 
@@ -245,7 +245,7 @@ impl<'s, 'a> Running<'s, 'a> {
     }
 
     /// Waits until `take` has something of the control connection.
-    fn hear<T>(&mut self, mut take: impl FnMut(&mut Control) -> std::result::Result<Option<T>, Lost>) -> Step<T> {
+    fn receive<T>(&mut self, mut take: impl FnMut(&mut Control) -> std::result::Result<Option<T>, Lost>) -> Step<T> {
         let until = Instant::now() + self.server.limits.patience;
         loop {
             if let Some(taken) = self.turn(&mut take)? {

@@ -1,0 +1,168 @@
+//! The flows' connections as they arrive: each says the greeting that it was told, and whoever says another one, or nothing, is
+//! nobody's flow.
+
+use std::io::{self, Read as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::time::{Duration, Instant};
+
+use zc_kernel::spawn::wait_readable;
+
+use super::hex::{hex, unhex};
+use super::protocol::GREETING_BYTES;
+use zc_run::{Error, Result};
+
+/// Connections that have not said their greeting yet; when there are more, the oldest is dropped.
+const MOST_PENDING: usize = 64;
+
+/// What a flow's connection says first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Greeting([u8; GREETING_BYTES]);
+
+impl Greeting {
+    /// One that nobody can guess.
+    pub(super) fn fresh() -> Self {
+        Self(rand::random())
+    }
+
+    /// As it travels.
+    pub(super) fn to_hex(self) -> String {
+        hex(&self.0)
+    }
+
+    /// What stands in the digits of one; `None` for anything else.
+    pub(super) fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
+        unhex::<GREETING_BYTES>(text).map(Vec::from)
+    }
+}
+
+struct PendingFlow {
+    socket: TcpStream,
+    said: Vec<u8>,
+}
+
+/// Waits for a connection with each of `greetings`, and returns them in that order.
+///
+/// # Errors
+/// Not all of them have come in time.
+pub(super) fn gather(listener: &TcpListener, greetings: &[Greeting], patience: Duration) -> Result<Vec<TcpStream>> {
+    let failed = |error| Error::os("accept a flow", error);
+    listener.set_nonblocking(true).map_err(failed)?;
+    let until = Instant::now() + patience;
+    let mut found: Vec<Option<TcpStream>> = greetings.iter().map(|_| None).collect();
+    let mut pending: Vec<PendingFlow> = Vec::new();
+    while found.iter().any(Option::is_none) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let missing = found.iter().filter(|each| each.is_none()).count();
+            return Err(Error::failed(format!(
+                "{missing} of {} flows did not come within {} s",
+                found.len(),
+                patience.as_secs()
+            ))
+            .help(format!("does a firewall let TCP to port {} through?", port(listener))));
+        }
+        let mut waited_for = vec![listener.as_fd()];
+        waited_for.extend(pending.iter().map(|pending| pending.socket.as_fd()));
+        let readable = wait_readable(&waited_for, Some(left)).map_err(failed)?;
+        let received: Vec<bool> = readable[1..].to_vec();
+        let mut received = received.into_iter();
+        let mut still = Vec::new();
+        for mut pending in pending.drain(..) {
+            if received.next() != Some(true) {
+                still.push(pending);
+                continue;
+            }
+            match pending.listen() {
+                Ok(false) => still.push(pending),
+                Ok(true) => {
+                    let place = greetings.iter().position(|greeting| greeting.0[..] == pending.said[..]);
+                    if let Some(place) = place.filter(|&place| found[place].is_none()) {
+                        pending.socket.set_nonblocking(false).map_err(failed)?;
+                        found[place] = Some(pending.socket);
+                    }
+                }
+                Err(_) => {} // gone before it said who it is
+            }
+        }
+        pending = still;
+        if readable[0] {
+            match listener.accept() {
+                Ok((socket, _)) => {
+                    if socket.set_nonblocking(true).is_ok() {
+                        pending.push(PendingFlow { socket, said: Vec::new() });
+                    }
+                }
+                Err(error) if transient(&error) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        if pending.len() > MOST_PENDING {
+            pending.remove(0);
+        }
+    }
+    Ok(found.into_iter().flatten().collect())
+}
+
+impl PendingFlow {
+    /// Takes what has come of the greeting and not a byte more; true when it is whole.
+    fn listen(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; GREETING_BYTES];
+        let wanted = GREETING_BYTES - self.said.len();
+        match self.socket.read(&mut bytes[..wanted]) {
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(len) => {
+                self.said.extend_from_slice(&bytes[..len]);
+                Ok(self.said.len() == GREETING_BYTES)
+            }
+            Err(error) if transient(&error) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn transient(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
+}
+
+fn port(listener: &TcpListener) -> u16 {
+    listener.local_addr().map_or(0, |address| address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn flows_are_told_from_strangers_by_what_they_say_first_and_keep_their_order() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let greetings: Vec<Greeting> = (0..3).map(|_| Greeting::fresh()).collect();
+        let connect = |said: &[u8]| {
+            let mut socket = TcpStream::connect(address).unwrap();
+            socket.write_all(said).unwrap();
+            socket
+        };
+        let _silent: Vec<TcpStream> = (0..20).map(|_| connect(b"")).collect();
+        let _wrong = connect(&[7; 64]);
+        drop(connect(&greetings[0].0[..5]));
+        let payload = |index: usize| [&greetings[index].0[..], format!("payload {index}").as_bytes()].concat();
+        let flows: Vec<TcpStream> = [2, 0, 1].into_iter().map(|index| connect(&payload(index))).collect();
+        let found = gather(&listener, &greetings, Duration::from_secs(10)).unwrap();
+        drop(flows);
+        for (index, mut socket) in found.into_iter().enumerate() {
+            let mut text = String::new();
+            socket.read_to_string(&mut text).unwrap();
+            assert_eq!(text, format!("payload {index}"));
+        }
+    }
+
+    #[test]
+    fn a_flow_that_does_not_come_is_a_sentence() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let error = gather(&listener, &[Greeting::fresh()], Duration::from_millis(20)).unwrap_err();
+        assert!(error.message.contains("1 of 1"), "{error}");
+    }
+}

@@ -1,0 +1,302 @@
+//! The near half's view of a zc at the far end: each request, its answer, and what is still owed when something broke in between.
+
+use std::io::Read as _;
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use super::accept::Greeting;
+use super::connection::{Connection, Received};
+use super::protocol::{LONGEST_REPLY, Prepare, Ready, Reply, Request};
+use super::via::Via;
+use crate::trial::{RecvConfig, RemoteEnded, RemoteSide, SentFlow, Target, TrialError};
+use zc_run::{Error, RemoteWindow, Result};
+
+/// How long an answer may take beyond what was asked for: flows arrive, drain and end within ten seconds there.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long each address of the far end is tried.
+const TO_CONNECT: Duration = Duration::from_secs(2);
+
+/// A zc at the far end.
+#[derive(Debug)]
+pub struct Client<T> {
+    connection: Connection,
+    data: SocketAddr,
+    /// A window was asked for, which lasts so long, and has not been answered.
+    window: Option<Duration>,
+    /// What keeps the stream alive (a process, say); dropped with this.
+    transport: T,
+}
+
+/// What keeps a control connection alive.
+pub trait Transport: Send {
+    /// What it has said last of why the connection is gone, if it is.
+    fn last_error(&self) -> Option<String>;
+}
+
+/// A connection that needs nobody.
+impl Transport for () {
+    fn last_error(&self) -> Option<String> {
+        None
+    }
+}
+
+impl Transport for Via {
+    fn last_error(&self) -> Option<String> {
+        Self::last_error(self)
+    }
+}
+
+/// How the far end was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// What it is.
+    pub ready: Ready,
+    /// Where flows go to.
+    pub data: SocketAddr,
+    /// The round trip to there (tcpi_min_rtt).
+    pub rtt_ns: u64,
+}
+
+impl<T: Transport> Client<T> {
+    /// Prepares the far end, and finds the way to it: by `named`, or else by one of the addresses that it says it has.
+    ///
+    /// # Errors
+    /// It cannot measure, or cannot be reached by any of them.
+    pub fn prepare(
+        connection: Connection,
+        prepare: Prepare,
+        named: Option<IpAddr>,
+        transport: T,
+    ) -> Result<(Self, Found)> {
+        let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+        let mut near = Self { connection, data: unknown, window: None, transport };
+        let ready = match near.ask(&Request::Prepare(prepare), PATIENCE)? {
+            Reply::Ready(ready) => ready,
+            _ => return Err(confused()),
+        };
+        let candidates: Vec<IpAddr> = named.map_or_else(|| ready.addresses.clone(), |named| vec![named]);
+        let Reply::Listening { greetings } = near.ask(&Request::Meet, PATIENCE)? else { return Err(confused()) };
+        let greeting = greetings.first().and_then(|text| Greeting::bytes_of_hex(text)).ok_or_else(confused)?;
+        let way = candidates.iter().find_map(|&address| meet(SocketAddr::new(address, ready.data_port), &greeting));
+        let Some((data, rtt_ns)) = way else {
+            return Err(Error::remote(format!(
+                "the far end cannot be reached for data at port {} of {}",
+                ready.data_port,
+                list(&candidates)
+            ))
+            .help("a firewall must let TCP to that port through; --far-address names an address that leads there"));
+        };
+        match near.receive(PATIENCE)? {
+            Reply::Arrived => {}
+            _ => return Err(confused()),
+        }
+        near.data = data;
+        Ok((near, Found { ready, data, rtt_ns }))
+    }
+
+    fn ask(&mut self, request: &Request, patience: Duration) -> Result<Reply> {
+        self.connection.send(request)?;
+        self.receive(patience)
+    }
+
+    fn receive(&mut self, patience: Duration) -> Result<Reply> {
+        let gone = |message: &str, transport: &T| {
+            let help =
+                transport.last_error().unwrap_or_else(|| "what it said on its own stderr may tell why".to_owned());
+            Err(Error::remote(message).help(help))
+        };
+        match self.connection.receive(LONGEST_REPLY, patience)? {
+            Received::Message(Reply::Error { kind, message, help }) => {
+                Err(Error { help, ..Error::new(kind, format!("at the far end: {message}")) })
+            }
+            Received::Message(reply) => Ok(reply),
+            Received::Late => gone("the far end does not answer any more", &self.transport),
+            Received::Closed => gone("the far end has gone away", &self.transport),
+            Received::TooLong | Received::Nonsense => Err(confused()),
+        }
+    }
+
+    fn expected(&mut self, request: &Request) -> std::result::Result<Reply, TrialError> {
+        match self.ask(request, PATIENCE)? {
+            Reply::CannotRun { no } => Err(TrialError::CannotRun(no)),
+            reply => Ok(reply),
+        }
+    }
+}
+
+impl<T: Transport> RemoteSide for Client<T> {
+    fn proves(&self) -> bool {
+        true
+    }
+
+    fn soak(&mut self, on: bool) -> Result<()> {
+        match self.ask(&Request::Soak { on }, PATIENCE)? {
+            Reply::Done => Ok(()),
+            _ => Err(confused()),
+        }
+    }
+
+    fn expect(&mut self, flows: usize, recv_config: RecvConfig) -> std::result::Result<Vec<Target>, TrialError> {
+        let RecvConfig { path, buffer_bytes, cpus: _, checksum } = recv_config;
+        let Reply::Listening { greetings } = self.expected(&Request::Flows { flows, path, buffer_bytes, checksum })?
+        else {
+            return Err(confused().into());
+        };
+        let targets: Option<Vec<Target>> = greetings
+            .iter()
+            .map(|text| Some(Target { address: self.data, greeting: Greeting::bytes_of_hex(text)?, stays_open: false }))
+            .collect();
+        targets.filter(|targets| targets.len() == flows).ok_or_else(|| confused().into())
+    }
+
+    fn await_flows(&mut self) -> std::result::Result<(), TrialError> {
+        match self.receive(PATIENCE)? {
+            Reply::Arrived => Ok(()),
+            Reply::CannotRun { no } => Err(TrialError::CannotRun(no)),
+            _ => Err(confused().into()),
+        }
+    }
+
+    fn open_window(&mut self, opens_in_ns: u64, lasts_ns: u64) -> Result<()> {
+        self.connection.send(&Request::Window { opens_in_ns, lasts_ns })?;
+        self.window = Some(Duration::from_nanos(opens_in_ns.saturating_add(lasts_ns)));
+        Ok(())
+    }
+
+    fn window(&mut self) -> Result<Option<RemoteWindow>> {
+        let Some(lasts) = self.window.take() else { return Ok(None) };
+        match self.receive(PATIENCE + lasts)? {
+            Reply::Window(window) => Ok(Some(window)),
+            _ => Err(confused()),
+        }
+    }
+
+    fn finish(&mut self, _: &[SentFlow<'_>], _: f64) -> std::result::Result<RemoteEnded, TrialError> {
+        match self.expected(&Request::Finish)? {
+            Reply::Finished { received_bytes, crc32 } => Ok(RemoteEnded {
+                received_bytes: Some(received_bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))),
+                crc32: Some(crc32),
+                report: None,
+            }),
+            _ => Err(confused().into()),
+        }
+    }
+
+    fn give_up(&mut self) {
+        let patience = PATIENCE + self.window.take().unwrap_or_default();
+        if self.connection.send(&Request::GiveUp).is_err() {
+            return; // it is gone, and the next request says so
+        }
+        // Answers that are still owed come first.
+        while let Ok(Received::Message(reply)) = self.connection.receive::<Reply>(LONGEST_REPLY, patience) {
+            if reply == Reply::GivenUp {
+                return;
+            }
+        }
+    }
+}
+
+/// Connects, greets, and waits to be known.
+fn meet(address: SocketAddr, greeting: &[u8]) -> Option<(SocketAddr, u64)> {
+    let mut socket = TcpStream::connect_timeout(&address, TO_CONNECT).ok()?;
+    std::io::Write::write_all(&mut socket, greeting).ok()?;
+    socket.set_read_timeout(Some(TO_CONNECT)).ok()?;
+    socket.read_exact(&mut [0]).ok()?;
+    let rtt_us = zc_kernel::tcp::info(&socket).map_or(0, |info| info.min_rtt_us);
+    Some((address, u64::from(rtt_us) * 1000))
+}
+
+fn confused() -> Error {
+    Error::remote("the far end does not answer as zc does").help("is the same version of zc at both ends?")
+}
+
+fn list(addresses: &[IpAddr]) -> String {
+    if addresses.is_empty() {
+        return "no address".to_owned();
+    }
+    addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use zc_run::ErrorKind;
+    use zc_run::{RecvPath, SoakerKind};
+
+    fn pair() -> [Connection; 2] {
+        let (near, far) = UnixStream::pair().unwrap();
+        [near, far].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
+    }
+
+    fn recv_config() -> RecvConfig {
+        RecvConfig { path: RecvPath::Recv, buffer_bytes: 1, cpus: vec![0], checksum: false }
+    }
+
+    /// A near end whose far end has said `replies` already, whatever it will be asked.
+    fn told(replies: &[Reply]) -> (Client<()>, Connection) {
+        let [connection, mut far] = pair();
+        for reply in replies {
+            far.send(reply).unwrap();
+        }
+        (Client { connection, data: SocketAddr::from(([127, 0, 0, 1], 9)), window: None, transport: () }, far)
+    }
+
+    #[test]
+    fn a_far_end_that_answers_something_else_is_not_believed() {
+        let (mut near, _far) = told(&[Reply::Arrived]);
+        assert_eq!(near.soak(true).unwrap_err().kind, ErrorKind::Remote);
+        let greetings =
+            |greetings: &[&str]| Reply::Listening { greetings: greetings.iter().map(|&text| text.into()).collect() };
+        for reply in
+            [Reply::Done, greetings(&[]), greetings(&["abc"]), greetings(&["+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1"])]
+        {
+            let (mut near, _far) = told(&[reply]);
+            assert!(
+                matches!(near.expect(1, recv_config()), Err(TrialError::Broke(error)) if error.kind == ErrorKind::Remote)
+            );
+        }
+    }
+
+    #[test]
+    fn what_goes_wrong_there_is_told_as_what_it_is_and_the_run_goes_on() {
+        let error = Reply::Error { kind: ErrorKind::Failed, message: "a receiver broke".to_owned(), help: None };
+        let (mut near, _far) = told(&[error]);
+        let Err(TrialError::Broke(error)) = near.finish(&[], 0.0) else { panic!() };
+        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Failed, "at the far end: a receiver broke"));
+    }
+
+    #[test]
+    fn answers_that_are_owed_when_flows_are_given_up_are_not_taken_for_the_next_ones() {
+        let (mut near, mut far) = told(&[Reply::Window(RemoteWindow::default()), Reply::GivenUp, Reply::Done]);
+        near.open_window(0, 0).unwrap();
+        near.give_up();
+        near.soak(false).unwrap();
+        // What was asked is what came.
+        for _ in 0..3 {
+            assert!(matches!(far.receive::<Request>(1000, Duration::from_secs(5)).unwrap(), Received::Message(_)));
+        }
+    }
+
+    #[test]
+    fn a_far_end_that_is_gone_is_a_sentence_of_its_own_kind() {
+        let (mut near, far) = told(&[]);
+        drop(far);
+        assert_eq!(near.soak(true).unwrap_err().kind, ErrorKind::Remote);
+        near.give_up();
+        let prepare = Prepare {
+            boot_id: String::new(),
+            soaked_cpus: Vec::new(),
+            sender_cpu: 0,
+            soaker: SoakerKind::Alu,
+            receiver_cpu: None,
+            rcvbuf_bytes: None,
+        };
+        let [connection, far] = pair();
+        drop(far);
+        let Err(error) = Client::prepare(connection, prepare, None, ()) else { panic!() };
+        assert_eq!(error.kind, ErrorKind::Remote);
+    }
+}

@@ -1,0 +1,198 @@
+//! The wire of the control connection: a message is one line of JSON, over a socket or over two pipes. Every message has a
+//! greatest length and a time by which it must have come, so that a peer that stalls, floods or talks nonsense costs a
+//! bounded amount of memory and time. docs/protocol.md is its description.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use zc_kernel::spawn::{wait_readable, wait_writable};
+
+use zc_run::{Error, ErrorKind, Result};
+
+/// How much is read, and written, at a time: no more than a pipe takes at once when it takes anything (PIPE_BUF).
+const CHUNK_BYTES: usize = 4096;
+
+/// How long a peer may leave a message of ours unread.
+const PATIENCE_TO_WRITE: Duration = Duration::from_secs(10);
+
+/// One end of a control connection.
+#[derive(Debug)]
+pub struct Connection {
+    read: File,
+    write: File,
+    /// What has come and has not been heard yet.
+    pending: Vec<u8>,
+}
+
+/// What became of waiting for a message.
+#[derive(Debug)]
+pub enum Received<T> {
+    /// It came.
+    Message(T),
+    /// Nothing, or not all of it, came in time.
+    Late,
+    /// The other end has closed the stream.
+    Closed,
+    /// What came is longer than it may be.
+    TooLong,
+    /// What came has no meaning.
+    Nonsense,
+}
+
+impl Connection {
+    /// Over what is read from one descriptor and written to another; of a socket, a duplicate of the same.
+    pub fn new(read: OwnedFd, write: OwnedFd) -> Self {
+        Self { read: File::from(read), write: File::from(write), pending: Vec::new() }
+    }
+
+    /// Over a connection. Its messages wait for no others: without TCP_NODELAY a short one that follows another is held back
+    /// until that was acknowledged, which a receiver may delay by 40 ms (tcp(7)).
+    ///
+    /// # Errors
+    /// No more descriptors, or it is no TCP connection.
+    pub fn over(socket: std::net::TcpStream) -> Result<Self> {
+        socket.set_nodelay(true).map_err(|error| Error::os("set TCP_NODELAY", error))?;
+        let write = socket.try_clone().map_err(|error| Error::os("duplicate a socket", error))?;
+        Ok(Self::new(socket.into(), write.into()))
+    }
+
+    /// Says a message.
+    ///
+    /// # Errors
+    /// The other end is gone, or reads nothing for ten seconds.
+    pub fn send(&mut self, message: &impl Serialize) -> Result<()> {
+        let mut line = serde_json::to_vec(message).map_err(|error| Error::failed(error.to_string()))?;
+        line.push(b'\n');
+        self.write_all(&line)
+    }
+
+    /// Writes bytes as they are.
+    ///
+    /// # Errors
+    /// As for [`send`](Self::say).
+    pub fn write_all(&mut self, mut bytes: &[u8]) -> Result<()> {
+        let until = Instant::now() + PATIENCE_TO_WRITE;
+        while !bytes.is_empty() {
+            let ready = wait_writable(self.write.as_fd(), until.saturating_duration_since(Instant::now()));
+            if !ready.map_err(lost)? && Instant::now() >= until {
+                return Err(Error::remote("the other end of the control connection does not read what it is told"));
+            }
+            match self.write.write(&bytes[..bytes.len().min(CHUNK_BYTES)]) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+                Err(error) => return Err(lost(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hears the next message, of at most `most_bytes`, which must have come within `patience`.
+    ///
+    /// # Errors
+    /// The stream is broken.
+    pub fn receive<T: DeserializeOwned>(&mut self, most_bytes: usize, patience: Duration) -> Result<Received<T>> {
+        let line = match self.line(most_bytes, patience)? {
+            Received::Message(line) => line,
+            Received::Late => return Ok(Received::Late),
+            Received::Closed => return Ok(Received::Closed),
+            Received::TooLong => return Ok(Received::TooLong),
+            Received::Nonsense => return Ok(Received::Nonsense),
+        };
+        Ok(serde_json::from_slice(&line).map_or(Received::Nonsense, Received::Message))
+    }
+
+    /// The next line as it came, without its end. One that comes late stays where it is and may be waited for again.
+    ///
+    /// # Errors
+    /// The stream is broken.
+    pub fn line(&mut self, most_bytes: usize, patience: Duration) -> Result<Received<Vec<u8>>> {
+        let until = Instant::now() + patience;
+        let mut searched = 0;
+        loop {
+            if let Some(end) = self.pending[searched..].iter().position(|&byte| byte == b'\n') {
+                let rest = self.pending.split_off(searched + end + 1);
+                let mut line = std::mem::replace(&mut self.pending, rest);
+                line.pop();
+                return Ok(if line.len() > most_bytes { Received::TooLong } else { Received::Message(line) });
+            }
+            searched = self.pending.len();
+            if searched > most_bytes {
+                return Ok(Received::TooLong);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let readable = wait_readable(&[self.read.as_fd()], Some(left)).map_err(lost)?;
+            if readable != [true] {
+                if Instant::now() >= until {
+                    return Ok(Received::Late);
+                }
+                continue;
+            }
+            let mut chunk = [0; CHUNK_BYTES];
+            match self.read.read(&mut chunk) {
+                Ok(0) => return Ok(Received::Closed),
+                Ok(len) => self.pending.extend_from_slice(&chunk[..len]),
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(Received::Closed),
+                Err(error) => return Err(lost(error)),
+            }
+        }
+    }
+}
+
+fn lost(error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+            Error::remote("the other end of the control connection is gone")
+        }
+        _ => Error::os("use the control connection", error).kind(ErrorKind::Remote),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(5);
+
+    fn pair() -> (Connection, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (Connection::new(ours.try_clone().unwrap().into(), ours.into()), theirs)
+    }
+
+    #[test]
+    fn a_message_comes_as_it_was_said_and_several_in_one_piece_are_told_apart() {
+        let (mut connection, mut theirs) = pair();
+        connection.send(&vec![1, 2]).unwrap();
+        let mut text = [0; 6];
+        theirs.read_exact(&mut text).unwrap();
+        assert_eq!(&text, b"[1,2]\n");
+        theirs.write_all(b"[3]\n[4]\n[5").unwrap();
+        for number in [3, 4] {
+            assert!(
+                matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Message(list) if list == [number])
+            );
+        }
+        assert!(matches!(connection.receive::<Vec<i32>>(10, Duration::ZERO).unwrap(), Received::Late));
+        theirs.write_all(b"]\n").unwrap();
+        assert!(matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Message(list) if list == [5]));
+    }
+
+    #[test]
+    fn nonsense_too_much_and_an_end_are_told_apart() {
+        let (mut connection, mut theirs) = pair();
+        theirs.write_all(b"\xff{\n").unwrap();
+        assert!(matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Nonsense));
+        theirs.write_all(&[b'1'; 5000]).unwrap();
+        assert!(matches!(connection.receive::<Vec<i32>>(1000, SOON).unwrap(), Received::TooLong));
+        let (mut connection, theirs) = pair();
+        drop(theirs);
+        assert!(matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Closed));
+        assert!(connection.send(&1).is_err());
+    }
+}

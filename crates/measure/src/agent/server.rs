@@ -1,0 +1,375 @@
+//! The far half: answers the requests of one session, from its first to the end of its stream, however that comes.
+
+use std::io::Write as _;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use zc_kernel::clock::monotonic_ns;
+use zc_kernel::netlink::Devices;
+
+use super::accept::{Greeting, gather};
+use super::connection::{Connection, Received};
+use super::protocol::{LONGEST_REQUEST, Prepare, Ready, Reply, Request};
+use crate::meter::{self, Environment, InstanceLock, checks};
+use crate::trial::{self, Machine, Receivers, RecvConfig, TrialError};
+use zc_run::{Error, RemoteMachine, Result, Severity, Warning};
+
+/// A session that asks nothing for so long is over: files of many gigabytes are read meanwhile, at the other end.
+const IDLE: Duration = Duration::from_secs(600);
+
+/// How long flows may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a request that does not come lets the stop flag be looked at.
+const GLANCE: Duration = Duration::from_millis(200);
+
+/// As many flows as a trial may have.
+const MOST_FLOWS: usize = 1024;
+
+/// Memory that receivers may ask for together.
+const MOST_BUFFER_BYTES: usize = 4 << 30;
+
+/// No window lasts longer, or waits longer to open.
+const LONGEST_WINDOW_NS: u64 = 120_000_000_000;
+
+/// Where flows are to arrive.
+#[derive(Debug, Clone, Copy)]
+pub struct DataPort {
+    /// The address to listen on, and the port; 0 takes a free one.
+    pub at: SocketAddr,
+    /// Another port will do when this one is taken.
+    pub or_another: bool,
+}
+
+/// Why a session is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// The other end has closed the stream.
+    Closed,
+    /// This end was told to stop.
+    Stopped,
+    /// It asked nothing for ten minutes.
+    Idle,
+    /// It said what no session says.
+    Nonsense,
+}
+
+/// Serves one session over `connection`, whose other end has proven that it may ask.
+///
+/// # Errors
+/// The stream broke. What goes wrong in answering is the other end's to hear, and the session goes on.
+pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> Result<SessionEnd> {
+    let mut session: Option<Session> = None;
+    loop {
+        let request = match receive(&mut connection, stop)? {
+            Ok(request) => request,
+            Err(end) => {
+                if end != SessionEnd::Closed {
+                    let message = match end {
+                        SessionEnd::Stopped => "the far end was stopped",
+                        SessionEnd::Idle => "the far end heard nothing for ten minutes and ended the session",
+                        _ => "the far end did not understand what it was asked",
+                    };
+                    // The other end may be gone as well.
+                    let _ = connection.send(&told(Error::remote(message)));
+                }
+                return Ok(end);
+            }
+        };
+        let answered = match (&request, &mut session) {
+            (Request::Prepare(prepare), _) => {
+                drop(session.take()); // its soakers end before the next ones start
+                Session::prepare(prepare, data).map(|(prepared, ready)| {
+                    session = Some(prepared);
+                    Reply::Ready(ready)
+                })
+            }
+            (_, None) => return Ok(SessionEnd::Nonsense),
+            (_, Some(session)) => session.answer(&request, &mut connection),
+        };
+        connection.send(&answered.unwrap_or_else(told))?;
+    }
+}
+
+fn told(error: Error) -> Reply {
+    Reply::Error { kind: error.kind, message: error.message, help: error.help }
+}
+
+fn receive(connection: &mut Connection, stop: &AtomicBool) -> Result<std::result::Result<Request, SessionEnd>> {
+    let until = Instant::now() + IDLE;
+    while Instant::now() < until {
+        match connection.receive(LONGEST_REQUEST, GLANCE)? {
+            Received::Message(request) => return Ok(Ok(request)),
+            Received::Late if stop.load(Ordering::Relaxed) => return Ok(Err(SessionEnd::Stopped)),
+            Received::Late => {}
+            Received::Closed => return Ok(Err(SessionEnd::Closed)),
+            Received::TooLong | Received::Nonsense => return Ok(Err(SessionEnd::Nonsense)),
+        }
+    }
+    Ok(Err(SessionEnd::Idle))
+}
+
+/// What stays between trials.
+struct Session {
+    machine: Machine,
+    listener: TcpListener,
+    receiver_cpu: usize,
+    receivers: Option<Receivers>,
+    /// Held, so that another zc sees this one.
+    _alone: InstanceLock,
+}
+
+impl Session {
+    fn prepare(wanted: &Prepare, data: DataPort) -> Result<(Self, Ready)> {
+        let instance_lock = InstanceLock::claim();
+        let host = meter::host();
+        let same_machine = meter::boot_id().is_some_and(|own| own == wanted.boot_id);
+        let allowed = trial::allowed_cpus()?;
+        let receiver_cpu = match wanted.receiver_cpu {
+            Some(cpu) if !allowed.contains(&cpu) => {
+                return Err(Error::usage(format!("CPU {cpu} does not exist at the far end, or may not be used there"))
+                    .help(format!("it may use {allowed:?}")));
+            }
+            Some(cpu) => cpu,
+            None => choose_cpu(&allowed, same_machine.then_some(wanted.sender_cpu)),
+        };
+        let soaked_here = |cpu: &&usize| !(same_machine && wanted.soaked_cpus.contains(cpu));
+        let soaked_cpus: Vec<usize> = allowed.iter().filter(soaked_here).copied().collect();
+        let listener = listen(data, wanted.rcvbuf_bytes)?;
+        let local = listener.local_addr().map_err(|error| Error::os("ask for a port", error))?;
+        let mut machine = Machine::new(&soaked_cpus, wanted.soaker)?;
+        let mut warnings = machine.look()?;
+        let device = device_of(local.ip());
+        let around = Environment::read(&device, receiver_cpu, &instance_lock);
+        warnings.extend(checks::of_machine(&host, &around, soaked_cpus.len()));
+        if soaked_cpus.contains(&receiver_cpu) {
+            let latencies = machine.wake_latencies(&[receiver_cpu])?;
+            warnings.extend(latencies.iter().filter_map(|latency| latency.warning()));
+        }
+        let ready = Ready {
+            machine: RemoteMachine {
+                zc_version: env!("CARGO_PKG_VERSION").to_owned(),
+                host,
+                same_machine,
+                receiver_cpu,
+                soaked_cpus,
+            },
+            data_port: local.port(),
+            addresses: addresses(),
+            warnings: warnings.into_iter().filter(|warning| worth_telling(warning, same_machine)).map(there).collect(),
+        };
+        Ok((Self { machine, listener, receiver_cpu, receivers: None, _alone: instance_lock }, ready))
+    }
+
+    fn answer(&mut self, request: &Request, connection: &mut Connection) -> Result<Reply> {
+        match *request {
+            Request::Prepare(_) => Err(Error::failed("the session is prepared")), // not reached: see `serve`
+            Request::Meet => self.meet(connection),
+            Request::Soak { on } => {
+                self.machine.soak(on);
+                Ok(Reply::Done)
+            }
+            Request::Flows { flows, path, buffer_bytes, checksum } => {
+                if flows > MOST_FLOWS || flows.saturating_mul(buffer_bytes) > MOST_BUFFER_BYTES {
+                    return Err(Error::usage(format!(
+                        "{flows} flows with receive buffers of {buffer_bytes} bytes are more than a far end gives"
+                    )));
+                }
+                let how = RecvConfig { path, buffer_bytes, cpus: vec![self.receiver_cpu], checksum };
+                self.expect(flows, how, connection)
+            }
+            Request::Window { opens_in_ns, lasts_ns } => {
+                if opens_in_ns.max(lasts_ns) > LONGEST_WINDOW_NS {
+                    return Err(Error::usage("a window of more than two minutes was asked for"));
+                }
+                let opens_ns = monotonic_ns() + opens_in_ns;
+                let window = self.machine.watch(self.receivers.as_ref(), opens_ns, opens_ns + lasts_ns)?;
+                Ok(Reply::Window(window))
+            }
+            Request::Finish => match self.receivers.take().map(Receivers::finish) {
+                None => Err(Error::failed("there are no flows to finish")),
+                Some(Ok(ended)) => Ok(Reply::Finished {
+                    received_bytes: ended.iter().map(|(bytes, _)| *bytes).collect(),
+                    crc32: ended.first().map_or(0, |(_, crc32)| *crc32),
+                }),
+                Some(Err(error)) => refusal(error),
+            },
+            Request::GiveUp => {
+                self.receivers = None;
+                Ok(Reply::GivenUp)
+            }
+        }
+    }
+
+    /// One connection, to find a way that leads here.
+    fn meet(&mut self, connection: &mut Connection) -> Result<Reply> {
+        let greeting = Greeting::fresh();
+        connection.send(&Reply::Listening { greetings: vec![greeting.to_hex()] })?;
+        for mut socket in gather(&self.listener, &[greeting], PATIENCE)? {
+            let _ = socket.write_all(b"!"); // whoever is there no more asks again
+        }
+        Ok(Reply::Arrived)
+    }
+
+    fn expect(&mut self, flows: usize, how: RecvConfig, connection: &mut Connection) -> Result<Reply> {
+        self.receivers = None;
+        let greetings: Vec<Greeting> = (0..flows).map(|_| Greeting::fresh()).collect();
+        connection
+            .send(&Reply::Listening { greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect() })?;
+        let sockets = gather(&self.listener, &greetings, PATIENCE)?;
+        match Receivers::start(sockets, &how) {
+            Ok(receivers) => {
+                self.receivers = Some(receivers);
+                Ok(Reply::Arrived)
+            }
+            Err(error) => refusal(error),
+        }
+    }
+}
+
+fn refusal(error: TrialError) -> Result<Reply> {
+    match error {
+        TrialError::CannotRun(no) => Ok(Reply::CannotRun { no }),
+        TrialError::Broke(error) => Err(error),
+    }
+}
+
+fn listen(data: DataPort, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
+    match trial::listen(data.at, rcvbuf_bytes) {
+        Err(_) if data.or_another => trial::listen(SocketAddr::new(data.at.ip(), 0), rcvbuf_bytes),
+        listening => listening,
+    }
+}
+
+/// The CPU that receives: not the one that the other end sends on, where that is of this machine.
+fn choose_cpu(allowed: &[usize], sender_cpu: Option<usize>) -> usize {
+    let (first, second) = trial::choose_cpus(allowed);
+    if Some(first) == sender_cpu { second } else { first }
+}
+
+/// The device by which this machine is spoken to; where it listens on all of them, nothing can be said.
+fn device_of(local: IpAddr) -> String {
+    let device = Devices::open().and_then(|devices| devices.towards(local));
+    device.map_or_else(|_| String::new(), |device| device.name)
+}
+
+/// Addresses that may lead here: the one by which ssh came first.
+fn addresses() -> Vec<IpAddr> {
+    let by_ssh = std::env::var("SSH_CONNECTION").ok();
+    // "client port server port", sshd(8).
+    let by_ssh = by_ssh.and_then(|text| text.split(' ').nth(2)?.parse().ok());
+    let mut addresses: Vec<IpAddr> = by_ssh.into_iter().collect();
+    let others = Devices::open().and_then(|devices| devices.addresses()).unwrap_or_default();
+    addresses.extend(others.into_iter().filter(|other| Some(other) != by_ssh.as_ref()));
+    addresses
+}
+
+/// On one machine the sender's end tells what it is like, and both zc are this run's.
+fn worth_telling(warning: &Warning, same_machine: bool) -> bool {
+    !(same_machine && (warning.severity == Severity::Note || warning.name == "another-zc"))
+}
+
+/// Said of the far end.
+fn there(mut warning: Warning) -> Warning {
+    warning.name = format!("far-{}", warning.name);
+    warning.text = format!("at the far end: {}", warning.text);
+    warning
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread::JoinHandle;
+
+    use super::super::protocol::LONGEST_REPLY;
+    use super::*;
+    use zc_run::{RecvPath, SoakerKind};
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    /// A session, and the wire of whoever holds it.
+    fn session() -> (Connection, JoinHandle<Result<SessionEnd>>) {
+        let [near, far] = {
+            let (near, far) = UnixStream::pair().unwrap();
+            [near, far].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
+        };
+        let data = DataPort { at: SocketAddr::from(([127, 0, 0, 1], 0)), or_another: false };
+        (near, std::thread::spawn(move || serve(far, data, &AtomicBool::new(false))))
+    }
+
+    /// On this machine, all of whose CPUs are soaked already.
+    fn prepare() -> Request {
+        Request::Prepare(Prepare {
+            boot_id: meter::boot_id().unwrap_or_default(),
+            soaked_cpus: trial::allowed_cpus().unwrap(),
+            sender_cpu: 0,
+            soaker: SoakerKind::Alu,
+            receiver_cpu: None,
+            rcvbuf_bytes: None,
+        })
+    }
+
+    fn ask(connection: &mut Connection, request: &Request) -> Reply {
+        connection.send(request).unwrap();
+        match connection.receive(LONGEST_REPLY, SOON).unwrap() {
+            Received::Message(reply) => reply,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn refusal(connection: &mut Connection, request: &Request) -> String {
+        match ask(connection, request) {
+            Reply::Error { message, .. } => message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_ends_a_session_and_what_cannot_be_done_does_not() {
+        let flows = |flows, buffer_bytes| Request::Flows { flows, path: RecvPath::Recv, buffer_bytes, checksum: false };
+        let (mut connection, session) = session();
+        assert!(matches!(ask(&mut connection, &prepare()), Reply::Ready(ready) if ready.machine.same_machine));
+        assert!(refusal(&mut connection, &Request::Finish).contains("no flows"));
+        assert!(refusal(&mut connection, &flows(MOST_FLOWS + 1, 1)).contains("more than a far end gives"));
+        assert!(refusal(&mut connection, &flows(1024, usize::MAX)).contains("more than a far end gives"));
+        let window = Request::Window { opens_in_ns: u64::MAX, lasts_ns: 1 };
+        assert!(refusal(&mut connection, &window).contains("two minutes"));
+        assert_eq!(ask(&mut connection, &Request::GiveUp), Reply::GivenUp);
+        let window = Request::Window { opens_in_ns: 4_000_000, lasts_ns: 1_000_000 };
+        let Reply::Window(window) = ask(&mut connection, &window) else { panic!() };
+        assert!(window.closed.soak.at_ns > window.opened.soak.at_ns);
+        // A second beginning is a beginning.
+        assert!(matches!(ask(&mut connection, &prepare()), Reply::Ready(_)));
+        connection.write_all(b"{\"ask\":\"for the moon\"}\n").unwrap();
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Nonsense);
+    }
+
+    #[test]
+    fn a_session_begins_with_its_first_request_and_ends_with_its_stream() {
+        let (mut connection, first) = session();
+        connection.send(&Request::Finish).unwrap();
+        assert_eq!(first.join().unwrap().unwrap(), SessionEnd::Nonsense);
+
+        let (connection, second) = session();
+        drop(connection);
+        assert_eq!(second.join().unwrap().unwrap(), SessionEnd::Closed);
+
+        for said in [&[b'x'; LONGEST_REQUEST + 5000][..], b"\xff\n", b"[]\n", b"{\"ask\":\"window\"}\n"] {
+            let (mut connection, third) = session();
+            drop(connection.write_all(said)); // it may have heard enough before it was told all
+            assert_eq!(third.join().unwrap().unwrap(), SessionEnd::Nonsense);
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_the_far_end_does_not_have_is_a_sentence() {
+        let (mut connection, session) = session();
+        let Request::Prepare(prepare) = prepare() else { panic!() };
+        let message = refusal(&mut connection, &Request::Prepare(Prepare { receiver_cpu: Some(99_999), ..prepare }));
+        assert!(message.contains("CPU 99999"), "{message}");
+        drop(connection);
+        assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Closed);
+    }
+}

@@ -1,0 +1,220 @@
+//! Why a command did not bring a far end about, in a sentence with what helps. Most of these are somebody's first minute with
+//! `--via`, so each names the command that was given and what is to be done.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::handshake::{VERSION, plain};
+use zc_run::{Error, ErrorKind};
+
+/// What the script at the far end has said on its way.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The near end's own file, which it tried too.
+    near: Option<PathBuf>,
+    /// The version and the path of the zc that it runs.
+    runs: Option<(String, String)>,
+    broken: Option<String>,
+    is_missing: bool,
+    is_terminal: bool,
+    /// The last line that was not the script's.
+    noise: Option<String>,
+}
+
+/// Why there was no hello.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The command's stdout has ended. How the command did, if it did.
+    Ended(Option<ExitStatus>),
+    /// It is stopped, as it wants to use the terminal.
+    Asks,
+    /// Nothing came that could be a hello.
+    Silent,
+    /// So many bytes and more came, and no hello.
+    Noise(usize),
+    /// The pipes are broken.
+    Connection(Error),
+}
+
+impl Found {
+    /// Nothing yet. The script will try `client`, too.
+    pub(super) fn beside(near: Option<&Path>) -> Self {
+        Self { near: near.map(Path::to_owned), ..Self::default() }
+    }
+
+    /// Takes a line that is no hello.
+    pub(super) fn receive(&mut self, line: &str) {
+        let words: Vec<&str> = line.splitn(3, ' ').collect();
+        match words[..] {
+            ["zc-via:", "terminal"] => self.is_terminal = true,
+            ["zc-via:", "missing"] => self.is_missing = true,
+            ["zc-via:", "broken", path] => self.broken = Some(path.to_owned()),
+            // runs zc 0.1.0 at /usr/bin/zc
+            ["zc-via:", "runs", what] => {
+                if let Some((version, path)) = what.strip_prefix("zc ").and_then(|what| what.split_once(" at ")) {
+                    self.runs = Some((plain(version), path.to_owned()));
+                }
+            }
+            _ if line.is_empty() => {}
+            _ => self.noise = Some(line.to_owned()),
+        }
+    }
+
+    /// A fault of the handshake, and which file it was at the far end.
+    pub(super) fn add_to(&self, mut error: Error) -> Error {
+        if let Some((_, path)) = &self.runs {
+            let at = format!("at the far end it is \"{path}\"");
+            error.help = Some(error.help.map_or_else(|| at.clone(), |help| format!("{help}; {at}")));
+        }
+        error
+    }
+}
+
+impl Failure {
+    /// The sentence. `said` is what the command has said last on its stderr.
+    pub(super) fn explain(self, command: &str, found: &Found, said: Option<String>, patience: Duration) -> Error {
+        let error = |message: String| Error::new(ErrorKind::Remote, message);
+        let by_hand = format!("`{command} true` must work by hand, and ask nothing, before zc can use it");
+        let no_questions = "let it ask nothing: a key in ssh-agent or by -i, and a host whose key is known; \
+             `ssh -o BatchMode=yes HOST true` shows whether that is so";
+        let install = format!(
+            "install zc {VERSION} there (`cargo install --locked --path crates/zc` in the same source tree), or copy this one to ~/.cargo/bin/zc there"
+        );
+        if found.is_terminal {
+            return error(format!("\"{command}\" gives the far end a terminal, through which no bytes go unchanged"))
+                .help("leave out what asks for one: -t of ssh (-tt), docker exec and kubectl exec");
+        }
+        if found.is_missing {
+            let near = found.near.as_ref().map(|near| format!(", and \"{}\" is not there", near.display()));
+            return error(format!(
+                "no zc at the far end of \"{command}\": it is neither on the PATH nor in ~/.cargo/bin{}",
+                near.unwrap_or_default()
+            ))
+            .help(install);
+        }
+        if let Some(path) = &found.broken {
+            return error(format!("\"{path}\" at the far end of \"{command}\" does not run there, or is not this zc"))
+                .help(install);
+        }
+        let said = said.or_else(|| found.noise.clone());
+        let because = said.as_ref().map(|said| format!(": {said}"));
+        match self {
+            Self::Connection(error) => error,
+            Self::Noise(bytes) => {
+                error(format!("\"{command}\" has said {} KiB, and zc's hello was not in it", bytes >> 10)).help(by_hand)
+            }
+            Self::Asks => error(format!("\"{command}\" wants to ask something at the terminal, a password maybe"))
+                .help(no_questions),
+            Self::Silent => {
+                let seconds = patience.as_secs_f64();
+                let message = format!("\"{command}\" has not brought zc about in {seconds} s");
+                error(message + &because.unwrap_or_default())
+                    .help(format!("{by_hand} (with ssh: -o BatchMode=yes -o ConnectTimeout=10)"))
+            }
+            Self::Ended(status) => {
+                if let Some((version, path)) = &found.runs {
+                    let because = because.unwrap_or_else(|| how(status));
+                    let message =
+                        format!("\"{path}\" at the far end of \"{command}\" ended before it said its hello{because}");
+                    return if version == VERSION {
+                        error(message).help(by_hand)
+                    } else {
+                        error(message)
+                            .help(format!("it is zc {version}, this is zc {VERSION}: install the same version on both"))
+                    };
+                }
+                let because = because.unwrap_or_else(|| how(status));
+                let has = |words: &[&str]| words.iter().any(|word| because.to_lowercase().contains(word));
+                let help = if has(&["host key", "permission denied", "password", "passphrase", "authentic"]) {
+                    no_questions.to_owned()
+                } else if has(&["not found"]) && status.is_some_and(|status| status.code() == Some(127)) {
+                    "is it installed, and on the PATH? The far end needs a shell too".to_owned()
+                } else if said.is_none() && status.is_some_and(|status| status.success()) {
+                    format!("it gave the shell there no stdin (docker exec and kubectl exec want -i); {by_hand}")
+                } else {
+                    by_hand
+                };
+                error(format!("\"{command}\" ended before there was a zc{because}")).help(help)
+            }
+        }
+    }
+}
+
+fn how(status: Option<ExitStatus>) -> String {
+    match status.map(|status| (status.code(), status.signal())) {
+        Some((Some(code), _)) => format!(" (exit code {code})"),
+        Some((_, Some(signal))) => format!(" (by signal {signal})"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn explained(failure: Failure, lines: &[&str], said: Option<&str>) -> (String, String) {
+        let mut found = Found::beside(Some(Path::new("/opt/zc")));
+        lines.iter().for_each(|line| found.receive(line));
+        let error = failure.explain("ssh host", &found, said.map(str::to_owned), Duration::from_secs(30));
+        assert_eq!(error.kind, ErrorKind::Remote);
+        (error.message, error.help.unwrap())
+    }
+
+    fn code(code: i32) -> Failure {
+        Failure::Ended(Some(ExitStatus::from_raw(code << 8)))
+    }
+
+    #[test]
+    fn what_ssh_says_is_passed_on_with_what_helps() {
+        let (message, help) = explained(code(255), &[], Some("me@host: Permission denied (publickey,password)."));
+        let expected = "\"ssh host\" ended before there was a zc: me@host: Permission denied (publickey,password).";
+        assert_eq!(message, expected);
+        assert!(help.contains("-o BatchMode=yes"), "{help}");
+        let (_, help) = explained(code(255), &[], Some("Host key verification failed."));
+        assert!(help.contains("whose key is known"), "{help}");
+        let (message, help) = explained(code(255), &["Welcome to host"], None);
+        assert_eq!(message, "\"ssh host\" ended before there was a zc: Welcome to host");
+        assert!(help.starts_with("`ssh host true` must work"), "{help}");
+        let (message, help) = explained(Failure::Asks, &[], None);
+        assert!(message.contains("password") && help.contains("ssh-agent"), "{message}: {help}");
+    }
+
+    #[test]
+    fn an_end_without_a_word_is_told_by_its_code() {
+        assert!(explained(code(3), &[], None).0.ends_with(" (exit code 3)"));
+        assert!(explained(Failure::Ended(Some(ExitStatus::from_raw(9))), &[], None).0.ends_with(" (by signal 9)"));
+        assert!(explained(code(0), &[], None).1.contains("want -i"));
+    }
+
+    #[test]
+    fn a_zc_that_is_missing_broken_or_too_old_is_told_with_where_it_is() {
+        let (message, help) = explained(code(127), &["", "zc-via: missing"], None);
+        assert!(
+            message.starts_with("no zc at the far end of \"ssh host\"") && message.contains("/opt/zc"),
+            "{message}"
+        );
+        assert!(help.starts_with(&format!("install zc {VERSION} there")), "{help}");
+        let (message, _) = explained(code(127), &["zc-via: broken /usr/bin/zc"], None);
+        assert!(message.starts_with("\"/usr/bin/zc\" at the far end of \"ssh host\" does not run"), "{message}");
+        let line = "error: unrecognized subcommand 'serve'";
+        let (message, help) = explained(code(2), &["zc-via: runs zc 0.0.9 at /usr/bin/zc"], Some(line));
+        assert!(message.ends_with(&format!("ended before it said its hello: {line}")), "{message}");
+        assert!(help.starts_with("it is zc 0.0.9") && help.ends_with("install the same version on both"), "{help}");
+    }
+
+    #[test]
+    fn a_far_end_with_a_terminal_is_told_what_to_leave_out() {
+        let (message, help) = explained(code(1), &["zc-via: terminal"], Some("Connection closed."));
+        assert!(message.contains("terminal") && help.contains("-t"), "{message}: {help}");
+    }
+
+    #[test]
+    fn a_fault_of_the_handshake_names_the_file_at_the_far_end() {
+        let mut found = Found::default();
+        found.receive("zc-via: runs zc 0.2.0 at /usr/local/bin/zc");
+        let error = found.add_to(Error::remote("x").help("do this"));
+        assert_eq!(error.help.unwrap(), "do this; at the far end it is \"/usr/local/bin/zc\"");
+    }
+}

@@ -1,0 +1,573 @@
+//! Conditions that would make the figures a lie, or less than they seem. Each is a small function from facts to a warning
+//! or nothing; nothing is read here.
+
+use zc_run::{FixedParams, Host, LinkFacts, LinkKind, OffloadSwitch, Severity, StatReading, Warning};
+
+use super::Environment;
+
+/// Everything that can be known before the first block of the machine that sends.
+pub fn before(host: &Host, link: &LinkFacts, fixed: &FixedParams, around: &Environment) -> Vec<Warning> {
+    let mut warnings = of_machine(host, around, fixed.soaked_cpus.len());
+    warnings.extend(
+        [
+            sharing_cpus(link, fixed, around),
+            sides_together(link),
+            offloads_off(link),
+            memlock(host, fixed.buffer_bytes),
+            optmem(host),
+            pacing(&fixed.congestion),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+    warnings
+}
+
+/// What can be known of the links of cells that ask for another MTU or other offloads than the rest, who travel over `link`.
+pub fn of_other_links(link: &LinkFacts, others: &[LinkFacts]) -> Vec<Warning> {
+    let together: Vec<&LinkFacts> = others.iter().filter(|other| !other.sides_apart).collect();
+    let mut warnings: Vec<Warning> = others.iter().filter_map(offloads_off).collect();
+    // Where the first link has said so there is nothing to add.
+    if let (true, Some(first)) = (link.sides_apart, together.first()) {
+        let names: Vec<String> = together.iter().map(|other| name_of(other)).collect();
+        warnings.extend(sides_together(first).map(|mut warning| {
+            let why = first.rps_check.as_deref().unwrap_or("receive packet steering is off");
+            let names = names.join("; ");
+            warning.text = format!(
+                "sender and receiver cannot be told apart in some of the cells ({names}), so only their sum is given for them: {why}"
+            );
+            warning
+        }));
+    }
+    warnings
+}
+
+/// By what a link differs from others of the run.
+fn name_of(link: &LinkFacts) -> String {
+    let switches: Vec<&str> = link.switched_off.iter().map(|switch| switch.name()).collect();
+    format!("MTU {} {}", link.mtu_bytes, switches.join(",")).trim_end().to_owned()
+}
+
+/// What can be known of a machine whose CPUs are soaked, whichever end of a link it is.
+pub fn of_machine(host: &Host, around: &Environment, soaked: usize) -> Vec<Warning> {
+    [
+        virtual_machine(host),
+        clocksource(host),
+        frequency(host),
+        cpu_quota(around.cpu_quota, soaked),
+        sniffers(around.sniffers),
+        another_zc(around.another_zc),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Two ends on one machine get in each other's way. The CPU numbers of two machines say nothing about each other.
+fn sharing_cpus(link: &LinkFacts, fixed: &FixedParams, around: &Environment) -> Option<Warning> {
+    if link.kind == LinkKind::Remote {
+        return None;
+    }
+    one_cpu(fixed).or_else(|| shared_core(fixed.sender_cpu, fixed.receiver_cpu, &around.siblings_of_sender))
+}
+
+/// What two readings of /proc/stat say of the time between them, while zc itself was idle and its soakers asleep.
+pub fn while_idle(opened: &StatReading, closed: &StatReading) -> Vec<Warning> {
+    let Some(shares) = Shares::between(opened, closed) else { return Vec::new() };
+    [busy(&shares), steal(&shares)].into_iter().flatten().collect()
+}
+
+/// A guest does not see what its host does for it.
+fn virtual_machine(host: &Host) -> Option<Warning> {
+    let hypervisor = host.hypervisor.as_ref()?;
+    Some(Warning::new(
+        "virtual-machine",
+        Severity::Note,
+        format!(
+            "this is a virtual machine ({hypervisor}): costs are those the guest sees, and its neighbours are noise"
+        ),
+    ))
+}
+
+/// Clocks that take a microsecond to read put that on every time stamp.
+fn clocksource(host: &Host) -> Option<Warning> {
+    let clock = host.clocksource.as_deref().filter(|clock| matches!(*clock, "hpet" | "acpi_pm" | "jiffies" | "pit"))?;
+    Some(
+        Warning::new(
+            "slow-clock",
+            Severity::Doubt,
+            format!("the clock source is \"{clock}\", which is slow to read: each packet and each call pays for it"),
+        )
+        .remedy("find out with \"dmesg | grep -i tsc\" why the tsc was given up"),
+    )
+}
+
+/// A clock rate that follows the load makes a busy CPU cheaper than a half idle one.
+fn frequency(host: &Host) -> Option<Warning> {
+    let governor = host.cpu.governor.as_deref().filter(|governor| *governor != "performance");
+    let boost = host.cpu.boost == Some(true);
+    let (text, remedy) = match (governor, boost) {
+        (Some(governor), _) => (
+            format!("the clock rate of the CPUs follows the load (governor \"{governor}\")"),
+            "sudo cpupower frequency-set -g performance",
+        ),
+        (None, true) => ("turbo is on: the clock rate depends on how many CPUs work".to_owned(), "turn boost off"),
+        (None, false) => return None,
+    };
+    Some(Warning::new("frequency", Severity::Note, text).remedy(remedy))
+}
+
+/// Two hyperthreads of a core take from each other what neither's clock shows.
+fn shared_core(sender_cpu: usize, receiver_cpu: usize, siblings_of_sender: &[usize]) -> Option<Warning> {
+    if sender_cpu == receiver_cpu || !siblings_of_sender.contains(&receiver_cpu) {
+        return None;
+    }
+    Some(
+        Warning::new(
+            "shared-core",
+            Severity::Doubt,
+            format!(
+                "sender CPU {sender_cpu} and receiver CPU {receiver_cpu} are threads of one core and slow each other"
+            ),
+        )
+        .remedy("--cpus with CPUs of two cores"),
+    )
+}
+
+fn one_cpu(fixed: &FixedParams) -> Option<Warning> {
+    if fixed.sender_cpu != fixed.receiver_cpu {
+        return None;
+    }
+    Some(Warning::new(
+        "one-cpu",
+        Severity::Doubt,
+        format!(
+            "sender and receiver share CPU {}: they wait for each other, and their costs cannot be told apart",
+            fixed.sender_cpu
+        ),
+    ))
+}
+
+/// Soakers use up all CPU that a cgroup may use, and then everything in it stands still.
+fn cpu_quota(quota: Option<f64>, soaked: usize) -> Option<Warning> {
+    #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
+    let quota = quota.filter(|quota| *quota < soaked as f64)?;
+    Some(
+        Warning::new(
+            "cpu-quota",
+            Severity::Withhold,
+            format!(
+                "this cgroup may use {quota:.2} CPUs and {soaked} are soaked: the kernel will stop all of them in turns"
+            ),
+        )
+        .remedy("run outside of the container, or without its CPU limit (docker: no --cpus)"),
+    )
+}
+
+/// On veth the two sides are meant to be told apart.
+fn sides_together(link: &LinkFacts) -> Option<Warning> {
+    if matches!(link.kind, LinkKind::Loopback | LinkKind::Remote) || link.sides_apart {
+        return None;
+    }
+    let why = link.rps_check.as_deref().unwrap_or("receive packet steering is off");
+    Some(Warning::new(
+        "sides-together",
+        Severity::Note,
+        format!("sender and receiver cannot be told apart, only their sum is given: {why}"),
+    ))
+}
+
+/// Without segmentation offload each packet is one MTU, and what is compared is the cost of packets.
+fn offloads_off(link: &LinkFacts) -> Option<Warning> {
+    let offloads = link.offloads.as_ref()?;
+    let wanted = ["tx-tcp-segmentation", "tx-generic-segmentation", "tx-scatter-gather", "tx-checksum-ip-generic"];
+    let asked: Vec<&str> = link.switched_off.iter().flat_map(|switch| consequences(*switch)).copied().collect();
+    let is_off = |name: &&str| offloads.get(*name) == Some(&false) && !asked.contains(name);
+    let off: Vec<&str> = wanted.into_iter().filter(is_off).collect();
+    if off.is_empty() {
+        return None;
+    }
+    let text = format!("device \"{}\" has {} off", link.device, off.join(", "));
+    let warning = Warning::new("offloads-off", Severity::Doubt, text);
+    Some(match link.kind {
+        LinkKind::Loopback | LinkKind::Remote => {
+            warning.remedy(format!("sudo ethtool -K {} {} on", link.device, off.join(" on ")))
+        }
+        // A device of zc's own, which nobody else can reach.
+        LinkKind::Veth | LinkKind::Null => warning,
+    })
+}
+
+/// What of these a switch leaves off, by itself or because the kernel lets one not be on without the other (netdev_fix_features).
+fn consequences(switch: OffloadSwitch) -> &'static [&'static str] {
+    match switch {
+        OffloadSwitch::NoTso => &["tx-tcp-segmentation"],
+        OffloadSwitch::NoGso => &["tx-generic-segmentation"],
+        OffloadSwitch::NoSg => &["tx-scatter-gather", "tx-tcp-segmentation", "tx-generic-segmentation"],
+        OffloadSwitch::NoChecksum => &["tx-checksum-ip-generic", "tx-tcp-segmentation"],
+        OffloadSwitch::NoGro => &[],
+    }
+}
+
+/// Somebody who listens in on the link.
+pub fn sniffers(count: Option<usize>) -> Option<Warning> {
+    let count = count.filter(|count| *count > 0)?;
+    Some(
+        Warning::new(
+            "sniffer",
+            Severity::Withhold,
+            format!(
+                "{count} packet socket{} on the link (/proc/net/packet, protocol 0003): every packet is cloned for {} and \
+                 every zero-copy send becomes a copy",
+                if count == 1 { " listens in" } else { "s listen in" },
+                if count == 1 { "it" } else { "them" },
+            ),
+        )
+        .remedy("find it with \"sudo ss -0 -p\" and stop it"),
+    )
+}
+
+/// MSG_ZEROCOPY pins the pages of every send that is under way, and they count against RLIMIT_MEMLOCK.
+fn memlock(host: &Host, buffer_bytes: usize) -> Option<Warning> {
+    const ENOUGH: u64 = 32;
+    let limit = host.memlock_bytes.filter(|_| host.euid != 0)?;
+    let sends = limit / u64::try_from(buffer_bytes).unwrap_or(u64::MAX).max(1);
+    if sends >= ENOUGH {
+        return None;
+    }
+    Some(
+        Warning::new(
+            "memlock",
+            Severity::Doubt,
+            format!(
+                "RLIMIT_MEMLOCK is {limit} bytes: only {sends} zero-copy sends of {buffer_bytes} bytes can be under way"
+            ),
+        )
+        .remedy("ulimit -l unlimited"),
+    )
+}
+
+/// Zero-copy sends keep their notifications in option memory.
+fn optmem(host: &Host) -> Option<Warning> {
+    // 20480 until Linux 6.7, 131072 since.
+    const ENOUGH: u64 = 65_536;
+    let limit: u64 = host.sysctls.get("net.core.optmem_max")?.parse().ok().filter(|limit| *limit < ENOUGH)?;
+    Some(
+        Warning::new(
+            "optmem",
+            Severity::Note,
+            format!("net.core.optmem_max is {limit} bytes: zero-copy sends may be refused with ENOBUFS"),
+        )
+        .remedy("sudo sysctl net.core.optmem_max=131072"),
+    )
+}
+
+/// BBR sends by timer, and the timers are a cost of their own that no send path has to answer for.
+fn pacing(congestion: &str) -> Option<Warning> {
+    congestion.starts_with("bbr").then(|| {
+        Warning::new(
+            "pacing",
+            Severity::Doubt,
+            format!("congestion control \"{congestion}\" paces by timers, whose cost is in every figure"),
+        )
+        .remedy("--congestion cubic")
+    })
+}
+
+fn another_zc(another: bool) -> Option<Warning> {
+    another.then(|| {
+        Warning::new(
+            "another-zc",
+            Severity::Withhold,
+            "another zc is at work on this machine, and each takes what the other measures",
+        )
+        .remedy("wait for it")
+    })
+}
+
+/// Shares of the CPU time between two readings, 0 to 1, over all CPUs read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Shares {
+    busy: f64,
+    steal: f64,
+    cpus: usize,
+    elapsed_s: f64,
+}
+
+impl Shares {
+    #[expect(clippy::cast_precision_loss, reason = "ticks of one window and nanoseconds of it")]
+    fn between(opened: &StatReading, closed: &StatReading) -> Option<Self> {
+        let (mut busy, mut steal, mut all) = (0, 0, 0);
+        for (then, now) in opened.cpus.iter().zip(&closed.cpus) {
+            // iowait and idle may go backwards (Documentation/filesystems/proc.rst).
+            let worked = [
+                now.user.saturating_sub(then.user),
+                now.nice.saturating_sub(then.nice),
+                now.system.saturating_sub(then.system),
+                now.irq.saturating_sub(then.irq),
+                now.softirq.saturating_sub(then.softirq),
+            ];
+            let worked: u64 = worked.iter().sum();
+            let stolen = now.steal.saturating_sub(then.steal);
+            let idle = now.idle.saturating_sub(then.idle) + now.iowait.saturating_sub(then.iowait);
+            busy += worked;
+            steal += stolen;
+            all += worked + stolen + idle;
+        }
+        (all > 0).then(|| Self {
+            busy: busy as f64 / all as f64,
+            steal: steal as f64 / all as f64,
+            cpus: opened.cpus.len(),
+            elapsed_s: closed.at_ns.saturating_sub(opened.at_ns) as f64 / 1e9,
+        })
+    }
+}
+
+fn busy(shares: &Shares) -> Option<Warning> {
+    if shares.busy <= 0.05 {
+        return None;
+    }
+    Some(
+        Warning::new(
+            "busy-machine",
+            Severity::Doubt,
+            format!(
+                "something else used {:.0} % of the {} CPUs in the {:.1} s before the run",
+                shares.busy * 100.0,
+                shares.cpus,
+                shares.elapsed_s
+            ),
+        )
+        .remedy("find it with \"top\" and wait for its end"),
+    )
+}
+
+fn steal(shares: &Shares) -> Option<Warning> {
+    if shares.steal <= 0.01 {
+        return None;
+    }
+    Some(Warning::new(
+        "steal",
+        Severity::Doubt,
+        format!(
+            "the hypervisor took {:.1} % of the CPUs in the {:.1} s before the run",
+            shares.steal * 100.0,
+            shares.elapsed_s
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::{Align, CopyPages, CpuFacts, CpuTicks, IpVersion, Offloads, Placement, Push, SoakerKind};
+
+    fn fixed() -> FixedParams {
+        FixedParams {
+            link: LinkKind::Veth,
+            rate_bytes_per_s: 4e8,
+            rate_chosen: false,
+            burst_ns: 1_000_000,
+            buffer_bytes: 65_536,
+            recv_buffer_bytes: 65_536,
+            piece_bytes: 1 << 20,
+            flows: 1,
+            congestion: "cubic".to_owned(),
+            sndbuf_bytes: None,
+            rcvbuf_bytes: None,
+            sender_cpu: 0,
+            receiver_cpu: 1,
+            soaked_cpus: vec![0, 1],
+            soaker: SoakerKind::Alu,
+            push: Push::Plain,
+            align: Align::Page,
+            pages: CopyPages::Scattered,
+            placement: Placement::Separate,
+        }
+    }
+
+    fn link() -> LinkFacts {
+        LinkFacts {
+            kind: LinkKind::Veth,
+            device: "zc0".to_owned(),
+            mtu_bytes: 1500,
+            offloads: Some(Offloads::from([("tx-tcp-segmentation".to_owned(), true)])),
+            receiver_merges: None,
+            sides_apart: true,
+            rps: Some("rps_default_mask".to_owned()),
+            rps_check: None,
+            ip: IpVersion::V4,
+            switched_off: Default::default(),
+            initial_window_packets: None,
+            far_end: None,
+            passed_over: Vec::new(),
+        }
+    }
+
+    fn name(warning: Option<Warning>) -> Option<String> {
+        warning.map(|warning| warning.name)
+    }
+
+    #[test]
+    fn a_quiet_bare_machine_gets_no_warning() {
+        let host = Host { memlock_bytes: Some(8 << 20), euid: 1000, ..Host::default() };
+        let around = Environment { siblings_of_sender: vec![0, 2], sniffers: Some(0), ..Environment::default() };
+        assert_eq!(before(&host, &link(), &fixed(), &around), []);
+    }
+
+    #[test]
+    fn a_guest_is_noted() {
+        let host = Host { hypervisor: Some("kvm".to_owned()), ..Host::default() };
+        let warning = virtual_machine(&host).unwrap();
+        assert_eq!(warning.severity, Severity::Note);
+        assert!(warning.text.contains("(kvm)"));
+    }
+
+    #[test]
+    fn a_slow_clock_is_a_doubt() {
+        let host = |clock: &str| Host { clocksource: Some(clock.to_owned()), ..Host::default() };
+        assert_eq!(name(clocksource(&host("hpet"))).as_deref(), Some("slow-clock"));
+        assert_eq!(clocksource(&host("tsc")), None);
+        assert_eq!(clocksource(&Host::default()), None);
+    }
+
+    #[test]
+    fn a_governor_other_than_performance_and_turbo_are_noted() {
+        let host = |governor: Option<&str>, boost| Host {
+            cpu: CpuFacts { governor: governor.map(str::to_owned), boost, ..CpuFacts::default() },
+            ..Host::default()
+        };
+        assert!(frequency(&host(Some("powersave"), None)).unwrap().text.contains("powersave"));
+        assert!(frequency(&host(Some("performance"), Some(true))).unwrap().text.contains("turbo"));
+        assert_eq!(frequency(&host(Some("performance"), Some(false))), None);
+        assert_eq!(frequency(&host(None, None)), None);
+    }
+
+    #[test]
+    fn threads_of_one_core_slow_each_other() {
+        assert_eq!(name(shared_core(0, 1, &[0, 1])).as_deref(), Some("shared-core"));
+        assert_eq!(shared_core(0, 1, &[0, 40]), None);
+        // That is `one-cpu`.
+        assert_eq!(shared_core(0, 0, &[0, 40]), None);
+    }
+
+    #[test]
+    fn one_cpu_for_both_sides_is_a_doubt() {
+        assert_eq!(name(one_cpu(&FixedParams { receiver_cpu: 0, ..fixed() })).as_deref(), Some("one-cpu"));
+        assert_eq!(one_cpu(&fixed()), None);
+    }
+
+    #[test]
+    fn a_quota_below_the_soaked_cpus_withholds() {
+        assert_eq!(cpu_quota(Some(1.5), 2).unwrap().severity, Severity::Withhold);
+        assert_eq!(cpu_quota(Some(2.0), 2), None);
+        assert_eq!(cpu_quota(None, 2), None);
+    }
+
+    #[test]
+    fn sides_that_cannot_be_told_apart_are_said_so_with_the_reason() {
+        let together = LinkFacts { sides_apart: false, rps_check: Some("because".to_owned()), ..link() };
+        assert!(sides_together(&together).unwrap().text.ends_with("because"));
+        assert_eq!(sides_together(&LinkFacts { kind: LinkKind::Loopback, ..together }), None);
+    }
+
+    #[test]
+    fn one_link_whose_sides_are_together_is_named_once_for_all() {
+        let lesser = |switched_off: &[OffloadSwitch]| LinkFacts {
+            switched_off: switched_off.iter().copied().collect(),
+            sides_apart: false,
+            rps_check: Some("because".to_owned()),
+            ..link()
+        };
+        let others = [lesser(&[OffloadSwitch::NoTso]), link(), lesser(&[OffloadSwitch::NoSg, OffloadSwitch::NoGso])];
+        let found = of_other_links(&link(), &others);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].text.contains("(MTU 1500 no-tso; MTU 1500 no-gso,no-sg)"), "{found:?}");
+        assert!(found[0].text.ends_with(": because"), "{found:?}");
+        assert_eq!(
+            of_other_links(&LinkFacts { sides_apart: false, ..link() }, &others),
+            [],
+            "the first one has said so"
+        );
+        assert_eq!(of_other_links(&link(), &[link()]), []);
+    }
+
+    #[test]
+    fn offloads_that_are_off_are_named_with_the_command() {
+        let mut link = link();
+        assert_eq!(offloads_off(&link), None);
+        link.offloads = Some(Offloads::from([("tx-tcp-segmentation".to_owned(), false)]));
+        assert_eq!(offloads_off(&link).unwrap().remedy, None);
+        let lo = LinkFacts { kind: LinkKind::Loopback, device: "lo".to_owned(), ..link.clone() };
+        let warning = offloads_off(&lo).unwrap();
+        assert_eq!(warning.remedy.as_deref(), Some("sudo ethtool -K lo tx-tcp-segmentation on"));
+        assert_eq!(offloads_off(&link).unwrap().severity, Severity::Doubt);
+        link.switched_off = [OffloadSwitch::NoTso].into();
+        assert_eq!(offloads_off(&link), None, "it was asked for");
+        link.switched_off = [OffloadSwitch::NoGso].into();
+        assert!(offloads_off(&link).is_some(), "something else was asked for");
+        link.offloads = None;
+        assert_eq!(offloads_off(&link), None);
+    }
+
+    #[test]
+    fn a_sniffer_withholds_verdicts() {
+        assert!(sniffers(Some(1)).unwrap().text.starts_with("1 packet socket listens in on"));
+        assert!(sniffers(Some(2)).unwrap().text.starts_with("2 packet sockets listen in on"));
+        assert_eq!(sniffers(Some(0)), None);
+        assert_eq!(sniffers(None), None);
+    }
+
+    #[test]
+    fn memlock_counts_in_sends_and_not_for_root() {
+        let host = |memlock_bytes, euid| Host { memlock_bytes, euid, ..Host::default() };
+        assert!(memlock(&host(Some(65_536), 1000), 65_536).unwrap().text.contains("only 1 zero-copy send"));
+        assert_eq!(memlock(&host(Some(8 << 20), 1000), 65_536), None);
+        assert_eq!(memlock(&host(Some(65_536), 0), 65_536), None);
+        assert_eq!(memlock(&host(None, 1000), 65_536), None);
+        assert_eq!(memlock(&host(Some(8 << 20), 1000), 0), None);
+    }
+
+    #[test]
+    fn the_option_memory_of_old_kernels_is_noted() {
+        let host = |value: &str| Host {
+            sysctls: [("net.core.optmem_max".to_owned(), value.to_owned())].into(),
+            ..Host::default()
+        };
+        assert_eq!(name(optmem(&host("20480"))).as_deref(), Some("optmem"));
+        assert_eq!(optmem(&host("131072")), None);
+        assert_eq!(optmem(&host("?")), None);
+    }
+
+    #[test]
+    fn bbr_is_a_doubt_and_cubic_is_not() {
+        assert_eq!(name(pacing("bbr")).as_deref(), Some("pacing"));
+        assert_eq!(pacing("cubic"), None);
+    }
+
+    #[test]
+    fn a_second_zc_withholds_verdicts() {
+        assert_eq!(another_zc(true).unwrap().severity, Severity::Withhold);
+        assert_eq!(another_zc(false), None);
+    }
+
+    fn stat(at_ns: u64, user: u64, idle: u64, steal: u64) -> StatReading {
+        let cpus = vec![CpuTicks { user, idle, steal, ..CpuTicks::default() }; 2];
+        StatReading { at_ns, cpus, ..StatReading::default() }
+    }
+
+    #[test]
+    fn foreign_load_and_steal_are_shares_of_all_time() {
+        let found = while_idle(&stat(0, 0, 0, 0), &stat(500_000_000, 10, 38, 2));
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].text, "something else used 20 % of the 2 CPUs in the 0.5 s before the run");
+        assert_eq!(found[1].text, "the hypervisor took 4.0 % of the CPUs in the 0.5 s before the run");
+        assert_eq!(while_idle(&stat(0, 0, 0, 0), &stat(1, 1, 99, 0)), []);
+    }
+
+    #[test]
+    fn counters_that_did_not_move_or_went_back_say_nothing() {
+        assert_eq!(while_idle(&stat(0, 5, 5, 5), &stat(1, 5, 5, 5)), []);
+        assert_eq!(while_idle(&stat(9, 5, 5, 5), &stat(1, 1, 1, 1)), []);
+    }
+}

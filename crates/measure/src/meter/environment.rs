@@ -1,0 +1,202 @@
+//! What lies around a measurement and can change while it runs: who listens in, who else measures, which CPUs share a core,
+//! how much CPU this cgroup may use. Read here, judged in `checks`.
+
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::{Path, PathBuf};
+
+use super::host::{cpu_list, read};
+
+/// What was found around the run.
+#[derive(Debug, Default)]
+pub struct Environment {
+    /// The CPUs that share a core with the sender's, itself included.
+    pub siblings_of_sender: Vec<usize>,
+    /// How many CPUs this process's cgroup may use; null is no limit.
+    pub cpu_quota: Option<f64>,
+    /// Whether another zc is at work on this host (in this network namespace).
+    pub another_zc: bool,
+    /// Packet sockets that get a copy of all packets of the link's device; null when that cannot be seen.
+    pub sniffers: Option<usize>,
+}
+
+impl Environment {
+    /// Looks around. The count of sniffers is that of the calling thread's network namespace, so it belongs to a thread
+    /// that has entered the sender's side.
+    pub fn read(device: &str, sender_cpu: usize, instance_lock: &InstanceLock) -> Self {
+        let root = Path::new("/");
+        Self {
+            siblings_of_sender: siblings(root, sender_cpu),
+            cpu_quota: cpu_quota(root),
+            another_zc: matches!(instance_lock, InstanceLock::Unavailable),
+            sniffers: sniffers(device),
+        }
+    }
+}
+
+/// Whether this is the only zc that measures: a name in the abstract namespace of unix sockets, which one process at a time
+/// can hold, which every user can see, and which goes with the process (unix(7), "abstract"). It belongs to the network
+/// namespace, so it is claimed before a namespace is entered.
+#[derive(Debug)]
+pub enum InstanceLock {
+    /// It is, as long as this lives.
+    Yes(UnixDatagram),
+    /// Another one has the name.
+    Unavailable,
+    /// That could not be found out.
+    Unknown,
+}
+
+impl InstanceLock {
+    /// Claims the name that all zc claim.
+    pub fn claim() -> Self {
+        Self::claim_name(b"zc-measures")
+    }
+
+    fn claim_name(name: &[u8]) -> Self {
+        match SocketAddr::from_abstract_name(name).and_then(|address| UnixDatagram::bind_addr(&address)) {
+            Ok(socket) => Self::Yes(socket),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Self::Unavailable,
+            Err(_) => Self::Unknown,
+        }
+    }
+}
+
+fn siblings(root: &Path, cpu: usize) -> Vec<usize> {
+    let list = read(root, &format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
+    list.map_or_else(|| vec![cpu], |list| cpu_list(&list))
+}
+
+/// Packet sockets of this thread's network namespace that get every packet of `device`. Each makes the kernel copy what was
+/// sent without copying, and clone what was not.
+pub fn sniffers(device: &str) -> Option<usize> {
+    let index = zc_kernel::netlink::Devices::open().and_then(|devices| devices.find(device)).ok()?.index;
+    // Not /proc/net, which is that of the process's first thread.
+    let text = std::fs::read_to_string("/proc/thread-self/net/packet").ok()?;
+    Some(sniffers_in(&text, index))
+}
+
+/// Lines of /proc/net/packet for protocol 0003 (ETH_P_ALL) on the device `index` or on all of them (0); packet(7),
+/// net/packet/af_packet.c.
+fn sniffers_in(text: &str, index: u32) -> usize {
+    let hears_all = |line: &str| {
+        let mut fields = line.split_whitespace().skip(3);
+        let (protocol, device) = (fields.next()?, fields.next()?.parse::<u32>().ok()?);
+        Some(protocol == "0003" && (device == 0 || device == index))
+    };
+    text.lines().filter(|line| hears_all(line) == Some(true)).count()
+}
+
+/// The smallest CPU limit of this process's cgroup and those above it, in CPUs (Documentation/admin-guide/cgroup-v2.rst,
+/// "cpu.max"; Documentation/scheduler/sched-bwc.rst for version 1).
+fn cpu_quota(root: &Path) -> Option<f64> {
+    let cgroups = read(root, "proc/self/cgroup")?;
+    let mut least: Option<f64> = None;
+    for line in cgroups.lines() {
+        // hierarchy:controllers:path
+        let mut parts = line.splitn(3, ':');
+        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let mounts: &[&str] = match controllers {
+            // Version 2 stands beside version 1 in `unified`, alone at the top.
+            "" => &["sys/fs/cgroup", "sys/fs/cgroup/unified"],
+            _ if controllers.split(',').any(|each| each == "cpu") => {
+                &["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]
+            }
+            _ => continue,
+        };
+        for mount in mounts {
+            let top = root.join(mount);
+            let mut folder: PathBuf = top.join(path.trim_start_matches('/'));
+            while folder.starts_with(&top) {
+                if let Some(cpus) = quota_of(&folder) {
+                    least = Some(least.map_or(cpus, |least| least.min(cpus)));
+                }
+                if !folder.pop() {
+                    break;
+                }
+            }
+        }
+    }
+    least
+}
+
+fn quota_of(folder: &Path) -> Option<f64> {
+    if let Some(max) = read(folder, "cpu.max") {
+        // "max 100000" or "150000 100000", in microseconds.
+        let (quota, period) = max.split_once(' ')?;
+        return ratio(quota, period);
+    }
+    // -1 is no limit.
+    ratio(&read(folder, "cpu.cfs_quota_us")?, &read(folder, "cpu.cfs_period_us")?)
+}
+
+fn ratio(quota: &str, period: &str) -> Option<f64> {
+    let (quota, period) = (quota.parse::<f64>().ok()?, period.parse::<f64>().ok()?);
+    (quota > 0.0 && period > 0.0).then(|| quota / period)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake_root::root;
+    use super::*;
+
+    #[test]
+    fn only_taps_of_all_protocols_on_this_or_every_device_count() {
+        let text = "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n\
+                    ffff9c2f4a3f1000 3      3    0003   2     1 0      0      36612\n\
+                    ffff9c2f4a3f1800 3      3    0003   0     1 0      0      36613\n\
+                    ffff9c2f4a3f2000 3      3    0003   7     1 0      0      36614\n\
+                    ffff9c2f4a3f2800 3      2    88cc   2     1 0      0      36615\n";
+        assert_eq!(sniffers_in(text, 2), 2);
+        assert_eq!(sniffers_in(text, 1), 1);
+        assert_eq!(sniffers_in("", 1), 0);
+    }
+
+    #[test]
+    fn sniffers_of_lo_can_be_counted_here() {
+        assert!(sniffers("lo").is_some());
+        assert_eq!(sniffers("zc-no-such"), None);
+    }
+
+    #[test]
+    fn the_second_claim_of_a_name_is_refused_until_the_first_is_gone() {
+        let name = format!("zc-test-{}", std::process::id());
+        let first = InstanceLock::claim_name(name.as_bytes());
+        assert!(matches!(first, InstanceLock::Yes(_)));
+        assert!(matches!(InstanceLock::claim_name(name.as_bytes()), InstanceLock::Unavailable));
+        drop(first);
+        assert!(matches!(InstanceLock::claim_name(name.as_bytes()), InstanceLock::Yes(_)));
+    }
+
+    #[test]
+    fn the_tightest_limit_on_the_way_up_is_the_limit() {
+        let root = root(&[
+            ("proc/self/cgroup", "0::/system.slice/docker-1.scope/inner\n"),
+            ("sys/fs/cgroup/system.slice/cpu.max", "400000 100000\n"),
+            ("sys/fs/cgroup/system.slice/docker-1.scope/cpu.max", "150000 100000\n"),
+            ("sys/fs/cgroup/system.slice/docker-1.scope/inner/cpu.max", "max 100000\n"),
+        ]);
+        assert_eq!(cpu_quota(root.path()), Some(1.5));
+    }
+
+    #[test]
+    fn version_1_of_cgroups_has_its_own_files() {
+        let files = [
+            ("proc/self/cgroup", "9:name=systemd:/\n1:cpu,cpuacct:/job\n0::/\n"),
+            ("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "50000\n"),
+            ("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+        ];
+        assert_eq!(cpu_quota(root(&files).path()), Some(0.5));
+        assert_eq!(cpu_quota(root(&files[3..]).path()), None);
+    }
+
+    #[test]
+    fn a_cpu_without_topology_is_alone_on_its_core() {
+        let root = root(&[("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,40\n")]);
+        assert_eq!(siblings(root.path(), 0), [0, 40]);
+        assert_eq!(siblings(root.path(), 1), [1]);
+    }
+}

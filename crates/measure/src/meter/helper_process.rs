@@ -1,0 +1,394 @@
+//! Processes of zc's own in sessions of their own: the soakers of `zc soak`, which measure a workload of somebody else, and
+//! a stranger with busy threads, to see what the soakers take from one.
+//!
+//! Each is this same program, started with `zc soak --outside JOB` by [`HelperProcess`], which talks to it through its stdin and
+//! stdout, a line at a time; [`serve`] is the other end. The counters lie in memory that both ends map. When the
+//! starter ends, however it does, stdin ends, and the process leaves its cgroup, removes it, and ends too. (That is
+//! why it is not killed with its parent by PR_SET_PDEATHSIG: a killed process cannot remove its cgroup.)
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use zc_kernel::words::SharedWords;
+use zc_kernel::{clock, sched, spawn};
+
+use super::counter::words_for;
+use super::group::Group;
+use super::soakers::{Soakers, read_words};
+use super::unit::unit;
+use zc_run::{Burnt, Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, SoakerRank};
+
+/// Under which number the process finds the memory for its counters.
+const MEMORY: i32 = 3;
+
+/// How long a process may take to leave once it is told to, before it is killed.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a process is started for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "job")]
+pub enum HelperJob {
+    /// Soakers on `cpus`.
+    Soak {
+        /// One on each of these.
+        cpus: Vec<usize>,
+        /// What they do.
+        kind: SoakerKind,
+    },
+    /// Threads that are busy when told to, one on each of `cpus`.
+    Burn {
+        /// One on each of these.
+        cpus: Vec<usize>,
+    },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "do")]
+enum Request {
+    Pause,
+    Resume,
+    Pace,
+    Burn { from_ns: u64, until_ns: u64 },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "is")]
+enum Reply {
+    Soaking { rank: SoakerRank },
+    Waiting { other_cgroup: bool },
+    Done,
+    Pace { each: Vec<SoakerPace> },
+    Burnt { each: Vec<Burnt> },
+    Error { kind: ErrorKind, message: String, help: Option<String> },
+}
+
+/// Soakers in a process of their own, behind all others as far as this user may. They end when this is dropped, and when this
+/// process ends.
+#[derive(Debug)]
+pub struct SoakerProcess {
+    process: HelperProcess,
+    words: SharedWords,
+    cpus: Vec<usize>,
+    rank: SoakerRank,
+    paused: bool,
+}
+
+impl SoakerProcess {
+    /// Starts one soaker on each of `cpus`, and returns when they count.
+    ///
+    /// # Errors
+    /// As [`Soakers::start`]; this program cannot be started a second time.
+    pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
+        let (words, memory) = SharedWords::create(words_for(cpus.len()))
+            .map_err(|error| Error::os("make memory for the soakers' counters", error))?;
+        let job = HelperJob::Soak { cpus: cpus.to_vec(), kind };
+        let (process, reply) = HelperProcess::start("zc-soakers", &job, Some(memory))?;
+        let Reply::Soaking { rank } = reply else { return Err(confused()) };
+        Ok(Self { process, words, cpus: cpus.to_vec(), rank, paused: false })
+    }
+
+    /// The CPUs that carry a soaker, in the order of every reading.
+    pub fn cpus(&self) -> &[usize] {
+        &self.cpus
+    }
+
+    /// How they rank against other sessions and cgroups.
+    pub fn rank(&self) -> &SoakerRank {
+        &self.rank
+    }
+
+    /// Reads the counters: a few loads, no system call but the clock. Empty while they are paused.
+    pub fn read(&self) -> SoakReading {
+        read_words(&self.words, if self.paused { 0 } else { self.cpus.len() })
+    }
+
+    /// CPU time that the whole process has used so far. What it uses beside the soakers is not worth mentioning.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn cpu_ns(&self) -> Result<u64> {
+        clock::cpu_ns_of_process(self.process.child.id() as i32)
+            .map_err(|_| Error::failed("the process of the soakers has ended before its time"))
+    }
+
+    /// What each soaker has done so far, and with how much CPU time: for how fast it counts when others use its CPU too.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn pace(&mut self) -> Result<Vec<SoakerPace>> {
+        match self.process.ask(&Request::Pace)? {
+            Reply::Pace { each } => Ok(each),
+            _ => Err(confused()),
+        }
+    }
+
+    /// As [`Soakers::pause`].
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn pause(&mut self) -> Result<()> {
+        self.paused = true;
+        self.process.ask(&Request::Pause).map(drop)
+    }
+
+    /// As [`Soakers::resume`].
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn resume(&mut self) -> Result<()> {
+        self.process.ask(&Request::Resume)?;
+        self.paused = false;
+        Ok(())
+    }
+}
+
+/// A process of another session, and if this user may make one of another cgroup, with a thread for each CPU.
+#[derive(Debug)]
+pub struct CompetingProcess {
+    process: HelperProcess,
+    other_cgroup: bool,
+}
+
+impl CompetingProcess {
+    /// Starts it; its threads wait.
+    ///
+    /// # Errors
+    /// A CPU does not exist or may not be used; this program cannot be started a second time.
+    pub fn start(cpus: &[usize]) -> Result<Self> {
+        let (process, reply) = HelperProcess::start("zc-stranger", &HelperJob::Burn { cpus: cpus.to_vec() }, None)?;
+        let Reply::Waiting { other_cgroup } = reply else { return Err(confused()) };
+        Ok(Self { process, other_cgroup })
+    }
+
+    /// Whether it is in another cgroup than this process, too.
+    pub fn other_cgroup(&self) -> bool {
+        self.other_cgroup
+    }
+
+    /// Keeps a thread busy on each CPU between two moments of CLOCK_MONOTONIC, calls `meanwhile` meanwhile, and says what
+    /// each thread got.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn burn(&mut self, from_ns: u64, until_ns: u64, meanwhile: impl FnOnce()) -> Result<Vec<Burnt>> {
+        self.process.say(&Request::Burn { from_ns, until_ns })?;
+        meanwhile();
+        match self.process.hear()? {
+            Reply::Burnt { each } => Ok(each),
+            _ => Err(confused()),
+        }
+    }
+}
+
+/// The starter's end of a process.
+#[derive(Debug)]
+struct HelperProcess {
+    child: Child,
+    requests: Option<ChildStdin>,
+    replies: BufReader<ChildStdout>,
+}
+
+impl HelperProcess {
+    fn start(name: &str, job: &HelperJob, memory: Option<OwnedFd>) -> Result<(Self, Reply)> {
+        let job = serde_json::to_string(job).map_err(|error| Error::failed(error.to_string()))?;
+        // Not by its path: a program that is built anew while it runs is another one.
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0(name).args(["soak", "--outside", &job]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        if let Some(memory) = memory {
+            spawn::inherit(&mut command, memory, MEMORY);
+        }
+        let mut child =
+            command.spawn().map_err(|error| Error::os(format!("start a second process (\"{name}\")"), error))?;
+        let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(confused()); // both were asked for
+        };
+        let mut outside = Self { child, requests: Some(requests), replies: BufReader::new(replies) };
+        let reply = outside.hear()?;
+        Ok((outside, reply))
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Reply> {
+        self.say(request)?;
+        self.hear()
+    }
+
+    fn say(&mut self, request: &Request) -> Result<()> {
+        let requests = self.requests.as_mut().ok_or_else(gone)?;
+        write_line(requests, request).map_err(|_| gone())
+    }
+
+    fn hear(&mut self) -> Result<Reply> {
+        let mut line = String::new();
+        self.replies.read_line(&mut line).map_err(|_| gone())?;
+        if line.is_empty() {
+            return Err(gone());
+        }
+        match serde_json::from_str(&line).map_err(|_| confused())? {
+            Reply::Error { kind, message, help } => Err(Error { help, ..Error::new(kind, message) }),
+            reply => Ok(reply),
+        }
+    }
+}
+
+impl Drop for HelperProcess {
+    fn drop(&mut self) {
+        self.requests = None; // the end of its stdin, at which it leaves
+        let pidfd = spawn::pidfd(self.child.id() as i32);
+        let leaves = pidfd.and_then(|pidfd| spawn::wait_readable(&[pidfd.as_fd()], Some(PATIENCE)));
+        if leaves.is_ok_and(|readable| readable == [false]) {
+            drop(self.child.kill());
+        }
+        drop(self.child.wait());
+    }
+}
+
+fn gone() -> Error {
+    Error::failed("a process that zc has started has ended before its time")
+        .help("was it killed? (it is called \"zc-soakers\" or \"zc-stranger\")")
+}
+
+fn confused() -> Error {
+    Error::failed("a process that zc has started does not answer as it should")
+}
+
+fn write_line(to: &mut impl Write, what: &impl Serialize) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(what)?;
+    line.push(b'\n');
+    to.write_all(&line)?;
+    to.flush()
+}
+
+/// The other end: what a process does that was started for `job`, given as JSON. Returns when `requests` ends.
+///
+/// # Errors
+/// It was not started by zc. What fails in its job it tells its starter.
+pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Result<()> {
+    let not_ours = || Error::usage("the option \"--outside\" is for zc itself").help("zc soak --help");
+    let job: HelperJob = serde_json::from_str(job).map_err(|_| not_ours())?;
+    // The group outlives the soakers: they end before it is left and removed.
+    let done = match job {
+        HelperJob::Soak { cpus, kind } => {
+            let memory = File::options().read(true).write(true).open(format!("/proc/self/fd/{MEMORY}"));
+            let words = memory.and_then(SharedWords::map).map_err(|_| not_ours())?;
+            let group = Group::lowest();
+            Soakers::start_in(&cpus, kind, Arc::new(words)).and_then(|soakers| {
+                let ready = Reply::Soaking { rank: group.rank().clone() };
+                each_request(&ready, requests, &mut replies, |request| {
+                    match request {
+                        Request::Pause => soakers.pause(),
+                        Request::Resume => soakers.resume(),
+                        Request::Pace => return Ok(Reply::Pace { each: pace(&soakers)? }),
+                        Request::Burn { .. } => {}
+                    }
+                    Ok(Reply::Done)
+                })
+            })
+        }
+        HelperJob::Burn { cpus } => {
+            let (_group, other_cgroup) = Group::competitor();
+            let ready = Reply::Waiting { other_cgroup };
+            burn_on_request(ready, &cpus, requests, &mut replies)
+        }
+    };
+    if let Err(Error { kind, message, help, .. }) = done {
+        // Whoever started it reads the reply; if nobody does, nobody needs it.
+        drop(write_line(&mut replies, &Reply::Error { kind, message, help }));
+    }
+    Ok(())
+}
+
+/// Takes requests until they end, or until nobody hears the replies any more.
+fn each_request(
+    ready: &Reply,
+    requests: impl BufRead,
+    replies: &mut impl Write,
+    mut reply: impl FnMut(Request) -> Result<Reply>,
+) -> Result<()> {
+    if write_line(replies, ready).is_err() {
+        return Ok(());
+    }
+    for line in requests.lines() {
+        let Ok(line) = line else { break };
+        let request = serde_json::from_str(&line).map_err(|_| confused())?;
+        if write_line(replies, &reply(request)?).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn pace(soakers: &Soakers) -> Result<Vec<SoakerPace>> {
+    let each = soakers.read().units.into_iter().zip(soakers.each_cpu_ns()?);
+    Ok(each.map(|(units, cpu_ns)| SoakerPace { units, cpu_ns }).collect())
+}
+
+fn burn_on_request(ready: Reply, cpus: &[usize], requests: impl BufRead, replies: &mut impl Write) -> Result<()> {
+    each_request(&ready, requests, replies, |request| match request {
+        Request::Burn { from_ns, until_ns } => Ok(Reply::Burnt { each: burn(cpus, from_ns, until_ns)? }),
+        Request::Pause | Request::Resume | Request::Pace => Ok(Reply::Done),
+    })
+}
+
+/// Keeps a thread busy on each CPU between two moments.
+fn burn(cpus: &[usize], from_ns: u64, until_ns: u64) -> Result<Vec<Burnt>> {
+    let busy = |cpu: usize| -> std::io::Result<Burnt> {
+        sched::pin(&[cpu])?;
+        clock::sleep_until(from_ns);
+        let (began_ns, began_cpu_ns) = (clock::monotonic_ns(), clock::own_cpu_ns());
+        let mut state = 1;
+        while clock::monotonic_ns() < until_ns {
+            state = unit(state);
+        }
+        Ok(Burnt { wall_ns: clock::monotonic_ns() - began_ns, cpu_ns: clock::own_cpu_ns() - began_cpu_ns })
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || busy(cpu))).collect();
+        let ended = threads.into_iter().zip(cpus).map(|(thread, cpu)| {
+            let burnt = thread.join().map_err(|_| Error::failed("a busy thread panicked"))?;
+            burnt.map_err(|error| Error::os(format!("keep CPU \"{cpu}\" busy"), error))
+        });
+        ended.collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_thread_says_what_it_got() {
+        let cpu = sched::allowed_cpus().unwrap()[0];
+        let job = serde_json::to_string(&HelperJob::Burn { cpus: vec![cpu] }).unwrap();
+        // Not through `serve`, which would move the test harness to another session and cgroup.
+        let from_ns = clock::monotonic_ns();
+        let request = serde_json::to_string(&Request::Burn { from_ns, until_ns: from_ns + 3_000_000 }).unwrap();
+        let mut replies = Vec::new();
+        burn_on_request(Reply::Done, &[cpu], format!("{request}\n").as_bytes(), &mut replies).unwrap();
+        let last = String::from_utf8(replies).unwrap().lines().last().unwrap().to_owned();
+        let Reply::Burnt { each } = serde_json::from_str(&last).unwrap() else { panic!("{last}") };
+        assert_eq!(each.len(), 1);
+        assert!(each[0].cpu_ns > 0 && each[0].cpu_ns <= each[0].wall_ns + 1_000_000, "{each:?}");
+        assert!(job.contains("burn"));
+    }
+
+    #[test]
+    fn who_is_not_started_by_zc_is_told_so() {
+        for job in ["", "{}", "soak"] {
+            let error = serve(job, "".as_bytes(), Vec::new()).unwrap_err();
+            assert_eq!(error.kind, ErrorKind::Usage);
+        }
+    }
+
+    #[test]
+    fn rubbish_for_a_request_ends_the_process() {
+        let mut replies = Vec::new();
+        assert!(burn_on_request(Reply::Done, &[], "rubbish\n".as_bytes(), &mut replies).is_err());
+        assert_eq!(String::from_utf8(replies).unwrap(), "{\"is\":\"done\"}\n");
+    }
+}

@@ -1,0 +1,48 @@
+//! What all receive paths do alike: own a handle of the socket, count, and say what broke.
+
+use std::io;
+use std::net::TcpStream;
+
+use zc_kernel::pages::Pages;
+
+use zc_run::{Error, RecvCounts, Result, Unavailable};
+
+/// The socket and the counts.
+#[derive(Debug)]
+pub(super) struct SocketReader {
+    pub(super) socket: TcpStream,
+    pub(super) counts: RecvCounts,
+}
+
+impl SocketReader {
+    pub(super) fn new(socket: &TcpStream) -> std::result::Result<Self, Unavailable> {
+        let socket = socket
+            .try_clone()
+            .map_err(|error| Unavailable::failed(format!("the socket cannot be duplicated: {error}")))?;
+        Ok(Self { socket, counts: RecvCounts::default() })
+    }
+
+    /// Counts a call that took bytes out of the socket, or failed.
+    pub(super) fn took(&mut self, call: &str, received: io::Result<usize>) -> Result<usize> {
+        self.counts.calls += 1;
+        let received = received.map_err(|error| broken(call, error))?;
+        self.counts.bytes += received as u64;
+        Ok(received)
+    }
+}
+
+/// The sentence for a call that failed.
+pub(super) fn broken(call: &str, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::ConnectionReset => Error::failed("the sender reset the connection"),
+        _ => Error::os(format!("receive with {call}"), error),
+    }
+}
+
+/// A buffer of whole pages, all of them there.
+pub(super) fn buffer(bytes: usize) -> std::result::Result<Pages, Unavailable> {
+    let mut pages = Pages::new(bytes)
+        .map_err(|error| Unavailable::failed(format!("a buffer of {bytes} bytes cannot be had: {error}")))?;
+    pages.as_mut_slice().fill(0);
+    Ok(pages)
+}

@@ -1,0 +1,142 @@
+//! A side of a flow: a thread that has its own socket, says when it is ready, publishes its counts after every piece, and says how
+//! it ended. Whoever coordinates reads the counts and knows of windows; the thread does not.
+
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::counting::{Counting, Counts};
+use zc_run::{Error, Result, Unavailable};
+
+/// How long a thread may take to connect and open its path, or to drain, before the trial is called failed.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A value that one thread publishes when it ends, and another reads then.
+#[derive(Debug, Default)]
+pub(super) struct Published<T>(Mutex<T>);
+
+impl<T: Copy> Published<T> {
+    pub(super) fn set(&self, value: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    }
+
+    pub(super) fn get(&self) -> T {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a flow did not come up or did not end well.
+#[derive(Debug)]
+pub enum TrialError {
+    /// The path cannot run here.
+    CannotRun(Unavailable),
+    /// Something broke.
+    Broke(Error),
+}
+
+impl From<Error> for TrialError {
+    fn from(error: Error) -> Self {
+        Self::Broke(error)
+    }
+}
+
+/// A thread that is at work, or has ended.
+pub(super) struct Worker<C> {
+    pub(super) thread: Option<JoinHandle<()>>,
+    pub(super) done: Inbox<std::result::Result<C, TrialError>>,
+    pub(super) counts: Arc<Counting<C>>,
+    pub(super) tid: i32,
+    pub(super) socket: TcpStream,
+}
+
+impl<C> Worker<C> {
+    pub(super) fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+/// What a thread says when it is ready.
+pub(super) struct Ready {
+    pub(super) tid: i32,
+    pub(super) socket: TcpStream,
+}
+
+/// A thread that has been started and has not yet said that it is ready.
+pub(super) struct StartingWorker<C> {
+    thread: JoinHandle<()>,
+    pub(super) done: Inbox<std::result::Result<C, TrialError>>,
+    counts: Arc<Counting<C>>,
+}
+
+impl<C> StartingWorker<C> {
+    pub(super) fn whole(self, ready: Ready) -> Worker<C> {
+        Worker { thread: Some(self.thread), done: self.done, counts: self.counts, tid: ready.tid, socket: ready.socket }
+    }
+}
+
+/// Starts a thread. What it says when it is ready comes through the second value.
+pub(super) fn spawn<C, R, F>(name: String, body: F) -> std::result::Result<(StartingWorker<C>, Inbox<R>), TrialError>
+where
+    C: Counts,
+    R: Send + 'static,
+    F: FnOnce(&Outbox<R>, &Counting<C>) -> std::result::Result<(), TrialError> + Send + 'static,
+{
+    let counts = Arc::new(Counting::default());
+    let (ready_out, ready_in) = channel();
+    let (done_out, done_in) = channel();
+    let published = Arc::clone(&counts);
+    let thread = std::thread::Builder::new()
+        .name(name)
+        .spawn(move || {
+            let ended = body(&ready_out, &published);
+            let _ = done_out.send(ended.map(|()| published.get())); // nobody listens any more: the trial was given up
+        })
+        .map_err(|error| Error::os("start a thread", error))?;
+    Ok((StartingWorker { thread, done: done_in, counts }, ready_in))
+}
+
+/// Waits for a message of a thread that may end with an error instead.
+pub(super) fn await_message<T, C>(
+    inbox: &Inbox<T>,
+    done: &Inbox<std::result::Result<C, TrialError>>,
+    what: &str,
+) -> std::result::Result<T, TrialError> {
+    match inbox.recv_timeout(PATIENCE) {
+        Ok(message) => Ok(message),
+        Err(RecvTimeoutError::Timeout) => {
+            Err(TrialError::Broke(Error::failed(format!("waited {} s for {what}", PATIENCE.as_secs()))))
+        }
+        Err(RecvTimeoutError::Disconnected) => match done.recv_timeout(PATIENCE) {
+            Ok(Err(error)) => Err(error),
+            _ => Err(TrialError::Broke(Error::failed(format!("a thread ended while zc waited for {what}")))),
+        },
+    }
+}
+
+pub(super) fn stuck(message: &str) -> TrialError {
+    TrialError::Broke(Error::failed(format!("{message} within {} s", PATIENCE.as_secs())))
+}
+
+/// Pins the calling thread to `cpus`, and lets it wake up when it said it would.
+/// Lets the calling thread of a flow give way to the one that reads the meters.
+///
+/// Of a thousand threads that run as fast as they can the reader would be one more, and have its turn in seconds; of nice 19 five
+/// hundred weigh 7,500 beside its 1,024. Only where there are no soakers: those weigh 3, and a thread of nice 19 no more than 15.
+pub(super) fn give_way() -> Result<()> {
+    zc_kernel::sched::set_nice(19).map_err(|error| Error::os("lower the priority of a thread", error))
+}
+
+pub(super) fn settle_on(cpus: &[usize]) -> Result<()> {
+    zc_kernel::sched::pin(cpus).map_err(|error| {
+        let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+        Error::os(format!("pin a thread to CPU {}", names.join(", ")), error)
+    })?;
+    // The default slack of 50 us would be a good part of a burst's period.
+    zc_kernel::sched::set_timer_slack(1).map_err(|error| Error::os("set the timer slack", error))
+}
+
+pub(super) fn clone(socket: &TcpStream) -> Result<TcpStream> {
+    socket.try_clone().map_err(|error| Error::os("duplicate a socket", error))
+}

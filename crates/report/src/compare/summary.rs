@@ -1,0 +1,276 @@
+//! What stands around the table of a comparison.
+
+use super::super::digits::{percent, rate};
+use super::super::escape;
+use super::super::prose::{list, was};
+use super::aspects;
+use super::rows::name;
+use zc_analysis::Withheld;
+use zc_analysis::compare::{
+    Basis, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, PartFacts, Reason, RelativeTo, Weight, Word,
+};
+
+/// More differences than this of one kind are counted, not listed.
+const MOST: usize = 40;
+
+/// A line with its label.
+pub(crate) struct Note {
+    pub(crate) label: &'static str,
+    pub(crate) text: String,
+}
+
+fn note(label: &'static str, text: impl Into<String>) -> Note {
+    Note { label, text: text.into() }
+}
+
+/// What was compared, and what else differs.
+pub(crate) fn above(compared: &Compared) -> Vec<Note> {
+    let mut notes = vec![note("old", part(&compared.old)), note("new", part(&compared.new))];
+    for (weight, label) in [(Weight::Disqualifies, "disqualifies"), (Weight::Explains, "differs")] {
+        let texts: Vec<String> =
+            compared.differences.iter().filter(|each| each.weight == weight).map(aspects::text).collect();
+        notes.extend(texts.iter().take(MOST).map(|text| note(label, text.clone())));
+        if texts.len() > MOST {
+            notes.push(note(label, format!("in {} more", texts.len() - MOST)));
+        }
+    }
+    if compared.differences.is_empty() && compared.incomparable.is_empty() && compared.basis == Basis::TwoSessions {
+        notes.push(note(
+            "differs",
+            "nothing that zc knows of: kernel, command line, CPU, mitigations, sysctls, link and plan are the same",
+        ));
+    }
+    notes.extend(left_out(compared));
+    for (label, cells) in [("old alone", &compared.only_old), ("new alone", &compared.only_new)] {
+        if !cells.is_empty() {
+            let names: Vec<String> = cells.iter().take(MOST).map(|cell| escape(cell, 60)).collect();
+            let more = cells.len().saturating_sub(MOST);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            notes.push(note(label, format!("{}{more}", names.join(", "))));
+        }
+    }
+    notes
+}
+
+/// Cells that are no comparison; those of which the same can be said together.
+fn left_out(compared: &Compared) -> Vec<Note> {
+    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    for cell in &compared.incomparable {
+        let why: Vec<String> =
+            cell.differences.iter().filter(|each| each.weight == Weight::Disqualifies).map(aspects::text).collect();
+        let (why, label) = (list(&why), escape(&cell.label, 60));
+        match said.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, labels)) => labels.push(label),
+            None => said.push((why, vec![label])),
+        }
+    }
+    let all = compared.cells.is_empty() && said.len() == 1;
+    let each = said.into_iter().take(MOST).map(|(why, labels)| {
+        if all { note("disqualifies", why) } else { note("left out", format!("{}: {why}", labels.join(", "))) }
+    });
+    each.collect()
+}
+
+fn part(part: &PartFacts) -> String {
+    format!(
+        "{}: {}, begun {}, {} of {} blocks kept",
+        escape(&part.name, 200),
+        escape(&part.experiment, 60),
+        escape(&part.started_at, 40),
+        part.blocks_kept,
+        part.blocks
+    )
+}
+
+/// How the figures came about, and what is doubtful about them.
+pub(crate) fn below(compared: &Compared) -> Vec<Note> {
+    let mut notes = Vec::new();
+    if compared.cells.is_empty() {
+        return notes;
+    }
+    notes.push(note("ratios", basis(compared)));
+    let (old, new) = (compared.old.memcpy_bytes_per_s, compared.new.memcpy_bytes_per_s);
+    if let (Basis::TwoSessions, Some(old), Some(new)) = (compared.basis, old, new) {
+        notes.push(note("memcpy", format!("{} then, {} now: paths that copy move with it", rate(old), rate(new))));
+    }
+    for doubt in &compared.doubts {
+        notes.push(note("doubt", reason(doubt)));
+    }
+    notes
+}
+
+fn basis(compared: &Compared) -> String {
+    let methods = || compared.cells.iter().filter_map(|cell| cell.judged());
+    match compared.basis {
+        Basis::OneSession => {
+            "both cells stand in the same blocks of one session: Hodges-Lehmann and Wilcoxon over the \
+                              logarithms of their ratios within blocks"
+                .to_owned()
+        }
+        Basis::TwoSessions => {
+            let inflation = methods()
+                .filter_map(|change| match change.method {
+                    Method::Independent { correlation_inflation, .. } => Some(correlation_inflation),
+                    Method::Paired { .. } => None,
+                })
+                .fold(1.0, f64::max);
+            let between = |by: JudgedBy| {
+                compared.cells.iter().find_map(|cell| {
+                    let change = match by {
+                        JudgedBy::Cost => cell.cost.both,
+                        JudgedBy::Relative => cell.relative.both,
+                    };
+                    match change?.method {
+                        Method::Independent { between_sessions, .. } => Some(between_sessions),
+                        Method::Paired { .. } => None,
+                    }
+                })
+            };
+            let mut each = Vec::new();
+            if let Some(between) = between(JudgedBy::Cost) {
+                each.push(format!("{} for a cost", percent(between)));
+            }
+            if let Some(between) = between(JudgedBy::Relative) {
+                each.push(format!("{} for a relative one", percent(between)));
+            }
+            format!(
+                "two sessions, independent samples: Hodges-Lehmann and Mann-Whitney over the logarithms of blocks, with up to \
+                 {inflation:.1} times the variance because neighbouring blocks are alike, and a standard deviation between sessions \
+                 of {}; Welch's figures are in --json",
+                list(&each)
+            )
+        }
+    }
+}
+
+fn reason(reason: &Reason) -> String {
+    let name = escape(&reason.name, 200);
+    match &reason.why {
+        Withheld::ControlDiffers { ratio, .. } => {
+            format!("{name}: its reference differs from itself by {} (A/A control)", percent((ratio - 1.0).abs()))
+        }
+        Withheld::NoControl => format!("{name} has no A/A control to trust it by"),
+        Withheld::NoReference => format!("{name}: its reference has no cost"),
+        Withheld::TooFewBlocks { kept, needed } => {
+            format!("{name}: {} kept, and its own intervals need {needed}", was(*kept, "block"))
+        }
+        Withheld::ReferenceSaturated { reached } => {
+            format!("{name}: its reference reached {} of the rate", percent(*reached))
+        }
+        Withheld::BusyMachine { dropped, measured } => {
+            format!("{name}: {dropped} of {measured} blocks were dropped by rule, something else used the machine")
+        }
+        Withheld::Warning { name: warning, .. } => format!("{name}: the warning \"{}\"", escape(warning, 60)),
+    }
+}
+
+/// What may be said, or why nothing may be.
+pub(crate) fn verdict(compared: &Compared) -> Vec<String> {
+    if !compared.impossible.is_empty() {
+        return vec![format!("Cannot be compared: {}.", impossible(compared))];
+    }
+    if !compared.withheld.is_empty() {
+        let why: Vec<String> = compared.withheld.iter().map(reason).collect();
+        return vec![format!("Words withheld: {}.", why.join("; "))];
+    }
+    let mut said = Vec::new();
+    let of = |wanted: fn(&Word) -> bool| -> Vec<String> {
+        compared.cells.iter().filter(|cell| wanted(&cell.word)).map(name).collect()
+    };
+    let groups = [
+        ("worse", of(|word| matches!(word, Word::Worse { .. }))),
+        ("better", of(|word| matches!(word, Word::Better { .. }))),
+        ("the same", of(|word| matches!(word, Word::Same { .. }))),
+        ("undecided", of(|word| matches!(word, Word::Undecided))),
+    ];
+    let all = compared.cells.len();
+    for (word, names) in groups.iter().filter(|(_, names)| !names.is_empty()) {
+        let count = if all == 1 { String::new() } else { format!("{} of {all} ", names.len()) };
+        said.push(format!("{count}{word}: {}.", names.join(", ")));
+    }
+    if compared.basis == Basis::TwoSessions {
+        said.extend(about_reference(compared));
+    }
+    if compared.none_worse_by == Some(0.0) {
+        said.push("No cell is dearer (95 %, all cells together).".to_owned());
+    } else if let Some(by) = compared.none_worse_by {
+        said.push(format!("No cell is dearer by more than {} (95 %, all cells together).", percent(by)));
+    }
+    said
+}
+
+/// What the relative ratios rest on.
+fn about_reference(compared: &Compared) -> Option<String> {
+    let Some(reference) = compared.reference.as_deref() else {
+        return Some(
+            "The two runs share no reference, so costs are held against one another as they are, with all that the machine did in between."
+                .to_owned(),
+        );
+    };
+    let reference = escape(reference, 60);
+    if compared.reference_moved {
+        return Some(format!(
+            "The cost of {reference} itself has changed, so all cells are judged by their own costs and not by what they are relative to it: \
+             the machine, or something that all paths share, is another."
+        ));
+    }
+    let judged: Vec<f64> = compared
+        .cells
+        .iter()
+        .filter(|cell| cell.judged_by == Some(JudgedBy::Relative))
+        .filter_map(|cell| cell.judged().map(|change| change.ratio))
+        .collect();
+    if judged.is_empty() {
+        return None;
+    }
+    if compared.relative_to == Some(RelativeTo::Others) {
+        return Some(format!(
+            "Cells are judged by their cost relative to that of the others in the same blocks; what moves all paths alike is only in the \
+             cost of {reference}."
+        ));
+    }
+    let alike = judged.iter().all(|ratio| *ratio > 1.0) || judged.iter().all(|ratio| *ratio < 1.0);
+    let differ = |word: &Word| matches!(word, Word::Better { .. } | Word::Worse { .. });
+    let differing = compared.cells.iter().filter(|cell| differ(&cell.word)).count();
+    let alone = if judged.len() > 2 && differing * 2 > judged.len() && alike {
+        format!(
+            " All cells moved the same way against {reference}: it may be {reference} that changed; zc run --ab tells."
+        )
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "Cells are judged by their cost relative to {reference} in the same blocks; what moves all paths alike is only in the cost of \
+         {reference} itself.{alone}"
+    ))
+}
+
+fn impossible(compared: &Compared) -> String {
+    let reasons = compared.impossible.iter().map(|why| match why {
+        Impossible::NoCommonCell => "no cell is in both".to_owned(),
+        Impossible::NoKeptBlocks { name } => format!("\"{}\" has no block that counts", escape(name, 200)),
+        Impossible::Disqualified => "the costs are those of different things".to_owned(),
+        Impossible::NoCosts => "no cell has a cost in both".to_owned(),
+        Impossible::SameRun => {
+            "the two are one and the same run; name two of its cells, as in run.json:sendfile".to_owned()
+        }
+    });
+    reasons.collect::<Vec<_>>().join("; ")
+}
+
+/// The answer to `--fail-if-worse`.
+pub(crate) fn judgement(judgement: &Judgement) -> String {
+    let margin = percent(judgement.margin);
+    let names = |names: &[String]| names.iter().map(|name| escape(name, 200)).collect::<Vec<_>>().join(", ");
+    match judgement.outcome {
+        Outcome::NoneWorse => format!("No cell is worse by more than {margin}."),
+        Outcome::Worse => format!("Worse by more than {margin}: {}.", names(&judgement.worse)),
+        Outcome::Undecided => {
+            format!("Undecided whether any is worse by more than {margin}: {}.", names(&judgement.undecided))
+        }
+        Outcome::Withheld => {
+            format!("Withheld whether any is worse by more than {margin}: {}.", names(&judgement.undecided))
+        }
+        Outcome::Incomparable | Outcome::NothingKept => "Cannot be compared.".to_owned(),
+    }
+}

@@ -1,0 +1,219 @@
+//! The verdict in sentences: what may be said, and why nothing may be said when it is withheld.
+
+use super::digits::{bound, percent};
+use super::pivot::Cross;
+use super::{escape, heading, summary};
+use zc_analysis::{Comparison, Estimates, RatioFigure, Withheld};
+use zc_run::Run;
+
+/// Two or three sentences.
+pub(super) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
+    let mut said = if estimates.verdict.stands() { comparisons(run, estimates) } else { withheld(run, estimates) };
+    said.extend(failed_zero_copy(run, estimates));
+    said
+}
+
+/// Why nothing may be said.
+fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
+    let reasons = estimates.verdict.withheld.iter().map(|why| match why {
+        Withheld::ControlDiffers { ratio, low, high } => format!(
+            "{} differs from itself, {ratio:.3} ({low:.3} to {}): this machine was not fit to tell such differences",
+            shown(&estimates.reference),
+            high.map_or_else(|| "no bound".to_owned(), |high| format!("{high:.3}"))
+        ),
+        Withheld::NoControl => "there is no A/A control to trust it by".to_owned(),
+        Withheld::NoReference => format!("the reference {} has no cost", shown(&estimates.reference)),
+        Withheld::TooFewBlocks { kept, needed } => {
+            format!("{} kept, and an interval needs {needed}", was(*kept, "block"))
+        }
+        Withheld::ReferenceSaturated { reached } => format!(
+            "{} reached {} of the rate, so that others would be compared with it at another one; choose a lower one with --rate",
+            shown(&estimates.reference),
+            percent(*reached)
+        ),
+        Withheld::BusyMachine { dropped, measured } => {
+            format!("{dropped} of {measured} blocks were dropped by rule: something else used the machine")
+        }
+        Withheld::Warning { name, .. } => {
+            let warnings = run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings));
+            match warnings.into_iter().find(|warning| warning.name == *name) {
+                Some(warning) => escape(&warning.text, 400),
+                None => format!("the warning \"{}\" forbids it", shown(name)),
+            }
+        }
+    });
+    vec![format!("Verdict withheld: {}.", reasons.collect::<Vec<_>>().join("; "))]
+}
+
+/// What may be said of the paths.
+fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
+    let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
+    let place = format!("{} at {}, for {whose},", way(run), heading::rates(run));
+    if let Some(cross) = Cross::of(run, estimates) {
+        return summary::summary(estimates, &cross, &place).into_iter().collect();
+    }
+    let reference = shown(&estimates.reference);
+    // A zero-copy send that was copied is never the answer to "which is cheapest".
+    let mut rows: Vec<(&str, RatioFigure, Comparison)> = estimates
+        .cells
+        .iter()
+        .filter(|cell| !cell.control && !cell.failed_zero_copy)
+        .filter_map(|cell| {
+            let verdict = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label)?;
+            Some((cell.label.as_str(), cell.ratio.both?, verdict.comparison))
+        })
+        .collect();
+    rows.sort_by(|(_, a, _), (_, b, _)| a.value.total_cmp(&b.value));
+    let names = |wanted: fn(&Comparison) -> bool| -> Vec<String> {
+        rows.iter().filter(|(_, _, is)| wanted(is)).map(|(label, _, _)| shown(label)).collect()
+    };
+
+    let mut said = Vec::new();
+    let mut cheaper = rows.iter().filter(|(_, _, is)| matches!(is, Comparison::Cheaper { .. }));
+    match cheaper.next() {
+        Some((label, best, _)) => {
+            let others: Vec<String> = cheaper
+                .map(|(label, ratio, _)| format!("{} {}", shown(label), bound(ratio.value, width(ratio))))
+                .collect();
+            let others = if others.is_empty() { String::new() } else { format!("; {}", list(&others)) };
+            said.push(format!(
+                "{place} {} costs {} of {reference}{}{others}.",
+                shown(label),
+                bound(best.value, width(best)),
+                interval(estimates, best)
+            ));
+        }
+        None => said.push(format!("{place} no path could be shown to cost less than {reference}.")),
+    }
+
+    let tied: Vec<String> = estimates
+        .verdict
+        .cheapest
+        .iter()
+        .filter(|label| {
+            !estimates.cells.iter().any(|cell| cell.label == **label && (cell.failed_zero_copy || cell.control))
+        })
+        .map(|label| shown(label))
+        .collect();
+    let mut second = Vec::new();
+    if tied.len() > 1 {
+        second.push(format!("{} cannot be told apart as the cheapest", list(&tied)));
+    }
+    let dearer = names(|is| matches!(is, Comparison::Dearer { .. }));
+    if !dearer.is_empty() {
+        second.push(format!(
+            "{} {} more than {reference}",
+            list(&dearer),
+            if dearer.len() == 1 { "costs" } else { "cost" }
+        ));
+    }
+    let same: Vec<String> = rows
+        .iter()
+        .filter_map(|(label, _, is)| match is {
+            Comparison::Same { within } => Some(format!("{} (within {})", shown(label), percent(*within))),
+            _ => None,
+        })
+        .collect();
+    if !same.is_empty() {
+        second.push(format!("the same as {reference}: {}", list(&same)));
+    }
+    let undecided = names(|is| matches!(is, Comparison::Undecided));
+    if !undecided.is_empty() {
+        second.push(format!(
+            "{} could not be told from {reference} in {} blocks",
+            list(&undecided),
+            estimates.blocks.kept
+        ));
+    }
+    if !second.is_empty() {
+        said.push(format!("{}.", capital(&second.join("; "))));
+    }
+    said
+}
+
+/// Where the bytes went.
+fn way(run: &Run) -> String {
+    let header = &run.header;
+    match &header.remote {
+        None => format!("On this machine, over {}", header.plan.fixed.link),
+        Some(remote) => match &remote.machine {
+            Some(machine) if machine.same_machine => format!("On this machine, to {}", shown(&remote.address)),
+            Some(machine) => format!("From {} to {}", shown(&header.host.hostname), shown(&machine.host.hostname)),
+            None => format!("From {} to {}", shown(&header.host.hostname), shown(&remote.address)),
+        },
+    }
+}
+
+/// On links inside one machine the kernel copies what was sent without a copy. Of a plan of several factors each path is named
+/// once, with the least of its shares.
+fn failed_zero_copy(run: &Run, estimates: &Estimates) -> Option<String> {
+    let several = run.header.plan.factors.len() > 1;
+    let mut copied: Vec<(String, Option<f64>)> = Vec::new();
+    for cell in estimates.cells.iter().filter(|cell| cell.failed_zero_copy && !cell.control) {
+        let name = if several { cell.send.to_string() } else { shown(&cell.label) };
+        match copied.iter_mut().find(|(known, _)| several && *known == name) {
+            Some((_, least)) => *least = least.zip(cell.copied_share).map(|(a, b)| a.min(b)),
+            None => copied.push((name, cell.copied_share)),
+        }
+    }
+    if copied.is_empty() {
+        return None;
+    }
+    let failed: Vec<String> = copied
+        .into_iter()
+        .map(|(name, share)| {
+            let share = share.map_or_else(String::new, |share| format!(" ({} copied)", percent(share)));
+            format!("{name}{share}")
+        })
+        .collect();
+    Some(format!(
+        "{} {} the price of a failed zero-copy: over {} the kernel copies after all when it delivers, so {} nothing about \
+         zero-copy on a link where it works.",
+        list(&failed),
+        if failed.len() == 1 { "is" } else { "are" },
+        run.header.plan.fixed.link,
+        if failed.len() == 1 { "this says" } else { "these say" },
+    ))
+}
+
+/// ` (95 %: 0.61 to 0.63)`.
+fn interval(estimates: &Estimates, ratio: &RatioFigure) -> String {
+    let Some(bounds) = ratio.interval else { return String::new() };
+    let width = width(ratio);
+    let high = bounds.high.map_or_else(|| "no bound".to_owned(), |high| bound(high, width));
+    format!(" ({:.0} %: {} to {high})", estimates.confidence * 100.0, bound(bounds.low, width))
+}
+
+fn width(ratio: &RatioFigure) -> f64 {
+    ratio.half_width.map_or(0.01, |half| ratio.value * half)
+}
+
+fn shown(label: &str) -> String {
+    escape(label, 40)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [init @ .., last] => format!("{} and {last}", init.join(", ")),
+    }
+}
+
+/// `1 block was`, `3 blocks were`.
+pub(super) fn was(count: usize, thing: &str) -> String {
+    match count {
+        0 => format!("no {thing} was"),
+        1 => format!("1 {thing} was"),
+        _ => format!("{count} {thing}s were"),
+    }
+}
+
+fn capital(text: &str) -> String {
+    // Path names keep their spelling: a sentence may begin with one.
+    match text.strip_prefix("the same") {
+        Some(rest) => format!("The same{rest}"),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,499 @@
+//! A reading as it stands in the file. What each array holds, and what it differs from:
+//!
+//! | key | numbers | less |
+//! |---|---|---|
+//! | `soak` | `at_ns`, `[units]`, `[stamp_ns]`, by CPU | that of the last reading with soakers at work; stamps: its own `at_ns` |
+//! | `still` | `at_ns` of a reading while the soakers are stopped, in place of `soak` | the reading before |
+//! | `process` | `process_cpu_ns` | the reading before |
+//! | `stat` | `[at_ns, context_switches, interrupts]`, then `[user, nice, system, idle, iowait, irq, softirq, steal]` by CPU | the reading before |
+//! | `softirqs` | by kind and CPU; kinds that did not grow are left out | the reading before |
+//! | `interrupts` | by CPU | the reading before |
+//! | `ksoftirqd` | `ksoftirqd_ns`; left out where it is not known | the last that was |
+//! | `link` | `[at_ns, tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]`; left out in idle windows | the last that was |
+//! | `sender`, `receiver` | `[at_ns, cpu_ns, voluntary_switches, involuntary_switches]` | the window's opening, which differs from nothing |
+//! | `sent` | `[bytes, calls, completions, copied, enobufs, short]` | as `sender` |
+//! | `received` | `[bytes, calls, mapped_bytes]` | as `sender` |
+//! | `tcp` | as in [`TcpReading`], from `at_ns` to `snd_cwnd` | as `sender` |
+//!
+//! Every `at_ns` but the first is less the reading's own first. Zeros at an array's end are left out, and CPUs without anything else
+//! at the end of a list. A reading that is `anew` differs from nothing, and nothing is left out of its lists: the first of a block
+//! is one, and any that has more or fewer CPUs or kinds than the one before.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Text;
+use super::delta_array::{DeltaArray, List, since, then};
+use crate::{
+    CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,
+    TcpReading,
+};
+
+/// A reading, less what [`DeltaCodec`] says.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct DeltaReading<'a> {
+    #[serde(default, skip_serializing_if = "is_false")]
+    anew: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    soak: Option<(i64, List, List)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    still: Option<i64>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    process: i64,
+    #[serde(default)]
+    stat: (DeltaArray<3>, Vec<DeltaArray<8>>),
+    #[serde(borrow, default, skip_serializing_if = "Rows::is_empty")]
+    softirqs: Rows<'a>,
+    #[serde(default, skip_serializing_if = "is_empty")]
+    interrupts: List,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ksoftirqd: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sender: Option<DeltaArray<4>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    receiver: Option<DeltaArray<4>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sent: Option<DeltaArray<6>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    received: Option<DeltaArray<3>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tcp: Option<DeltaArray<12>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    link: Option<DeltaArray<6>>,
+}
+
+fn is_empty(list: &List) -> bool {
+    list.is_empty()
+}
+
+fn is_false(yes: &bool) -> bool {
+    !yes
+}
+
+fn is_zero(count: &i64) -> bool {
+    *count == 0
+}
+
+/// What the readings of a machine in a block differ from: what was read last.
+#[derive(Debug, Default)]
+pub(super) struct DeltaCodec {
+    at_ns: u64,
+    units: Vec<u64>,
+    process_cpu_ns: u64,
+    stat: [u64; 2],
+    cpus: Vec<[u64; 8]>,
+    softirqs: SoftirqCounts,
+    interrupts: Vec<u64>,
+    ksoftirqd_ns: u64,
+    link: [u64; 5],
+    /// What the window opened with.
+    flows: Flows,
+    /// Kinds of softirqs that are in memory already.
+    known: SoftirqCounts,
+}
+
+/// What belongs to the flows of a trial, without the times.
+#[derive(Debug, Default, Clone, Copy)]
+struct Flows {
+    sender: [u64; 3],
+    receiver: [u64; 3],
+    sent: [u64; 6],
+    received: [u64; 3],
+    tcp: [u64; 11],
+}
+
+impl DeltaCodec {
+    /// With the kinds of softirqs of other readings.
+    pub(super) fn sharing(known: &SoftirqCounts) -> Self {
+        Self { known: known.clone(), ..Self::default() }
+    }
+
+    /// The kinds of softirqs that are in memory now.
+    pub(super) fn softirqs(self) -> SoftirqCounts {
+        if self.softirqs.kinds().is_empty() { self.known } else { self.softirqs }
+    }
+
+    /// The reading at the opening of a window, as it is written.
+    pub(super) fn opens<'a>(&mut self, reading: &'a Reading) -> DeltaReading<'a> {
+        self.flows = Flows::default();
+        let edge = self.written(reading);
+        self.flows = Flows::of(reading);
+        edge
+    }
+
+    /// The reading at its close.
+    pub(super) fn closes<'a>(&mut self, reading: &'a Reading) -> DeltaReading<'a> {
+        self.written(reading)
+    }
+
+    fn written<'a>(&mut self, reading: &'a Reading) -> DeltaReading<'a> {
+        let Reading {
+            soak: SoakReading { at_ns, units, stamp_ns },
+            process_cpu_ns,
+            sender,
+            receiver,
+            sent,
+            received,
+            tcp,
+            stat,
+            softirqs,
+            interrupts,
+            link,
+            ksoftirqd_ns,
+        } = reading;
+        let at_work = !(units.is_empty() && stamp_ns.is_empty());
+        let anew = (at_work && units.len() != self.units.len())
+            || stat.cpus.len() != self.cpus.len()
+            || interrupts.len() != self.interrupts.len()
+            || softirqs.kinds() != self.softirqs.kinds()
+            || softirqs.counts().len() != self.softirqs.counts().len();
+        if anew {
+            let mut known = softirqs.clone();
+            known.counts_mut().fill(0);
+            *self = Self {
+                units: vec![0; units.len()],
+                cpus: vec![[0; 8]; stat.cpus.len()],
+                softirqs: known,
+                interrupts: vec![0; interrupts.len()],
+                flows: self.flows,
+                ..Self::default()
+            };
+        }
+        let list = |before: &[u64], counts: &[u64]| -> List {
+            let mut numbers: List = std::iter::zip(before, counts).map(|(&from, &to)| since(from, to)).collect();
+            if !anew {
+                numbers.trim();
+            }
+            numbers
+        };
+        let at = |own_ns: u64| since(*at_ns, own_ns);
+        let own_at = since(self.at_ns, *at_ns);
+        let ticks: Vec<[u64; 8]> = stat.cpus.iter().map(columns).collect();
+        let mut cpus: Vec<DeltaArray<8>> =
+            std::iter::zip(&self.cpus, &ticks).map(|(&from, &to)| DeltaArray::since(from, to)).collect();
+        if !anew {
+            let end = cpus.iter().rposition(|cpu| *cpu != DeltaArray::default()).map_or(0, |last| last + 1);
+            cpus.truncate(end);
+        }
+        let stat_counts = [stat.context_switches, stat.interrupts];
+        let [switched, interrupted] = DeltaArray::since(self.stat, stat_counts).0;
+        let rows = std::iter::zip(softirqs.iter(), self.softirqs.iter())
+            .map(|((kind, to), (_, from))| (Text(kind.into()), list(from, to)))
+            .filter(|(_, counts)| anew || !counts.is_empty());
+        let edge = DeltaReading {
+            anew,
+            soak: at_work
+                .then(|| (own_at, list(&self.units, units), stamp_ns.iter().map(|&stamp| at(stamp)).collect())),
+            still: (!at_work).then_some(own_at),
+            process: since(self.process_cpu_ns, *process_cpu_ns),
+            stat: (DeltaArray([at(stat.at_ns), switched, interrupted]), cpus),
+            softirqs: Rows(rows.collect()),
+            interrupts: list(&self.interrupts, interrupts),
+            ksoftirqd: ksoftirqd_ns.map(|ns| since(self.ksoftirqd_ns, ns)),
+            sender: present(sender).map(|task| timed(at(task.at_ns), self.flows.sender, of_task(task))),
+            receiver: present(receiver).map(|task| timed(at(task.at_ns), self.flows.receiver, of_task(task))),
+            sent: present(sent).map(|sent| DeltaArray::since(self.flows.sent, of_sent(sent))),
+            received: present(received).map(|received| DeltaArray::since(self.flows.received, of_received(received))),
+            tcp: tcp.as_ref().map(|tcp| timed(at(tcp.at_ns), self.flows.tcp, of_tcp(tcp))),
+            link: link.as_ref().map(|link| timed(at(link.at_ns), self.link, of_link(link))),
+        };
+        if at_work {
+            self.units.clone_from(units);
+        }
+        self.at_ns = *at_ns;
+        self.process_cpu_ns = *process_cpu_ns;
+        self.stat = stat_counts;
+        self.cpus = ticks;
+        self.softirqs.clone_from(softirqs);
+        self.interrupts.clone_from(interrupts);
+        self.ksoftirqd_ns = ksoftirqd_ns.unwrap_or(self.ksoftirqd_ns);
+        self.link = link.as_ref().map_or(self.link, of_link);
+        edge
+    }
+
+    /// The reading at the opening of a window, from what is written.
+    ///
+    /// # Errors
+    /// It has more CPUs or kinds than the one before, and is not `anew`.
+    pub(super) fn opened(&mut self, edge: &DeltaReading<'_>) -> Result<Reading, String> {
+        self.flows = Flows::default();
+        let reading = self.read(edge)?;
+        self.flows = Flows::of(&reading);
+        Ok(reading)
+    }
+
+    /// The reading at its close.
+    ///
+    /// # Errors
+    /// As for [`opened`](Self::opened).
+    pub(super) fn closed(&mut self, edge: &DeltaReading<'_>) -> Result<Reading, String> {
+        self.read(edge)
+    }
+
+    fn read(&mut self, edge: &DeltaReading<'_>) -> Result<Reading, String> {
+        if edge.anew {
+            *self = Self {
+                units: vec![0; edge.soak.as_ref().map_or(0, |(_, units, _)| units.len())],
+                cpus: vec![[0; 8]; edge.stat.1.len()],
+                softirqs: edge.softirqs.anew().sharing(&self.known),
+                interrupts: vec![0; edge.interrupts.len()],
+                flows: self.flows,
+                known: std::mem::take(&mut self.known),
+                ..Self::default()
+            };
+        }
+        let own_at = edge.soak.as_ref().map(|(at, ..)| *at).or(edge.still).unwrap_or(0);
+        self.at_ns = then(self.at_ns, own_at);
+        let at = |less: i64| then(self.at_ns, less);
+        let (units, stamp_ns) = match &edge.soak {
+            None => (Vec::new(), Vec::new()),
+            Some((_, units, stamps)) => {
+                grow(&mut self.units, units)?;
+                (self.units.clone(), stamps.iter().map(|&stamp| at(stamp)).collect())
+            }
+        };
+        let (DeltaArray([stat_at, switched, interrupted]), cpus) = &edge.stat;
+        self.stat = DeltaArray([*switched, *interrupted]).then(self.stat);
+        if cpus.len() > self.cpus.len() {
+            return Err(more_than_before());
+        }
+        for (count, more) in self.cpus.iter_mut().zip(cpus) {
+            *count = more.then(*count);
+        }
+        edge.softirqs.add_to(&mut self.softirqs)?;
+        grow(&mut self.interrupts, &edge.interrupts)?;
+        self.process_cpu_ns = then(self.process_cpu_ns, edge.process);
+        let ksoftirqd_ns = edge.ksoftirqd.map(|more| then(self.ksoftirqd_ns, more));
+        self.ksoftirqd_ns = ksoftirqd_ns.unwrap_or(self.ksoftirqd_ns);
+        let link = edge.link.map(|link| untimed(link, self.link));
+        self.link = link.map_or(self.link, |(_, counts)| counts);
+        let task = |task: Option<DeltaArray<4>>, before: [u64; 3]| {
+            task.map_or_else(TaskReading::default, |task| {
+                let (less, [cpu_ns, voluntary_switches, involuntary_switches]) = untimed(task, before);
+                TaskReading { at_ns: at(less), cpu_ns, voluntary_switches, involuntary_switches }
+            })
+        };
+        let flows = &self.flows;
+        Ok(Reading {
+            soak: SoakReading { at_ns: self.at_ns, units, stamp_ns },
+            process_cpu_ns: self.process_cpu_ns,
+            sender: task(edge.sender, flows.sender),
+            receiver: task(edge.receiver, flows.receiver),
+            sent: edge.sent.map_or_else(SendCounts::default, |sent| sent_of(sent.then(flows.sent))),
+            received: edge
+                .received
+                .map_or_else(RecvCounts::default, |received| received_of(received.then(flows.received))),
+            tcp: edge.tcp.map(|tcp| untimed(tcp, flows.tcp)).map(|(less, counts)| tcp_of(at(less), counts)),
+            stat: StatReading {
+                at_ns: at(*stat_at),
+                cpus: self.cpus.iter().map(ticks_of).collect(),
+                context_switches: self.stat[0],
+                interrupts: self.stat[1],
+            },
+            softirqs: self.softirqs.clone(),
+            interrupts: self.interrupts.clone(),
+            link: link.map(|(less, counts)| link_of(at(less), counts)),
+            ksoftirqd_ns,
+        })
+    }
+}
+
+impl Flows {
+    fn of(reading: &Reading) -> Self {
+        Self {
+            sender: of_task(&reading.sender),
+            receiver: of_task(&reading.receiver),
+            sent: of_sent(&reading.sent),
+            received: of_received(&reading.received),
+            tcp: reading.tcp.as_ref().map_or([0; 11], of_tcp),
+        }
+    }
+}
+
+fn more_than_before() -> String {
+    "a reading of more CPUs or kinds than the one before it".to_owned()
+}
+
+/// Adds to each count what it grew by; those of which nothing is said did not.
+fn grow(counts: &mut [u64], by: &[i64]) -> Result<(), String> {
+    if by.len() > counts.len() {
+        return Err(more_than_before());
+    }
+    for (count, more) in counts.iter_mut().zip(by) {
+        *count = then(*count, *more);
+    }
+    Ok(())
+}
+
+/// What is there at all.
+fn present<T: Default + PartialEq>(value: &T) -> Option<&T> {
+    (*value != T::default()).then_some(value)
+}
+
+/// A time and counts behind it.
+fn timed<const N: usize, const M: usize>(at: i64, before: [u64; N], counts: [u64; N]) -> DeltaArray<M> {
+    let mut all = [0; M];
+    let numbers = std::iter::once(at).chain(DeltaArray::since(before, counts).0);
+    all.iter_mut().zip(numbers).for_each(|(place, number)| *place = number);
+    DeltaArray(all)
+}
+
+/// The time, and the counts behind it.
+fn untimed<const M: usize, const N: usize>(numbers: DeltaArray<M>, before: [u64; N]) -> (i64, [u64; N]) {
+    let counts = std::array::from_fn(|place| then(before[place], numbers.0[place + 1]));
+    (numbers.0[0], counts)
+}
+
+fn columns(cpu: &CpuTicks) -> [u64; 8] {
+    let CpuTicks { user, nice, system, idle, iowait, irq, softirq, steal } = *cpu;
+    [user, nice, system, idle, iowait, irq, softirq, steal]
+}
+
+fn ticks_of(&[user, nice, system, idle, iowait, irq, softirq, steal]: &[u64; 8]) -> CpuTicks {
+    CpuTicks { user, nice, system, idle, iowait, irq, softirq, steal }
+}
+
+fn of_task(task: &TaskReading) -> [u64; 3] {
+    let TaskReading { at_ns: _, cpu_ns, voluntary_switches, involuntary_switches } = *task;
+    [cpu_ns, voluntary_switches, involuntary_switches]
+}
+
+fn of_sent(sent: &SendCounts) -> [u64; 6] {
+    let SendCounts { bytes, calls, completions, copied, enobufs, short } = *sent;
+    [bytes, calls, completions, copied, enobufs, short]
+}
+
+fn sent_of([bytes, calls, completions, copied, enobufs, short]: [u64; 6]) -> SendCounts {
+    SendCounts { bytes, calls, completions, copied, enobufs, short }
+}
+
+fn of_received(received: &RecvCounts) -> [u64; 3] {
+    let RecvCounts { bytes, calls, mapped_bytes } = *received;
+    [bytes, calls, mapped_bytes]
+}
+
+fn received_of([bytes, calls, mapped_bytes]: [u64; 3]) -> RecvCounts {
+    RecvCounts { bytes, calls, mapped_bytes }
+}
+
+fn of_link(link: &LinkCounters) -> [u64; 5] {
+    let LinkCounters { at_ns: _, tx_packets, tx_bytes, rx_packets, rx_bytes, dropped } = *link;
+    [tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]
+}
+
+fn link_of(at_ns: u64, [tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]: [u64; 5]) -> LinkCounters {
+    LinkCounters { at_ns, tx_packets, tx_bytes, rx_packets, rx_bytes, dropped }
+}
+
+fn of_tcp(tcp: &TcpReading) -> [u64; 11] {
+    let TcpReading {
+        at_ns: _,
+        bytes_sent,
+        bytes_acked,
+        bytes_retrans,
+        total_retrans,
+        segs_out,
+        segs_in,
+        busy_us,
+        rwnd_limited_us,
+        sndbuf_limited_us,
+        snd_mss,
+        snd_cwnd,
+    } = *tcp;
+    let (snd_mss, snd_cwnd) = (u64::from(snd_mss), u64::from(snd_cwnd));
+    [
+        bytes_sent,
+        bytes_acked,
+        bytes_retrans,
+        total_retrans,
+        segs_out,
+        segs_in,
+        busy_us,
+        rwnd_limited_us,
+        sndbuf_limited_us,
+        snd_mss,
+        snd_cwnd,
+    ]
+}
+
+fn tcp_of(at_ns: u64, counts: [u64; 11]) -> TcpReading {
+    let [
+        bytes_sent,
+        bytes_acked,
+        bytes_retrans,
+        total_retrans,
+        segs_out,
+        segs_in,
+        busy_us,
+        rwnd_limited_us,
+        sndbuf_limited_us,
+        snd_mss,
+        snd_cwnd,
+    ] = counts;
+    TcpReading {
+        at_ns,
+        bytes_sent,
+        bytes_acked,
+        bytes_retrans,
+        total_retrans,
+        segs_out,
+        segs_in,
+        busy_us,
+        rwnd_limited_us,
+        sndbuf_limited_us,
+        // Both are 32 bits in TCP_INFO; more than that was written by nobody.
+        snd_mss: snd_mss as u32,
+        snd_cwnd: snd_cwnd as u32,
+    }
+}
+
+/// Softirqs: by kind, what it grew by on each CPU.
+#[derive(Debug, Default)]
+struct Rows<'a>(Vec<(Text<'a>, List)>);
+
+impl Rows<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Zeros, for the kinds and CPUs of a reading that differs from nothing.
+    fn anew(&self) -> SoftirqCounts {
+        let rows = self.0.iter().map(|(kind, counts)| (kind.0.to_string(), vec![0; counts.len()]));
+        rows.collect::<BTreeMap<_, _>>().into()
+    }
+
+    fn add_to(&self, softirqs: &mut SoftirqCounts) -> Result<(), String> {
+        self.0.iter().try_for_each(|(kind, more)| grow(softirqs.get_mut(&kind.0).unwrap_or_default(), more))
+    }
+}
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        out.collect_map(self.0.iter().map(|(kind, counts)| (kind, counts)))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Rows<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Kinds;
+        impl<'de> Visitor<'de> for Kinds {
+            type Value = Rows<'de>;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("softirqs by kind")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Rows<'de>, A::Error> {
+                let mut rows = Vec::new();
+                while let Some(row) = map.next_entry()? {
+                    rows.push(row);
+                }
+                Ok(Rows(rows))
+            }
+        }
+        from.deserialize_map(Kinds)
+    }
+}
