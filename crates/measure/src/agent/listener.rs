@@ -489,7 +489,7 @@ mod tests {
             ("GET / HTTP/1.1\r\n", RejectReason::Nonsense),
             ("\0\u{7f}\n", RejectReason::Nonsense),
             ("{\"zc\":\"knock\"}\n", RejectReason::Nonsense),
-            (&of_tomorrow.replace(":9,", ":1,"), RejectReason::WrongToken),
+            (&of_tomorrow.replace(":9,", ":2,"), RejectReason::WrongToken),
             (&of_tomorrow, RejectReason::OtherProtocol(9)),
         ] {
             let mut pending = house.pending();
