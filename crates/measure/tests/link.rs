@@ -826,8 +826,11 @@ fn tcp_settings_are_those_of_the_host() -> End {
         return End::Skipped(format!("no user namespaces: {error}"));
     }
     let _host = zc_kernel::netns::NetNs::unshare().unwrap();
-    std::fs::write("/proc/sys/net/ipv4/tcp_min_tso_segs", "5").unwrap();
-    std::fs::write("/proc/sys/net/ipv4/tcp_wmem", "4096 32768 8000000").unwrap();
+    for (name, value) in [("tcp_min_tso_segs", "5"), ("tcp_wmem", "4096 32768 8000000")] {
+        if let Err(error) = std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value) {
+            return End::Skipped(format!("{name} cannot be set: {error}"));
+        }
+    }
     let names = ["tcp_rmem", "tcp_wmem", "tcp_congestion_control", "tcp_timestamps", "tcp_sack", "tcp_min_tso_segs"];
     let read = || names.map(|name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok());
     let host = read();

@@ -233,6 +233,9 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
     let mut command = Command::new(zc());
     command.args(["run", "--via", &via]).args(options("5s")).current_dir(folder.path()).stdin(Stdio::null());
     let output = command.output().unwrap();
+    if stderr(&output).contains(" of no address") {
+        return eprintln!("skipped: this machine has no address but those of the loopback interface");
+    }
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(saved(folder.path()).contains("\"remote\""));
     let marked = |pid: i32| {

@@ -22,7 +22,7 @@ use zc_run::{Error, ErrorKind, MemoryBlock, MemoryLoop, MemoryRun, MemoryVisit, 
 const TOUCH_BYTES: usize = 1 << 20;
 /// A loop is tried on no more than this.
 const TRY_BYTES: usize = 2 << 20;
-/// So often: the fastest time counts, because what else has the CPU now and then makes a loop look slower than it is.
+/// So often: the fastest time counts, which is that of a try during which nothing else had the CPU.
 const TRIES: usize = 2;
 
 /// What [`memory`] is asked for.
@@ -114,13 +114,23 @@ struct Arena<'a> {
     touched: usize,
     /// What the next word is made of.
     word: u64,
+    /// When it was made, and the CPU time of this thread then.
+    began: (u64, u64),
     stop: &'a AtomicBool,
 }
 
 impl<'a> Arena<'a> {
     fn new(bench: Bench, memory: &'a mut [u8], stop: &'a AtomicBool) -> Self {
         let loops = MemoryLoop::ALL.iter().copied().filter(|name| bench.has(*name)).collect();
-        Self { bench, loops, memory, touched: 0, word: 0x2545_f491_4f6c_dd1d, stop }
+        Self {
+            bench,
+            loops,
+            memory,
+            touched: 0,
+            word: 0x2545_f491_4f6c_dd1d,
+            began: (clock::monotonic_ns(), clock::own_cpu_ns()),
+            stop,
+        }
     }
 
     fn stopped(&self) -> bool {
@@ -195,6 +205,11 @@ impl Walker for Arena<'_> {
             }
         }
         Tried { ns_per_byte: fastest }
+    }
+
+    fn stretch(&self) -> f64 {
+        let (elapsed, cpu) = (clock::monotonic_ns() - self.began.0, clock::own_cpu_ns() - self.began.1);
+        if cpu == 0 { 1.0 } else { (elapsed as f64 / cpu as f64).max(1.0) }
     }
 }
 
