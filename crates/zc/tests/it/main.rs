@@ -7,6 +7,7 @@ mod ab;
 mod classic;
 mod cli;
 mod compare;
+mod docs;
 mod hostile_runs;
 mod memory;
 mod plans;

@@ -13,7 +13,7 @@ use zc_kernel::netlink::Devices;
 use zc_kernel::netns::NetNs;
 use zc_run::{EndReason, FarKind, LinkKind, Run, Slot};
 
-use crate::support::{Bounded as _, Running, ZC, measuring, saved, text, wait_for_blocks, zc, zc_in};
+use crate::support::{Bounded as _, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks, zc, zc_in};
 
 /// A run that has a block or two.
 const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
@@ -61,9 +61,16 @@ fn near(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
+/// The run that is saved when it has so many blocks.
 #[track_caller]
-fn measured(folder: &Path, output: &Output) -> Run {
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+fn measured(folder: &Path, words: &[&str], blocks: usize) -> (Run, Output) {
+    let output = blocks_of(folder, &mut near(folder, words), blocks);
+    (the_run(folder, &output), output)
+}
+
+#[track_caller]
+fn the_run(folder: &Path, output: &Output) -> Run {
+    assert!(matches!(output.status.code(), Some(0 | 130)), "{}", text(&output.stderr));
     let run = saved(folder);
     assert!(!run.blocks.is_empty());
     assert_eq!(run.header.plan.fixed.link, LinkKind::Remote);
@@ -108,7 +115,8 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
     let folder = tempfile::tempdir().unwrap();
     let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
     let output = near(folder.path(), &[&SHORT[..], &["--remote", &far.address()]].concat()).finish().unwrap();
-    let run = measured(folder.path(), &output);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run = the_run(folder.path(), &output);
     read_at_both_ends(&run);
     let remote = run.header.remote.unwrap();
     assert_eq!(remote.kind, FarKind::Zc);
@@ -129,8 +137,8 @@ fn every_receive_path_takes_the_bytes_at_the_far_end_too() {
     let address = far.address();
     for recv in ["splice", "recv-trunc:128k", "zerocopy-receive"] {
         let folder = tempfile::tempdir().unwrap();
-        let words = ["--budget", "4s", "--paths", "splice", "--recv", recv, "--flows", "3", "--remote", &address];
-        let run = measured(folder.path(), &near(folder.path(), &words).finish().unwrap());
+        let words = ["--paths", "splice", "--recv", recv, "--flows", "3", "--remote", &address];
+        let (run, _) = measured(folder.path(), &words, 2);
         read_at_both_ends(&run);
     }
 }
@@ -163,17 +171,17 @@ fn a_one_time_token_opens_one_session_and_is_not_saved() {
         let sentence = refused(&near(folder.path(), &words).finish().unwrap(), 6);
         assert!(sentence.contains(what), "{sentence}");
     }
-    let words = [&SHORT[..], &["--remote", &address, "--token", "a token that is long enough"]].concat();
-    let run = measured(folder.path(), &near(folder.path(), &words).finish().unwrap());
+    let words = ["--paths", "sendfile", "--remote", &address, "--token", "a token that is long enough"];
+    let (run, _) = measured(folder.path(), &words, 1);
     assert!(!run.header.command.iter().any(|word| word.contains("long enough")), "{:?}", run.header.command);
 
     let mut far = Far::start(&["--listen", "0.0.0.0:0"]);
     let port = far.address().rsplit_once(':').unwrap().1.to_owned();
     let token = far.token();
     let address = format!("127.0.0.1:{port}");
-    let words = ["--budget", "3s", "--paths", "sendfile", "--remote", &address, "--token", &token];
+    let words = ["--paths", "sendfile", "--remote", &address, "--token", &token];
     let again = tempfile::tempdir().unwrap();
-    measured(again.path(), &near(again.path(), &words).finish().unwrap());
+    measured(again.path(), &words, 1);
     let third = tempfile::tempdir().unwrap();
     let sentence = refused(&near(third.path(), &words).finish().unwrap(), 6);
     assert!(sentence.contains("refuses the token"), "{sentence}");
@@ -197,7 +205,7 @@ fn a_second_caller_is_told_that_the_far_end_is_busy() {
     // Whoever is killed leaves a far end that serves the next.
     far.hear("session has ended");
     let third = tempfile::tempdir().unwrap();
-    measured(third.path(), &near(third.path(), &[&SHORT[..], &["--remote", &address]].concat()).finish().unwrap());
+    measured(third.path(), &["--paths", "sendfile", "--remote", &address], 1);
 }
 
 #[test]
@@ -246,8 +254,7 @@ fn a_sink_takes_bytes_and_the_sender_s_cost_is_all_there_is() {
             std::thread::spawn(move || swallow(socket.unwrap()));
         }
     });
-    let output = near(folder.path(), &[&SHORT[..], &["--remote", &address]].concat()).finish().unwrap();
-    let run = measured(folder.path(), &output);
+    let (run, output) = measured(folder.path(), &["--paths", "sendfile", "--remote", &address], 2);
     let remote = run.header.remote.as_ref().unwrap();
     assert_eq!((remote.kind, &remote.machine), (FarKind::Discard, &None));
     assert!(text(&output.stdout).contains("nobody measured the receiver"), "{}", text(&output.stdout));
@@ -272,9 +279,8 @@ fn an_unmodified_iperf3_server_is_a_far_end() {
     let folder = tempfile::tempdir().unwrap();
     // zc waits for it as it waits between two tests.
     let address = format!("iperf3://127.0.0.1:{free}");
-    let output = near(folder.path(), &[&SHORT[..], &["--remote", &address]].concat()).finish().unwrap();
+    let (run, _) = measured(folder.path(), &["--paths", "sendfile", "--remote", &address], 2);
     assert!(server.child.try_wait().unwrap().is_none(), "it serves on");
-    let run = measured(folder.path(), &output);
     let reports = run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
         Slot::Trial(trial) => Some((trial.whole_bytes, trial.remote_report.expect("what the server says"))),
         Slot::Idle(_) => None,
@@ -372,16 +378,11 @@ fn two_machines_have_a_cost_each() {
             // It is not looked for where everybody may put a file of that name, as in a checkout below /tmp.
             Path::new(ZC).parent().unwrap().display()
         );
-        let words = [&SHORT[..], &["--via", &via]].concat();
-        let output = Command::new("taskset")
-            .args(["-c", &near_cpu.to_string(), ZC, "run"])
-            .args(&words)
-            .args(["--out", "run.json"])
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .finish()
-            .unwrap();
-        let run = measured(folder.path(), &output);
+        let mut command = Command::new("taskset");
+        command.args(["-c", &near_cpu.to_string(), ZC, "run", "--paths", "sendfile", "--via", &via]);
+        command.args(["--out", "run.json"]).current_dir(folder.path()).stdin(Stdio::null());
+        let output = blocks_of(folder.path(), &mut command, 2);
+        let run = the_run(folder.path(), &output);
         read_at_both_ends(&run);
         let remote = run.header.remote.as_ref().unwrap();
         let machine = remote.machine.as_ref().unwrap();

@@ -67,6 +67,19 @@ pub(crate) fn wait_for_blocks(folder: &Path, zc: &mut Running, blocks: usize) {
     });
 }
 
+/// What a run prints and saves that is ended, as by Ctrl-C, once it has so many blocks: no budget is too short for it, however
+/// busy the machine is, and none is waited for.
+#[track_caller]
+pub(crate) fn blocks_of(folder: &Path, zc: &mut Command, blocks: usize) -> Output {
+    let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    wait_for_blocks(folder, &mut zc, blocks);
+    // It may have ended by itself.
+    let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&zc), rustix::process::Signal::INT);
+    let output = zc.wait_with_output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 130)), "{}: {}", output.status, stderr(&output));
+    output
+}
+
 /// How many blocks the run saved in `folder` holds so far.
 pub(crate) fn blocks_saved(folder: &Path) -> usize {
     std::fs::read_to_string(folder.join("run.json")).unwrap_or_default().matches("{\"index\":").count()
