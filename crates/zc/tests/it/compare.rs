@@ -1,10 +1,12 @@
 //! `zc compare` from outside: what it takes for a run or a cell, what it says, and its exit codes (docs/exit-codes.md).
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use zc_run::{Run, SendPath};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
+
+use crate::support::{Bounded as _, zc_in};
 
 /// A run of three paths, saved under a name; sendfile's costs times `factor`.
 fn save(folder: &Path, name: &str, seed: u64, factor: f64, change: impl FnOnce(&mut Run)) {
@@ -31,8 +33,7 @@ fn save(folder: &Path, name: &str, seed: u64, factor: f64, change: impl FnOnce(&
 }
 
 fn compare(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zc"));
-    command.arg("compare").args(args).current_dir(folder).stdin(Stdio::null()).env_remove("COLUMNS").output().unwrap()
+    zc_in(folder, &["compare"]).args(args).finish().unwrap()
 }
 
 fn stdout(output: &Output) -> String {

@@ -1,12 +1,13 @@
 //! `zc report` from outside: every form of one run and of several, and what becomes of the file that it is written to when it cannot be.
 
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use tempfile::TempDir;
 use zc_run::{Factor, SendPath};
 use zc_testkit::synthetic::{Synthetic, lines};
+
+use crate::support::{Bounded as _, ZC, zc_in};
 
 /// A folder with two saved runs, `paths.json` and `sizes.json`, and an older report.
 fn folder() -> TempDir {
@@ -23,14 +24,8 @@ fn folder() -> TempDir {
     folder
 }
 
-fn command(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zc"));
-    command.arg("report").args(args).current_dir(folder).stdin(Stdio::null());
-    command
-}
-
 fn report(folder: &TempDir, args: &[&str]) -> Output {
-    command(folder.path(), args).output().unwrap()
+    zc_in(folder.path(), &["report"]).args(args).finish().unwrap()
 }
 
 #[track_caller]
@@ -78,8 +73,7 @@ fn a_report_takes_the_place_of_an_older_one() {
 fn one_run_is_told_as_show_tells_it() {
     let folder = folder();
     for form in ["--csv", "--json"] {
-        let mut show = Command::new(env!("CARGO_BIN_EXE_zc"));
-        let shown = show.args(["show", "sizes.json", form]).current_dir(folder.path()).output().unwrap();
+        let shown = zc_in(folder.path(), &["show", "sizes.json", form]).finish().unwrap();
         assert_eq!(printed(&report(&folder, &["sizes.json", form])), printed(&shown), "{form}");
     }
 }
@@ -88,6 +82,7 @@ fn one_run_is_told_as_show_tells_it() {
 fn a_mailing_list_has_eighty_columns() {
     let folder = folder();
     let text = printed(&report(&folder, &["paths.json", "sizes.json", "--markdown"]));
+    assert!(text.contains("## zc paths\n") && text.contains("## zc sizes\n"), "{text}");
     let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(wide.is_empty(), "{wide:#?}");
 }
@@ -146,8 +141,7 @@ fn a_disk_that_is_full_half_way_leaves_the_old_report() {
     let folder = folder();
     // A limit of file sizes (in blocks of 512 bytes) stands for the disk: write(2) then fails with EFBIG where SIGXFSZ is ignored.
     let words = "trap '' XFSZ; ulimit -f 4; exec \"$0\" report paths.json --json -o old.html";
-    let output =
-        Command::new("sh").args(["-c", words, env!("CARGO_BIN_EXE_zc")]).current_dir(folder.path()).output().unwrap();
+    let output = Command::new("sh").args(["-c", words, ZC]).current_dir(folder.path()).finish().unwrap();
     assert_eq!(refused(&folder, &output, 5), "cannot write \"old.html\": file too large");
 }
 

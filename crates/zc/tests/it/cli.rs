@@ -4,10 +4,12 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use tempfile::TempDir;
 use zc_testkit::synthetic::Synthetic;
+
+use crate::support::{Bounded as _, zc_in as command};
 
 /// Runs `zc` in an empty folder of its own.
 fn zc(args: &[&str]) -> Output {
@@ -16,13 +18,7 @@ fn zc(args: &[&str]) -> Output {
 }
 
 fn zc_in(folder: &Path, args: &[&str]) -> Output {
-    command(folder, args).output().unwrap()
-}
-
-fn command(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zc"));
-    command.args(args).current_dir(folder).stdin(Stdio::null()).env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
-    command
+    command(folder, args).finish().unwrap()
 }
 
 /// The first line of stderr without `error: `, after checking that this is a refusal in the house's form.
@@ -240,7 +236,7 @@ fn as_nobody(folder: &Path, args: &[&str]) -> Option<Output> {
     let mut command = command(folder, args);
     if rustix::process::geteuid().is_root() {
         command.uid(65_534).gid(65_534);
-        match command.output() {
+        match command.finish() {
             Ok(output) => return Some(output),
             Err(error) => {
                 eprintln!("skipped: the binary cannot be run as another user here: {error}");
@@ -248,7 +244,7 @@ fn as_nobody(folder: &Path, args: &[&str]) -> Option<Output> {
             }
         }
     }
-    Some(command.output().unwrap())
+    Some(command.finish().unwrap())
 }
 
 #[test]
@@ -329,7 +325,8 @@ fn a_reader_that_goes_away_is_no_error() {
     for args in [&["show", "run.json"][..], &["show", "run.json", "--json"], &["run", "--help"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let output = command(folder.path(), args).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let zc = command(folder.path(), args).stdout(writer).stderr(Stdio::piped()).start().unwrap();
+        let output = zc.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
     }
@@ -342,7 +339,8 @@ fn a_full_disk_behind_stdout_is_exit_code_5() {
         return;
     };
     let folder = with_file("run.json", saved_run().as_bytes());
-    let output = command(folder.path(), &["show", "run.json"]).stdout(full).stderr(Stdio::piped()).output().unwrap();
+    let zc = command(folder.path(), &["show", "run.json"]).stdout(full).stderr(Stdio::piped()).start().unwrap();
+    let output = zc.wait_with_output().unwrap();
     assert_eq!(refused(&output, 5), "cannot write the result to stdout: no space left on device");
 }
 
@@ -350,9 +348,11 @@ fn a_full_disk_behind_stdout_is_exit_code_5() {
 fn the_table_fits_the_columns_it_is_given() {
     let folder = with_file("run.json", saved_run().as_bytes());
     for columns in ["80", "100", "120"] {
-        let output = command(folder.path(), &["show", "run.json"]).env("COLUMNS", columns).output().unwrap();
+        let output = command(folder.path(), &["show", "run.json"]).env("COLUMNS", columns).finish().unwrap();
         let most = columns.parse::<usize>().unwrap();
-        for line in printed(&output).lines() {
+        let table = printed(&output);
+        assert!(table.contains("read+send"), "{table}");
+        for line in table.lines() {
             assert!(line.chars().count() <= most, "{columns}: {line}");
         }
     }

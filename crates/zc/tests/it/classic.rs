@@ -5,21 +5,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::process::{ChildStderr, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-fn zc(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_zc"));
-    command.args(words).stdin(Stdio::null()).env_remove("CLICOLOR_FORCE");
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use crate::support::{Bounded as _, LIMIT, Running, accept, connect, measuring, text, until, zc};
 
 /// stdout of a run that must have gone well.
 #[track_caller]
@@ -41,7 +32,7 @@ fn refused(output: &Output, code: i32) -> String {
 
 /// Python, when there is one.
 fn python(script: &str, words: &[&str]) -> Option<Command> {
-    let there = Command::new("python3").arg("-c").arg("").output().is_ok_and(|output| output.status.success());
+    let there = Command::new("python3").arg("-c").arg("").finish().is_ok_and(|output| output.status.success());
     if !there {
         eprintln!("skipped: no python3 for a peer of the wire");
         return None;
@@ -52,7 +43,7 @@ fn python(script: &str, words: &[&str]) -> Option<Command> {
 }
 
 fn has_nc() -> bool {
-    let there = Command::new("nc").arg("-h").output().is_ok();
+    let there = Command::new("nc").arg("-h").stdin(Stdio::null()).finish().is_ok();
     if !there {
         eprintln!("skipped: no nc");
     }
@@ -61,7 +52,7 @@ fn has_nc() -> bool {
 
 /// A server that listens on a free port. It is killed if a test fails.
 struct Server {
-    child: Child,
+    child: Running,
     port: String,
     stdout: BufReader<ChildStdout>,
     stderr: BufReader<ChildStderr>,
@@ -73,7 +64,7 @@ impl Server {
     }
 
     fn of(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
@@ -86,7 +77,7 @@ impl Server {
     }
 
     fn connect(&self) -> TcpStream {
-        TcpStream::connect(("127.0.0.1", self.port.parse::<u16>().unwrap())).unwrap()
+        connect(self.port.parse().unwrap())
     }
 
     /// The next line about a client: a sentence about what is wrong with it goes to stderr before.
@@ -125,13 +116,6 @@ impl Server {
         self.stderr.read_to_string(&mut err).unwrap();
         assert_eq!(self.child.wait().unwrap().code(), Some(0), "{err}");
         (out, err)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 
@@ -207,7 +191,7 @@ fn every_way_of_sending_reaches_zcs_to_the_byte() {
         (&["-i65536", "-o", "8192", "-B", &cpu], 1),
     ] {
         let words = [&["zcc", "-s", "0", "-p", &server.port][..], way].concat();
-        let output = zc(&files.words(&words)).output().unwrap();
+        let output = zc(&files.words(&words)).finish().unwrap();
         let expected = format!("{} bytes of {} files in {loops} loops", files.total() * loops, 6 * loops);
         assert_eq!(amount(fine(&output).trim_end()), expected, "{way:?}");
         assert_eq!(amount(&server.client_line()), expected, "{way:?}");
@@ -245,7 +229,7 @@ print(json.dumps({'loops': loops, 'lengths': lengths, 'total': total, 'digest': 
 /// The digest by another hand.
 fn sha256(bytes: &[u8]) -> Option<String> {
     let script = "import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())";
-    let mut child = python(script, &[])?.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = python(script, &[])?.stdin(Stdio::piped()).stdout(Stdio::piped()).start().unwrap();
     child.stdin.take().unwrap().write_all(bytes).unwrap();
     Some(text(&child.wait_with_output().unwrap().stdout).trim().to_owned())
 }
@@ -257,7 +241,7 @@ fn a_server_in_python_gets_every_byte_in_order_from_every_way_of_sending() {
     for way in [&["-n2"][..], &["-Sn2"], &["-Swn2"], &["-kn2"], &["-Skb4093", "-n2"]] {
         let mut server = Server::of(python(PYTHON_SERVER, &[]).unwrap());
         let words = [&["zcc", "-s", "127.0.0.1", "-p", &server.port][..], way, &["--"]].concat();
-        fine(&zc(&files.words(&words)).output().unwrap());
+        fine(&zc(&files.words(&words)).finish().unwrap());
         let told: serde_json::Value = serde_json::from_str(&server.line()).unwrap();
         assert_eq!(told["loops"], 2, "{way:?}");
         assert_eq!(told["lengths"], serde_json::json!(LENS.repeat(2)), "{way:?}");
@@ -288,7 +272,7 @@ assert stream.recv(1) == b'', 'the server hangs up once it has everything'
     let mut server = Server::start(&["zcs", "-p0"]);
     for step in ["3", "16384", "1000000"] {
         let Some(mut client) = python(script, &[&server.port, step]) else { return };
-        let output = client.output().unwrap();
+        let output = client.finish().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
         assert_eq!(amount(&server.client_line()), format!("{} bytes of 15 files in 3 loops", 3 * 86_390));
     }
@@ -301,25 +285,25 @@ fn bare_bytes_are_the_files_and_nothing_else() {
     // A listener of the test's own, for the bytes themselves.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
-    let client = zc(&files.words(&["zcc", "--raw", "-n2", "-s0", "-p", &port])).stdout(Stdio::piped()).spawn().unwrap();
+    let client = zc(&files.words(&["zcc", "--raw", "-n2", "-s0", "-p", &port])).stdout(Stdio::piped()).start().unwrap();
     let mut got = Vec::new();
-    listener.accept().unwrap().0.read_to_end(&mut got).unwrap();
+    accept(&listener).read_to_end(&mut got).unwrap();
     assert!(got == files.bare(2), "{} bytes", got.len());
     let line = fine(&client.wait_with_output().unwrap());
     assert_eq!(amount(line.trim_end()), format!("{} bytes", got.len()));
 
-    let client = zc(&files.words(&["zcc", "-n2", "-s0", "-p", &port])).stdout(Stdio::null()).spawn().unwrap();
+    let client = zc(&files.words(&["zcc", "-n2", "-s0", "-p", &port])).stdout(Stdio::null()).start().unwrap();
     let mut got = Vec::new();
-    listener.accept().unwrap().0.read_to_end(&mut got).unwrap();
+    accept(&listener).read_to_end(&mut got).unwrap();
     assert!(got == files.wire(2), "{} bytes", got.len());
     fine(&client.wait_with_output().unwrap());
 
     let mut server = Server::start(&["zcs", "--raw", "-p", "0"]);
     let port = server.port.clone();
-    fine(&zc(&files.words(&["zcc", "--raw", "-n7", "-s", "0", "-p", &port])).output().unwrap());
+    fine(&zc(&files.words(&["zcc", "--raw", "-n7", "-s", "0", "-p", &port])).finish().unwrap());
     assert_eq!(amount(&server.client_line()), format!("{} bytes", files.total() * 7));
     // The wire of 2001 is bare bytes too, to whom takes it as such.
-    fine(&zc(&files.words(&["zcc", "-s", "0", "-p", &port])).output().unwrap());
+    fine(&zc(&files.words(&["zcc", "-s", "0", "-p", &port])).finish().unwrap());
     assert_eq!(amount(&server.client_line()), format!("{} bytes", files.wire(1).len()));
     server.end();
 }
@@ -337,13 +321,13 @@ fn nc_swallows_either_form_and_every_byte_of_it() {
             .args(["-l", "127.0.0.1", &port])
             .stdin(Stdio::null())
             .stdout(File::create(&got).unwrap())
-            .spawn();
-        let mut server = Reaped(server.unwrap());
+            .start();
+        let mut server = server.unwrap();
         until_listening(&port);
         let mut words = files.words(&["zcc", "-n3", "-s", "127.0.0.1", "-p", &port]);
         words.extend(raw.then_some("--raw"));
-        fine(&zc(&words).output().unwrap());
-        server.0.wait().unwrap();
+        fine(&zc(&words).finish().unwrap());
+        server.wait().unwrap();
         assert!(std::fs::read(&got).unwrap() == expected, "raw: {raw}");
     }
 }
@@ -358,21 +342,12 @@ fn nc_is_a_client_of_a_raw_server() {
     let status = Command::new("nc")
         .args(["-N", "127.0.0.1", &server.port])
         .stdin(File::open(&files.paths[0]).unwrap())
-        .stdout(Stdio::null())
-        .status()
-        .unwrap();
+        .finish()
+        .unwrap()
+        .status;
     assert!(status.success());
     assert_eq!(amount(&server.client_line()), "300000 bytes");
     server.end();
-}
-
-struct Reaped(Child);
-
-impl Drop for Reaped {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
 }
 
 /// A port that was free a moment ago.
@@ -383,9 +358,8 @@ fn free_port() -> String {
 /// Waits until somebody listens, without connecting: `nc -l` takes one connection alone.
 fn until_listening(port: &str) {
     let wanted = format!(":{:04X} 00000000:0000 0A ", port.parse::<u16>().unwrap());
-    while !std::fs::read_to_string("/proc/net/tcp").unwrap().contains(&wanted) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let listens = || std::fs::read_to_string("/proc/net/tcp").unwrap().contains(&wanted).then_some(());
+    until("somebody listens", listens);
 }
 
 #[test]
@@ -468,7 +442,7 @@ fn several_clients_are_served_at_a_time_and_too_many_are_turned_away() {
         assert_eq!(amount(&server.client_line()), format!("{} bytes of 6 files in 1 loops", files.total()));
     }
     // And there is room again.
-    fine(&zc(&files.words(&["zcc", "-s", "0", "-p", &server.port])).output().unwrap());
+    fine(&zc(&files.words(&["zcc", "-s", "0", "-p", &server.port])).finish().unwrap());
     server.client_line();
     server.end();
 }
@@ -486,7 +460,7 @@ fn silent_clients_make_room_for_one_that_sends_and_senders_keep_their_places() {
     let silent: Vec<TcpStream> = (0..62).map(|_| server.connect()).collect();
     let port = server.port.clone();
     for _ in 0..3 {
-        fine(&zc(&files.words(&["zcc", "-n2", "-s0", "-p", &port])).output().unwrap());
+        fine(&zc(&files.words(&["zcc", "-n2", "-s0", "-p", &port])).finish().unwrap());
     }
     // They need one place, or more where one comes before the last has hung up; nobody waits for the others.
     let sent = format!("{} bytes of 12 files in 2 loops", files.total() * 2);
@@ -516,7 +490,7 @@ fn ipv6_clients_are_served_and_named() {
     }
     let files = files(&LENS);
     let mut server = Server::start(&["zcs", "-p0"]);
-    fine(&zc(&files.words(&["zcc", "-n3", "-s", "::1", "-p", &server.port])).output().unwrap());
+    fine(&zc(&files.words(&["zcc", "-n3", "-s", "::1", "-p", &server.port])).finish().unwrap());
     let line = server.line();
     assert!(line.starts_with("[::1]:"), "{line}");
     assert!(line.contains(&format!(": {} bytes of 18 files in 3 loops, ", files.total() * 3)), "{line}");
@@ -545,16 +519,15 @@ fn ctrl_c_ends_zcs_although_nobody_reads_its_lines() {
     while writer.write(&[b'x'; 4096]).is_ok() {}
     while writer.write(b"x").is_ok() {}
     rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::empty()).unwrap();
-    let child = zc(&["zcs", "-p0"]).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
-    let mut child = Reaped(child);
+    let mut child = zc(&["zcs", "-p0"]).stdout(writer).stderr(Stdio::piped()).start().unwrap();
     let mut line = String::new();
-    BufReader::new(child.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let port: u16 = line.trim().rsplit(' ').next().unwrap().parse().unwrap();
-    let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut client = connect(port);
     client.write_all(&[0; 4]).unwrap();
     assert_eq!(client.read(&mut [0]).unwrap(), 0, "it hangs up, and then has a line to write");
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child.0), rustix::process::Signal::INT).unwrap();
-    assert_eq!(child.0.wait().unwrap().code(), Some(0));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
     drop(reader);
 }
 
@@ -578,7 +551,7 @@ fn what_is_not_a_readable_regular_file_is_left_out_and_named_with_d() {
     let others = [fifo.to_str().unwrap(), "/", "/dev/zero", missing.to_str().unwrap()];
     let mut server = Server::start(&["zcs", "-p0"]);
     let port = server.port.clone();
-    let output = zc(&files.words(&[&["zcc", "-d", "-s0", "-p", &port][..], &others].concat())).output().unwrap();
+    let output = zc(&files.words(&[&["zcc", "-d", "-s0", "-p", &port][..], &others].concat())).finish().unwrap();
     fine(&output);
     assert_eq!(amount(&server.client_line()), "30 bytes of 2 files in 1 loops");
     let said = text(&output.stderr);
@@ -588,12 +561,12 @@ fn what_is_not_a_readable_regular_file_is_left_out_and_named_with_d() {
             "{said}"
         );
     }
-    let quiet = zc(&files.words(&[&["zcc", "-s0", "-p", &port][..], &others].concat())).output().unwrap();
+    let quiet = zc(&files.words(&[&["zcc", "-s0", "-p", &port][..], &others].concat())).finish().unwrap();
     assert_eq!(text(&quiet.stderr), "");
     // Nothing but such files.
-    let message = refused(&zc(&["zcc", "-s0", "-p", &port, "/", "/dev/zero"]).output().unwrap(), 3);
+    let message = refused(&zc(&["zcc", "-s0", "-p", &port, "/", "/dev/zero"]).finish().unwrap(), 3);
     assert!(message.starts_with("none of the 2 files can be sent"), "{message}");
-    refused(&zc(&["zcc", "-s0", "-p", &port, "/"]).output().unwrap(), 3);
+    refused(&zc(&["zcc", "-s0", "-p", &port, "/"]).finish().unwrap(), 3);
 }
 
 #[test]
@@ -605,7 +578,7 @@ fn a_file_of_four_gib_does_not_fit_the_wire_and_the_error_names_raw() {
         eprintln!("skipped: no sparse file of 4 GiB can be made here: {error}");
         return;
     }
-    let output = zc(&["zcc", "-s", "0", "-p", "1", path.to_str().unwrap()]).output().unwrap();
+    let output = zc(&["zcc", "-s", "0", "-p", "1", path.to_str().unwrap()]).finish().unwrap();
     let message = refused(&output, 3);
     assert!(
         message.ends_with("large\" has 4294967296 bytes, and the wire of 2001 has lengths up to 4294967295"),
@@ -633,7 +606,7 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["ttcp", "-u", "-t", "h"], "unknown option \"-u\""),
         (&["install-classic"], "\"<DIR>\" is missing"),
     ] {
-        let told = refused(&zc(words).output().unwrap(), 2);
+        let told = refused(&zc(words).finish().unwrap(), 2);
         if message == "CPUS" {
             assert!(told.starts_with("-N: there are "), "{told}");
         } else {
@@ -646,12 +619,12 @@ fn what_was_typed_wrong_is_exit_code_2() {
 fn a_server_that_is_not_there_is_told_by_name_and_port() {
     let files = files(&[1]);
     let port = free_port();
-    let message = refused(&zc(&files.words(&["zcc", "-s", "0", "-p", &port])).output().unwrap(), 1);
+    let message = refused(&zc(&files.words(&["zcc", "-s", "0", "-p", &port])).finish().unwrap(), 1);
     assert!(message.starts_with(&format!("cannot connect to \"0\", port {port}: ")), "{message}");
-    let message = refused(&zc(&files.words(&["zcc", "-s", "no such host.invalid"])).output().unwrap(), 1);
+    let message = refused(&zc(&files.words(&["zcc", "-s", "no such host.invalid"])).finish().unwrap(), 1);
     assert!(message.starts_with("cannot find server \"no such host.invalid\""), "{message}");
     let server = Server::start(&["zcs", "-p0"]);
-    let message = refused(&zc(&["zcs", "-p", &server.port]).output().unwrap(), 1);
+    let message = refused(&zc(&["zcs", "-p", &server.port]).finish().unwrap(), 1);
     assert!(message.starts_with(&format!("cannot listen on port \"{}\"", server.port)), "{message}");
 }
 
@@ -660,8 +633,8 @@ fn a_server_that_leaves_is_an_error_of_the_client() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let files = files(&[1_000_000]);
-    let client = zc(&files.words(&["zcc", "-s0", "-n1000", "-p", &port])).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut stream, _) = listener.accept().unwrap();
+    let client = zc(&files.words(&["zcc", "-s0", "-n1000", "-p", &port])).stderr(Stdio::piped()).start().unwrap();
+    let mut stream = accept(&listener);
     stream.read_exact(&mut [0; 1000]).unwrap();
     drop(stream);
     let output = client.wait_with_output().unwrap();
@@ -672,7 +645,7 @@ fn a_server_that_leaves_is_an_error_of_the_client() {
 /// Links in a folder of their own.
 fn installed() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    fine(&zc(&["install-classic", folder.path().to_str().unwrap()]).output().unwrap());
+    fine(&zc(&["install-classic", folder.path().to_str().unwrap()]).finish().unwrap());
     folder
 }
 
@@ -688,7 +661,7 @@ fn the_links_have_the_names_of_2001_and_are_written_over_nothing() {
     assert_eq!(names, ["cyclesoak", "run_rr", "ttcp", "ttcp-sf", "zcc", "zcs"]);
     for name in &names {
         for help in ["-h", "--help"] {
-            let usage = fine(&at(name).arg(help).output().unwrap());
+            let usage = fine(&at(name).arg(help).finish().unwrap());
             assert!(usage.starts_with(&format!("Usage: {}", name.trim_end_matches("-sf"))), "{usage}");
         }
     }
@@ -696,14 +669,8 @@ fn the_links_have_the_names_of_2001_and_are_written_over_nothing() {
     let zcs = folder.path().join("zcs");
     std::fs::remove_file(&zcs).unwrap();
     std::fs::write(&zcs, b"mine").unwrap();
-    let message = refused(&zc(&["install-classic", folder.path().to_str().unwrap()]).output().unwrap(), 5);
+    let message = refused(&zc(&["install-classic", folder.path().to_str().unwrap()]).finish().unwrap(), 5);
     assert!(message.ends_with("exists, and zc does not write over anything"), "{message}");
-}
-
-/// One set of soakers at a time, as each takes the idle time of all others.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn load_of(line: &str) -> f64 {
@@ -713,24 +680,24 @@ fn load_of(line: &str) -> f64 {
 
 #[test]
 fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
-    let _alone = alone();
+    let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let here = |words: &[&str]| {
         let mut command = zc(words);
         command.current_dir(folder.path());
         command
     };
-    let message = refused(&here(&["cyclesoak"]).output().unwrap(), 3);
+    let message = refused(&here(&["cyclesoak"]).finish().unwrap(), 3);
     assert!(message.starts_with("there is no file \"counts_per_sec\" in this folder"), "{message}");
     let files = files(&[100_000]);
-    let message = refused(&here(&files.words(&["zcc", "-c", "-s0", "-p1"])).output().unwrap(), 3);
+    let message = refused(&here(&files.words(&["zcc", "-c", "-s0", "-p1"])).finish().unwrap(), 3);
     assert!(message.starts_with("there is no file \"counts_per_sec\" in this folder"), "{message}");
 
-    assert_eq!(fine(&here(&["cyclesoak", "-C"]).output().unwrap()), "");
+    assert_eq!(fine(&here(&["cyclesoak", "-C"]).finish().unwrap()), "");
     let calibration = std::fs::read_to_string(folder.path().join("counts_per_sec")).unwrap();
     assert!(calibration.starts_with("zc counts_per_sec 1\n"), "{calibration}");
 
-    let mut soak = here(&["cyclesoak", "-Bm", "50"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut soak = here(&["cyclesoak", "-Bm", "50"]).stdout(Stdio::piped()).start().unwrap();
     let mut lines = BufReader::new(soak.stdout.take().unwrap()).lines();
     let line = lines.next().unwrap().unwrap();
     assert!(load_of(&line) <= 100.0 && line.contains("% || Free: "), "{line}");
@@ -745,7 +712,10 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
                 }
             });
         }
-        while load_of(&lines.next().unwrap().unwrap()) < 50.0 {}
+        let end = Instant::now() + LIMIT;
+        while load_of(&lines.next().unwrap().unwrap()) < 50.0 {
+            assert!(Instant::now() < end, "busy CPUs are no load");
+        }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     rustix::process::kill_process(rustix::process::Pid::from_child(&soak), rustix::process::Signal::INT).unwrap();
@@ -760,10 +730,9 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
         })
         .collect();
     std::fs::write(folder.path().join("counts_per_sec"), lowered.concat()).unwrap();
-    let soak = here(&["cyclesoak", "-m20"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut soak = Reaped(soak);
+    let mut soak = here(&["cyclesoak", "-m20"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     // Where not all CPUs may be used, that is said before it.
-    let mut warnings = BufReader::new(soak.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut warnings = BufReader::new(soak.stderr.take().unwrap()).lines().map_while(Result::ok);
     let doubt = warnings.find(|line| line.starts_with("warning: the soakers do more than when they were calibrated"));
     assert!(doubt.is_some());
     drop(soak);
@@ -771,7 +740,7 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
 
     // The client measures by the same file.
     let mut server = Server::start(&["zcs", "-p0"]);
-    let output = here(&files.words(&["zcc", "-c", "-n200", "-s0", "-p", &server.port])).output().unwrap();
+    let output = here(&files.words(&["zcc", "-c", "-n200", "-s0", "-p", &server.port])).finish().unwrap();
     let said = fine(&output);
     let load = said.lines().find(|line| line.contains(" over ")).unwrap_or_else(|| panic!("{said}"));
     assert!(load_of(load) <= 100.0);
@@ -780,16 +749,16 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
 
     let other = calibration.replace("\nhost ", "\nhost not-");
     std::fs::write(folder.path().join("counts_per_sec"), other).unwrap();
-    let message = refused(&here(&["cyclesoak"]).output().unwrap(), 3);
+    let message = refused(&here(&["cyclesoak"]).finish().unwrap(), 3);
     assert!(message.contains("it was made with host \"not-"), "{message}");
     std::fs::write(folder.path().join("counts_per_sec"), "123456\n").unwrap();
-    let message = refused(&here(&["cyclesoak"]).output().unwrap(), 3);
+    let message = refused(&here(&["cyclesoak"]).finish().unwrap(), 3);
     assert!(message.contains("it was made by another cyclesoak"), "{message}");
 }
 
 #[test]
 fn the_transcripts_of_2001_run_by_their_own_words() {
-    let _alone = alone();
+    let _turn = measuring();
     let folder = installed();
     let files = files(&LENS);
     for (path, bytes) in files.paths.iter().zip(&files.bytes) {
@@ -807,12 +776,12 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
     let port = if taken { format!("{port}{}", server.port) } else { port.to_owned() };
     let sent = |loops: usize| format!("{} bytes of {} files in {loops} loops", files.total() * loops, 6 * loops);
 
-    let said = fine(&sh(&format!("./zcc -s 0 file* -n100 {port}")).output().unwrap());
+    let said = fine(&sh(&format!("./zcc -s 0 file* -n100 {port}")).finish().unwrap());
     assert_eq!(amount(said.trim_end()), sent(100));
     assert_eq!(amount(&server.client_line()), sent(100));
     // "The chunk size was 64 kbytes", "send(8k)", "small writes with zcc -S -b 64", and a CPU of their own.
     for way in ["-S -w", "-S -b 8192", "-S -b 64 -k", "-B 0"] {
-        let output = sh(&format!("./zcc {way} -s 0 file* -n2 {port}")).output().unwrap();
+        let output = sh(&format!("./zcc {way} -s 0 file* -n2 {port}")).finish().unwrap();
         // CPU 0 may be forbidden; where only the affinity leaves it out (taskset), zcc may have it all the same.
         if way == "-B 0" && !output.status.success() && !zc_kernel::sched::allowed_cpus().unwrap().contains(&0) {
             continue;
@@ -823,11 +792,10 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
 
     // "Before cyclesoak can be used, it must be calibrated with cyclesoak -C -N nr_cpus".
     let cpus = zc_kernel::sched::allowed_cpus().unwrap().len();
-    assert_eq!(fine(&sh(&format!("./cyclesoak -C -N {cpus}")).output().unwrap()), "");
-    let soak = sh(&format!("exec ./cyclesoak -N {cpus} -p 1")).stdout(Stdio::piped()).spawn().unwrap();
-    let mut soak = Reaped(soak);
-    let mut loads = BufReader::new(soak.0.stdout.take().unwrap()).lines();
-    let said = fine(&sh(&format!("./zcc -c -s 0 file* -n1000 {port}")).output().unwrap());
+    assert_eq!(fine(&sh(&format!("./cyclesoak -C -N {cpus}")).finish().unwrap()), "");
+    let mut soak = sh(&format!("exec ./cyclesoak -N {cpus} -p 1")).stdout(Stdio::piped()).start().unwrap();
+    let mut loads = BufReader::new(soak.stdout.take().unwrap()).lines();
+    let said = fine(&sh(&format!("./zcc -c -s 0 file* -n1000 {port}")).finish().unwrap());
     let (load, line) = said.trim_end().rsplit_once('\n').unwrap();
     assert!(load_of(load.lines().last().unwrap()) <= 100.0 && load.ends_with(" s"), "{said}");
     assert_eq!(amount(line), sent(1000));
@@ -836,12 +804,12 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
         let line = loads.next().unwrap().unwrap();
         assert!(load_of(&line) <= 100.0 && line.ends_with('%'), "{line}");
     }
-    rustix::process::kill_process(rustix::process::Pid::from_child(&soak.0), rustix::process::Signal::INT).unwrap();
-    assert_eq!(soak.0.wait().unwrap().code(), Some(0));
+    rustix::process::kill_process(rustix::process::Pid::from_child(&soak), rustix::process::Signal::INT).unwrap();
+    assert_eq!(soak.wait().unwrap().code(), Some(0));
 
     if rr_can_be_had() {
         for load in ["", "-c"] {
-            let output = sh(&format!("./run_rr ./zcc {load} -s 0 file* -n100 {port}")).output().unwrap();
+            let output = sh(&format!("./run_rr ./zcc {load} -s 0 file* -n100 {port}")).finish().unwrap();
             assert_eq!(amount(fine(&output).lines().last().unwrap()), sent(100));
             assert!(text(&output.stderr).starts_with("run_rr: SCHED_RR; "), "{}", text(&output.stderr));
             assert_eq!(amount(&server.client_line()), sent(100));
@@ -853,7 +821,7 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
 
 /// Whether this user may have SCHED_RR, by chrt or by trying it out.
 fn rr_can_be_had() -> bool {
-    let output = zc(&["run_rr", "true"]).output().unwrap();
+    let output = zc(&["run_rr", "true"]).finish().unwrap();
     if output.status.code() == Some(125) {
         eprintln!("skipped: SCHED_RR cannot be had: {}", text(&output.stderr).lines().next().unwrap_or_default());
         return false;
@@ -869,7 +837,7 @@ fn run_rr_runs_its_command_and_its_children_round_robin() {
     // Field 41 of proc_pid_stat(5) is the policy; SCHED_RR is 2. By a child of the shell.
     let script = "cut -d' ' -f41 </proc/self/stat; exit 7";
     for command in [&["run_rr", "sh", "-c", script][..], &["run-rr", "--", "sh", "-c", script]] {
-        let output = zc(command).output().unwrap();
+        let output = zc(command).finish().unwrap();
         assert_eq!(output.status.code(), Some(7));
         assert_eq!(text(&output.stdout), "2\n");
         let said = text(&output.stderr);
@@ -878,7 +846,7 @@ fn run_rr_runs_its_command_and_its_children_round_robin() {
     }
     // Bare, it is a shell.
     let mut shell =
-        zc(&["run_rr"]).env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        zc(&["run_rr"]).env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped()).start().unwrap();
     shell.stdin.take().unwrap().write_all(b"cut -d' ' -f41 </proc/self/stat\n").unwrap();
     assert_eq!(text(&shell.wait_with_output().unwrap().stdout), "2\n");
 }
@@ -889,10 +857,10 @@ fn run_rr_tells_a_command_that_is_nowhere_from_one_that_may_not_be_run() {
         return;
     }
     assert_eq!(
-        refused(&zc(&["run_rr", "no-such-command"]).output().unwrap(), 127),
+        refused(&zc(&["run_rr", "no-such-command"]).finish().unwrap(), 127),
         "there is no command \"no-such-command\""
     );
-    let output = zc(&["run_rr", "/"]).output().unwrap();
+    let output = zc(&["run_rr", "/"]).finish().unwrap();
     assert_eq!(output.status.code(), Some(126));
     assert!(text(&output.stderr).contains("error: cannot run \"/\": permission denied"));
 }
@@ -904,7 +872,7 @@ fn run_rr_says_that_it_wants_root() {
     if rustix::process::geteuid().is_root() {
         command.uid(65_534).gid(65_534).current_dir("/");
     }
-    match command.output() {
+    match command.finish() {
         Ok(output) if output.status.success() => eprintln!("skipped: everybody may have SCHED_RR here"),
         Ok(output) => {
             assert!(refused(&output, 125).starts_with("cannot have the scheduling policy \"SCHED_RR\": "));
@@ -920,7 +888,7 @@ fn ttcp_sends_and_receives_as_in_2001() {
     let send = |port: &str, words: &[&str]| zc(&[&["ttcp", "-t", "-p", port][..], words, &["127.0.0.1"]].concat());
     for words in [&["-s"][..], &["-c", "-l", "32768", "-v"], &["-sDb", "65536"], &["-cs", "-l", "1000"]] {
         let mut receiver = receive(&["-s"]);
-        let sent = fine(&send(&receiver.port, &[words, &["-n", "100"]].concat()).output().unwrap());
+        let sent = fine(&send(&receiver.port, &[words, &["-n", "100"]].concat()).finish().unwrap());
         let length = if words[0] == "-c" {
             32_768
         } else if words[0] == "-cs" {
@@ -961,7 +929,7 @@ fn ttcp_carries_a_file_from_stdin_or_by_name_to_stdout_unchanged() {
             _ => &mut sender,
         }
         .stdout(Stdio::piped())
-        .spawn()
+        .start()
         .unwrap();
         if pipe {
             sent.stdin.take().unwrap().write_all(&files.bytes[0]).unwrap();
@@ -979,7 +947,7 @@ fn ttcp_carries_a_file_from_stdin_or_by_name_to_stdout_unchanged() {
     }
     // Sendfile has no use for a pipe.
     let mut sender = zc(&["ttcp", "-tc", "127.0.0.1"]);
-    let sender = sender.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let sender = sender.stdin(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     assert_eq!(refused(&sender.wait_with_output().unwrap(), 2), "stdin is no file, and sendfile sends files");
 }
 
@@ -990,17 +958,15 @@ fn ttcp_and_nc_understand_one_another() {
     }
     let files = files(&[200_000]);
     let mut receiver = Server::start(&["ttcp", "-r", "-p0"]);
-    let mut nc = Reaped(
-        Command::new("nc")
-            .args(["-N", "127.0.0.1", &receiver.port])
-            .stdin(File::open(&files.paths[0]).unwrap())
-            .spawn()
-            .unwrap(),
-    );
+    let mut nc = Command::new("nc")
+        .args(["-N", "127.0.0.1", &receiver.port])
+        .stdin(File::open(&files.paths[0]).unwrap())
+        .start()
+        .unwrap();
     let mut got = Vec::new();
     receiver.stdout.read_to_end(&mut got).unwrap();
     assert!(got == files.bytes[0]);
-    assert!(nc.0.wait().unwrap().success());
+    assert!(nc.wait().unwrap().success());
 
     let port = free_port();
     let to: PathBuf = files.folder.path().join("got");
@@ -1008,10 +974,10 @@ fn ttcp_and_nc_understand_one_another() {
         .args(["-l", "127.0.0.1", &port])
         .stdin(Stdio::null())
         .stdout(File::create(&to).unwrap())
-        .spawn();
-    let mut nc = Reaped(nc.unwrap());
+        .start();
+    let mut nc = nc.unwrap();
     until_listening(&port);
-    fine(&zc(&["ttcp", "-t", "-c", "-F", &files.paths[0], "-p", &port, "127.0.0.1"]).output().unwrap());
-    nc.0.wait().unwrap();
+    fine(&zc(&["ttcp", "-t", "-c", "-F", &files.paths[0], "-p", &port, "127.0.0.1"]).finish().unwrap());
+    nc.wait().unwrap();
     assert!(std::fs::read(&to).unwrap() == files.bytes[0]);
 }

@@ -7,46 +7,23 @@ use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use zc_kernel::spawn;
 
-/// Far longer than anything here takes on a machine that is not stuck.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::support::{Bounded as _, LIMIT, Running, ZC, measuring, stderr, until, wait_for_blocks, zc_in};
 
 const NEAR: &str = "198.18.0.1";
 const FAR: &str = "198.18.0.2";
 const PORT: &str = "2200";
 
-fn zc() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_zc"))
-}
-
 /// A command under which zc is found: this one may not be where it is looked for by itself.
 fn path_with_zc() -> String {
-    format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", zc().parent().unwrap().display())
+    format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", Path::new(ZC).parent().unwrap().display())
 }
 
 fn options(budget: &str) -> [&str; 6] {
     ["--budget", budget, "--paths", "sendfile", "--out", "run.json"]
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Looks until it finds `what`, as there is nothing that could be waited on.
-#[track_caller]
-fn wait_for<T>(mut what: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = what() {
-            return found;
-        }
-        assert!(Instant::now() < until, "it did not happen within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
 }
 
 /// Processes called `name` for which `is_meant` holds.
@@ -66,29 +43,19 @@ fn assert_ends(pid: i32) {
     // No such process is the end as well.
     let Ok(ended) = spawn::pidfd(pid) else { return };
     assert_eq!(
-        spawn::wait_readable(&[ended.as_fd()], Some(PATIENCE)).unwrap(),
+        spawn::wait_readable(&[ended.as_fd()], Some(LIMIT)).unwrap(),
         [true],
         "{} is still there",
         arguments(pid)
     );
 }
 
-/// Waits until the saved run holds a block; panics when the run ends without one.
-#[track_caller]
-fn wait_for_a_block(folder: &Path, child: &mut Child) {
-    wait_for(|| {
-        assert!(child.try_wait().unwrap().is_none(), "it ended without a block");
-        let text = std::fs::read_to_string(folder.join("run.json")).unwrap_or_default();
-        text.contains("{\"index\":0").then_some(())
-    });
-}
-
 /// Two network namespaces that nothing but their holders keep, with a veth pair between them and an sshd in the far one. It all
 /// goes when this is dropped, or this process ends.
 struct Hosts {
     folder: tempfile::TempDir,
-    near: Child,
-    far: Child,
+    near: Running,
+    far: Running,
 }
 
 impl Hosts {
@@ -107,8 +74,8 @@ impl Hosts {
         let file = |name: &str| folder.path().join(name);
         let text = |name: &str| std::fs::read_to_string(file(name)).unwrap();
         for key in ["host", "user", "stranger"] {
-            let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(file(key)).status();
-            assert!(made.unwrap().success());
+            let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(file(key)).finish();
+            assert!(made.unwrap().status.success());
         }
         std::fs::write(file("known"), format!("[{FAR}]:{PORT} {}", text("host.pub"))).unwrap();
         std::fs::write(file("authorized"), text("user.pub")).unwrap();
@@ -127,7 +94,7 @@ impl Hosts {
                 format!("mount -t tmpfs tmpfs /run && mkdir /run/sshd && ip link set lo up && echo ready && {then}");
             let mut holder = Command::new("unshare");
             holder.args(["--net", "--mount", "sh", "-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
-            let mut holder = holder.stderr(Stdio::piped()).spawn().unwrap();
+            let mut holder = holder.stderr(Stdio::piped()).start().unwrap();
             let mut line = String::new();
             BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
             assert_eq!(line, "ready\n");
@@ -173,7 +140,7 @@ impl Hosts {
     fn run(&self, via: &str, budget: &str) -> Command {
         // nsenter -m leaves the working directory behind.
         let mut command = self.in_near("env");
-        command.arg("-C").arg(self.folder.path()).arg(zc()).args(["run", "--via", via]).args(options(budget));
+        command.arg("-C").arg(self.folder.path()).arg(ZC).args(["run", "--via", via]).args(options(budget));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -193,7 +160,7 @@ impl Hosts {
     }
 
     fn ssh_of(&self, near: u32) -> i32 {
-        wait_for(|| processes("ssh", |pid| parents(pid).contains(&(near as i32))).first().copied())
+        until("ssh runs", || processes("ssh", |pid| parents(pid).contains(&(near as i32))).first().copied())
     }
 }
 
@@ -227,12 +194,11 @@ fn saved(folder: &Path) -> String {
 
 #[test]
 fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run() {
+    let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     // The mark by which this far end is told from others.
     let via = format!("env ZC_TEST_MARK={} PATH={}", folder.path().display(), path_with_zc());
-    let mut command = Command::new(zc());
-    command.args(["run", "--via", &via]).args(options("5s")).current_dir(folder.path()).stdin(Stdio::null());
-    let output = command.output().unwrap();
+    let output = zc_in(folder.path(), &["run", "--via", &via]).args(options("5s")).finish().unwrap();
     if stderr(&output).contains(" of no address") {
         return eprintln!("skipped: this machine has no address but those of the loopback interface");
     }
@@ -245,10 +211,9 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
     assert_eq!(processes("zc", marked), [0; 0]);
     // The same when it is killed.
     std::fs::remove_file(folder.path().join("run.json")).unwrap();
-    let mut command = Command::new(zc());
-    command.args(["run", "--via", &via]).args(options("60s")).current_dir(folder.path()).stdin(Stdio::null());
-    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    wait_for_a_block(folder.path(), &mut run);
+    let mut command = zc_in(folder.path(), &["run", "--via", &via]);
+    let mut run = command.args(options("60s")).stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
+    wait_for_blocks(folder.path(), &mut run, 1);
     let far = processes("zc", marked);
     run.kill().unwrap();
     run.wait().unwrap();
@@ -258,14 +223,13 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
 
 #[test]
 fn what_goes_wrong_on_the_way_is_a_sentence_with_what_helps() {
+    let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     for (via, message, hint) in [
         ("/nonexistent/ssh host", "ended before there was a zc: ", "is it installed"),
         ("true", "\"true\" ended before there was a zc (exit code 0)", "-i"),
     ] {
-        let mut command = Command::new(zc());
-        command.args(["run", "--via", via]).args(options("5s")).current_dir(folder.path()).stdin(Stdio::null());
-        let output = command.output().unwrap();
+        let output = zc_in(folder.path(), &["run", "--via", via]).args(options("5s")).finish().unwrap();
         assert_eq!(output.status.code(), Some(6), "{}", stderr(&output));
         let said = stderr(&output);
         let mut lines = said.lines().skip_while(|line| !line.starts_with("error: "));
@@ -277,8 +241,9 @@ fn what_goes_wrong_on_the_way_is_a_sentence_with_what_helps() {
 
 #[test]
 fn a_run_through_ssh_goes_over_the_link_to_the_other_host() {
+    let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
-    let output = hosts.run(&hosts.ssh("user", "known"), "8s").output().unwrap();
+    let output = hosts.run(&hosts.ssh("user", "known"), "8s").finish().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(saved(hosts.folder.path()).contains(&format!("\"{FAR}:")), "data went another way");
     assert_eq!(hosts.zcs_at_the_far_end(), [0; 0]);
@@ -286,10 +251,11 @@ fn a_run_through_ssh_goes_over_the_link_to_the_other_host() {
 
 #[test]
 fn a_run_through_ip_netns_exec_is_as_good() {
+    let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
     hosts.ip(&["netns", "attach", "other", &hosts.far.id().to_string()]);
     let via = format!("env PATH={} ip netns exec other", path_with_zc());
-    let output = hosts.run(&via, "8s").output().unwrap();
+    let output = hosts.run(&via, "8s").finish().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(saved(hosts.folder.path()).contains(&format!("\"{FAR}:")), "data went another way");
     assert_eq!(hosts.zcs_at_the_far_end(), [0; 0]);
@@ -297,11 +263,12 @@ fn a_run_through_ip_netns_exec_is_as_good() {
 
 #[test]
 fn ssh_that_is_refused_or_does_not_know_the_host_is_told_with_what_helps() {
+    let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
     for (key, known, message) in
         [("stranger", "known", "Permission denied (publickey)."), ("user", "unknown", "Host key verification failed.")]
     {
-        let output = hosts.run(&hosts.ssh(key, known), "8s").output().unwrap();
+        let output = hosts.run(&hosts.ssh(key, known), "8s").finish().unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(6), "{said}");
         assert!(said.contains(message) && said.contains("\nhint: let it ask nothing"), "{said}");
@@ -310,9 +277,10 @@ fn ssh_that_is_refused_or_does_not_know_the_host_is_told_with_what_helps() {
 
 #[test]
 fn the_far_end_leaves_when_the_near_end_is_killed() {
+    let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
-    let mut run = hosts.run(&hosts.ssh("user", "known"), "60s").spawn().unwrap();
-    wait_for_a_block(hosts.folder.path(), &mut run);
+    let mut run = hosts.run(&hosts.ssh("user", "known"), "60s").start().unwrap();
+    wait_for_blocks(hosts.folder.path(), &mut run, 1);
     let (far, ssh) = (hosts.zcs_at_the_far_end(), hosts.ssh_of(run.id()));
     run.kill().unwrap();
     assert_eq!(run.wait().unwrap().signal(), Some(9));
@@ -323,9 +291,10 @@ fn the_far_end_leaves_when_the_near_end_is_killed() {
 
 #[test]
 fn when_ssh_is_killed_both_ends_leave_and_what_was_measured_is_kept() {
+    let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
-    let mut run = hosts.run(&hosts.ssh("user", "known"), "60s").spawn().unwrap();
-    wait_for_a_block(hosts.folder.path(), &mut run);
+    let mut run = hosts.run(&hosts.ssh("user", "known"), "60s").start().unwrap();
+    wait_for_blocks(hosts.folder.path(), &mut run, 1);
     let (far, ssh) = (hosts.zcs_at_the_far_end(), hosts.ssh_of(run.id()));
     spawn::kill(ssh, 9).unwrap();
     assert_ends(far[0]);
@@ -338,9 +307,10 @@ fn when_ssh_is_killed_both_ends_leave_and_what_was_measured_is_kept() {
 
 #[test]
 fn ctrl_c_does_not_reach_ssh_and_the_run_ends_in_order() {
+    let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
-    let mut run = hosts.run(&hosts.ssh("user", "known"), "60s").spawn().unwrap();
-    wait_for_a_block(hosts.folder.path(), &mut run);
+    let mut run = hosts.run(&hosts.ssh("user", "known"), "60s").start().unwrap();
+    wait_for_blocks(hosts.folder.path(), &mut run, 1);
     let (far, ssh) = (hosts.zcs_at_the_far_end(), hosts.ssh_of(run.id()));
     let group = |pid: i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
