@@ -146,7 +146,7 @@ pub fn touch_memory(sender_cpu: usize) {
     let _ = std::thread::spawn(touch).join();
 }
 
-/// The congestion control that was asked for, or the first of [`CONGESTIONS`] that a socket on the sender's side takes.
+/// The congestion control that was asked for, or the first of `CONGESTIONS` that a socket on the sender's side takes.
 ///
 /// # Errors
 /// It does not exist here, or this user may not have it.
