@@ -147,7 +147,7 @@ fn touched_bytes(available: Option<u64>) -> u64 {
     available.map_or(0, |available| TOUCHED_BYTES.min(available / 8))
 }
 
-/// The congestion control that was asked for, or the first of [`CONGESTIONS`] that a socket on the sender's side takes.
+/// The congestion control that was asked for, or the first of `CONGESTIONS` that a socket on the sender's side takes.
 ///
 /// # Errors
 /// It does not exist here, or this user may not have it.

@@ -20,6 +20,15 @@ fn output(arguments: &[&str]) -> Output {
     zc(arguments).finish().unwrap()
 }
 
+/// Whether soakers found no CPU time at all, which other programs decide: the result of zc is missing then, and nothing else is.
+fn is_starved(said: &str) -> bool {
+    let is_starved = said.contains("got no CPU time");
+    if is_starved {
+        eprintln!("skipped: something else uses this machine");
+    }
+    is_starved
+}
+
 /// The JSON document that a command's result is.
 fn result(output: &Output) -> Value {
     let text = stderr(output);
@@ -96,6 +105,9 @@ fn a_command_s_exit_code_and_streams_are_its_own() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "through\n");
     let stderr = stderr(&output);
     assert!(stderr.starts_with("err\n"), "{stderr}");
+    if is_starved(&stderr) {
+        return;
+    }
     assert!(stderr.contains("exited with 7") && stderr.contains("getrusage"), "{stderr}");
 }
 
@@ -104,7 +116,8 @@ fn a_command_killed_by_a_signal_is_128_and_the_signal() {
     let _turn = measuring();
     let output = output(&["--", "sh", "-c", "kill -KILL $$"]);
     assert_eq!(output.status.code(), Some(137));
-    assert!(stderr(&output).contains("killed by signal 9"));
+    let said = stderr(&output);
+    assert!(is_starved(&said) || said.contains("killed by signal 9"), "{said}");
 }
 
 #[test]
@@ -201,6 +214,9 @@ fn the_cost_of_a_known_load_is_found() {
     // A shell loop whose CPU time getrusage knows; the machine may be busy, so only gross errors are errors.
     let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
     let output = output(&["--json", "--", "sh", "-c", script]);
+    if is_starved(&stderr(&output)) {
+        return;
+    }
     let result = result(&output);
     let cost = &result["cost"];
     let number = |value: &Value| value.as_f64().unwrap();
@@ -219,8 +235,7 @@ fn live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is() {
     let _turn = measuring();
     let output = output(&["--period", "50ms", "--count", "3"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if stderr(&output).contains("got no CPU time") {
-        eprintln!("skipped: something else uses this machine");
+    if is_starved(&stderr(&output)) {
         return;
     }
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -233,8 +248,7 @@ fn live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is() {
 fn live_load_in_json_has_a_document_to_a_line() {
     let _turn = measuring();
     let output = output(&["--period", "50ms", "--count", "2", "--json"]);
-    if stderr(&output).contains("got no CPU time") {
-        eprintln!("skipped: something else uses this machine");
+    if is_starved(&stderr(&output)) {
         return;
     }
     let text = String::from_utf8(output.stdout).unwrap();
@@ -253,8 +267,7 @@ fn ctrl_c_ends_live_load_cleanly() {
     while stdout.read_line(&mut line).unwrap() > 0 && line.lines().count() < 2 {}
     if line.is_empty() {
         let said = stderr(&child.wait_with_output().unwrap());
-        assert!(said.contains("got no CPU time"), "{said}");
-        return eprintln!("skipped: something else uses this machine");
+        return assert!(is_starved(&said), "{said}");
     }
     kill(child.id(), "INT");
     std::io::copy(&mut stdout, &mut std::io::sink()).unwrap();
@@ -267,7 +280,7 @@ fn a_reader_that_goes_away_ends_live_load() {
     let mut child = zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    assert!(output.status.code() == Some(0) || stderr(&output).contains("got no CPU time"), "{}", stderr(&output));
+    assert!(output.status.code() == Some(0) || is_starved(&stderr(&output)), "{}", stderr(&output));
 }
 
 #[test]
@@ -276,6 +289,9 @@ fn the_result_of_a_command_goes_where_it_is_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cost.json");
     let output = output(&["--json", "--output", file.to_str().unwrap(), "--", "sh", "-c", "exit 0"]);
+    if is_starved(&stderr(&output)) {
+        return;
+    }
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(stderr(&output), "");
     let result: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
