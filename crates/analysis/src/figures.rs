@@ -53,7 +53,7 @@ pub(super) fn gbit_per_core(cost: &Figure) -> Option<Figure> {
 
 /// An interval without infinities; `None` when nothing bounds it below.
 pub(super) fn bounds(interval: Interval) -> Option<Bounds> {
-    Some(Bounds { low: finite(interval.low)?, high: finite(interval.high), confidence: interval.confidence_reached })
+    Some(Bounds { low: finite(interval.low)?, high: finite(interval.high), confidence: interval.achieved_confidence })
 }
 
 /// A ratio as it is handed out.

@@ -141,7 +141,7 @@ pub(super) fn withheld(
     blocks: &BlockAccount,
 ) -> Vec<Withheld> {
     let mut reasons = Vec::new();
-    let needed = zc_stats::wilcoxon_least_n(kept.level).unwrap_or(usize::MAX);
+    let needed = zc_stats::wilcoxon_min_n(kept.level).unwrap_or(usize::MAX);
     let reference = cells.iter().find(|cell| cell.reference);
     if blocks.kept < needed {
         reasons.push(Withheld::TooFewBlocks { kept: blocks.kept, needed });

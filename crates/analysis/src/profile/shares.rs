@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use zc_stats::{Draws, RESAMPLES, few_blocks_confidence};
+use zc_stats::{Bootstrap, DEFAULT_RESAMPLES, expanded_confidence};
 
 use super::classes::classes_of_frames;
 use super::contexts::{Through, context, is_of_path, through_frames};
@@ -299,13 +299,13 @@ impl Parts {
 pub(super) fn parts(sampled: &Sampled, level: f64, seed: u64) -> Parts {
     let blocks = sampled.blocks.len();
     let by_cost = sampled.by_cost();
-    let draws = Draws::new(blocks, RESAMPLES, seed);
+    let draws = Bootstrap::new(blocks, DEFAULT_RESAMPLES, seed);
     let drawn = match &draws {
         Some(draws) => draws.map(|times| sampled.drawn(times, &by_cost)),
         None => vec![sampled.drawn(&vec![1; blocks], &by_cost)],
     };
     let interval = |values: &[f64]| {
-        let level = few_blocks_confidence(level, blocks)?;
+        let level = expanded_confidence(level, blocks)?;
         draws.as_ref()?.bca_interval(values, level).and_then(bounds)
     };
     let observed = &drawn[0];

@@ -10,7 +10,7 @@ mod series;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use zc_stats::RESAMPLES;
+use zc_stats::DEFAULT_RESAMPLES;
 
 use super::model::{Figure, Sides};
 use super::{Kept, parallel};
@@ -163,7 +163,7 @@ pub(super) fn sizes(kept: &Kept) -> Sides<Sizes> {
     if groups.is_empty() {
         return Sides::default();
     }
-    let of = |side| of_side(kept, side, &groups, RESAMPLES);
+    let of = |side| of_side(kept, side, &groups, DEFAULT_RESAMPLES);
     Sides {
         sender: (sides_apart(kept.header) && !sender_alone(kept.header)).then(|| of(Side::Sender)),
         receiver: None,

@@ -1,21 +1,22 @@
-//! The k-th smallest of very many numbers that are never written down.
+//! Selection: the k-th smallest of many numbers without storing them.
 //!
-//! Walsh averages and pairwise differences are n^2 numbers made of n: too many to sort for a long run. But how many of
-//! them are at most x is known in n steps once the n are sorted. So the k-th smallest is found by bisection over x,
-//! and since x is a float, bisection over its bits ends at the very number, not near it, after at most 64 rounds.
+//! Walsh averages and pairwise differences are O(n^2) numbers derived from n: too many to sort for
+//! a long run. Counting how many of them are at most x takes O(n) once the n are sorted. So the
+//! k-th smallest is found by bisection over x. Bisection over the bits of a float ends at exactly
+//! that number after at most 64 rounds.
 
-/// The `rank`-th smallest (1 is the smallest) of numbers between `low` and `high`, of which `at_most(x)` says how many
-/// are <= x.
+/// The `rank`-th smallest (1 is the smallest) of numbers between `low` and `high`; `at_most(x)`
+/// counts those that are <= x.
 pub(crate) fn kth_smallest(low: f64, high: f64, rank: u64, at_most: impl Fn(f64) -> u64) -> f64 {
     let (mut low, mut high) = (ordered(low), ordered(high));
     while low < high {
         let middle = (low & high) + ((low ^ high) >> 1); // the mean, rounded down, without overflow
         if at_most(from_ordered(middle)) >= rank { high = middle } else { low = middle + 1 }
     }
-    from_ordered(low) + 0.0 // makes 0 of -0
+    from_ordered(low) + 0.0 // -0 becomes 0
 }
 
-/// The middle of `count` numbers: the one, or the mean of the two.
+/// The median of `count` numbers, of which `kth` finds the one of a rank.
 pub(crate) fn middle(count: u64, kth: impl Fn(u64) -> f64) -> f64 {
     let upper = kth(count / 2 + 1);
     if count % 2 == 1 {
@@ -25,7 +26,7 @@ pub(crate) fn middle(count: u64, kth: impl Fn(u64) -> f64) -> f64 {
     if lower == upper { upper } else { 0.5 * lower + 0.5 * upper }
 }
 
-/// An integer that is ordered as the float is (as in `f64::total_cmp`).
+/// An integer with the order of the float (that of `f64::total_cmp`).
 fn ordered(value: f64) -> i64 {
     flip(value.to_bits().cast_signed())
 }
@@ -34,7 +35,7 @@ fn from_ordered(key: i64) -> f64 {
     f64::from_bits(flip(key).cast_unsigned())
 }
 
-/// Turns the order of the negative ones round: its own inverse.
+/// Reverses the order of negative numbers; its own inverse.
 fn flip(bits: i64) -> i64 {
     bits ^ (bits >> 63 & i64::MAX)
 }
