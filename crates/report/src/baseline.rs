@@ -3,10 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use super::escape;
 use super::pivot::Cross;
-use super::prose::list;
-use zc_run::Factor;
+use super::text::list;
+use zc_run::{Factor, escape};
 
 /// What the cells are compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! What a report is made of between its heading and its notes, for the terminal and for Markdown.
 
-use super::grid::{Grid, wrap};
-use super::markdown::Width;
+use super::grid::Grid;
+use super::text::wrap;
+use super::width::Width;
 
 /// One piece of it.
 pub(super) enum Part {

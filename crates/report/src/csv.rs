@@ -2,10 +2,9 @@
 //! Full precision, no units in the cells, empty where there is nothing. The columns only ever grow at the end.
 
 use super::digits::us_per_mb;
-use super::escape;
 use super::pivot::level;
 use zc_analysis::{Bounds, CellEstimate, Comparison, Estimates, Figure, RatioFigure};
-use zc_run::{Factor, Level, Run, Support};
+use zc_run::{Factor, Level, Run, Support, escape};
 
 /// The heading. Costs are microseconds of soaked CPU time per MB (10^6 bytes).
 const HEAD: &[&str] = &[

@@ -1,9 +1,8 @@
 //! `zc doctor` as text: the machine, what this user can have on it, and what makes it less fit.
 
 use super::digits::bytes;
-use super::escape;
-use super::grid::wrap;
-use zc_run::{Host, Severity, Support, SupportRow, Warning};
+use super::text::{shown, wrap};
+use zc_run::{Host, Severity, Support, SupportRow, Warning, escape};
 
 /// Where the text of a line begins, at least.
 const INDENT: usize = 16;
@@ -117,8 +116,4 @@ fn machine(host: &Host, indent: usize, columns: usize) -> String {
         ),
     ));
     lines.iter().map(|(label, text)| wrap(label, text, indent, columns)).collect()
-}
-
-fn shown(text: &str) -> String {
-    escape(text, 80)
 }

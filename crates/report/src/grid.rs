@@ -1,6 +1,6 @@
 //! Columns of text, for the terminal and for Markdown.
 
-use super::escape;
+use super::text::markdown_text;
 
 /// A column's two heading lines, and whether its cells stand to the left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -216,61 +216,6 @@ impl Grid {
     }
 }
 
-/// Text that Markdown takes as text: no cell borders, no emphasis, no HTML.
-pub(super) fn markdown_text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in escape(text, 2000).chars() {
-        if matches!(character, '|' | '*' | '_' | '`' | '<' | '[' | '\\' | '#' | '~') {
-            out.push('\\');
-        }
-        out.push(character);
-    }
-    out
-}
-
-/// Words of `text` in lines of at most `columns`, the first after `label`, the others indented as far as `indent`.
-pub(super) fn wrap(label: &str, text: &str, indent: usize, columns: usize) -> String {
-    let room = columns.saturating_sub(indent).max(20);
-    let mut out = format!("{label:<indent$}");
-    let mut used = 0;
-    for word in words(text) {
-        let long = word.chars().count();
-        if used > 0 && used + 1 + long > room {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            used = 0;
-        }
-        if used > 0 {
-            out.push(' ');
-            used += 1;
-        }
-        out.push_str(&word);
-        used += long;
-    }
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    out
-}
-
-/// The words of a text, a number and its unit as one.
-fn words(text: &str) -> Vec<String> {
-    const UNITS: &[&str] = &["%", "s", "ms", "us", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "Hz"];
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        match words.last_mut() {
-            Some(number)
-                if number.ends_with(|c: char| c.is_ascii_digit())
-                    && UNITS.contains(&word.trim_end_matches([',', ';', '.', ':', ')'])) =>
-            {
-                number.push(' ');
-                number.push_str(word);
-            }
-            _ => words.push(word.to_owned()),
-        }
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,15 +269,5 @@ mod tests {
         assert_eq!(head("ends with a sign-"), "ends with a sign-|");
         let grid = Grid { columns: vec![Column::named("read+write")], rows: Vec::new() };
         assert!(grid.markdown().starts_with("| read+write |\n"));
-    }
-
-    #[test]
-    fn words_wrap_under_their_label() {
-        assert_eq!(
-            wrap("note", "one two three four five six seven", 6, 26),
-            "note  one two three four\n      five six seven\n"
-        );
-        assert_eq!(wrap("note", "", 6, 26), "note\n");
-        assert_eq!(wrap("", "the budget of twenty 60 s, spent", 0, 23), "the budget of twenty\n60 s, spent\n");
     }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use super::baseline::Against;
 use super::block::Part;
-use super::digits::{rate, with_half_width};
+use super::digits::rate;
 use super::grid::{Column, Grid};
-use super::heading::distinct;
 use super::pivot::{Cross, Placed};
 use super::rows::{cost, ratio_of, signs};
+use super::speed::Unit;
+use super::text::distinct;
 use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
 use zc_run::{Factor, Run};
 
@@ -17,39 +18,6 @@ pub(super) const NONE: &str = "-";
 
 /// Behind a ratio that could not be told from 1.
 pub(super) const UNDECIDED: &str = "?";
-
-/// A unit of throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    /// 10^9 bits per second.
-    Gbit,
-    /// 1024 bytes per second, as in 2001.
-    Kbytes,
-}
-
-impl Unit {
-    /// A throughput in bytes per second, in this unit.
-    pub(super) fn text(self, speed: Figure) -> String {
-        match self {
-            Self::Gbit => with_half_width(speed.value * 8e-9, speed.half_width.map(|half| half * 8e-9)),
-            Self::Kbytes => {
-                let half = speed.half_width.map(|half| half / 1024.0);
-                // Whole numbers as they were, but no digit beyond the second of the half-width.
-                let step = half.map_or(1.0, |half| 10f64.powf(half.max(10.0).log10().floor() - 1.0));
-                let rounded = |value: f64| (value / step).round() * step;
-                let value = format!("{:.0}", rounded(speed.value / 1024.0));
-                half.map_or(value.clone(), |half| format!("{value} ±{:.0}", rounded(half)))
-            }
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Gbit => "Gbit/s",
-            Self::Kbytes => "kbytes/s",
-        }
-    }
-}
 
 /// A cost of one end or of both.
 pub(super) type CostOf = fn(&CellEstimate) -> Option<Figure>;
@@ -93,7 +61,7 @@ pub(super) fn grids(run: &Run, estimates: &Estimates, cross: &Cross) -> Vec<Part
         parts.extend(against.listed().map(|text| Part::Text(vec![format!("Compared: {text}.")])));
     }
 
-    let unit = super::experiments::unit(run);
+    let unit = Unit::of(run);
     let caption = format!("Top speed, unpaced and without soakers, {}", unit.name());
     parts.extend(table(run, cross, caption, false, |placed| {
         // In a plan that measures them in turn most cells of many have too few for an interval, and so no figure.

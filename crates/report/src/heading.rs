@@ -1,11 +1,12 @@
 //! What stands above the table: file set, rate, link, machines, and how the run ended.
 
-use super::digits::{bytes, percent, rate, seconds, significant, size};
-use super::escape;
-use super::notes::{Note, note, shown};
+use super::digits::{bytes, percent, seconds, significant, size};
+use super::note::{Note, note};
 use super::pivot::level;
-use super::prose::list;
+use super::rates::{each, rates, several_rates};
+use super::text::{distinct, list, shown};
 use zc_analysis::Estimates;
+use zc_run::escape;
 use zc_run::{EndReason, Factor, FixedParams, Host, IpVersion, PeerKind, RemoteFacts, Run};
 
 /// File set, rate, link, machine: what stands above the table.
@@ -184,44 +185,10 @@ fn to_the_second(time: &str) -> String {
     }
 }
 
-/// The rate, or the least and the greatest of those that cells have.
-pub(super) fn rates(run: &Run) -> String {
-    let mut rates: Vec<f64> = each(run).map(|at| at.rate_bytes_per_s).collect();
-    rates.sort_by(f64::total_cmp);
-    match (rates.first(), rates.last()) {
-        (Some(least), Some(most)) if least != most => format!("{} to {}", rate(*least), rate(*most)),
-        (Some(only), _) => rate(*only),
-        _ => rate(run.header.plan.fixed.rate_bytes_per_s),
-    }
-}
-
-/// Whether cells differ in it.
-pub(super) fn several_rates(run: &Run) -> bool {
-    let mut rates = each(run).map(|at| at.rate_bytes_per_s);
-    rates.next().is_some_and(|first| rates.any(|other| other != first))
-}
-
-/// What holds for each cell.
-fn each(run: &Run) -> impl Iterator<Item = FixedParams> {
-    let plan = &run.header.plan;
-    plan.cells.iter().map(|cell| plan.fixed.at(&cell.levels))
-}
-
 /// What cells have of one thing, in short; what the plan holds fixed where it has no cells.
 fn spread(run: &Run, of: impl Fn(&FixedParams) -> String) -> String {
     let all = distinct(each(run).map(|at| of(&at)));
     if all.is_empty() { of(&run.header.plan.fixed) } else { in_short(&all) }
-}
-
-/// Each once, in their order.
-pub(super) fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for one in all {
-        if !found.contains(&one) {
-            found.push(one);
-        }
-    }
-    found
 }
 
 /// Up to three are named, of more the first and the last.

@@ -2,13 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::digits::{bound, percent, ratio, significant, size, with_half_width};
-use super::escape;
-use super::grid::{Column, Grid, wrap};
-use super::prose::list;
+use super::digits::{bound, percent, ratio, seconds, significant, size, with_half_width};
+use super::grid::{Column, Grid};
+use super::text::{list, wrap};
 use zc_analysis::Figure;
 use zc_analysis::memory::{FoldedRatio, MemoryEstimates, Roofline, TARGET, Within};
-use zc_run::{MemoryLoop, MemoryRun, MemorySet};
+use zc_run::{MemoryLoop, MemoryRun, MemorySet, escape};
 
 /// The whole report.
 pub fn memory(seen: &MemoryRun, estimates: &MemoryEstimates, roofline: Option<&Roofline>) -> String {
@@ -86,7 +85,7 @@ fn heading(seen: &MemoryRun, estimates: &MemoryEstimates) -> String {
         escape(&seen.zc_version, 32),
         seen.seed,
         if estimates.blocks == 1 { "1 block".to_owned() } else { format!("{} blocks", estimates.blocks) },
-        super::digits::seconds(seen.budget_ns),
+        seconds(seen.budget_ns),
     );
     for sentence in &seen.left_out {
         let _ = writeln!(text, "note          {}", escape(sentence, 400));

@@ -2,21 +2,12 @@
 //! and text; the terminal aligns them, Markdown makes a list.
 
 use super::digits::{percent, rate, ratio, signed_percent, us_per_mb};
-use super::prose::list;
-use super::{escape, grids, rows};
+use super::note::{Note, note};
+use super::text::{list, shown};
+use super::{grids, rows};
 use zc_analysis::{CellEstimate, Estimates};
+use zc_run::escape;
 use zc_run::{LinkKind, PeerKind, RecvPath, Run, Severity, SupportRow, Warning};
-
-/// A line above or below a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Note {
-    pub(super) label: &'static str,
-    pub(super) text: String,
-}
-
-pub(super) fn note(label: &'static str, text: impl Into<String>) -> Note {
-    Note { label, text: text.into() }
-}
 
 /// The paths that could not be had, by name, each with its reason.
 pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
@@ -262,8 +253,4 @@ fn extremes(
         rows::sorted(estimates).iter().filter_map(|cell| Some((shown(&cell.label), of(cell)?))).collect();
     found.sort_by(|(_, a), (_, b)| a.total_cmp(b));
     Some((found.first()?.clone(), found.last()?.clone()))
-}
-
-pub(super) fn shown(text: &str) -> String {
-    escape(text, 80)
 }

@@ -6,10 +6,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::csv::{comparison, raw};
-use super::escape;
 use super::pivot::level;
 use zc_analysis::{CellEstimate, Estimates, Figure, RatioFigure, Sides};
-use zc_run::Run;
+use zc_run::{Run, escape};
 
 /// The whole exposition. Of several runs every sample says whose it is, by the number of the run, from 1 on; what the number stands for is
 /// told by `zc_run_info`.

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::escape;
 use zc_analysis::{CellEstimate, Estimates};
-use zc_run::{Cell, Factor, Header, Level, Run};
+use zc_run::{Cell, Factor, Header, Level, Run, escape};
 
 /// A cell of the plan and what was made of it.
 #[derive(Clone, Copy)]

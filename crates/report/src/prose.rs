@@ -2,9 +2,11 @@
 
 use super::digits::{bound, percent};
 use super::pivot::Cross;
-use super::{escape, heading, summary};
+use super::rates::rates;
+use super::summary;
+use super::text::{list, was};
 use zc_analysis::{Comparison, Estimates, RatioFigure, Withheld};
-use zc_run::Run;
+use zc_run::{Run, escape};
 
 /// Two or three sentences.
 pub(super) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
@@ -48,7 +50,7 @@ fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
 /// What may be said of the paths.
 fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
     let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
-    let place = format!("{} at {}, for {whose},", way(run), heading::rates(run));
+    let place = format!("{} at {}, for {whose},", way(run), rates(run));
     if let Some(cross) = Cross::of(run, estimates) {
         return summary::summary(estimates, &cross, &place).into_iter().collect();
     }
@@ -190,24 +192,6 @@ fn width(ratio: &RatioFigure) -> f64 {
 
 fn shown(label: &str) -> String {
     escape(label, 40)
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(super) fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [init @ .., last] => format!("{} and {last}", init.join(", ")),
-    }
-}
-
-/// `1 block was`, `3 blocks were`.
-pub(super) fn was(count: usize, thing: &str) -> String {
-    match count {
-        0 => format!("no {thing} was"),
-        1 => format!("1 {thing} was"),
-        _ => format!("{count} {thing}s were"),
-    }
 }
 
 fn capital(text: &str) -> String {

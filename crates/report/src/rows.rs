@@ -2,10 +2,9 @@
 //! carry. Shared by the terminal and Markdown.
 
 use super::digits::{percent, ratio, significant, us_per_mb, with_half_width};
-use super::escape;
 use super::grid::{Column, Grid};
 use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
-use zc_run::{Factor, Run};
+use zc_run::{Factor, Run, escape};
 
 /// One column: its heading and what it says of a cell.
 #[derive(Clone, Copy)]

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::escape;
 use zc_analysis::soak::{Against, CommandCost, Load, PlusMinus, TakenShare, Verified, VerifyRow};
-use zc_run::{BurnShape, CommandEnd, SoakCommand, SoakStart, SoakVerify, SoakerKind, SoakerRank};
+use zc_run::{BurnShape, CommandEnd, SoakCommand, SoakStart, SoakVerify, SoakerKind, SoakerRank, escape};
 
 /// A machine with more CPUs than this gets no column for each.
 const MOST_COLUMNS: usize = 16;

@@ -4,7 +4,7 @@
 use super::baseline::{Against, named};
 use super::digits::bound;
 use super::pivot::Cross;
-use super::prose::list;
+use super::text::list;
 use zc_analysis::{Comparison, Estimates, RatioFigure};
 
 /// How the cells of one column did.

@@ -1,8 +1,8 @@
 //! The report for a terminal, as wide as it is told.
 
-use super::grid::wrap;
 use super::pivot::Cross;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
+use super::text::wrap;
 use super::{experiments, grids, heading, notes, prose, rows};
 use zc_analysis::Estimates;
 use zc_run::Run;

@@ -5,11 +5,10 @@ use serde_json::{Value, json};
 
 use super::csv::{comparison, raw};
 use super::digits::us_per_mb;
-use super::escape;
 use super::json::text;
 use super::pivot::{level, placed};
 use zc_analysis::{Bounds, CellEstimate, Estimates, Figure, RatioFigure};
-use zc_run::{Factor, Header, Level, Run};
+use zc_run::{Factor, Header, Level, Run, escape};
 
 /// The whole specification: under one another, for each run its costs, its ratios and its top speeds.
 pub fn vega_lite(runs: &[(&Run, &Estimates)]) -> String {

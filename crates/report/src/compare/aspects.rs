@@ -1,7 +1,7 @@
 //! What two runs differ in, in words.
 
-use super::super::escape;
 use zc_analysis::compare::{Aspect, Difference};
+use zc_run::escape;
 
 /// `kernel release 6.12.1, then 6.13.0`.
 pub(super) fn text(difference: &Difference) -> String {

@@ -2,14 +2,17 @@
 //! Markdown of 80 columns for a mailing list or a pull request, as JSON, and as a page.
 
 mod aspects;
-pub(super) mod rows;
-pub(super) mod summary;
+mod page;
+mod rows;
+mod summary;
+
+pub use page::html;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::grid::{markdown_text, wrap};
-pub use super::html::comparison as html;
+use super::json::text;
+use super::text::{markdown_text, wrap};
 use zc_analysis::compare::{Compared, Judgement};
 
 /// Where the text of notes begins.
@@ -102,7 +105,7 @@ fn bullet(text: &str) -> String {
 
 /// As one JSON document, indented, with a line feed at its end.
 pub fn json(compared: &[Compared], judgement: Option<&Judgement>) -> String {
-    super::json::text(&Document { comparisons: compared, judgement })
+    text(&Document { comparisons: compared, judgement })
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The cells of a comparison as rows of tables.
 
 use super::super::digits::{percent, ratio};
-use super::super::escape;
 use super::super::grid::{Column, Grid};
 use super::super::rows::cost;
 use zc_analysis::Sides;
 use zc_analysis::compare::{Basis, CellChange, Change, Compared, JudgedBy, RelativeTo, Word};
+use zc_run::escape;
 
 /// The main table, and one of the two sides where they are told apart.
 pub(crate) fn grids(compared: &Compared) -> Vec<Grid> {

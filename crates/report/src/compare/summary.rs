@@ -1,27 +1,18 @@
 //! What stands around the table of a comparison.
 
 use super::super::digits::{percent, rate};
-use super::super::escape;
-use super::super::prose::{list, was};
+use super::super::note::{Note, note};
+use super::super::text::{list, was};
 use super::aspects;
 use super::rows::name;
 use zc_analysis::Withheld;
 use zc_analysis::compare::{
     Basis, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, PartFacts, Reason, RelativeTo, Weight, Word,
 };
+use zc_run::escape;
 
 /// More differences than this of one kind are counted, not listed.
 const MOST: usize = 40;
-
-/// A line with its label.
-pub(crate) struct Note {
-    pub(crate) label: &'static str,
-    pub(crate) text: String,
-}
-
-fn note(label: &'static str, text: impl Into<String>) -> Note {
-    Note { label, text: text.into() }
-}
 
 /// What was compared, and what else differs.
 pub(crate) fn above(compared: &Compared) -> Vec<Note> {

@@ -1,13 +1,13 @@
 //! `affinity`: both ends on one machine, on CPUs of their own, on one, or wherever the scheduler puts them.
 
-use super::Section;
 use super::historical::{By, by, find, times};
+use super::section::Section;
 use crate::block::Part;
-use crate::escape;
 use crate::grid::{Column, Grid};
-use crate::grids::{NONE, Unit};
+use crate::grids::NONE;
 use crate::pivot::Cross;
-use zc_run::{Placement, Run, SendPath};
+use crate::speed::Unit;
+use zc_run::{Placement, Run, SendPath, escape};
 
 /// Where both ends were, in the words of 2001, and the kernels' speeds with sendfile() and with send() of 8 KiB.
 type Then = (Placement, &'static str, [(&'static str, [u32; 2]); 2]);

@@ -1,12 +1,12 @@
 //! `cork`: small writes, and what is asked of TCP about packets that are not full.
 
-use super::Section;
 use super::historical::{By, End, by, find, load_of, times};
+use super::section::Section;
 use crate::block::Part;
 use crate::grid::{Column, Grid};
-use crate::grids::Unit;
 use crate::pivot::Cross;
-use crate::prose::list;
+use crate::speed::Unit;
+use crate::text::list;
 use zc_analysis::{CellEstimate, Estimates};
 use zc_run::units::size_text;
 use zc_run::{Push, Run};

@@ -2,6 +2,7 @@
 
 use crate::digits::{significant, with_half_width};
 use crate::pivot::{Cross, Placed};
+use crate::rates::rates;
 use crate::rows::signs;
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::{Cell, FixedParams, Run};
@@ -71,7 +72,7 @@ impl End {
 pub(super) fn load_of(run: &Run, estimates: &Estimates, end: End) -> String {
     let cpus =
         end.cpus(run).map_or_else(String::new, |cpus| format!(" on {} CPU{}", cpus, if cpus == 1 { "" } else { "s" }));
-    format!("load of {}{cpus} at {}", end.whose(estimates), crate::heading::rates(run))
+    format!("load of {}{cpus} at {}", end.whose(estimates), rates(run))
 }
 
 /// The first cell that fits.

@@ -12,25 +12,16 @@ mod offloads;
 mod one_factor;
 mod paths;
 mod receive;
+mod section;
 mod sizes;
 mod sockbuf;
 
 pub(super) use sizes::about;
 
-use super::block::Part;
-use super::grids::Unit;
 use super::pivot::Cross;
+use section::Section;
 use zc_analysis::Estimates;
 use zc_run::{Factor, Run};
-
-/// What an experiment has to add.
-#[derive(Default)]
-pub(super) struct Section {
-    /// Under the grids.
-    pub(super) parts: Vec<Part>,
-    /// Under the verdict: what it means for someone who decides. Empty where nothing may be said.
-    pub(super) says: Option<String>,
-}
 
 /// That of this run.
 pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
@@ -57,9 +48,4 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
         section.says = None;
     }
     section
-}
-
-/// The unit that an experiment's top speeds are told in.
-pub(super) fn unit(run: &Run) -> Unit {
-    if run.header.plan.experiment == "affinity" { Unit::Kbytes } else { Unit::Gbit }
 }

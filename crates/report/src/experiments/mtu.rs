@@ -1,7 +1,7 @@
 //! `mtu`: larger packets, and messages that do not begin on a page.
 
-use super::Section;
 use super::one_factor::along;
+use super::section::Section;
 use crate::pivot::Cross;
 use zc_analysis::Estimates;
 use zc_run::Factor;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Section;
 use super::historical::{By, End, by, find, load_of, times};
+use super::section::Section;
 use crate::block::Part;
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;

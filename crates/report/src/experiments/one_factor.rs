@@ -1,12 +1,12 @@
 //! What one factor does to the cost of each column, with all else as in the first row: at which level it is least, and how much
 //! more it is where it is most.
 
-use super::Section;
 use super::historical::{By, End, by};
+use super::section::Section;
 use crate::baseline::named;
 use crate::digits::significant;
 use crate::pivot::Cross;
-use crate::prose::list;
+use crate::text::list;
 use zc_analysis::{Estimates, Figure};
 use zc_run::Factor;
 

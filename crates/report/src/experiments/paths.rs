@@ -3,12 +3,11 @@
 use super::historical::{End, load_of};
 use crate::block::Part;
 use crate::digits::{rate, with_half_width};
-use crate::escape;
 use crate::grid::{Column, Grid};
-use crate::grids::Unit;
 use crate::rows::sorted;
+use crate::speed::Unit;
 use zc_analysis::{CellEstimate, Estimates, Figure};
-use zc_run::Run;
+use zc_run::{Run, escape};
 
 /// Andrew Morton, 27 January 2001: load of a dual 500 MHz Pentium II with a 3c905C that sends 11.5 MB/s; per second interrupts,
 /// packets received and packets sent.

@@ -1,14 +1,13 @@
 //! `receive`: what receiving costs, by receive path and size of its buffer.
 
-use super::Section;
 use super::historical::{End, load_of};
+use super::section::Section;
 use crate::baseline::Against;
 use crate::digits::{percent, ratio};
-use crate::escape;
 use crate::grids::table;
 use crate::pivot::Cross;
 use zc_analysis::{Comparison, Estimates};
-use zc_run::{RecvPath, Run};
+use zc_run::{RecvPath, Run, escape};
 
 /// Andrew Morton, 27 January 2001: load of a dual 500 MHz Pentium II with a 3c905C that receives 11.5 MB/s in reads of 16 KiB.
 const THEN: &[(&str, f64)] = &[("2.4.1-pre10+zerocopy", 18.7), ("2.4.1-pre10-vanilla", 18.3)];

@@ -1,21 +1,20 @@
 //! `sizes`: what a call costs and what a byte costs, from which size on which path costs less, and the table of send() against
 //! transfer buffer size of 27 January 2001.
 
-use super::Section;
 use super::historical::{End, find, load_of};
+use super::section::Section;
 use crate::baseline::Against;
 use crate::block::Part;
 use crate::digits::{percent, rate, signed_percent, with_half_width};
-use crate::escape;
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;
-use crate::heading::several_rates;
 use crate::pivot::{Cross, level};
-use crate::prose::list;
+use crate::rates::several_rates;
 use crate::rows::cost;
+use crate::text::list;
 use zc_analysis::{Crossover, Estimates, Outcome, Sizes, Undecided};
 use zc_run::units::size_text;
-use zc_run::{Factor, Run};
+use zc_run::{Factor, Run, escape};
 
 /// Andrew Morton, 27 January 2001, 2.4.1-pre10+zc, dual 500 MHz Pentium II with a 3c905C: load of sending 11.5 MB/s by send(), by
 /// size of the transfer buffer.

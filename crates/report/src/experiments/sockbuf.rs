@@ -1,15 +1,14 @@
 //! `sockbuf`: netperf's columns and time(1)'s line under each other, as in the report of 20 September 2006, and by how much the
 //! two accounts of the same windows disagree.
 
-use super::Section;
+use super::section::Section;
 use crate::block::Part;
 use crate::digits::{bound, ratio, significant};
-use crate::escape;
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;
 use crate::pivot::{Cross, Placed};
 use zc_analysis::{AccountRatio, AccountRow, Accounts, Estimates, Figure, RUN_S, RatioFigure};
-use zc_run::Run;
+use zc_run::{Run, escape};
 
 /// Andre Oppermann, 20 September 2006 (his runs 9a and 10b, sockets of 64 KiB, messages of 1 MiB): from the old sendfile without
 /// TSO to the new one with it, CPU time by time(1) and the sender's service demand, us/KB.

@@ -8,15 +8,15 @@ use super::dots::{self, Along, Lane, Row};
 use super::heat::{self, Panel};
 use super::page::Page;
 use super::plot::Words;
+use super::scale::Scale;
 use crate::digits::rate;
-use crate::escape;
 use crate::experiments::about;
 use crate::grids::{self, CostOf};
 use crate::pivot::{Cross, Placed, level};
 use crate::rows;
 use zc_analysis::{CellEstimate, Estimates, Figure, Outcome, Sizes};
 use zc_run::units::size_text;
-use zc_run::{Factor, Level, Run};
+use zc_run::{Factor, Level, Run, escape};
 
 const DOT: &str = "Mark: median over blocks. Line: 95 % interval.";
 const HOLLOW: &str = " Hollow: the rate was not reached, or a zero-copy send was copied.";
@@ -157,7 +157,7 @@ fn sizes_chart(page: &mut Page, run: &Run, estimates: &Estimates, sizes: &Sizes)
     text.push_str(" Both axes are logarithmic.");
     let words = Words { title: format!("Cost of {whose} by message size, us/MB"), note: text, seen: String::new() };
     let ticks = all.iter().flat_map(|curve| &curve.points).map(|point| point.x);
-    let ticks = super::scale::Scale::log(ticks).map(|scale| scale.binary_ticks()).unwrap_or_default();
+    let ticks = Scale::log(ticks).map(|scale| scale.binary_ticks()).unwrap_or_default();
     let ticks = ticks.into_iter().map(|tick| (tick.value, size_text(tick.value as u64))).collect();
     curves::curves(page, words, &Across { title: "message, bytes".to_owned(), ticks }, &all, &crossings);
 }

@@ -9,18 +9,18 @@ use super::scale::Scale;
 use zc_analysis::Figure;
 
 /// One cost or ratio.
-pub(super) struct Lane {
+pub(crate) struct Lane {
     /// Which entry of the legend it belongs to.
-    pub(super) series: usize,
-    pub(super) figure: Figure,
-    pub(super) hollow: bool,
+    pub(crate) series: usize,
+    pub(crate) figure: Figure,
+    pub(crate) hollow: bool,
     /// What it is the cost of; of a ratio with the ratio itself.
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 /// What the figures of a chart are.
 #[derive(Clone, Copy)]
-pub(super) enum Along {
+pub(crate) enum Along {
     /// Costs, from nothing on where they are of one size; `reference` is one to hold the others against.
     Costs { reference: Option<f64> },
     /// Ratios, held against 1: half and double are equally far from it.
@@ -28,9 +28,9 @@ pub(super) enum Along {
 }
 
 /// A row.
-pub(super) struct Row {
-    pub(super) label: String,
-    pub(super) lanes: Vec<Lane>,
+pub(crate) struct Row {
+    pub(crate) label: String,
+    pub(crate) lanes: Vec<Lane>,
 }
 
 /// Between two dots of a row, in pixels.
@@ -39,7 +39,7 @@ const STEP: f64 = 13.0;
 const ROOM: f64 = 8.0;
 
 /// Draws them.
-pub(super) fn dots(page: &mut Page, words: Words, legend: &[String], rows: &[Row], along: Along) {
+pub(crate) fn dots(page: &mut Page, words: Words, legend: &[String], rows: &[Row], along: Along) {
     let lanes = || rows.iter().flat_map(|row| &row.lanes);
     let reach = lanes().flat_map(|lane| plot::reach(lane.figure));
     let scale = match along {

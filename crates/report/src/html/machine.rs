@@ -3,8 +3,7 @@
 
 use super::markup::Markup;
 use crate::digits::bytes;
-use crate::escape;
-use zc_run::{Host, LinkFacts, Run};
+use zc_run::{Host, LinkFacts, Run, escape};
 
 /// Each value is cut here: a kernel's command line is at most 2048 or 4096 bytes long.
 const LONGEST: usize = 2100;

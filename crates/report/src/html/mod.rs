@@ -5,34 +5,30 @@
 //! Content-Security-Policy allows the one style sheet and the one script by their hashes, and nothing at all beside them.
 
 mod charts;
-mod comparison;
 mod curves;
-mod dots;
+pub(crate) mod dots;
 mod heat;
 mod icicle;
 mod machine;
 mod markup;
-mod page;
-mod plot;
+pub(crate) mod page;
+pub(crate) mod plot;
 mod policy;
 mod profile;
 mod scale;
 mod section;
+pub(crate) mod skeleton;
 mod stacked;
 mod strips;
-mod tables;
-mod units;
+pub(crate) mod tables;
+pub(crate) mod units;
 
-pub use comparison::comparison;
 use page::Page;
 use section::Told;
+use skeleton::{begin, end, navigation};
 
-use crate::escape;
 use zc_analysis::Estimates;
-use zc_run::Run;
-
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+use zc_run::{Run, escape};
 
 /// The whole page. The runs stand in the order given, but that one of send paths, if there is any, comes first: it is what the
 /// page opens with.
@@ -81,39 +77,6 @@ fn head(page: &mut Page, runs: &[(&Run, &Estimates)]) {
         }
     }
     begin(page, &title, &about);
-}
-
-/// All of a page up to its contents: the title, and lines about it.
-fn begin(page: &mut Page, title: &str, about: &[String]) {
-    let out = &mut page.out;
-    out.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    out.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy::policy(STYLE, SCRIPT))]);
-    out.raw("\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    out.raw("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"zc\">\n");
-    out.element("title", &[], title).raw("\n<style>").raw(STYLE).raw("</style>\n</head>\n<body>\n");
-    out.raw("<a class=\"skip\" href=\"#main\">To the figures</a>\n").raw(plot::SHAPE_DEFINITIONS);
-    out.raw("<header>\n").element("h1", &[], title);
-    for line in about {
-        out.element("p", &[("class", "about")], line);
-    }
-    out.raw("</header>\n");
-}
-
-/// The sections between the answer and the method: their ids, and how they are called.
-fn navigation(page: &mut Page, sections: &[(String, String)]) {
-    let units = page.costs.units().to_vec();
-    let out = &mut page.out;
-    out.raw("<div class=\"bar\"><nav aria-label=\"Contents\" tabindex=\"0\"><ol>\n<li><a href=\"#answer\">Answer</a></li>\n");
-    for (id, name) in sections {
-        out.raw("<li>").element("a", &[("href", &format!("#{id}"))], name).raw("</li>\n");
-    }
-    out.raw("<li><a href=\"#method\">Method</a></li>\n</ol></nav>\n");
-    // Without the script it could do nothing, and stays hidden.
-    out.raw("<p id=\"units\" hidden><label for=\"unit\">Costs in</label> <select id=\"unit\">");
-    for unit in &units {
-        out.element("option", &[("title", &unit.says)], &unit.name);
-    }
-    out.raw("</select></p></div>\n");
 }
 
 /// The answer in two sentences, and what each further run adds to it.
@@ -169,15 +132,6 @@ fn foot(page: &mut Page, runs: &[(&Run, &Estimates)]) {
     let mut versions: Vec<&str> = runs.iter().map(|(run, _)| run.header.zc_version.as_str()).collect();
     versions.dedup();
     end(page, "Measured", &versions.join(", "));
-}
-
-/// The end of a page: what was done by which zc, and the script.
-fn end(page: &mut Page, done: &'static str, version: &str) {
-    let costs = page.costs.json();
-    let out = &mut page.out;
-    out.raw("<footer><p>").raw(done).raw(" by zc ").text(version).raw(". This page fetches nothing and runs one script, its own; without it nothing but convenience is lost.</p></footer>\n");
-    out.raw("<script type=\"application/json\" id=\"costs\">").verbatim(&costs).raw("</script>\n<script>");
-    out.raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
 }
 
 #[cfg(test)]

@@ -16,14 +16,14 @@ const COLOURS: usize = 6;
 /// Shapes, so that nothing is told by colour alone.
 const SHAPES: usize = 7;
 /// The inner svg's width in its own units.
-pub(super) const WIDE: f64 = 2000.0;
+pub(crate) const WIDE: f64 = 2000.0;
 /// Characters of a label for which there is room beside a plot on a telephone.
 const LABEL: usize = 22;
 /// Below the plot: the ticks and the axis's title.
-pub(super) const BELOW: f64 = 40.0;
+pub(crate) const BELOW: f64 = 40.0;
 
 /// Every shape, once on the page.
-pub(super) const SHAPE_DEFINITIONS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>\
+pub(crate) const SHAPE_DEFINITIONS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>\
     <circle id=\"m0\" r=\"4.2\"/><path id=\"m1\" d=\"M0-5.6 5.6 0 0 5.6-5.6 0z\"/><path id=\"m2\" d=\"M-4-4h8v8h-8z\"/>\
     <path id=\"m3\" d=\"M0-5 5 4H-5z\"/><path id=\"m4\" d=\"M0 5 5-4H-5z\"/>\
     <path id=\"m5\" d=\"M-1.6-5h3.2v3.4H5v3.2H1.6V5h-3.2V1.6H-5v-3.2h3.4z\"/>\
@@ -31,17 +31,17 @@ pub(super) const SHAPE_DEFINITIONS: &str = "<svg class=\"defs\" width=\"0\" heig
     </defs></svg>\n";
 
 /// Words of a chart.
-pub(super) struct Words {
+pub(crate) struct Words {
     /// What it shows.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// How to read it.
-    pub(super) note: String,
+    pub(crate) note: String,
     /// What is seen in it, for those who cannot see it.
-    pub(super) seen: String,
+    pub(crate) seen: String,
 }
 
 /// The class of a series's colour.
-pub(super) fn colour(series: usize) -> String {
+pub(crate) fn colour(series: usize) -> String {
     format!("s{}", series % COLOURS)
 }
 
@@ -51,7 +51,7 @@ fn shape(series: usize) -> String {
 
 /// A chart: `body` is what lies in its svg, in a plot `height` pixels high with room for labels of `gutter` characters on its left.
 /// A legend of one entry says nothing and is left out.
-pub(super) fn frame(page: &mut Page, words: &Words, legend: &[String], gutter: usize, height: f64, body: &Markup) {
+pub(crate) fn frame(page: &mut Page, words: &Words, legend: &[String], gutter: usize, height: f64, body: &Markup) {
     let entries: Vec<(usize, &String)> = legend.iter().enumerate().filter(|_| legend.len() > 1).collect();
     framed(page, words, gutter, height, body, |out| {
         for (series, name) in entries {
@@ -63,7 +63,7 @@ pub(super) fn frame(page: &mut Page, words: &Words, legend: &[String], gutter: u
 }
 
 /// The same with parts that are named by letters; those that nothing is made of are not in the legend.
-pub(super) fn lettered(
+pub(crate) fn lettered(
     page: &mut Page,
     words: &Words,
     legend: &[(usize, &str)],
@@ -83,12 +83,12 @@ pub(super) fn lettered(
 }
 
 /// The sign of a part that is named by a letter.
-pub(super) fn letter(part: usize) -> char {
+pub(crate) fn letter(part: usize) -> char {
     char::from(b'A' + (part % 26) as u8)
 }
 
 /// The class of its colour: six of them, in three tints.
-pub(super) fn tint(part: usize) -> String {
+pub(crate) fn tint(part: usize) -> String {
     format!("{} t{}", colour(part), part / COLOURS % 3)
 }
 
@@ -119,7 +119,7 @@ fn framed(page: &mut Page, words: &Words, gutter: usize, height: f64, body: &Mar
 }
 
 /// The inner svg for lines and areas, `height` pixels high.
-pub(super) fn stretched(out: &mut Markup, height: f64, draw: impl FnOnce(&mut Markup)) {
+pub(crate) fn stretched(out: &mut Markup, height: f64, draw: impl FnOnce(&mut Markup)) {
     let (height, view) = (number(height), format!("0 0 {WIDE} {}", number(height)));
     out.open(
         "svg",
@@ -130,18 +130,18 @@ pub(super) fn stretched(out: &mut Markup, height: f64, draw: impl FnOnce(&mut Ma
 }
 
 /// A place along the width in units of the inner svg.
-pub(super) fn along(share: f64) -> String {
+pub(crate) fn along(share: f64) -> String {
     format!("{:.0}", share * WIDE)
 }
 
 /// The axis of costs along the width: lines over the plot, numbers below it, for each unit; the first one is shown.
-pub(super) fn costs_along(out: &mut Markup, units: &[Unit], scale: &Scale, height: f64) {
+pub(crate) fn costs_along(out: &mut Markup, units: &[Unit], scale: &Scale, height: f64) {
     for_units(out, units, scale, 5, |out, ticks| ticks_along(out, ticks, height));
     unit_text(out, units, &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e u")]);
 }
 
 /// The axis of ratios along the width.
-pub(super) fn ratios_along(out: &mut Markup, scale: &Scale, height: f64) {
+pub(crate) fn ratios_along(out: &mut Markup, scale: &Scale, height: f64) {
     ticks_along(out, &scale.ticks(1.0, 5), height);
     out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "new / old");
 }
@@ -160,7 +160,7 @@ fn ticks_along(out: &mut Markup, ticks: &[Tick], height: f64) {
 }
 
 /// The same upwards: `top` to `bottom`, in pixels.
-pub(super) fn costs_upwards(out: &mut Markup, units: &[Unit], scale: &Scale, top: f64, bottom: f64) {
+pub(crate) fn costs_upwards(out: &mut Markup, units: &[Unit], scale: &Scale, top: f64, bottom: f64) {
     for_units(out, units, scale, 7, |out, ticks| {
         let y = |tick: &Tick| bottom - tick.place * (bottom - top);
         let lines: String = ticks.iter().map(|tick| format!("M0 {}H{WIDE}", number(y(tick)))).collect();
@@ -190,12 +190,12 @@ fn unit_text(out: &mut Markup, units: &[Unit], attributes: &[(&'static str, &str
 }
 
 /// A number of an axis.
-pub(super) fn tick_text(value: f64) -> String {
+pub(crate) fn tick_text(value: f64) -> String {
     trimmed(&significant(value)).to_owned()
 }
 
 /// A label beside the plot, cut where there is no room for it. It is whole in the tables, and where the script reads marks out.
-pub(super) fn short(label: &str) -> String {
+pub(crate) fn short(label: &str) -> String {
     if label.chars().count() <= LABEL {
         label.to_owned()
     } else {
@@ -204,20 +204,20 @@ pub(super) fn short(label: &str) -> String {
 }
 
 /// A mark, which the script can read out.
-pub(super) struct Mark<'a> {
+pub(crate) struct Mark<'a> {
     /// Along the width, 0 to 1.
-    pub(super) x: f64,
+    pub(crate) x: f64,
     /// Pixels from the top.
-    pub(super) y: f64,
-    pub(super) series: usize,
+    pub(crate) y: f64,
+    pub(crate) series: usize,
     /// Not filled: what it shows must not be held against the others.
-    pub(super) hollow: bool,
+    pub(crate) hollow: bool,
     /// What it is the cost of; of what is no cost, all that is to be read out.
-    pub(super) name: &'a str,
-    pub(super) cost: Option<Figure>,
+    pub(crate) name: &'a str,
+    pub(crate) cost: Option<Figure>,
 }
 
-pub(super) fn mark(page: &mut Page, out: &mut Markup, mark: &Mark) {
+pub(crate) fn mark(page: &mut Page, out: &mut Markup, mark: &Mark) {
     let place = mark.cost.map(|cost| page.costs.place(cost).to_string());
     let class = colour(mark.series) + if mark.hollow { " h" } else { "" };
     let (shape, x, y) = (shape(mark.series), percent(mark.x), number(mark.y));
@@ -228,19 +228,19 @@ pub(super) fn mark(page: &mut Page, out: &mut Markup, mark: &Mark) {
 }
 
 /// The ends of a cost's interval; its upper one at the top of the scale where nothing bounds it.
-pub(super) fn interval(cost: &Figure, scale: &Scale) -> Option<(f64, f64)> {
+pub(crate) fn interval(cost: &Figure, scale: &Scale) -> Option<(f64, f64)> {
     let bounds = cost.interval?;
     Some((scale.at(bounds.low), bounds.high.map_or(1.0, |high| scale.at(high))))
 }
 
 /// Value and interval of a cost: what an axis has to reach.
-pub(super) fn reach(cost: Figure) -> impl Iterator<Item = f64> {
+pub(crate) fn reach(cost: Figure) -> impl Iterator<Item = f64> {
     let bounds = cost.interval;
     [Some(cost.value), bounds.map(|bounds| bounds.low), bounds.and_then(|bounds| bounds.high)].into_iter().flatten()
 }
 
 /// `from 161 ±6 (splice) to 305 ±12 (mmap+write)`: for those who cannot see the chart.
-pub(super) fn extremes(page: &mut Page, of: &[(String, Figure)]) -> String {
+pub(crate) fn extremes(page: &mut Page, of: &[(String, Figure)]) -> String {
     let by = |(_, a): &&(String, Figure), (_, b): &&(String, Figure)| a.value.total_cmp(&b.value);
     let (Some((least, low)), Some((most, high))) = (of.iter().min_by(by), of.iter().max_by(by)) else {
         return "Nothing to show.".to_owned();

@@ -5,10 +5,9 @@ use super::icicle::{self, Node};
 use super::page::Page;
 use super::plot::Words;
 use super::stacked::{self, Bar};
-use crate::escape;
 use crate::profile::cells;
 use zc_analysis::profile::{CellProfile, Class, Flame, Part, ProfileEstimates, tree};
-use zc_run::Run;
+use zc_run::{Run, escape};
 
 /// No more icicles than this: each takes some tens of kilobytes.
 const ICICLES: usize = 4;

@@ -3,7 +3,7 @@
 
 /// An axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     log: bool,
     low: f64,
     high: f64,
@@ -11,9 +11,9 @@ pub(super) struct Scale {
 
 /// A value that an axis names, and its place on it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Tick {
-    pub(super) value: f64,
-    pub(super) place: f64,
+pub(crate) struct Tick {
+    pub(crate) value: f64,
+    pub(crate) place: f64,
 }
 
 /// Values farther apart than this, the largest by the least, are shown on a logarithmic axis.
@@ -22,19 +22,19 @@ const LINEAR_UP_TO: f64 = 20.0;
 impl Scale {
     /// From 0 to the largest value, so that lengths compare as the values do; logarithmic where that would press the small ones
     /// together. `None` where there is nothing to show.
-    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
         let (least, most) = ends(&values)?;
         if most / least > LINEAR_UP_TO { Self::log(values) } else { Self::linear(most) }
     }
 
     /// From 0 to the largest value. `None` where that is nothing.
-    pub(super) fn linear(most: f64) -> Option<Self> {
+    pub(crate) fn linear(most: f64) -> Option<Self> {
         (most.is_finite() && most > 0.0).then_some(Self { log: false, low: 0.0, high: most * 1.04 })
     }
 
     /// Logarithmic, with a little room at both ends.
-    pub(super) fn log(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(crate) fn log(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
         let (least, most) = ends(&values)?;
         let room = (most / least).max(2.0).powf(0.04);
@@ -42,16 +42,16 @@ impl Scale {
     }
 
     /// Logarithmic between two ends.
-    pub(super) fn log_between(low: f64, high: f64) -> Self {
+    pub(crate) fn log_between(low: f64, high: f64) -> Self {
         Self { log: true, low, high }
     }
 
-    pub(super) fn is_log(&self) -> bool {
+    pub(crate) fn is_log(&self) -> bool {
         self.log
     }
 
     /// The place of a value, at the nearer end where it lies beyond.
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(crate) fn at(&self, value: f64) -> f64 {
         let place = if self.log {
             if value <= 0.0 {
                 return 0.0;
@@ -64,12 +64,12 @@ impl Scale {
     }
 
     /// The value at a place.
-    pub(super) fn value(&self, place: f64) -> f64 {
+    pub(crate) fn value(&self, place: f64) -> f64 {
         if self.log { self.low * (self.high / self.low).powf(place) } else { self.low + (self.high - self.low) * place }
     }
 
     /// The same axis in a unit of which one is `by` of those of the scale: round numbers of that unit, about `wanted` of them.
-    pub(super) fn ticks(&self, by: f64, wanted: usize) -> Vec<Tick> {
+    pub(crate) fn ticks(&self, by: f64, wanted: usize) -> Vec<Tick> {
         let (low, high) = (self.low * by, self.high * by);
         if !(low.is_finite() && high.is_finite() && low < high && by > 0.0) {
             return Vec::new();
@@ -79,7 +79,7 @@ impl Scale {
     }
 
     /// Powers of 4 in bytes, or of 2 where there are few: what message sizes are named by.
-    pub(super) fn binary_ticks(&self) -> Vec<Tick> {
+    pub(crate) fn binary_ticks(&self) -> Vec<Tick> {
         let octaves = (self.high / self.low).log2();
         let step = if octaves > 22.0 {
             3

@@ -3,12 +3,12 @@
 use super::page::Page;
 use super::{charts, machine, strips, tables};
 use crate::block::Part;
-use crate::notes::{self, Note};
+use crate::note::Note;
 use crate::pivot::Cross;
-use crate::{escape, experiments, heading, profile, prose};
+use crate::{experiments, heading, notes, profile, prose};
 use zc_analysis::profile::{ProfileEstimates, profile as sampled};
 use zc_analysis::{Estimates, strips as spread};
-use zc_run::Run;
+use zc_run::{Run, escape};
 
 /// How a run is called on the page.
 pub(super) struct Name {

@@ -5,9 +5,9 @@ use super::markup::{Markup, number, percent};
 use super::page::Page;
 use super::plot::{self, BELOW, Words};
 use super::scale::Scale;
-use crate::escape;
 use crate::pivot::Cross;
 use zc_analysis::{CellEstimate, Estimates, Figure, Strip};
+use zc_run::escape;
 
 /// A strip's height.
 const HIGH: f64 = 18.0;

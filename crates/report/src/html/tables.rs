@@ -12,11 +12,11 @@ use zc_run::Run;
 
 /// What stands behind a cell's text.
 #[derive(Default)]
-pub(super) struct Behind {
+pub(crate) struct Behind {
     /// It is this cost.
-    pub(super) cost: Option<Figure>,
+    pub(crate) cost: Option<Figure>,
     /// It is sorted by this.
-    pub(super) sort: Option<f64>,
+    pub(crate) sort: Option<f64>,
 }
 
 /// A column of the table of a plan whose cells are its rows.
@@ -58,7 +58,7 @@ const WHOLE: &[Column] = &[
 ];
 
 /// The main table of a plan of one factor.
-pub(super) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
+pub(crate) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
     let fields: Vec<Field> = WHOLE.iter().map(|column| column.field).collect();
     let cells = rows::sorted(estimates);
     let caption = "Costs are us/MB, medians over blocks with the half-width of their intervals";
@@ -70,7 +70,7 @@ pub(super) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
 }
 
 /// What was counted beside the soakers, of a plan of one factor.
-pub(super) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
+pub(crate) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
     let grid = rows::grid(run, estimates, rows::TRAFFIC);
     table(page, "Traffic: packets, calls and interrupts in the windows of the costs", 1, &grid, |_, _| {
         Behind::default()
@@ -78,7 +78,7 @@ pub(super) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
 }
 
 /// The grids of a plan of several factors.
-pub(super) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, cross: &Cross) {
+pub(crate) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, cross: &Cross) {
     // Those of costs come first, in the order of whose costs there are.
     let mut whose: Vec<CostOf> = grids::whose(estimates).iter().map(|(_, of)| *of).collect();
     whose.retain(|of| cross.cells().any(|placed| of(placed.figures).is_some()));
@@ -94,7 +94,7 @@ pub(super) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, cross: &C
 }
 
 /// A piece of another report.
-pub(super) fn part(page: &mut Page, part: &Part) {
+pub(crate) fn part(page: &mut Page, part: &Part) {
     match part {
         Part::Table { caption, keys, grid } => table(page, caption, *keys, grid, |_, _| Behind::default()),
         Part::Text(sentences) => {
@@ -117,7 +117,7 @@ pub(super) fn part(page: &mut Page, part: &Part) {
 }
 
 /// Any table: `keys` columns that name a row, and what stands behind the text of each cell, by row and column.
-pub(super) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, behind: impl Fn(usize, usize) -> Behind) {
+pub(crate) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, behind: impl Fn(usize, usize) -> Behind) {
     let id = page.id();
     let first = page.costs.first().to_owned();
     // A column in which nothing stands takes room that a telephone has not.

@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 
+use super::skeleton::{SCRIPT, STYLE};
 use super::*;
 use crate::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
 use crate::fixture_plans;
@@ -120,7 +121,7 @@ fn against(name: &str, say: impl Fn(&mut Run)) -> String {
     let mut other = part(&new);
     other.name.push('2');
     let (compared, judgement) = compare(&part(&old), &[part(&new), other], Some(0.05));
-    comparison(&compared, judgement.as_ref())
+    crate::compare::html(&compared, judgement.as_ref())
 }
 
 #[test]

@@ -12,18 +12,18 @@ use zc_run::Run;
 
 /// A unit of cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Unit {
+pub(crate) struct Unit {
     /// As it stands behind a figure and over a column.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// What it is, for the list to choose from.
-    pub(super) says: String,
+    pub(crate) says: String,
     /// How many of it a nanosecond per KiB is.
     #[serde(skip)]
-    pub(super) per_ns_per_kib: f64,
+    pub(crate) per_ns_per_kib: f64,
 }
 
 /// Those that the figures of these runs can be told in; the first is the one that the page is written in.
-pub(super) fn units(runs: &[(&Run, &Estimates)]) -> Vec<Unit> {
+pub(crate) fn units(runs: &[(&Run, &Estimates)]) -> Vec<Unit> {
     let unit = |name: &str, says: &str, per_ns_per_kib: f64| Unit {
         name: name.to_owned(),
         says: says.to_owned(),
@@ -63,7 +63,7 @@ fn clock_ghz(runs: &[(&Run, &Estimates)]) -> Option<f64> {
 
 /// The costs of the page, each once.
 #[derive(Debug)]
-pub(super) struct Costs {
+pub(crate) struct Costs {
     units: Vec<Unit>,
     /// By the bits of value and half-width, in ns per KiB.
     known: BTreeMap<(u64, Option<u64>), usize>,
@@ -79,21 +79,21 @@ struct Document<'a> {
 }
 
 impl Costs {
-    pub(super) fn new(units: Vec<Unit>) -> Self {
+    pub(crate) fn new(units: Vec<Unit>) -> Self {
         Self { units, known: BTreeMap::new(), texts: Vec::new() }
     }
 
-    pub(super) fn units(&self) -> &[Unit] {
+    pub(crate) fn units(&self) -> &[Unit] {
         &self.units
     }
 
     /// The unit that the page is written in.
-    pub(super) fn first(&self) -> &str {
+    pub(crate) fn first(&self) -> &str {
         self.units.first().map_or("", |unit| &unit.name)
     }
 
     /// The place of a cost of so many ns per KiB among those of the page.
-    pub(super) fn place(&mut self, cost: Figure) -> usize {
+    pub(crate) fn place(&mut self, cost: Figure) -> usize {
         let key = (cost.value.to_bits(), cost.half_width.map(f64::to_bits));
         let (units, texts) = (&self.units, &mut self.texts);
         *self.known.entry(key).or_insert_with(|| {
@@ -107,12 +107,12 @@ impl Costs {
     }
 
     /// Its text in the unit that the page is written in.
-    pub(super) fn text(&self, place: usize) -> &str {
+    pub(crate) fn text(&self, place: usize) -> &str {
         self.texts.get(place).and_then(|texts| texts.first()).map_or("", String::as_str)
     }
 
     /// Every text in every unit, as JSON.
-    pub(super) fn json(&self) -> String {
+    pub(crate) fn json(&self) -> String {
         serde_json::to_string(&Document { units: &self.units, texts: &self.texts })
             .expect("these types always serialise: no maps with keys other than strings")
     }

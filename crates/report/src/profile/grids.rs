@@ -3,7 +3,7 @@
 use super::super::block::Part as Piece;
 use super::super::digits::{percent, significant, with_half_width};
 use super::super::grid::{Column, Grid};
-use super::super::notes::shown;
+use super::super::text::shown;
 use zc_analysis::Figure;
 use zc_analysis::profile::{CellProfile, Class, Context, Difference, Part, ProfileEstimates, difference};
 use zc_run::Run;

@@ -11,9 +11,9 @@ pub use folded::folded;
 pub(super) use grids::cells;
 
 use super::block::Part;
-use super::grid::{markdown_text, wrap};
-use super::markdown::Width;
-use super::notes::{Note, note};
+use super::note::{Note, note};
+use super::text::{markdown_text, wrap};
+use super::width::Width;
 use super::{heading, notes, prose};
 use zc_analysis::Estimates;
 use zc_analysis::profile::ProfileEstimates;

@@ -1,8 +1,8 @@
 //! The sentences about a profile: how it was sampled and what that cannot see, why to believe it, and where the CPU time went.
 
 use super::super::digits::{percent, significant, us_per_mb};
-use super::super::notes::{Note, note, shown};
-use super::super::prose::list;
+use super::super::note::{Note, note};
+use super::super::text::{list, shown};
 use super::grids::{beside, cells};
 use zc_analysis::profile::{CellProfile, Class, ProfileEstimates, difference};
 use zc_analysis::{Estimates, Figure};

@@ -1,19 +1,20 @@
 //! Runs held against one another as a page: the answer, then for each pair the ratios as a figure and as a table, what else
 //! differs, and how the ratios came about. The words are those of the terminal.
 
-use super::dots::{self, Along, Lane, Row};
-use super::page::Page;
-use super::plot::Words;
-use super::{begin, end, tables, units};
-use crate::compare::rows::{self, name};
-use crate::compare::summary;
+use super::rows::{self, name};
+use super::summary;
 use crate::digits::ratio;
-use crate::escape;
+use crate::html::dots::{self, Along, Lane, Row};
+use crate::html::page::Page;
+use crate::html::plot::Words;
+use crate::html::skeleton::{begin, end, navigation};
+use crate::html::{tables, units};
 use zc_analysis::compare::{CellChange, Change, Compared, JudgedBy, Judgement, RelativeTo};
 use zc_analysis::{Bounds, Figure, Withheld};
+use zc_run::escape;
 
 /// The whole page.
-pub fn comparison(compared: &[Compared], judgement: Option<&Judgement>) -> String {
+pub fn html(compared: &[Compared], judgement: Option<&Judgement>) -> String {
     let mut page = Page::new(units::units(&[]));
     let old = compared.first().map_or_else(String::new, |compared| escape(&compared.old.name, 80));
     let title = match compared {
@@ -26,7 +27,7 @@ pub fn comparison(compared: &[Compared], judgement: Option<&Judgement>) -> Strin
         .enumerate()
         .map(|(place, compared)| (format!("pair-{}", place + 1), escape(&compared.new.name, 60)))
         .collect();
-    super::navigation(&mut page, &names);
+    navigation(&mut page, &names);
     page.out.raw("<main id=\"main\">\n");
     opening(&mut page, compared, judgement, &names);
     for (compared, (id, short)) in compared.iter().zip(&names) {
