@@ -1,6 +1,7 @@
 //! What a report is made of between its heading and its notes, for the terminal and for Markdown.
 
 use super::grid::Grid;
+use super::layout::Layout;
 use super::text::wrap;
 use super::width::Width;
 
@@ -20,11 +21,12 @@ pub(super) enum Part {
 }
 
 impl Part {
-    /// In at most `columns` columns where that is possible; what cannot be broken is as wide as it is.
-    pub(super) fn terminal(&self, columns: usize) -> String {
+    /// In at most as many columns as there are where that is possible; what cannot be broken is as wide as it is.
+    pub(super) fn terminal(&self, layout: Layout) -> String {
+        let columns = layout.columns;
         match self {
             Self::Table { caption, keys, grid } => {
-                let grids = grid.clone().split(*keys, columns).into_iter().map(|grid| grid.terminal());
+                let grids = grid.clone().split(*keys, columns).into_iter().map(|grid| grid.terminal(layout));
                 wrap("", caption, 0, columns) + &grids.collect::<Vec<_>>().join("\n")
             }
             Self::Text(sentences) => sentences.iter().map(|sentence| wrap("", sentence, 0, columns)).collect(),

@@ -1,5 +1,8 @@
 //! Columns of text, for the terminal and for Markdown.
 
+use std::collections::BTreeMap;
+
+use super::layout::{Layout, Tone};
 use super::text::markdown_text;
 
 /// A column's two heading lines, and whether its cells stand to the left.
@@ -53,6 +56,8 @@ impl Column {
 pub(super) struct Grid {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<String>>,
+    /// What of it has a colour on a terminal, by row and column.
+    pub(super) tones: BTreeMap<(usize, usize), Tone>,
 }
 
 /// Names of so many characters are not broken.
@@ -62,25 +67,34 @@ const WHOLE: usize = 9;
 const GAP: usize = 2;
 
 impl Grid {
+    /// Without colours.
+    pub(super) fn new(columns: Vec<Column>, rows: Vec<Vec<String>>) -> Self {
+        Self { columns, rows, tones: BTreeMap::new() }
+    }
+
     /// The columns it takes on a terminal.
     pub(super) fn columns_wide(&self) -> usize {
         let widths = self.widths();
         widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
     }
 
-    /// For a terminal: two heading lines (one if the second is empty throughout), a rule, the rows.
-    pub(super) fn terminal(&self) -> String {
+    /// For a terminal: two heading lines (one if the second is empty throughout), a rule in the full report, the rows.
+    pub(super) fn terminal(&self, layout: Layout) -> String {
         let widths = self.widths();
         let mut out = String::new();
         for line in 0..2 {
             if self.columns.iter().any(|column| !column.head[line].is_empty()) {
-                self.line(&mut out, &widths, |index| &self.columns[index].head[line]);
+                self.line(&mut out, &widths, layout, |index| (&self.columns[index].head[line], Some(Tone::Dim)));
             }
         }
-        out.push_str(&"─".repeat(self.columns_wide()));
-        out.push('\n');
-        for row in &self.rows {
-            self.line(&mut out, &widths, |index| row.get(index).map_or("", String::as_str));
+        if layout.verbose {
+            out.push_str(&layout.paint(Tone::Dim, &"─".repeat(self.columns_wide())));
+            out.push('\n');
+        }
+        for (place, row) in self.rows.iter().enumerate() {
+            self.line(&mut out, &widths, layout, |index| {
+                (row.get(index).map_or("", String::as_str), self.tones.get(&(place, index)).copied())
+            });
         }
         out
     }
@@ -121,14 +135,14 @@ impl Grid {
         }
         let part = |group: Vec<usize>| {
             let places: Vec<usize> = (0..keys).chain(group).collect();
-            Self {
-                columns: places.iter().filter_map(|place| self.columns.get(*place).cloned()).collect(),
-                rows: self
-                    .rows
-                    .iter()
-                    .map(|row| places.iter().map(|place| row.get(*place).cloned().unwrap_or_default()).collect())
-                    .collect(),
-            }
+            let columns = places.iter().filter_map(|place| self.columns.get(*place).cloned()).collect();
+            let pick =
+                |row: &Vec<String>| places.iter().map(|place| row.get(*place).cloned().unwrap_or_default()).collect();
+            let moved = self.tones.iter().filter_map(|((row, column), tone)| {
+                let column = places.iter().position(|place| place == column)?;
+                Some(((*row, column), *tone))
+            });
+            Self { columns, rows: self.rows.iter().map(pick).collect(), tones: moved.collect() }
         };
         groups.into_iter().map(part).collect()
     }
@@ -184,21 +198,24 @@ impl Grid {
         widths
     }
 
-    fn line<'a>(&'a self, out: &mut String, widths: &[usize], cell: impl Fn(usize) -> &'a str) {
+    fn line<'a>(
+        &'a self,
+        out: &mut String,
+        widths: &[usize],
+        layout: Layout,
+        cell: impl Fn(usize) -> (&'a str, Option<Tone>),
+    ) {
         let mut line = String::new();
         for (index, (column, width)) in self.columns.iter().zip(widths).enumerate() {
             if index > 0 {
                 line.push_str(&" ".repeat(GAP));
             }
-            let text = cell(index);
+            let (text, tone) = cell(index);
             let fill = " ".repeat(width.saturating_sub(text.chars().count()));
-            if column.left {
-                line.push_str(text);
-                line.push_str(&fill);
-            } else {
-                line.push_str(&fill);
-                line.push_str(text);
-            }
+            let painted = tone.map_or_else(|| text.to_owned(), |tone| layout.paint(tone, text));
+            let (first, second) = if column.left { (&painted, &fill) } else { (&fill, &painted) };
+            line.push_str(first);
+            line.push_str(second);
         }
         out.push_str(line.trim_end());
         out.push('\n');
@@ -221,16 +238,31 @@ mod tests {
     use super::*;
 
     fn grid() -> Grid {
-        Grid {
-            columns: vec![Column::left("path", ""), Column::right("both", "us/MB")],
-            rows: vec![vec!["a|b".to_owned(), "12 ±3".to_owned()], vec!["c".to_owned(), String::new()]],
-        }
+        Grid::new(
+            vec![Column::left("path", ""), Column::right("both", "us/MB")],
+            vec![vec!["a|b".to_owned(), "12 ±3".to_owned()], vec!["c".to_owned(), String::new()]],
+        )
     }
 
     #[test]
     fn columns_line_up() {
-        assert_eq!(grid().terminal(), "path   both\n      us/MB\n───────────\na|b   12 ±3\nc\n");
+        let plain = "path   both\n      us/MB\n───────────\na|b   12 ±3\nc\n";
+        assert_eq!(grid().terminal(Layout::plain(80)), plain);
         assert_eq!(grid().columns_wide(), 11);
+    }
+
+    #[test]
+    fn colours_take_no_width() {
+        let mut grid = grid();
+        grid.tones.insert((0, 1), Tone::More);
+        grid.tones.insert((1, 0), Tone::Less);
+        let text = grid.terminal(Layout { colour: true, ..Layout::plain(80) });
+        assert!(text.contains("a|b   \u{1b}[31m12 ±3\u{1b}[0m\n\u{1b}[32mc\u{1b}[0m\n"), "{text:?}");
+        let bare = ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[2m", "\u{1b}[0m"]
+            .iter()
+            .fold(text, |text, code| text.replace(code, ""));
+        let plain: Vec<String> = grid.terminal(Layout::plain(80)).lines().map(str::to_owned).collect();
+        assert_eq!(bare.lines().map(str::trim_end).collect::<Vec<_>>(), plain);
     }
 
     #[test]
@@ -240,10 +272,11 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_goes_on_in_a_further_grid_with_the_same_keys() {
-        let wide = Grid {
-            columns: ["key", "aaaa", "bbbb", "cccc"].map(|head| Column::right(head, "")).to_vec(),
-            rows: vec![["k", "1", "2", "3"].map(str::to_owned).to_vec()],
-        };
+        let mut wide = Grid::new(
+            ["key", "aaaa", "bbbb", "cccc"].map(|head| Column::right(head, "")).to_vec(),
+            vec![["k", "1", "2", "3"].map(str::to_owned).to_vec()],
+        );
+        wide.tones.insert((0, 3), Tone::Less);
         let heads = |width| -> Vec<Vec<String>> {
             let grids = wide.clone().split(1, width);
             assert!(grids.iter().all(|grid| grid.columns_wide() <= width.max(9)));
@@ -255,7 +288,9 @@ mod tests {
         assert_eq!(heads(21), [["key", "aaaa", "bbbb", "cccc"]]);
         assert_eq!(heads(20), [vec!["key", "aaaa", "bbbb"], vec!["key", "cccc"]]);
         assert_eq!(heads(0), [["key", "aaaa"], ["key", "bbbb"], ["key", "cccc"]]);
-        assert_eq!(wide.clone().split(4, 0), vec![wide]);
+        assert_eq!(wide.clone().split(4, 0), vec![wide.clone()]);
+        let tones: Vec<_> = wide.clone().split(1, 0).into_iter().map(|grid| grid.tones.into_keys().next()).collect();
+        assert_eq!(tones, [None, None, Some((0, 1))], "a colour goes with its column");
     }
 
     #[test]
@@ -267,7 +302,7 @@ mod tests {
         assert_eq!(head("read+send"), "read+send|");
         assert_eq!(head("nothing to break in"), "nothing to break in|");
         assert_eq!(head("ends with a sign-"), "ends with a sign-|");
-        let grid = Grid { columns: vec![Column::named("read+write")], rows: Vec::new() };
+        let grid = Grid::new(vec![Column::named("read+write")], Vec::new());
         assert!(grid.markdown().starts_with("| read+write |\n"));
     }
 }

@@ -7,7 +7,7 @@ use super::block::Part;
 use super::digits::rate;
 use super::grid::{Column, Grid};
 use super::pivot::{Cross, Placed};
-use super::rows::{cost, ratio_of, signs};
+use super::rows::{self, cost, ratio_of, signs};
 use super::speed::Unit;
 use super::text::distinct;
 use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
@@ -46,19 +46,9 @@ pub(super) fn grids(run: &Run, estimates: &Estimates, cross: &Cross) -> Vec<Part
         }));
     }
 
-    let against = Against::of(cross);
+    parts.extend(ratios(run, estimates, cross));
     if cross.cells().any(|placed| placed.figures.ratio.both.is_some()) {
-        let bases: BTreeSet<&str> = cross.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
-        let of = if estimates.sender_alone { "the sender's cost" } else { "the cost of both ends" };
-        parts.extend(table(run, cross, format!("Ratio of {of} to that of {}", against.text()), false, |placed| {
-            let cell = placed.figures;
-            if cell.ratio.both.is_some() {
-                return Some(ratio_of(cell) + if undecided(estimates, cell) { UNDECIDED } else { "" });
-            }
-            let base = bases.contains(placed.cell.label.as_str()) && cell.cost_ns_per_kib.both.is_some();
-            base.then(|| "1".to_owned())
-        }));
-        parts.extend(against.listed().map(|text| Part::Text(vec![format!("Compared: {text}.")])));
+        parts.extend(Against::of(cross).listed().map(|text| Part::Text(vec![format!("Compared: {text}.")])));
     }
 
     let unit = Unit::of(run);
@@ -71,6 +61,33 @@ pub(super) fn grids(run: &Run, estimates: &Estimates, cross: &Cross) -> Vec<Part
         parts.push(Part::Text(vec![format!("No figure yet of any of {} cells.", cross.cells().count())]));
     }
     parts
+}
+
+/// The ratio of each cell's cost to that of the cell it is compared with.
+pub(super) fn ratios(run: &Run, estimates: &Estimates, cross: &Cross) -> Option<Part> {
+    if !cross.cells().any(|placed| placed.figures.ratio.both.is_some()) {
+        return None;
+    }
+    let bases: BTreeSet<&str> = cross.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
+    let of = if estimates.sender_alone { "the sender's cost" } else { "the cost of both ends" };
+    let caption = format!("Ratio of {of} to that of {}", Against::of(cross).text());
+    let mut part = table(run, cross, caption, false, |placed| {
+        let cell = placed.figures;
+        if cell.ratio.both.is_some() {
+            return Some(ratio_of(cell) + if undecided(estimates, cell) { UNDECIDED } else { "" });
+        }
+        let base = bases.contains(placed.cell.label.as_str()) && cell.cost_ns_per_kib.both.is_some();
+        base.then(|| "1".to_owned())
+    });
+    if let Some(Part::Table { keys, grid, .. }) = &mut part {
+        for (row, cells) in cross.rows.iter().enumerate() {
+            for (column, placed) in cells.cells.iter().enumerate() {
+                let tone = placed.and_then(|placed| rows::tone(estimates, placed.figures));
+                grid.tones.extend(tone.map(|tone| ((row, *keys + column), tone)));
+            }
+        }
+    }
+    part
 }
 
 /// What [`UNDECIDED`] means, where it is in use.
@@ -105,7 +122,7 @@ pub(super) fn table(
         }
         rows.push(texts);
     }
-    any.then_some(Part::Table { caption, keys, grid: Grid { columns, rows } })
+    any.then_some(Part::Table { caption, keys, grid: Grid::new(columns, rows) })
 }
 
 /// The rate of each row, where rows differ in it and it is not one of the factors: cells that are compared with one another
@@ -125,9 +142,5 @@ fn rates(run: &Run, cross: &Cross) -> Option<Vec<String>> {
 pub(super) fn undecided(estimates: &Estimates, cell: &CellEstimate) -> bool {
     estimates.verdict.stands()
         && cell.ratio.both.is_some()
-        && estimates
-            .verdict
-            .cells
-            .iter()
-            .any(|verdict| verdict.label == cell.label && matches!(verdict.comparison, Comparison::Undecided))
+        && matches!(rows::comparison(estimates, cell), Some(Comparison::Undecided))
 }

@@ -9,29 +9,50 @@ use zc_analysis::Estimates;
 use zc_run::escape;
 use zc_run::{EndReason, Factor, FixedParams, Host, IpVersion, PeerKind, RemoteFacts, Run};
 
-/// File set, rate, link, machine: what stands above the table.
+/// File set, rate, link, machines, plan, outcome and what the figures are.
 pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
-    let header = &run.header;
-    let (plan, host) = (&header.plan, &header.host);
-    let fixed = &plan.fixed;
+    let mut notes = vec![
+        note("files", files(run)),
+        note("rate", rate(run, estimates)),
+        note("link", link_in_full(run)),
+        note("machine", machines(run, estimates)),
+    ];
+    notes.extend(far_machine(run));
+    notes.extend(factors(run).map(|text| note("plan", text)));
+    notes.extend(states(run));
+    let plan = &run.header.plan;
+    notes.push(note(
+        "run",
+        format!("{}, seed {}, {} soakers; {}", version(run), plan.seed, plan.fixed.soaker, ended(run)),
+    ));
+    notes.push(note("figures", figures(run, estimates)));
+    notes
+}
 
-    let files = &plan.files;
+fn files(run: &Run) -> String {
+    let files = &run.header.plan.files;
     let average = if files.files == 0 { 0.0 } else { files.total_bytes as f64 / files.files as f64 };
-    let mut file_set = format!(
-        "{} {} file{}, {} on average, {} together, on {}",
-        files.files,
-        shown(&files.origin),
-        if files.files == 1 { "" } else { "s" },
+    let skipped = match files.skipped.len() {
+        0 => String::new(),
+        several => format!("; {several} left out"),
+    };
+    format!(
+        "{}, {} on average, {} together, on {}{skipped}",
+        file_set(run),
         bytes(average),
         bytes(files.total_bytes as f64),
         shown(&files.filesystem)
-    );
-    if !files.skipped.is_empty() {
-        file_set.push_str(&format!("; {} left out", files.skipped.len()));
-    }
+    )
+}
 
-    let several = several_rates(run);
-    let chosen = match (fixed.rate_chosen, several) {
+/// `63 generated files`.
+pub(super) fn file_set(run: &Run) -> String {
+    let files = &run.header.plan.files;
+    format!("{} {} file{}", files.files, shown(&files.origin), if files.files == 1 { "" } else { "s" })
+}
+
+fn rate(run: &Run, estimates: &Estimates) -> String {
+    let chosen = match (run.header.plan.fixed.rate_chosen, several_rates(run)) {
         (true, true) => " (chosen so that all cells that are compared with one another can hold it)",
         (true, false) => " (chosen so that every path can hold it)",
         (false, _) => "",
@@ -41,89 +62,95 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     } else {
         format!(", received by {} of {}", receivers(run), spread(run, |at| size(at.recv_buffer_bytes)))
     };
-    let flows = spread(run, |at| at.flows.to_string());
-    let rate = format!(
-        "{}{chosen}, {flows} flow{}, buffers of {}{received}",
-        rates(run),
-        if flows == "1" { "" } else { "s" },
-        spread(run, |at| size(at.buffer_bytes))
-    );
+    format!("{}{chosen}, {}{received}", rates(run), flows_and_buffers(run))
+}
 
+/// `1 flow, buffers of 64k`.
+pub(super) fn flows_and_buffers(run: &Run) -> String {
+    let flows = spread(run, |at| at.flows.to_string());
+    let plural = if flows == "1" { "" } else { "s" };
+    format!("{flows} flow{plural}, buffers of {}", spread(run, |at| size(at.buffer_bytes)))
+}
+
+/// Link, MTU, congestion control and offloads.
+pub(super) fn link(run: &Run) -> String {
+    let header = &run.header;
+    let levels = |factor| header.plan.cells.iter().map(move |cell| level(header, cell, factor).to_string());
     let ip = if header.link.ip == IpVersion::V6 { ", IPv6" } else { "" };
-    let mtu = distinct(run.header.plan.cells.iter().map(|cell| level(header, cell, Factor::Mtu).to_string()));
+    let mtu = distinct(levels(Factor::Mtu));
     let mtu = if mtu.is_empty() { header.link.mtu_bytes.to_string() } else { in_short(&mtu) };
-    let mut link = format!("{}{ip}, MTU {mtu}, {}", fixed.link, spread(run, |at| shown(&at.congestion)));
-    if plan.factors.contains(&Factor::Offloads) {
-        let levels = header.plan.cells.iter().map(|cell| level(header, cell, Factor::Offloads).to_string());
-        link.push_str(&format!(", offloads {}", in_short(&distinct(levels))));
+    let mut link = format!("{}{ip}, MTU {mtu}, {}", header.plan.fixed.link, spread(run, |at| shown(&at.congestion)));
+    if header.plan.factors.contains(&Factor::Offloads) {
+        link.push_str(&format!(", offloads {}", in_short(&distinct(levels(Factor::Offloads)))));
     } else {
         for switch in &header.link.switched_off {
             link.push_str(&format!(", {switch}"));
         }
     }
-    for passed_over in &header.link.passed_over {
+    link
+}
+
+/// The link, the links that were not available, and the other machine.
+fn link_in_full(run: &Run) -> String {
+    let mut link = link(run);
+    for passed_over in &run.header.link.passed_over {
         link.push_str("; not ");
         link.push_str(&escape(passed_over, 300));
     }
-
-    if let Some(remote) = &header.remote {
+    if let Some(remote) = &run.header.remote {
         link.push_str(&format!(", {}", far_end(remote)));
     }
+    link
+}
 
-    let receiver_here = !estimates.sender_alone && header.remote.is_none();
+fn machines(run: &Run, estimates: &Estimates) -> String {
+    let (plan, fixed) = (&run.header.plan, &run.header.plan.fixed);
+    let receiver_here = !estimates.sender_alone && run.header.remote.is_none();
     let placed = if plan.factors.contains(&Factor::Placement) { " where they have one each" } else { "" };
     let receiver =
         if receiver_here { format!(", receiver on CPU {}{placed}", fixed.receiver_cpu) } else { String::new() };
-    let machine = format!("{}; sender on CPU {}{receiver}", machine(host), fixed.sender_cpu);
-
-    let ended = match run.end.as_ref() {
-        None => "no end was saved: the run was killed, or is still going on".to_owned(),
-        Some(end) => match &end.reason {
-            EndReason::TargetReached => {
-                format!("every interval within ±{} after {}", percent(plan.target), seconds(end.elapsed_ns))
-            }
-            EndReason::BudgetSpent => format!("the budget of {} was spent", seconds(plan.budget_ns)),
-            EndReason::Interrupted => format!("interrupted after {}", seconds(end.elapsed_ns)),
-            EndReason::Failed { reason } => {
-                format!("ended before its time, after {}: {}", seconds(end.elapsed_ns), escape(reason, 400))
-            }
-        },
-    };
-    let run_line = format!(
-        "zc {}, {}, seed {}, {} soakers; {ended}",
-        shown(&header.zc_version),
-        to_the_second(&shown(&header.started_at)),
-        plan.seed,
-        fixed.soaker
-    );
-    let level = estimates.confidence * 100.0;
-    let mut notes = vec![note("files", file_set), note("rate", rate), note("link", link), note("machine", machine)];
-    notes.extend(far_machine(run));
-    notes.extend(factors(run));
-    notes.extend(states(run));
-    notes.extend([
-        note("run", run_line),
-        note(
-            "figures",
-            format!(
-                "us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; {}",
-                if plan.factors.len() > 1 {
-                    "- where there is nothing to say".to_owned()
-                } else {
-                    format!(
-                        "ratios refer to {}; getrusage and /proc/stat: what they say of {}",
-                        shown(&estimates.reference),
-                        if estimates.sender_alone { "the sender" } else { "both" }
-                    )
-                }
-            ),
-        ),
-    ]);
-    notes
+    format!("{}; sender on CPU {}{receiver}", machine(&run.header.host), fixed.sender_cpu)
 }
 
-/// What the cells of a plan of several factors differ in: `9 levels of message x 6 of send`.
-fn factors(run: &Run) -> Option<Note> {
+/// `zc 0.1.0, 2026-11-21T20:25:00Z`.
+pub(super) fn version(run: &Run) -> String {
+    format!("zc {}, {}", shown(&run.header.zc_version), to_the_second(&shown(&run.header.started_at)))
+}
+
+/// How the run ended.
+pub(super) fn ended(run: &Run) -> String {
+    let plan = &run.header.plan;
+    let Some(end) = &run.end else {
+        return "no end was saved: the run was killed, or is still going on".to_owned();
+    };
+    match &end.reason {
+        EndReason::TargetReached => {
+            format!("every interval within ±{} after {}", percent(plan.target), seconds(end.elapsed_ns))
+        }
+        EndReason::BudgetSpent => format!("the budget of {} was spent", seconds(plan.budget_ns)),
+        EndReason::Interrupted => format!("interrupted after {}", seconds(end.elapsed_ns)),
+        EndReason::Failed { reason } => {
+            format!("ended before its time, after {}: {}", seconds(end.elapsed_ns), escape(reason, 400))
+        }
+    }
+}
+
+fn figures(run: &Run, estimates: &Estimates) -> String {
+    let level = estimates.confidence * 100.0;
+    let more = if run.header.plan.factors.len() > 1 {
+        "- where there is no figure".to_owned()
+    } else {
+        let of = if estimates.sender_alone { "the sender" } else { "both ends" };
+        format!(
+            "ratios refer to {}; getrusage and /proc/stat: the cost of {of} by these two",
+            shown(&estimates.reference)
+        )
+    };
+    format!("us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; {more}")
+}
+
+/// The levels of a plan of several factors: `54 cells: 9 of message x 6 of send`.
+pub(super) fn factors(run: &Run) -> Option<String> {
     let header = &run.header;
     let factors = &header.plan.factors;
     let cells = || header.plan.cells.iter().filter(|cell| !cell.control);
@@ -132,7 +159,7 @@ fn factors(run: &Run) -> Option<Note> {
         format!("{} of {factor}", levels.len())
     });
     let each = each.collect::<Vec<_>>().join(" x ");
-    (factors.len() > 1).then(|| note("cells", format!("{}: levels: {each}", cells().count())))
+    (factors.len() > 1).then(|| format!("{} cells: {each}", cells().count()))
 }
 
 /// What put the host into its two states.

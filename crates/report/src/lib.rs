@@ -2,8 +2,10 @@
 //! comes from outside (file names, host names, reasons) goes through [`escape`] on its way to people and into CSV; in JSON the same
 //! characters are escaped as JSON has it.
 
+mod answer;
 mod baseline;
 mod block;
+mod brief;
 pub mod compare;
 mod csv;
 mod digits;
@@ -14,6 +16,7 @@ mod grids;
 mod heading;
 mod html;
 mod json;
+mod layout;
 mod markdown;
 pub mod memory;
 pub mod multi;
@@ -38,6 +41,7 @@ pub use csv::csv;
 pub use doctor::doctor;
 pub use html::html;
 pub use json::json;
+pub use layout::Layout;
 pub use markdown::markdown;
 pub use openmetrics::openmetrics;
 pub use profile::folded;
@@ -51,6 +55,8 @@ mod fixture;
 mod fixture_plans;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_brief;
 #[cfg(test)]
 mod tests_forms;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::digits::{bound, percent, ratio, seconds, significant, size, with_half_width};
 use super::grid::{Column, Grid};
+use super::layout::Layout;
 use super::text::{list, wrap};
 use zc_analysis::Figure;
 use zc_analysis::memory::{FoldedRatio, MemoryEstimates, Roofline, TARGET, Within};
@@ -112,7 +113,7 @@ fn table(title: &str, sets: &[MemorySet], rows: &[Vec<String>]) -> String {
     let place = |set: &MemorySet| set.level.map_or_else(|| "memory".to_owned(), |level| format!("L{level}"));
     let mut columns = vec![Column::left(title, "")];
     columns.extend(sets.iter().map(|set| Column::right(bytes(set.bytes), place(set))));
-    let mut text = Grid { columns, rows: rows.to_vec() }.terminal();
+    let mut text = Grid::new(columns, rows.to_vec()).terminal(Layout::plain(COLUMNS));
     text.push('\n');
     text
 }

@@ -9,12 +9,14 @@ use zc_analysis::{CellEstimate, Estimates};
 use zc_run::escape;
 use zc_run::{LinkKind, PeerKind, RecvPath, Run, Severity, SupportRow, Warning};
 
-/// The paths that could not be had, by name, each with its reason.
+/// The paths that are not available, by name, each with its reason and remedy.
 pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
-    run.header.unavailable.iter().filter_map(reason).collect()
+    let rows = run.header.unavailable.iter();
+    rows.filter_map(reason).map(|(name, reason, remedy)| (name, format!("{reason}{remedy}"))).collect()
 }
 
-fn reason(row: &SupportRow) -> Option<(String, String)> {
+/// Name, reason and remedy of what is not available.
+pub(super) fn reason(row: &SupportRow) -> Option<(String, String, String)> {
     let zc_run::Support::No(no) = &row.support else { return None };
     let what = if matches!(row.what.as_str(), "send path" | "cell") {
         String::new()
@@ -22,7 +24,8 @@ fn reason(row: &SupportRow) -> Option<(String, String)> {
         format!(" ({})", shown(&row.what))
     };
     let remedy = no.remedy.as_deref().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
-    Some((format!("{}{what}", shown(&row.name)), format!("{}: {}{remedy}", no.kind.name(), escape(&no.reason, 400))))
+    let reason = format!("{}: {}", no.kind.name(), escape(&no.reason, 400));
+    Some((format!("{}{what}", shown(&row.name)), reason, remedy))
 }
 
 /// What the marks in the table mean.
@@ -94,7 +97,7 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
 }
 
 /// Those of the header and of the end, each once, the gravest first.
-fn warnings(run: &Run) -> Vec<&Warning> {
+pub(super) fn warnings(run: &Run) -> Vec<&Warning> {
     let mut warnings: Vec<&Warning> = Vec::new();
     for warning in run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings)) {
         if !warnings.contains(&warning) {
@@ -105,7 +108,7 @@ fn warnings(run: &Run) -> Vec<&Warning> {
     warnings
 }
 
-fn control(estimates: &Estimates) -> Note {
+pub(super) fn control(estimates: &Estimates) -> Note {
     let text = match &estimates.control {
         None => "none in this plan".to_owned(),
         Some(control) => match (control.ratio.both, control.fits) {
@@ -113,7 +116,7 @@ fn control(estimates: &Estimates) -> Note {
                 "{} against itself {}: {}",
                 shown(&estimates.reference),
                 ratio(figure.value, figure.half_width),
-                if fits { "no difference, as it should be" } else { "A DIFFERENCE WHERE THERE IS NONE" }
+                if fits { "no difference, as expected" } else { "A DIFFERENCE WHERE THERE IS NONE" }
             ),
             (Some(figure), None) => format!(
                 "{} against itself {}: too few blocks for an interval",
@@ -245,7 +248,7 @@ fn failed(run: &Run) -> Option<Note> {
 }
 
 /// The least and the greatest of a figure over the rows, each with the path it belongs to.
-fn extremes(
+pub(super) fn extremes(
     estimates: &Estimates,
     of: impl Fn(&CellEstimate) -> Option<f64>,
 ) -> Option<((String, f64), (String, f64))> {

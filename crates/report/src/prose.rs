@@ -16,7 +16,7 @@ pub(super) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
 }
 
 /// Why nothing may be said.
-fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
+pub(super) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     let reasons = estimates.verdict.withheld.iter().map(|why| match why {
         Withheld::ControlDiffers { ratio, low, high } => format!(
             "{} differs from itself, {ratio:.3} ({low:.3} to {}): this machine was not fit to tell such differences",
@@ -49,8 +49,7 @@ fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
 
 /// What may be said of the paths.
 fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
-    let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
-    let place = format!("{} at {}, for {whose},", way(run), rates(run));
+    let place = place(run, estimates);
     if let Some(cross) = Cross::of(run, estimates) {
         return summary::summary(estimates, &cross, &place).into_iter().collect();
     }
@@ -131,6 +130,12 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         said.push(format!("{}.", capital(&second.join("; "))));
     }
     said
+}
+
+/// `On this machine, over veth at 400 MB/s, for both ends together,`.
+pub(super) fn place(run: &Run, estimates: &Estimates) -> String {
+    let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
+    format!("{} at {}, for {whose},", way(run), rates(run))
 }
 
 /// Where the bytes went.

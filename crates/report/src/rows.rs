@@ -3,6 +3,7 @@
 
 use super::digits::{percent, ratio, significant, us_per_mb, with_half_width};
 use super::grid::{Column, Grid};
+use super::layout::Tone;
 use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
 use zc_run::{Factor, Run, escape};
 
@@ -19,6 +20,11 @@ impl Field {
     pub(super) fn column(&self) -> Column {
         let [first, second] = self.head;
         if self.left { Column::left(first, second) } else { Column::right(first, second) }
+    }
+
+    /// Whether it is this one.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.head == other.head
     }
 
     /// What it says of a cell.
@@ -115,6 +121,8 @@ const RETRANSMITS: Field = Field {
 pub(super) struct Mark {
     pub(super) sign: &'static str,
     pub(super) meaning: &'static str,
+    /// The same in a few words.
+    pub(super) brief: &'static str,
     applies: fn(&CellEstimate) -> bool,
 }
 
@@ -123,19 +131,27 @@ pub(super) const MARKS: &[Mark] = &[
     Mark {
         sign: "!",
         meaning: "did not converge: the interval is wider than the target",
+        brief: "wider than the target",
         applies: |cell| cell.ratio.both.is_some_and(|ratio| !ratio.converged),
     },
     Mark {
         sign: "^",
         meaning: "the rate was not reached: this cost was taken at saturation",
+        brief: "rate not reached",
         applies: |cell| cell.perturbation.saturated,
     },
     Mark {
         sign: "*",
         meaning: "the kernel copied on this link: the price of a failed zero-copy",
+        brief: "copied by the kernel",
         applies: |cell| cell.failed_zero_copy,
     },
-    Mark { sign: "~", meaning: "the cost does not stand out of the noise", applies: |cell| cell.at_noise_floor },
+    Mark {
+        sign: "~",
+        meaning: "the cost does not stand out of the noise",
+        brief: "not above the noise",
+        applies: |cell| cell.at_noise_floor,
+    },
 ];
 
 /// The cells that are rows, cheapest first, those without a cost last in the plan's order. The control is not a row: it
@@ -161,10 +177,13 @@ pub(super) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
         ([factor], [first, ..]) if *factor != Factor::Send => *first = Column::left(factor.to_string(), ""),
         _ => {}
     }
-    Grid {
-        columns,
-        rows: cells.iter().map(|cell| fields.iter().map(|field| field.text(estimates, cell)).collect()).collect(),
+    let rows = cells.iter().map(|cell| fields.iter().map(|field| field.text(estimates, cell)).collect());
+    let mut grid = Grid::new(columns, rows.collect());
+    if let Some(column) = fields.iter().position(|field| field.is(&VERDICT)) {
+        let tones = cells.iter().enumerate().filter_map(|(row, cell)| Some(((row, column), tone(estimates, cell)?)));
+        grid.tones = tones.collect();
     }
+    grid
 }
 
 fn name(cell: &CellEstimate) -> String {
@@ -201,6 +220,27 @@ pub(super) fn ratio_of(cell: &CellEstimate) -> String {
     })
 }
 
+/// The colour of a cell's verdict.
+pub(super) fn tone(estimates: &Estimates, cell: &CellEstimate) -> Option<Tone> {
+    if cell.reference || cell.ratio.both.is_none() {
+        return None;
+    }
+    if !estimates.verdict.stands() {
+        return Some(Tone::Unclear);
+    }
+    match comparison(estimates, cell)? {
+        Comparison::Cheaper { .. } => Some(Tone::Less),
+        Comparison::Dearer { .. } => Some(Tone::More),
+        Comparison::Same { .. } => None,
+        Comparison::Undecided => Some(Tone::Unclear),
+    }
+}
+
+/// What may be said of a cell's cost.
+pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
+    estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label).map(|verdict| verdict.comparison)
+}
+
 fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {
     if cell.reference {
         return "reference".to_owned();
@@ -211,11 +251,10 @@ fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {
     if !estimates.verdict.stands() {
         return "withheld".to_owned();
     }
-    let found = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label);
-    found.map_or_else(String::new, |verdict| match verdict.comparison {
+    comparison(estimates, cell).map_or_else(String::new, |comparison| match comparison {
         Comparison::Cheaper { by } => format!("{} less", percent(by)),
         Comparison::Dearer { by } => format!("{} more", percent(by)),
         Comparison::Same { .. } => "same".to_owned(),
-        Comparison::Undecided => "unclear".to_owned(),
+        Comparison::Undecided => "undecided".to_owned(),
     })
 }

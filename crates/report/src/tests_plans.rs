@@ -10,7 +10,7 @@ use zc_run::{Factor, Run, SendPath};
 type Made = (Run, Estimates);
 
 fn shown(made: &Made, columns: usize) -> String {
-    let text = table(&made.0, &made.1, columns);
+    let text = table(&made.0, &made.1, Layout::plain(columns));
     assert!(!text.contains("NaN") && !text.contains("inf "), "{text}");
     text
 }
@@ -264,7 +264,7 @@ proptest! {
             cell.by = Some(by);
         }
         run.header.plan.fixed.soaked_cpus.truncate(keep_cells % 3);
-        let text = table(&run, &estimates, columns);
+        let text = table(&run, &estimates, Layout::plain(columns));
         prop_assert!(!text.contains("NaN"), "{text}");
         prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
         let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));

@@ -298,9 +298,12 @@ pub(super) struct ReportFormatArgs {
     pub(super) vega_lite: bool,
 }
 
-/// How the result is written to stdout. At most one; none is the table.
+/// How the result is written to stdout. At most one form; none is the table.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct FormatArgs {
+    /// Print every table and note, not the deciding ones alone
+    #[arg(short, long, help_heading = "Output")]
+    pub(super) verbose: bool,
     /// Print one JSON document instead of the table
     #[arg(long, help_heading = "Output", conflicts_with_all = ["csv", "markdown"])]
     pub(super) json: bool,

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::json::text;
+use super::layout::Layout;
 use super::text::{markdown_text, wrap};
 use zc_analysis::compare::{Compared, Judgement};
 
@@ -51,7 +52,7 @@ fn one(compared: &Compared, columns: usize) -> String {
     if !compared.cells.is_empty() {
         out.push('\n');
         for grid in rows::grids(compared) {
-            let grids = grid.split(1, columns).into_iter().map(|grid| grid.terminal());
+            let grids = grid.split(1, columns).into_iter().map(|grid| grid.terminal(Layout::plain(columns)));
             out.push_str(&grids.collect::<Vec<_>>().join("\n"));
             out.push('\n');
         }

@@ -46,7 +46,7 @@ fn main(compared: &Compared) -> Grid {
         row.push(word(cell));
         row
     };
-    Grid { columns, rows: compared.cells.iter().map(row).collect() }
+    Grid::new(columns, compared.cells.iter().map(row).collect())
 }
 
 fn sides(compared: &Compared) -> Grid {
@@ -54,14 +54,9 @@ fn sides(compared: &Compared) -> Grid {
         let of = shown(cell);
         vec![name(cell), change(of.sender.as_ref()), change(of.receiver.as_ref())]
     };
-    Grid {
-        columns: vec![
-            Column::left("cell", ""),
-            Column::right("sender,", "new / old"),
-            Column::right("receiver,", "new / old"),
-        ],
-        rows: compared.cells.iter().map(row).collect(),
-    }
+    let columns =
+        vec![Column::left("cell", ""), Column::right("sender,", "new / old"), Column::right("receiver,", "new / old")];
+    Grid::new(columns, compared.cells.iter().map(row).collect())
 }
 
 /// The kind of change that the cell's word is about.

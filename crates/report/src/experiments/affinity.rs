@@ -46,7 +46,7 @@ pub(super) fn section(run: &Run, cross: &Cross) -> Section {
         Unit::Kbytes.name(),
         zc_run::units::size_text(header.plan.fixed.buffer_bytes as u64),
     );
-    let parts = vec![Part::Table { caption, keys: 2, grid: Grid { columns, rows } }];
+    let parts = vec![Part::Table { caption, keys: 2, grid: Grid::new(columns, rows) }];
 
     let same = PATHS.iter().enumerate().filter_map(|(place, (send, _))| {
         let (same, separate) = (speed(Placement::Same, *send), speed(Placement::Separate, *send));

@@ -42,7 +42,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
     let mut parts = vec![Part::Text(vec![THEN.to_owned()])];
     if cross.cells().any(|placed| placed.figures.blocks > 0) {
         let caption = format!("Packets, {}, and top speed", load_of(run, estimates, End::Sender));
-        parts.push(Part::Table { caption, keys, grid: Grid { columns, rows } });
+        parts.push(Part::Table { caption, keys, grid: Grid::new(columns, rows) });
     }
     Section { parts, says: says(run, estimates, cross) }
 }

@@ -39,7 +39,7 @@ pub(super) fn parts(run: &Run, estimates: &Estimates) -> Vec<Part> {
             whole(traffic.packets_per_s),
         ]
     });
-    let grid = Grid { columns, rows: then.chain(now).collect() };
+    let grid = Grid::new(columns, then.chain(now).collect());
     let caption = format!(
         "As in 2001 (Andrew Morton, 27 January: load of a dual Pentium II that sent 11.5 MB/s); now {}",
         load_of(run, estimates, End::Sender)
@@ -68,5 +68,5 @@ fn roofline(estimates: &Estimates) -> Option<Part> {
          cache ({} at the median)",
         rate(memcpy)
     );
-    Some(Part::Table { caption, keys: 1, grid: Grid { columns, rows: rows.collect() } })
+    Some(Part::Table { caption, keys: 1, grid: Grid::new(columns, rows.collect()) })
 }

@@ -71,7 +71,7 @@ fn lines(sizes: &Sizes) -> Option<Part> {
         .collect();
     let caption =
         "Cost of a message as a + b x size: a call, and each byte; and the message that lies farthest off that line";
-    (!rows.is_empty()).then(|| Part::Table { caption: caption.to_owned(), keys: 1, grid: Grid { columns, rows } })
+    (!rows.is_empty()).then(|| Part::Table { caption: caption.to_owned(), keys: 1, grid: Grid::new(columns, rows) })
 }
 
 /// The crossovers against the reference's series: those that a reader asks for first. All pairs are in the JSON.
@@ -167,7 +167,7 @@ fn beside(run: &Run, estimates: &Estimates, cross: &Cross) -> Part {
         }));
         row
     });
-    let grid = Grid { columns, rows: rows.collect() };
+    let grid = Grid::new(columns, rows.collect());
     let caption = format!(
         "send() against transfer buffer size, as in 2001 (Andrew Morton, 27 January, 2.4.1-pre10+zc: load of a dual Pentium II with a \
          3c905C at 11.5 MB/s); now {}",

@@ -127,7 +127,7 @@ fn side_by_side(accounts: &Accounts) -> Option<Part> {
     let then = ["2006: old sendfile, non-TSO", "new sendfile, TSO", demand.as_str(), time.as_str(), "disagree"];
     rows.push(then.map(str::to_owned).to_vec());
     let caption = "How many times less CPU the second takes by either account of the same windows".to_owned();
-    Some(Part::Table { caption, keys: 2, grid: Grid { columns, rows } })
+    Some(Part::Table { caption, keys: 2, grid: Grid::new(columns, rows) })
 }
 
 /// How far the two accounts are apart, where they are farthest.

@@ -6,6 +6,7 @@ use super::super::block::Part;
 use super::super::digits::with_half_width;
 use super::super::grid::{Column, Grid};
 use super::super::json::text;
+use super::super::layout::Layout;
 use super::super::text::shown;
 use super::super::width::Width;
 use super::grids::signed;
@@ -24,7 +25,9 @@ pub type Told = (String, Vec<(String, Difference)>);
 /// For a terminal: of each cell the classes and contexts, the largest difference first; a sentence where there is nothing to hold against
 /// one another.
 pub fn compared(told: &[Told], columns: usize) -> String {
-    let parts = |told: &Told| parts(told).iter().map(|part| part.terminal(columns)).collect::<Vec<_>>().join("\n");
+    let parts = |told: &Told| {
+        parts(told).iter().map(|part| part.terminal(Layout::plain(columns))).collect::<Vec<_>>().join("\n")
+    };
     told.iter().map(parts).collect::<Vec<_>>().join("\n")
 }
 
@@ -90,15 +93,13 @@ fn parts((compared, found): &Told) -> Vec<Part> {
 }
 
 fn table(name: &str, difference: &Difference) -> Part {
-    let mut grid = Grid {
-        columns: vec![
-            Column::left("class", "or context"),
-            Column::right("old", "ns/KiB"),
-            Column::right("new", "ns/KiB"),
-            Column::right("difference", "ns/KiB"),
-        ],
-        rows: Vec::new(),
-    };
+    let columns = vec![
+        Column::left("class", "or context"),
+        Column::right("old", "ns/KiB"),
+        Column::right("new", "ns/KiB"),
+        Column::right("difference", "ns/KiB"),
+    ];
+    let mut grid = Grid::new(columns, Vec::new());
     grid.rows.extend(difference.classes.iter().filter_map(|class| row(class.what.name(), class)));
     if let Some(all) = &difference.all {
         grid.rows.push(vec!["all".to_owned(), String::new(), String::new(), signed(all)]);

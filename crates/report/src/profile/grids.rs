@@ -31,7 +31,7 @@ pub(super) fn classes(profile: &ProfileEstimates, beside: Option<&Difference>) -
     let (mut shown, small): (Vec<Class>, Vec<Class>) =
         Class::ALL.into_iter().partition(|class| cells(profile).any(|cell| cell.class(*class).share.abs() >= SMALL));
     shown.sort_by(|a, b| largest(*b).total_cmp(&largest(*a)));
-    let mut grid = Grid { columns: columns(profile, "class", beside), rows: Vec::new() };
+    let mut grid = Grid::new(columns(profile, "class", beside), Vec::new());
     for class in shown {
         let parts = cells(profile).map(|cell| cell.class(class)).collect();
         let more = beside.and_then(|beside| beside.classes.iter().find(|each| each.what == class));
@@ -48,7 +48,7 @@ pub(super) fn contexts(profile: &ProfileEstimates, beside: Option<&Difference>) 
     let part = |cell: &CellProfile, context: Context| {
         cell.contexts.iter().find(|each| each.context == context).map_or_else(Part::default, |each| each.part)
     };
-    let mut grid = Grid { columns: columns(profile, "context", beside), rows: Vec::new() };
+    let mut grid = Grid::new(columns(profile, "context", beside), Vec::new());
     for context in Context::ALL {
         if cells(profile).any(|cell| part(cell, context).share.abs() >= SMALL) {
             let more = beside.and_then(|beside| beside.contexts.iter().find(|each| each.what == context));

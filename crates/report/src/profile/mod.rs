@@ -11,35 +11,50 @@ pub use folded::folded;
 pub(super) use grids::cells;
 
 use super::block::Part;
-use super::note::{Note, note};
+use super::layout::Layout;
+use super::note::Note;
 use super::text::{markdown_text, wrap};
 use super::width::Width;
-use super::{heading, notes, prose};
+use super::{answer, brief, heading, note, notes, prose};
 use zc_analysis::Estimates;
 use zc_analysis::profile::ProfileEstimates;
 use zc_run::Run;
 
-/// Where the text of notes begins.
-const INDENT: usize = 14;
-
-/// For a terminal.
-pub(super) fn table(run: &Run, estimates: &Estimates, profile: &ProfileEstimates, columns: usize) -> String {
-    let mut out = String::new();
-    let told = |notes: Vec<Note>| -> String {
-        notes.into_iter().map(|note| wrap(note.label, &note.text, INDENT, columns)).collect()
-    };
-    out.push_str(&told(above(run, estimates, profile)));
+/// For a terminal, in full.
+pub(super) fn table(run: &Run, estimates: &Estimates, profile: &ProfileEstimates, layout: Layout) -> String {
+    let mut out = note::terminal(&above(run, estimates, profile), layout);
     out.push('\n');
     for part in parts(run, profile) {
-        out.push_str(&part.terminal(columns));
+        out.push_str(&part.terminal(layout));
         out.push('\n');
     }
-    out.push_str(&told(below(run, estimates, profile)));
+    out.push_str(&note::terminal(&below(run, estimates, profile), layout));
     out.push('\n');
     for sentence in sentences(run, estimates, profile) {
-        out.push_str(&wrap("", &sentence, 0, columns));
+        out.push_str(&wrap("", &sentence, 0, layout.columns));
     }
     out
+}
+
+/// For a terminal, in short: the classes and contexts, the controls and the answer.
+pub(super) fn brief(run: &Run, estimates: &Estimates, profile: &ProfileEstimates, layout: Layout) -> String {
+    let mut above = brief::above(run, estimates);
+    above.push(note::note("sampled", summary::sampled(run, profile)));
+    let mut out = note::terminal(&above, layout);
+    out.push('\n');
+    for part in tables(run, profile) {
+        out.push_str(&part.terminal(layout));
+        out.push('\n');
+    }
+    let mut controls = brief::controls(run, estimates);
+    controls.extend(summary::unknown(profile));
+    out.push_str(&note::terminal(&controls, layout));
+    out.push('\n');
+    let mut answer = answer::answer(run, estimates, None);
+    if estimates.verdict.stands() {
+        answer.extend(summary::where_it_went(run, profile));
+    }
+    out + &brief::closing(&answer, layout)
 }
 
 /// In Markdown.
@@ -64,19 +79,26 @@ pub(super) fn markdown(run: &Run, estimates: &Estimates, profile: &ProfileEstima
 pub(super) fn above(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
     let mut notes = heading::above(run, estimates);
     notes.retain(|note| note.label != "figures");
-    notes.push(note("sampled", summary::sampled(run, profile)));
-    notes.push(note("figures", summary::figures(estimates, profile)));
+    notes.push(note::note("sampled", summary::sampled(run, profile)));
+    notes.push(note::note("figures", summary::figures(estimates, profile)));
     notes
 }
 
 pub(super) fn parts(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
+    let mut parts = tables(run, profile);
+    if !parts.is_empty() {
+        parts.extend(grids::functions(profile));
+    }
+    parts
+}
+
+/// What the CPU time goes to by class and by context; nothing where no sample counts.
+fn tables(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
     if grids::cells(profile).next().is_none() {
         return Vec::new();
     }
     let beside = grids::beside(run, profile);
-    let mut parts = vec![grids::classes(profile, beside.as_ref()), grids::contexts(profile, beside.as_ref())];
-    parts.extend(grids::functions(profile));
-    parts
+    vec![grids::classes(profile, beside.as_ref()), grids::contexts(profile, beside.as_ref())]
 }
 
 pub(super) fn below(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {

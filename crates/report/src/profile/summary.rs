@@ -69,7 +69,7 @@ pub(super) fn believe(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
 }
 
 /// A warning with the largest functions that have no class.
-fn unknown(profile: &ProfileEstimates) -> Option<Note> {
+pub(super) fn unknown(profile: &ProfileEstimates) -> Option<Note> {
     let told = |cell: &CellProfile| {
         let share = cell.class(Class::Unknown).share;
         let largest =
@@ -95,7 +95,7 @@ fn same(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
     let with_intervals = found.classes.iter().filter(|class| class.difference.interval.is_some()).count();
     let text = match apart.len() {
         _ if with_intervals == 0 => return None,
-        0 => "no class differs, as it should be".to_owned(),
+        0 => "no class differs, as expected".to_owned(),
         several => format!(
             "{several} of {with_intervals} classes differ where none does: {} ns/KiB; one in twenty is to be expected",
             list(&apart)

@@ -35,13 +35,15 @@ fn run(paths: &[SendPath], unknown: f64) -> Run {
 }
 
 fn table(run: &Run, columns: usize) -> String {
-    crate::table(run, &estimate(run), columns)
+    crate::table(run, &estimate(run), crate::Layout::plain(columns))
 }
 
 #[test]
 fn two_paths_stand_side_by_side() {
     let run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
     insta::assert_snapshot!("profile_of_two", table(&run, 120));
+    let short = crate::Layout { verbose: false, ..crate::Layout::plain(120) };
+    insta::assert_snapshot!("profile_of_two_brief", crate::table(&run, &estimate(&run), short));
     insta::assert_snapshot!("profile_of_two_markdown", crate::markdown(&run, &estimate(&run)));
 }
 

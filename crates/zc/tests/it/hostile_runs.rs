@@ -201,7 +201,10 @@ fn documents(runs: &[(&Run, &Estimates)]) -> Vec<(&'static str, String)> {
         ("vega-lite", zc_report::vega_lite(runs)),
     ];
     for &(run, estimates) in runs {
-        documents.push(("table", zc_report::table(run, estimates, 80)));
+        for verbose in [true, false] {
+            let layout = zc_report::Layout { columns: 80, verbose, colour: false };
+            documents.push(("table", zc_report::table(run, estimates, layout)));
+        }
         documents.push(("json", zc_report::json(run, estimates)));
         documents.push(("csv", zc_report::csv(run, estimates)));
         documents.push(("markdown", zc_report::markdown(run, estimates)));
