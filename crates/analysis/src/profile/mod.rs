@@ -8,6 +8,7 @@
 //!
 //! Intervals are over blocks, drawn again whole, because what one window's samples found is not independent.
 
+mod class;
 mod classes;
 mod contexts;
 mod difference;
@@ -15,7 +16,8 @@ mod model;
 mod shares;
 mod tree;
 
-pub use classes::{Class, plain};
+pub use class::Class;
+pub use classes::plain;
 pub use contexts::Context;
 pub use difference::{Difference, PartDifference, difference};
 pub use model::{CellProfile, ClassPart, ContextPart, FunctionPart, Part, ProfileEstimates};
