@@ -2,7 +2,7 @@
 
 use zc_stats::{Interval, median, median_interval};
 
-use super::model::{Bounds, Figure, RatioFigure, RatioMethod};
+use crate::model::figure::{Bounds, Figure, RatioFigure, RatioMethod};
 use crate::ratios::{Method, Ratio};
 
 /// The value, unless it is NaN or infinite: those have no place in a report, nor in JSON.

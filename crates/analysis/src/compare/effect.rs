@@ -11,9 +11,9 @@
 
 use zc_stats::{MannWhitney, StudentT, autocorrelation_time, mann_whitney, welch_interval};
 
-use super::super::figures;
-use super::super::model::RatioMethod;
 use super::model::{Change, Method, WelchFigure};
+use crate::figures;
+use crate::model::figure::RatioMethod;
 use crate::ratios::{self, Ratio, ratio};
 
 /// What an interval promises that is about two sessions.

@@ -4,10 +4,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use zc_stats::{Bootstrap, DEFAULT_RESAMPLES, expanded_confidence, quantile};
 
+use super::class::Class;
+use super::contexts::Context;
 use super::shares::{Drawn, Frames, Sampled, class_at, context_at};
-use super::{Class, Context};
 use crate::figures::{bounds, finite, with_interval};
-use crate::{Bounds, Figure, Kept};
+use crate::kept::KeptBlocks;
+use crate::model::figure::{Bounds, Figure};
 use zc_run::{Profile, Run};
 
 /// Two cells side by side.
@@ -84,7 +86,7 @@ fn of_part<T>(what: T, (first_ns_per_kib, second_ns_per_kib, difference): (f64, 
 
 fn sampled((run, label): (&Run, &str)) -> Option<(Sampled, f64, u64)> {
     let profile = Profile::of(run)?;
-    let kept = Kept::of(run);
+    let kept = KeptBlocks::of(run);
     let place = run.header.plan.cells.iter().position(|cell| cell.label == label)?;
     let sampled = Sampled::of(run, &kept, &profile, &Frames::of(&profile, run), place);
     Some((sampled, kept.level, run.header.plan.seed))

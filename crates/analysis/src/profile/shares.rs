@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use zc_stats::{Bootstrap, DEFAULT_RESAMPLES, expanded_confidence};
 
-use super::classes::classes_of_frames;
-use super::contexts::{Through, context, is_of_path, through_frames};
-use super::{Class, Context, Part, plain};
+use super::class::Class;
+use super::classes::{classes_of_frames, plain};
+use super::contexts::{Context, Through, context, is_of_path, through_frames};
+use super::model::Part;
 use crate::costs::cpus_of_both;
 use crate::figures::{bounds, per, with_interval};
-use crate::{Figure, Kept};
+use crate::kept::KeptBlocks;
+use crate::model::figure::Figure;
 use zc_run::{Profile, Run, SampledTask, TaskSamples, WindowSamples};
 
 /// How many functions are counted by name, the largest first.
@@ -129,7 +131,7 @@ fn symbol(profile: &Profile, frame: u32) -> Option<usize> {
 }
 
 impl Sampled {
-    pub(super) fn of(run: &Run, kept: &Kept, profile: &Profile, frames: &Frames, place: usize) -> Self {
+    pub(super) fn of(run: &Run, kept: &KeptBlocks, profile: &Profile, frames: &Frames, place: usize) -> Self {
         let cell = &kept.header.plan.cells[place];
         let cpus = cpus_of_both(kept.header, &cell.levels);
         // In the order of `kept`.

@@ -9,11 +9,12 @@
 
 use zc_stats::{Interval, Midmean, antitonic_regression};
 
-use super::super::verdict::SAME_WITHIN;
 use super::line::{Bootstrap, Costs, Fitted};
-use super::{CrossoverMethod, Kept, Outcome, Undecided};
 use crate::costs::Side;
+use crate::kept::KeptBlocks;
+use crate::model::sizes::{CrossoverMethod, Outcome, Undecided};
 use crate::ratios::{Ratio, base, divisors, log, pair, pairs, ratio};
+use crate::verdict::SAME_WITHIN;
 
 /// How many sizes around a crossover lines are held against: two on either side. By Bonferroni's correction, or lines that hold would
 /// be given up where chance is at its largest, and the ratio just there be taken instead.
@@ -49,7 +50,7 @@ struct Passage {
 
 /// What may be said of the first against the second, and how the size was found.
 pub(super) fn crossover(
-    kept: &Kept,
+    kept: &KeptBlocks,
     side: Side,
     (of, against): (&Fitted, &Fitted),
     boot: &Bootstrap,
@@ -74,7 +75,7 @@ pub(super) fn crossover(
     (outcome, Some(method))
 }
 
-fn measured(kept: &Kept, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measured> {
+fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measured> {
     let plan = &kept.header.plan;
     let common: Vec<(usize, usize, usize)> = of
         .points

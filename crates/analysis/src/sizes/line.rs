@@ -8,11 +8,12 @@
 
 use zc_stats::{Interval, Midmean, expanded_confidence, median, nonnegative_line};
 
-use super::super::figures::{bounds, with_interval};
-use super::super::model::Figure;
 use super::series::Members;
-use super::{Kept, Line, Residual};
 use crate::costs::{Side, TrialCost};
+use crate::figures::{bounds, with_interval};
+use crate::kept::KeptBlocks;
+use crate::model::figure::Figure;
+use crate::model::sizes::{Line, Residual};
 
 /// What the intervals of a run's sizes have in common.
 pub(super) struct Bootstrap {
@@ -23,7 +24,7 @@ pub(super) struct Bootstrap {
 }
 
 impl Bootstrap {
-    pub(super) fn of(kept: &Kept, resamples: usize) -> Self {
+    pub(super) fn of(kept: &KeptBlocks, resamples: usize) -> Self {
         let blocks = kept.costs.len();
         Self { draws: zc_stats::Bootstrap::new(blocks, resamples, kept.header.plan.seed), blocks, level: kept.level }
     }
@@ -54,7 +55,7 @@ pub(super) struct BlockCosts {
 }
 
 impl BlockCosts {
-    pub(super) fn of(kept: &Kept, side: Side, boot: &Bootstrap) -> Self {
+    pub(super) fn of(kept: &KeptBlocks, side: Side, boot: &Bootstrap) -> Self {
         let cells = &kept.header.plan.cells;
         let cost = |block: &[Option<TrialCost>], cell: usize| block.get(cell)?.as_ref()?.ns_per_kib(side);
         let medians: Vec<Option<f64>> = (0..cells.len())
