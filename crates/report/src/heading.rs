@@ -60,6 +60,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
             link.push_str(&format!(", {switch}"));
         }
     }
+    link.push_str(&noted(run));
     for passed_over in &header.link.passed_over {
         link.push_str("; not ");
         link.push_str(&escape(passed_over, 300));
@@ -119,6 +120,18 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         ),
     ]);
     notes
+}
+
+/// Factors that the heading names where they are not as by default: `, TCP_NOTSENT_LOWAT 16k`.
+fn noted(run: &Run) -> String {
+    let header = &run.header;
+    let each = Factor::ALL.iter().filter_map(|factor| {
+        let words = factor.definition().heading()?;
+        let levels = distinct(header.plan.cells.iter().map(|cell| level(header, cell, *factor).to_string()));
+        let default = factor.definition().default().to_string();
+        levels.iter().any(|level| *level != default).then(|| format!(", {words} {}", shown(&in_short(&levels))))
+    });
+    each.collect()
 }
 
 /// What the cells of a plan of several factors differ in: `9 levels of message x 6 of send`.

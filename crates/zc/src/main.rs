@@ -5,6 +5,7 @@ mod args;
 mod classic;
 mod compare;
 mod doctor;
+mod factor_args;
 mod generate;
 mod interim;
 mod interrupt;
