@@ -4,7 +4,7 @@
 use super::digits::us_per_mb;
 use super::pivot::level;
 use zc_analysis::{Bounds, CellEstimate, Comparison, Estimates, Figure, RatioFigure};
-use zc_run::{Factor, Level, Run, Support, escape};
+use zc_run::{Factor, Level, Run, Support, Value, escape};
 
 /// The heading. Costs are microseconds of soaked CPU time per MB (10^6 bytes).
 const HEAD: &[&str] = &[
@@ -99,9 +99,9 @@ pub(super) fn text(lines: Vec<Vec<String>>) -> String {
 
 /// A level as a number where it is one.
 pub(super) fn raw(level: &Level) -> String {
-    match level {
-        Level::Message(bytes) | Level::RecvBuffer(bytes) | Level::Sockbuf(bytes) => bytes.to_string(),
-        Level::Rate(rate) => rate.to_string(),
+    match &level.value {
+        Value::Bytes(bytes) => bytes.to_string(),
+        Value::Rate(rate) => rate.to_string(),
         other => other.to_string(),
     }
 }

@@ -356,6 +356,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
             align: Align::Page,
             pages: CopyPages::Scattered,
             placement: Placement::Separate,
+            more: Default::default(),
         },
         timing: Timing { warmup_ns: 20_000_000, window_ns: 80_000_000, idle_ns: 40_000_000, unsoaked_ns: 80_000_000 },
         files: FileSetFacts {

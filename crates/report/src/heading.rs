@@ -87,6 +87,7 @@ pub(super) fn link(run: &Run) -> String {
             link.push_str(&format!(", {switch}"));
         }
     }
+    link.push_str(&noted(run));
     link
 }
 
@@ -147,6 +148,18 @@ fn figures(run: &Run, estimates: &Estimates) -> String {
         )
     };
     format!("us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; {more}")
+}
+
+/// Factors that the heading names where they are not as by default: `, TCP_NOTSENT_LOWAT 16k`.
+fn noted(run: &Run) -> String {
+    let header = &run.header;
+    let each = Factor::ALL.iter().filter_map(|factor| {
+        let words = factor.definition().heading()?;
+        let levels = distinct(header.plan.cells.iter().map(|cell| level(header, cell, *factor).to_string()));
+        let default = factor.definition().default().to_string();
+        levels.iter().any(|level| *level != default).then(|| format!(", {words} {}", shown(&in_short(&levels))))
+    });
+    each.collect()
 }
 
 /// The levels of a plan of several factors: `54 cells: 9 of message x 6 of send`.

@@ -8,7 +8,7 @@ use super::digits::us_per_mb;
 use super::json::text;
 use super::pivot::{level, placed};
 use zc_analysis::{Bounds, CellEstimate, Estimates, Figure, RatioFigure};
-use zc_run::{Factor, Header, Level, Run, escape};
+use zc_run::{Factor, Header, Run, escape};
 
 /// The whole specification: under one another, for each run its costs, its ratios and its top speeds.
 pub fn vega_lite(runs: &[(&Run, &Estimates)]) -> String {
@@ -97,12 +97,11 @@ fn levels(row: &mut Value, header: &Header, figures: &CellEstimate, cell: &zc_ru
     for factor in &header.plan.factors {
         let level = level(header, cell, *factor);
         let name = factor.name().replace('-', "_");
-        row[name] = match level {
-            Level::Message(bytes) | Level::RecvBuffer(bytes) | Level::Sockbuf(bytes) => json!(bytes),
-            Level::Rate(rate) => json!(rate),
-            Level::Mtu(bytes) => json!(bytes),
-            Level::Flows(flows) => json!(flows),
-            ref other => json!(escape(&raw(other), 80)),
+        row[name] = match level.value {
+            zc_run::Value::Bytes(bytes) => json!(bytes),
+            zc_run::Value::Rate(rate) => json!(rate),
+            zc_run::Value::Number(number) => json!(number),
+            _ => json!(escape(&raw(&level), 80)),
         };
         if *factor != Factor::Message {
             series.push(escape(&level.to_string(), 80));

@@ -9,9 +9,9 @@
 mod check;
 mod error;
 mod escape;
+pub mod factor;
 mod file;
 mod host;
-pub mod level;
 mod line;
 mod link;
 mod memory;
@@ -31,15 +31,14 @@ mod warning;
 
 pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};
+pub use factor::{
+    Align, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement, Push, RecvPath, SendPath, Value,
+};
 pub use file::{append_block, close, open, whole};
 pub use host::{CpuFacts, Host, MemoryFacts};
-pub use level::Level;
 pub use link::{AckOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
-pub use names::{
-    Align, CopyPages, Experiment, Factor, HostState, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, Placement, Push,
-    RecvPath, SendPath, SoakerKind, UnknownName,
-};
+pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
 pub use plan::{Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, Timing, Unsoaked};
 pub use profile::{BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples};
 pub use read::{parse, read};

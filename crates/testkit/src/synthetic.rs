@@ -280,6 +280,7 @@ impl Synthetic {
                     align: Align::Page,
                     pages: CopyPages::Scattered,
                     placement: Placement::Separate,
+                    more: Default::default(),
                 },
                 timing: Timing {
                     warmup_ns: WARMUP_NS,

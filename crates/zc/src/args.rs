@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 
-use zc_run::{
-    Align, CopyPages, Experiment, IpVersion, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind,
-};
+use super::factor_args::FactorArgs;
+use zc_run::{Experiment, IpVersion, LinkKind, SoakerKind};
 
 /// What sending bytes over TCP costs on this machine, by every way there is to send them.
 #[derive(Debug, Parser)]
@@ -88,22 +87,6 @@ pub(super) struct RunArgs {
     /// Files whose bytes are sent [default: 63 generated files of 350 kB on average]
     #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath, help_heading = "What is sent")]
     pub(super) files: Vec<PathBuf>,
-    /// Send paths to compare, separated by commas; read+send is always among them [default: the plan's]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true,
-          value_parser = known(SendPath::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "What is sent")]
-    pub(super) paths: Option<Vec<String>>,
-    /// Receive path, and the bytes of its buffer if not 64k [default: recv]
-    #[arg(long, value_name = "NAME[:SIZE]", allow_hyphen_values = true,
-          value_parser = known(RecvPath::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "What is sent")]
-    pub(super) recv: Option<String>,
-    /// Bytes per call of the paths that have a buffer: 64k is 65,536 [default: 64k]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "What is sent")]
-    pub(super) buffer: Option<String>,
-    /// Rate at which cost is measured, over all flows: 400MB/s, 10Gbit/s, or auto for one that every path can hold [default: auto]
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "What is sent")]
-    pub(super) rate: Option<String>,
 
     /// Where the bytes travel; auto takes null if this user can have it, else veth, else loopback [default: auto]
     #[arg(long, value_name = "LINK", allow_hyphen_values = true,
@@ -115,57 +98,27 @@ pub(super) struct RunArgs {
           value_parser = known(IpVersion::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           help_heading = "Where it is sent")]
     pub(super) ip: Option<String>,
-    /// MTU of the links null and veth [default: 1500]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    pub(super) mtu: Option<String>,
-    /// What the network card of the links null and veth is to be without: no-tso, no-gso, no-gro, no-sg, no-checksum
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true,
-          value_parser = known(OffloadSwitch::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "Where it is sent")]
-    pub(super) offloads: Option<Vec<String>>,
     /// Bytes after which the far end of the null link acknowledges [default: 64k]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) ack_every: Option<String>,
     /// Round-trip time that the far end of the null link makes up [default: 0s]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) rtt: Option<String>,
-    /// Connections at a time [default: 1]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    pub(super) flows: Option<String>,
-    /// TCP congestion control of both ends [default: cubic where there is one]
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    pub(super) congestion: Option<String>,
-    /// Send buffer of the sockets (SO_SNDBUF) [default: as the kernel tunes it]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    pub(super) sndbuf: Option<String>,
     /// Receive buffer of the sockets (SO_RCVBUF) [default: as the kernel tunes it]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) rcvbuf: Option<String>,
     /// The CPUs of sender and receiver, as in 0,1 [default: chosen]
     #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) cpus: Option<String>,
-
-    /// What is asked of TCP about packets that are not full: plain (nothing), cork, more, nodelay [default: plain]
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true,
-          value_parser = known(Push::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "Where it is sent")]
-    pub(super) push: Option<String>,
-    /// Where on its page a message begins: page (at its beginning) or byte (one later) [default: page]
-    #[arg(long, value_name = "WHERE", allow_hyphen_values = true,
-          value_parser = known(Align::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          hide_short_help = true, help_heading = "Expert")]
-    pub(super) align: Option<String>,
-    /// What vmsplice, msg-zerocopy and io_uring's zero-copy sends send from: scattered (pages of 4 KiB, wherever the kernel has them)
-    /// or huge [default: scattered]
-    #[arg(long, value_name = "KIND", allow_hyphen_values = true,
-          value_parser = known(CopyPages::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          hide_short_help = true, help_heading = "Expert")]
-    pub(super) pages: Option<String>,
-    /// Whether the two ends have a CPU each (separate), share the sender's (same), or are left to the scheduler (free) [default: separate]
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true,
-          value_parser = known(Placement::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "Where it is sent")]
-    pub(super) placement: Option<String>,
+    /// The measured part of each trial
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    pub(super) window: Option<String>,
+    /// The idle window beside each trial
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    pub(super) idle: Option<String>,
+    /// What is thrown away before each window
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    pub(super) warmup: Option<String>,
 
     /// A command (sh -c) that puts the host into a state; given twice, every cell is measured in both states in turns, and compared
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = "Two states of the host")]
@@ -219,15 +172,6 @@ pub(super) struct RunArgs {
           value_parser = known(SoakerKind::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           help_heading = "How long, how well")]
     pub(super) soaker: Option<String>,
-    /// The measured part of each trial
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
-    pub(super) window: Option<String>,
-    /// The idle window beside each trial
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
-    pub(super) idle: Option<String>,
-    /// What is thrown away before each window
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
-    pub(super) warmup: Option<String>,
 
     /// A saved run whose top speeds are set beside memcpy (memory alone)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "What is sent")]
@@ -237,6 +181,9 @@ pub(super) struct RunArgs {
     pub(super) out: Option<PathBuf>,
     #[command(flatten)]
     pub(super) format: FormatArgs,
+    /// Behind all others, which it puts its own among.
+    #[command(flatten)]
+    pub(super) factors: FactorArgs,
 }
 
 /// Arguments of `zc plan`.

@@ -6,6 +6,7 @@ mod classic;
 mod compare;
 mod doctor;
 mod examples;
+mod factor_args;
 mod generate;
 mod interim;
 mod internal;

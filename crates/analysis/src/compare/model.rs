@@ -4,7 +4,8 @@
 //! shares and margins run from 0 to 1. `None` means that it could not be had, never 0.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use zc_run::factor::Parameter;
 
 use crate::model::figure::{Figure, RatioMethod, Sides};
 use crate::model::verdict::Withheld;
@@ -110,17 +111,13 @@ pub enum Weight {
 }
 
 /// In what two runs can differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aspect {
     /// Where the bytes travel.
     Link,
-    /// The rate at which cost is measured.
-    Rate,
     /// What the soakers do.
     Soaker,
-    /// Whether the ends have a CPU each.
-    Placement,
     /// Whether a receiver's cost is in the figures.
     Receiver,
     /// uname's release.
@@ -167,10 +164,6 @@ pub enum Aspect {
     Memlock,
     /// The sending device.
     Device,
-    /// MTU, bytes.
-    Mtu,
-    /// An offload of the sending device.
-    Offload,
     /// Whether the receiver's device merges segments.
     ReceiverMerges,
     /// How receive packet steering was set.
@@ -185,26 +178,6 @@ pub enum Aspect {
     FarKernel,
     /// The far machine's zc.
     FarZcVersion,
-    /// Congestion control.
-    Congestion,
-    /// Bytes per call of the sender.
-    Buffer,
-    /// Bytes per call of the receiver.
-    RecvBuffer,
-    /// The receive path.
-    RecvPath,
-    /// Connections at a time.
-    Flows,
-    /// SO_SNDBUF, bytes.
-    Sndbuf,
-    /// SO_RCVBUF, bytes.
-    Rcvbuf,
-    /// What is asked of TCP about packets that are not full.
-    Push,
-    /// Where on its page a message begins.
-    Align,
-    /// The pages that paths send from whose bytes are in memory already.
-    Pages,
     /// The CPU of the sender.
     SenderCpu,
     /// The CPU of the receiver.
@@ -219,6 +192,14 @@ pub enum Aspect {
     Filesystem,
     /// The version of zc.
     ZcVersion,
+    /// What a factor sets.
+    #[serde(untagged)]
+    #[schemars(with = "String")]
+    Factor(#[serde(serialize_with = "key")] Parameter),
+}
+
+fn key<S: Serializer>(parameter: &Parameter, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(parameter.key)
 }
 
 /// Cells of one name that are no comparison.

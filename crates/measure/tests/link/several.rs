@@ -241,6 +241,7 @@ fn rig(kind: LinkKind, levels: &[Levels], files: &[std::path::PathBuf]) -> Resul
         align: Align::Page,
         pages: CopyPages::Scattered,
         placement: Placement::Separate,
+        more: Default::default(),
     };
     let timing = Timing { warmup_ns: 1_000_000, window_ns: 5_000_000, idle_ns: 1_000_000, unsoaked_ns: 5_000_000 };
     let (setup, _) = trial::open_files(files, 1, fixed.buffer_bytes, &[], sender_cpu).unwrap();

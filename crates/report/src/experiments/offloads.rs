@@ -7,9 +7,10 @@ use super::section::Section;
 use crate::block::Part;
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;
-use crate::pivot::{Cross, level};
+use crate::pivot::Cross;
 use zc_analysis::Estimates;
-use zc_run::{Cell, Factor, Level, OffloadSwitch, Run, SendPath};
+use zc_run::factor::offloads_text;
+use zc_run::{Cell, OffloadSwitch, Run, SendPath};
 
 /// Loads of old senders: Andrew Morton, 27 January 2001, 2.4.1-pre10+zerocopy, dual 500 MHz Pentium II with a 3c905C at
 /// 11.5 MB/s; Andre Oppermann, 20 September 2006, Opteron 852 with em(4) at 1 Gbit/s, netperf with socket buffers and messages
@@ -43,10 +44,7 @@ const THEN: &[Then] = &[
 ];
 
 pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Section {
-    let switched = |cell: &Cell| match level(&run.header, cell, Factor::Offloads) {
-        Level::Offloads(switches) => switches,
-        _ => BTreeSet::new(),
-    };
+    let switched = |cell: &Cell| run.header.link.wanted(&cell.levels).1.clone();
     let mut levels: Vec<BTreeSet<OffloadSwitch>> = Vec::new();
     for placed in cross.cells() {
         let own = switched(placed.cell);
@@ -75,7 +73,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
     columns.extend(sends.iter().map(|send| Column::right("now,", send.name())));
     let none = || NONE.to_owned();
     let rows = levels.iter().zip(then).map(|(without, then)| {
-        let mut row = vec![Level::Offloads(without.clone()).to_string()];
+        let mut row = vec![offloads_text(without)];
         let (of_2001, of_2006) = then.map_or((None, None), |then| (then.of_2001, then.of_2006));
         for (old, places) in [(of_2001, 1), (of_2006, 2)] {
             row.extend(
@@ -104,7 +102,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
         let (_, dearest) = most.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
         match by(cost(dearest), cost(&BTreeSet::new())) {
             By::Times(ratio) => {
-                let dearest = Level::Offloads(dearest.clone());
+                let dearest = offloads_text(dearest);
                 Some(format!("{send} costs {} as much with {dearest}", times(ratio)))
             }
             By::Alike => Some(format!("{send} costs nothing more that could be told with any of them off")),

@@ -16,7 +16,7 @@ use crate::pivot::{Cross, Placed, level};
 use crate::rows;
 use zc_analysis::{CellEstimate, Estimates, Figure, Outcome, Sizes};
 use zc_run::units::size_text;
-use zc_run::{Factor, Level, Run, escape};
+use zc_run::{Factor, Run, Value, escape};
 
 const DOT: &str = "Mark: median over blocks. Line: 95 % interval.";
 const HOLLOW: &str = " Hollow: the rate was not reached, or a zero-copy send was copied.";
@@ -221,9 +221,9 @@ fn bands(page: &mut Page, run: &Run, cross: &Cross, factor: Factor, whose: &str,
 }
 
 fn value(run: &Run, placed: Placed, factor: Factor) -> Option<(f64, String)> {
-    match level(&run.header, placed.cell, factor) {
-        Level::Flows(flows) => Some((flows as f64, flows.to_string())),
-        Level::Rate(bytes_per_s) => Some((bytes_per_s, rate(bytes_per_s))),
+    match level(&run.header, placed.cell, factor).value {
+        Value::Number(number) => Some((number as f64, number.to_string())),
+        Value::Rate(bytes_per_s) => Some((bytes_per_s, rate(bytes_per_s))),
         _ => None,
     }
 }
