@@ -2,9 +2,9 @@
 
 use zc_stats::median;
 
-use super::figures::per;
-use super::model::{BlockAccount, Conditions, DropCounts};
+use crate::figures::per;
 use crate::machine::Machine;
+use crate::model::estimates::{BlockAccount, Conditions, DropCounts};
 use crate::rules;
 use zc_run::{Dropped, Run};
 

@@ -2,17 +2,21 @@
 
 use zc_stats::median;
 
-use super::figures::{figure, gbit_per_core, per, ratio_figure};
-use super::model::{CellEstimate, Figure, Perturbation, RatioFigure, RatioMethod, Sides};
-use super::{Kept, bytes, elapsed_ns, others, throughput, traffic};
 use crate::costs::Side;
+use crate::figures::{figure, gbit_per_core, per, ratio_figure};
+use crate::kept::KeptBlocks;
+use crate::model::cell::{CellEstimate, Perturbation};
+use crate::model::figure::{Figure, RatioFigure, RatioMethod, Sides};
+use crate::others;
 use crate::ratios::{base, divisors, pairs, ratio};
+use crate::traffic;
+use crate::window::{bytes, elapsed_ns, throughput};
 use zc_run::{Cell, TrialKind};
 
 /// Below this share of its nominal rate a cell was measured at saturation.
 const RATE_HELD: f64 = 0.98;
 
-pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
+pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let cell = &kept.header.plan.cells[place];
     let is_reference = kept.reference == Some(place);
     let costs = |side| -> Vec<f64> {
@@ -63,25 +67,25 @@ fn reaches_zero(cost: &Figure) -> bool {
     cost.interval.map_or(cost.value, |interval| interval.low) <= 0.0
 }
 
-fn to_base(kept: &Kept, place: usize, side: Side) -> Option<RatioFigure> {
+fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
     let plan = &kept.header.plan;
     let pairs = pairs(&kept.costs, place, &divisors(plan, place), side);
     ratio(&pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target))
 }
 
-fn top_speed(kept: &Kept, label: &str) -> Option<Figure> {
+fn top_speed(kept: &KeptBlocks, label: &str) -> Option<Figure> {
     let speeds: Vec<f64> = kept.trials(label, TrialKind::TopSpeed).filter_map(|(_, trial)| throughput(trial)).collect();
     figure(&speeds, kept.level)
 }
 
-fn top_speed_by_memcpy(kept: &Kept, label: &str) -> Option<Figure> {
+fn top_speed_by_memcpy(kept: &KeptBlocks, label: &str) -> Option<Figure> {
     let shares = kept
         .trials(label, TrialKind::TopSpeed)
         .filter_map(|(block, trial)| per(throughput(trial)?, kept.blocks[block].memcpy_bytes_per_s?));
     figure(&shares.collect::<Vec<_>>(), kept.level)
 }
 
-fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
+fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
     let nominal = kept.header.plan.fixed.at(&cell.levels).rate_bytes_per_s;
     let of = |kind| -> Vec<(usize, f64)> {
         kept.trials(&cell.label, kind).filter_map(|(block, trial)| Some((block, throughput(trial)?))).collect()
@@ -111,7 +115,7 @@ fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
 }
 
 /// Over whole trials, warm-up and drain included: a completion may come after the window in which its bytes went.
-fn copied_share(kept: &Kept, label: &str) -> Option<f64> {
+fn copied_share(kept: &KeptBlocks, label: &str) -> Option<f64> {
     let (copied, all) = kept
         .trials(label, TrialKind::Soaked)
         .filter(|(_, trial)| elapsed_ns(trial).is_some())

@@ -8,7 +8,7 @@
 //!
 //! What this does not cover is a person who stops the run by Ctrl-C because the figures please.
 
-use zc_stats::{AlphaSpending, wilcoxon_least_n};
+use zc_stats::{AlphaSpending, wilcoxon_min_n};
 
 use zc_run::{End, EndReason};
 
@@ -29,7 +29,7 @@ impl InterimAnalyses {
     /// look that could not have an interval is not taken, and costs nothing.
     pub fn due(&self, spent_share: f64, blocks_kept: usize) -> bool {
         PLANNED.get(self.taken).is_some_and(|planned| spent_share >= *planned)
-            && wilcoxon_least_n(self.level()).is_some_and(|least| blocks_kept >= least)
+            && wilcoxon_min_n(self.level()).is_some_and(|least| blocks_kept >= least)
     }
 
     /// The confidence of the intervals at the next planned look, or at the end when all are taken.
@@ -81,7 +81,7 @@ fn before(taken: usize) -> f64 {
 }
 
 fn level(previous: f64, now: f64) -> f64 {
-    AlphaSpending::new(CONFIDENCE).map_or(CONFIDENCE, |spending| spending.level(previous, now))
+    AlphaSpending::new(CONFIDENCE).map_or(CONFIDENCE, |spending| spending.confidence(previous, now))
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@
 use serde::Serialize;
 use zc_stats::{Interval, hodges_lehmann, wilcoxon_interval};
 
-use super::figures::{bounds, figure, finite, per, with_interval};
-use super::{Bounds, Estimates, Figure};
+use crate::figures::{bounds, figure, finite, per, with_interval};
 use crate::interim::CONFIDENCE;
+use crate::model::estimates::Estimates;
+use crate::model::figure::{Bounds, Figure};
 use zc_run::{MemoryLoop, MemoryRun, MemoryVisit};
 
 /// How far below memcpy the folded loop may be.

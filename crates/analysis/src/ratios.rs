@@ -7,7 +7,7 @@
 //! small. Only where that is not enough - the reference itself is at or below 0, or so many cells' costs are that the
 //! estimate has no logarithm - the signed ranks of cost minus ratio times reference are asked instead.
 
-use zc_stats::{Interval, hodges_lehmann, ranked_ratio, signed_rank_p, wilcoxon_interval};
+use zc_stats::{Interval, hodges_lehmann, signed_rank_ratio, wilcoxon_interval, wilcoxon_p_value};
 
 use super::costs::{Side, TrialCost, block_costs};
 use zc_run::{Block, Header, Plan};
@@ -64,9 +64,9 @@ fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
     let interval = wilcoxon_interval(&logs, level).map(|interval| Interval {
         low: interval.low.exp(),
         high: interval.high.exp(),
-        confidence_reached: interval.confidence_reached,
+        achieved_confidence: interval.achieved_confidence,
     });
-    Some(Ratio { value, interval, method: Method::HodgesLehmann, p_value: signed_rank_p(&logs), blocks: logs.len() })
+    Some(Ratio { value, interval, method: Method::HodgesLehmann, p_value: wilcoxon_p_value(&logs), blocks: logs.len() })
 }
 
 /// The logarithm of a pair's ratio; `None` where there is none. What is below 0 by noise is no less than nothing: a cell that cost
@@ -77,13 +77,13 @@ pub fn log((cell, reference): (f64, f64)) -> Option<f64> {
 }
 
 fn ranked(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
-    let found = ranked_ratio(pairs, level)?;
+    let found = signed_rank_ratio(pairs, level)?;
     let differences: Vec<f64> = pairs.iter().map(|(cell, reference)| cell - reference).collect();
     Some(Ratio {
-        value: found.value,
+        value: found.estimate,
         interval: found.interval,
         method: Method::RankedDifferences,
-        p_value: signed_rank_p(&differences),
+        p_value: wilcoxon_p_value(&differences),
         blocks: pairs.len(),
     })
 }

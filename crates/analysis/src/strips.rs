@@ -1,8 +1,8 @@
 //! What each block said of each cell, before anything is made of it: for whoever wants to see the raw spread.
 
-use super::Kept;
-use super::figures::finite;
 use crate::costs::Side;
+use crate::figures::finite;
+use crate::kept::KeptBlocks;
 use zc_run::Run;
 
 /// The blocks' costs of one cell.
@@ -17,7 +17,7 @@ pub struct Strip {
 
 /// One for each cell of the plan, in the plan's order.
 pub fn strips(run: &Run) -> Vec<Strip> {
-    let kept = Kept::of(run);
+    let kept = KeptBlocks::of(run);
     let of = |place: usize| {
         kept.costs.iter().filter_map(move |block| block.get(place)?.as_ref()?.ns_per_kib(Side::Both).and_then(finite))
     };

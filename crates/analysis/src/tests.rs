@@ -1,7 +1,7 @@
 //! Estimates of runs whose truth is known, and of runs that are broken in every way that still parses.
 
 use super::*;
-use zc_run::{Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Warning};
+use zc_run::{Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Slot, Trial, Warning};
 use zc_testkit::synthetic::{Synthetic, lines, null};
 
 fn cell<'a>(estimates: &'a Estimates, label: &str) -> &'a CellEstimate {

@@ -1,8 +1,9 @@
 //! What was counted beside the soakers, as rates over a cell's soaked windows.
 
-use super::figures::per;
-use super::model::{LimitedBy, Traffic};
-use super::{Kept, bytes, elapsed_ns, far};
+use crate::figures::per;
+use crate::kept::KeptBlocks;
+use crate::model::cell::{LimitedBy, Traffic};
+use crate::window::{bytes, elapsed_ns, far};
 use zc_run::{Cell, LinkCounters, Reading, RecvPath, TaskReading, TcpReading, Trial, TrialKind};
 
 /// Sums over windows.
@@ -41,7 +42,7 @@ struct TcpSums {
     sndbuf_limited_us: f64,
 }
 
-pub(super) fn traffic(kept: &Kept, cell: &Cell) -> Traffic {
+pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
     let mut sums = Sums::default();
     for (_, trial) in kept.trials(&cell.label, TrialKind::Soaked) {
         sums.add(trial);

@@ -5,11 +5,13 @@
 //! p-value must be below alpha/m, the next below alpha/(m-1), and so on until one is not. The control is not among them;
 //! it is what decides whether there are words at all.
 
-use super::model::{
-    BlockAccount, CellEstimate, CellVerdict, Cheapest, Comparison, Control, RatioFigure, Verdict, Withheld,
-};
-use super::{Kept, parallel};
 use crate::costs::Side;
+use crate::kept::KeptBlocks;
+use crate::model::cell::CellEstimate;
+use crate::model::estimates::{BlockAccount, Control};
+use crate::model::figure::RatioFigure;
+use crate::model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
+use crate::parallel;
 use crate::ratios::{self, base, divisors, ratio};
 use zc_run::{Run, Severity};
 
@@ -18,7 +20,7 @@ pub(super) const SAME_WITHIN: f64 = 0.05;
 
 pub(super) fn verdict(
     run: &Run,
-    kept: &Kept,
+    kept: &KeptBlocks,
     cells: &[CellEstimate],
     control: Option<&Control>,
     blocks: &BlockAccount,
@@ -74,7 +76,7 @@ fn word(ratio: &RatioFigure, differs: bool) -> Comparison {
 }
 
 /// Which cells differ from the ones that they are paired with, by Holm's procedure over all pairs.
-fn differing(kept: &Kept, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
+fn differing(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
     let alpha = 1.0 - kept.level;
     let p_value = |(cell, divisors): &(usize, Vec<usize>)| {
         ratio(&ratios::pairs(&kept.costs, *cell, divisors, Side::Both), kept.level)?.p_value
@@ -96,7 +98,7 @@ fn differing(kept: &Kept, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
 
 /// For each cell that others refer to, in the plan's order: the cell of the lowest cost among it and them, then those that
 /// cannot be told from that one, by rising ratio.
-fn cheapest(kept: &Kept, cells: &[CellEstimate], compared: &[usize]) -> Vec<Cheapest> {
+fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Vec<Cheapest> {
     let plan = &kept.header.plan;
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut bases = Vec::new();
@@ -135,13 +137,13 @@ fn cheapest(kept: &Kept, cells: &[CellEstimate], compared: &[usize]) -> Vec<Chea
 
 pub(super) fn withheld(
     run: &Run,
-    kept: &Kept,
+    kept: &KeptBlocks,
     cells: &[CellEstimate],
     control: Option<&Control>,
     blocks: &BlockAccount,
 ) -> Vec<Withheld> {
     let mut reasons = Vec::new();
-    let needed = zc_stats::wilcoxon_least_n(kept.level).unwrap_or(usize::MAX);
+    let needed = zc_stats::wilcoxon_min_n(kept.level).unwrap_or(usize::MAX);
     let reference = cells.iter().find(|cell| cell.reference);
     if blocks.kept < needed {
         reasons.push(Withheld::TooFewBlocks { kept: blocks.kept, needed });

@@ -1,9 +1,10 @@
-//! The plainest program that moves bytes by each send path: what zc's own loops are compared with.
+//! The simplest program that moves bytes over each send path, for comparison with zc's own loops.
 //!
-//! `cargo run --release --example minimal -- PATH SECONDS BUFFER SENDER_CPU RECEIVER_CPU FILE...` walks the files over
-//! one loopback connection and prints bytes per second as counted by the receiver (recv(2) with the same buffer size)
-//! after a tenth of a second of warm-up. No pacing, no counters, no completions beyond what the kernel insists on, no
-//! error handling beyond giving up. It shares no code with zc's paths, so that a detour there shows up here.
+//! `cargo run --release --example minimal -- PATH SECONDS BUFFER SENDER_CPU RECEIVER_CPU FILE...`
+//! sends the files over one loopback connection. It prints bytes per second as counted by the
+//! receiver (recv(2) with the same buffer size) after a tenth of a second of warm-up. It has no
+//! pacing, no counters, no completions beyond those that the kernel requires, and it panics on
+//! errors. It shares no code with zc's paths, so that a detour in those shows.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -112,7 +113,7 @@ fn send(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usiz
             each(files, PIECE, stop, |file, _, offset, len| {
                 let mut slice = &maps[file][offset as usize..offset as usize + len];
                 while !slice.is_empty() {
-                    // SAFETY: the mapping lives and is not written to until the process ends.
+                    // SAFETY: the mapping lives until the process ends and is not written to.
                     let got = unsafe {
                         rustix::pipe::vmsplice(
                             &into,
@@ -131,7 +132,8 @@ fn send(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usiz
     }
 }
 
-/// Every part of every file, over and over: file, its length, offset, length of the part.
+/// Calls `part` for every part of every file, repeatedly: file, its length, offset, length of the
+/// part.
 fn each(files: &[File], step: usize, stop: &AtomicBool, mut part: impl FnMut(usize, u64, u64, usize)) {
     let lens: Vec<u64> = files.iter().map(|file| file.metadata().expect("metadata").len()).collect();
     loop {
@@ -168,7 +170,7 @@ fn drain_pipe(out: impl AsFd, socket: &TcpStream, mut left: usize, more: bool) {
     }
 }
 
-/// The files mapped (shared), or copied into anonymous memory; never unmapped.
+/// The files, mapped (shared) or copied into anonymous memory. Never unmapped.
 fn maps(files: &[File], shared: bool) -> Vec<&'static [u8]> {
     files
         .iter()
@@ -176,7 +178,8 @@ fn maps(files: &[File], shared: bool) -> Vec<&'static [u8]> {
             let len = file.metadata().expect("metadata").len() as usize;
             if shared {
                 use rustix::mm::{MapFlags, ProtFlags, mmap};
-                // SAFETY: a fresh mapping of `len` bytes of a file that nobody truncates; it is never unmapped.
+                // SAFETY: a new mapping of `len` bytes of a file that is not truncated. It is never
+                // unmapped.
                 unsafe {
                     let at = mmap(
                         std::ptr::null_mut(),
@@ -190,9 +193,10 @@ fn maps(files: &[File], shared: bool) -> Vec<&'static [u8]> {
                     std::slice::from_raw_parts(at.cast::<u8>(), len)
                 }
             } else {
-                // Page-aligned, as zc's own copy is.
+                // Page-aligned, like zc's own copy.
                 let layout = std::alloc::Layout::from_size_align(len, 4096).expect("layout");
-                // SAFETY: `len` is not 0; the memory is written whole before it is read and never freed.
+                // SAFETY: `len` is not 0. The memory is written completely before it is read, and
+                // never freed.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(std::alloc::alloc_zeroed(layout), len) };
                 file.read_exact_at(bytes, 0).expect("read");
                 &*bytes
@@ -229,7 +233,7 @@ fn msg_zerocopy(path: &str, socket: &TcpStream, files: &[File], buffer: usize, s
     });
 }
 
-/// Throws away what the error queue holds.
+/// Discards what the error queue holds.
 fn reap(socket: &TcpStream, wait: bool) {
     if wait {
         let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: 0, revents: 0 };
@@ -264,7 +268,7 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
                 let send = opcode::Send::new(to, bytes.as_ptr(), len as u32)
                     .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL)
                     .build();
-                // SAFETY: the buffer lives until both have completed, right below.
+                // SAFETY: the buffer lives until both have completed, directly below.
                 unsafe { ring.submission().push_multiple(&[read, send]) }.expect("push");
                 ring.submit_and_wait(2).expect("enter");
                 assert!(ring.completion().all(|done| done.result() == len as i32), "uring-send");
@@ -323,7 +327,7 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
         "uring-splice" => {
             // SAFETY: a cpu_set_t of zeros is the empty set.
             let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-            // SAFETY: `set` is a valid set and `cpu` was good enough for pin().
+            // SAFETY: `set` is a valid set, and pin() has accepted `cpu`.
             unsafe { libc::CPU_SET(cpu, &mut set) };
             ring.submitter().register_iowq_aff(&set).expect("affinity");
             let (out, into) = pipe();
@@ -334,7 +338,7 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
                 while at < offset + len as u64 {
                     let left = (offset + len as u64 - at) as u32;
                     let fill = opcode::Splice::new(from, at as i64, into, -1, left).build().user_data(1);
-                    // SAFETY: splice lends no memory.
+                    // SAFETY: splice uses no memory of this process.
                     unsafe { ring.submission().push(&fill) }.expect("push");
                     ring.submit_and_wait(1).expect("enter");
                     let got = ring.completion().next().expect("completion").result();
@@ -343,7 +347,7 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
                     let mut in_pipe = got;
                     while in_pipe > 0 {
                         let drain = opcode::Splice::new(out, -1, to, -1, in_pipe as u32).build().user_data(2);
-                        // SAFETY: splice lends no memory.
+                        // SAFETY: splice uses no memory of this process.
                         unsafe { ring.submission().push(&drain) }.expect("push");
                         ring.submit_and_wait(1).expect("enter");
                         let put = ring.completion().next().expect("completion").result();

@@ -1,19 +1,22 @@
-//! The Internet checksum (RFC 1071) and copies of memory in 256-bit vectors: AVX2, where the CPU has it. No kernel
-//! interface, but `unsafe` all the same, because the compiler cannot know which CPU it will run on.
+//! The Internet checksum (RFC 1071) and memory copies in 256-bit vectors: AVX2, where the CPU has
+//! it. This is no kernel interface. It is `unsafe` because the compiler cannot know on which CPU it
+//! will run.
 //!
-//! A sum is that of 16-bit words in the byte order of this machine, with end-around carry, not complemented; an odd byte at
-//! the end is followed by a zero. RFC 1071, section 2 (B): in which byte order it is summed makes no difference but to the order
-//! of the two bytes of the result, and summing from an odd address on swaps them.
+//! A sum is that of 16-bit words in native byte order, with end-around carry, not complemented. An
+//! odd last byte is padded with a zero. By RFC 1071, section 2 (B), the byte order only swaps the
+//! two bytes of the result, and so does starting at an odd address.
 
-/// Leave to use AVX2: only a CPU that has it gives one out.
+/// Proof that the CPU has AVX2. Only [`detect`](Self::detect) creates one.
 #[derive(Debug, Clone, Copy)]
 pub struct Avx2(());
 
 impl Avx2 {
-    /// `None` where this CPU, or the kernel that saves its registers, has no AVX2.
+    /// Detects AVX2 with CPUID. `None` where the CPU lacks it, or the kernel does not save its
+    /// registers.
     ///
     /// # References
-    /// CPUID leaf 7 and XGETBV: Intel SDM volume 1, section 14.3.
+    /// Intel SDM volume 1, section 14.3: CPUID leaf 7 and XGETBV
+    #[doc(alias = "cpuid")]
     pub fn detect() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") {
@@ -22,7 +25,11 @@ impl Avx2 {
         None
     }
 
-    /// The sum of `bytes`.
+    /// Internet checksum of `bytes`.
+    ///
+    /// # References
+    /// [RFC 1071](https://www.rfc-editor.org/rfc/rfc1071)
+    #[doc(alias = "rfc1071")]
     pub fn sum(self, bytes: &[u8]) -> u16 {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: a value of this type exists only where `detect` has found AVX2.
@@ -31,7 +38,12 @@ impl Avx2 {
         words(bytes)
     }
 
-    /// Copies `from` to `to`, as many bytes as the shorter one has, and gives the sum of what was copied: one pass.
+    /// Copies `from` to `to`, up to the length of the shorter one, and returns the checksum of the
+    /// copied bytes. One pass.
+    ///
+    /// # References
+    /// [RFC 1071](https://www.rfc-editor.org/rfc/rfc1071)
+    #[doc(alias = "rfc1071")]
     pub fn copy(self, to: &mut [u8], from: &[u8]) -> u16 {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as in `sum`.
@@ -40,11 +52,12 @@ impl Avx2 {
         plain_copy(to, from)
     }
 
-    /// As [`copy`](Self::copy), with stores past the caches (VMOVNTDQ): a line that is overwritten whole is not read first,
-    /// and what was copied is in memory afterwards and in no cache.
+    /// As [`copy`](Self::copy), with non-temporal stores (VMOVNTDQ). A line that is overwritten
+    /// whole is not read first, and the copied bytes end in memory and in no cache.
     ///
     /// # References
-    /// Intel SDM volume 1, section 10.4.6.2, "Caching of Temporal vs. Non-Temporal Data".
+    /// Intel SDM volume 1, section 10.4.6.2, "Caching of Temporal vs. Non-Temporal Data"
+    #[doc(alias = "vmovntdq")]
     pub fn stream(self, to: &mut [u8], from: &[u8]) -> u16 {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as in `sum`.
@@ -54,7 +67,7 @@ impl Avx2 {
     }
 }
 
-/// RFC 1071 word by word.
+/// The checksum of RFC 1071, one word at a time.
 fn words(bytes: &[u8]) -> u16 {
     let (pairs, rest) = bytes.as_chunks::<2>();
     let mut sum: u64 = pairs.iter().map(|pair| u64::from(u16::from_ne_bytes(*pair))).sum();
@@ -64,7 +77,7 @@ fn words(bytes: &[u8]) -> u16 {
     fold(sum)
 }
 
-/// The carries of `sum`, taken around the end. Only 0 becomes 0.
+/// Folds the carries of `sum` into 16 bits. Only 0 gives 0.
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -86,17 +99,18 @@ mod x86 {
         _mm256_setzero_si256, _mm256_srli_epi64, _mm256_storeu_si256, _mm256_stream_si256,
     };
 
-    use super::{fold, words};
+    use crate::checksum::{fold, words};
 
-    /// Bytes of a step of the loops: four vectors.
+    /// Bytes per iteration: four vectors.
     const STEP: usize = 128;
-    /// Bytes of a vector, which a streaming store must be aligned to.
+    /// Bytes of a vector, and the alignment that a non-temporal store needs.
     const VECTOR: usize = 32;
-    /// After so many bytes the accumulators are emptied: each of their lanes takes less than 2^32 a step, so they hold 2^55 by
-    /// then, and all 32 of them together 2^60.
+    /// Bytes after which the accumulators are folded. Each of their 32 lanes gains less than 2^32
+    /// per iteration, so a lane is below 2^55 by then, and their sum below 2^60.
     const EMPTY_AFTER: usize = 1 << 30;
 
-    /// The even and the odd 32-bit words of four vectors, each in 64-bit lanes, so that carries add up by themselves.
+    /// Sums of the even and of the odd 32-bit words of four vectors, in 64-bit lanes, which hold
+    /// the carries.
     struct Lanes {
         even: [__m256i; 4],
         odd: [__m256i; 4],
@@ -134,7 +148,8 @@ mod x86 {
             let mut lanes = Lanes::new();
             for step in steps {
                 for place in 0..4 {
-                    // SAFETY: `place` is below 4, so 32 bytes from there on are within the 128 of the step.
+                    // SAFETY: `place` is below 4, so the 32 bytes from there on are within the 128
+                    // of the iteration.
                     let vector = unsafe { _mm256_loadu_si256(step.as_ptr().add(VECTOR * place).cast()) };
                     lanes.add(place, vector);
                 }
@@ -147,51 +162,57 @@ mod x86 {
     #[target_feature(enable = "avx2")]
     pub(super) fn copy(to: &mut [u8], from: &[u8]) -> u16 {
         let len = to.len().min(from.len());
-        // SAFETY: stores that do not stream ask for no alignment.
+        // SAFETY: ordinary stores need no alignment.
         unsafe { folded::<false>(&mut to[..len], &from[..len]) }
     }
 
     #[target_feature(enable = "avx2")]
     pub(super) fn stream(to: &mut [u8], from: &[u8]) -> u16 {
         let len = to.len().min(from.len());
-        // Up to the first address that a streaming store may have. It is there for bytes: a step of 1 reaches every address.
+        // Bytes up to the first address that a non-temporal store may have. Every address can be
+        // reached in steps of one byte.
         let head = to.as_ptr().align_offset(VECTOR).min(len);
         to[..head].copy_from_slice(&from[..head]);
         let first = words(&from[..head]);
-        // SAFETY: what is behind the head begins at an aligned address, or is empty.
+        // SAFETY: the part after the head begins at an aligned address or is empty.
         let rest = unsafe { folded::<true>(&mut to[head..len], &from[head..len]) };
-        // Streaming stores are weakly ordered: without the fence another thread could see a later store before them.
+        // Non-temporal stores are weakly ordered. Without the fence another thread could see a
+        // later store first.
         _mm_sfence();
         let rest = if head % 2 == 1 { rest.swap_bytes() } else { rest };
         fold(u64::from(first) + u64::from(rest))
     }
 
-    /// The copy and its sum in one pass, for slices of one length.
+    /// Copies and sums slices of equal length in one pass.
     ///
     /// # Safety
-    /// To stream, `to` must begin at a multiple of [`VECTOR`], or be empty; and before anybody reads what was stored there must be
-    /// a fence.
+    /// With `STREAM`, `to` must be empty or begin at a multiple of [`VECTOR`], and a fence must
+    /// precede any read of what was stored.
     #[inline]
     #[target_feature(enable = "avx2")]
     unsafe fn folded<const STREAM: bool>(to: &mut [u8], from: &[u8]) -> u16 {
         let mut total = 0;
-        // Parts begin at multiples of 2^30 bytes, so each is as aligned as the first.
+        // Chunks begin at multiples of 2^30 bytes, so each is aligned like the first.
         for (to, from) in to.chunks_mut(EMPTY_AFTER).zip(from.chunks(EMPTY_AFTER)) {
             let (steps, rest) = from.as_chunks::<STEP>();
             let (places, rest_to) = to.as_chunks_mut::<STEP>();
             let mut lanes = Lanes::new();
             for (to, from) in places.iter_mut().zip(steps) {
                 for place in 0..4 {
-                    // SAFETY: `place` is below 4, so 32 bytes from there on are within the 128 of the step.
+                    // SAFETY: `place` is below 4, so the 32 bytes from there on are within the 128
+                    // of the iteration.
                     let vector = unsafe { _mm256_loadu_si256(from.as_ptr().add(VECTOR * place).cast()) };
                     lanes.add(place, vector);
-                    // SAFETY: as for the load; `to` is as long as `from` and no other reference to it exists.
+                    // SAFETY: as for the load. `to` is as long as `from`, and no other reference to
+                    // it exists.
                     let at = unsafe { to.as_mut_ptr().add(VECTOR * place).cast() };
                     if STREAM {
-                        // SAFETY: `to` begins a multiple of 128 bytes behind an address that is a multiple of 32.
+                        // SAFETY: `to` begins a multiple of 128 bytes after an address that is a
+                        // multiple of 32.
                         unsafe { _mm256_stream_si256(at, vector) };
                     } else {
-                        // SAFETY: 32 bytes from `at` on are within the step, and any address will do.
+                        // SAFETY: the 32 bytes from `at` on are within the iteration, and no
+                        // alignment is needed.
                         unsafe { _mm256_storeu_si256(at, vector) };
                     }
                 }
@@ -207,7 +228,7 @@ mod x86 {
 mod tests {
     use super::*;
 
-    /// Bytes in which no two words are alike for long.
+    /// Pseudo-random bytes.
     fn bytes(len: usize) -> Vec<u8> {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         (0..len)

@@ -1,6 +1,7 @@
-//! Clocks: CLOCK_MONOTONIC, sleeping until a moment of it, and the CPU clocks of threads and of the process.
+//! Clocks: CLOCK_MONOTONIC, sleeping until an absolute time, and the CPU clocks of threads and
+//! processes.
 //!
-//! All times are nanoseconds in a `u64`, which lasts 584 years from boot.
+//! All times are in nanoseconds as `u64`, which lasts 584 years from boot.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -11,31 +12,55 @@ use rustix::time::{Timespec, clock_gettime};
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// CLOCK_MONOTONIC in nanoseconds since some moment around boot: the clock of every time stamp of zc. Where the clock
-/// source is a CPU's time stamp counter this is a call into the vDSO, about 20 ns; else it is a system call.
+/// CLOCK_MONOTONIC in ns by clock_gettime(2). All time stamps of zc are of this clock, which starts
+/// around boot.
+///
+/// With a CPU time stamp counter as clock source this is a vDSO call of about 20 ns, otherwise a
+/// system call.
 ///
 /// # References
-/// clock_gettime(2), vdso(7).
+/// - [clock_gettime(2)]
+/// - [vdso(7)]
+///
+/// [clock_gettime(2)]: https://man7.org/linux/man-pages/man2/clock_gettime.2.html
+/// [vdso(7)]: https://man7.org/linux/man-pages/man7/vdso.7.html
+#[doc(alias = "clock_gettime")]
+#[doc(alias = "CLOCK_MONOTONIC")]
 pub fn monotonic_ns() -> u64 {
     // rustix's `clock_gettime` cannot fail: its `ClockId` holds only clocks that every kernel has.
     nanoseconds(clock_gettime(ClockId::Monotonic))
 }
 
-/// Sleeps until CLOCK_MONOTONIC reads `at_ns`, over signals. Returns at once when that moment has passed. How much later
-/// it wakes depends on the thread's timer slack (50 us unless [`set_timer_slack`](crate::sched::set_timer_slack) lowered
-/// it) and on its scheduling class.
+/// Sleeps until CLOCK_MONOTONIC reaches `at_ns` with clock_nanosleep(2), TIMER_ABSTIME, and
+/// restarts after signals. Returns at once if that time has passed.
+///
+/// How late it wakes depends on the thread's scheduling policy and timer slack (50 us unless
+/// lowered by [`set_timer_slack`](crate::sched::set_timer_slack)).
 ///
 /// # References
-/// clock_nanosleep(2) with TIMER_ABSTIME.
+/// [clock_nanosleep(2)]
+///
+/// [clock_nanosleep(2)]: https://man7.org/linux/man-pages/man2/clock_nanosleep.2.html
+#[doc(alias = "clock_nanosleep")]
 pub fn sleep_until(at_ns: u64) {
-    // An absolute sleep is simply taken up again.
+    // An absolute sleep can be restarted with the same argument.
     while nap_until(at_ns).is_err() && monotonic_ns() < at_ns {}
 }
 
-/// Sleeps until CLOCK_MONOTONIC reads `at_ns`, and says whether `stop` came up before. A signal's handler that raises it is
-/// noticed at once where the signal interrupts this thread, and within 100 ms where it goes to another one.
+/// Sleeps until CLOCK_MONOTONIC reaches `at_ns` with clock_nanosleep(2). Returns true if `stop` was
+/// set first.
+///
+/// A flag set by a signal handler is noticed at once where the signal interrupts this thread, and
+/// within 100 ms where it interrupts another one.
+///
+/// # References
+/// [clock_nanosleep(2)]
+///
+/// [clock_nanosleep(2)]: https://man7.org/linux/man-pages/man2/clock_nanosleep.2.html
+#[doc(alias = "clock_nanosleep")]
 pub fn sleep_until_or_stop(at_ns: u64, stop: &AtomicBool) -> bool {
-    // A signal that comes between a look at the flag and the sleep ends no sleep, so no sleep is long.
+    // A signal between the check of the flag and the sleep does not end the sleep, so every sleep
+    // is short.
     const STEP_NS: u64 = 100_000_000;
     while !stop.load(Ordering::Relaxed) {
         let now_ns = monotonic_ns();
@@ -50,64 +75,89 @@ pub fn sleep_until_or_stop(at_ns: u64, stop: &AtomicBool) -> bool {
 /// Sleeps until `at_ns` or until a signal has been handled.
 ///
 /// # Errors
-/// EINTR: the only failure that a valid clock and a valid time leave.
+/// - EINTR: the only one possible with a valid clock and a valid time.
 fn nap_until(at_ns: u64) -> rustix::io::Result<()> {
-    // Neither part can overflow: u64::MAX ns are 18,446,744,073 s.
+    // Neither part can overflow: u64::MAX ns is 18,446,744,073 s.
     let request = Timespec { tv_sec: (at_ns / NS_PER_S) as i64, tv_nsec: (at_ns % NS_PER_S) as _ };
     clock_nanosleep_absolute(ClockId::Monotonic, &request)
 }
 
-/// CPU time, user and system, that the thread `tid` of this process has used, in nanoseconds: the scheduler's exact sum,
-/// not the sampled ticks. Without CONFIG_IRQ_TIME_ACCOUNTING it includes interrupts and softirqs that ran on top of the
-/// thread.
+/// CPU time, user and system, of the thread `tid` of this process in ns, by clock_gettime(2).
+///
+/// It is the scheduler's exact sum, not sampled ticks. Without CONFIG_IRQ_TIME_ACCOUNTING it
+/// includes interrupts and softirqs that ran on top of the thread.
 ///
 /// # Errors
-/// EINVAL: no such thread in this process.
+/// - EINVAL: this process has no such thread.
 ///
 /// # References
-/// clock_getcpuclockid(3); `CPUCLOCK_PERTHREAD_MASK` and `CPUCLOCK_SCHED` of include/linux/posix-timers_types.h, which
-/// make the clock id of a thread `(~tid << 3) | 6`.
+/// - [clock_gettime(2)]
+/// - [clock_getcpuclockid(3)]
+/// - `CPUCLOCK_PERTHREAD_MASK` and `CPUCLOCK_SCHED` in include/linux/posix-timers_types.h: the
+///   clock id of a thread is `(~tid << 3) | 6`
+///
+/// [clock_gettime(2)]: https://man7.org/linux/man-pages/man2/clock_gettime.2.html
+/// [clock_getcpuclockid(3)]: https://man7.org/linux/man-pages/man3/clock_getcpuclockid.3.html
+#[doc(alias = "clock_gettime")]
+#[doc(alias = "pthread_getcpuclockid")]
 pub fn thread_cpu_ns(tid: i32) -> io::Result<u64> {
     cpu_clock_ns(tid, 6)
 }
 
-/// CPU time, user and system, of all threads of this process, ended ones included, in nanoseconds.
+/// CPU time, user and system, of all threads of this process in ns, by clock_gettime(2),
+/// CLOCK_PROCESS_CPUTIME_ID. Includes threads that have ended.
 ///
 /// # References
-/// clock_gettime(2), CLOCK_PROCESS_CPUTIME_ID.
+/// [clock_gettime(2)]
+///
+/// [clock_gettime(2)]: https://man7.org/linux/man-pages/man2/clock_gettime.2.html
+#[doc(alias = "clock_gettime")]
+#[doc(alias = "CLOCK_PROCESS_CPUTIME_ID")]
 pub fn process_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
 }
 
-/// CPU time, user and system, of all threads of the process `pid`, in nanoseconds.
+/// CPU time, user and system, of all threads of the process `pid` in ns, by clock_gettime(2).
 ///
 /// # Errors
-/// EINVAL: no such process.
+/// - EINVAL: no such process.
 ///
 /// # References
-/// clock_getcpuclockid(3): the clock id of a process is `(~pid << 3) | 2`.
+/// - [clock_gettime(2)]
+/// - [clock_getcpuclockid(3)]: the clock id of a process is `(~pid << 3) | 2`
+///
+/// [clock_gettime(2)]: https://man7.org/linux/man-pages/man2/clock_gettime.2.html
+/// [clock_getcpuclockid(3)]: https://man7.org/linux/man-pages/man3/clock_getcpuclockid.3.html
+#[doc(alias = "clock_gettime")]
+#[doc(alias = "clock_getcpuclockid")]
 pub fn cpu_ns_of_process(pid: i32) -> io::Result<u64> {
     cpu_clock_ns(pid, 2)
 }
 
-/// CPU time of the calling thread, in nanoseconds.
+/// CPU time of the calling thread in ns, by clock_gettime(2), CLOCK_THREAD_CPUTIME_ID.
 ///
 /// # References
-/// clock_gettime(2), CLOCK_THREAD_CPUTIME_ID.
+/// [clock_gettime(2)]
+///
+/// [clock_gettime(2)]: https://man7.org/linux/man-pages/man2/clock_gettime.2.html
+#[doc(alias = "clock_gettime")]
+#[doc(alias = "CLOCK_THREAD_CPUTIME_ID")]
 pub fn own_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// A clock that rustix has no name for: that of the thread or process `id`. `kind` is the low three bits of the clock's id.
+/// Reads the CPU clock of the thread or process `id`, which rustix cannot name. `kind` is the low
+/// three bits of the clock id.
 fn cpu_clock_ns(id: i32, kind: i32) -> io::Result<u64> {
-    // What does not fit beside the three bits would name another clock. (Ids end at 2^22: PID_MAX_LIMIT.)
+    // An id that overflows into the three bits would name another clock. Ids end at 2^22
+    // (PID_MAX_LIMIT).
     if !(0..=i32::MAX >> 3).contains(&id) {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
     let clock: libc::clockid_t = (!id << 3) | kind;
     let mut time = MaybeUninit::<libc::timespec>::uninit();
-    // SAFETY: clock_gettime(2) writes one timespec through the pointer, which points to room for one, and does so for any
-    // clock id it accepts; it takes any integer for a clock id and answers EINVAL to those that are none.
+    // SAFETY: clock_gettime(2) writes one timespec through the pointer, which points to room for
+    // one. It takes any integer as a clock id and answers EINVAL to an invalid one.
     let status = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) };
     if status != 0 {
         return Err(io::Error::last_os_error());
@@ -141,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_ends_when_somebody_says_stop() {
+    fn a_sleep_ends_when_the_stop_flag_is_set() {
         let stop = AtomicBool::new(false);
         let at = monotonic_ns() + 2_000_000;
         assert!(!sleep_until_or_stop(at, &stop));
@@ -176,18 +226,19 @@ mod tests {
     fn another_process_s_clock_is_this_one_s_when_it_is_this_one() {
         let before = process_cpu_ns();
         let other = cpu_ns_of_process(std::process::id() as i32).unwrap();
-        // The sum over threads is not quite monotonic while other tests' threads run and end: the kernel adds them up one
-        // by one (thread_group_sample_cputime). Another process's clock would be off by far more than a tick.
+        // The sum over threads is not quite monotonic while threads of other tests run and end: the
+        // kernel adds them up one by one (thread_group_sample_cputime). The clock of another
+        // process would be off by far more than a tick.
         const TICK_NS: u64 = 10_000_000;
         assert!((before.saturating_sub(TICK_NS)..=process_cpu_ns() + TICK_NS).contains(&other));
-        for nobody in [-1, 1 << 22, i32::MAX >> 3, i32::MAX] {
-            assert_eq!(cpu_ns_of_process(nobody).unwrap_err().raw_os_error(), Some(libc::EINVAL), "{nobody}");
+        for no_process in [-1, 1 << 22, i32::MAX >> 3, i32::MAX] {
+            assert_eq!(cpu_ns_of_process(no_process).unwrap_err().raw_os_error(), Some(libc::EINVAL), "{no_process}");
         }
     }
 
     #[test]
     fn a_thread_of_another_process_is_an_error() {
-        // Process 1 is never this one, and is in every process id namespace.
+        // Process 1 is never this one, and exists in every PID namespace.
         assert_eq!(thread_cpu_ns(1).unwrap_err().raw_os_error(), Some(libc::EINVAL));
     }
 }

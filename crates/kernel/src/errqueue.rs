@@ -1,11 +1,14 @@
-//! MSG_ZEROCOPY: sends whose pages the kernel borrows, and the completions by which it gives them back.
+//! MSG_ZEROCOPY: sends whose pages the kernel references, and the completions that report their
+//! release.
 //!
-//! The kernel numbers the MSG_ZEROCOPY sends of a socket from 0 (modulo 2^32, sends that failed not counted) and puts
-//! a message on the socket's error queue when a range of them is done: acknowledged by the peer, or copied after all.
-//! Ranges that follow one another are merged while they wait in the queue, so one message may stand for many sends.
+//! The kernel numbers the MSG_ZEROCOPY sends of a socket from 0 (modulo 2^32, without failed
+//! sends). It puts a message on the socket's error queue when a range of them is done: acknowledged
+//! by the peer, or copied after all. Consecutive ranges are merged while they wait in the queue, so
+//! one message may stand for many sends.
 //!
 //! # References
-//! Documentation/networking/msg_zerocopy.rst; `__msg_zerocopy_callback` and `skb_orphan_frags_rx` of net/core/skbuff.c.
+//! - Documentation/networking/msg_zerocopy.rst
+//! - `__msg_zerocopy_callback` and `skb_orphan_frags_rx` in net/core/skbuff.c
 
 use std::io;
 use std::mem;
@@ -19,70 +22,97 @@ use rustix::event::PollFlags;
 use crate::pages::Pages;
 use crate::tcp::{over_signals, wait};
 
-/// `SO_EE_ORIGIN_ZEROCOPY` of include/uapi/linux/errqueue.h, which libc does not have.
+/// `SO_EE_ORIGIN_ZEROCOPY` of include/uapi/linux/errqueue.h, which libc lacks.
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 
 /// `SO_EE_CODE_ZEROCOPY_COPIED` of the same file.
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
-/// Room for a `cmsghdr` with a `sock_extended_err` and the address that follows it, in units that align it.
+/// Room for a `cmsghdr` with a `sock_extended_err` and the address after it, in units that align
+/// it.
 type ControlBuffer = [u64; 16];
 
-/// A range of sends that the kernel is done with.
+/// A range of sends whose pages the kernel has released.
+///
+/// # References
+/// [Documentation/networking/msg_zerocopy.rst]
+///
+/// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+#[doc(alias = "sock_extended_err")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// The number of the first of them.
+    /// Number of the first send.
     pub first: u32,
-    /// The number of the last of them.
+    /// Number of the last send.
     pub last: u32,
-    /// The kernel copied after all: the bytes were delivered on this machine, or the device cannot gather. When
-    /// ranges are merged the flag of the first stands for all (`skb_zerocopy_notify_extend` does not look at it).
+    /// The kernel copied after all: the bytes were delivered on this machine, or the device cannot
+    /// gather. In a merged range the flag is that of its first part (`skb_zerocopy_notify_extend`
+    /// does not compare it).
     pub copied: bool,
 }
 
 impl Completion {
-    /// How many sends that is.
+    /// Number of sends in the range.
     pub fn sends(&self) -> u64 {
         u64::from(self.last.wrapping_sub(self.first)) + 1
     }
 }
 
-/// send(2) with MSG_ZEROCOPY and MSG_NOSIGNAL of a range of `pages`, over signals. Returns how many bytes the socket
-/// took; if that is not an error, the send has the next number. With `more` the send says MSG_MORE too.
+/// Sends a range of `pages` with send(2), MSG_ZEROCOPY and MSG_NOSIGNAL, and restarts after
+/// signals. Returns the number of bytes that the socket took. A successful send has the next
+/// number. `more` adds MSG_MORE.
 ///
-/// What the kernel reads late is what is in the pages then: they must not be changed before the completion. The
-/// socket needs [`set_zerocopy`](crate::tcp::set_zerocopy).
+/// The kernel reads the pages late, so they must not change before the completion. The socket needs
+/// [`set_zerocopy`](crate::tcp::set_zerocopy).
 ///
 /// # Errors
-/// ENOBUFS: too many pages are lent (RLIMIT_MEMLOCK, for all sockets of this user, unless the process has
-/// CAP_IPC_LOCK in the initial user namespace) or too many completions are outstanding (net.core.optmem_max). EPIPE or
-/// ECONNRESET: the peer is gone. EINVAL: the range is not within the pages.
+/// - ENOBUFS: too many pages are pinned (RLIMIT_MEMLOCK, for all sockets of this user, unless the
+///   process has CAP_IPC_LOCK in the initial user namespace), or too many completions are
+///   outstanding (net.core.optmem_max).
+/// - EPIPE, ECONNRESET: the peer is gone.
+/// - EINVAL: the range is not within the pages.
+///
+/// # References
+/// - [send(2)]
+/// - [Documentation/networking/msg_zerocopy.rst]
+///
+/// [send(2)]: https://man7.org/linux/man-pages/man2/send.2.html
+/// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+#[doc(alias = "send")]
+#[doc(alias = "MSG_ZEROCOPY")]
 pub fn send_zerocopy(socket: impl AsFd, pages: &Pages, range: Range<usize>, more: bool) -> io::Result<usize> {
     let bytes = pages.as_slice().get(range).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
-    // SAFETY: send(2) reads at most `bytes.len()` bytes from the slice, which is valid during the call. What the
-    // kernel keeps are references to the pages themselves, which outlive the mapping; it never writes to them.
+    // SAFETY: send(2) reads at most `bytes.len()` bytes from the slice, which is valid during the
+    // call. What the kernel keeps are references to the pages themselves, which outlive the
+    // mapping. It never writes to them.
     over_signals(|| unsafe { libc::send(socket.as_fd().as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) })
 }
 
-/// Takes the next completion from a socket's error queue, without blocking; null when there is none. Messages of other
-/// kinds are thrown away.
+/// Takes the next completion from a socket's error queue with recvmsg(2), MSG_ERRQUEUE. Does not
+/// block; `None` when there is none. Discards other messages.
 ///
 /// # Errors
-/// recvmsg(2) failed for another reason than an empty queue.
+/// Those of recvmsg(2), except that of an empty queue.
 ///
 /// # References
-/// recvmsg(2), MSG_ERRQUEUE; ip(7), IP_RECVERR.
+/// - [recvmsg(2)], MSG_ERRQUEUE
+/// - [ip(7)], IP_RECVERR
+///
+/// [recvmsg(2)]: https://man7.org/linux/man-pages/man2/recvmsg.2.html
+/// [ip(7)]: https://man7.org/linux/man-pages/man7/ip.7.html
+#[doc(alias = "recvmsg")]
+#[doc(alias = "MSG_ERRQUEUE")]
 pub fn next_completion(socket: impl AsFd) -> io::Result<Option<Completion>> {
     loop {
         let mut control: ControlBuffer = [0; 16];
-        // SAFETY: a msghdr is integers and pointers, for which all zeros are valid.
+        // SAFETY: a msghdr consists of integers and pointers, for which all zeros are valid.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };
         message.msg_control = (&raw mut control).cast();
         message.msg_controllen = mem::size_of_val(&control) as _;
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
-        // SAFETY: the message has no name and no data, and its control part is `control` with its true size; both live
-        // through the call.
+        // SAFETY: the message has no name and no data. Its control part is `control` with its true
+        // size. Both live through the call.
         let received = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) };
         if received < 0 {
             let error = io::Error::last_os_error();
@@ -98,20 +128,21 @@ pub fn next_completion(socket: impl AsFd) -> io::Result<Option<Completion>> {
     }
 }
 
-/// Finds the completion in a message that recvmsg(2) filled.
+/// Completion in a message that recvmsg(2) filled.
 fn completion_of(message: &libc::msghdr) -> Option<Completion> {
-    // SAFETY: msg_control points to `msg_controllen` bytes of control messages that the kernel wrote (or that a test
-    // made by the same rules), which is what the CMSG macros ask for.
+    // SAFETY: msg_control points to `msg_controllen` bytes of control messages that the kernel
+    // wrote, or a test by the same rules. The CMSG macros require that.
     let mut header = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !header.is_null() {
-        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return null or a header that lies whole within the control part.
+        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return null or a header that lies completely within
+        // the control part.
         let (level, kind, len) = unsafe { ((*header).cmsg_level, (*header).cmsg_type, (*header).cmsg_len as usize) };
         let is_error = matches!((level, kind), (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR));
         // SAFETY: CMSG_LEN only computes.
         let enough = unsafe { libc::CMSG_LEN(mem::size_of::<libc::sock_extended_err>() as u32) } as usize;
         if is_error && len >= enough {
-            // SAFETY: the length says that a sock_extended_err lies whole behind the header; it is integers only, and
-            // is read without asking for its alignment.
+            // SAFETY: by its length, a complete sock_extended_err follows the header. It consists
+            // of integers and is read without regard to alignment.
             let error = unsafe { ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::sock_extended_err>()) };
             if error.ee_origin == SO_EE_ORIGIN_ZEROCOPY && error.ee_errno == 0 {
                 return Some(Completion {
@@ -127,24 +158,30 @@ fn completion_of(message: &libc::msghdr) -> Option<Completion> {
     None
 }
 
-/// What ended a wait for completions.
+/// Result of waiting for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
-    /// Something is on the error queue, or the connection has an error ([`take_error`](crate::tcp::take_error)).
+    /// The error queue is not empty, or the connection has an error
+    /// ([`take_error`](crate::tcp::take_error)).
     Error,
     /// Both directions of the connection are closed.
     HungUp,
-    /// Nothing happened in time.
+    /// Neither happened in time.
     TimedOut,
 }
 
-/// Waits until there is something on the error queue, the connection is gone, or `at_most` has passed.
+/// Waits with poll(2), POLLERR, until the error queue is not empty, the connection is gone, or
+/// `at_most` has passed.
 ///
 /// # Errors
-/// poll(2) failed.
+/// - ENOMEM: no kernel memory.
 ///
 /// # References
-/// poll(2), POLLERR.
+/// [poll(2)]
+///
+/// [poll(2)]: https://man7.org/linux/man-pages/man2/poll.2.html
+#[doc(alias = "poll")]
+#[doc(alias = "POLLERR")]
 pub fn wait_for_completion(socket: impl AsFd, at_most: Duration) -> io::Result<Woken> {
     let events = wait(socket, PollFlags::empty(), Some(at_most))?;
     Ok(if events.contains(PollFlags::ERR) {
@@ -217,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_wakes_whoever_waits() {
+    fn a_reset_ends_a_wait_for_completions() {
         let (one, other) = pair("127.0.0.1:0").unwrap();
         let pages = Pages::new(4_096).unwrap();
         send_zerocopy(&one, &pages, 0..1, false).unwrap();
@@ -242,10 +279,11 @@ mod tests {
 
     /// A message with one control message of 16 bytes of data.
     fn made(control: &mut ControlBuffer, level: i32, kind: i32, data: libc::sock_extended_err) -> libc::msghdr {
-        // SAFETY: a msghdr is integers and pointers, for which all zeros are valid.
+        // SAFETY: a msghdr consists of integers and pointers, for which all zeros are valid.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };
         message.msg_control = control.as_mut_ptr().cast();
-        // SAFETY: the buffer is large enough for the header and the data, and aligned for the header.
+        // SAFETY: the buffer is large enough for the header and the data, and aligned for the
+        // header.
         unsafe {
             message.msg_controllen = libc::CMSG_SPACE(16) as _;
             let header = libc::CMSG_FIRSTHDR(&raw const message);

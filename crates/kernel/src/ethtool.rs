@@ -1,7 +1,11 @@
-//! Offloads of a network device: the features that `ethtool -k` lists, by its names, over generic netlink.
+//! Offloads of a network device: the features listed by `ethtool -k`, by their names, over generic
+//! netlink.
 //!
-//! The attributes are put together by hand, as no crate can write them. A feature set is a "bitset" in its verbose form,
-//! a list of names (Documentation/networking/ethtool-netlink.rst, sections "Bit sets" and "FEATURES_GET").
+//! The attributes are encoded by hand, because no crate can write them. A feature set is a "bitset"
+//! in its verbose form, a list of names.
+//!
+//! # References
+//! Documentation/networking/ethtool-netlink.rst, sections "Bit sets" and "FEATURES_GET"
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,7 +33,7 @@ const A_BITSET_BITS_BIT: u16 = 1;
 const A_BITSET_BIT_NAME: u16 = 2;
 const A_BITSET_BIT_VALUE: u16 = 3;
 
-/// A message of the `ethtool` family: its command and its attributes, as bytes.
+/// A message of the family `ethtool`: its command and its encoded attributes.
 #[derive(Debug)]
 struct Features {
     command: u8,
@@ -66,7 +70,13 @@ impl ParseableParametrized<[u8], GenlHeader> for Features {
     }
 }
 
-/// Offloads of the devices of the namespace in which this was opened.
+/// A generic netlink socket for the offloads of the devices of one network namespace.
+///
+/// # References
+/// [Documentation/networking/ethtool-netlink.rst]
+///
+/// [Documentation/networking/ethtool-netlink.rst]: https://docs.kernel.org/networking/ethtool-netlink.html
+#[doc(alias = "NETLINK_GENERIC")]
 #[derive(Debug)]
 pub struct Ethtool {
     channel: Channel,
@@ -74,10 +84,20 @@ pub struct Ethtool {
 }
 
 impl Ethtool {
-    /// Opens a generic netlink socket in the calling thread's network namespace and asks for the `ethtool` family.
+    /// Opens a generic netlink socket in the calling thread's network namespace, and looks up the
+    /// family `ethtool`.
     ///
     /// # Errors
-    /// `ENOENT`: this kernel has no ethtool netlink (before 5.6, or without CONFIG_ETHTOOL_NETLINK).
+    /// - ENOENT: the kernel has no ethtool netlink (before 5.6, or without CONFIG_ETHTOOL_NETLINK).
+    ///
+    /// # References
+    /// - [netlink(7)]
+    /// - [Documentation/networking/ethtool-netlink.rst]
+    ///
+    /// [netlink(7)]: https://man7.org/linux/man-pages/man7/netlink.7.html
+    /// [Documentation/networking/ethtool-netlink.rst]: https://docs.kernel.org/networking/ethtool-netlink.html
+    #[doc(alias = "socket")]
+    #[doc(alias = "CTRL_CMD_GETFAMILY")]
     pub fn open() -> io::Result<Self> {
         let channel = Channel::open(NETLINK_GENERIC)?;
         let request =
@@ -90,11 +110,17 @@ impl Ethtool {
         Ok(Self { channel, family: family.ok_or_else(|| undecodable("a family without a number"))? })
     }
 
-    /// The features of `device` that are on, by ethtool's names (`tx-tcp-segmentation`, `rx-gro` ...). One that is absent
-    /// is off.
+    /// Active features of `device` with ETHTOOL_MSG_FEATURES_GET, by ethtool's names
+    /// (`tx-tcp-segmentation`, `rx-gro` ...). A feature that is not listed is off.
     ///
     /// # Errors
-    /// `ENODEV`: there is no such device.
+    /// - ENODEV: there is no such device.
+    ///
+    /// # References
+    /// [Documentation/networking/ethtool-netlink.rst]
+    ///
+    /// [Documentation/networking/ethtool-netlink.rst]: https://docs.kernel.org/networking/ethtool-netlink.html
+    #[doc(alias = "ETHTOOL_MSG_FEATURES_GET")]
     pub fn active(&self, device: &str) -> io::Result<Vec<String>> {
         let answers = self.request(MSG_FEATURES_GET, header(device))?;
         let answer = answers.first().ok_or_else(|| undecodable("no features in it"))?;
@@ -102,16 +128,24 @@ impl Ethtool {
         names_that_are_on(&active.unwrap_or_default()).map_err(undecodable)
     }
 
-    /// Switches features of `device` on or off by ethtool's names. What the device cannot change stays as it is: read it
-    /// back with [`Ethtool::active`].
+    /// Switches features of `device` with ETHTOOL_MSG_FEATURES_SET, by ethtool's names. What the
+    /// device cannot change stays as it is: read it back with [`Ethtool::active`].
     ///
     /// # Errors
-    /// `EPERM` without CAP_NET_ADMIN, `EOPNOTSUPP` for an unknown name, `ENODEV`: there is no such device.
+    /// - EPERM: CAP_NET_ADMIN is needed.
+    /// - EOPNOTSUPP: unknown name.
+    /// - ENODEV: there is no such device.
+    ///
+    /// # References
+    /// [Documentation/networking/ethtool-netlink.rst]
+    ///
+    /// [Documentation/networking/ethtool-netlink.rst]: https://docs.kernel.org/networking/ethtool-netlink.html
+    #[doc(alias = "ETHTOOL_MSG_FEATURES_SET")]
     pub fn set(&self, device: &str, wanted: &BTreeMap<String, bool>) -> io::Result<()> {
         let bits = wanted.iter().map(|(name, on)| {
             let mut bit = vec![text(A_BITSET_BIT_NAME, name)];
             if *on {
-                // A flag: it is there or it is not.
+                // A flag: its presence is its value.
                 bit.push(DefaultNla::new(A_BITSET_BIT_VALUE, Vec::new()));
             }
             nested(A_BITSET_BITS_BIT, &bit)
@@ -145,12 +179,12 @@ fn nested(kind: u16, children: &[DefaultNla]) -> DefaultNla {
     DefaultNla::new(kind | NLA_F_NESTED, bytes(children))
 }
 
-/// A string attribute ends in a NUL.
+/// A string attribute, NUL-terminated.
 fn text(kind: u16, value: &str) -> DefaultNla {
     DefaultNla::new(kind, [value.as_bytes(), &[0]].concat())
 }
 
-/// The value of the first attribute of `kind`.
+/// Value of the first attribute of `kind`.
 fn child(attributes: &[u8], kind: u16) -> Result<Option<Vec<u8>>, DecodeError> {
     for attribute in NlasIterator::new(attributes) {
         let attribute = attribute?;
@@ -161,7 +195,7 @@ fn child(attributes: &[u8], kind: u16) -> Result<Option<Vec<u8>>, DecodeError> {
     Ok(None)
 }
 
-/// The names in a verbose bitset whose bit is set. Without a mask, being listed is being set.
+/// Names of the set bits of a verbose bitset. Without a mask, every listed bit is set.
 fn names_that_are_on(bitset: &[u8]) -> Result<Vec<String>, DecodeError> {
     let listed_is_set = child(bitset, A_BITSET_NOMASK)?.is_some();
     let bits = child(bitset, A_BITSET_BITS)?.unwrap_or_default();
@@ -200,7 +234,7 @@ mod tests {
 
     #[test]
     fn segmentation_can_be_switched_off_and_on() {
-        // In a thread of its own: a namespace belongs to a thread.
+        // In a thread of its own, because a namespace belongs to a thread.
         std::thread::spawn(|| {
             if crate::netns::NetNs::unshare().is_err() {
                 eprintln!("skipped: needs CAP_SYS_ADMIN");
@@ -209,15 +243,15 @@ mod tests {
             let Some(ethtool) = open() else { return };
             let devices = crate::netlink::Devices::open().unwrap();
             let here = crate::netns::NetNs::current().unwrap();
-            devices.make_veth("near0", "far0", std::os::fd::AsFd::as_fd(&here)).unwrap();
+            devices.make_veth("zc0", "zc1", std::os::fd::AsFd::as_fd(&here)).unwrap();
             const TSO: &str = "tx-tcp-segmentation";
-            let is_on = || ethtool.active("near0").unwrap().iter().any(|name| name == TSO);
+            let is_on = || ethtool.active("zc0").unwrap().iter().any(|name| name == TSO);
             assert!(is_on());
             for on in [false, true] {
-                ethtool.set("near0", &BTreeMap::from([(TSO.to_owned(), on)])).unwrap();
+                ethtool.set("zc0", &BTreeMap::from([(TSO.to_owned(), on)])).unwrap();
                 assert_eq!(is_on(), on);
             }
-            let unknown = ethtool.set("near0", &BTreeMap::from([("no-such-offload".to_owned(), true)])).unwrap_err();
+            let unknown = ethtool.set("zc0", &BTreeMap::from([("no-such-offload".to_owned(), true)])).unwrap_err();
             assert_eq!(unknown.raw_os_error(), Some(libc::EOPNOTSUPP));
         })
         .join()

@@ -1,10 +1,15 @@
-//! The kernel interfaces that zc uses: one interface to a module, one safe function to a system call, one test to a
-//! function. The only crate of zc with `unsafe` in it; every block says why it is sound. Errors are `std::io::Error`
-//! made in one place (`rustix::io::Errno`, or `io::Error::last_os_error` right after a raw call).
+//! Kernel interfaces that zc uses: one module per interface, one safe function per system call, one
+//! test per function. This is the only crate of zc with `unsafe`, and every block argues why it is
+//! sound.
 //!
-//! What rustix has is used through rustix; what it has not (SCHED_IDLE, thread CPU clocks, MSG_ZEROCOPY completions,
-//! TCP_INFO whole, TCP_ZEROCOPY_RECEIVE, vmsplice with its lifetime) is here over libc.
-//! And two things are here that are no kernel interfaces: instructions that the compiler does not choose ([`checksum`], [`movsb`]).
+//! Errors are `std::io::Error`. They are made from `rustix::io::Errno`, or by
+//! `io::Error::last_os_error` right after a raw call. Every public function lists the errno values
+//! to expect, links its manual page, and can be found in rustdoc by the name of its system call.
+//!
+//! Calls go through rustix where rustix has them. The rest goes through libc: SCHED_IDLE, CPU
+//! clocks of threads, MSG_ZEROCOPY completions, the whole of TCP_INFO, TCP_ZEROCOPY_RECEIVE. Two
+//! modules wrap CPU instructions that a compiler does not choose reliably: [`checksum`] and
+//! [`movsb`].
 
 pub mod checksum;
 pub mod clock;
@@ -23,6 +28,8 @@ pub mod sched;
 pub mod spawn;
 pub mod splice;
 pub mod tcp;
+#[cfg(test)]
+mod testing;
 pub mod uring;
 pub mod words;
 pub mod zerocopy_receive;

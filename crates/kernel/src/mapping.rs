@@ -1,8 +1,8 @@
-//! Files mapped for reading, and the limit of locked memory.
+//! Files mapped for reading, and a test of the limit of locked memory.
 //!
-//! A mapped file may shrink or change under its reader, and a load from a page that is gone is a SIGBUS. So a
-//! [`FileMapping`] never lets this program look at its bytes: it only hands their address to system calls, which answer
-//! EFAULT. Anonymous memory is in [`crate::pages`].
+//! A mapped file may shrink or change under its reader, and a load from a page that is gone raises
+//! SIGBUS. So a [`FileMapping`] gives no access to its bytes. It only passes their address to
+//! system calls, which answer EFAULT. Anonymous memory is in [`crate::pages`].
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,71 +12,101 @@ use rustix::mm::{MapFlags, MlockFlags, ProtFlags};
 
 use crate::tcp::over_signals;
 
-/// A file mapped for reading (MAP_SHARED), whose bytes only system calls read.
+/// A file mapped for reading (MAP_SHARED). Only system calls read its bytes.
+///
+/// # References
+/// [mmap(2)]
+///
+/// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
+#[doc(alias = "mmap")]
 #[derive(Debug)]
 pub struct FileMapping {
     start: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: the mapping is never written and never read by this program; its address may be used from any thread.
+// SAFETY: this program neither writes nor reads the mapping. Its address may be used from any
+// thread.
 unsafe impl Send for FileMapping {}
 // SAFETY: as above.
 unsafe impl Sync for FileMapping {}
 
 impl FileMapping {
-    /// Maps the first `len` bytes of `file`. With `populate` the page tables are filled at once, from the page cache
-    /// or else from the disk, so that no page fault is left for the first use.
+    /// Maps the first `len` bytes of `file` with mmap(2).
+    ///
+    /// `populate` sets MAP_POPULATE: the page tables are filled at once, from the page cache or
+    /// else from the disk, so that the first use causes no page fault.
     ///
     /// # Errors
-    /// EINVAL: `len` is 0. ENODEV: the file system cannot map. ENOMEM: too many mappings (vm.max_map_count).
+    /// - EINVAL: `len` is 0.
+    /// - ENODEV: the file system does not support mmap.
+    /// - ENOMEM: too many mappings (vm.max_map_count).
     ///
     /// # References
-    /// mmap(2).
+    /// [mmap(2)]
+    ///
+    /// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
+    #[doc(alias = "mmap")]
+    #[doc(alias = "MAP_POPULATE")]
     pub fn new(file: impl AsFd, len: u64, populate: bool) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let flags = if populate { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
-        // SAFETY: a null address without MAP_FIXED lets the kernel choose a range that is not in use, so no existing
-        // mapping is touched. That the file may change or shrink while it is mapped is harmless here: no reference to
-        // its bytes is ever made.
+        // SAFETY: a null address without MAP_FIXED lets the kernel choose a free range, so no
+        // existing mapping is touched. The file may change or shrink while it is mapped: that is
+        // harmless, because no reference to its bytes is ever made.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, flags, file, 0) }?;
         let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { start, len })
     }
 
-    /// How many bytes are mapped.
+    /// Length of the mapping in bytes.
     pub fn len_bytes(&self) -> usize {
         self.len
     }
 
-    /// write(2) of `len` mapped bytes from `offset` on, over signals.
+    /// Writes `len` mapped bytes from `offset` on with write(2), and restarts after signals.
+    /// Returns the number of bytes written.
     ///
     /// # Errors
-    /// EFAULT: the file has become shorter. EINVAL: the range is not within the mapping. What write(2) on the
-    /// descriptor answers: on a socket whose peer is gone EPIPE or ECONNRESET, and SIGPIPE where that is not
-    /// ignored.
+    /// - EFAULT: the file has become shorter.
+    /// - EINVAL: the range is not within the mapping.
+    /// - EPIPE, ECONNRESET: the peer of the socket is gone. SIGPIPE is raised unless ignored.
     ///
     /// # References
-    /// write(2).
+    /// [write(2)]
+    ///
+    /// [write(2)]: https://man7.org/linux/man-pages/man2/write.2.html
     pub fn write(&self, to: impl AsFd, offset: u64, len: usize) -> io::Result<usize> {
         let from = self.at(offset, len)?;
-        // SAFETY: write(2) reads at most `len` bytes from `from`, all within the mapping. Where the file has become
-        // shorter the kernel's own access faults and the call answers EFAULT.
+        // SAFETY: write(2) reads at most `len` bytes from `from`, all within the mapping. Where the
+        // file has become shorter, the kernel's own access faults and the call answers EFAULT.
         over_signals(|| unsafe { libc::write(to.as_fd().as_raw_fd(), from.cast(), len) })
     }
 
-    /// send(2) with MSG_ZEROCOPY of `len` mapped bytes from `offset` on, over signals: the kernel sends from the
-    /// pages of the page cache and says on the error queue ([`crate::errqueue`]) when it is done. With `more` the send says
-    /// MSG_MORE too.
+    /// Sends `len` mapped bytes from `offset` on with send(2), MSG_ZEROCOPY, and restarts after
+    /// signals. Returns the number of bytes queued.
+    ///
+    /// The kernel sends from the pages of the page cache, and reports completion on the error queue
+    /// ([`crate::errqueue`]). `more` adds MSG_MORE.
     ///
     /// # Errors
-    /// As [`write`](Self::write), without SIGPIPE; ENOBUFS: see [`crate::errqueue::send_zerocopy`].
+    /// - As [`write`](Self::write), without SIGPIPE.
+    /// - ENOBUFS: see [`crate::errqueue::send_zerocopy`].
+    ///
+    /// # References
+    /// - [send(2)]
+    /// - [Documentation/networking/msg_zerocopy.rst]
+    ///
+    /// [send(2)]: https://man7.org/linux/man-pages/man2/send.2.html
+    /// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+    #[doc(alias = "send")]
+    #[doc(alias = "MSG_ZEROCOPY")]
     pub fn send_zerocopy(&self, socket: impl AsFd, offset: u64, len: usize, more: bool) -> io::Result<usize> {
         let from = self.at(offset, len)?;
         let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
-        // SAFETY: send(2) reads at most `len` bytes from `from`, all within the mapping, and keeps references to their
-        // pages; a fault is EFAULT, as in `write`. Later changes of the file show in what is sent and nowhere in
-        // this program.
+        // SAFETY: send(2) reads at most `len` bytes from `from`, all within the mapping, and keeps
+        // references to their pages. A fault is EFAULT, as in `write`. Later changes of the file
+        // show in what is sent, and nowhere in this program.
         over_signals(|| unsafe { libc::send(socket.as_fd().as_raw_fd(), from.cast(), len, flags) })
     }
 
@@ -85,27 +115,36 @@ impl FileMapping {
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
-        // SAFETY: `offset` is at most `len`, so the result lies within the mapping or just after it.
+        // SAFETY: `offset` is at most `len`, so the result lies within the mapping or just after
+        // it.
         Ok(unsafe { self.start.as_ptr().add(offset) }.cast_const())
     }
 }
 
 impl Drop for FileMapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` and nobody else unmaps it; there are no references into it.
+        // SAFETY: `new` mapped the range and nothing else unmaps it. There are no references into
+        // it.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }
 
-/// Whether this process may have `bytes` of memory locked: they are within RLIMIT_MEMLOCK, or it has CAP_IPC_LOCK where
-/// that counts, which is in the initial user namespace. Found out by locking an untouched mapping and letting it go;
-/// the same two rules bound MSG_ZEROCOPY (`mm_account_pinned_pages`) and io_uring.
+/// Whether this process may lock `bytes` of memory: they are within RLIMIT_MEMLOCK, or it has
+/// CAP_IPC_LOCK in the initial user namespace.
+///
+/// Determined by locking an untouched mapping with mlock2(2), MLOCK_ONFAULT. The same rule limits
+/// MSG_ZEROCOPY (`mm_account_pinned_pages`) and io_uring.
 ///
 /// # References
-/// mlock2(2): MLOCK_ONFAULT.
+/// [mlock2(2)]
+///
+/// [mlock2(2)]: https://man7.org/linux/man-pages/man2/mlock2.2.html
+#[doc(alias = "mlock2")]
+#[doc(alias = "MLOCK_ONFAULT")]
+#[doc(alias = "RLIMIT_MEMLOCK")]
 pub fn may_lock(bytes: usize) -> bool {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-    // SAFETY: a null address without MAP_FIXED: no existing mapping is touched.
+    // SAFETY: a null address without MAP_FIXED touches no existing mapping.
     let Ok(start) = (unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), bytes.max(1), ProtFlags::READ, flags) })
     else {
         return false;
@@ -167,5 +206,25 @@ mod tests {
     fn a_page_may_be_locked_and_the_whole_address_space_may_not() {
         assert!(may_lock(1) || rustix::process::getrlimit(rustix::process::Resource::Memlock).current == Some(0));
         assert!(!may_lock(usize::MAX / 2));
+    }
+
+    #[test]
+    fn a_mapped_file_is_sent_with_msg_zerocopy() {
+        let bytes: Vec<u8> = (0..9_000u32).map(|i| i as u8).collect();
+        let mapping = FileMapping::new(crate::testing::file_of(&bytes), 9_000, true).unwrap();
+        let (one, mut other) = crate::testing::connection();
+        crate::tcp::set_zerocopy(&one, true).unwrap();
+        let sent = mapping.send_zerocopy(&one, 1, 8_999, false).unwrap();
+        let mut got = vec![0; sent];
+        other.read_exact(&mut got).unwrap();
+        assert_eq!(got, &bytes[1..=sent]);
+        let ten_s = std::time::Duration::from_secs(10);
+        let completion = loop {
+            match crate::errqueue::next_completion(&one).unwrap() {
+                Some(completion) => break completion,
+                None => drop(crate::errqueue::wait_for_completion(&one, ten_s).unwrap()),
+            }
+        };
+        assert_eq!((completion.first, completion.last), (0, 0));
     }
 }

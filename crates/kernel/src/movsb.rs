@@ -1,19 +1,25 @@
-//! The copy instruction of x86-64. It is what the kernel copies with between users and itself where the CPU says that it is fast
-//! (FSRM in arch/x86/include/asm/uaccess_64.h, `copy_user_generic`), and so the bound of every send path that copies; the C
-//! library's memcpy takes it for some sizes only.
+//! The string copy instruction of x86-64, REP MOVSB.
+//!
+//! The kernel copies between user space and itself with it on CPUs that report it as fast (FSRM;
+//! `copy_user_generic` in arch/x86/include/asm/uaccess_64.h). So it bounds every send path that
+//! copies. The C library's memcpy uses it for some sizes only.
 
-/// Whether there is such an instruction here.
+/// Whether this architecture has the instruction.
 pub const HERE: bool = cfg!(target_arch = "x86_64");
 
-/// Copies `from` to `to` by REP MOVSB, as many bytes as the shorter one has; does nothing where there is no such instruction.
+/// Copies `from` to `to` with REP MOVSB, up to the length of the shorter one. Does nothing on an
+/// architecture without the instruction.
 ///
 /// # References
-/// Intel SDM volume 2, "REP/REPE/REPZ/REPNE/REPNZ"; volume 1, section 7.3.9.3, "Fast-String Operation".
+/// - Intel SDM volume 2, "REP/REPE/REPZ/REPNE/REPNZ"
+/// - Intel SDM volume 1, section 7.3.9.3, "Fast-String Operation"
+#[doc(alias = "rep_movsb")]
 pub fn copy(to: &mut [u8], from: &[u8]) {
     let len = to.len().min(from.len());
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: `from` has `len` bytes to be read and `to` as many to be written, and as `to` is borrowed alone they do not
-    // overlap. The direction flag is clear, as Rust promises to assembly; the three registers are told to be changed.
+    // SAFETY: `from` has `len` readable bytes and `to` as many writable ones. `to` is borrowed
+    // exclusively, so the two do not overlap. The direction flag is clear, as Rust guarantees to
+    // inline assembly. The three registers are declared as changed.
     unsafe {
         std::arch::asm!(
             "rep movsb",

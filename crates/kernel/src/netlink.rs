@@ -1,12 +1,14 @@
-//! Network devices over rtnetlink: make a veth pair across two namespaces, give it addresses, bring it up, count what
-//! it carries. One blocking socket, one request and its answer at a time.
+//! Network devices over rtnetlink: veth pairs across two namespaces, bridges, addresses, routes,
+//! MTU and counters. One blocking socket, one request with its answer at a time.
 //!
-//! A netlink socket belongs to the network namespace it was made in, for good: a thread elsewhere may go on using it
-//! (see [netlink(7)], [network_namespaces(7)]). The messages are typed by the netlink-packet crates, whose interface
-//! changes with every few releases; nothing of it is visible outside this module and `ethtool`.
+//! A netlink socket stays in the network namespace in which it was created, and threads in other
+//! namespaces may use it. The netlink-packet crates encode the messages. Their interface changes
+//! often, so nothing of it is visible outside this module and `ethtool`.
 //!
-//! [netlink(7)]: https://man7.org/linux/man-pages/man7/netlink.7.html
-//! [network_namespaces(7)]: https://man7.org/linux/man-pages/man7/network_namespaces.7.html
+//! # References
+//! - netlink(7)
+//! - rtnetlink(7)
+//! - network_namespaces(7)
 
 use std::fmt::Debug;
 use std::io;
@@ -31,7 +33,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-/// A socket of one netlink protocol, and the number of the last request.
+/// A netlink socket of one protocol, and the sequence number of the last request.
 #[derive(Debug)]
 pub(crate) struct Channel {
     inner: Mutex<(Socket, u32)>,
@@ -42,7 +44,7 @@ impl Channel {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
-        // An error then comes without a copy of the request that caused it.
+        // Errors then come without a copy of the request.
         socket.set_cap_ack(true)?;
         Ok(Self { inner: Mutex::new((socket, 0)) })
     }
@@ -67,14 +69,15 @@ impl Channel {
         socket.send(&bytes, 0)?;
 
         let mut answers = Vec::new();
-        // A link's description takes some 2 KiB; the kernel answers in buffers of at most 32 KiB.
+        // The description of a link takes about 2 KiB. The kernel answers in buffers of at most 32
+        // KiB.
         let mut buffer = vec![0_u8; 32 * 1024];
         loop {
             let length = socket.recv(&mut &mut buffer[..], 0)?.min(buffer.len());
             let mut rest = &buffer[..length];
             while !rest.is_empty() {
                 let answer = NetlinkMessage::<P>::deserialize(rest).map_err(undecodable)?;
-                // Messages stand at multiples of 4 bytes (NLMSG_ALIGNTO).
+                // Messages are aligned to 4 bytes (NLMSG_ALIGNTO).
                 let taken = (answer.header.length as usize).next_multiple_of(4).min(rest.len());
                 rest = &rest[taken..];
                 if answer.header.sequence_number != sequence {
@@ -94,44 +97,62 @@ impl Channel {
     }
 }
 
-/// A message of the kernel that the netlink crates could not read.
+/// The error for a message of the kernel that the netlink crates could not decode.
 pub(crate) fn undecodable(error: impl std::fmt::Display) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("netlink answer not understood: {error}"))
 }
 
-/// A network device, as far as zc cares.
+/// A network device, as described by RTM_NEWLINK.
+///
+/// # References
+/// [rtnetlink(7)]
+///
+/// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+#[doc(alias = "RTM_NEWLINK")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// Its name.
+    /// Name, such as `eth0`.
     pub name: String,
-    /// Its number in its namespace.
+    /// Interface index in its namespace.
     pub index: u32,
-    /// Its MTU in bytes.
+    /// MTU in bytes.
     pub mtu_bytes: u32,
     /// Whether it is administratively up (IFF_UP).
     pub up: bool,
-    /// Its Ethernet address; null where it has none of 6 bytes.
+    /// Ethernet address. `None` if it has no address of 6 bytes.
     pub mac: Option<[u8; 6]>,
 }
 
-/// Counters of a device (struct rtnl_link_stats64), as far as zc cares.
+/// Counters of a device, from `struct rtnl_link_stats64`.
+///
+/// # References
+/// [Documentation/networking/statistics.rst]
+///
+/// [Documentation/networking/statistics.rst]: https://docs.kernel.org/networking/statistics.html
+#[doc(alias = "rtnl_link_stats64")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
-    /// Packets sent; a GSO packet counts once.
+    /// Packets sent. A GSO packet counts once.
     pub tx_packets: u64,
-    /// Bytes sent, link-layer headers included.
+    /// Bytes sent, including link-layer headers.
     pub tx_bytes: u64,
     /// Packets received.
     pub rx_packets: u64,
-    /// Bytes received, link-layer headers included.
+    /// Bytes received, including link-layer headers.
     pub rx_bytes: u64,
-    /// Packets dropped while sending.
+    /// Packets dropped on transmission.
     pub tx_dropped: u64,
-    /// Packets dropped while receiving.
+    /// Packets dropped on reception.
     pub rx_dropped: u64,
 }
 
-/// The network devices of the namespace in which this was opened.
+/// An rtnetlink socket for the network devices of one network namespace.
+///
+/// # References
+/// [rtnetlink(7)]
+///
+/// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+#[doc(alias = "NETLINK_ROUTE")]
 #[derive(Debug)]
 pub struct Devices {
     channel: Channel,
@@ -141,28 +162,47 @@ impl Devices {
     /// Opens an rtnetlink socket in the calling thread's network namespace.
     ///
     /// # Errors
-    /// socket(2), bind(2) or setsockopt(2) failed.
+    /// - EMFILE, ENFILE: no file descriptors left.
+    /// - EPROTONOSUPPORT: the kernel has no rtnetlink.
+    ///
+    /// # References
+    /// - [rtnetlink(7)]
+    /// - [socket(2)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    /// [socket(2)]: https://man7.org/linux/man-pages/man2/socket.2.html
+    #[doc(alias = "socket")]
+    #[doc(alias = "NETLINK_ROUTE")]
     pub fn open() -> io::Result<Self> {
         Ok(Self { channel: Channel::open(NETLINK_ROUTE)? })
     }
 
-    /// Looks a device up by name.
+    /// Looks up a device by name with RTM_GETLINK.
     ///
     /// # Errors
-    /// `ENODEV`: there is none of this name in this namespace.
+    /// - ENODEV: this namespace has no device of this name.
+    ///
+    /// # References
+    /// [rtnetlink(7)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    #[doc(alias = "RTM_GETLINK")]
     pub fn find(&self, name: &str) -> io::Result<Device> {
         let mut request = LinkMessage::default();
         request.attributes.push(LinkAttribute::IfName(name.to_owned()));
         self.describe(request)
     }
 
-    /// The device that a packet to `address` leaves by.
+    /// Device by which a packet to `address` leaves, by RTM_GETROUTE and RTM_GETLINK.
     ///
     /// # Errors
-    /// `ENETUNREACH`: there is no route.
+    /// - ENETUNREACH: there is no route.
     ///
     /// # References
-    /// rtnetlink(7) "RTM_GETROUTE".
+    /// [rtnetlink(7)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    #[doc(alias = "RTM_GETROUTE")]
     pub fn towards(&self, address: IpAddr) -> io::Result<Device> {
         let mut request = RouteMessage::default();
         let destination = match address {
@@ -185,10 +225,17 @@ impl Devices {
         self.describe(request)
     }
 
-    /// The addresses of this namespace that other machines may know: neither of loopback nor link-local.
+    /// Addresses of this namespace with global or site scope, by RTM_GETADDR: neither loopback nor
+    /// link-local ones.
     ///
     /// # Errors
-    /// Netlink failed.
+    /// Those of netlink(7).
+    ///
+    /// # References
+    /// [rtnetlink(7)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    #[doc(alias = "RTM_GETADDR")]
     pub fn addresses(&self) -> io::Result<Vec<IpAddr>> {
         let answers = self.channel.request(RouteNetlinkMessage::GetAddress(AddressMessage::default()), NLM_F_DUMP)?;
         let mut addresses = Vec::new();
@@ -197,7 +244,8 @@ impl Devices {
             if !matches!(address.header.scope, AddressScope::Universe | AddressScope::Site) {
                 continue;
             }
-            // IFA_LOCAL is this end's; IPv6 has only IFA_ADDRESS (include/uapi/linux/if_addr.h).
+            // IFA_LOCAL is the address of this side. IPv6 has only IFA_ADDRESS
+            // (include/uapi/linux/if_addr.h).
             let local = address.attributes.iter().find_map(|attribute| match attribute {
                 AddressAttribute::Local(address) => Some(*address),
                 _ => None,
@@ -241,29 +289,51 @@ impl Devices {
         Err(undecodable("no link in it"))
     }
 
-    /// Makes a veth pair: `near` in this namespace, `far` in the namespace `far_ns`. Both are down. Each end is created
-    /// where it is to live, so each takes the defaults (`rps_default_mask`) of its own namespace.
+    /// Creates a veth pair with RTM_NEWLINK: `name` in this namespace and `peer` in the namespace
+    /// `peer_ns`. Both are down.
+    ///
+    /// Each side is created in its own namespace, so it takes that namespace's defaults
+    /// (`rps_default_mask`).
     ///
     /// # Errors
-    /// `EPERM` without CAP_NET_ADMIN, `EOPNOTSUPP` when the kernel has no veth, `EEXIST` when a name is taken.
-    pub fn make_veth(&self, near: &str, far: &str, far_ns: BorrowedFd<'_>) -> io::Result<()> {
-        let mut peer = LinkMessage::default();
-        peer.attributes.push(LinkAttribute::IfName(far.to_owned()));
-        peer.attributes.push(LinkAttribute::NetNsFd(far_ns.as_raw_fd()));
+    /// - EPERM: CAP_NET_ADMIN is needed.
+    /// - EOPNOTSUPP: the kernel has no veth.
+    /// - EEXIST: a name is taken.
+    ///
+    /// # References
+    /// - [rtnetlink(7)]
+    /// - [veth(4)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    /// [veth(4)]: https://man7.org/linux/man-pages/man4/veth.4.html
+    #[doc(alias = "RTM_NEWLINK")]
+    #[doc(alias = "veth")]
+    pub fn make_veth(&self, name: &str, peer: &str, peer_ns: BorrowedFd<'_>) -> io::Result<()> {
+        let mut other = LinkMessage::default();
+        other.attributes.push(LinkAttribute::IfName(peer.to_owned()));
+        other.attributes.push(LinkAttribute::NetNsFd(peer_ns.as_raw_fd()));
         let mut request = LinkMessage::default();
-        request.attributes.push(LinkAttribute::IfName(near.to_owned()));
+        request.attributes.push(LinkAttribute::IfName(name.to_owned()));
         request.attributes.push(LinkAttribute::LinkInfo(vec![
             LinkInfo::Kind(InfoKind::Veth),
-            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(peer))),
+            LinkInfo::Data(InfoData::Veth(InfoVeth::Peer(other))),
         ]));
         self.channel.request(RouteNetlinkMessage::NewLink(request), NLM_F_CREATE | NLM_F_EXCL)?;
         Ok(())
     }
 
-    /// Brings a device up.
+    /// Sets a device up (IFF_UP) with RTM_SETLINK.
     ///
     /// # Errors
-    /// `EPERM` without CAP_NET_ADMIN, `ENODEV` when it is gone.
+    /// - EPERM: CAP_NET_ADMIN is needed.
+    /// - ENODEV: the device is gone.
+    ///
+    /// # References
+    /// [rtnetlink(7)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    #[doc(alias = "RTM_SETLINK")]
+    #[doc(alias = "IFF_UP")]
     pub fn bring_up(&self, index: u32) -> io::Result<()> {
         let mut request = LinkMessage::default();
         request.header.index = index;
@@ -273,10 +343,18 @@ impl Devices {
         Ok(())
     }
 
-    /// Sets the MTU of a device, in bytes.
+    /// Sets the MTU of a device in bytes with RTM_SETLINK.
     ///
     /// # Errors
-    /// `EPERM` without CAP_NET_ADMIN, `EINVAL` when the device cannot have this MTU.
+    /// - EPERM: CAP_NET_ADMIN is needed.
+    /// - EINVAL: the device does not support this MTU.
+    ///
+    /// # References
+    /// [rtnetlink(7)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    #[doc(alias = "RTM_SETLINK")]
+    #[doc(alias = "IFLA_MTU")]
     pub fn set_mtu(&self, index: u32, mtu_bytes: u32) -> io::Result<()> {
         let mut request = LinkMessage::default();
         request.header.index = index;
@@ -285,16 +363,28 @@ impl Devices {
         Ok(())
     }
 
-    /// Puts a bridge above the device number `index`, which becomes its only port. The bridge is down.
+    /// Creates a bridge with RTM_NEWLINK and makes the device number `index` its only port. The
+    /// bridge is down.
     ///
     /// # Errors
-    /// `EPERM` without CAP_NET_ADMIN, `EOPNOTSUPP` when the kernel has no bridges, `EEXIST` when the name is taken.
+    /// - EPERM: CAP_NET_ADMIN is needed.
+    /// - EOPNOTSUPP: the kernel has no bridges.
+    /// - EEXIST: the name is taken.
+    ///
+    /// # References
+    /// - [rtnetlink(7)]
+    /// - [Documentation/networking/bridge.rst]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    /// [Documentation/networking/bridge.rst]: https://docs.kernel.org/networking/bridge.html
+    #[doc(alias = "RTM_NEWLINK")]
+    #[doc(alias = "bridge")]
     pub fn make_bridge(&self, name: &str, index: u32) -> io::Result<()> {
         let mut request = LinkMessage::default();
         request.attributes.push(LinkAttribute::IfName(name.to_owned()));
         request.attributes.push(LinkAttribute::LinkInfo(vec![
             LinkInfo::Kind(InfoKind::Bridge),
-            // With one port there is nothing to find out about who listens to what.
+            // With one port there is no group membership to learn.
             LinkInfo::Data(InfoData::Bridge(vec![InfoBridge::MulticastSnooping(false)])),
         ]));
         self.channel.request(RouteNetlinkMessage::NewLink(request), NLM_F_CREATE | NLM_F_EXCL)?;
@@ -305,11 +395,20 @@ impl Devices {
         Ok(())
     }
 
-    /// Gives a device an address. One of IPv6 can be used at once: nobody is asked whether he has it (IFA_F_NODAD).
+    /// Adds an address to a device with RTM_NEWADDR. An IPv6 address is usable at once, without
+    /// duplicate address detection (IFA_F_NODAD).
     ///
     /// # Errors
-    /// `EPERM` without CAP_NET_ADMIN, `EEXIST` when it has that address. IPv6: `EOPNOTSUPP` when the kernel has it not,
-    /// `EACCES` when it is switched off for the device.
+    /// - EPERM: CAP_NET_ADMIN is needed.
+    /// - EEXIST: the device has that address.
+    /// - EOPNOTSUPP: the kernel has no IPv6.
+    /// - EACCES: IPv6 is disabled for the device.
+    ///
+    /// # References
+    /// [rtnetlink(7)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    #[doc(alias = "RTM_NEWADDR")]
     pub fn add_address(&self, index: u32, address: IpAddr, prefix_bits: u8) -> io::Result<()> {
         let mut request = AddressMessage::default();
         request.header.family = family(address);
@@ -324,10 +423,18 @@ impl Devices {
         Ok(())
     }
 
-    /// Tells a device which Ethernet address its neighbour `address` has, for good: nobody is asked.
+    /// Adds a permanent neighbour entry with RTM_NEWNEIGH: `address` has the Ethernet address
+    /// `mac`, and no ARP or neighbour discovery is done.
     ///
     /// # Errors
-    /// `EPERM` without CAP_NET_ADMIN, `ENODEV` when the device is gone.
+    /// - EPERM: CAP_NET_ADMIN is needed.
+    /// - ENODEV: the device is gone.
+    ///
+    /// # References
+    /// [rtnetlink(7)]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    #[doc(alias = "RTM_NEWNEIGH")]
     pub fn add_neighbour(&self, index: u32, address: IpAddr, mac: [u8; 6]) -> io::Result<()> {
         let destination = match address {
             IpAddr::V4(address) => NeighbourAddress::Inet(address),
@@ -343,11 +450,23 @@ impl Devices {
         Ok(())
     }
 
-    /// Lets TCP begin with a congestion window of `packets` towards the network that [`add_address`](Self::add_address)
-    /// has made reachable: replaces the route that the kernel made for it, which is there once the device is up.
+    /// Sets the initial congestion window, in packets, towards the network of
+    /// [`add_address`](Self::add_address) with RTM_NEWROUTE. It replaces the route that the kernel
+    /// made, which exists once the device is up.
     ///
     /// # Errors
-    /// `EPERM` without CAP_NET_ADMIN, `ENODEV` when the device is gone, `ENETDOWN` when it is down.
+    /// - EPERM: CAP_NET_ADMIN is needed.
+    /// - ENODEV: the device is gone.
+    /// - ENETDOWN: the device is down.
+    ///
+    /// # References
+    /// - [rtnetlink(7)]
+    /// - [ip-route(8)], initcwnd
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    /// [ip-route(8)]: https://man7.org/linux/man-pages/man8/ip-route.8.html
+    #[doc(alias = "RTM_NEWROUTE")]
+    #[doc(alias = "initcwnd")]
     pub fn set_initial_window(&self, index: u32, address: IpAddr, prefix_bits: u8, packets: u32) -> io::Result<()> {
         let (network, source) = match address {
             IpAddr::V4(address) => {
@@ -375,7 +494,7 @@ impl Devices {
             RouteAttribute::Metrics(vec![RouteMetric::InitCwnd(packets)]),
         ];
         if address.is_ipv6() {
-            // Of IPv6's routes to a network the one of this metric is replaced; the kernel's own have 256
+            // An IPv6 route is replaced only at equal metric. The kernel's own routes have 256
             // (IP6_RT_PRIO_ADDRCONF, include/uapi/linux/ipv6_route.h).
             request.attributes.push(RouteAttribute::Priority(256));
         }
@@ -383,10 +502,19 @@ impl Devices {
         Ok(())
     }
 
-    /// Reads the counters of a device by RTM_GETSTATS, which is spared the rest of the device's description.
+    /// Reads the counters of a device with RTM_GETSTATS, which leaves out the rest of the device's
+    /// description.
     ///
     /// # Errors
-    /// `ENODEV` when it is gone.
+    /// - ENODEV: the device is gone.
+    ///
+    /// # References
+    /// - [rtnetlink(7)]
+    /// - [Documentation/networking/statistics.rst]
+    ///
+    /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
+    /// [Documentation/networking/statistics.rst]: https://docs.kernel.org/networking/statistics.html
+    #[doc(alias = "RTM_GETSTATS")]
     pub fn counters(&self, index: u32) -> io::Result<DeviceCounters> {
         let mut request = StatsMessage::default();
         request.header.ifindex = index;
@@ -461,25 +589,25 @@ mod tests {
 
     #[test]
     fn a_veth_pair_is_made_in_two_namespaces_and_given_an_address_and_an_mtu() {
-        // In a thread of its own: a namespace belongs to a thread.
+        // In a thread of its own, because a namespace belongs to a thread.
         std::thread::spawn(|| {
-            let Ok(far_ns) = crate::netns::NetNs::unshare() else {
+            let Ok(peer_ns) = crate::netns::NetNs::unshare() else {
                 eprintln!("skipped: needs CAP_SYS_ADMIN");
                 return;
             };
-            let far = Devices::open().unwrap();
+            let peer_side = Devices::open().unwrap();
             crate::netns::NetNs::unshare().unwrap();
-            let near = Devices::open().unwrap();
-            near.make_veth("near0", "far0", std::os::fd::AsFd::as_fd(&far_ns)).unwrap();
-            assert_eq!(near.find("far0").unwrap_err().raw_os_error(), Some(libc::ENODEV));
-            let index = near.find("near0").unwrap().index;
-            near.add_address(index, Ipv4Addr::new(192, 0, 2, 1).into(), 30).unwrap();
-            near.set_mtu(index, 9000).unwrap();
-            near.bring_up(index).unwrap();
-            let device = near.find("near0").unwrap();
+            let devices = Devices::open().unwrap();
+            devices.make_veth("zc0", "zc1", std::os::fd::AsFd::as_fd(&peer_ns)).unwrap();
+            assert_eq!(devices.find("zc1").unwrap_err().raw_os_error(), Some(libc::ENODEV));
+            let index = devices.find("zc0").unwrap().index;
+            devices.add_address(index, Ipv4Addr::new(192, 0, 2, 1).into(), 30).unwrap();
+            devices.set_mtu(index, 9000).unwrap();
+            devices.bring_up(index).unwrap();
+            let device = devices.find("zc0").unwrap();
             assert_eq!((device.index, device.mtu_bytes, device.up), (index, 9000, true));
             assert!(device.mac.is_some());
-            assert!(!far.find("far0").unwrap().up);
+            assert!(!peer_side.find("zc1").unwrap().up);
             std::net::UdpSocket::bind("192.0.2.1:0").unwrap();
         })
         .join()
@@ -498,5 +626,40 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn a_bridge_a_neighbour_and_an_initial_window_can_be_configured() {
+        // In a thread of its own, because a namespace belongs to a thread.
+        std::thread::spawn(|| {
+            let Ok(namespace) = crate::netns::NetNs::unshare() else {
+                eprintln!("skipped: needs CAP_SYS_ADMIN");
+                return;
+            };
+            let devices = Devices::open().unwrap();
+            devices.make_veth("zc0", "zc1", std::os::fd::AsFd::as_fd(&namespace)).unwrap();
+            let index = devices.find("zc0").unwrap().index;
+            devices.add_address(index, Ipv4Addr::new(192, 0, 2, 1).into(), 30).unwrap();
+            for name in ["zc0", "zc1"] {
+                devices.bring_up(devices.find(name).unwrap().index).unwrap();
+            }
+            let peer = Ipv4Addr::new(192, 0, 2, 2);
+            devices.add_neighbour(index, peer.into(), [2, 0, 0, 0, 0, 9]).unwrap();
+            assert_eq!(devices.towards(peer.into()).unwrap().name, "zc0");
+            assert_eq!(devices.addresses().unwrap(), [IpAddr::from([192, 0, 2, 1])]);
+            devices.set_initial_window(index, Ipv4Addr::new(192, 0, 2, 1).into(), 30, 40).unwrap();
+            assert_eq!(devices.towards(peer.into()).unwrap().name, "zc0", "the route was replaced and not removed");
+            let gone = devices.add_neighbour(9999, peer.into(), [2, 0, 0, 0, 0, 9]).unwrap_err();
+            assert_eq!(gone.raw_os_error(), Some(libc::ENODEV));
+            match devices.make_bridge("zcbr", devices.find("zc1").unwrap().index) {
+                Ok(()) => assert!(!devices.find("zcbr").unwrap().up),
+                Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+                    eprintln!("skipped: the kernel has no bridges");
+                }
+                Err(error) => panic!("{error}"),
+            }
+        })
+        .join()
+        .unwrap();
     }
 }

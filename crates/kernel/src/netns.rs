@@ -1,12 +1,7 @@
-//! Namespaces without names: made by unshare(2), held by file descriptors, gone with the last of them. Nothing
-//! is mounted below /run/netns, so nothing can be left behind, not even after SIGKILL.
+//! Anonymous namespaces: created by unshare(2), held by file descriptors, gone with the last of
+//! them.
 //!
-//! References: [namespaces(7)], [user_namespaces(7)], [network_namespaces(7)], [setns(2)].
-//!
-//! [namespaces(7)]: https://man7.org/linux/man-pages/man7/namespaces.7.html
-//! [user_namespaces(7)]: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
-//! [network_namespaces(7)]: https://man7.org/linux/man-pages/man7/network_namespaces.7.html
-//! [setns(2)]: https://man7.org/linux/man-pages/man2/setns.2.html
+//! Nothing is mounted below /run/netns, so nothing can be left behind, not even after SIGKILL.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -15,35 +10,63 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// A network namespace, held open.
+/// An open network namespace.
+///
+/// # References
+/// - [namespaces(7)]
+/// - [network_namespaces(7)]
+///
+/// [namespaces(7)]: https://man7.org/linux/man-pages/man7/namespaces.7.html
+/// [network_namespaces(7)]: https://man7.org/linux/man-pages/man7/network_namespaces.7.html
 #[derive(Debug)]
 pub struct NetNs {
     fd: OwnedFd,
 }
 
 impl NetNs {
-    /// The calling thread's own.
+    /// Opens the network namespace of the calling thread, /proc/thread-self/ns/net.
     ///
     /// # Errors
-    /// /proc is not mounted, or the kernel has no network namespaces.
+    /// - ENOENT: /proc is not mounted, or the kernel has no network namespaces.
+    ///
+    /// # References
+    /// [namespaces(7)]
+    ///
+    /// [namespaces(7)]: https://man7.org/linux/man-pages/man7/namespaces.7.html
     pub fn current() -> io::Result<Self> {
         Ok(Self { fd: File::open("/proc/thread-self/ns/net")?.into() })
     }
 
-    /// A new one, with nothing in it but a `lo` that is down. The calling thread is in it afterwards.
+    /// Creates a network namespace with unshare(2), CLONE_NEWNET, and moves the calling thread into
+    /// it. It contains only the device `lo`, which is down.
     ///
     /// # Errors
-    /// `EPERM` without CAP_SYS_ADMIN, `ENOSPC` at the limit of `user.max_net_namespaces`, `EINVAL` when the kernel has no
-    /// network namespaces.
+    /// - EPERM: CAP_SYS_ADMIN is needed.
+    /// - ENOSPC: the limit user.max_net_namespaces is reached.
+    /// - EINVAL: the kernel has no network namespaces.
+    ///
+    /// # References
+    /// - [unshare(2)]
+    /// - [network_namespaces(7)]
+    ///
+    /// [unshare(2)]: https://man7.org/linux/man-pages/man2/unshare.2.html
+    /// [network_namespaces(7)]: https://man7.org/linux/man-pages/man7/network_namespaces.7.html
+    #[doc(alias = "CLONE_NEWNET")]
     pub fn unshare() -> io::Result<Self> {
         unshare(UnshareFlags::NEWNET)?;
         Self::current()
     }
 
-    /// Moves the calling thread into it.
+    /// Moves the calling thread into the namespace with setns(2).
     ///
     /// # Errors
-    /// `EPERM` without CAP_SYS_ADMIN in the user namespace that owns it and in the caller's own.
+    /// - EPERM: CAP_SYS_ADMIN is needed in the user namespace that owns it and in the caller's own.
+    ///
+    /// # References
+    /// [setns(2)]
+    ///
+    /// [setns(2)]: https://man7.org/linux/man-pages/man2/setns.2.html
+    #[doc(alias = "setns")]
     pub fn enter(&self) -> io::Result<()> {
         Ok(move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
@@ -55,30 +78,58 @@ impl AsFd for NetNs {
     }
 }
 
-/// Gives the process a new user namespace in which it has every capability, and in which its own user and group, and nobody
-/// else, are mapped to themselves: geteuid(2) goes on telling the truth, files keep their owners, and the process its
-/// access to them.
+/// Creates a user namespace with unshare(2), CLONE_NEWUSER, in which the process has every
+/// capability.
+///
+/// The effective user and group are mapped to themselves and no others are mapped. So geteuid(2)
+/// keeps its result, and files keep their owners and access rights.
 ///
 /// # Errors
-/// `EINVAL` when the process has more than one thread; `ENOSPC` at the limit of `user.max_user_namespaces`; `EPERM` when
-/// a policy forbids it (seccomp, `kernel.unprivileged_userns_clone`, a chroot) or when one leaves the namespace powerless
-/// (AppArmor), which shows when the map is written. After a failure to write it the process is in the namespace all the
-/// same: rehearse in a child first.
+/// - EINVAL: the process has more than one thread.
+/// - ENOSPC: the limit user.max_user_namespaces is reached.
+/// - EPERM: a policy forbids it (seccomp, kernel.unprivileged_userns_clone, a chroot), or leaves
+///   the namespace without capabilities (AppArmor), which shows when the map is written.
+///
+/// If writing the map fails, the process is in the namespace already. Try it in a child first
+/// ([`crate::process::in_child`]).
+///
+/// # References
+/// - [unshare(2)]
+/// - [user_namespaces(7)]
+///
+/// [unshare(2)]: https://man7.org/linux/man-pages/man2/unshare.2.html
+/// [user_namespaces(7)]: https://man7.org/linux/man-pages/man7/user_namespaces.7.html
+#[doc(alias = "unshare")]
+#[doc(alias = "CLONE_NEWUSER")]
 pub fn unshare_user() -> io::Result<()> {
     let uid = rustix::process::geteuid().as_raw();
     let gid = rustix::process::getegid().as_raw();
     unshare(UnshareFlags::NEWUSER)?;
-    // Without CAP_SETGID in the parent namespace a gid_map may only be written once setgroups is off for good.
+    // Without CAP_SETGID in the parent namespace, gid_map may only be written after setgroups has
+    // been denied.
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))
 }
 
-/// Gives the calling thread a mount namespace of its own, out of which nothing spreads, and mounts a sysfs on `/sys` there:
-/// one that shows the network devices of the namespace the thread is in.
+/// Creates a private mount namespace for the calling thread with unshare(2), CLONE_NEWNS, and
+/// mounts a sysfs on `/sys` in it with mount(2). It shows the network devices of the thread's
+/// network namespace.
 ///
 /// # Errors
-/// `EPERM` without CAP_SYS_ADMIN, or where /sys is partly hidden by other mounts (containers).
+/// - EPERM: CAP_SYS_ADMIN is needed, or other mounts hide parts of /sys (containers).
+///
+/// # References
+/// - [unshare(2)]
+/// - [mount(2)]
+/// - [mount_namespaces(7)]
+///
+/// [unshare(2)]: https://man7.org/linux/man-pages/man2/unshare.2.html
+/// [mount(2)]: https://man7.org/linux/man-pages/man2/mount.2.html
+/// [mount_namespaces(7)]: https://man7.org/linux/man-pages/man7/mount_namespaces.7.html
+#[doc(alias = "unshare")]
+#[doc(alias = "CLONE_NEWNS")]
+#[doc(alias = "mount")]
 pub fn mount_own_sysfs() -> io::Result<()> {
     unshare(UnshareFlags::NEWNS)?;
     mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE)?;
@@ -86,14 +137,15 @@ pub fn mount_own_sysfs() -> io::Result<()> {
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
-    // SAFETY: unsharing is unsound for the file descriptor table alone (UnshareFlags::FILES), which no caller passes.
+    // SAFETY: only unsharing the file descriptor table (UnshareFlags::FILES) is unsound, and no
+    // caller passes it.
     Ok(unsafe { unshare_unsafe(flags) }?)
 }
 
 fn mount(source: &CStr, target: &CStr, kind: Option<&CStr>, flags: libc::c_ulong) -> io::Result<()> {
     let kind = kind.map_or(std::ptr::null(), CStr::as_ptr);
-    // SAFETY: the three pointers are NUL-terminated strings that outlive the call, or null where mount(2) ignores them (the
-    // kind in a change of propagation, the data always).
+    // SAFETY: the three pointers are NUL-terminated strings that outlive the call, or null where
+    // mount(2) ignores them (the type when changing propagation, the data always).
     let result = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, std::ptr::null()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -109,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_new_namespace_has_a_lo_and_is_left_again() {
-        // In a thread of its own: a namespace belongs to a thread.
+        // In a thread of its own, because a namespace belongs to a thread.
         std::thread::spawn(|| {
             let home = NetNs::current().unwrap();
             let Ok(new) = NetNs::unshare() else {
@@ -127,8 +179,34 @@ mod tests {
 
     #[test]
     fn a_process_with_threads_cannot_have_a_user_namespace() {
-        // The test harness runs this one in a thread.
+        // The test harness runs this test in a thread.
         let error = unshare_user().unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn an_own_sysfs_shows_the_devices_of_the_namespace() {
+        // In a thread of its own, because a namespace belongs to a thread.
+        std::thread::spawn(|| {
+            if NetNs::unshare().is_err() {
+                eprintln!("skipped: needs CAP_SYS_ADMIN");
+                return;
+            }
+            if let Err(error) = mount_own_sysfs() {
+                eprintln!("skipped: no sysfs: {error}");
+                return;
+            }
+            let devices = std::fs::read_dir("/sys/class/net").unwrap();
+            let names: Vec<_> = devices.map(|device| device.unwrap().file_name()).collect();
+            assert!(names.iter().any(|name| name == "lo"), "{names:?}");
+            let devices = crate::netlink::Devices::open().unwrap();
+            assert!(
+                names.iter().all(|name| devices.find(name.to_str().unwrap()).is_ok()
+                    || std::path::Path::new("/sys/class/net").join(name).is_file()),
+                "{names:?}"
+            );
+        })
+        .join()
+        .unwrap();
     }
 }

@@ -1,81 +1,105 @@
-//! Anonymous memory of whole pages: what is lent to the kernel, and what stays readable by it while it sends.
+//! Anonymous memory in whole pages: buffers for the kernel to fill, and data that stays readable
+//! while it sends.
 
 use std::io;
 use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-/// Anonymous private memory, page-aligned, zeroed, unmapped on drop. Its pages are its own: no allocator hands them
-/// to somebody else, so what the kernel still reads after the drop (it holds references to the pages) stays as it was.
+/// Anonymous private memory: page-aligned, zeroed, unmapped on drop.
+///
+/// No allocator reuses its pages. After a drop the kernel may still hold references to them, and
+/// what it reads there has not changed.
 ///
 /// # References
-/// mmap(2), `MAP_ANONYMOUS`.
+/// [mmap(2)], MAP_ANONYMOUS
+///
+/// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
+#[doc(alias = "mmap")]
+#[doc(alias = "MAP_ANONYMOUS")]
 #[derive(Debug)]
 pub struct Pages {
     base: NonNull<u8>,
     len: usize,
-    /// What was mapped, which holds the pages: more, where they had to begin at a multiple of a huge page's size.
+    /// The whole mapping. It is larger than `len` where `base` had to be aligned to a huge page.
     mapped: (NonNull<u8>, usize),
 }
 
-// SAFETY: the mapping belongs to this value alone, is not bound to a thread, and is only changed through `&mut self`.
+// SAFETY: the mapping belongs to this value alone, is not bound to a thread, and is only changed
+// through `&mut self`.
 unsafe impl Send for Pages {}
-// SAFETY: `&Pages` gives out shared slices only.
+// SAFETY: `&Pages` hands out shared slices only.
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// At least `len` bytes (rounded up to whole pages; one page for 0).
+    /// Maps at least `len` bytes with mmap(2), rounded up to whole pages. 0 gives one page.
     ///
     /// # Errors
-    /// ENOMEM: no room, or over RLIMIT_AS.
+    /// - ENOMEM: no memory, or over RLIMIT_AS.
+    ///
+    /// # References
+    /// [mmap(2)]
+    ///
+    /// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
+    #[doc(alias = "mmap")]
     pub fn new(len: usize) -> io::Result<Self> {
         let len = whole(len, rustix::param::page_size())?;
         let base = map(len)?;
         Ok(Self { base, len, mapped: (base, len) })
     }
 
-    /// At least `len` bytes, rounded up to whole huge pages of the size `huge`, for which the kernel is asked. It gives them, if it has
-    /// them, when they are first touched.
+    /// Maps at least `len` bytes, rounded up to whole huge pages of `huge` bytes, and requests huge
+    /// pages with madvise(2), MADV_HUGEPAGE. The kernel allocates them at the first access, if it
+    /// has any.
     ///
     /// # Errors
-    /// As [`new`](Self::new). EINVAL: this kernel has no huge pages to be asked for.
+    /// - ENOMEM: as [`new`](Self::new).
+    /// - EINVAL: the kernel has no transparent huge pages.
     ///
     /// # References
-    /// madvise(2), `MADV_HUGEPAGE`; Documentation/admin-guide/mm/transhuge.rst.
+    /// - [madvise(2)], MADV_HUGEPAGE
+    /// - [Documentation/admin-guide/mm/transhuge.rst]
+    ///
+    /// [madvise(2)]: https://man7.org/linux/man-pages/man2/madvise.2.html
+    /// [Documentation/admin-guide/mm/transhuge.rst]: https://docs.kernel.org/admin-guide/mm/transhuge.html
+    #[doc(alias = "madvise")]
+    #[doc(alias = "MADV_HUGEPAGE")]
     pub fn huge(len: usize, huge: usize) -> io::Result<Self> {
         let len = whole(len, huge)?;
         let room = len.checked_add(huge).ok_or(rustix::io::Errno::NOMEM)?;
         let mapped = (map(room)?, room);
         let to_boundary = mapped.0.as_ptr().align_offset(huge);
-        // SAFETY: the boundary is less than `huge` bytes from the beginning of a mapping that is `huge` bytes longer than `len`.
+        // SAFETY: the boundary is less than `huge` bytes from the start of a mapping that is `huge`
+        // bytes longer than `len`.
         let base = unsafe { mapped.0.add(to_boundary) };
         let pages = Self { base, len, mapped };
-        // SAFETY: advice about a range of the mapping, which is ours, changes nothing in it.
+        // SAFETY: advice about a range of our own mapping changes nothing in it.
         unsafe { rustix::mm::madvise(base.as_ptr().cast(), len, Advice::LinuxHugepage) }?;
         Ok(pages)
     }
 
-    /// Bytes, a multiple of the page size.
+    /// Length in bytes, a multiple of the page size.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The bytes.
+    /// The memory as bytes.
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the mapping is readable, initialised (the kernel zeroes it), `len` long, and lives as long as `self`.
-        // Nobody writes to it while `&self` exists: `as_mut_slice` wants `&mut`, and the modules of this crate that
-        // lend `base` to the kernel for writing keep `self` private and make slices only when nothing is lent.
+        // SAFETY: the mapping is readable, initialised (the kernel zeroes it), `len` long, and
+        // lives as long as `self`. Nothing writes to it while `&self` exists: `as_mut_slice` takes
+        // `&mut`. Modules of this crate that let the kernel write to `base` keep `self` private,
+        // and make slices only when the kernel does not.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
     }
 
-    /// The bytes, to be filled.
+    /// The memory as mutable bytes.
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `&mut self` excludes every other slice.
         unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
     }
 
-    /// Where the memory begins, for what is lent to the kernel.
+    /// Start of the memory, for system calls.
     pub(crate) fn base(&self) -> *mut u8 {
         self.base.as_ptr()
     }
@@ -84,20 +108,21 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         let (base, len) = self.mapped;
-        // SAFETY: this is a mapping that `map` made for this value; slices of it cannot outlive `self`.
+        // SAFETY: `map` made this mapping for this value, and slices of it cannot outlive `self`.
         let unmapped = unsafe { rustix::mm::munmap(base.as_ptr().cast(), len) };
         debug_assert!(unmapped.is_ok(), "munmap of our own mapping cannot fail");
     }
 }
 
-/// Rounded up to a multiple of `unit`; one for 0.
+/// `len` rounded up to a multiple of `unit`, at least one.
 fn whole(len: usize, unit: usize) -> io::Result<usize> {
     Ok(len.max(1).checked_next_multiple_of(unit).ok_or(rustix::io::Errno::NOMEM)?)
 }
 
 fn map(len: usize) -> io::Result<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new anonymous mapping at an address of the kernel's choice changes no existing memory.
+    // SAFETY: a new anonymous mapping at an address of the kernel's choice changes no existing
+    // memory.
     let base = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, access, MapFlags::PRIVATE)? };
     Ok(NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?)
 }

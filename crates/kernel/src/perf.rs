@@ -1,8 +1,9 @@
-//! Samples of what a CPU is doing, with the kernel's call stack: perf_event_open(2), one event and one ring of memory to a CPU.
+//! Samples of what a CPU executes, with the kernel's call stack, by perf_event_open(2): one event
+//! and one ring buffer per CPU.
 //!
-//! The event is counted on every task of its CPU, and a sample is written at a fixed frequency by the kernel into the ring, which
-//! the reader empties when it likes. A ring that is full loses samples, and says how many. User stacks are not taken: a sample that found
-//! user mode has no stack at all.
+//! The event counts for every task of its CPU. The kernel writes samples to the ring at a fixed
+//! frequency, and the reader drains it at any time. A full ring loses samples and reports how many.
+//! User stacks are not recorded: a sample taken in user mode has no stack.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -11,50 +12,70 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// What makes a sample.
+/// Event that triggers a sample.
+///
+/// # References
+/// [perf_event_open(2)]
+///
+/// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
+#[doc(alias = "perf_event_attr")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// PERF_COUNT_HW_CPU_CYCLES.
+    /// PERF_COUNT_HW_CPU_CYCLES: cycles of the CPU, a hardware counter.
     Cycles,
-    /// PERF_COUNT_SW_CPU_CLOCK: a high-resolution timer of the kernel's.
+    /// PERF_COUNT_SW_CPU_CLOCK: a high-resolution timer of the kernel.
     CpuClock,
 }
 
-/// One sample.
+/// One PERF_RECORD_SAMPLE.
+///
+/// # References
+/// [perf_event_open(2)]
+///
+/// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
+#[doc(alias = "PERF_RECORD_SAMPLE")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample<'a> {
-    /// CLOCK_MONOTONIC.
+    /// Time of the sample in ns of CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// The process whose time it was, 0 for the idle task; in the PID namespace of the one who opened the event, where a process that is
-    /// not in it is -1.
+    /// Process that was running, 0 for the idle task. Numbered in the PID namespace of the opener
+    /// of the event; -1 for a process outside it.
     pub pid: i32,
-    /// Its thread.
+    /// Thread that was running.
     pub tid: i32,
-    /// Whether it found user mode, or a guest.
+    /// Whether the CPU was in user mode or in a guest.
     pub user: bool,
-    /// Instruction pointers in the kernel, the innermost first; empty in user mode.
+    /// Instruction pointers in the kernel, innermost first. Empty in user mode.
     pub stack: &'a [u64],
 }
 
-/// What a ring had to say.
+/// One record of the ring.
+///
+/// # References
+/// [perf_event_open(2)]
+///
+/// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'a> {
     /// A sample.
     Sample(Sample<'a>),
-    /// So many records did not fit into the ring (PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES).
+    /// Number of records that did not fit into the ring (PERF_RECORD_LOST,
+    /// PERF_RECORD_LOST_SAMPLES).
     Lost(u64),
-    /// The kernel stopped sampling until its next tick, because there were too many (PERF_RECORD_THROTTLE).
+    /// The kernel stopped sampling until its next tick, because there were too many samples
+    /// (PERF_RECORD_THROTTLE).
     Throttled,
 }
 
-/// `struct perf_event_attr` up to `sample_max_stack` and the two bytes behind it: PERF_ATTR_SIZE_VER5, Linux 4.1 and later.
+/// `struct perf_event_attr` up to `sample_max_stack` and the two bytes after it:
+/// PERF_ATTR_SIZE_VER5, Linux 4.1 and later.
 #[repr(C)]
 #[derive(Default)]
 struct Attr {
     kind: u32,
     size: u32,
     config: u64,
-    /// The frequency, because of [`FREQ`].
+    /// A frequency and not a period, because of [`FREQ`].
     sample_freq: u64,
     sample_type: u64,
     read_format: u64,
@@ -101,24 +122,31 @@ const PERF_RECORD_LOST_SAMPLES: u32 = 13;
 const PERF_RECORD_MISC_CPUMODE_MASK: u16 = 7;
 const PERF_RECORD_MISC_KERNEL: u16 = 1;
 
-/// From here on an entry of a call chain is a mark and no address (PERF_CONTEXT_MAX).
+/// First of the values that mark a context in a call chain and are not addresses
+/// (PERF_CONTEXT_MAX).
 const PERF_CONTEXT_MAX: u64 = -4095_i64 as u64;
 
-/// Where the ring's two positions lie in `struct perf_event_mmap_page`.
+/// Offsets of the ring's two positions in `struct perf_event_mmap_page`.
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 
-/// Pages of the ring behind its first page. With that one, 516 KiB: what a user may lock for each CPU without asking
+/// Pages of the ring after its header page. Together 516 KiB, which a user may lock per CPU
 /// (kernel.perf_event_mlock_kb).
 const PAGES: usize = 128;
 
-/// The event of a CPU, and its ring.
+/// The sampling event of one CPU, and its ring.
+///
+/// # References
+/// [perf_event_open(2)]
+///
+/// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
+#[doc(alias = "perf_event_open")]
 #[derive(Debug)]
 pub struct Sampler {
     fd: OwnedFd,
     start: NonNull<u8>,
     page_bytes: usize,
-    /// A record that lies over the end of the ring, put together.
+    /// Buffer for a record that wraps around the end of the ring.
     record: Vec<u8>,
     stack: Vec<u64>,
 }
@@ -127,15 +155,24 @@ pub struct Sampler {
 unsafe impl Send for Sampler {}
 
 impl Sampler {
-    /// Opens the event on a CPU, not yet enabled, for `frequency_hz` samples a second of whatever runs there.
+    /// Opens a sampling event for all tasks of `cpu` with perf_event_open(2), disabled, at
+    /// `frequency_hz` samples per second.
     ///
     /// # Errors
-    /// EACCES or EPERM: /proc/sys/kernel/perf_event_paranoid is above 0, and this user has no CAP_PERFMON. ENOENT, EOPNOTSUPP or ENODEV:
-    /// there is no such event here (a virtual machine without counters). EINVAL: the frequency is above
-    /// /proc/sys/kernel/perf_event_max_sample_rate. EPERM from mmap: more memory than may be locked.
+    /// - EACCES, EPERM: /proc/sys/kernel/perf_event_paranoid is above 0 and the user lacks
+    ///   CAP_PERFMON.
+    /// - ENOENT, EOPNOTSUPP, ENODEV: no such event here, for example a virtual machine without
+    ///   counters.
+    /// - EINVAL: the frequency exceeds /proc/sys/kernel/perf_event_max_sample_rate.
+    /// - EPERM from mmap(2): more memory than may be locked.
     ///
     /// # References
-    /// perf_event_open(2).
+    /// - [perf_event_open(2)]
+    /// - [mmap(2)]
+    ///
+    /// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
+    /// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
+    #[doc(alias = "perf_event_open")]
     pub fn open(event: Event, cpu: usize, frequency_hz: u64) -> io::Result<Self> {
         let (kind, config) = match event {
             Event::Cycles => (PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES),
@@ -148,7 +185,7 @@ impl Sampler {
             sample_freq: frequency_hz,
             sample_type: PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN,
             flags: DISABLED | EXCLUDE_HV | FREQ | EXCLUDE_CALLCHAIN_USER | USE_CLOCKID,
-            // Nobody waits for it.
+            // Nothing waits for the descriptor.
             wakeup_events: u32::MAX,
             clockid: libc::CLOCK_MONOTONIC,
             ..Attr::default()
@@ -170,7 +207,7 @@ impl Sampler {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call has just made this descriptor, and nobody else has it.
+        // SAFETY: the call has just made this descriptor, and it has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let page_bytes = rustix::param::page_size();
         let bytes = (1 + PAGES) * page_bytes;
@@ -182,29 +219,51 @@ impl Sampler {
         Ok(Self { fd, start, page_bytes, record: Vec::new(), stack: Vec::new() })
     }
 
-    /// Begins to sample.
+    /// Starts sampling with ioctl(2), PERF_EVENT_IOC_ENABLE.
     ///
     /// # Errors
-    /// None is known.
+    /// None known.
+    ///
+    /// # References
+    /// [perf_event_open(2)]
+    ///
+    /// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
+    #[doc(alias = "ioctl")]
+    #[doc(alias = "PERF_EVENT_IOC_ENABLE")]
     pub fn enable(&self) -> io::Result<()> {
         self.control(PERF_EVENT_IOC_ENABLE)
     }
 
-    /// Stops.
+    /// Stops sampling with ioctl(2), PERF_EVENT_IOC_DISABLE.
     ///
     /// # Errors
-    /// None is known.
+    /// None known.
+    ///
+    /// # References
+    /// [perf_event_open(2)]
+    ///
+    /// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
+    #[doc(alias = "ioctl")]
+    #[doc(alias = "PERF_EVENT_IOC_DISABLE")]
     pub fn disable(&self) -> io::Result<()> {
         self.control(PERF_EVENT_IOC_DISABLE)
     }
 
     fn control(&self, what: libc::Ioctl) -> io::Result<()> {
-        // SAFETY: these two take a number and no pointer.
+        // SAFETY: both requests take a number and no pointer.
         let done = unsafe { libc::ioctl(self.fd.as_raw_fd(), what, 0) };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Takes what is in the ring out of it, oldest first.
+    /// Removes all records from the ring and passes them to `take`, oldest first. Makes no system
+    /// call.
+    ///
+    /// # References
+    /// [perf_event_open(2)], "MMAP layout"
+    ///
+    /// [perf_event_open(2)]: https://man7.org/linux/man-pages/man2/perf_event_open.2.html
+    #[doc(alias = "data_head")]
+    #[doc(alias = "data_tail")]
     pub fn drain(&mut self, mut take: impl FnMut(Record<'_>)) {
         let head = self.position(DATA_HEAD).load(Ordering::Acquire);
         let mut at = self.position(DATA_TAIL).load(Ordering::Relaxed);
@@ -231,20 +290,21 @@ impl Sampler {
     }
 
     fn position(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: both positions are words within the first page of the mapping, aligned to 8 bytes, which the kernel reads and
-        // writes as words too. The mapping lives as long as `self`.
+        // SAFETY: both positions are 8-byte aligned words within the first page of the mapping,
+        // which the kernel also accesses as words. The mapping lives as long as `self`.
         unsafe { AtomicU64::from_ptr(self.start.as_ptr().add(offset).cast()) }
     }
 
-    /// Copies what lies at a position of the ring, over its end where it does.
+    /// Copies from position `at` of the ring, and wraps around its end.
     fn copy_out(&self, at: u64, into: &mut [u8]) {
         let ring_bytes = PAGES * self.page_bytes;
         let from = (at % ring_bytes as u64) as usize;
         let first = into.len().min(ring_bytes - from);
         let (to_end, rest) = into.split_at_mut(first);
-        // SAFETY: the ring is the `ring_bytes` behind the first page of the mapping; the first part ends at or before its end, the
-        // second begins at its beginning and is not longer than what is left of a record, which is at most 64 KiB. The
-        // kernel writes only in front of `data_head` up to `data_tail`, and what is copied lies between the two.
+        // SAFETY: the ring is the `ring_bytes` after the first page of the mapping. The first part
+        // ends at or before its end. The second begins at its start, and is not longer than the
+        // rest of a record, which is at most 64 KiB. The kernel writes only from `data_head` up to
+        // `data_tail`, and the copied bytes lie between the two.
         unsafe {
             let ring = self.start.as_ptr().add(self.page_bytes);
             ptr::copy_nonoverlapping(ring.add(from), to_end.as_mut_ptr(), to_end.len());
@@ -255,8 +315,8 @@ impl Sampler {
 
 impl Drop for Sampler {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `open` with this start and length, and no reference to it outlives `self`. It can
-        // only fail for arguments that are no mapping's.
+        // SAFETY: `open` made the mapping with this start and length, and no reference to it
+        // outlives `self`. munmap(2) fails only for arguments that describe no mapping.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), (1 + PAGES) * self.page_bytes) };
     }
 }
@@ -266,7 +326,7 @@ impl Drop for Sampler {
 struct Header {
     kind: u32,
     misc: u16,
-    /// With the header.
+    /// Size of the record including the header.
     size: u16,
 }
 
@@ -283,7 +343,7 @@ impl Header {
     }
 }
 
-/// What a record says; `None` for one of another kind, or too short to be what it says it is.
+/// Decodes a record. `None` for an unknown kind, or for a record shorter than its kind requires.
 fn parse<'a>(header: Header, body: &[u8], stack: &'a mut Vec<u64>) -> Option<Record<'a>> {
     let mut words = body.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
     match header.kind {
@@ -330,7 +390,7 @@ mod tests {
         assert_eq!(size_of::<Attr>(), 112); // PERF_ATTR_SIZE_VER5
     }
 
-    /// Does something on a CPU in a thread of its own, whose id is returned beside what comes of it.
+    /// Runs `work` pinned to `cpu` in a new thread. Returns the thread's id and the result.
     fn on<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> (i32, T) {
         let whole = || {
             sched::pin(&[cpu]).unwrap();
@@ -377,7 +437,7 @@ mod tests {
     fn a_ring_that_is_full_says_what_it_lost() {
         let Some((cpu, sampler)) = open() else { return };
         let (_, mut sampler) = on(cpu, move || {
-            // To the kernel the ring has room for 7 bytes.
+            // The kernel sees room for 7 bytes in the ring.
             sampler.position(DATA_TAIL).store(8, Ordering::Release);
             sampler.enable().unwrap();
             work_until(5_000_000);
@@ -411,7 +471,7 @@ mod tests {
         }
         assert_eq!(parse(header(99), &words(&[1, 2, 3]), &mut stack), None);
         assert_eq!(parse(header(PERF_RECORD_LOST), &words(&[7, 3]), &mut stack), Some(Record::Lost(3)));
-        // It says that it has more entries than it has; the first is a mark.
+        // It claims more entries than it has. The first one is a context marker.
         let ids = u64::from_ne_bytes([1, 0, 0, 0, 2, 0, 0, 0]);
         let body = words(&[ids, 99, u64::MAX, -128_i64 as u64, 0xffff_ffff_8100_0000]);
         let Some(Record::Sample(sample)) = parse(header(PERF_RECORD_SAMPLE), &body, &mut stack) else {

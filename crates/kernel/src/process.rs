@@ -1,4 +1,5 @@
-//! The process itself: who it is, how many threads it has, what it may use, and a child to try something out in.
+//! The process itself: user id, number of threads, limits, resource usage, and a forked child for
+//! trial calls.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -7,15 +8,26 @@ use std::process::ExitStatus;
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::CapabilitySet;
 
-/// Effective user id.
+/// Effective user id by geteuid(2).
+///
+/// # References
+/// [geteuid(2)]
+///
+/// [geteuid(2)]: https://man7.org/linux/man-pages/man2/geteuid.2.html
+#[doc(alias = "geteuid")]
 pub fn euid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// How many threads this process has (`Threads:` of /proc/self/status, proc_pid_status(5)).
+/// Number of threads of this process: `Threads:` of /proc/self/status.
 ///
 /// # Errors
-/// /proc is not mounted.
+/// - ENOENT: /proc is not mounted.
+///
+/// # References
+/// [proc_pid_status(5)]
+///
+/// [proc_pid_status(5)]: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
 pub fn threads() -> io::Result<usize> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     status
@@ -24,46 +36,75 @@ pub fn threads() -> io::Result<usize> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/status has no count of threads"))
 }
 
-/// Whether the calling thread has what it takes to make network namespaces and devices in them without a user namespace:
-/// CAP_SYS_ADMIN and CAP_NET_ADMIN (capabilities(7)). A policy may refuse it all the same.
+/// Whether the calling thread has the capabilities to create network namespaces and devices in them
+/// without a user namespace: CAP_SYS_ADMIN and CAP_NET_ADMIN, by capget(2). A security policy may
+/// still refuse.
+///
+/// # References
+/// - [capget(2)]
+/// - [capabilities(7)]
+///
+/// [capget(2)]: https://man7.org/linux/man-pages/man2/capget.2.html
+/// [capabilities(7)]: https://man7.org/linux/man-pages/man7/capabilities.7.html
+#[doc(alias = "capget")]
 pub fn may_make_namespaces() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| {
         sets.effective.contains(CapabilitySet::SYS_ADMIN) && sets.effective.contains(CapabilitySet::NET_ADMIN)
     })
 }
 
-/// The soft RLIMIT_MEMLOCK in bytes; `None` is unlimited.
+/// Soft RLIMIT_MEMLOCK in bytes by getrlimit(2). `None` is unlimited.
+///
+/// # References
+/// [getrlimit(2)]
+///
+/// [getrlimit(2)]: https://man7.org/linux/man-pages/man2/getrlimit.2.html
+#[doc(alias = "getrlimit")]
+#[doc(alias = "RLIMIT_MEMLOCK")]
 pub fn memlock_limit_bytes() -> Option<u64> {
     getrlimit(Resource::Memlock).current
 }
 
-/// The soft RLIMIT_NOFILE; `None` is unlimited.
+/// Soft RLIMIT_NOFILE, a number of file descriptors, by getrlimit(2). `None` is unlimited.
+///
+/// # References
+/// [getrlimit(2)]
+///
+/// [getrlimit(2)]: https://man7.org/linux/man-pages/man2/getrlimit.2.html
+#[doc(alias = "getrlimit")]
+#[doc(alias = "RLIMIT_NOFILE")]
 pub fn nofile_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// What a process has used so far, all its threads together, ended ones included; or a thread alone; or between two such
-/// readings.
+/// Resource usage of a process or a thread up to now, or the difference of two such readings. That
+/// of a process includes threads that have ended.
+///
+/// # References
+/// [getrusage(2)]
+///
+/// [getrusage(2)]: https://man7.org/linux/man-pages/man2/getrusage.2.html
+#[doc(alias = "rusage")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// CPU time in user mode, in nanoseconds (to the microsecond).
+    /// User CPU time in ns, with a resolution of 1 us.
     pub user_ns: u64,
-    /// CPU time in the kernel, in nanoseconds (to the microsecond).
+    /// System CPU time in ns, with a resolution of 1 us.
     pub system_ns: u64,
-    /// The most memory that it had at any time, in KiB. It is a mark and not a sum.
+    /// Peak resident memory in KiB. A high-water mark: it does not add up.
     pub max_resident_kib: u64,
-    /// Page faults that were served from memory.
+    /// Page faults that needed no I/O.
     pub minor_faults: u64,
-    /// Page faults that were served from a disk.
+    /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Context switches because it waited.
+    /// Context switches because the thread waited.
     pub voluntary_switches: u64,
-    /// Context switches because something else had its turn.
+    /// Context switches because another thread took its turn.
     pub involuntary_switches: u64,
 }
 
 impl Usage {
-    /// What was used since `before`.
+    /// Difference to the earlier reading `before`. `max_resident_kib` stays as it is.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -78,24 +119,33 @@ impl Usage {
     }
 }
 
-/// What this process has used so far.
+/// Resource usage of this process by getrusage(2), RUSAGE_SELF.
 ///
 /// # Errors
-/// None that is known; a seccomp filter could forbid it.
+/// None known. A seccomp filter could forbid the call.
 ///
 /// # References
-/// getrusage(2), RUSAGE_SELF.
+/// [getrusage(2)]
+///
+/// [getrusage(2)]: https://man7.org/linux/man-pages/man2/getrusage.2.html
+#[doc(alias = "getrusage")]
+#[doc(alias = "RUSAGE_SELF")]
 pub fn usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_SELF)
 }
 
-/// What the calling thread has used so far. Nobody can ask for another thread; `max_resident_kib` is the process's.
+/// Resource usage of the calling thread by getrusage(2), RUSAGE_THREAD. `max_resident_kib` is that
+/// of the process. The kernel offers this for the calling thread only.
 ///
 /// # Errors
 /// As [`usage`].
 ///
 /// # References
-/// getrusage(2), RUSAGE_THREAD.
+/// [getrusage(2)]
+///
+/// [getrusage(2)]: https://man7.org/linux/man-pages/man2/getrusage.2.html
+#[doc(alias = "getrusage")]
+#[doc(alias = "RUSAGE_THREAD")]
 pub fn own_thread_usage() -> io::Result<Usage> {
     usage_of(libc::RUSAGE_THREAD)
 }
@@ -120,19 +170,33 @@ fn usage_of(who: libc::c_int) -> io::Result<Usage> {
     })
 }
 
-/// Runs `attempt` in a child process and returns how it ended: what cannot be undone (a user namespace) is tried out
-/// without being in it afterwards. The child ends by _exit(2) with what `attempt` returns; nothing is flushed, nothing
-/// dropped.
+/// Runs `attempt` in a child made by fork(2), and returns how the child ended.
+///
+/// It is for calls that cannot be undone, such as entering a user namespace. The child leaves by
+/// _exit(2) with the result of `attempt`. It flushes nothing and drops nothing.
 ///
 /// # Errors
-/// `EBUSY` when the process has more than one thread, as a child of such a one could wait forever for a lock that another
-/// thread held at the time (fork(2)); whatever fork(2) or waitpid(2) says.
+/// - EBUSY: the process has more than one thread. A child could then wait forever for a lock that
+///   another thread held at the fork.
+/// - EAGAIN, ENOMEM: fork(2) failed.
+///
+/// # References
+/// - [fork(2)]
+/// - [waitpid(2)]
+/// - [_exit(2)]
+///
+/// [fork(2)]: https://man7.org/linux/man-pages/man2/fork.2.html
+/// [waitpid(2)]: https://man7.org/linux/man-pages/man2/waitpid.2.html
+/// [_exit(2)]: https://man7.org/linux/man-pages/man2/_exit.2.html
+#[doc(alias = "fork")]
+#[doc(alias = "waitpid")]
 pub fn in_child(attempt: impl FnOnce() -> u8) -> io::Result<ExitStatus> {
     if threads()? != 1 {
         return Err(io::Error::from_raw_os_error(libc::EBUSY));
     }
-    // SAFETY: with a single thread no lock is held by a thread that the child would not have, so the child may run
-    // ordinary code; it leaves by _exit and runs no destructor and no exit handler of the parent.
+    // SAFETY: with a single thread, no lock is held by a thread that is missing in the child, so
+    // the child may run ordinary code. It leaves by _exit and runs no destructor and no exit
+    // handler of the parent.
     let pid = unsafe { libc::fork() };
     match pid {
         -1 => Err(io::Error::last_os_error()),
@@ -148,7 +212,8 @@ pub fn in_child(attempt: impl FnOnce() -> u8) -> io::Result<ExitStatus> {
 fn wait(pid: libc::pid_t) -> io::Result<ExitStatus> {
     let mut status = 0;
     loop {
-        // SAFETY: `status` is a valid place for an int, and the child is ours and not waited for elsewhere.
+        // SAFETY: `status` is a valid place for an int. The child is ours and is not waited for
+        // elsewhere.
         if unsafe { libc::waitpid(pid, &mut status, 0) } == pid {
             return Ok(ExitStatus::from_raw(status));
         }
@@ -165,7 +230,7 @@ mod tests {
 
     #[test]
     fn this_process_has_threads() {
-        // The harness's own and the one that runs this.
+        // One thread of the harness, and maybe the one that runs this test.
         assert!(threads().unwrap() >= 1);
     }
 
@@ -202,5 +267,23 @@ mod tests {
             return;
         }
         assert_eq!(in_child(|| 0).unwrap_err().raw_os_error(), Some(libc::EBUSY));
+    }
+
+    fn status_line(name: &str) -> String {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        status.lines().find_map(|line| line.strip_prefix(name)).unwrap().to_owned()
+    }
+
+    #[test]
+    fn the_effective_user_is_that_of_proc() {
+        assert_eq!(status_line("Uid:").split_whitespace().nth(1), Some(euid().to_string().as_str()));
+    }
+
+    #[test]
+    fn namespaces_need_two_capabilities() {
+        // capability.h: CAP_NET_ADMIN is 12, CAP_SYS_ADMIN 21.
+        let needed = 1 << 12 | 1 << 21;
+        let effective = u64::from_str_radix(status_line("CapEff:").trim(), 16).unwrap();
+        assert_eq!(may_make_namespaces(), effective & needed == needed);
     }
 }

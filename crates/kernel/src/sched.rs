@@ -1,66 +1,93 @@
-//! Scheduling: SCHED_IDLE, CPU affinity, timer slack.
+//! Scheduling of the calling thread: policy, nice value, CPU affinity, timer slack.
 //!
-//! What is set here is set for the calling thread alone, and ends with it.
+//! All settings apply to the calling thread alone and end with it.
 
 use std::io;
 use std::num::NonZeroU64;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
-/// Gives the calling thread the scheduling class SCHED_IDLE: it runs when nothing else of its task group wants the CPU,
-/// and has a weight of 3 beside the 1024 of a normal thread when something does. It ranks only inside its own autogroup
-/// or cgroup; between groups the groups' weights decide. The system call is made raw, because musl's wrapper
-/// answers ENOSYS.
+/// Sets the scheduling policy SCHED_IDLE with sched_setscheduler(2).
+///
+/// The thread then runs when nothing else of its task group wants the CPU. Otherwise it has a
+/// weight of 3, where a normal thread has 1024. The policy ranks a thread inside its own autogroup
+/// or cgroup only: between groups, the groups' weights decide. The system call is made directly,
+/// because musl's wrapper answers ENOSYS.
 ///
 /// # Errors
-/// EPERM or ENOSYS from a seccomp filter. The kernel itself lets every thread lower itself.
+/// - EPERM, ENOSYS: a seccomp filter. The kernel itself lets every thread lower its own priority.
 ///
 /// # References
-/// sched_setscheduler(2), sched(7) ("SCHED_IDLE", "The autogroup feature").
+/// - [sched_setscheduler(2)]
+/// - [sched(7)], "SCHED_IDLE" and "The autogroup feature"
+///
+/// [sched_setscheduler(2)]: https://man7.org/linux/man-pages/man2/sched_setscheduler.2.html
+/// [sched(7)]: https://man7.org/linux/man-pages/man7/sched.7.html
+#[doc(alias = "sched_setscheduler")]
+#[doc(alias = "SCHED_IDLE")]
 pub fn set_idle() -> io::Result<()> {
     let param = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the call reads one sched_param through the pointer, which outlives it. Thread id 0 is the calling thread.
+    // SAFETY: the call reads one sched_param through the pointer, which outlives it. Thread id 0 is
+    // the calling thread.
     let status = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const param) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Gives the calling thread the real-time scheduling policy SCHED_RR with `priority` (1 to 99). What it forks or starts inherits
-/// it.
+/// Sets the real-time policy SCHED_RR with `priority` (1 to 99) with sched_setscheduler(2). Child
+/// processes and new threads inherit it.
 ///
 /// # Errors
-/// EPERM: that takes CAP_SYS_NICE or RLIMIT_RTPRIO; also for root in a cgroup that has no share of real time. EINVAL: no such
-/// priority.
+/// - EPERM: CAP_SYS_NICE or RLIMIT_RTPRIO is needed. Root gets it in a cgroup without real-time
+///   share.
+/// - EINVAL: no such priority.
 ///
 /// # References
-/// sched_setscheduler(2), sched(7).
+/// - [sched_setscheduler(2)]
+/// - [sched(7)]
+///
+/// [sched_setscheduler(2)]: https://man7.org/linux/man-pages/man2/sched_setscheduler.2.html
+/// [sched(7)]: https://man7.org/linux/man-pages/man7/sched.7.html
+#[doc(alias = "sched_setscheduler")]
+#[doc(alias = "SCHED_RR")]
 pub fn set_round_robin(priority: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: priority };
-    // SAFETY: the call reads one sched_param through the pointer, which outlives it. Thread id 0 is the calling thread.
+    // SAFETY: the call reads one sched_param through the pointer, which outlives it. Thread id 0 is
+    // the calling thread.
     let status = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_RR, &raw const param) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sets the nice value of the calling thread (in Linux it is the thread's, not the process's), -20 to 19. Beside SCHED_IDLE
-/// it changes no weight, but the ticks of a thread with a positive nice value stand in the `nice` column of
-/// /proc/stat.
+/// Sets the nice value (-20 to 19) of the calling thread with setpriority(2). On Linux it belongs
+/// to the thread, not to the process.
+///
+/// Under SCHED_IDLE the value does not change the weight. /proc/stat counts the ticks of a thread
+/// with a positive value in the column `nice`.
 ///
 /// # Errors
-/// EACCES: the value is lower than the present one, and that takes CAP_SYS_NICE or RLIMIT_NICE.
+/// - EACCES: the value is below the present one, which needs CAP_SYS_NICE or RLIMIT_NICE.
 ///
 /// # References
-/// setpriority(2) ("C library/kernel differences"); `account_user_time` and `set_load_weight` of kernel/sched.
+/// - [setpriority(2)], "C library/kernel differences"
+/// - `account_user_time` and `set_load_weight` in kernel/sched
+///
+/// [setpriority(2)]: https://man7.org/linux/man-pages/man2/setpriority.2.html
+#[doc(alias = "setpriority")]
+#[doc(alias = "nice")]
 pub fn set_nice(nice: i32) -> io::Result<()> {
     Ok(rustix::process::setpriority_process(Some(rustix::thread::gettid()), nice)?)
 }
 
-/// Lets the calling thread run on `cpus` alone.
+/// Restricts the calling thread to `cpus` with sched_setaffinity(2).
 ///
 /// # Errors
-/// EINVAL: none of them exists, is online and is in the thread's cpuset; or a number is beyond the 1024 CPUs that a
-/// `cpu_set_t` holds.
+/// - EINVAL: none of them exists, is online and is in the thread's cpuset, or a number is beyond
+///   the 1024 CPUs of a `cpu_set_t`.
 ///
 /// # References
-/// sched_setaffinity(2).
+/// [sched_setaffinity(2)]
+///
+/// [sched_setaffinity(2)]: https://man7.org/linux/man-pages/man2/sched_setaffinity.2.html
+#[doc(alias = "sched_setaffinity")]
 pub fn pin(cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -72,41 +99,56 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// The CPUs that the calling thread may run on, ascending.
+/// CPUs that the calling thread may run on, ascending, by sched_getaffinity(2).
 ///
 /// # Errors
-/// EINVAL: the machine has more than the 1024 CPUs that a `cpu_set_t` holds.
+/// - EINVAL: the machine has more than the 1024 CPUs of a `cpu_set_t`.
 ///
 /// # References
-/// sched_getaffinity(2).
+/// [sched_getaffinity(2)]
+///
+/// [sched_getaffinity(2)]: https://man7.org/linux/man-pages/man2/sched_getaffinity.2.html
+#[doc(alias = "sched_getaffinity")]
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// The CPU that the calling thread ran on a moment ago.
+/// CPU on which the calling thread was running at the time of the call, by getcpu(2).
 ///
 /// # References
-/// getcpu(2).
+/// [getcpu(2)]
+///
+/// [getcpu(2)]: https://man7.org/linux/man-pages/man2/getcpu.2.html
+#[doc(alias = "getcpu")]
 pub fn current_cpu() -> usize {
     rustix::thread::sched_getcpu()
 }
 
-/// Lets the kernel delay the calling thread's timers by up to `ns` to batch wake-ups: 50,000 unless set, at least 1.
+/// Sets the timer slack of the calling thread in ns with PR_SET_TIMERSLACK: how long the kernel may
+/// delay its timers to batch wake-ups.
+///
+/// The default is 50,000 ns. 0 is taken as 1, because the kernel reads 0 as "back to the default".
 ///
 /// # Errors
-/// EINVAL from a seccomp filter. 0 is taken as 1: to the kernel it would mean "back to the default".
+/// - EINVAL: a seccomp filter.
 ///
 /// # References
-/// PR_SET_TIMERSLACK in prctl(2).
+/// [PR_SET_TIMERSLACK(2const)]
+///
+/// [PR_SET_TIMERSLACK(2const)]: https://man7.org/linux/man-pages/man2/PR_SET_TIMERSLACK.2const.html
+#[doc(alias = "prctl")]
+#[doc(alias = "PR_SET_TIMERSLACK")]
 pub fn set_timer_slack(ns: u64) -> io::Result<()> {
     Ok(set_current_timer_slack(Some(NonZeroU64::new(ns).unwrap_or(NonZeroU64::MIN)))?)
 }
 
-/// The id of the calling thread, as /proc/self/task has it.
+/// Id of the calling thread by gettid(2), as listed in /proc/self/task.
 ///
 /// # References
-/// gettid(2).
+/// [gettid(2)]
+///
+/// [gettid(2)]: https://man7.org/linux/man-pages/man2/gettid.2.html
 pub fn gettid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
@@ -115,7 +157,8 @@ pub fn gettid() -> i32 {
 mod tests {
     use super::*;
 
-    /// In a thread of its own: what is set here would otherwise stay with a thread of the test harness.
+    /// Runs in a thread of its own, because the settings would otherwise stay with a thread of the
+    /// test harness.
     fn in_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| scope.spawn(work).join().unwrap())
     }
@@ -135,7 +178,7 @@ mod tests {
     fn set_round_robin_gives_the_policy_and_wants_a_priority() {
         match in_a_thread(|| set_round_robin(1).map(|()| stat_field(41))) {
             Ok(policy) => assert_eq!(policy, "2"),
-            Err(error) => eprintln!("skipped: SCHED_RR cannot be had by this user: {error}"),
+            Err(error) => eprintln!("skipped: SCHED_RR is not permitted: {error}"),
         }
         assert_eq!(in_a_thread(|| set_round_robin(0)).unwrap_err().raw_os_error(), Some(libc::EINVAL));
     }

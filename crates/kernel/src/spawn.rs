@@ -1,4 +1,4 @@
-//! Child processes: what they inherit, how they end and what they used, and the signals that are passed on to them.
+//! Child processes: inherited descriptors, exit status and usage, and forwarding of signals.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,20 +12,27 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
 };
 
-/// Lets the child of `command` have `fd` as its file descriptor `number` (3 or more), and no other child.
+/// Passes `fd` to the child of `command` as file descriptor `number` (3 or more) with dup2(2)
+/// between fork and exec. Other children do not inherit it.
 ///
 /// # References
-/// dup2(2).
+/// - [dup2(2)]
+/// - [fcntl(2)], F_SETFD
+///
+/// [dup2(2)]: https://man7.org/linux/man-pages/man2/dup2.2.html
+/// [fcntl(2)]: https://man7.org/linux/man-pages/man2/fcntl.2.html
+#[doc(alias = "dup2")]
 pub fn inherit(command: &mut Command, fd: OwnedFd, number: RawFd) {
     let place = move || {
         if fd.as_raw_fd() == number {
-            // dup2 of a descriptor onto itself would leave its close-on-exec flag up.
-            // SAFETY: F_SETFD takes a descriptor that is open here and a number.
+            // dup2 of a descriptor onto itself would leave its close-on-exec flag set. SAFETY:
+            // F_SETFD takes a number and a descriptor, which is open here.
             check(unsafe { libc::fcntl(number, libc::F_SETFD, 0) })
         } else {
-            // SAFETY: `fd` is open, as the closure owns it. What `number` was in the child is closed: between fork and exec
-            // nothing of the parent's is in use but what exec needs, and that is close-on-exec and above the numbers in use
-            // (or exec reports its failure to nobody, which is an error of the parent all the same).
+            // SAFETY: the closure owns `fd`, so it is open. dup2 closes what `number` was in the
+            // child. Between fork and exec only the pipe on which exec reports its failure is in
+            // use. It is close-on-exec and above the numbers in use; without it a failure would
+            // still be an error of the parent.
             check(unsafe { libc::dup2(fd.as_raw_fd(), number) })
         }
     };
@@ -33,39 +40,57 @@ pub fn inherit(command: &mut Command, fd: OwnedFd, number: RawFd) {
     unsafe { command.pre_exec(place) };
 }
 
-/// Puts the calling process into a new session, without a terminal, and so into a new autogroup where there are
-/// autogroups.
+/// Moves the calling process into a new session without a controlling terminal with setsid(2), and
+/// so into a new autogroup where the kernel has autogroups.
 ///
 /// # Errors
-/// EPERM: it leads a process group.
+/// - EPERM: the process leads a process group.
 ///
 /// # References
-/// setsid(2), sched(7) ("The autogroup feature").
+/// - [setsid(2)]
+/// - [sched(7)], "The autogroup feature"
+///
+/// [setsid(2)]: https://man7.org/linux/man-pages/man2/setsid.2.html
+/// [sched(7)]: https://man7.org/linux/man-pages/man7/sched.7.html
+#[doc(alias = "setsid")]
 pub fn new_session() -> io::Result<()> {
     rustix::process::setsid()?;
     Ok(())
 }
 
-/// How a child ended, and what it and those of its descendants that were waited for have used.
+/// Exit status and resource usage of a child. The usage includes descendants that were waited for.
+///
+/// # References
+/// - [wait4(2)]
+/// - [getrusage(2)]
+///
+/// [wait4(2)]: https://man7.org/linux/man-pages/man2/wait4.2.html
+/// [getrusage(2)]: https://man7.org/linux/man-pages/man2/getrusage.2.html
+#[doc(alias = "rusage")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     /// Exit code or signal.
     pub status: ExitStatus,
-    /// CPU time in user mode, in nanoseconds (to the microsecond).
+    /// User CPU time in ns, with a resolution of 1 us.
     pub user_ns: u64,
-    /// CPU time in the kernel, in nanoseconds (to the microsecond).
+    /// System CPU time in ns, with a resolution of 1 us.
     pub system_ns: u64,
-    /// The most memory that it had at any time, in KiB.
+    /// Peak resident memory in KiB.
     pub max_resident_kib: u64,
 }
 
-/// Waits for `child` to end.
+/// Waits for `child` to end with wait4(2), and restarts after signals.
 ///
 /// # Errors
-/// ECHILD: SIGCHLD is ignored, or somebody else has waited for it.
+/// - ECHILD: SIGCHLD is ignored, or the child has already been waited for.
 ///
 /// # References
-/// wait4(2), getrusage(2).
+/// - [wait4(2)]
+/// - [getrusage(2)]
+///
+/// [wait4(2)]: https://man7.org/linux/man-pages/man2/wait4.2.html
+/// [getrusage(2)]: https://man7.org/linux/man-pages/man2/getrusage.2.html
+#[doc(alias = "wait4")]
 pub fn wait_with_usage(child: Child) -> io::Result<Ended> {
     let pid = child.id() as i32;
     let mut status = 0;
@@ -91,67 +116,96 @@ pub fn wait_with_usage(child: Child) -> io::Result<Ended> {
     })
 }
 
-/// Sends `signal` to the process `pid`.
+/// Sends `signal` to the process `pid` with kill(2).
 ///
 /// # Errors
-/// ESRCH: there is no such process; EPERM; EINVAL: no signal.
+/// - ESRCH: no such process.
+/// - EPERM: not permitted.
+/// - EINVAL: no such signal.
 ///
 /// # References
-/// kill(2).
+/// [kill(2)]
+///
+/// [kill(2)]: https://man7.org/linux/man-pages/man2/kill.2.html
 pub fn kill(pid: i32, signal: i32) -> io::Result<()> {
     let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
-    // Every standard signal has a name; real-time signals are not passed on.
+    // Every standard signal has a name. Real-time signals are not forwarded.
     let signal = Signal::from_named_raw(signal).ok_or(io::ErrorKind::InvalidInput)?;
     Ok(kill_process(pid, signal)?)
 }
 
-/// Sends `signal` to every process of the process group that `leader` made. As long as the leader has not been waited for its number
-/// is nobody else's, although it has ended.
+/// Sends `signal` to every process of the process group of `leader` with kill(2). The number stays
+/// reserved until the leader has been waited for, even after it has ended.
 ///
 /// # Errors
-/// ESRCH: there is no such group; EPERM: it has no process that may be signalled; EINVAL: no signal.
+/// - ESRCH: no such group.
+/// - EPERM: no process of the group may be signalled.
+/// - EINVAL: no such signal.
 ///
 /// # References
-/// kill(2), setpgid(2).
+/// - [kill(2)]
+/// - [setpgid(2)]
+///
+/// [kill(2)]: https://man7.org/linux/man-pages/man2/kill.2.html
+/// [setpgid(2)]: https://man7.org/linux/man-pages/man2/setpgid.2.html
+#[doc(alias = "kill")]
+#[doc(alias = "killpg")]
 pub fn kill_group(leader: i32, signal: i32) -> io::Result<()> {
     let leader = Pid::from_raw(leader).ok_or(io::ErrorKind::InvalidInput)?;
     let signal = Signal::from_named_raw(signal).ok_or(io::ErrorKind::InvalidInput)?;
     Ok(kill_process_group(leader, signal)?)
 }
 
-/// Whether the child `pid` is stopped: a terminal stops a whole process group in the background as soon as one of it reads from it or
-/// changes it (SIGTTIN, SIGTTOU). The child is not waited for by this, and stays stopped.
+/// Whether the child `pid` is stopped, by waitid(2) with WNOWAIT. The child is not reaped and stays
+/// stopped.
+///
+/// A terminal stops a whole background process group as soon as one of its processes reads from the
+/// terminal or changes it (SIGTTIN, SIGTTOU).
 ///
 /// # Errors
-/// ECHILD: it is no child, or has been waited for.
+/// - ECHILD: not a child, or already waited for.
 ///
 /// # References
-/// waitid(2), termios(3).
+/// - [waitid(2)]
+/// - [termios(3)]
+///
+/// [waitid(2)]: https://man7.org/linux/man-pages/man2/waitid.2.html
+/// [termios(3)]: https://man7.org/linux/man-pages/man3/termios.3.html
+#[doc(alias = "waitid")]
 pub fn is_stopped(pid: i32) -> io::Result<bool> {
     let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     Ok(waitid(WaitId::Pid(pid), options)?.is_some_and(|status| status.stopped()))
 }
 
-/// A file descriptor that becomes readable when the process `pid` ends.
+/// Opens a file descriptor that becomes readable when the process `pid` ends, with pidfd_open(2).
 ///
 /// # Errors
-/// ESRCH: there is no such process. ENOSYS before Linux 5.3.
+/// - ESRCH: no such process.
+/// - ENOSYS: before Linux 5.3.
 ///
 /// # References
-/// pidfd_open(2).
+/// [pidfd_open(2)]
+///
+/// [pidfd_open(2)]: https://man7.org/linux/man-pages/man2/pidfd_open.2.html
+#[doc(alias = "pidfd_open")]
 pub fn pidfd(pid: i32) -> io::Result<OwnedFd> {
     let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
     Ok(pidfd_open(pid, PidfdFlags::empty())?)
 }
 
-/// Waits until one of `fds` is readable or `patience` is over (`None`: for ever), and says which are.
+/// Waits with ppoll(2) until one of `fds` is readable or `patience` is over (`None`: forever), and
+/// returns which are. A signal ends the wait with none.
 ///
 /// # Errors
-/// ENOMEM.
+/// - ENOMEM: no kernel memory.
 ///
 /// # References
-/// ppoll(2).
+/// [ppoll(2)]
+///
+/// [ppoll(2)]: https://man7.org/linux/man-pages/man2/ppoll.2.html
+#[doc(alias = "ppoll")]
+#[doc(alias = "poll")]
 pub fn wait_readable(fds: &[BorrowedFd<'_>], patience: Option<Duration>) -> io::Result<Vec<bool>> {
     let timeout = patience
         .map(|patience| Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() });
@@ -163,50 +217,74 @@ pub fn wait_readable(fds: &[BorrowedFd<'_>], patience: Option<Duration>) -> io::
     }
 }
 
-/// Waits until `fd` takes bytes without blocking (a pipe: PIPE_BUF of them) or `patience` is over, and says whether it does.
-/// A peer that is gone counts as taking them: the write says so.
+/// Waits with ppoll(2) until `fd` accepts bytes without blocking (a pipe: PIPE_BUF of them) or
+/// `patience` is over, and returns whether it does. A closed peer counts as accepting: the write
+/// reports it.
 ///
 /// # Errors
-/// ENOMEM.
+/// - ENOMEM: no kernel memory.
 ///
 /// # References
-/// ppoll(2), pipe(7) "PIPE_BUF".
+/// - [ppoll(2)]
+/// - [pipe(7)], "PIPE_BUF"
+///
+/// [ppoll(2)]: https://man7.org/linux/man-pages/man2/ppoll.2.html
+/// [pipe(7)]: https://man7.org/linux/man-pages/man7/pipe.7.html
+#[doc(alias = "ppoll")]
+#[doc(alias = "poll")]
 pub fn wait_writable(fd: BorrowedFd<'_>, patience: Duration) -> io::Result<bool> {
     Ok(!crate::tcp::wait(fd, PollFlags::OUT, Some(patience))?.is_empty())
 }
 
-/// Signals that are held back from the calling thread and read instead. When this is dropped they have their effect again.
+/// Signals that are blocked in the calling thread and read from a signalfd. Dropping this restores
+/// the signal mask.
+///
+/// # References
+/// [signalfd(2)]
+///
+/// [signalfd(2)]: https://man7.org/linux/man-pages/man2/signalfd.2.html
+#[doc(alias = "signalfd")]
 #[derive(Debug)]
 pub struct HeldSignals {
     fd: OwnedFd,
     before: libc::sigset_t,
 }
 
-/// A signal that was held back.
+/// A signal read from the signalfd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
-    /// SIGINT ...
+    /// Signal number, such as SIGINT.
     pub signal: i32,
-    /// The kernel sent it (a key of the terminal, a terminal that is gone), to the whole process group at once. Else a
-    /// process sent it, maybe to this process alone.
+    /// Whether the kernel sent it (a terminal key, a terminal that is gone), and so to the whole
+    /// process group. Otherwise a process sent it, maybe to this process alone.
     pub by_kernel: bool,
 }
 
 impl HeldSignals {
-    /// Holds `signals` back. They are held back from threads that the calling thread starts from now on, too: call it
-    /// before there are others. Children inherit it, unless [`release_in_child`](Self::release_in_child) is called.
+    /// Blocks `signals` with pthread_sigmask(3) and opens a signalfd(2) for them.
+    ///
+    /// Threads that the calling thread starts later inherit the mask, so call this before starting
+    /// any. Child processes inherit it too, unless [`release_in_child`](Self::release_in_child) is
+    /// called.
     ///
     /// # Errors
-    /// EINVAL: a number is no signal's. EMFILE, ENFILE, ENOMEM.
+    /// - EINVAL: not a signal number.
+    /// - EMFILE, ENFILE, ENOMEM: no file descriptors or no memory left.
     ///
     /// # References
-    /// signalfd(2), pthread_sigmask(3).
+    /// - [signalfd(2)]
+    /// - [pthread_sigmask(3)]
+    ///
+    /// [signalfd(2)]: https://man7.org/linux/man-pages/man2/signalfd.2.html
+    /// [pthread_sigmask(3)]: https://man7.org/linux/man-pages/man3/pthread_sigmask.3.html
+    #[doc(alias = "signalfd")]
+    #[doc(alias = "pthread_sigmask")]
     pub fn hold(signals: &[i32]) -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset(3) initialises the set that the pointer leads room for.
+        // SAFETY: sigemptyset(3) initialises the set, for which the pointer has room.
         check(unsafe { libc::sigemptyset(set.as_mut_ptr()) })?;
         for &signal in signals {
-            // SAFETY: the set is initialised; a number that is no signal's is EINVAL.
+            // SAFETY: the set is initialised. An invalid signal number is EINVAL.
             check(unsafe { libc::sigaddset(set.as_mut_ptr(), signal) })?;
         }
         // SAFETY: initialised above.
@@ -214,10 +292,10 @@ impl HeldSignals {
         // SAFETY: the set is initialised and outlives the call, which makes a new descriptor.
         let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         check(fd)?;
-        // SAFETY: the descriptor is new and nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-        // SAFETY: both sets outlive the call; it reads the one and writes the other.
+        // SAFETY: both sets outlive the call, which reads one and writes the other.
         let status = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, before.as_mut_ptr()) };
         if status != 0 {
             return Err(io::Error::from_raw_os_error(status));
@@ -226,12 +304,19 @@ impl HeldSignals {
         Ok(Self { fd, before: unsafe { before.assume_init() } })
     }
 
-    /// The next signal that has come; `None` when none has.
+    /// Reads the next pending signal from the signalfd with read(2). `None` when there is none.
+    ///
+    /// # References
+    /// [signalfd(2)]
+    ///
+    /// [signalfd(2)]: https://man7.org/linux/man-pages/man2/signalfd.2.html
+    #[doc(alias = "read")]
     pub fn next(&self) -> Option<Held> {
         let mut info = [0; size_of::<libc::signalfd_siginfo>()];
         match rustix::io::read(&self.fd, &mut info) {
             Ok(length) if length == info.len() => {
-                // SAFETY: the kernel has filled the whole struct, which is made of integers; the bytes need not be aligned.
+                // SAFETY: the kernel has filled the whole struct, which consists of integers. The
+                // read allows any alignment.
                 let info = unsafe { info.as_ptr().cast::<libc::signalfd_siginfo>().read_unaligned() };
                 Some(Held { signal: info.ssi_signo as i32, by_kernel: info.ssi_code > 0 })
             }
@@ -239,24 +324,36 @@ impl HeldSignals {
         }
     }
 
-    /// Lets a held signal have the effect on this process that it would have had: SIGTSTP stops it until it is continued, but not
-    /// where nobody is left to continue it (in an orphaned process group).
+    /// Lets a blocked signal take effect on this process: raises it with raise(3) and unblocks it
+    /// for a moment.
+    ///
+    /// SIGTSTP stops the process until it is continued, except in an orphaned process group, where
+    /// nothing could continue it.
     ///
     /// # Errors
-    /// EINVAL: no signal's number.
+    /// - EINVAL: not a signal number.
+    ///
+    /// # References
+    /// - [raise(3)]
+    /// - [pthread_sigmask(3)]
+    ///
+    /// [raise(3)]: https://man7.org/linux/man-pages/man3/raise.3.html
+    /// [pthread_sigmask(3)]: https://man7.org/linux/man-pages/man3/pthread_sigmask.3.html
+    #[doc(alias = "raise")]
     pub fn let_through(&self, signal: i32) -> io::Result<()> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
-        // SAFETY: sigemptyset(3) initialises the set that the pointer leads room for.
+        // SAFETY: sigemptyset(3) initialises the set, for which the pointer has room.
         check(unsafe { libc::sigemptyset(set.as_mut_ptr()) })?;
-        // SAFETY: the set is initialised; a number that is no signal's is EINVAL.
+        // SAFETY: the set is initialised. An invalid signal number is EINVAL.
         check(unsafe { libc::sigaddset(set.as_mut_ptr(), signal) })?;
         // SAFETY: initialised above.
         let set = unsafe { set.assume_init() };
-        // SAFETY: raise(3) takes any number; the signal is held back, so it waits for this thread.
+        // SAFETY: raise(3) takes any number. The signal is blocked, so it stays pending for this
+        // thread.
         check(unsafe { libc::raise(signal) })?;
         for how in [libc::SIG_UNBLOCK, libc::SIG_BLOCK] {
-            // SAFETY: the set is initialised and outlives the call. At SIG_UNBLOCK the signal takes its effect, which is
-            // the default one or that of a handler that somebody installed for it.
+            // SAFETY: the set is initialised and outlives the call. At SIG_UNBLOCK the signal takes
+            // effect: the default action, or an installed handler.
             let status = unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) };
             if status != 0 {
                 return Err(io::Error::from_raw_os_error(status));
@@ -265,7 +362,13 @@ impl HeldSignals {
         Ok(())
     }
 
-    /// Lets the child of `command` start with the signals as they were before they were held back.
+    /// Restores the earlier signal mask in the child of `command` with pthread_sigmask(3).
+    ///
+    /// # References
+    /// [pthread_sigmask(3)]
+    ///
+    /// [pthread_sigmask(3)]: https://man7.org/linux/man-pages/man3/pthread_sigmask.3.html
+    #[doc(alias = "pthread_sigmask")]
     pub fn release_in_child(&self, command: &mut Command) {
         let before = self.before;
         let release = move || {
@@ -273,7 +376,8 @@ impl HeldSignals {
             let status = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
             if status == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(status)) }
         };
-        // SAFETY: the closure calls pthread_sigmask alone, which is async-signal-safe, and allocates nothing.
+        // SAFETY: the closure calls only pthread_sigmask, which is async-signal-safe, and allocates
+        // nothing.
         unsafe { command.pre_exec(release) };
     }
 }
@@ -286,7 +390,7 @@ impl AsFd for HeldSignals {
 
 impl Drop for HeldSignals {
     fn drop(&mut self) {
-        // SAFETY: the set is the one that pthread_sigmask wrote. It cannot fail with a valid `how`.
+        // SAFETY: pthread_sigmask wrote the set. The call cannot fail with a valid `how`.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };
     }
 }
@@ -320,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_s_end_and_usage_are_told() {
+    fn a_child_s_exit_status_and_usage_are_returned() {
         let child = shell("exit 7").spawn().unwrap();
         assert_eq!(wait_with_usage(child).unwrap().status.code(), Some(7));
         let mut child = shell("exit 7").spawn().unwrap();
@@ -338,7 +442,7 @@ mod tests {
         let fd = pidfd(pid).unwrap();
         assert_eq!(wait_readable(&[fd.as_fd()], Some(Duration::ZERO)).unwrap(), [false]);
         kill(pid, libc::SIGTERM).unwrap();
-        while wait_readable(&[fd.as_fd()], None).unwrap() != [true] {}
+        assert_eq!(wait_readable(&[fd.as_fd()], Some(Duration::from_secs(60))).unwrap(), [true]);
         assert_eq!(wait_with_usage(child).unwrap().status.signal(), Some(libc::SIGTERM));
         assert!(kill(pid, 0x7fff).is_err());
     }
@@ -348,10 +452,12 @@ mod tests {
         let mut command = shell("sleep 1000 & kill -STOP 0; wait");
         let child = command.process_group(0).spawn().unwrap();
         let pid = child.id() as i32;
+        let until = std::time::Instant::now() + Duration::from_secs(60);
         while !is_stopped(pid).unwrap() {
+            assert!(std::time::Instant::now() < until, "it has not stopped within a minute");
             std::thread::yield_now();
         }
-        assert!(is_stopped(pid).unwrap(), "it was not taken away by asking");
+        assert!(is_stopped(pid).unwrap(), "asking does not reap it");
         kill_group(pid, libc::SIGKILL).unwrap();
         assert_eq!(wait_with_usage(child).unwrap().status.signal(), Some(libc::SIGKILL));
         assert!(is_stopped(pid).is_err());
@@ -359,8 +465,8 @@ mod tests {
     }
 
     #[test]
-    fn held_signals_are_read_and_children_have_them_as_before() {
-        // In a thread of its own, whose mask goes with it; SIGURG is ignored unless it is held back.
+    fn held_signals_are_read_and_children_get_the_earlier_mask() {
+        // In a thread of its own, whose mask ends with it. SIGURG is ignored unless it is blocked.
         let test = || {
             let held = HeldSignals::hold(&[libc::SIGURG]).unwrap();
             assert_eq!(held.next(), None);
@@ -368,9 +474,9 @@ mod tests {
             unsafe { libc::raise(libc::SIGURG) };
             assert_eq!(held.next(), Some(Held { signal: libc::SIGURG, by_kernel: false }));
             held.let_through(libc::SIGURG).unwrap();
-            assert_eq!(held.next(), None, "it was let through, and had no effect");
+            assert_eq!(held.next(), None, "it was delivered, and is ignored by default");
             assert!(held.let_through(0x7fff).is_err());
-            // What was held back before stays so in the child, what is held back now does not.
+            // A signal blocked before stays blocked in the child. One blocked by `inner` does not.
             let inner = HeldSignals::hold(&[libc::SIGWINCH]).unwrap();
             let mut command = Command::new("grep"); // not through a shell, which clears its mask
             command.args(["SigBlk", "/proc/self/status"]);
@@ -381,5 +487,16 @@ mod tests {
         };
         std::thread::scope(|scope| scope.spawn(test).join().unwrap());
         assert!(HeldSignals::hold(&[0]).is_err());
+    }
+
+    #[test]
+    fn a_pipe_accepts_bytes_until_it_is_full_and_once_its_reader_is_gone() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        assert!(wait_writable(writer.as_fd(), Duration::ZERO).unwrap());
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        while io::Write::write(&mut writer, &[0; 4096]).is_ok() {}
+        assert!(!wait_writable(writer.as_fd(), Duration::ZERO).unwrap());
+        drop(reader);
+        assert!(wait_writable(writer.as_fd(), Duration::from_secs(10)).unwrap());
     }
 }

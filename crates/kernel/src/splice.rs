@@ -1,12 +1,14 @@
 //! sendfile, splice and vmsplice: bytes that reach a socket as references to pages.
 //!
-//! A pipe is a ring of references to pages. `splice` of a file puts references to page-cache pages into it,
-//! `vmsplice` references to a process's own pages; `splice` to a socket moves them into the socket's send queue
-//! (since Linux 6.5 by sendmsg with the kernel-internal MSG_SPLICE_PAGES, before that by sendpage). `sendfile` does
-//! the same through a pipe of 16 pages that belongs to the thread. Whoever changes a page before the peer has
+//! A pipe is a ring of references to pages. `splice` from a file fills it with references to
+//! page-cache pages, and `vmsplice` with references to pages of the process. `splice` to a socket
+//! moves the references into the socket's send queue: since Linux 6.5 by sendmsg with the
+//! kernel-internal flag MSG_SPLICE_PAGES, before that by sendpage. `sendfile` does the same through
+//! a pipe of 16 pages that belongs to the thread. A page that changes before the peer has
 //! acknowledged it changes what is sent.
 //!
-//! These calls have no MSG_NOSIGNAL: a peer that is gone is SIGPIPE, which Rust programs ignore, and then EPIPE.
+//! These calls have no MSG_NOSIGNAL. A peer that is gone raises SIGPIPE, which Rust programs
+//! ignore, and the call then returns EPIPE.
 
 use std::io;
 use std::ops::Range;
@@ -17,20 +19,31 @@ use rustix::pipe::{IoSliceRaw, PipeFlags, SpliceFlags};
 
 use crate::pages::Pages;
 
-/// sendfile(2) of `len` bytes from `offset` on, over signals. Returns how many bytes the socket took and moves
-/// `offset` by as many; 0 is the end of the file. One call moves at most 0x7ffff000 bytes.
+/// Sends `len` bytes of `file` from `offset` on with sendfile(2), and restarts after signals.
+///
+/// Returns the number of bytes that the socket took, and advances `offset` by it. 0 is the end of
+/// the file. One call moves at most 0x7ffff000 bytes.
 ///
 /// # Errors
-/// EPIPE or ECONNRESET: the peer is gone. EIO: the file could not be read.
+/// - EPIPE, ECONNRESET: the peer is gone.
+/// - EIO: the file could not be read.
 ///
 /// # References
-/// sendfile(2).
+/// [sendfile(2)]
+///
+/// [sendfile(2)]: https://man7.org/linux/man-pages/man2/sendfile.2.html
 pub fn sendfile(socket: impl AsFd, file: impl AsFd, offset: &mut u64, len: usize) -> io::Result<usize> {
     let (socket, file) = (socket.as_fd(), file.as_fd());
     Ok(retry_on_intr(|| rustix::fs::sendfile(socket, file, Some(&mut *offset), len))?)
 }
 
-/// A pipe that one thread fills and empties.
+/// A pipe between a source of pages and a socket, filled and emptied by one thread.
+///
+/// # References
+/// [pipe(7)]
+///
+/// [pipe(7)]: https://man7.org/linux/man-pages/man7/pipe.7.html
+#[doc(alias = "pipe2")]
 #[derive(Debug)]
 pub struct Pipe {
     pub(crate) read_end: OwnedFd,
@@ -39,13 +52,22 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// A pipe of `wanted_bytes`, or of the largest halving of that which the kernel gives to this user.
+    /// Creates a pipe with pipe2(2) and sets its capacity with F_SETPIPE_SZ to `wanted_bytes`, or
+    /// to the largest halving of that which the kernel grants this user.
     ///
     /// # Errors
-    /// EMFILE, ENFILE: no descriptors.
+    /// - EMFILE, ENFILE: no file descriptors left.
     ///
     /// # References
-    /// pipe(7): fs.pipe-max-size, fs.pipe-user-pages-soft; fcntl(2), F_SETPIPE_SZ.
+    /// - [pipe2(2)]
+    /// - [fcntl(2)], F_SETPIPE_SZ
+    /// - [pipe(7)], fs.pipe-max-size and fs.pipe-user-pages-soft
+    ///
+    /// [pipe2(2)]: https://man7.org/linux/man-pages/man2/pipe2.2.html
+    /// [fcntl(2)]: https://man7.org/linux/man-pages/man2/fcntl.2.html
+    /// [pipe(7)]: https://man7.org/linux/man-pages/man7/pipe.7.html
+    #[doc(alias = "pipe2")]
+    #[doc(alias = "F_SETPIPE_SZ")]
     pub fn new(wanted_bytes: usize) -> io::Result<Self> {
         let (read_end, write_end) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let had_bytes = rustix::pipe::fcntl_getpipe_size(&write_end)?;
@@ -57,71 +79,97 @@ impl Pipe {
         Ok(Self { read_end, write_end, capacity_bytes })
     }
 
-    /// What fits in, if it lies in whole pages: the pipe counts references to pages, however much of each is meant.
+    /// Capacity in bytes for data in whole pages. The pipe counts page references, however much of
+    /// each page is used.
     pub fn capacity_bytes(&self) -> usize {
         self.capacity_bytes
     }
 
-    /// splice(2) from a file, from `offset` on, over signals. Returns how many bytes are in the pipe now and moves
-    /// `offset` by as many; 0 is the end of the file. The pipe must be empty, or this may block for ever.
+    /// Fills the pipe from `file` at `offset` with splice(2), and restarts after signals.
+    ///
+    /// Returns the number of bytes in the pipe, and advances `offset` by it. 0 is the end of the
+    /// file. The pipe must be empty, or the call may block forever.
     ///
     /// # Errors
-    /// EIO: the file could not be read. EINVAL: its file system has no splice.
+    /// - EIO: the file could not be read.
+    /// - EINVAL: the file system does not support splice.
     ///
     /// # References
-    /// splice(2).
+    /// [splice(2)]
+    ///
+    /// [splice(2)]: https://man7.org/linux/man-pages/man2/splice.2.html
+    #[doc(alias = "splice")]
     pub fn fill_from_file(&self, file: impl AsFd, offset: &mut u64, len: usize) -> io::Result<usize> {
         let file = file.as_fd();
-        // SPLICE_F_MOVE has meant nothing for reading files since 2.6.21; programs set it all the same, and so it is
-        // what is measured.
+        // SPLICE_F_MOVE has had no effect on reading files since 2.6.21. Programs still set it, so
+        // it is set in what is measured.
         Ok(retry_on_intr(|| {
             rustix::pipe::splice(file, Some(&mut *offset), &self.write_end, None, len, SpliceFlags::MOVE)
         })?)
     }
 
-    /// splice(2) from a socket, blocking until there are bytes, over signals. Returns how many are in the pipe now; 0
-    /// is the end of the stream. The pipe must be empty, or this may block for ever.
+    /// Fills the pipe from `socket` with splice(2): blocks until there are bytes, and restarts
+    /// after signals.
+    ///
+    /// Returns the number of bytes in the pipe. 0 is the end of the stream. The pipe must be empty,
+    /// or the call may block forever.
     ///
     /// # Errors
-    /// ECONNRESET: the peer is gone.
+    /// - ECONNRESET: the peer is gone.
     ///
     /// # References
-    /// splice(2); `tcp_splice_read` of net/ipv4/tcp.c.
+    /// [splice(2)], and `tcp_splice_read` in net/ipv4/tcp.c
+    ///
+    /// [splice(2)]: https://man7.org/linux/man-pages/man2/splice.2.html
+    #[doc(alias = "splice")]
     pub fn fill_from_socket(&self, socket: impl AsFd, len: usize) -> io::Result<usize> {
         let socket = socket.as_fd();
         Ok(retry_on_intr(|| rustix::pipe::splice(socket, None, &self.write_end, None, len, SpliceFlags::MOVE))?)
     }
 
-    /// vmsplice(2) of a range of `pages`, over signals: puts references to them into the pipe. Returns how many bytes
-    /// that was: less than asked for where the pipe is full. The pipe must be empty, or this may block for ever.
+    /// Fills the pipe with references to a range of `pages` with vmsplice(2), and restarts after
+    /// signals.
     ///
-    /// The kernel does not say when it has sent the pages. What it reads late is what is in them then: pages that
-    /// must arrive as they are must not be changed any more.
+    /// Returns the number of bytes: less than requested where the pipe is full. The pipe must be
+    /// empty, or the call may block forever.
+    ///
+    /// The kernel does not report when it has sent the pages, and reads them late. Pages that must
+    /// arrive as they are may not be changed any more.
     ///
     /// # Errors
-    /// EINVAL: the range is not within the pages. ENOMEM.
+    /// - EINVAL: the range is not within the pages.
+    /// - ENOMEM: no kernel memory.
     ///
     /// # References
-    /// vmsplice(2).
+    /// [vmsplice(2)]
+    ///
+    /// [vmsplice(2)]: https://man7.org/linux/man-pages/man2/vmsplice.2.html
+    #[doc(alias = "vmsplice")]
     pub fn fill_from_pages(&self, pages: &Pages, range: Range<usize>) -> io::Result<usize> {
         let bytes = pages.as_slice().get(range).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-        // SAFETY: the descriptor is the pipe's writing end, so the kernel reads the memory and never writes to it; the
-        // slice is valid during the call, and what the pipe keeps are references to the pages themselves, which outlive
-        // the mapping. SPLICE_F_GIFT, which would give the pages away, is not set.
+        // SAFETY: the descriptor is the pipe's write end, so the kernel reads the memory and never
+        // writes to it. The slice is valid during the call. What the pipe keeps are references to
+        // the pages themselves, which outlive the mapping. SPLICE_F_GIFT, which would give the
+        // pages away, is not set.
         Ok(retry_on_intr(|| unsafe {
             rustix::pipe::vmsplice(&self.write_end, &[IoSliceRaw::from_slice(bytes)], SpliceFlags::empty())
         })?)
     }
 
-    /// splice(2) to a socket or to /dev/null of `len` bytes that are in the pipe, over signals. Returns how many it
-    /// took. `more` (SPLICE_F_MORE) says that more will follow at once: TCP then keeps back a segment that is not
-    /// full.
+    /// Moves `len` bytes from the pipe to a socket or to /dev/null with splice(2), and restarts
+    /// after signals.
+    ///
+    /// Returns the number of bytes taken. `more` sets SPLICE_F_MORE: more data follows at once, so
+    /// TCP holds back a segment that is not full.
     ///
     /// # Errors
-    /// EPIPE or ECONNRESET: the peer is gone.
+    /// - EPIPE, ECONNRESET: the peer is gone.
     ///
     /// # References
-    /// splice(2).
+    /// [splice(2)]
+    ///
+    /// [splice(2)]: https://man7.org/linux/man-pages/man2/splice.2.html
+    #[doc(alias = "splice")]
     pub fn empty_into(&self, sink: impl AsFd, len: usize, more: bool) -> io::Result<usize> {
         let sink = sink.as_fd();
         let flags = if more { SpliceFlags::MOVE | SpliceFlags::MORE } else { SpliceFlags::MOVE };

@@ -1,4 +1,5 @@
-//! TCP sockets: TCP_INFO, congestion control, buffers, SO_ZEROCOPY, and send and receive with flags.
+//! TCP sockets: TCP_INFO, congestion control, buffers, SO_ZEROCOPY, and send and receive with
+//! flags.
 
 use std::io;
 use std::mem;
@@ -13,48 +14,57 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use crate::clock::{monotonic_ns, sleep_until};
 
-/// What the kernel knows about a connection. Fields that it did not return are 0; see
+/// State of a connection, from `struct tcp_info`. Fields that the kernel did not return are 0; see
 /// [`known_bytes`](Self::known_bytes).
+///
+/// # References
+/// [tcp(7)], TCP_INFO
+///
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "tcp_info")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// How much of `struct tcp_info` the kernel returned. 104 bytes in Linux 2.6, 232 since 4.19, 280 in 6.18.
+    /// Bytes of `struct tcp_info` that the kernel returned: 104 in Linux 2.6, 232 since 4.19, 280
+    /// in 6.18.
     pub known_bytes: usize,
     /// tcpi_snd_mss: payload bytes per segment.
     pub snd_mss: u32,
-    /// tcpi_snd_cwnd: congestion window, in segments.
+    /// tcpi_snd_cwnd: congestion window in segments.
     pub snd_cwnd: u32,
-    /// tcpi_total_retrans: segments sent again.
+    /// tcpi_total_retrans: retransmitted segments.
     pub total_retrans: u32,
-    /// tcpi_unacked: segments under way.
+    /// tcpi_unacked: segments in flight.
     pub unacked: u32,
-    /// tcpi_rtt: smoothed round-trip time in microseconds.
+    /// tcpi_rtt: smoothed round-trip time in us.
     pub rtt_us: u32,
-    /// tcpi_min_rtt (4.6): the least round-trip time so far, in microseconds.
+    /// tcpi_min_rtt (4.6): minimum round-trip time in us.
     pub min_rtt_us: u32,
-    /// tcpi_bytes_acked (4.1).
+    /// tcpi_bytes_acked (4.1): bytes that the peer has acknowledged.
     pub bytes_acked: u64,
-    /// tcpi_bytes_received (4.1).
+    /// tcpi_bytes_received (4.1): bytes for which an acknowledgement was sent.
     pub bytes_received: u64,
-    /// tcpi_segs_out (4.2): segments, not packets: a GSO packet counts as often as it will be cut.
+    /// tcpi_segs_out (4.2): segments sent. A GSO packet counts as the number of segments into which
+    /// it will be split.
     pub segs_out: u32,
-    /// tcpi_segs_in (4.2).
+    /// tcpi_segs_in (4.2): segments received.
     pub segs_in: u32,
-    /// tcpi_notsent_bytes (4.6): in the send buffer, not yet sent.
+    /// tcpi_notsent_bytes (4.6): bytes in the send buffer that have not been sent.
     pub notsent_bytes: u32,
-    /// tcpi_busy_time (4.10): microseconds with data under way.
+    /// tcpi_busy_time (4.10): time in us with data in flight.
     pub busy_time_us: u64,
-    /// tcpi_rwnd_limited (4.10): microseconds of those in which the receiver's window was what held it back.
+    /// tcpi_rwnd_limited (4.10): part of the busy time in us that was limited by the receiver's
+    /// window.
     pub rwnd_limited_us: u64,
-    /// tcpi_sndbuf_limited (4.10): microseconds of those in which its own send buffer was.
+    /// tcpi_sndbuf_limited (4.10): part of the busy time in us that was limited by the send buffer.
     pub sndbuf_limited_us: u64,
-    /// tcpi_bytes_sent (4.19): payload, retransmissions included.
+    /// tcpi_bytes_sent (4.19): payload bytes sent, including retransmissions.
     pub bytes_sent: u64,
-    /// tcpi_bytes_retrans (4.19).
+    /// tcpi_bytes_retrans (4.19): payload bytes retransmitted.
     pub bytes_retrans: u64,
 }
 
-/// `struct tcp_info` of include/uapi/linux/tcp.h up to the last field that is used here. libc's is not complete on
-/// musl.
+/// `struct tcp_info` of include/uapi/linux/tcp.h up to the last field that is used here. libc's is
+/// incomplete on musl.
 #[repr(C)]
 #[derive(Default)]
 struct RawTcpInfo {
@@ -99,18 +109,25 @@ const _: () = assert!(mem::offset_of!(RawTcpInfo, pacing_rate) == 104);
 const _: () = assert!(mem::offset_of!(RawTcpInfo, busy_time) == 168);
 const _: () = assert!(mem::offset_of!(RawTcpInfo, bytes_sent) == 200);
 
-/// TCP_INFO of a connection.
+/// Reads TCP_INFO with getsockopt(2).
 ///
 /// # Errors
-/// EOPNOTSUPP or ENOPROTOOPT: not a TCP socket.
+/// - EOPNOTSUPP, ENOPROTOOPT: not a TCP socket.
 ///
 /// # References
-/// tcp(7), TCP_INFO; `tcp_get_info` of net/ipv4/tcp.c.
+/// - [tcp(7)], TCP_INFO
+/// - [getsockopt(2)]
+/// - `tcp_get_info` in net/ipv4/tcp.c
+///
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+/// [getsockopt(2)]: https://man7.org/linux/man-pages/man2/getsockopt.2.html
+#[doc(alias = "getsockopt")]
+#[doc(alias = "TCP_INFO")]
 pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut raw = RawTcpInfo::default();
     let mut known = mem::size_of::<RawTcpInfo>() as libc::socklen_t;
-    // SAFETY: getsockopt writes at most `known` bytes, the size of `raw`, which lives through the call, and any bytes
-    // are a valid RawTcpInfo: it is made of integers only.
+    // SAFETY: getsockopt writes at most `known` bytes, the size of `raw`, which lives through the
+    // call. Any bytes are a valid RawTcpInfo, which consists of integers.
     let status = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -144,100 +161,163 @@ pub fn info(socket: impl AsFd) -> io::Result<TcpInfo> {
     })
 }
 
-/// Sets the congestion control of a socket by its name (`cubic`, `reno`, `bbr`).
+/// Sets the congestion control by name (`cubic`, `reno`, `bbr`) with setsockopt(2), TCP_CONGESTION.
 ///
 /// # Errors
-/// ENOENT: this kernel does not have it. EPERM: it is not in net.ipv4.tcp_allowed_congestion_control and this user
-/// has no CAP_NET_ADMIN over the socket's network namespace.
+/// - ENOENT: the kernel does not have it.
+/// - EPERM: it is not in net.ipv4.tcp_allowed_congestion_control, and the user lacks CAP_NET_ADMIN
+///   over the socket's network namespace.
 ///
 /// # References
-/// tcp(7), TCP_CONGESTION.
+/// [tcp(7)], TCP_CONGESTION
+///
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "setsockopt")]
+#[doc(alias = "TCP_CONGESTION")]
 pub fn set_congestion(socket: impl AsFd, name: &str) -> io::Result<()> {
     Ok(sockopt::set_tcp_congestion(socket, name)?)
 }
 
-/// The congestion control of a socket.
+/// Name of the congestion control by getsockopt(2), TCP_CONGESTION.
 ///
 /// # Errors
-/// Not a TCP socket.
+/// - EOPNOTSUPP, ENOPROTOOPT: not a TCP socket.
+///
+/// # References
+/// [tcp(7)], TCP_CONGESTION
+///
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "getsockopt")]
+#[doc(alias = "TCP_CONGESTION")]
 pub fn congestion(socket: impl AsFd) -> io::Result<String> {
     Ok(sockopt::tcp_congestion(socket)?)
 }
 
-/// Asks for a send buffer. The kernel caps it at net.core.wmem_max, doubles it, and stops tuning it by itself.
+/// Sets the size of the send buffer in bytes with setsockopt(2), SO_SNDBUF. The kernel caps it at
+/// net.core.wmem_max, doubles it, and disables autotuning.
 ///
 /// # Errors
-/// Not a socket.
+/// - ENOTSOCK: not a socket.
 ///
 /// # References
-/// socket(7), SO_SNDBUF.
+/// [socket(7)], SO_SNDBUF
+///
+/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
+#[doc(alias = "setsockopt")]
+#[doc(alias = "SO_SNDBUF")]
 pub fn set_sndbuf(socket: impl AsFd, bytes: usize) -> io::Result<()> {
     Ok(sockopt::set_socket_send_buffer_size(socket, bytes.min(i32::MAX as usize))?)
 }
 
-/// The send buffer as it stands, the doubling included.
+/// Size of the send buffer in bytes by getsockopt(2), SO_SNDBUF, after doubling.
 ///
 /// # Errors
-/// Not a socket.
+/// - ENOTSOCK: not a socket.
+///
+/// # References
+/// [socket(7)], SO_SNDBUF
+///
+/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
+#[doc(alias = "getsockopt")]
+#[doc(alias = "SO_SNDBUF")]
 pub fn sndbuf(socket: impl AsFd) -> io::Result<usize> {
     Ok(sockopt::socket_send_buffer_size(socket)?)
 }
 
-/// Asks for a receive buffer. As [`set_sndbuf`], with net.core.rmem_max; call it before listen(2) or connect(2), which
-/// settle the window scale.
+/// Sets the size of the receive buffer in bytes with setsockopt(2), SO_RCVBUF. As [`set_sndbuf`],
+/// with net.core.rmem_max. Call it before listen(2) or connect(2), which fix the window scale.
 ///
 /// # Errors
-/// Not a socket.
+/// - ENOTSOCK: not a socket.
 ///
 /// # References
-/// socket(7), SO_RCVBUF; tcp(7).
+/// - [socket(7)], SO_RCVBUF
+/// - [tcp(7)]
+///
+/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "setsockopt")]
+#[doc(alias = "SO_RCVBUF")]
 pub fn set_rcvbuf(socket: impl AsFd, bytes: usize) -> io::Result<()> {
     Ok(sockopt::set_socket_recv_buffer_size(socket, bytes.min(i32::MAX as usize))?)
 }
 
-/// The receive buffer as it stands, the doubling included.
+/// Size of the receive buffer in bytes by getsockopt(2), SO_RCVBUF, after doubling.
 ///
 /// # Errors
-/// Not a socket.
+/// - ENOTSOCK: not a socket.
+///
+/// # References
+/// [socket(7)], SO_RCVBUF
+///
+/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
+#[doc(alias = "getsockopt")]
+#[doc(alias = "SO_RCVBUF")]
 pub fn rcvbuf(socket: impl AsFd) -> io::Result<usize> {
     Ok(sockopt::socket_recv_buffer_size(socket)?)
 }
 
-/// TCP_NODELAY: sends what there is, small or not, at once also what a cork or MSG_MORE has held back.
+/// Sets TCP_NODELAY with setsockopt(2): sends partial segments at once. Setting it also flushes
+/// what a cork or MSG_MORE has held back.
 ///
 /// # Errors
-/// Not a TCP socket.
+/// - EOPNOTSUPP, ENOPROTOOPT: not a TCP socket.
+///
+/// # References
+/// [tcp(7)], TCP_NODELAY
+///
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "setsockopt")]
+#[doc(alias = "TCP_NODELAY")]
 pub fn set_nodelay(socket: impl AsFd, on: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_nodelay(socket, on)?)
 }
 
-/// TCP_CORK: holds back segments that are not full, for at most 200 ms.
+/// Sets TCP_CORK with setsockopt(2): holds back partial segments for at most 200 ms.
 ///
 /// # Errors
-/// Not a TCP socket.
+/// - EOPNOTSUPP, ENOPROTOOPT: not a TCP socket.
+///
+/// # References
+/// [tcp(7)], TCP_CORK
+///
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "setsockopt")]
+#[doc(alias = "TCP_CORK")]
 pub fn set_cork(socket: impl AsFd, on: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_cork(socket, on)?)
 }
 
-/// SO_INCOMING_CPU: the CPU on which the last packet of this connection was worked on; null before the first.
+/// CPU that processed the last packet of this connection, by getsockopt(2), SO_INCOMING_CPU. `None`
+/// before the first packet.
 ///
 /// # Errors
-/// Not a socket.
+/// - ENOTSOCK: not a socket.
 ///
 /// # References
-/// socket(7).
+/// [socket(7)], SO_INCOMING_CPU
+///
+/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
+#[doc(alias = "getsockopt")]
+#[doc(alias = "SO_INCOMING_CPU")]
 pub fn incoming_cpu(socket: impl AsFd) -> io::Result<Option<usize>> {
-    // -1 means none, and comes as u32::MAX.
+    // -1 means none, and arrives as u32::MAX.
     Ok(usize::try_from(sockopt::socket_incoming_cpu(socket)?.cast_signed()).ok())
 }
 
-/// SO_ZEROCOPY: lets MSG_ZEROCOPY be used. Without it the flag is ignored.
+/// Sets SO_ZEROCOPY with setsockopt(2), which permits MSG_ZEROCOPY. Without it the kernel ignores
+/// that flag.
 ///
 /// # Errors
-/// ENOPROTOOPT: a kernel before 4.14. ENOTSUPP (524): not a socket that has it.
+/// - ENOPROTOOPT: the kernel is older than 4.14.
+/// - ENOTSUPP (524): the socket type does not support it.
 ///
 /// # References
-/// Documentation/networking/msg_zerocopy.rst.
+/// [Documentation/networking/msg_zerocopy.rst]
+///
+/// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
+#[doc(alias = "setsockopt")]
+#[doc(alias = "SO_ZEROCOPY")]
 pub fn set_zerocopy(socket: impl AsFd, on: bool) -> io::Result<()> {
     let value = libc::c_int::from(on);
     // SAFETY: setsockopt reads one int through the pointer, which outlives the call.
@@ -253,49 +333,70 @@ pub fn set_zerocopy(socket: impl AsFd, on: bool) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The error that waits on a socket, which is thereby cleared.
+/// Reads and clears the pending error of a socket with getsockopt(2), SO_ERROR.
 ///
 /// # Errors
-/// Not a socket.
+/// - ENOTSOCK: not a socket.
 ///
 /// # References
-/// socket(7), SO_ERROR.
+/// [socket(7)], SO_ERROR
+///
+/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
+#[doc(alias = "getsockopt")]
+#[doc(alias = "SO_ERROR")]
 pub fn take_error(socket: impl AsFd) -> io::Result<Option<io::Error>> {
     Ok(sockopt::socket_error(socket)?.err().map(io::Error::from))
 }
 
-/// send(2) with MSG_NOSIGNAL, over signals. Returns how many bytes the socket took.
+/// Sends `bytes` with send(2), MSG_NOSIGNAL, and restarts after signals. Returns the number of
+/// bytes that the socket took.
 ///
 /// # Errors
-/// EPIPE or ECONNRESET: the peer is gone.
+/// - EPIPE, ECONNRESET: the peer is gone.
 ///
 /// # References
-/// send(2).
+/// [send(2)]
+///
+/// [send(2)]: https://man7.org/linux/man-pages/man2/send.2.html
+#[doc(alias = "MSG_NOSIGNAL")]
 pub fn send(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     let socket = socket.as_fd();
     Ok(retry_on_intr(|| rustix::net::send(socket, bytes, SendFlags::NOSIGNAL))?)
 }
 
-/// As [`send`], with MSG_MORE: TCP keeps back a segment that is not full, as [`set_cork`] would, until a call without it.
+/// As [`send`], with MSG_MORE: TCP holds back a partial segment, as with [`set_cork`], until a call
+/// without the flag.
 ///
 /// # Errors
 /// As [`send`].
+///
+/// # References
+/// [send(2)], MSG_MORE
+///
+/// [send(2)]: https://man7.org/linux/man-pages/man2/send.2.html
+#[doc(alias = "send")]
+#[doc(alias = "MSG_MORE")]
 pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     let socket = socket.as_fd();
     Ok(retry_on_intr(|| rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::MORE))?)
 }
 
-/// Waits until the peer's kernel has acknowledged everything that was sent, or `at_most` has passed. Returns whether it has. That
-/// its program has read it too nobody tells.
+/// Waits until the peer's kernel has acknowledged all sent bytes, by polling TCP_INFO, or until
+/// `at_most` has passed. Returns whether it has.
+///
+/// An acknowledgement does not imply that the peer's program has read the bytes.
 ///
 /// # Errors
-/// The connection is broken: then it has not got everything.
+/// That of the connection, if it is broken: the peer has not received everything.
 ///
 /// # References
-/// tcp(7), TCP_INFO: `tcpi_unacked`, `tcpi_notsent_bytes`.
+/// [tcp(7)], TCP_INFO: `tcpi_unacked`, `tcpi_notsent_bytes`
+///
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "TCP_INFO")]
 pub fn wait_acknowledged(socket: impl AsFd, at_most: Duration) -> io::Result<bool> {
     let until_ns = monotonic_ns().saturating_add(u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX));
-    // How long after the last acknowledgement this may notice it.
+    // Bounds how late the last acknowledgement is noticed.
     let mut pause_ns = 100_000;
     loop {
         if let Some(error) = take_error(&socket)? {
@@ -314,45 +415,69 @@ pub fn wait_acknowledged(socket: impl AsFd, at_most: Duration) -> io::Result<boo
     }
 }
 
-/// recv(2), over signals. Returns how many bytes came; 0 at the end of the stream.
+/// Receives bytes with recv(2), and restarts after signals. Returns their number, 0 at the end of
+/// the stream.
 ///
 /// # Errors
-/// ECONNRESET: the peer is gone.
+/// - ECONNRESET: the peer is gone.
 ///
 /// # References
-/// recv(2).
+/// [recv(2)]
+///
+/// [recv(2)]: https://man7.org/linux/man-pages/man2/recv.2.html
 pub fn recv(socket: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
     let socket = socket.as_fd();
     Ok(retry_on_intr(|| rustix::net::recv(socket, &mut *into, RecvFlags::empty()).map(|(len, _)| len))?)
 }
 
-/// recv(2) with MSG_TRUNC, over signals: takes up to `len` bytes out of a TCP socket and drops them uncopied.
+/// Removes up to `len` bytes from a TCP socket without copying them, with recv(2), MSG_TRUNC, and
+/// restarts after signals. Returns their number.
 ///
 /// # Errors
-/// ECONNRESET: the peer is gone.
+/// - ECONNRESET: the peer is gone.
 ///
 /// # References
-/// tcp(7), MSG_TRUNC.
+/// - [recv(2)]
+/// - [tcp(7)], MSG_TRUNC
+///
+/// [recv(2)]: https://man7.org/linux/man-pages/man2/recv.2.html
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "recv")]
+#[doc(alias = "MSG_TRUNC")]
 pub fn recv_discard(socket: impl AsFd, len: usize) -> io::Result<usize> {
     let socket = socket.as_fd();
-    // SAFETY: with MSG_TRUNC TCP writes nothing through the pointer; where the socket is not TCP after all, a write
-    // to the null address is the kernel's, which answers EFAULT.
+    // SAFETY: with MSG_TRUNC, TCP writes nothing through the pointer. If the socket is not TCP, the
+    // kernel's write to the null address fails with EFAULT.
     over_signals(|| unsafe { libc::recv(socket.as_raw_fd(), ptr::null_mut(), len, libc::MSG_TRUNC) })
 }
 
-/// Lets close(2) reset the connection instead of ending it in peace (SO_LINGER of no time).
+/// Makes close(2) reset the connection, with setsockopt(2), SO_LINGER with a time of 0.
 ///
 /// # Errors
-/// It is no socket.
+/// - ENOTSOCK: not a socket.
 ///
 /// # References
-/// socket(7), tcp(7).
+/// - [socket(7)], SO_LINGER
+/// - [tcp(7)]
+///
+/// [socket(7)]: https://man7.org/linux/man-pages/man7/socket.7.html
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "setsockopt")]
+#[doc(alias = "SO_LINGER")]
 pub fn set_reset_on_close(socket: impl AsFd) -> io::Result<()> {
     Ok(sockopt::set_socket_linger(socket, Some(Duration::ZERO))?)
 }
 
-/// A TCP socket that is bound to a port of the kernel's choice and not yet connected, for those who must know the port before
-/// the first packet leaves.
+/// A TCP socket bound to a port of the kernel's choice and not yet connected. It gives the port
+/// before the first packet leaves.
+///
+/// # References
+/// - [socket(2)]
+/// - [bind(2)]
+///
+/// [socket(2)]: https://man7.org/linux/man-pages/man2/socket.2.html
+/// [bind(2)]: https://man7.org/linux/man-pages/man2/bind.2.html
+#[doc(alias = "bind")]
 #[derive(Debug)]
 pub struct Unconnected {
     socket: OwnedFd,
@@ -366,13 +491,25 @@ impl AsFd for Unconnected {
 }
 
 impl Unconnected {
-    /// Binds a socket of the family of `to` to any address and a free port.
+    /// Creates a socket of the address family of `to` with socket(2), and binds it to any address
+    /// and a free port with bind(2).
     ///
     /// # Errors
-    /// EMFILE, EADDRINUSE (no port is free), EAFNOSUPPORT.
+    /// - EMFILE, ENFILE: no file descriptors left.
+    /// - EADDRINUSE: no free port.
+    /// - EAFNOSUPPORT: the kernel lacks the address family.
     ///
     /// # References
-    /// socket(2), bind(2), getsockname(2).
+    /// - [socket(2)]
+    /// - [bind(2)]
+    /// - [getsockname(2)]
+    ///
+    /// [socket(2)]: https://man7.org/linux/man-pages/man2/socket.2.html
+    /// [bind(2)]: https://man7.org/linux/man-pages/man2/bind.2.html
+    /// [getsockname(2)]: https://man7.org/linux/man-pages/man2/getsockname.2.html
+    #[doc(alias = "socket")]
+    #[doc(alias = "bind")]
+    #[doc(alias = "getsockname")]
     pub fn bind_towards(to: SocketAddr) -> io::Result<Self> {
         let (family, any) = match to {
             SocketAddr::V4(_) => (AddressFamily::INET, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))),
@@ -384,18 +521,21 @@ impl Unconnected {
         Ok(Self { socket, port })
     }
 
-    /// The port that the connection will come from.
+    /// Source port of the later connection.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Connects, within `at_most`.
+    /// Connects with connect(2), within `at_most`.
     ///
     /// # Errors
-    /// ETIMEDOUT: nobody answered in time. ECONNREFUSED, ENETUNREACH and the others of connect(2).
+    /// - ETIMEDOUT: no answer in time.
+    /// - ECONNREFUSED, ENETUNREACH and others of connect(2).
     ///
     /// # References
-    /// connect(2), `EINPROGRESS`.
+    /// [connect(2)], EINPROGRESS
+    ///
+    /// [connect(2)]: https://man7.org/linux/man-pages/man2/connect.2.html
     pub fn connect(self, to: SocketAddr, at_most: Duration) -> io::Result<TcpStream> {
         rustix::io::ioctl_fionbio(&self.socket, true)?;
         match rustix::net::connect(&self.socket, &to) {
@@ -415,7 +555,7 @@ impl Unconnected {
     }
 }
 
-/// Makes a call that returns a length or -1 again until no signal interrupts it.
+/// Repeats a call that returns a length or -1 until no signal interrupts it.
 pub(crate) fn over_signals(mut call: impl FnMut() -> isize) -> io::Result<usize> {
     loop {
         if let Ok(len) = usize::try_from(call()) {
@@ -428,27 +568,38 @@ pub(crate) fn over_signals(mut call: impl FnMut() -> isize) -> io::Result<usize>
     }
 }
 
-/// Waits until a socket can be read (or accepted from), is at its end or broken, or `at_most` has passed. Returns
-/// whether it can.
+/// Waits with poll(2) until a socket is readable (or has a connection to accept), at its end, or
+/// broken, or `at_most` has passed. Returns whether it is.
 ///
 /// # Errors
-/// poll(2) failed.
+/// - ENOMEM: no kernel memory.
 ///
 /// # References
-/// poll(2).
+/// [poll(2)]
+///
+/// [poll(2)]: https://man7.org/linux/man-pages/man2/poll.2.html
+#[doc(alias = "poll")]
+#[doc(alias = "POLLIN")]
 pub fn wait_readable(socket: impl AsFd, at_most: Duration) -> io::Result<bool> {
     Ok(!wait(socket, PollFlags::IN, Some(at_most))?.is_empty())
 }
 
-/// Waits without end until a socket can be read, is at its end or broken.
+/// Waits with poll(2), without a limit, until a socket is readable, at its end, or broken.
 ///
 /// # Errors
-/// poll(2) failed.
+/// - ENOMEM: no kernel memory.
+///
+/// # References
+/// [poll(2)]
+///
+/// [poll(2)]: https://man7.org/linux/man-pages/man2/poll.2.html
+#[doc(alias = "poll")]
+#[doc(alias = "POLLIN")]
 pub fn wait_readable_forever(socket: impl AsFd) -> io::Result<()> {
     wait(socket, PollFlags::IN, None).map(drop)
 }
 
-/// poll(2) of one descriptor, over signals; POLLERR and POLLHUP are always waited for.
+/// poll(2) of one descriptor, restarted after signals. POLLERR and POLLHUP always end the wait.
 pub(crate) fn wait(socket: impl AsFd, events: PollFlags, at_most: Option<Duration>) -> io::Result<PollFlags> {
     let until_ns =
         at_most.map(|time| monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
@@ -456,7 +607,7 @@ pub(crate) fn wait(socket: impl AsFd, events: PollFlags, at_most: Option<Duratio
     loop {
         let left = until_ns.map(|until_ns| {
             let left = Duration::from_nanos(until_ns.saturating_sub(monotonic_ns()));
-            // Seconds of a u64 of nanoseconds fit into any time_t.
+            // The seconds of a u64 of nanoseconds fit into any time_t.
             Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() }
         });
         match poll(&mut fds, left.as_ref()) {
@@ -550,7 +701,8 @@ mod tests {
         assert!(incoming_cpu(&other).unwrap().is_some());
     }
 
-    /// Whether two bytes arrive as one segment; the kernel holds the first one back for 200 ms at most, which may pass here too.
+    /// Whether two bytes arrive as one segment. The kernel holds the first one back for at most 200
+    /// ms, which may pass here too.
     fn arrive_together(mut send_both: impl FnMut(&TcpStream) -> io::Result<()>) -> bool {
         (0..5).any(|_| {
             let (one, other) = pair();
@@ -560,7 +712,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_full_segment_waits_for_more_when_it_is_told_to() {
+    fn a_partial_segment_waits_under_msg_more_and_under_a_cork() {
         assert!(arrive_together(|one| {
             send_more(one, b"a")?;
             send(one, b"b").map(drop)
@@ -587,7 +739,7 @@ mod tests {
     }
 
     #[test]
-    fn so_zerocopy_is_had_by_tcp_and_not_by_a_file() {
+    fn so_zerocopy_can_be_set_on_tcp_and_not_on_a_file() {
         let (one, _other) = pair();
         set_zerocopy(&one, true).unwrap();
         set_zerocopy(std::fs::File::open("/dev/null").unwrap(), true).unwrap_err();
@@ -619,8 +771,10 @@ mod tests {
     fn a_gone_peer_is_an_error_and_no_signal() {
         let (one, other) = pair();
         drop(other);
+        let until = std::time::Instant::now() + Duration::from_secs(60);
         let error = loop {
             match send(&one, &[0; 1000]) {
+                Ok(_) if std::time::Instant::now() > until => panic!("a minute later it can still send"),
                 Ok(_) => std::thread::yield_now(),
                 Err(error) => break error,
             }
@@ -644,5 +798,35 @@ mod tests {
         assert!(wait_readable(&one, Duration::from_secs(10)).unwrap());
         assert_eq!(take_error(&one).unwrap().unwrap().raw_os_error(), Some(libc::ECONNRESET));
         assert!(take_error(&one).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_wait_without_limit_ends_when_bytes_arrive() {
+        let (one, other) = pair();
+        send(&one, b"x").unwrap();
+        wait_readable_forever(&other).unwrap();
+        assert_eq!(recv(&other, &mut [0; 8]).unwrap(), 1);
+    }
+
+    #[test]
+    fn the_port_of_an_unconnected_socket_is_that_of_its_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        let socket = Unconnected::bind_towards(to).unwrap();
+        let port = socket.port();
+        let connection = socket.connect(to, Duration::from_secs(10)).unwrap();
+        assert_eq!(listener.accept().unwrap().1.port(), port);
+        assert_eq!(connection.local_addr().unwrap().port(), port);
+        drop(listener);
+        let refused = Unconnected::bind_towards(to).unwrap().connect(to, Duration::from_secs(10));
+        assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::ECONNREFUSED));
+    }
+
+    #[test]
+    fn a_socket_that_resets_on_close_does_so() {
+        let (one, other) = pair();
+        set_reset_on_close(&one).unwrap();
+        drop(one);
+        assert_eq!(recv(&other, &mut [0]).unwrap_err().raw_os_error(), Some(libc::ECONNRESET));
     }
 }

@@ -1,4 +1,5 @@
-//! Words of memory that several threads, or several processes, count in: shared mappings seen as `[AtomicU64]`.
+//! Shared memory of 64-bit counters for several threads or processes: memfd mappings accessed as
+//! `[AtomicU64]`.
 
 use std::io;
 use std::ops::Deref;
@@ -9,27 +10,47 @@ use std::sync::atomic::AtomicU64;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-/// A shared mapping of a memfd: page-aligned words, 0 at first, that whoever holds the memfd can map too.
+/// A shared mapping of a memfd: page-aligned words, initially 0. Every holder of the memfd can map
+/// it.
+///
+/// # References
+/// - [memfd_create(2)]
+/// - [mmap(2)]
+///
+/// [memfd_create(2)]: https://man7.org/linux/man-pages/man2/memfd_create.2.html
+/// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
+#[doc(alias = "memfd")]
+#[doc(alias = "mmap")]
 #[derive(Debug)]
 pub struct SharedWords {
     start: NonNull<AtomicU64>,
     len: usize,
 }
 
-// SAFETY: it owns its mapping, and what is reachable through it are atomics, which any thread may use through a shared
-// reference; the mapping itself is bound to no thread.
+// SAFETY: it owns its mapping, which is bound to no thread. Only atomics are reachable through it,
+// which any thread may use through a shared reference.
 unsafe impl Send for SharedWords {}
-// SAFETY: as above; no method changes anything but through atomics.
+// SAFETY: as above. No method changes anything except through atomics.
 unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
-    /// Makes a memfd of `len` words (at least 1), which can shrink no more, and maps it.
+    /// Creates a memfd of `len` words (at least 1) with memfd_create(2), seals it against
+    /// shrinking, and maps it.
     ///
     /// # Errors
-    /// EMFILE, ENFILE, ENOMEM; EINVAL when the length is beyond what a file can have.
+    /// - EMFILE, ENFILE, ENOMEM: no file descriptors or no memory left.
+    /// - EINVAL: the length exceeds that of any file.
     ///
     /// # References
-    /// memfd_create(2), F_ADD_SEALS in fcntl(2).
+    /// - [memfd_create(2)]
+    /// - [ftruncate(2)]
+    /// - [fcntl(2)], F_ADD_SEALS
+    ///
+    /// [memfd_create(2)]: https://man7.org/linux/man-pages/man2/memfd_create.2.html
+    /// [ftruncate(2)]: https://man7.org/linux/man-pages/man2/ftruncate.2.html
+    /// [fcntl(2)]: https://man7.org/linux/man-pages/man2/fcntl.2.html
+    #[doc(alias = "memfd_create")]
+    #[doc(alias = "F_ADD_SEALS")]
     pub fn create(len: usize) -> io::Result<(Self, OwnedFd)> {
         let fd = memfd_create("zc-words", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&fd, bytes(len.max(1))? as u64)?;
@@ -38,22 +59,27 @@ impl SharedWords {
         Ok((words, fd))
     }
 
-    /// Maps a memfd that [`create`](Self::create) made, here or in another process.
+    /// Maps a memfd made by [`create`](Self::create) in this or another process, with mmap(2).
     ///
     /// # Errors
-    /// EINVAL: it is not one: it has no words, or could be cut short later. ENOMEM.
+    /// - EINVAL: the file holds no word, or lacks the seal against shrinking.
+    /// - ENOMEM: no address space.
     ///
     /// # References
-    /// mmap(2).
+    /// [mmap(2)]
+    ///
+    /// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
+    #[doc(alias = "mmap")]
     pub fn map(fd: impl AsFd) -> io::Result<Self> {
         let fd = fd.as_fd();
         let len = usize::try_from(fstat(fd)?.st_size).unwrap_or(0) / size_of::<AtomicU64>();
-        // Without the seal whoever has the file could cut it, and a touch of the mapping would be SIGBUS.
+        // Without the seal a holder of the file could truncate it, and an access to the mapping
+        // would raise SIGBUS.
         if len == 0 || !fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // SAFETY: a new mapping at an address of the kernel's choice replaces nothing. It is not longer than the file, and the
-        // seal keeps the file from becoming shorter.
+        // SAFETY: a new mapping at an address of the kernel's choice replaces nothing. It is not
+        // longer than the file, and the seal keeps the file from shrinking.
         let start = unsafe {
             mmap(std::ptr::null_mut(), bytes(len)?, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, fd, 0)
         }?;
@@ -70,16 +96,17 @@ impl Deref for SharedWords {
     type Target = [AtomicU64];
 
     fn deref(&self) -> &[AtomicU64] {
-        // SAFETY: `start` is page-aligned and heads a mapping of at least `len` words that lives as long as `self`; every bit
-        // pattern is an AtomicU64, and all who have the mapping reach it as atomics, never as plain memory.
+        // SAFETY: `start` is page-aligned and heads a mapping of at least `len` words that lives as
+        // long as `self`. Every bit pattern is a valid AtomicU64. All holders of the mapping access
+        // it as atomics, never as plain memory.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
 impl Drop for SharedWords {
     fn drop(&mut self) {
-        // SAFETY: the mapping was made by `map` with this start and length, and no reference to it outlives `self`. It can
-        // only fail for arguments that are no mapping's.
+        // SAFETY: `map` made the mapping with this start and length, and no reference to it
+        // outlives `self`. munmap(2) fails only for arguments that describe no mapping.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len * size_of::<AtomicU64>()) };
     }
 }
@@ -93,12 +120,12 @@ mod tests {
     #[test]
     fn what_is_stored_through_one_mapping_is_read_through_the_other() {
         let (words, fd) = SharedWords::create(32).unwrap();
-        let twin = SharedWords::map(&fd).unwrap();
+        let second = SharedWords::map(&fd).unwrap();
         drop(fd);
-        assert_eq!((words.len(), twin.len()), (32, 32));
-        assert!(twin.iter().all(|word| word.load(Relaxed) == 0));
+        assert_eq!((words.len(), second.len()), (32, 32));
+        assert!(second.iter().all(|word| word.load(Relaxed) == 0));
         words[31].store(7, Relaxed);
-        assert_eq!(twin[31].load(Relaxed), 7);
+        assert_eq!(second[31].load(Relaxed), 7);
         assert_eq!(words.as_ptr().addr() % 4096, 0);
     }
 

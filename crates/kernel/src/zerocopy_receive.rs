@@ -1,13 +1,15 @@
 //! TCP_ZEROCOPY_RECEIVE: mapping received pages instead of copying them.
 //!
-//! A range of addresses is mapped from the socket. Each call of the socket option maps as many whole pages of
-//! received payload into it as there are at the head of the queue, takes them out of the queue, and unmaps what the
-//! call before had mapped. Payload that is not a whole page of its own (a device that does not split headers, a
-//! segment size that is not a multiple of a page, memory of local senders) is not mapped: the call says how much of
-//! it must be read otherwise.
+//! An address range is mapped from the socket. Each call of the socket option maps as many whole
+//! pages of received payload into it as there are at the head of the queue, removes them from the
+//! queue, and unmaps those of the previous call. Payload that does not fill pages of its own is not
+//! mapped, and the call returns how much of it must be read by other means. That happens with a
+//! device that does not split headers, a segment size that is not a multiple of the page size, or
+//! memory of local senders.
 //!
 //! # References
-//! `tcp_zerocopy_receive` of net/ipv4/tcp.c; tools/testing/selftests/net/tcp_mmap.c. Linux 4.18.
+//! - `tcp_zerocopy_receive` in net/ipv4/tcp.c, since Linux 4.18
+//! - tools/testing/selftests/net/tcp_mmap.c
 
 use std::io;
 use std::mem;
@@ -16,8 +18,9 @@ use std::ptr::{self, NonNull};
 
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// The first fields of `struct tcp_zerocopy_receive` of include/uapi/linux/tcp.h: those that Linux 5.7 has. The later
-/// ones, with which the kernel copies small reads itself, are left out: the copying shall be this program's.
+/// The first fields of `struct tcp_zerocopy_receive` of include/uapi/linux/tcp.h, as in Linux 5.7.
+/// The later ones, with which the kernel copies small reads itself, are left out: this program does
+/// the copying.
 #[repr(C)]
 struct Request {
     address: u64,
@@ -27,23 +30,36 @@ struct Request {
     err: i32,
 }
 
-/// What a call did.
+/// Result of a call.
+///
+/// # References
+/// [tcp(7)]
+///
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "tcp_zerocopy_receive")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received {
-    /// `mapped_bytes` are mapped now; after them, `skip_bytes` (perhaps 0) must be read by recv(2).
+    /// `mapped_bytes` are mapped. The next `skip_bytes` (maybe 0) must be read with recv(2).
     Bytes {
-        /// A multiple of the page size, 0 to the size of the mapping.
+        /// A multiple of the page size, from 0 to the size of the mapping.
         mapped_bytes: usize,
-        /// What stands next in the queue and cannot be mapped.
+        /// Bytes at the head of the queue that cannot be mapped.
         skip_bytes: usize,
     },
     /// The queue is empty.
     Nothing,
-    /// The queue is empty and the peer will send no more, or the connection is broken: recv(2) tells which.
+    /// The queue is empty and the peer will send no more, or the connection is broken. recv(2)
+    /// tells which.
     End,
 }
 
-/// A mapping of a socket, into which its received pages go. While it exists the connection stays open.
+/// A mapping of a socket for its received pages. It keeps the connection open.
+///
+/// # References
+/// [mmap(2)]
+///
+/// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
+#[doc(alias = "TCP_ZEROCOPY_RECEIVE")]
 #[derive(Debug)]
 pub struct ReceiveMapping {
     socket: OwnedFd,
@@ -53,19 +69,30 @@ pub struct ReceiveMapping {
 }
 
 impl ReceiveMapping {
-    /// Maps `len` bytes (rounded up to whole pages) of a connected socket, and asks once, for nothing, whether this
-    /// kernel has the socket option.
+    /// Maps `len` bytes, rounded up to whole pages, of a connected socket with mmap(2). It then
+    /// tries TCP_ZEROCOPY_RECEIVE once with a length of 0.
     ///
     /// # Errors
-    /// ENODEV: this kernel cannot map sockets. ENOPROTOOPT or EOPNOTSUPP: it does not have the option. ENOMEM.
+    /// - ENODEV: the kernel cannot map sockets.
+    /// - ENOPROTOOPT, EOPNOTSUPP: the kernel lacks the option.
+    /// - ENOMEM: no address space.
+    ///
+    /// # References
+    /// - [mmap(2)]
+    /// - [getsockopt(2)]
+    ///
+    /// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
+    /// [getsockopt(2)]: https://man7.org/linux/man-pages/man2/getsockopt.2.html
+    #[doc(alias = "mmap")]
+    #[doc(alias = "TCP_ZEROCOPY_RECEIVE")]
     pub fn new(socket: impl AsFd, len: usize) -> io::Result<Self> {
         let socket = socket.as_fd().try_clone_to_owned()?;
         let len = len
             .max(1)
             .checked_next_multiple_of(rustix::param::page_size())
             .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
-        // SAFETY: a null address without MAP_FIXED lets the kernel choose a range that is not in use, so no existing
-        // mapping is touched.
+        // SAFETY: a null address without MAP_FIXED lets the kernel choose a free range, so no
+        // existing mapping is touched.
         let start = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, &socket, 0) }?;
         let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let mut mapping = Self { socket, start, len, mapped_bytes: 0 };
@@ -73,10 +100,19 @@ impl ReceiveMapping {
         Ok(mapping)
     }
 
-    /// Maps what is at the head of the queue, in place of what was mapped before. Does not block.
+    /// Maps the head of the queue with getsockopt(2), TCP_ZEROCOPY_RECEIVE, in place of the
+    /// previous mapping. Does not block.
     ///
     /// # Errors
-    /// ECONNRESET and the like: the connection is broken.
+    /// - ECONNRESET and others: the connection is broken.
+    ///
+    /// # References
+    /// - [getsockopt(2)]
+    /// - `tcp_zerocopy_receive` in net/ipv4/tcp.c
+    ///
+    /// [getsockopt(2)]: https://man7.org/linux/man-pages/man2/getsockopt.2.html
+    #[doc(alias = "getsockopt")]
+    #[doc(alias = "TCP_ZEROCOPY_RECEIVE")]
     pub fn receive(&mut self) -> io::Result<Received> {
         self.ask(self.len)
     }
@@ -91,9 +127,10 @@ impl ReceiveMapping {
             err: 0,
         };
         let mut size = mem::size_of::<Request>() as libc::socklen_t;
-        // SAFETY: the kernel reads and writes at most `size` bytes of `request`, which lives through the call, and
-        // changes the page tables only within the mapping that `address` and `length` name, which is `self`'s own: no
-        // reference into it exists, because `copy_mapped` keeps none and this takes `&mut self`.
+        // SAFETY: the kernel reads and writes at most `size` bytes of `request`, which lives
+        // through the call. It changes page tables only within the mapping given by `address` and
+        // `length`, which is `self`'s own. No reference into it exists: `copy_mapped` keeps none,
+        // and this takes `&mut self`.
         let status = unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),
@@ -120,12 +157,12 @@ impl ReceiveMapping {
         })
     }
 
-    /// Copies what is mapped now, for those who want to see it.
+    /// A copy of the mapped bytes.
     pub fn copy_mapped(&self) -> Vec<u8> {
         let mut copy = vec![0; self.mapped_bytes];
-        // SAFETY: the last call mapped pages over the first `mapped_bytes` of the range, and they stay until the next
-        // call or the drop, which need `self` exclusively. The pages are the kernel's and no longer in its queue;
-        // they are copied by address and never borrowed.
+        // SAFETY: the last call mapped pages over the first `mapped_bytes` of the range. They stay
+        // until the next call or the drop, which need `self` exclusively. The pages are no longer
+        // in the kernel's queue. They are copied by address and never borrowed.
         unsafe { ptr::copy_nonoverlapping(self.start.as_ptr(), copy.as_mut_ptr(), self.mapped_bytes) };
         copy
     }
@@ -133,7 +170,8 @@ impl ReceiveMapping {
 
 impl Drop for ReceiveMapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new` and nobody else unmaps it; there are no references into it.
+        // SAFETY: `new` mapped the range and nothing else unmaps it. There are no references into
+        // it.
         let _ = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

@@ -91,6 +91,24 @@ impl ErrorKind {
         }
     }
 
+    /// What it means, as a sentence for man pages.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::Failed => "The measurement failed: a socket, a thread, a receiver that died.",
+            Self::Usage => "The command line is invalid.",
+            Self::Input => "A given file cannot be used.",
+            Self::Unsupported => "This kernel, user or machine cannot do it.",
+            Self::Output => "The result cannot be written.",
+            Self::Remote => "The other machine cannot be reached, refuses, or is gone.",
+            Self::Undecided => "A comparison is undecided: intervals reach both ways.",
+            Self::UnknownCell => "The saved run has no such cell.",
+            Self::Withheld => "Verdicts are withheld: the run's own controls forbid them.",
+            Self::NothingKept => "The saved run has no block that counts.",
+            Self::Incomparable => "Nothing can be compared.",
+            Self::Interrupted => "Interrupted by Ctrl-C or SIGTERM; what was measured is saved.",
+        }
+    }
+
     /// Whether it ends a run: the files are not what they were, or the other machine is gone. Any other error of a trial
     /// concerns its cell alone.
     pub fn ends_a_run(self) -> bool {

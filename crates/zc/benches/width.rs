@@ -9,7 +9,7 @@ mod common;
 use common::{median, only_asked_to_start, sorted};
 use zc_analysis::{Estimates, estimate, strips};
 use zc_run::{Run, parse};
-use zc_stats::Student;
+use zc_stats::StudentT;
 
 /// Lags of the autocorrelation that is shown as one.
 const LAGS: usize = 5;
@@ -30,7 +30,7 @@ fn main() {
             (run, estimates)
         })
         .collect();
-    let normal = Student::new(1e9).expect("degrees of freedom");
+    let normal = StudentT::new(1e9).expect("degrees of freedom");
     println!(
         "| path | ratio, median of {} runs | scatter between runs | promised by intervals | variance by promised | intervals that hold the median | \
          autocorrelation, lag 1 | sum of lags 1 to {LAGS} |\n|---|---|---|---|---|---|---|---|",
@@ -43,7 +43,7 @@ fn main() {
             let of = estimates.cells.iter().find(|other| other.label == cell.label);
             let Some(ratio) = of.and_then(|of| of.ratio.both) else { continue };
             let Some((bounds, half)) = ratio.interval.zip(ratio.half_width) else { continue };
-            let reach = normal.reach(bounds.confidence).expect("a level");
+            let reach = normal.critical_value(bounds.confidence).expect("a level");
             row.logs.push(ratio.value.ln());
             row.errors.push(half / ratio.value / reach);
             row.bounds.push((bounds.low.ln(), bounds.high.map_or(f64::INFINITY, f64::ln)));

@@ -12,7 +12,7 @@ use zc_run::{
 
 /// What sending bytes over TCP costs on this machine, by every way there is to send them.
 #[derive(Debug, Parser)]
-#[command(name = "zc", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "zc", version, arg_required_else_help = true, max_term_width = 100)]
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Command,
@@ -70,11 +70,7 @@ pub(super) enum Command {
     Ttcp(super::classic::ClassicArgs),
     /// Make links by which zc has the names zcs, zcc, cyclesoak, run_rr and ttcp
     InstallClassic(super::classic::InstallArgs),
-    /// Run the commands of `zc run --ab` for a zc that measures
-    #[command(hide = true)]
-    KeepState,
     /// Write man pages or shell completions into a folder
-    #[command(hide = true)]
     Generate(GenerateArgs),
 }
 

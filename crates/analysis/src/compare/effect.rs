@@ -6,14 +6,14 @@
 //! (Hodges and Lehmann), which one stalled trial does not move. Its standard error comes from the width of Mann and Whitney's interval,
 //! which has the right size if blocks are independent. They are not quite: neighbours of a machine come and go in seconds, and blocks are
 //! tenths of seconds. So the variance is multiplied by what the blocks' autocorrelation asks for
-//! ([`zc_stats::correlation_inflation`]), and what no single session can show, the difference between two sessions of one
+//! ([`zc_stats::autocorrelation_time`]), and what no single session can show, the difference between two sessions of one
 //! state, is added as a variance of its own. What is left is Student's t.
 
-use zc_stats::{MannWhitney, Student, correlation_inflation, mann_whitney, welch_interval};
+use zc_stats::{MannWhitney, StudentT, autocorrelation_time, mann_whitney, welch_interval};
 
-use super::super::figures;
-use super::super::model::RatioMethod;
 use super::model::{Change, Method, WelchFigure};
+use crate::figures;
+use crate::model::figure::RatioMethod;
 use crate::ratios::{self, Ratio, ratio};
 
 /// What an interval promises that is about two sessions.
@@ -37,7 +37,7 @@ pub(super) enum Effect {
     /// Pairs (new, old) of one session.
     Paired { pairs: Vec<(f64, f64)>, level: f64, ratio: Ratio },
     /// A shift of logarithms between two sessions.
-    Independent { shift: f64, error: Option<(f64, Student)>, method: Method },
+    Independent { shift: f64, error: Option<(f64, StudentT)>, method: Method },
 }
 
 impl Effect {
@@ -59,8 +59,8 @@ impl Effect {
         }
         let bounded = |logs: &[f64]| -> Vec<f64> { logs.iter().map(|log| log.clamp(LEAST, -LEAST)).collect() };
         let (of_old, of_new) = (bounded(old), bounded(new));
-        let MannWhitney { shift, interval, p_value } = mann_whitney(&of_new, &of_old, CONFIDENCE)?;
-        let inflation = (correlation_inflation(&of_old)? + correlation_inflation(&of_new)?) / 2.0;
+        let MannWhitney { shift, interval, p_value, .. } = mann_whitney(&of_new, &of_old, CONFIDENCE)?;
+        let inflation = (autocorrelation_time(&of_old)? + autocorrelation_time(&of_new)?) / 2.0;
         let enough = old.len().min(new.len()) >= LEAST_BLOCKS;
         let within =
             interval.filter(|_| enough).map(|interval| (interval.high - interval.low) / 2.0 / REACH * inflation.sqrt());
@@ -69,7 +69,7 @@ impl Effect {
             let variance = within.powi(2) + 2.0 * between_sessions.powi(2);
             // Satterthwaite's, where one of the variances is known.
             let free = if within > 0.0 { free * (variance / within.powi(2)).powi(2) } else { f64::MAX };
-            Some((variance.sqrt(), Student::new(free.clamp(1.0, 1e9))?))
+            Some((variance.sqrt(), StudentT::new(free.clamp(1.0, 1e9))?))
         });
         let method = Method::Independent {
             old_blocks: old.len(),
@@ -99,7 +99,7 @@ impl Effect {
                 },
             }),
             Self::Independent { shift, error, method } => {
-                let reach = |(error, student): &(f64, Student)| Some(error * student.reach(CONFIDENCE)?);
+                let reach = |(error, student): &(f64, StudentT)| Some(error * student.critical_value(CONFIDENCE)?);
                 let half = error.as_ref().and_then(reach);
                 let end = |log: f64| figures::finite(log.exp());
                 Some(Change {
@@ -108,7 +108,7 @@ impl Effect {
                     high: half.and_then(|half| end(shift + half)),
                     p_value: error
                         .as_ref()
-                        .map(|(error, student)| 2.0 * student.above((shift / error).abs()))
+                        .map(|(error, student)| 2.0 * student.survival((shift / error).abs()))
                         .filter(|p| p.is_finite()),
                     method: *method,
                 })
@@ -129,7 +129,7 @@ impl Effect {
             Self::Independent { shift, error, .. } => {
                 let (error, student) = error.as_ref()?;
                 let off = (shift - margin.ln_1p()) / error;
-                off.is_finite().then(|| (student.above(off), student.above(-off)))
+                off.is_finite().then(|| (student.survival(off), student.survival(-off)))
             }
         }
     }
@@ -140,7 +140,7 @@ impl Effect {
             Self::Paired { pairs, .. } => ratio(pairs, 1.0 - 2.0 * alpha)?.interval?.high,
             Self::Independent { shift, error, .. } => {
                 let (error, student) = error.as_ref()?;
-                (shift + error * student.reach(1.0 - 2.0 * alpha)?).exp()
+                (shift + error * student.critical_value(1.0 - 2.0 * alpha)?).exp()
             }
         };
         figures::finite(high)

@@ -6,7 +6,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::super::model::{Figure, RatioMethod, Sides, Withheld};
+use crate::model::figure::{Figure, RatioMethod, Sides};
+use crate::model::verdict::Withheld;
 
 /// Two runs, or two parts of runs, side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use zc_run::{LinkKind, SendPath, Severity, Warning};
+use crate::Sides;
+use zc_run::{LinkKind, Run, SendPath, Severity, Warning};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
 /// A machine with four paths; what sendfile costs the sender times `factor`, and all costs times `all`.

@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::classes::plain;
 use zc_run::{Profile, SampledTask};
 
 /// Where a sample found the CPU.
@@ -76,7 +77,7 @@ pub(super) struct Through {
 
 /// What each frame and its callers go through, frame number n at place n - 1.
 pub(super) fn through_frames(profile: &Profile) -> Vec<Through> {
-    let of_symbols: Vec<Through> = profile.symbols.iter().map(|name| through(super::plain(name))).collect();
+    let of_symbols: Vec<Through> = profile.symbols.iter().map(|name| through(plain(name))).collect();
     let mut found: Vec<Through> = Vec::with_capacity(profile.frames.len());
     for &(caller, symbol) in &profile.frames {
         let above = (caller as usize).checked_sub(1).and_then(|place| found.get(place)).copied().unwrap_or_default();

@@ -2,12 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use zc_stats::{Draws, RESAMPLES, few_blocks_confidence, quantile};
+use zc_stats::{Bootstrap, DEFAULT_RESAMPLES, expanded_confidence, quantile};
 
+use super::class::Class;
+use super::contexts::Context;
 use super::shares::{Drawn, Frames, Sampled, class_at, context_at};
-use super::{Class, Context};
 use crate::figures::{bounds, finite, with_interval};
-use crate::{Bounds, Figure, Kept};
+use crate::kept::KeptBlocks;
+use crate::model::figure::{Bounds, Figure};
 use zc_run::{Profile, Run};
 
 /// Two cells side by side.
@@ -51,19 +53,19 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
     if blocks == 0 || other_blocks == 0 {
         return None;
     }
-    let draws = Draws::new(blocks, RESAMPLES, seed);
-    // Draws of their own, unless both fall on the same blocks.
+    let draws = Bootstrap::new(blocks, DEFAULT_RESAMPLES, seed);
+    // Bootstrap of their own, unless both fall on the same blocks.
     let other_seed = if paired { seed } else { other_seed.wrapping_add(1) };
-    let other_draws = Draws::new(other_blocks, RESAMPLES, other_seed);
+    let other_draws = Bootstrap::new(other_blocks, DEFAULT_RESAMPLES, other_seed);
     let (ones, others) = (drawn(&one, draws.as_ref()), drawn(&other, other_draws.as_ref()));
     let interval = |values: &[f64]| -> Option<Bounds> {
         let fewer = blocks.min(other_blocks);
-        let level = few_blocks_confidence(level.max(other_level), fewer)?;
+        let level = expanded_confidence(level.max(other_level), fewer)?;
         let (draws, _) = (draws.as_ref()?, other_draws.as_ref()?);
         if paired { draws.bca_interval(values, level).and_then(bounds) } else { percentiles(values, level) }
     };
     let figure = |of: &dyn Fn(&Drawn) -> f64| -> Option<Figure> {
-        let longest = 1 + RESAMPLES + if paired { blocks } else { 0 };
+        let longest = 1 + DEFAULT_RESAMPLES + if paired { blocks } else { 0 };
         let values: Vec<f64> = ones.iter().zip(&others).take(longest).map(|(one, other)| of(other) - of(one)).collect();
         let value = finite(*values.first()?)?;
         Some(with_interval(value, interval(&values), blocks.min(other_blocks)))
@@ -84,7 +86,7 @@ fn of_part<T>(what: T, (first_ns_per_kib, second_ns_per_kib, difference): (f64, 
 
 fn sampled((run, label): (&Run, &str)) -> Option<(Sampled, f64, u64)> {
     let profile = Profile::of(run)?;
-    let kept = Kept::of(run);
+    let kept = KeptBlocks::of(run);
     let place = run.header.plan.cells.iter().position(|cell| cell.label == label)?;
     let sampled = Sampled::of(run, &kept, &profile, &Frames::of(&profile, run), place);
     Some((sampled, kept.level, run.header.plan.seed))
@@ -96,7 +98,7 @@ impl Sampled {
     }
 }
 
-fn drawn(sampled: &Sampled, draws: Option<&Draws>) -> Vec<Drawn> {
+fn drawn(sampled: &Sampled, draws: Option<&Bootstrap>) -> Vec<Drawn> {
     let by_cost = sampled.by_cost();
     match draws {
         Some(draws) => draws.map(|times| sampled.drawn(times, &by_cost)),

@@ -4,8 +4,9 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Class, Context};
-use crate::{Bounds, Figure};
+use super::class::Class;
+use super::contexts::Context;
+use crate::model::figure::{Bounds, Figure};
 use zc_run::{RecvPath, SampledEvent, SendPath};
 
 /// Everything that is computed from the samples of a run.
@@ -39,7 +40,7 @@ pub struct CellProfile {
     pub reference: bool,
     /// True for the second copy of the reference.
     pub control: bool,
-    /// Kept blocks with samples and a cost.
+    /// KeptBlocks blocks with samples and a cost.
     pub blocks: usize,
     /// Samples that found the cost, on the CPUs that it comes from.
     pub samples: u64,

@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
-use zc_stats::{Draws, RESAMPLES, few_blocks_confidence};
+use zc_stats::{Bootstrap, DEFAULT_RESAMPLES, expanded_confidence};
 
-use super::classes::classes_of_frames;
-use super::contexts::{Through, context, is_of_path, through_frames};
-use super::{Class, Context, Part, plain};
+use super::class::Class;
+use super::classes::{classes_of_frames, plain};
+use super::contexts::{Context, Through, context, is_of_path, through_frames};
+use super::model::Part;
 use crate::costs::cpus_of_both;
 use crate::figures::{bounds, per, with_interval};
-use crate::{Figure, Kept};
+use crate::kept::KeptBlocks;
+use crate::model::figure::Figure;
 use zc_run::{Profile, Run, SampledTask, TaskSamples, WindowSamples};
 
 /// How many functions are counted by name, the largest first.
@@ -129,7 +131,7 @@ fn symbol(profile: &Profile, frame: u32) -> Option<usize> {
 }
 
 impl Sampled {
-    pub(super) fn of(run: &Run, kept: &Kept, profile: &Profile, frames: &Frames, place: usize) -> Self {
+    pub(super) fn of(run: &Run, kept: &KeptBlocks, profile: &Profile, frames: &Frames, place: usize) -> Self {
         let cell = &kept.header.plan.cells[place];
         let cpus = cpus_of_both(kept.header, &cell.levels);
         // In the order of `kept`.
@@ -299,13 +301,13 @@ impl Parts {
 pub(super) fn parts(sampled: &Sampled, level: f64, seed: u64) -> Parts {
     let blocks = sampled.blocks.len();
     let by_cost = sampled.by_cost();
-    let draws = Draws::new(blocks, RESAMPLES, seed);
+    let draws = Bootstrap::new(blocks, DEFAULT_RESAMPLES, seed);
     let drawn = match &draws {
         Some(draws) => draws.map(|times| sampled.drawn(times, &by_cost)),
         None => vec![sampled.drawn(&vec![1; blocks], &by_cost)],
     };
     let interval = |values: &[f64]| {
-        let level = few_blocks_confidence(level, blocks)?;
+        let level = expanded_confidence(level, blocks)?;
         draws.as_ref()?.bca_interval(values, level).and_then(bounds)
     };
     let observed = &drawn[0];

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::class::Class;
+use super::classes::plain;
 use super::shares::{Frames, is_cost};
-use super::{Class, plain};
 use crate::costs::cpus_of_both;
 use zc_run::{Profile, Run, SampledTask};
 

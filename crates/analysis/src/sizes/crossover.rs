@@ -7,13 +7,14 @@
 //! there, else by where the measured ratio passes 1, with a bootstrap over blocks; and never outside of what the cells themselves
 //! have shown.
 
-use zc_stats::{Interval, Midmean, falling};
+use zc_stats::{Interval, Midmean, antitonic_regression};
 
-use super::super::verdict::SAME_WITHIN;
 use super::line::{Bootstrap, Costs, Fitted};
-use super::{CrossoverMethod, Kept, Outcome, Undecided};
 use crate::costs::Side;
+use crate::kept::KeptBlocks;
+use crate::model::sizes::{CrossoverMethod, Outcome, Undecided};
 use crate::ratios::{Ratio, base, divisors, log, pair, pairs, ratio};
+use crate::verdict::SAME_WITHIN;
 
 /// How many sizes around a crossover lines are held against: two on either side. By Bonferroni's correction, or lines that hold would
 /// be given up where chance is at its largest, and the ratio just there be taken instead.
@@ -49,7 +50,7 @@ struct Passage {
 
 /// What may be said of the first against the second, and how the size was found.
 pub(super) fn crossover(
-    kept: &Kept,
+    kept: &KeptBlocks,
     side: Side,
     (of, against): (&Fitted, &Fitted),
     boot: &Bootstrap,
@@ -74,7 +75,7 @@ pub(super) fn crossover(
     (outcome, Some(method))
 }
 
-fn measured(kept: &Kept, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measured> {
+fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measured> {
     let plan = &kept.header.plan;
     let common: Vec<(usize, usize, usize)> = of
         .points
@@ -96,7 +97,7 @@ fn measured(kept: &Kept, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measu
             _ => Shown::Nothing,
         };
         let bounds = ratio(&pairs, 1.0 - (1.0 - kept.level) / NEAR as f64).and_then(|ratio| ratio.interval);
-        let logs = Midmean::of(kept.costs.iter().map(|block| log(pair(block, of, &by, side)?)));
+        let logs = Midmean::new(kept.costs.iter().map(|block| log(pair(block, of, &by, side)?)));
         Some(Measured { size: size as f64, ratio: at_level, shown, bounds, logs })
     };
     common.iter().enumerate().filter_map(at).collect()
@@ -163,7 +164,7 @@ fn place(
         return (place, boot.interval(crossings()), CrossoverMethod::Lines);
     }
     let passings = boot.map(|times| {
-        let logs = measured.iter().map(|each| each.logs.over(times)).collect::<Option<Vec<f64>>>()?;
+        let logs = measured.iter().map(|each| each.logs.resampled(times)).collect::<Option<Vec<f64>>>()?;
         Some(scale.where_curve_passes(&logs))
     });
     // A ratio so close to nothing that it has no logarithm passes 1 somewhere between the sizes that show it.
@@ -223,7 +224,7 @@ impl Scale {
     }
 
     fn where_curve_passes(&self, logs: &[f64]) -> f64 {
-        let curve = falling(&logs.iter().map(|log| log * self.turn).collect::<Vec<_>>());
+        let curve = antitonic_regression(&logs.iter().map(|log| log * self.turn).collect::<Vec<_>>());
         let next = curve.partition_point(|log| *log > 0.0);
         if next == 0 {
             return self.below;

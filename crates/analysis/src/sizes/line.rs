@@ -6,26 +6,27 @@
 //! all blocks that were drawn, so that their intervals hold what moves from block to block too. Where lines cross does not depend
 //! on it.
 
-use zc_stats::{Draws, Interval, Midmean, few_blocks_confidence, median, nonnegative_line};
+use zc_stats::{Interval, Midmean, expanded_confidence, median, nonnegative_line};
 
-use super::super::figures::{bounds, with_interval};
-use super::super::model::Figure;
 use super::series::Members;
-use super::{Kept, Line, Residual};
 use crate::costs::{Side, TrialCost};
+use crate::figures::{bounds, with_interval};
+use crate::kept::KeptBlocks;
+use crate::model::figure::Figure;
+use crate::model::sizes::{Line, Residual};
 
 /// What the intervals of a run's sizes have in common.
 pub(super) struct Bootstrap {
     /// `None` with too few blocks for any.
-    draws: Option<Draws>,
+    draws: Option<zc_stats::Bootstrap>,
     blocks: usize,
     level: f64,
 }
 
 impl Bootstrap {
-    pub(super) fn of(kept: &Kept, resamples: usize) -> Self {
+    pub(super) fn of(kept: &KeptBlocks, resamples: usize) -> Self {
         let blocks = kept.costs.len();
-        Self { draws: Draws::new(blocks, resamples, kept.header.plan.seed), blocks, level: kept.level }
+        Self { draws: zc_stats::Bootstrap::new(blocks, resamples, kept.header.plan.seed), blocks, level: kept.level }
     }
 
     /// A statistic over the draws, of which the first is what was observed; that alone where there are too few blocks for others.
@@ -39,9 +40,9 @@ impl Bootstrap {
     /// The BCa interval of a statistic from its values over the draws.
     pub(super) fn interval(&self, values: impl Iterator<Item = Option<f64>>) -> Option<Interval> {
         let values: Vec<f64> = values.collect::<Option<_>>()?;
-        let asked = few_blocks_confidence(self.level, self.blocks)?;
+        let asked = expanded_confidence(self.level, self.blocks)?;
         let interval = self.draws?.bca_interval(&values, asked)?;
-        Some(Interval { confidence_reached: self.level, ..interval })
+        Some(Interval { achieved_confidence: self.level, ..interval })
     }
 }
 
@@ -54,7 +55,7 @@ pub(super) struct BlockCosts {
 }
 
 impl BlockCosts {
-    pub(super) fn of(kept: &Kept, side: Side, boot: &Bootstrap) -> Self {
+    pub(super) fn of(kept: &KeptBlocks, side: Side, boot: &Bootstrap) -> Self {
         let cells = &kept.header.plan.cells;
         let cost = |block: &[Option<TrialCost>], cell: usize| block.get(cell)?.as_ref()?.ns_per_kib(side);
         let medians: Vec<Option<f64>> = (0..cells.len())
@@ -71,11 +72,11 @@ impl BlockCosts {
         let by_block: Vec<Option<f64>> = kept.costs.iter().map(level).collect();
         let evened = |cell: usize| {
             let blocks = std::iter::zip(&kept.costs, &by_block);
-            Midmean::of(blocks.map(|(block, level)| Some(cost(block, cell)? / (*level)?)))
+            Midmean::new(blocks.map(|(block, level)| Some(cost(block, cell)? / (*level)?)))
         };
         let evened = (0..cells.len()).map(evened).collect();
-        let level = Midmean::of(by_block.iter().copied());
-        Self { evened, levels: boot.map(|times| level.over(times)) }
+        let level = Midmean::new(by_block.iter().copied());
+        Self { evened, levels: boot.map(|times| level.resampled(times)) }
     }
 }
 
@@ -122,18 +123,18 @@ impl Fitted {
         let level = costs.levels[0].unwrap_or(1.0);
         let all = vec![1; boot.blocks];
         let point = |(size, place): &(usize, usize)| {
-            let cost = costs.evened[*place].over(&all)? * level;
+            let cost = costs.evened[*place].resampled(&all)? * level;
             (cost > 0.0).then_some(Point { size: *size, place: *place, call_ns: cost * *size as f64 / 1024.0 })
         };
         let points: Vec<Point> = members.cells.iter().filter_map(point).collect();
         let line = |times: &[u32]| {
             // Weights are those of what was observed, so that one draw's luck does not choose which points count.
             let drawn = |point: &Point| {
-                let cost = costs.evened[point.place].over(times)? * level;
+                let cost = costs.evened[point.place].resampled(times)? * level;
                 Some((point.kib(), cost * point.kib(), point.call_ns.powi(-2)))
             };
-            let (call_ns, ns_per_kib) = nonnegative_line(&points.iter().map(drawn).collect::<Option<Vec<_>>>()?)?;
-            Some(Costs { call_ns, ns_per_kib })
+            let line = nonnegative_line(&points.iter().map(drawn).collect::<Option<Vec<_>>>()?)?;
+            Some(Costs { call_ns: line.intercept, ns_per_kib: line.slope })
         };
         let lines = boot.map(line);
         Self { points, lines }

@@ -4,9 +4,9 @@ use zc_run::{Cell, Factor, Header, Level};
 
 /// The cells of a series.
 pub(super) struct Members {
-    /// See [`super::Series::name`].
+    /// See [`crate::Series::name`].
     pub(super) name: String,
-    /// See [`super::Series::reference`].
+    /// See [`crate::Series::reference`].
     pub(super) reference: bool,
     /// Bytes per call and the cell's place in the plan, by rising size.
     pub(super) cells: Vec<(usize, usize)>,

@@ -1,6 +1,7 @@
 //! Lines and crossovers of worlds whose truth is known.
 
 use super::*;
+use crate::{CrossoverMethod, Outcome, Undecided};
 use zc_run::{Factor, Run, SendPath};
 use zc_testkit::synthetic::{Synthetic, TrueCell, lines};
 
@@ -15,7 +16,7 @@ fn world(cells: Vec<TrueCell>, seed: u64) -> Synthetic {
 
 /// Of both sides, with a bootstrap that is short enough for many worlds.
 fn sizes_of(run: &Run) -> Sizes {
-    let kept = Kept::of(run);
+    let kept = KeptBlocks::of(run);
     of_side(&kept, Side::Both, &series::series(&run.header), 400)
 }
 

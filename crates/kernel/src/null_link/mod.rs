@@ -1,8 +1,14 @@
-//! The BPF program of the null link: loaded, attached to a device's egress, and its cells mapped into this process.
+//! The BPF program of the null link: loading it, attaching it to a device's egress, and reading its
+//! cells.
 //!
-//! The program is `egress.bpf.c` beside this file; what it does stands there. It is committed compiled, and loaded and
-//! attached by aya, of which nothing is visible outside this module. Map and program are held by file descriptors and by the
-//! device: nothing is pinned, nothing is left when the process dies and the device's namespace with it.
+//! The program is `egress.bpf.c` in this folder, which describes what it does. It is committed in
+//! compiled form. aya loads and attaches it, and nothing of aya is visible outside this module.
+//! File descriptors and the device keep map and program alive. Nothing is pinned, so nothing is
+//! left when the process ends and the device's namespace with it.
+//!
+//! # References
+//! - bpf(2)
+//! - tc-bpf(8)
 
 use std::error::Error;
 use std::fmt;
@@ -17,35 +23,35 @@ use aya::programs::{SchedClassifier, TcAttachType};
 use aya::{Ebpf, include_bytes_aligned};
 use rustix::mm::{MapFlags, ProtFlags};
 
-/// The TCP port whose packets are swallowed; all others pass.
+/// TCP destination port whose packets the program discards. All others pass.
 pub const SWALLOWED_PORT: u16 = 9;
 
-/// Cells in the map; a flow's is that of its source port modulo this.
+/// Number of cells in the map. A flow uses the one of its source port modulo this number.
 const CELLS: usize = 1 << 15;
 
 static OBJECT: &[u8] = include_bytes_aligned!("egress.bpf.o");
 
-/// How far it went.
+/// Step of [`Egress::attach`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Making the map.
+    /// Creating the map.
     Map,
     /// Loading the program, which the kernel verifies.
     Load,
-    /// Attaching it to the device.
+    /// Attaching the program to the device.
     Attach,
     /// Mapping the map into this process.
     Mmap,
 }
 
-/// The program could not be set to work.
+/// Failure to load or attach the program.
 #[derive(Debug)]
 pub struct EgressError {
-    /// How far it went.
+    /// Step that failed.
     pub stage: Stage,
-    /// What the kernel answered.
+    /// Answer of the kernel.
     pub error: io::Error,
-    /// What aya made of it.
+    /// Message of aya.
     pub detail: String,
 }
 
@@ -57,22 +63,42 @@ impl fmt::Display for EgressError {
 
 impl Error for EgressError {}
 
-/// The program at work on a device.
+/// The program attached to a device. Dropping this detaches it.
+///
+/// # References
+/// [bpf(2)]
+///
+/// [bpf(2)]: https://man7.org/linux/man-pages/man2/bpf.2.html
+#[doc(alias = "bpf")]
 #[derive(Debug)]
 pub struct Egress {
     cells: Cells,
     program_id: u32,
-    /// Held: the program is detached when it goes.
+    /// Kept because dropping it detaches the program.
     _ebpf: Ebpf,
 }
 
 impl Egress {
-    /// Loads the program and attaches it to the egress of `device` in the calling thread's network namespace.
+    /// Loads the program with bpf(2) and attaches it to the egress of `device` in the calling
+    /// thread's network namespace.
     ///
     /// # Errors
-    /// At [`Stage::Map`] or [`Stage::Load`] `EPERM` without CAP_BPF and CAP_NET_ADMIN, `ENOSYS` or `EINVAL` when the kernel has
-    /// no BPF; at [`Stage::Attach`] `EOPNOTSUPP`, `ENOENT` or `EINVAL` when it has no clsact or no cls_bpf; at [`Stage::Mmap`]
-    /// when it cannot map maps (before 5.5).
+    /// - At [`Stage::Map`] or [`Stage::Load`]: EPERM without CAP_BPF and CAP_NET_ADMIN, ENOSYS or
+    ///   EINVAL if the kernel has no BPF.
+    /// - At [`Stage::Attach`]: EOPNOTSUPP, ENOENT or EINVAL if it has no clsact or no cls_bpf.
+    /// - At [`Stage::Mmap`]: if it cannot map BPF maps (before 5.5).
+    ///
+    /// # References
+    /// - [bpf(2)]
+    /// - [tc-bpf(8)]
+    /// - [mmap(2)]
+    ///
+    /// [bpf(2)]: https://man7.org/linux/man-pages/man2/bpf.2.html
+    /// [tc-bpf(8)]: https://man7.org/linux/man-pages/man8/tc-bpf.8.html
+    /// [mmap(2)]: https://man7.org/linux/man-pages/man2/mmap.2.html
+    #[doc(alias = "bpf")]
+    #[doc(alias = "BPF_PROG_LOAD")]
+    #[doc(alias = "clsact")]
     pub fn attach(device: &str) -> Result<Self, EgressError> {
         let mut ebpf = Ebpf::load(OBJECT).map_err(|error| at(Stage::Map, &error))?;
         let program: &mut SchedClassifier = ebpf
@@ -94,19 +120,20 @@ impl Egress {
         Ok(Self { cells, program_id, _ebpf: ebpf })
     }
 
-    /// The kernel's number of the program, unique while it is loaded.
+    /// The kernel's id of the program, unique while it is loaded.
     pub fn program_id(&self) -> u32 {
         self.program_id
     }
 
-    /// What was noted of the flow whose packets come from `source_port`.
+    /// Cell of the flow whose packets come from `source_port`.
     pub fn cell(&self, source_port: u16) -> &Cell {
         self.cells.cell(usize::from(source_port) % CELLS)
     }
 }
 
-/// A clsact qdisc with the program as its filter. Not tcx: there a packet can only be dropped, of which TCP is told and slows
-/// down, and TC_ACT_STOLEN means to go on (tcx_action_code, include/net/tcx.h).
+/// Adds a clsact qdisc with the program as its filter. tcx is not usable: there a packet can only
+/// be dropped, which TCP notices and slows down for, and TC_ACT_STOLEN means to continue
+/// (tcx_action_code, include/net/tcx.h).
 fn attach(program: &mut SchedClassifier, device: &str) -> Result<(), EgressError> {
     qdisc_add_clsact(device).map_err(|error| at(Stage::Attach, &error))?;
     let filter = TcAttachOptions::Netlink(NlOptions::default());
@@ -116,16 +143,24 @@ fn attach(program: &mut SchedClassifier, device: &str) -> Result<(), EgressError
         .map_err(|error| at(Stage::Attach, &error))
 }
 
-/// Whether the kernel still has the program of this id ([`Egress::program_id`]).
+/// Whether the kernel still has the program with this id ([`Egress::program_id`]), by bpf(2),
+/// BPF_PROG_GET_NEXT_ID.
 ///
 /// # Errors
-/// `EPERM` without CAP_SYS_ADMIN.
+/// - EPERM: CAP_SYS_ADMIN is needed.
+///
+/// # References
+/// [bpf(2)]
+///
+/// [bpf(2)]: https://man7.org/linux/man-pages/man2/bpf.2.html
+#[doc(alias = "bpf")]
+#[doc(alias = "BPF_PROG_GET_NEXT_ID")]
 pub fn is_loaded(program_id: u32) -> io::Result<bool> {
     for program in aya::programs::loaded_programs() {
         match program.map_err(|error| at(Stage::Load, &error).error) {
             Ok(program) if program.id() == program_id => return Ok(true),
             Ok(_) => {}
-            // It was unloaded between its being listed and its being looked at.
+            // It was unloaded between listing and reading it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -137,7 +172,7 @@ fn missing(stage: Stage, message: &str) -> EgressError {
     EgressError { stage, error: io::Error::from(io::ErrorKind::InvalidData), detail: message.to_owned() }
 }
 
-/// The error of the system call at the bottom of aya's.
+/// The error of the innermost system call in aya's error.
 fn at(stage: Stage, error: &(dyn Error + 'static)) -> EgressError {
     let mut found = None;
     let mut next = Some(error);
@@ -149,9 +184,10 @@ fn at(stage: Stage, error: &(dyn Error + 'static)) -> EgressError {
     EgressError { stage, error: bottom, detail: error.to_string() }
 }
 
-/// What the program noted of one flow; the layout is that of `struct cell` in egress.bpf.c. It goes on being written while it
-/// is read: each field is whole, and all are of the connection that [`connections`](Self::connections) counts once that has
-/// grown.
+/// What the program recorded of one flow. The layout is that of `struct cell` in egress.bpf.c.
+///
+/// The program writes to it during reads. Each field is consistent in itself, and all belong to the
+/// connection counted by [`connections`](Self::connections) once that has grown.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Cell {
@@ -175,62 +211,64 @@ pub struct Cell {
 const _: () = assert!(size_of::<Cell>() == 128);
 
 impl Cell {
-    /// Connections begun (SYNs noted, repeated ones left out) with this source port so far.
+    /// Connections begun with this source port: SYNs, without repeated ones.
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Acquire)
     }
 
-    /// Payload bytes that came in order.
+    /// Payload bytes received in order.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Acquire)
     }
 
-    /// Payload bytes that had come before: retransmissions.
+    /// Payload bytes received before: retransmissions.
     pub fn again_bytes(&self) -> u64 {
         self.again_bytes.load(Ordering::Acquire)
     }
 
-    /// Packets with payload in order; a GSO packet is one.
+    /// Packets with payload in order. A GSO packet counts once.
     pub fn packets(&self) -> u64 {
         self.packets.load(Ordering::Acquire)
     }
 
-    /// Packets beyond what was expected next: never, as nothing is lost or overtaken on the way.
+    /// Packets beyond the next expected sequence number. Always 0, because nothing is lost or
+    /// reordered on this link.
     pub fn gaps(&self) -> u64 {
         self.gaps.load(Ordering::Acquire)
     }
 
-    /// A FIN came, in order.
+    /// Whether a FIN has arrived in order.
     pub fn finished(&self) -> bool {
         self.ends.load(Ordering::Acquire) & 1 != 0
     }
 
-    /// A RST came.
+    /// Whether a RST has arrived.
     pub fn reset(&self) -> bool {
         self.ends.load(Ordering::Acquire) & 2 != 0
     }
 
-    /// The acknowledgement of the far end's own FIN came: the sender is through with the connection.
+    /// Whether the ACK generator's FIN was acknowledged: the sender is done with the connection.
     pub fn closed(&self) -> bool {
         self.ends.load(Ordering::Acquire) & 4 != 0
     }
 
-    /// Packets that repeat what had come before (segments, a FIN, a keep-alive probe): the sender misses an answer.
+    /// Packets that repeat earlier ones (segments, a FIN, a keep-alive probe): the sender is
+    /// missing an answer.
     pub fn repeats(&self) -> u64 {
         self.repeats.load(Ordering::Acquire)
     }
 
-    /// SYNs of this connection, repeated ones too.
+    /// SYNs of this connection, including repeated ones.
     pub fn syns(&self) -> u32 {
         self.syns.load(Ordering::Acquire)
     }
 
-    /// The sequence number of the SYN.
+    /// Sequence number of the SYN.
     pub fn first(&self) -> u32 {
         self.first.load(Ordering::Acquire)
     }
 
-    /// The newest timestamp (TSval) on a packet after the SYN.
+    /// Newest timestamp (TSval) of a packet after the SYN.
     pub fn timestamp(&self) -> u32 {
         self.timestamp.load(Ordering::Acquire)
     }
@@ -240,20 +278,21 @@ impl Cell {
         self.ipv6.load(Ordering::Acquire) != 0
     }
 
-    /// The TCP options of the SYN.
+    /// TCP options of the SYN.
     pub fn syn_options(&self) -> Vec<u8> {
         let len = usize::from(self.options_len.load(Ordering::Acquire)).min(self.options.len());
         self.options[..len].iter().map(|byte| byte.load(Ordering::Acquire)).collect()
     }
 }
 
-/// The map, mapped.
+/// The map of cells in this process's memory.
 #[derive(Debug)]
 struct Cells {
     base: NonNull<Cell>,
 }
 
-// SAFETY: the mapping belongs to this value, is not bound to a thread, and is only read through atomics.
+// SAFETY: the mapping belongs to this value, is not bound to a thread, and is only read through
+// atomics.
 unsafe impl Send for Cells {}
 // SAFETY: as above.
 unsafe impl Sync for Cells {}
@@ -261,22 +300,53 @@ unsafe impl Sync for Cells {}
 impl Cells {
     fn map(map: BorrowedFd<'_>) -> io::Result<Self> {
         let len = CELLS * size_of::<Cell>();
-        // SAFETY: a null address without MAP_FIXED lets the kernel choose a range that is not in use.
+        // SAFETY: a null address without MAP_FIXED lets the kernel choose a free range.
         let base = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, map, 0) }?;
         Ok(Self { base: NonNull::new(base.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))? })
     }
 
     fn cell(&self, index: usize) -> &Cell {
         debug_assert!(index < CELLS);
-        // SAFETY: the array has CELLS cells of this size (the object says so, and mmap(2) refuses more than the map has), is
-        // page-aligned, lives as long as `self`, and is read through atomics only, which a concurrent writer may change.
+        // SAFETY: the array has CELLS cells of this size: the object says so, and mmap(2) refuses
+        // more than the map has. It is page-aligned and lives as long as `self`. It is read through
+        // atomics only, which a concurrent writer may change.
         unsafe { self.base.add(index % CELLS).as_ref() }
     }
 }
 
 impl Drop for Cells {
     fn drop(&mut self) {
-        // SAFETY: mapped by `map` with this length; every reference into it borrows `self`.
+        // SAFETY: mapped by `map` with this length. Every reference into it borrows `self`.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), CELLS * size_of::<Cell>()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_loaded_attached_and_gone_with_its_owner() {
+        // In a thread of its own, because a namespace belongs to a thread.
+        std::thread::spawn(|| {
+            let Ok(namespace) = crate::netns::NetNs::unshare() else {
+                eprintln!("skipped: needs CAP_SYS_ADMIN");
+                return;
+            };
+            let devices = crate::netlink::Devices::open().unwrap();
+            devices.make_veth("zc0", "zc1", namespace.as_fd()).unwrap();
+            let egress = match Egress::attach("zc0") {
+                Ok(egress) => egress,
+                Err(error) => return eprintln!("skipped: the program cannot be attached: {error}"),
+            };
+            assert!(is_loaded(egress.program_id()).unwrap());
+            let cell = egress.cell(12_345);
+            assert_eq!((cell.connections(), cell.bytes(), cell.packets(), cell.syns()), (0, 0, 0, 0));
+            assert!(!cell.finished() && !cell.reset() && !cell.closed() && cell.syn_options().is_empty());
+            let missing = Egress::attach("zc-no-such").unwrap_err();
+            assert_eq!(missing.stage, Stage::Attach);
+        })
+        .join()
+        .unwrap();
     }
 }

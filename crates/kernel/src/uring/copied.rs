@@ -1,39 +1,43 @@
-//! Which zero-copy sends were copied, told from what their notifications say.
+//! Determines from their notifications which zero-copy sends were copied.
 //!
-//! A notification is marked "copied" in two cases (io_notif_tw_complete() in io_uring/notif.c): a packet's data was copied, or no
-//! packet of the send's own was ever freed. The second is no copy: since Linux 6.10 a send may join the packet that an earlier
-//! one has begun (io_link_skb()), and if it fits into that whole, it has none of its own. The end of nearly every file does;
-//! and as the rest of a packet that TCP splits belongs to whoever began it (skb_zerocopy_clone()), many small sends in a
-//! row may.
+//! A notification is marked "copied" in two cases (io_notif_tw_complete() in io_uring/notif.c): the
+//! data of a packet was copied, or no packet of the send itself was ever freed. The second is not a
+//! copy. Since Linux 6.10 a send may join the packet that an earlier send has begun
+//! (io_link_skb()), and has none of its own if it fits into that packet. That is so for the end of
+//! nearly every file. It can also hold for many small sends in a row, because the rest of a packet
+//! that TCP splits belongs to the send that began it (skb_zerocopy_clone()).
 //!
-//! What is known of sends that joined others: they complete together with those, right behind them, and among themselves
-//! the last comes first (io_link_skb() puts each behind the one that began the packet). Sends that were copied come as they
-//! were sent, whoever began the packet is marked too, and a send that is larger than a packet always has one of its own.
+//! Sends that joined others complete together with those, directly after them, and last in first
+//! out: io_link_skb() puts each behind the one that began the packet. Copied sends complete in
+//! order, and the send that began their packet is marked too. A send larger than a packet always
+//! has a packet of its own.
 
-/// No packet of TCP's is larger (GSO_LEGACY_MAX_SIZE in include/linux/netdevice.h), unless a device says so (BIG TCP).
+/// Largest packet of TCP (GSO_LEGACY_MAX_SIZE in include/linux/netdevice.h), unless a device allows
+/// larger ones (BIG TCP).
 const PACKET_BYTES: u32 = 1 << 16;
 
-/// Takes the notifications of one ring in their order.
+/// Classifies the notifications of one ring in their order.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
-    /// Which send a marked one may have joined the packet of, by the notification before it.
+    /// The previous notification, which tells whose packet a marked send may have joined.
     before: Before,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
 enum Before {
-    /// None, or one that was copied.
+    /// None, or that of a copied send.
     #[default]
     Copied,
-    /// One that is not marked.
+    /// That of an unmarked send.
     Unmarked,
-    /// One that had joined, the send of this number.
+    /// That of the send with this number, which had joined a packet.
     Joined(u32),
 }
 
 impl Copied {
-    /// Whether the send whose notification comes next was copied. It was number `send` (modulo 2^32) and had `bytes`.
-    pub(super) fn was(&mut self, marked: bool, send: u32, bytes: u32) -> bool {
+    /// Whether the send of the next notification was copied. `send` is its number (modulo 2^32),
+    /// `bytes` its length.
+    pub(super) fn was_copied(&mut self, marked: bool, send: u32, bytes: u32) -> bool {
         let joined = match self.before {
             _ if bytes >= PACKET_BYTES => false,
             Before::Copied => false,
@@ -57,7 +61,7 @@ mod tests {
 
     fn copied(notifications: impl IntoIterator<Item = (bool, u32, u32)>) -> Vec<u32> {
         let mut copied = Copied::default();
-        let those = notifications.into_iter().filter(|&(marked, send, bytes)| copied.was(marked, send, bytes));
+        let those = notifications.into_iter().filter(|&(marked, send, bytes)| copied.was_copied(marked, send, bytes));
         those.map(|(_, send, _)| send).collect()
     }
 

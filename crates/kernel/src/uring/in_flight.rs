@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::ring::Ring;
 
-/// A ring and the memory that it lends to the kernel. Dropped, it calls off what is under way and waits for it; what
-/// the kernel has not given back within the limit is leaked, which is always sound.
+/// A ring and the memory that its requests use. Dropping it cancels the requests in flight and
+/// waits for them. Memory that the kernel still uses after the limit is leaked, which is always
+/// sound.
 #[derive(Debug)]
 pub(super) struct InFlight<M> {
     pub(super) ring: Ring,
@@ -24,7 +25,7 @@ impl<M> InFlight<M> {
         &self.memory
     }
 
-    /// Both at once.
+    /// The ring and the memory, both mutable.
     pub(super) fn parts(&mut self) -> (&mut Ring, &mut M) {
         (&mut self.ring, &mut self.memory)
     }
@@ -33,8 +34,8 @@ impl<M> InFlight<M> {
 impl<M> Drop for InFlight<M> {
     fn drop(&mut self) {
         if self.ring.quiesce(self.limit) {
-            // SAFETY: this is the only place that drops it, it is not used again, and the ring is owed nothing, so that
-            // the kernel has no request left that could point to it.
+            // SAFETY: this is the only place that drops it, and it is not used again. The ring has
+            // nothing outstanding, so the kernel has no request left that could point to it.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
         }
     }

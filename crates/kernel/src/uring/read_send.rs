@@ -1,4 +1,5 @@
-//! File to buffer to socket: `IORING_OP_READ` linked to `IORING_OP_SEND`, several such pairs in one chain.
+//! File to buffer to socket: `IORING_OP_READ` linked to `IORING_OP_SEND`, several such pairs in one
+//! chain.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -8,37 +9,60 @@ use io_uring::{opcode, squeue, types};
 
 use super::in_flight::InFlight;
 use super::ring::Ring;
-use super::{TransferError, error_of, is_interruption, touched};
+use super::transfer::{TransferError, error_of, is_interruption, touched};
 use crate::pages::Pages;
 
-/// Pairs of READ and SEND in one chain, and so in one io_uring_enter(2).
+/// Pairs of READ and SEND in one chain, and so per io_uring_enter(2).
 const PAIRS: usize = 16;
 
-/// The most that one request can be asked for (a 32-bit length, rounded as MAX_RW_COUNT is).
+/// Largest length of one request: a 32-bit length, rounded like MAX_RW_COUNT.
 const LARGEST_BUFFER: usize = 1 << 30;
 
-/// A ring with one buffer, through which files go to one socket.
+/// A ring with one buffer, through which files are sent to one socket.
 ///
-/// A chain is strictly in order (`IOSQE_IO_LINK`): a READ begins when the SEND before it is done, so one buffer does
-/// for all of them, and stays in the cache. A short or failed request calls off the rest of its chain.
+/// A chain is strictly ordered (`IOSQE_IO_LINK`): a READ begins after the SEND before it has ended.
+/// So one buffer serves all of them and stays in the cache. A short or failed request cancels the
+/// rest of its chain.
+///
+/// # References
+/// - [io_uring_prep_read(3)]
+/// - [io_uring_prep_send(3)]
+///
+/// [io_uring_prep_read(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_read.3.html
+/// [io_uring_prep_send(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_send.3.html
+#[doc(alias = "io_uring")]
+#[doc(alias = "IORING_OP_SEND")]
+#[doc(alias = "IORING_OP_READ")]
 #[derive(Debug)]
 pub struct ReadSend {
-    lent: InFlight<Pages>,
+    in_flight: InFlight<Pages>,
     socket: OwnedFd,
     buffer_bytes: usize,
-    /// Where in its memory the buffer begins.
+    /// Offset of the buffer in its memory.
     begins_at: usize,
     flags: i32,
     short: u64,
 }
 
 impl ReadSend {
-    /// A ring that sends to `socket` through a buffer of `buffer_bytes`, which begins `begins_at` bytes behind a page
-    /// boundary, its worker threads (which only serve reads that miss the page cache) on `worker_cpu`. With `more` every
-    /// SEND says MSG_MORE.
+    /// Creates a ring with io_uring_setup(2) that sends to `socket` through a buffer of
+    /// `buffer_bytes`, which starts `begins_at` bytes after a page boundary.
+    ///
+    /// The ring's worker threads, which only serve reads that miss the page cache, run on
+    /// `worker_cpu`. `more` sets MSG_MORE on every SEND.
     ///
     /// # Errors
-    /// As io_uring_setup(2); `ErrorKind::Unsupported` where the kernel lacks an operation.
+    /// - Those of io_uring_setup(2).
+    /// - `ErrorKind::Unsupported`: the kernel lacks an operation.
+    ///
+    /// # References
+    /// - [io_uring_setup(2)]
+    /// - [io_uring_register(2)], IORING_REGISTER_IOWQ_AFF
+    ///
+    /// [io_uring_setup(2)]: https://man7.org/linux/man-pages/man2/io_uring_setup.2.html
+    /// [io_uring_register(2)]: https://man7.org/linux/man-pages/man2/io_uring_register.2.html
+    #[doc(alias = "io_uring_setup")]
+    #[doc(alias = "IORING_REGISTER_IOWQ_AFF")]
     pub fn new(
         socket: OwnedFd,
         buffer_bytes: usize,
@@ -53,17 +77,27 @@ impl ReadSend {
         }
         let buffer_bytes = buffer_bytes.clamp(1, LARGEST_BUFFER);
         let begins_at = begins_at.min(LARGEST_BUFFER);
-        let lent = InFlight::new(ring, touched(begins_at + buffer_bytes)?, Duration::from_secs(1));
+        let in_flight = InFlight::new(ring, touched(begins_at + buffer_bytes)?, Duration::from_secs(1));
         let flags = libc::MSG_WAITALL | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
-        Ok(Self { lent, socket, buffer_bytes, begins_at, flags, short: 0 })
+        Ok(Self { in_flight, socket, buffer_bytes, begins_at, flags, short: 0 })
     }
 
-    /// Sends `len` bytes of `file` from `offset` on, blocking while the socket is full.
+    /// Sends `len` bytes of `file` from `offset` on with io_uring_enter(2). Blocks while the socket
+    /// is full.
     ///
     /// # Errors
-    /// See [`TransferError`]; the connection is of no further use.
+    /// See [`TransferError`]. The connection is of no further use.
+    ///
+    /// # References
+    /// - [io_uring_enter(2)]
+    /// - [io_uring_prep_send(3)]
+    ///
+    /// [io_uring_enter(2)]: https://man7.org/linux/man-pages/man2/io_uring_enter.2.html
+    /// [io_uring_prep_send(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_send.3.html
+    #[doc(alias = "io_uring_enter")]
+    #[doc(alias = "IORING_OP_SEND")]
     pub fn send(&mut self, file: BorrowedFd<'_>, mut offset: u64, mut len: usize) -> Result<(), TransferError> {
-        self.lent.ring.must_be_idle().map_err(TransferError::Ring)?;
+        self.in_flight.ring.must_be_idle().map_err(TransferError::Ring)?;
         while len > 0 {
             let sent = self.chain(file, offset, len)?;
             offset += sent as u64;
@@ -72,11 +106,12 @@ impl ReadSend {
         Ok(())
     }
 
-    /// Sends up to [`PAIRS`] buffers of the file in one chain. Returns how many bytes the socket took.
+    /// Sends up to [`PAIRS`] buffers of the file in one chain. Returns the number of bytes that the
+    /// socket took.
     fn chain(&mut self, file: BorrowedFd<'_>, offset: u64, len: usize) -> Result<usize, TransferError> {
         let pairs = len.div_ceil(self.buffer_bytes).min(PAIRS);
         let wanted = |pair: usize| self.buffer_bytes.min(len - pair * self.buffer_bytes);
-        let (ring, memory) = self.lent.parts();
+        let (ring, memory) = self.in_flight.parts();
         let start = memory.base().wrapping_add(self.begins_at);
         let (file, socket) = (types::Fd(file.as_raw_fd()), types::Fd(self.socket.as_raw_fd()));
         for pair in 0..pairs {
@@ -88,9 +123,10 @@ impl ReadSend {
                 .user_data(2 * pair as u64);
             let link = if pair + 1 < pairs { squeue::Flags::IO_LINK } else { squeue::Flags::empty() };
             let send = send_of(socket, start, bytes, self.flags).flags(link).user_data(2 * pair as u64 + 1);
-            // SAFETY: both point to `begins_at` in `memory`, for at most `buffer_bytes`, and it is at least as large as the
-            // sum of the two; `InFlight` keeps it until the ring is owed nothing, no slice of it is ever made, and one chain is
-            // under way at a time (`must_be_idle`).
+            // SAFETY: both point to `begins_at` in `memory`, for at most `buffer_bytes`, and it is
+            // at least as large as their sum. `InFlight` keeps it until the ring has nothing
+            // outstanding, and no slice of it is ever made. Only one chain is in flight at a time
+            // (`must_be_idle`).
             unsafe { ring.push(&read).and_then(|()| ring.push(&send)) }.map_err(TransferError::Ring)?;
         }
         let mut results = [-libc::ECANCELED; 2 * PAIRS];
@@ -109,8 +145,8 @@ impl ReadSend {
                 sent += read;
                 continue;
             }
-            // The chain ended here: either the read was short, and its send was called off, or the send was short or
-            // failed. In both cases the buffer still holds what was read last.
+            // The chain ended here. Either the read was short and its send was cancelled, or the
+            // send was short or failed. In both cases the buffer still holds what was read last.
             let taken = match usize::try_from(taken) {
                 Ok(taken) => taken,
                 Err(_) if read < wanted(pair) || is_interruption(&error_of(taken)) => 0,
@@ -125,13 +161,13 @@ impl ReadSend {
 
     /// Sends the bytes `from..to` of the buffer.
     fn rest(&mut self, mut from: usize, to: usize) -> Result<(), TransferError> {
-        let (ring, memory) = self.lent.parts();
+        let (ring, memory) = self.in_flight.parts();
         let socket = types::Fd(self.socket.as_raw_fd());
         while from < to {
             let start = memory.base().wrapping_add(self.begins_at + from);
             let send = send_of(socket, start, (to - from) as u32, self.flags).user_data(0);
             let mut result = [0];
-            // SAFETY: as in `chain`: `from..to` lies within the buffer.
+            // SAFETY: as in `chain`. `from..to` lies within the buffer.
             unsafe { ring.push(&send) }.and_then(|()| ring.run(&mut result)).map_err(TransferError::Ring)?;
             match usize::try_from(result[0]) {
                 Ok(taken) => from += taken,
@@ -142,18 +178,18 @@ impl ReadSend {
         Ok(())
     }
 
-    /// Calls of io_uring_enter(2) so far.
+    /// Number of io_uring_enter(2) calls so far.
     pub fn calls(&self) -> u64 {
-        self.lent.ring.calls()
+        self.in_flight.ring.calls()
     }
 
-    /// Chains that ended early: a short read, or a send that took less than it was given.
+    /// Chains that ended early: a short read, or a short send.
     pub fn short(&self) -> u64 {
         self.short
     }
 }
 
-/// A SEND; with MSG_WAITALL the kernel itself continues it until all is taken.
+/// A SEND. With MSG_WAITALL the kernel itself continues it until all is sent.
 fn send_of(socket: types::Fd, start: *const u8, bytes: u32, flags: i32) -> squeue::Entry {
     opcode::Send::new(socket, start, bytes).flags(flags).build()
 }

@@ -1,8 +1,14 @@
-//! A ring, and how many completions the kernel still owes it.
+//! A ring, and the number of its outstanding requests.
 //!
-//! It is set up for one thread that submits and waits: `IORING_SETUP_SINGLE_ISSUER` with `IORING_SETUP_DEFER_TASKRUN`
-//! (Linux 6.1) runs what has to be done for a completion only inside that thread's own `io_uring_enter`, instead of
-//! interrupting it; where the kernel does not know these, `IORING_SETUP_COOP_TASKRUN` (5.19), or nothing.
+//! It is set up for one thread that submits and waits. `IORING_SETUP_SINGLE_ISSUER` with
+//! `IORING_SETUP_DEFER_TASKRUN` (Linux 6.1) runs completion work only inside that thread's own
+//! `io_uring_enter` instead of interrupting it. Kernels without these flags get
+//! `IORING_SETUP_COOP_TASKRUN` (5.19) or none.
+//!
+//! # References
+//! - io_uring_setup(2)
+//! - io_uring_enter(2)
+//! - io_uring_register(2)
 
 use std::io;
 use std::marker::PhantomData;
@@ -11,10 +17,10 @@ use std::time::{Duration, Instant};
 use io_uring::types::{CancelBuilder, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, cqueue, squeue};
 
-/// What a ring takes, roughly: less is never enough.
+/// Memory that a ring needs at least, roughly.
 const RING_BYTES: usize = 8192;
 
-/// How long a ring may take to be taken down after it was closed.
+/// How long the kernel may take to tear down a closed ring.
 const TEARDOWN: Duration = Duration::from_millis(500);
 
 /// One completion queue entry.
@@ -24,28 +30,32 @@ pub(super) struct Completion {
     pub(super) result: i32,
     /// IORING_CQE_F_MORE: this request will complete again.
     pub(super) more: bool,
-    /// IORING_CQE_F_NOTIF: the kernel has let go of the memory of a zero-copy send.
+    /// IORING_CQE_F_NOTIF: the kernel has released the memory of a zero-copy send.
     pub(super) notification: bool,
     /// IORING_CQE_F_BUFFER: the provided buffer that was used.
     pub(super) buffer: Option<u16>,
 }
 
-/// A ring that counts what it is owed. Made, used and dropped on one thread (and therefore neither `Send` nor `Sync`).
+/// A ring that counts its outstanding requests. Created, used and dropped on one thread, and
+/// therefore neither `Send` nor `Sync`.
 pub(super) struct Ring {
     io: IoUring,
-    /// Requests pushed whose last completion has not been taken out yet.
-    owed: usize,
-    /// Calls of io_uring_enter(2).
+    /// Pushed requests whose last completion has not been taken out.
+    outstanding: usize,
+    /// Number of io_uring_enter(2) calls.
     calls: u64,
     bound_to_thread: PhantomData<*const ()>,
 }
 
 impl Ring {
-    /// A ring for `entries` requests at a time and `completions` completions between two harvests.
+    /// Creates a ring for `entries` requests at a time and `completions` completions between two
+    /// reaps.
     ///
     /// # Errors
-    /// ENOSYS: not in this kernel. EPERM: `kernel.io_uring_disabled`, or a seccomp filter. ENOMEM: RLIMIT_MEMLOCK
-    /// (before 5.12, and again since 6.14, without CAP_IPC_LOCK). EMFILE: RLIMIT_NOFILE.
+    /// - ENOSYS: the kernel has no io_uring.
+    /// - EPERM: `kernel.io_uring_disabled`, or a seccomp filter.
+    /// - ENOMEM: RLIMIT_MEMLOCK (before 5.12, and again since 6.14, without CAP_IPC_LOCK).
+    /// - EMFILE: RLIMIT_NOFILE.
     pub(super) fn new(entries: u32, completions: u32) -> io::Result<Self> {
         let mut deferred = IoUring::builder();
         deferred.setup_single_issuer().setup_defer_taskrun().setup_submit_all();
@@ -56,18 +66,19 @@ impl Ring {
         for builder in [&mut deferred, &mut cooperative, &mut plain] {
             builder.setup_clamp().setup_cqsize(completions.max(2 * entries));
             answer = within_memlock(RING_BYTES, || builder.build(entries));
-            // EINVAL is how a kernel says that it does not know a flag.
+            // A kernel answers EINVAL to an unknown flag.
             if !matches!(&answer, Err(error) if error.raw_os_error() == Some(libc::EINVAL)) {
                 break;
             }
         }
-        Ok(Self { io: answer?, owed: 0, calls: 0, bound_to_thread: PhantomData })
+        Ok(Self { io: answer?, outstanding: 0, calls: 0, bound_to_thread: PhantomData })
     }
 
-    /// Asks the kernel whether it has the operations `wanted`, given as their codes and names.
+    /// Asks the kernel whether it has the operations `wanted`, given as codes and names
+    /// (IORING_REGISTER_PROBE).
     ///
     /// # Errors
-    /// `ErrorKind::Unsupported`, with the name of the first that it has not.
+    /// `ErrorKind::Unsupported`, with the name of the first missing one.
     pub(super) fn require(&self, wanted: &[(u8, &str)]) -> io::Result<()> {
         let mut probe = Probe::new();
         self.io.submitter().register_probe(&mut probe)?;
@@ -77,15 +88,15 @@ impl Ring {
         }
     }
 
-    /// Makes the worker threads of the calling thread's rings run on `cpu` only (IORING_REGISTER_IOWQ_AFF, 5.14). They
-    /// do not inherit the affinity of the thread that submits.
+    /// Restricts the worker threads of the calling thread's rings to `cpu`
+    /// (IORING_REGISTER_IOWQ_AFF, 5.14). They do not inherit the affinity of the submitting thread.
     pub(super) fn pin_workers(&self, cpu: usize) -> io::Result<()> {
         if cpu >= libc::CPU_SETSIZE as usize {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
-        // SAFETY: cpu_set_t is an array of integers, for which all zeroes is a value.
+        // SAFETY: cpu_set_t is an array of integers, for which all zeros is a value.
         let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-        // SAFETY: `cpu` has just been found to be within the set.
+        // SAFETY: `cpu` is within the set, as checked above.
         unsafe { libc::CPU_SET(cpu, &mut set) };
         self.io.submitter().register_iowq_aff(&set)
     }
@@ -95,26 +106,27 @@ impl Ring {
         self.io.submitter()
     }
 
-    /// Puts a request into the submission queue; nothing is started yet.
+    /// Puts a request into the submission queue. Nothing is started yet.
     ///
     /// # Errors
-    /// EBUSY: the queue is full.
+    /// - EBUSY: the queue is full.
     ///
     /// # Safety
-    /// What the request points to stays valid, and if the kernel writes to it untouched, until this ring has been owed
-    /// nothing ([`owed`](Self::owed)) at some later time, or for ever.
+    /// The memory that the request points to must stay valid until this ring has nothing
+    /// outstanding ([`outstanding`](Self::outstanding)) at a later time, or forever. If the kernel
+    /// writes to it, it must not be accessed until then.
     pub(super) unsafe fn push(&mut self, request: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: the caller's promise is the one that is asked for here.
+        // SAFETY: the caller guarantees what is required here.
         unsafe { self.io.submission().push(request) }.map_err(|_| io::Error::from_raw_os_error(libc::EBUSY))?;
-        self.owed += 1;
+        self.outstanding += 1;
         Ok(())
     }
 
-    /// Starts what was pushed and waits until `want` completions are there, or `limit` is over. True: they may be
-    /// there (look); false: the time is over.
+    /// Submits what was pushed, and waits for `want` completions or until `limit` is over. True:
+    /// there may be completions. False: the time is over.
     ///
     /// # Errors
-    /// As io_uring_enter(2); interruption by a signal is none.
+    /// Those of io_uring_enter(2), except interruption by a signal.
     pub(super) fn enter(&mut self, want: usize, limit: Option<Duration>) -> io::Result<bool> {
         let until = limit.and_then(|limit| Instant::now().checked_add(limit));
         loop {
@@ -131,7 +143,7 @@ impl Ring {
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}
                     Some(libc::ETIME) => return Ok(false),
-                    // Completions wait outside the full queue: take out what is there, then come again.
+                    // Completions wait outside the full queue. Reap what is there and call again.
                     Some(libc::EBUSY) => return Ok(true),
                     _ => return Err(error),
                 },
@@ -139,14 +151,14 @@ impl Ring {
         }
     }
 
-    /// Starts what was pushed, waits until nothing is owed, and stores each result at the index in its user data. For
-    /// requests that complete once.
+    /// Submits what was pushed, waits until nothing is outstanding, and stores each result at the
+    /// index in its user data. For requests that complete once.
     ///
     /// # Errors
-    /// As [`enter`](Self::enter); requests may then still be under way.
+    /// As [`enter`](Self::enter). Requests may then still be in flight.
     pub(super) fn run(&mut self, results: &mut [i32]) -> io::Result<()> {
-        while self.owed > 0 {
-            self.enter(self.owed, None)?;
+        while self.outstanding > 0 {
+            self.enter(self.outstanding, None)?;
             while let Some(completion) = self.pop() {
                 if let Some(slot) = results.get_mut(completion.user_data as usize) {
                     *slot = completion.result;
@@ -161,7 +173,7 @@ impl Ring {
         let entry = self.io.completion().next()?;
         let more = cqueue::more(entry.flags());
         if !more {
-            self.owed = self.owed.saturating_sub(1);
+            self.outstanding = self.outstanding.saturating_sub(1);
         }
         Some(Completion {
             user_data: entry.user_data(),
@@ -172,48 +184,54 @@ impl Ring {
         })
     }
 
-    /// Requests whose last completion has not been taken out.
-    pub(super) fn owed(&self) -> usize {
-        self.owed
+    /// Number of requests whose last completion has not been taken out.
+    pub(super) fn outstanding(&self) -> usize {
+        self.outstanding
     }
 
-    /// Refuses to go on after a failure that left requests under way.
+    /// Fails after an earlier failure that left requests in flight.
     pub(super) fn must_be_idle(&self) -> io::Result<()> {
-        if self.owed == 0 { Ok(()) } else { Err(io::Error::other("an earlier failure left requests under way")) }
+        if self.outstanding == 0 { Ok(()) } else { Err(io::Error::other("an earlier failure left requests in flight")) }
     }
 
-    /// Calls of io_uring_enter(2) so far.
+    /// Number of io_uring_enter(2) calls so far.
     pub(super) fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// Cancels what is under way and waits for it. True: nothing is owed any more.
+    /// Cancels what is in flight and waits for it. True: nothing is outstanding any more.
     pub(super) fn quiesce(&mut self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
-        if self.owed > 0 {
-            // ENOENT (nothing that could be cancelled), EINVAL (before 6.0) and the like: waiting decides.
+        if self.outstanding > 0 {
+            // The answer does not matter: ENOENT (nothing to cancel), EINVAL (before 6.0) and
+            // others. The wait below decides.
             let _ = self.io.submitter().register_sync_cancel(Some(Timespec::from(limit)), CancelBuilder::any());
         }
-        while self.owed > 0 {
+        while self.outstanding > 0 {
             while self.pop().is_some() {}
             let left = until.saturating_duration_since(Instant::now());
-            if self.owed == 0 || left.is_zero() || self.enter(1, Some(left)).is_err() {
+            if self.outstanding == 0 || left.is_zero() || self.enter(1, Some(left)).is_err() {
                 break;
             }
         }
-        self.owed == 0
+        self.outstanding == 0
     }
 }
 
 impl std::fmt::Debug for Ring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ring").field("owed", &self.owed).field("calls", &self.calls).finish_non_exhaustive()
+        f.debug_struct("Ring")
+            .field("outstanding", &self.outstanding)
+            .field("calls", &self.calls)
+            .finish_non_exhaustive()
     }
 }
 
-/// Does `attempt`, which charges about `bytes` to RLIMIT_MEMLOCK, and does it again for a while if it fails with ENOMEM
-/// although the limit allows as much: a ring that was closed is taken down by a kernel thread after a grace period, and
-/// until then its memory counts against its user.
+/// Calls `attempt`, which charges about `bytes` to RLIMIT_MEMLOCK. Repeats it for a while if it
+/// fails with ENOMEM although the limit would allow it.
+///
+/// A kernel thread tears down a closed ring after a grace period, and until then the ring's memory
+/// counts against its user.
 pub(super) fn within_memlock<T>(bytes: usize, attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
     let until = Instant::now() + TEARDOWN;
     loop {
@@ -230,12 +248,12 @@ pub(super) fn within_memlock<T>(bytes: usize, attempt: impl Fn() -> io::Result<T
     }
 }
 
-/// The soft limit of locked memory in bytes (RLIMIT_MEMLOCK of getrlimit(2)); none where there is none.
+/// Soft limit of locked memory in bytes (RLIMIT_MEMLOCK of getrlimit(2)). `None` is unlimited.
 pub(super) fn memlock_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Memlock).current
 }
 
-/// The error for something that this kernel's io_uring does not have.
+/// The error for a missing feature of this kernel's io_uring.
 pub(super) fn lacking(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, format!("this kernel's io_uring has no {what}"))
 }
@@ -253,10 +271,10 @@ mod tests {
             // SAFETY: a no-operation points to nothing.
             unsafe { ring.push(&opcode::Nop::new().build().user_data(user_data)) }.unwrap();
         }
-        assert_eq!(ring.owed(), 3);
+        assert_eq!(ring.outstanding(), 3);
         let mut results = [-1; 3];
         ring.run(&mut results).unwrap();
-        assert_eq!((results, ring.owed(), ring.calls()), ([0; 3], 0, 1));
+        assert_eq!((results, ring.outstanding(), ring.calls()), ([0; 3], 0, 1));
     }
 
     #[test]
@@ -265,7 +283,7 @@ mod tests {
         // SAFETY: no-operations point to nothing.
         let pushed = (0..3).map(|_| unsafe { ring.push(&opcode::Nop::new().build()) });
         assert_eq!(pushed.map(|each| each.is_ok()).collect::<Vec<_>>(), [true, true, false]);
-        assert_eq!(ring.owed(), 2);
+        assert_eq!(ring.outstanding(), 2);
         ring.run(&mut []).unwrap();
     }
 
@@ -276,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_can_be_called_off() {
+    fn requests_in_flight_can_be_cancelled() {
         let Ok(mut ring) = Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}")) else { return };
         let (end, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let fd = types::Fd(std::os::fd::AsRawFd::as_raw_fd(&end));

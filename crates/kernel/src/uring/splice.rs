@@ -1,11 +1,12 @@
 //! File to pipe to socket: two linked `IORING_OP_SPLICE` (Linux 5.7).
 //!
-//! io_uring never splices on the submitting thread: splice(2) may block anywhere, so both requests go to a worker
-//! thread (`iou-wrk-*`), which is a thread of this process and does the work. What it costs is therefore not in the
-//! submitter's CPU time (`RUSAGE_THREAD`).
+//! io_uring never splices on the submitting thread, because splice(2) may block anywhere. Both
+//! requests go to a worker thread (`iou-wrk-*`), which is a thread of this process. So the cost is
+//! not in the submitter's CPU time (`RUSAGE_THREAD`).
 //!
 //! # References
-//! io_uring_prep_splice(3); io_splice() in io_uring/splice.c.
+//! - io_uring_prep_splice(3)
+//! - io_splice() in io_uring/splice.c
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -13,39 +14,66 @@ use std::time::Duration;
 
 use super::in_flight::InFlight;
 use super::ring::Ring;
-use super::{TransferError, error_of, is_interruption};
+use super::transfer::{TransferError, error_of, is_interruption};
 use crate::splice::Pipe;
 use io_uring::{opcode, squeue, types};
 
-/// A ring and a pipe, through which files go to one socket.
+/// A ring and a pipe, through which files are sent to one socket.
+///
+/// # References
+/// [io_uring_prep_splice(3)]
+///
+/// [io_uring_prep_splice(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_splice.3.html
+#[doc(alias = "io_uring")]
+#[doc(alias = "IORING_OP_SPLICE")]
 #[derive(Debug)]
 pub struct Splice {
-    lent: InFlight<Pipe>,
+    in_flight: InFlight<Pipe>,
     socket: OwnedFd,
     short: u64,
     /// A failure has left bytes in the pipe.
-    spoilt: bool,
+    poisoned: bool,
 }
 
 impl Splice {
-    /// A ring that sends to `socket` through `pipe`, which is empty, its worker threads on `worker_cpu`.
+    /// Creates a ring with io_uring_setup(2) that sends to `socket` through `pipe`, which must be
+    /// empty. Its worker threads run on `worker_cpu`.
     ///
     /// # Errors
-    /// As io_uring_setup(2) and IORING_REGISTER_IOWQ_AFF; `ErrorKind::Unsupported` where the kernel lacks the operation.
+    /// - Those of io_uring_setup(2) and IORING_REGISTER_IOWQ_AFF.
+    /// - `ErrorKind::Unsupported`: the kernel lacks the operation.
+    ///
+    /// # References
+    /// - [io_uring_setup(2)]
+    /// - [io_uring_register(2)], IORING_REGISTER_IOWQ_AFF
+    ///
+    /// [io_uring_setup(2)]: https://man7.org/linux/man-pages/man2/io_uring_setup.2.html
+    /// [io_uring_register(2)]: https://man7.org/linux/man-pages/man2/io_uring_register.2.html
+    #[doc(alias = "io_uring_setup")]
+    #[doc(alias = "IORING_REGISTER_IOWQ_AFF")]
     pub fn new(socket: OwnedFd, pipe: Pipe, worker_cpu: Option<usize>) -> io::Result<Self> {
         let ring = Ring::new(4, 8)?;
         ring.require(&[(opcode::Splice::CODE, "IORING_OP_SPLICE")])?;
         if let Some(cpu) = worker_cpu {
             ring.pin_workers(cpu)?;
         }
-        Ok(Self { lent: InFlight::new(ring, pipe, Duration::from_secs(1)), socket, short: 0, spoilt: false })
+        Ok(Self { in_flight: InFlight::new(ring, pipe, Duration::from_secs(1)), socket, short: 0, poisoned: false })
     }
 
-    /// Sends `len` bytes of `file` from `offset` on, blocking while the socket is full; `more` (SPLICE_F_MORE) will
-    /// follow at once.
+    /// Sends `len` bytes of `file` from `offset` on with io_uring_enter(2). Blocks while the socket
+    /// is full. `more` sets SPLICE_F_MORE: more data follows at once.
     ///
     /// # Errors
-    /// See [`TransferError`]; the connection is of no further use.
+    /// See [`TransferError`]. The connection is of no further use.
+    ///
+    /// # References
+    /// - [io_uring_enter(2)]
+    /// - [io_uring_prep_splice(3)]
+    ///
+    /// [io_uring_enter(2)]: https://man7.org/linux/man-pages/man2/io_uring_enter.2.html
+    /// [io_uring_prep_splice(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_splice.3.html
+    #[doc(alias = "io_uring_enter")]
+    #[doc(alias = "IORING_OP_SPLICE")]
     pub fn send(
         &mut self,
         file: BorrowedFd<'_>,
@@ -53,19 +81,19 @@ impl Splice {
         mut len: usize,
         more: bool,
     ) -> Result<(), TransferError> {
-        self.lent.ring.must_be_idle().map_err(TransferError::Ring)?;
-        if self.spoilt {
+        self.in_flight.ring.must_be_idle().map_err(TransferError::Ring)?;
+        if self.poisoned {
             return Err(TransferError::Ring(io::Error::other("an earlier failure left bytes in the pipe")));
         }
         while len > 0 {
-            let sent = self.through_the_pipe(file, offset, len, more).inspect_err(|_| self.spoilt = true)?;
+            let sent = self.through_the_pipe(file, offset, len, more).inspect_err(|_| self.poisoned = true)?;
             offset += sent as u64;
             len -= sent;
         }
         Ok(())
     }
 
-    /// Fills the pipe once and empties it. Returns how many bytes went through.
+    /// Fills the pipe once and empties it. Returns the number of bytes that went through.
     fn through_the_pipe(
         &mut self,
         file: BorrowedFd<'_>,
@@ -73,8 +101,9 @@ impl Splice {
         len: usize,
         more: bool,
     ) -> Result<usize, TransferError> {
-        let (ring, pipe) = self.lent.parts();
-        // A pipe holds pages, not bytes: a run that begins inside a page ends one page boundary earlier.
+        let (ring, pipe) = self.in_flight.parts();
+        // A pipe counts pages, not bytes: data that begins inside a page fits up to one page
+        // boundary less.
         let page = rustix::param::page_size();
         let bytes = len.min(pipe.capacity_bytes() - offset as usize % page);
         let (file, pipe_read, pipe_write) =
@@ -99,7 +128,7 @@ impl Splice {
             Err(_) if is_interruption(&error_of(results[0])) => return Ok(0),
             Err(_) => return Err(TransferError::File(error_of(results[0]))),
         };
-        // A short fill calls its partner off.
+        // A short fill cancels the linked request.
         let mut emptied = 0;
         let mut result = if filled < bytes { 0 } else { results[1] };
         loop {
@@ -120,12 +149,12 @@ impl Splice {
         }
     }
 
-    /// Calls of io_uring_enter(2) so far.
+    /// Number of io_uring_enter(2) calls so far.
     pub fn calls(&self) -> u64 {
-        self.lent.ring.calls()
+        self.in_flight.ring.calls()
     }
 
-    /// Fills of the pipe that were short, and splices to the socket that took less than they were given.
+    /// Short fills of the pipe, and short splices to the socket.
     pub fn short(&self) -> u64 {
         self.short
     }

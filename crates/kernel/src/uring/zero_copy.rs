@@ -1,12 +1,13 @@
 //! Memory to socket without copying: `IORING_OP_SEND_ZC` (Linux 6.0).
 //!
-//! A request completes twice. The first completion says how many bytes the socket took; the second (`IORING_CQE_F_NOTIF`)
-//! that the kernel has let go of the pages, and, where `IORING_SEND_ZC_REPORT_USAGE` is known (6.2), whether it copied
-//! them after all. Between the two the pages must not change, which is why the memory is an `Arc<Pages>`, that nobody
-//! can write to.
+//! A request completes twice. The first completion gives the number of bytes that the socket took.
+//! The second (`IORING_CQE_F_NOTIF`) reports that the kernel has released the pages and, where
+//! `IORING_SEND_ZC_REPORT_USAGE` is known (6.2), whether it copied them after all. Between the two
+//! the pages must not change. So the memory is an `Arc<Pages>`, which nothing can write to.
 //!
 //! # References
-//! io_uring_prep_send_zc(3); io_uring/notif.c, io_uring/net.c.
+//! - io_uring_prep_send_zc(3)
+//! - io_uring/notif.c, io_uring/net.c
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -18,80 +19,108 @@ use io_uring::{opcode, types};
 use super::copied::Copied;
 use super::in_flight::InFlight;
 use super::ring::{Ring, lacking, memlock_limit, within_memlock};
-use super::{error_of, is_interruption};
+use super::transfer::{error_of, is_interruption};
 use crate::pages::Pages;
 
-/// `IORING_SEND_ZC_REPORT_USAGE` of include/uapi/linux/io_uring.h: say in the notification whether there was a copy.
+/// `IORING_SEND_ZC_REPORT_USAGE` of include/uapi/linux/io_uring.h: the notification reports whether
+/// there was a copy.
 const REPORT_USAGE: u16 = 1 << 3;
 
-/// `IORING_NOTIF_USAGE_ZC_COPIED` of include/uapi/linux/io_uring.h, in the result of a notification.
+/// `IORING_NOTIF_USAGE_ZC_COPIED` of include/uapi/linux/io_uring.h, in the result of a
+/// notification.
 const MARKED_COPIED: u32 = 1 << 31;
 
-/// Sends whose notification is outstanding at a time. A socket's buffer is full long before, unless sends are tiny.
+/// Limit of sends with an outstanding notification. A socket's buffer is full long before, unless
+/// sends are tiny.
 const IN_FLIGHT: usize = 1024;
 
-/// The largest buffer that can be registered (io_uring_register(2): 1 GiB).
+/// Largest buffer that can be registered (io_uring_register(2): 1 GiB).
 const REGISTERED_BYTES: usize = 1 << 30;
 
-/// What ENOMEM makes a send smaller to, at most.
+/// Smallest send size to which ENOMEM leads.
 const SMALLEST_CHUNK: usize = 4096;
 
-/// How long [`ZeroCopy`]'s drop waits for notifications that nobody waited for.
+/// How long the drop of a [`ZeroCopy`] waits for outstanding notifications.
 const DROP_LIMIT: Duration = Duration::from_millis(20);
 
-/// What the notifications said.
+/// Counts from the notifications.
+///
+/// # References
+/// [io_uring_prep_send_zc(3)]
+///
+/// [io_uring_prep_send_zc(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_send_zc.3.html
+#[doc(alias = "IORING_CQE_F_NOTIF")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ZeroCopyCounts {
-    /// Sends that took bytes and whose memory the kernel has let go of, as far as it says whether it copied.
+    /// Sends that took bytes and whose memory the kernel has released, where it reports copies.
     pub completions: u64,
-    /// Those of them that it copied. Not those that it calls so only because they had no packet of their own
-    /// (io_link_skb() in io_uring/notif.c, Linux 6.10).
+    /// Those of them that were copied. Excludes sends that are marked only because they had no
+    /// packet of their own (io_link_skb() in io_uring/notif.c, Linux 6.10).
     pub copied: u64,
-    /// Sends refused with ENOMEM: RLIMIT_MEMLOCK was reached.
+    /// Sends refused with ENOMEM because RLIMIT_MEMLOCK was reached.
     pub refused: u64,
-    /// Sends that took fewer bytes than they were given.
+    /// Sends that took fewer bytes than requested.
     pub short: u64,
 }
 
-/// A ring that sends out of shared memory to one socket.
+/// A ring that sends from shared memory to one socket.
 ///
-/// TCP is a stream, and of several sends under way a short one would be overtaken by the next: one send is under way at
-/// a time, but its notification is not waited for.
+/// TCP is a stream, and a short send would be overtaken by the next one. So one send is in flight
+/// at a time, but its notification is not waited for.
+///
+/// # References
+/// [io_uring_prep_send_zc(3)]
+///
+/// [io_uring_prep_send_zc(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_send_zc.3.html
+#[doc(alias = "io_uring")]
+#[doc(alias = "IORING_OP_SEND_ZC")]
 #[derive(Debug)]
 pub struct ZeroCopy {
-    lent: InFlight<Arc<Pages>>,
+    in_flight: InFlight<Arc<Pages>>,
     socket: OwnedFd,
     /// The memory is registered, in buffers of `REGISTERED_BYTES`.
     registered: bool,
-    /// Of send(2).
+    /// Flags of send(2).
     flags: i32,
     /// 0 where the kernel does not know REPORT_USAGE.
     report: u16,
-    /// The most that one send is given; smaller once RLIMIT_MEMLOCK was met with nothing in flight.
+    /// Largest size of one send. It shrinks when RLIMIT_MEMLOCK is reached with nothing in flight.
     chunk_bytes: usize,
-    /// How long nothing may happen before an error is made of it.
+    /// How long a wait without progress may last before it is an error.
     patience: Duration,
-    /// What the send that is under way took, once that is known; one is under way at a time.
+    /// Result of the current send, once known. One send is current at a time.
     taken: Option<i32>,
-    /// Sends so far, modulo 2^32: with its length the user data of a send.
+    /// Number of sends, modulo 2^32. With its length it is the user data of a send.
     sends: u32,
-    /// Sends that took nothing and have a notification outstanding all the same.
+    /// Sends that took nothing but still have a notification outstanding.
     void: Vec<u64>,
     copied: Copied,
     counts: ZeroCopyCounts,
 }
 
 impl ZeroCopy {
-    /// A ring that sends to `socket` out of `memory`, at most `chunk_bytes` a send. With `register`, the memory is
-    /// registered with the ring first (pinned as a whole; [`registering_is_over_the_limit`] tells that failure).
-    /// With `more` every send says MSG_MORE. `patience` bounds each wait for a notification.
+    /// Creates a ring with io_uring_setup(2) that sends to `socket` from `memory`, at most
+    /// `chunk_bytes` per send.
     ///
-    /// Tries a send of no bytes, to find out whether the kernel has the operation for this socket.
+    /// `register` first registers the memory with the ring, which pins all of it;
+    /// [`registering_is_over_the_limit`] identifies that failure. `more` sets MSG_MORE on every
+    /// send. `patience` bounds each wait for a notification. A send of no bytes determines whether
+    /// the kernel has the operation for this socket.
     ///
     /// # Errors
-    /// As io_uring_setup(2) and io_uring_register(2); `ErrorKind::Unsupported` where the kernel lacks the operation.
+    /// - Those of io_uring_setup(2) and io_uring_register(2).
+    /// - `ErrorKind::Unsupported`: the kernel lacks the operation.
+    ///
+    /// # References
+    /// - [io_uring_setup(2)]
+    /// - [io_uring_register(2)], IORING_REGISTER_BUFFERS
     ///
     /// [`registering_is_over_the_limit`]: Self::registering_is_over_the_limit
+    ///
+    /// [io_uring_setup(2)]: https://man7.org/linux/man-pages/man2/io_uring_setup.2.html
+    /// [io_uring_register(2)]: https://man7.org/linux/man-pages/man2/io_uring_register.2.html
+    #[doc(alias = "io_uring_setup")]
+    #[doc(alias = "IORING_REGISTER_BUFFERS")]
     pub fn new(
         socket: OwnedFd,
         memory: Arc<Pages>,
@@ -110,13 +139,13 @@ impl ZeroCopy {
                     iov_len: REGISTERED_BYTES.min(memory.len() - start),
                 })
                 .collect();
-            // SAFETY: each buffer lies within `memory`. The kernel pins its pages, so that they stay what they are even
-            // after an munmap, and only reads them: no operation of this ring writes.
+            // SAFETY: each buffer lies within `memory`. The kernel pins its pages, which therefore
+            // outlive an munmap, and only reads them: no operation of this ring writes.
             within_memlock(memory.len(), || unsafe { ring.submitter().register_buffers(&buffers) })?;
         }
-        let lent = InFlight::new(ring, memory, DROP_LIMIT);
+        let in_flight = InFlight::new(ring, memory, DROP_LIMIT);
         let mut new = Self {
-            lent,
+            in_flight,
             socket,
             registered: register,
             flags: libc::MSG_WAITALL | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 },
@@ -133,13 +162,19 @@ impl ZeroCopy {
         Ok(new)
     }
 
-    /// Whether `error`, from [`new`](Self::new) with `register`, says that the memory is more than RLIMIT_MEMLOCK lets
-    /// this user pin.
+    /// Whether `error`, from [`new`](Self::new) with `register`, means that the memory exceeds the
+    /// RLIMIT_MEMLOCK of this user.
+    ///
+    /// # References
+    /// [getrlimit(2)], RLIMIT_MEMLOCK
+    ///
+    /// [getrlimit(2)]: https://man7.org/linux/man-pages/man2/getrlimit.2.html
+    #[doc(alias = "RLIMIT_MEMLOCK")]
     pub fn registering_is_over_the_limit(error: &io::Error) -> bool {
         error.raw_os_error() == Some(libc::ENOMEM)
     }
 
-    /// Sends nothing, to see whether it could send something.
+    /// Sends no bytes, to find out whether sending is supported.
     fn probe(&mut self) -> io::Result<()> {
         let mut result = self.attempt(0, 0)?;
         if result == -libc::EINVAL {
@@ -153,20 +188,37 @@ impl ZeroCopy {
         }
     }
 
-    /// Whether the kernel says which sends it copied. Where it does not, completions are not counted, for they would
-    /// read as "none was copied".
+    /// Whether the kernel reports which sends it copied. Where it does not, completions are not
+    /// counted, because they would read as "none was copied".
+    ///
+    /// # References
+    /// [io_uring_prep_send_zc(3)], IORING_SEND_ZC_REPORT_USAGE
+    ///
+    /// [io_uring_prep_send_zc(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_send_zc.3.html
+    #[doc(alias = "IORING_SEND_ZC_REPORT_USAGE")]
     pub fn reports_copies(&self) -> bool {
         self.report != 0
     }
 
-    /// Sends `len` bytes from `offset` of the memory on, blocking while the socket is full. The pages stay in use after
-    /// it has returned.
+    /// Sends `len` bytes from `offset` of the memory on with io_uring_enter(2). Blocks while the
+    /// socket is full. The pages stay in use after it has returned.
     ///
     /// # Errors
-    /// What send(2) says; ENOMEM when RLIMIT_MEMLOCK does not even let the smallest send through; `ErrorKind::TimedOut`
-    /// when room under that limit did not come back in time. `InvalidInput` when the range is not within the memory.
+    /// - Those of send(2).
+    /// - ENOMEM: RLIMIT_MEMLOCK is too small even for the smallest send.
+    /// - `ErrorKind::TimedOut`: room under that limit did not return in time.
+    /// - `ErrorKind::InvalidInput`: the range is not within the memory.
+    ///
+    /// # References
+    /// - [io_uring_enter(2)]
+    /// - [io_uring_prep_send_zc(3)]
+    ///
+    /// [io_uring_enter(2)]: https://man7.org/linux/man-pages/man2/io_uring_enter.2.html
+    /// [io_uring_prep_send_zc(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_send_zc.3.html
+    #[doc(alias = "io_uring_enter")]
+    #[doc(alias = "IORING_OP_SEND_ZC")]
     pub fn send(&mut self, mut offset: usize, len: usize) -> io::Result<()> {
-        let end = offset.checked_add(len).filter(|&end| end <= self.lent.memory().len());
+        let end = offset.checked_add(len).filter(|&end| end <= self.in_flight.memory().len());
         let end = end.ok_or(io::ErrorKind::InvalidInput)?;
         let mut since = None;
         while offset < end {
@@ -188,7 +240,7 @@ impl ZeroCopy {
                 Err(_) if is_interruption(&error_of(result)) => {}
                 Err(_) => return Err(error_of(result)),
             }
-            while self.lent.ring.owed() >= IN_FLIGHT {
+            while self.in_flight.ring.outstanding() >= IN_FLIGHT {
                 self.await_notification()?;
             }
         }
@@ -199,33 +251,34 @@ impl ZeroCopy {
     fn attempt(&mut self, offset: usize, bytes: usize) -> io::Result<i32> {
         self.sends = self.sends.wrapping_add(1);
         let this = u64::from(self.sends) << 32 | bytes as u64;
-        let (ring, memory) = self.lent.parts();
+        let (ring, memory) = self.in_flight.parts();
         let start = memory.base().wrapping_add(offset);
         let mut send = opcode::SendZc::new(types::Fd(self.socket.as_raw_fd()), start, bytes as u32)
             .flags(self.flags)
             .zc_flags(self.report);
         if self.registered {
-            // An index fits: memory would have to be 64 TiB otherwise.
+            // The index fits: only memory of 64 TiB would exceed it.
             send = send.buf_index(Some((offset / REGISTERED_BYTES) as u16));
         }
-        // SAFETY: the callers have seen that `offset..offset + bytes` lies within the memory, which `InFlight` keeps until
-        // the ring is owed nothing (notifications are owed too); it is only read, and nobody can write to `Arc<Pages>`.
+        // SAFETY: the callers have checked that `offset..offset + bytes` lies within the memory.
+        // `InFlight` keeps it until the ring has nothing outstanding, notifications included. It is
+        // only read, and nothing can write to `Arc<Pages>`.
         unsafe { ring.push(&send.build().user_data(this))? };
         self.taken = None;
         loop {
-            self.lent.ring.enter(1, None)?;
-            self.harvest();
+            self.in_flight.ring.enter(1, None)?;
+            self.reap();
             if let Some(taken) = self.taken {
                 return Ok(taken);
             }
         }
     }
 
-    /// Takes out what has come: the first completion of the send that is under way, and notifications, which are
-    /// counted. Returns how many notifications there were.
-    fn harvest(&mut self) -> usize {
+    /// Takes out all completions: the first one of the current send, and notifications, which are
+    /// counted. Returns the number of notifications.
+    fn reap(&mut self) -> usize {
         let mut notifications = 0;
-        while let Some(completion) = self.lent.ring.pop() {
+        while let Some(completion) = self.in_flight.ring.pop() {
             if !completion.notification {
                 self.taken = Some(completion.result);
                 if completion.more && completion.result <= 0 {
@@ -240,20 +293,21 @@ impl ZeroCopy {
                 self.counts.completions += 1;
                 let marked = completion.result as u32 & MARKED_COPIED != 0;
                 let (send, bytes) = ((completion.user_data >> 32) as u32, completion.user_data as u32);
-                self.counts.copied += u64::from(self.copied.was(marked, send, bytes));
+                self.counts.copied += u64::from(self.copied.was_copied(marked, send, bytes));
             }
         }
         notifications
     }
 
-    /// After ENOMEM for a send of `bytes`, first met at `since`: makes the next attempt likelier to succeed. Waits for a
-    /// notification. If none is outstanding, the send is larger than the limit, and shall be smaller; or somebody else
-    /// of this user is using the limit up (every process of the user counts), and may stop.
+    /// After ENOMEM for a send of `bytes`, first met at `since`: makes room for the next attempt.
+    ///
+    /// It waits for a notification. If none is outstanding, the send exceeds the limit and becomes
+    /// smaller, or another process of this user has used up the limit and may release it.
     fn make_room(&mut self, bytes: usize, since: Instant) -> io::Result<()> {
-        if self.lent.ring.owed() > 0 {
+        if self.in_flight.ring.outstanding() > 0 {
             return self.await_notification();
         }
-        // io_notif_account_mem() charges a send with its whole pages and two.
+        // io_notif_account_mem() charges a send for its whole pages and two more.
         let page = rustix::param::page_size();
         let charge = (bytes / page + 2) * page;
         let too_large = memlock_limit().is_some_and(|limit| charge as u64 > limit);
@@ -267,13 +321,13 @@ impl ZeroCopy {
         Ok(())
     }
 
-    /// Waits until at least one notification has come.
+    /// Waits until at least one notification has arrived.
     fn await_notification(&mut self) -> io::Result<()> {
         let until = Instant::now() + self.patience;
-        while self.harvest() == 0 {
+        while self.reap() == 0 {
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || !self.lent.ring.enter(1, Some(left))? {
-                if self.harvest() > 0 {
+            if left.is_zero() || !self.in_flight.ring.enter(1, Some(left))? {
+                if self.reap() > 0 {
                     break;
                 }
                 return Err(io::ErrorKind::TimedOut.into());
@@ -282,34 +336,40 @@ impl ZeroCopy {
         Ok(())
     }
 
-    /// Waits until the kernel has let go of all memory.
+    /// Waits with io_uring_enter(2) until the kernel has released all memory.
     ///
     /// # Errors
-    /// `ErrorKind::TimedOut` when no notification came for as long as the ring is patient.
+    /// - `ErrorKind::TimedOut`: no notification within the ring's `patience`.
+    ///
+    /// # References
+    /// [io_uring_enter(2)]
+    ///
+    /// [io_uring_enter(2)]: https://man7.org/linux/man-pages/man2/io_uring_enter.2.html
+    #[doc(alias = "io_uring_enter")]
     pub fn drain(&mut self) -> io::Result<()> {
-        while self.lent.ring.owed() > 0 {
+        while self.in_flight.ring.outstanding() > 0 {
             self.await_notification()?;
         }
         Ok(())
     }
 
-    /// What the notifications said so far.
+    /// Counts from the notifications so far.
     pub fn counts(&self) -> ZeroCopyCounts {
         self.counts
     }
 
-    /// Calls of io_uring_enter(2) so far.
+    /// Number of io_uring_enter(2) calls so far.
     pub fn calls(&self) -> u64 {
-        self.lent.ring.calls()
+        self.in_flight.ring.calls()
     }
 }
 
 impl Drop for ZeroCopy {
     fn drop(&mut self) {
-        if self.registered && self.lent.ring.quiesce(DROP_LIMIT) {
-            // Closing a ring unpins its buffers at some later time, on some other CPU, and until then they count
-            // against RLIMIT_MEMLOCK. Should this fail, closing does it.
-            let _ = self.lent.ring.submitter().unregister_buffers();
+        if self.registered && self.in_flight.ring.quiesce(DROP_LIMIT) {
+            // Closing a ring unpins its buffers later, on another CPU, and until then they count
+            // against RLIMIT_MEMLOCK. If this fails, closing does it.
+            let _ = self.in_flight.ring.submitter().unregister_buffers();
         }
     }
 }
@@ -320,13 +380,13 @@ mod tests {
 
     use super::*;
 
-    /// A socket with room to send, whose peer has next to no room to receive.
-    fn stuffy_connection() -> (TcpStream, TcpStream) {
+    /// A socket with room to send, whose peer has almost no room to receive.
+    fn connection_to_a_slow_peer() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         rustix::net::sockopt::set_socket_recv_buffer_size(&listener, 4_096).unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        rustix::net::sockopt::set_socket_send_buffer_size(&near, 400_000).unwrap();
-        (near, listener.accept().unwrap().0)
+        let sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        rustix::net::sockopt::set_socket_send_buffer_size(&sender, 400_000).unwrap();
+        (sender, listener.accept().unwrap().0)
     }
 
     fn ring_to(socket: TcpStream, memory: &Arc<Pages>, register: bool) -> Option<ZeroCopy> {
@@ -339,14 +399,14 @@ mod tests {
     fn a_drain_whose_peer_does_not_read_is_over_in_time_and_nothing_the_kernel_reads_is_freed() {
         let memory = Arc::new(Pages::new(200_000).unwrap());
         for register in [false, true] {
-            let (near, far) = stuffy_connection();
-            let Some(mut ring) = ring_to(near, &memory, register) else { return };
+            let (sender, receiver) = connection_to_a_slow_peer();
+            let Some(mut ring) = ring_to(sender, &memory, register) else { return };
             ring.send(0, 200_000).unwrap();
             let held = Arc::strong_count(&memory);
             assert_eq!(ring.drain().unwrap_err().kind(), io::ErrorKind::TimedOut);
             drop(ring);
-            assert_eq!(Arc::strong_count(&memory), held, "leaked, for the kernel still had it");
-            drop(far);
+            assert_eq!(Arc::strong_count(&memory), held, "leaked, because the kernel still used it");
+            drop(receiver);
         }
     }
 
@@ -354,9 +414,9 @@ mod tests {
     fn a_drained_ring_gives_its_memory_back() {
         let memory = Arc::new(Pages::new(200_000).unwrap());
         for register in [false, true] {
-            let (near, mut far) = stuffy_connection();
-            let Some(mut ring) = ring_to(near, &memory, register) else { return };
-            let reader = std::thread::spawn(move || std::io::copy(&mut far, &mut std::io::sink()));
+            let (sender, mut receiver) = connection_to_a_slow_peer();
+            let Some(mut ring) = ring_to(sender, &memory, register) else { return };
+            let reader = std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
             ring.send(1, 199_999).unwrap();
             ring.drain().unwrap();
             drop(ring);
@@ -368,18 +428,18 @@ mod tests {
     #[test]
     fn a_range_that_is_not_within_the_memory_is_refused() {
         let memory = Arc::new(Pages::new(4_096).unwrap());
-        let (near, _far) = stuffy_connection();
-        let Some(mut ring) = ring_to(near, &memory, false) else { return };
+        let (sender, _receiver) = connection_to_a_slow_peer();
+        let Some(mut ring) = ring_to(sender, &memory, false) else { return };
         for (offset, len) in [(0, memory.len() + 1), (memory.len(), 1), (usize::MAX, 2)] {
             assert_eq!(ring.send(offset, len).unwrap_err().kind(), io::ErrorKind::InvalidInput);
         }
     }
 
     #[test]
-    fn a_socket_that_cannot_send_without_copying_is_told_at_once() {
+    fn a_socket_without_zero_copy_is_unsupported_at_once() {
         let memory = Arc::new(Pages::new(4_096).unwrap());
-        let (near, _far) = std::os::unix::net::UnixStream::pair().unwrap();
-        let error = ZeroCopy::new(near.into(), memory, 65_536, false, false, Duration::from_millis(50)).unwrap_err();
+        let (sender, _receiver) = std::os::unix::net::UnixStream::pair().unwrap();
+        let error = ZeroCopy::new(sender.into(), memory, 65_536, false, false, Duration::from_millis(50)).unwrap_err();
         if error.raw_os_error().is_some() {
             eprintln!("skipped: {error}");
             return;

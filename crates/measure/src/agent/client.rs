@@ -119,7 +119,7 @@ impl<T: Transport> Client<T> {
 
     fn expected(&mut self, request: &Request) -> std::result::Result<Reply, TrialError> {
         match self.ask(request, PATIENCE)? {
-            Reply::CannotRun { no } => Err(TrialError::CannotRun(no)),
+            Reply::CannotRun { unavailable: no } => Err(TrialError::CannotRun(no)),
             reply => Ok(reply),
         }
     }
@@ -153,7 +153,7 @@ impl<T: Transport> RemoteSide for Client<T> {
     fn await_flows(&mut self) -> std::result::Result<(), TrialError> {
         match self.receive(PATIENCE)? {
             Reply::Arrived => Ok(()),
-            Reply::CannotRun { no } => Err(TrialError::CannotRun(no)),
+            Reply::CannotRun { unavailable: no } => Err(TrialError::CannotRun(no)),
             _ => Err(confused().into()),
         }
     }

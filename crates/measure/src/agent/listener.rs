@@ -1,5 +1,5 @@
 //! The door of a serving end: who may come in, and what those who may not can make it do. One thread and poll(2) for all
-//! strangers; none of them costs more than [`MOST_BYTES`] and [`PATIENCE`], and no more than [`MOST_PENDING`] are there at
+//! strangers; none of them costs more than [`MOST_BYTES`] and `PATIENCE`, and no more than `MOST_PENDING` are there at
 //! a time. The one that has waited longest goes when another comes: a caller that knows the token needs one round trip, so whoever
 //! is slower than the flood is part of it.
 
@@ -489,7 +489,7 @@ mod tests {
             ("GET / HTTP/1.1\r\n", RejectReason::Nonsense),
             ("\0\u{7f}\n", RejectReason::Nonsense),
             ("{\"zc\":\"knock\"}\n", RejectReason::Nonsense),
-            (&of_tomorrow.replace(":9,", ":1,"), RejectReason::WrongToken),
+            (&of_tomorrow.replace(":9,", ":2,"), RejectReason::WrongToken),
             (&of_tomorrow, RejectReason::OtherProtocol(9)),
         ] {
             let mut pending = house.pending();

@@ -103,7 +103,7 @@ pub(super) enum Reply {
     /// The receive path cannot run here.
     CannotRun {
         /// Why.
-        no: Unavailable,
+        unavailable: Unavailable,
     },
     /// It went wrong.
     Error {

@@ -230,7 +230,7 @@ impl Session {
 
 fn refusal(error: TrialError) -> Result<Reply> {
     match error {
-        TrialError::CannotRun(no) => Ok(Reply::CannotRun { no }),
+        TrialError::CannotRun(no) => Ok(Reply::CannotRun { unavailable: no }),
         TrialError::Broke(error) => Err(error),
     }
 }

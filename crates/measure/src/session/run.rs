@@ -100,6 +100,10 @@ fn run_in(
 }
 
 /// Blocks until there is a reason to stop.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the state of one run, taken apart so that each part is borrowed by itself"
+)]
 fn measure(
     run: &mut Run,
     blocks: &mut Blocks<'_>,

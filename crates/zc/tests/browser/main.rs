@@ -1,11 +1,15 @@
 //! The pages of `zc report` and `zc compare` in a real browser, opened from a file: what a reader of it sees and can do. Debian's chromium,
 //! headless, by its own driver; skipped where it is not installed (`apt-get install chromium chromium-driver`).
 
+#[path = "../it/support/running.rs"]
+#[expect(dead_code, reason = "the tests of the page need a part of it")]
+mod running;
 mod webdriver;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use running::Bounded as _;
 use serde_json::Value;
 use webdriver::{Browser, key};
 use zc_run::{Factor, Level, Run, SendPath, Severity, Warning, append_block, close, open};
@@ -105,7 +109,7 @@ fn written(folder: &Path, args: &[&str], runs: &[Run]) -> PathBuf {
         std::fs::write(folder.join(&name), text).unwrap();
         command.arg(name);
     }
-    let output = command.args(["-o", "page.html"]).output().unwrap();
+    let output = command.args(["-o", "page.html"]).finish().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     folder.join("page.html")
 }
@@ -180,6 +184,8 @@ fn it_opens_from_a_file_without_an_error_and_every_chart_and_table_is_seen() {
                     && Array.from(table.tHead.rows[0].cells).every(cell => cell.scope === 'col'))).map(table => table.textContent)",
         );
         assert_eq!(strings(&tables), [""; 0], "tables without caption or scopes");
+        let tables = browser.script("return document.querySelectorAll('table').length").as_u64();
+        assert!(tables >= Some(6), "a table for each run at least: {tables:?}");
     }
     let outline = browser.script(
         "let last = 0;
