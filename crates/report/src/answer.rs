@@ -1,8 +1,9 @@
-//! The answer of a run in a sentence or two: which paths need less CPU than the reference, by how much, over which link.
+//! The answer of a run in a sentence or two: which paths need less CPU than the reference, by how
+//! much, over which link.
 
 use super::baseline::named;
 use super::digits::percent;
-use super::pivot::Cross;
+use super::pivot::Pivot;
 use super::text::{list, shown};
 use super::{experiments, prose, summary};
 use zc_analysis::{Bounds, CellEstimate, Comparison, Estimates, RatioFigure};
@@ -19,16 +20,16 @@ struct Saving {
 }
 
 /// The sentences. `cross` is that of a plan of several factors.
-pub(super) fn answer(run: &Run, estimates: &Estimates, cross: Option<&Cross>) -> Vec<String> {
+pub(super) fn answer(run: &Run, estimates: &Estimates, pivot: Option<&Pivot>) -> Vec<String> {
     if !estimates.verdict.stands() {
         return prose::withheld(run, estimates);
     }
-    match cross {
+    match pivot {
         None => vec![paths(run, estimates)],
-        Some(cross) => {
-            let conclusion = experiments::section(run, estimates).says;
+        Some(pivot) => {
+            let conclusion = experiments::section(run, estimates).conclusion;
             conclusion
-                .or_else(|| summary::summary(estimates, cross, &prose::place(run, estimates)))
+                .or_else(|| summary::summary(estimates, pivot, &prose::place(run, estimates)))
                 .into_iter()
                 .collect()
         }
@@ -62,7 +63,8 @@ fn paths(run: &Run, estimates: &Estimates) -> String {
     format!("{} needs {} less CPU than {reference} {place}{interval}{others}.", best.name, best.share)
 }
 
-/// Those that were shown to cost less, the cheapest first. A zero-copy send that was copied is no answer.
+/// Those that were shown to cost less, the cheapest first. A zero-copy send that was copied is no
+/// answer.
 fn savings(run: &Run, estimates: &Estimates) -> Vec<Saving> {
     let mut savings: Vec<Saving> = compared(estimates)
         .filter_map(|(cell, comparison)| match comparison {

@@ -5,23 +5,23 @@ use super::layout::Layout;
 use super::text::wrap;
 use super::width::Width;
 
-/// One piece of it.
+/// A part of a report.
 pub(super) enum Part {
-    /// A table under a line that says what it holds.
+    /// A table under its caption.
     Table {
         caption: String,
-        /// Its first columns, which each grid begins with where it takes several.
+        /// The number of key columns, which are repeated where the table is split.
         keys: usize,
         grid: Grid,
     },
     /// Sentences, each on a line of its own.
     Text(Vec<String>),
-    /// Lines of another program's shape, as they are, under a line that says what they are.
+    /// Preformatted lines in another program's format, under a caption.
     Lines { caption: String, lines: Vec<String> },
 }
 
 impl Part {
-    /// In at most as many columns as there are where that is possible; what cannot be broken is as wide as it is.
+    /// Fits `layout.columns` where the content can be broken.
     pub(super) fn terminal(&self, layout: Layout) -> String {
         let columns = layout.columns;
         match self {

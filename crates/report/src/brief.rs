@@ -1,12 +1,12 @@
-//! The short report for a terminal: what was measured in three lines, the one table that decides, the controls in a line each,
-//! and the answer last. What it leaves out is in the full report.
+//! The short report for a terminal: what was measured in three lines, the one table that decides,
+//! the controls in a line each, and the answer last. What it leaves out is in the full report.
 
 use super::block::Part;
-use super::digits::{ratio, signed_percent};
+use super::digits::signed_percent;
 use super::grid::Grid;
 use super::layout::{Layout, Tone};
 use super::note::{self, Note, note};
-use super::pivot::Cross;
+use super::pivot::Pivot;
 use super::rates::rates;
 use super::rows::{self, Field};
 use super::text::{list, shown, wrap};
@@ -36,16 +36,16 @@ const STEPS: [&[Field]; 5] =
 pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String {
     let mut out = note::terminal(&above(run, estimates), layout);
     out.push('\n');
-    let cross = Cross::of(run, estimates);
-    match &cross {
-        Some(cross) => out.push_str(&ratios(run, estimates, cross).terminal(layout)),
+    let pivot = Pivot::of(run, estimates);
+    match &pivot {
+        Some(pivot) => out.push_str(&ratios(run, estimates, pivot).terminal(layout)),
         None => out.push_str(&table(run, estimates, layout.columns).terminal(layout)),
     }
     out.push_str(&unavailable(run, layout.columns));
-    out.push_str(&wrap("", &legend(estimates, cross.is_some()), 0, layout.columns));
+    out.push_str(&wrap("", &legend(estimates, pivot.is_some()), 0, layout.columns));
     out.push_str(&note::terminal(&controls(run, estimates), layout));
     out.push('\n');
-    out + &closing(&answer::answer(run, estimates, cross.as_ref()), layout)
+    out + &closing(&answer::answer(run, estimates, pivot.as_ref()), layout)
 }
 
 /// What was measured, where, and by which run.
@@ -70,7 +70,8 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     ]
 }
 
-/// The table of a plan of one factor, without the columns that are empty and those for which there is no room.
+/// The table of a plan of one factor, without the columns that are empty and those for which there
+/// is no room.
 fn table(run: &Run, estimates: &Estimates, columns: usize) -> Grid {
     let cells = rows::sorted(estimates);
     // Where only the sender was measured "both" is the sender's cost once more.
@@ -97,10 +98,10 @@ fn table(run: &Run, estimates: &Estimates, columns: usize) -> Grid {
 }
 
 /// The grid of a plan of several factors: ratios, or costs where nothing was compared.
-fn ratios(run: &Run, estimates: &Estimates, cross: &Cross) -> Part {
-    let none = || Part::Text(vec![format!("No figure yet of any of {} cells.", cross.cells().count())]);
-    grids::ratios(run, estimates, cross)
-        .or_else(|| grids::grids(run, estimates, cross).into_iter().next())
+fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Part {
+    let none = || Part::Text(vec![format!("No figures yet for any of {} cells.", pivot.cells().count())]);
+    grids::ratios(run, estimates, pivot)
+        .or_else(|| grids::grids(run, estimates, pivot).into_iter().next())
         .unwrap_or_else(none)
 }
 
@@ -119,7 +120,7 @@ fn unavailable(run: &Run, columns: usize) -> String {
 /// What `±` and the marks mean.
 fn legend(estimates: &Estimates, several: bool) -> String {
     let costs = if several { "" } else { "us of CPU time per MB " };
-    let mut parts = vec![format!("{costs}± {:.0} % interval", estimates.confidence * 100.0)];
+    let mut parts = vec![format!("{costs}± half of the {:.0} % interval", estimates.confidence * 100.0)];
     parts.extend(rows::marks_in_use(estimates).iter().map(|mark| format!("{} {}", mark.sign, mark.brief)));
     if several {
         parts.extend(grids::footnote(estimates).map(|_| format!("{} undecided", grids::UNDECIDED)));
@@ -155,13 +156,10 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     let change = |cell: &CellEstimate| cell.perturbation.soaked_by_twin.map(|share| share - 1.0);
     let mut parts = Vec::new();
     if let Some(((_, low), (_, high))) = notes::extremes(estimates, change) {
-        parts.push(format!("throughput by {} to {}", signed_percent(low), signed_percent(high)));
+        parts.push(format!("soakers changed throughput by {} to {}", signed_percent(low), signed_percent(high)));
     }
-    if let Some(times) = estimates.dearer_beside_soakers() {
-        let half = times.half_width.map(|half| half / times.value);
-        parts.push(format!("the cost of a byte by a factor of {}", ratio(times.value, half)));
-    }
-    (!parts.is_empty()).then(|| note("perturbation", format!("soakers changed {}", list(&parts))))
+    parts.extend(notes::soaked_cost(estimates));
+    (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))
 }
 
 /// `143 of 150 kept; dropped: 4 for steal, 2 for idle drift`.

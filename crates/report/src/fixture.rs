@@ -1,5 +1,6 @@
-//! Runs and estimates made up for the tests of this room: every figure is chosen, so that a change of arithmetic cannot
-//! change what a report looks like, and every case of the types occurs in one of them.
+//! Runs and estimates made up for the tests of this room: every figure is chosen, so that a change
+//! of arithmetic cannot change what a report looks like, and every case of the types occurs in one
+//! of them.
 
 use zc_analysis::{
     BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control, DropCounts, Estimates,
@@ -21,8 +22,8 @@ struct Path {
     is: Comparison,
 }
 
-/// A quiet veth run of the usual kind: cheaper, dearer, the same and undecided paths, two failed zero-copies, one
-/// that did not converge, one that is missing.
+/// A quiet veth run of the usual kind: cheaper, dearer, the same and undecided paths, two failed
+/// zero-copies, one that did not converge, one that is missing.
 pub(super) fn veth() -> (Run, Estimates) {
     let paths = [
         Path { send: SendPath::Sendfile, cost: (180.0, 420.0), half: 0.011, is: Comparison::Cheaper { by: 0.333 } },

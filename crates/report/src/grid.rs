@@ -5,27 +5,27 @@ use std::collections::BTreeMap;
 use super::layout::{Layout, Tone};
 use super::text::markdown_text;
 
-/// A column's two heading lines, and whether its cells stand to the left.
+/// A column's two heading lines, and whether it is left-aligned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) head: [String; 2],
     pub(super) left: bool,
-    /// The second line goes on with the word that the first one began.
+    /// The second line continues the first one's word.
     broken: bool,
 }
 
 impl Column {
-    /// Of words.
+    /// A left-aligned column, for words.
     pub(super) fn left(first: impl Into<String>, second: impl Into<String>) -> Self {
         Self { head: [first.into(), second.into()], left: true, broken: false }
     }
 
-    /// Of figures.
+    /// A right-aligned column, for figures.
     pub(super) fn right(first: impl Into<String>, second: impl Into<String>) -> Self {
         Self { head: [first.into(), second.into()], left: false, broken: false }
     }
 
-    /// Its heading in one line; a word that was broken to save room is one again.
+    /// The heading in one line; a broken word is joined.
     pub(super) fn name(&self) -> String {
         let [first, second] = &self.head;
         let (first, between) = match first.strip_suffix('-') {
@@ -36,7 +36,8 @@ impl Column {
         format!("{first}{between}{second}")
     }
 
-    /// Of figures, under one name; a long one is broken after a `+` or `-`, as nearly in its middle as there is one.
+    /// A column of figures under one name; a long name is broken after the `+` or `-` nearest to
+    /// its middle.
     pub(super) fn named(name: &str) -> Self {
         let long = name.chars().count();
         let off = |place: usize| (2 * name.get(..place).map_or(0, |part| part.chars().count())).abs_diff(long);
@@ -56,29 +57,30 @@ impl Column {
 pub(super) struct Grid {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<String>>,
-    /// What of it has a colour on a terminal, by row and column.
+    /// The colours of cells on a terminal, by row and column.
     pub(super) tones: BTreeMap<(usize, usize), Tone>,
 }
 
-/// Names of so many characters are not broken.
+/// Names up to this length are not broken.
 const WHOLE: usize = 9;
 
-/// Between two columns.
+/// Spaces between columns.
 const GAP: usize = 2;
 
 impl Grid {
-    /// Without colours.
+    /// A table without colours.
     pub(super) fn new(columns: Vec<Column>, rows: Vec<Vec<String>>) -> Self {
         Self { columns, rows, tones: BTreeMap::new() }
     }
 
-    /// The columns it takes on a terminal.
+    /// Its width on a terminal.
     pub(super) fn columns_wide(&self) -> usize {
         let widths = self.widths();
         widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
     }
 
-    /// For a terminal: two heading lines (one if the second is empty throughout), a rule in the full report, the rows.
+    /// For a terminal: two heading lines (one if the second is empty), a rule in the full report,
+    /// and the rows.
     pub(super) fn terminal(&self, layout: Layout) -> String {
         let widths = self.widths();
         let mut out = String::new();
@@ -99,14 +101,14 @@ impl Grid {
         out
     }
 
-    /// The same in as many grids as it takes for each to fit into `width`, its first `keys` columns in all of them. A grid
-    /// that has a single column beside those stays as it is, however wide.
+    /// Splits the table into grids that fit `width`, each with the first `keys` columns. A grid
+    /// with a single column besides the keys stays as wide as it is.
     pub(super) fn split(self, keys: usize, width: usize) -> Vec<Self> {
         let widths = self.widths();
         self.split_by(keys, &widths, GAP, width)
     }
 
-    /// As [`split`](Self::split), for tables in Markdown whose columns line up.
+    /// As [`split`](Self::split), for aligned Markdown tables.
     pub(super) fn split_markdown(self, keys: usize, width: usize) -> Vec<Self> {
         let widths = self.markdown_widths();
         // `| a | b |`: three characters between two columns, and two at either end.
@@ -160,7 +162,7 @@ impl Grid {
         out
     }
 
-    /// The same with columns that line up.
+    /// The same with aligned columns.
     pub(super) fn markdown_in_line(&self) -> String {
         let widths = self.markdown_widths();
         let line = |cells: Vec<String>| {
@@ -182,13 +184,13 @@ impl Grid {
         out
     }
 
-    /// The headings of a table that has one line for them.
+    /// The headings in one line each.
     fn markdown_heads(&self) -> Vec<String> {
         self.columns.iter().map(|column| markdown_text(&column.name())).collect()
     }
 
     fn markdown_widths(&self) -> Vec<usize> {
-        // A rule takes a colon and three dashes.
+        // A rule is at least a colon and three dashes.
         let mut widths: Vec<usize> = self.markdown_heads().iter().map(|head| head.chars().count().max(4)).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {

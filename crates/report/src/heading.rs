@@ -1,4 +1,4 @@
-//! What stands above the table: file set, rate, link, machines, and how the run ended.
+//! The notes above the tables: file set, rate, link, machines and how the run ended.
 
 use super::digits::{bytes, percent, seconds, significant, size};
 use super::note::{Note, note};
@@ -9,7 +9,7 @@ use zc_analysis::Estimates;
 use zc_run::escape;
 use zc_run::{EndReason, Factor, FixedParams, Host, IpVersion, PeerKind, RemoteFacts, Run};
 
-/// File set, rate, link, machines, plan, outcome and what the figures are.
+/// All notes above the tables.
 pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut notes = vec![
         note("files", files(run)),
@@ -53,8 +53,8 @@ pub(super) fn file_set(run: &Run) -> String {
 
 fn rate(run: &Run, estimates: &Estimates) -> String {
     let chosen = match (run.header.plan.fixed.rate_chosen, several_rates(run)) {
-        (true, true) => " (chosen so that all cells that are compared with one another can hold it)",
-        (true, false) => " (chosen so that every path can hold it)",
+        (true, true) => " (chosen so that all cells that are compared with one another can sustain it)",
+        (true, false) => " (chosen so that every path can sustain it)",
         (false, _) => "",
     };
     let received = if estimates.sender_alone {
@@ -122,7 +122,7 @@ pub(super) fn version(run: &Run) -> String {
 pub(super) fn ended(run: &Run) -> String {
     let plan = &run.header.plan;
     let Some(end) = &run.end else {
-        return "no end was saved: the run was killed, or is still going on".to_owned();
+        return "no end was saved: the run was killed, or is still running".to_owned();
     };
     match &end.reason {
         EndReason::TargetReached => {
@@ -131,7 +131,7 @@ pub(super) fn ended(run: &Run) -> String {
         EndReason::BudgetSpent => format!("the budget of {} was spent", seconds(plan.budget_ns)),
         EndReason::Interrupted => format!("interrupted after {}", seconds(end.elapsed_ns)),
         EndReason::Failed { reason } => {
-            format!("ended before its time, after {}: {}", seconds(end.elapsed_ns), escape(reason, 400))
+            format!("ended early, after {}: {}", seconds(end.elapsed_ns), escape(reason, 400))
         }
     }
 }
@@ -143,7 +143,7 @@ fn figures(run: &Run, estimates: &Estimates) -> String {
     } else {
         let of = if estimates.sender_alone { "the sender" } else { "both ends" };
         format!(
-            "ratios refer to {}; getrusage and /proc/stat: the cost of {of} by these two",
+            "ratios refer to {}; getrusage and /proc/stat: the cost of {of} by these accounts",
             shown(&estimates.reference)
         )
     };
@@ -162,7 +162,7 @@ fn noted(run: &Run) -> String {
     each.collect()
 }
 
-/// The levels of a plan of several factors: `54 cells: 9 of message x 6 of send`.
+/// The cells of a plan of several factors: `54 cells: 9 of message x 6 of send`.
 pub(super) fn factors(run: &Run) -> Option<String> {
     let header = &run.header;
     let factors = &header.plan.factors;
@@ -175,14 +175,14 @@ pub(super) fn factors(run: &Run) -> Option<String> {
     (factors.len() > 1).then(|| format!("{} cells: {each}", cells().count()))
 }
 
-/// What put the host into its two states.
+/// The commands that switch between the two host states of an A/B run.
 fn states(run: &Run) -> Option<Note> {
     let states = run.header.plan.states.as_ref()?;
     let restored = match &states.restore {
-        Some(command) => format!("put back by \"{}\"", escape(command, 300)),
-        None => "nothing puts it back".to_owned(),
+        Some(command) => format!("restored by \"{}\"", escape(command, 300)),
+        None => "nothing restores it".to_owned(),
     };
-    let text = format!("A is made by \"{}\", B by \"{}\"; {restored}", escape(&states.a, 300), escape(&states.b, 300));
+    let text = format!("A is set by \"{}\", B by \"{}\"; {restored}", escape(&states.a, 300), escape(&states.b, 300));
     Some(note("states", text))
 }
 
@@ -210,7 +210,7 @@ fn far_end(remote: &RemoteFacts) -> String {
     format!("{what} at {}, round trip {} ms", shown(&remote.address), significant(remote.rtt_ns as f64 / 1e6))
 }
 
-/// The machine that receives, where a zc measures there.
+/// The receiving machine, where zc measures there.
 fn far_machine(run: &Run) -> Option<Note> {
     let far = run.header.remote.as_ref()?.machine.as_ref()?;
     let what = if far.same_machine { "the same machine".to_owned() } else { machine(&far.host) };
@@ -225,13 +225,14 @@ fn to_the_second(time: &str) -> String {
     }
 }
 
-/// What cells have of one thing, in short; what the plan holds fixed where it has no cells.
+/// The distinct values of one parameter over all cells, abbreviated; the fixed value where the plan
+/// has no cells.
 fn spread(run: &Run, of: impl Fn(&FixedParams) -> String) -> String {
     let all = distinct(each(run).map(|at| of(&at)));
     if all.is_empty() { of(&run.header.plan.fixed) } else { in_short(&all) }
 }
 
-/// Up to three are named, of more the first and the last.
+/// Up to three values are listed; of more, the first and the last.
 fn in_short(all: &[String]) -> String {
     match all {
         [first, .., last] if all.len() > 3 => format!("{first} ... {last}"),

@@ -1,5 +1,6 @@
-//! How a report for a terminal is laid out: how wide, how much of it, and in which colours. Colours are SGR escapes
-//! (ECMA-48, 8.3.117) that never count as width; without colour not one escape is written.
+//! How a report for a terminal is laid out: how wide, how much of it, and in which colours. Colours
+//! are SGR escapes (ECMA-48, 8.3.117) that never count as width; without colour not one escape is
+//! written.
 
 /// The layout of a report for a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
-//! A saved run as text. Pure: the same document in, the same bytes out; no clock, no terminal, no file. Everything that
-//! comes from outside (file names, host names, reasons) goes through [`escape`] on its way to people and into CSV; in JSON the same
-//! characters are escaped as JSON has it.
+//! A saved run as text. Pure: the same document in, the same bytes out; no clock, no terminal, no
+//! file. Everything from outside (file names, host names, reasons) goes through [`escape`] in texts
+//! and CSV; in JSON control characters are escaped as JSON does.
 
 mod answer;
 mod baseline;

@@ -1,6 +1,6 @@
-//! The report in Markdown: for an issue or a page, or in lines of 80 columns for whoever reads it as it is.
+//! The report in Markdown: for issues and pages, or in 80 columns for reading as text.
 
-use super::pivot::Cross;
+use super::pivot::Pivot;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
 use super::text::markdown_text;
 use super::width::Width;
@@ -28,18 +28,18 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
     }
     out.push('\n');
     let section = experiments::section(run, estimates);
-    let cross = Cross::of(run, estimates);
-    match &cross {
+    let pivot = Pivot::of(run, estimates);
+    match &pivot {
         None => out.push_str(&cells(run, estimates, width)),
-        Some(cross) => {
+        Some(pivot) => {
             let grids: Vec<String> =
-                grids::grids(run, estimates, cross).iter().map(|part| part.markdown(width)).collect();
+                grids::grids(run, estimates, pivot).iter().map(|part| part.markdown(width)).collect();
             out.push_str(&grids.join("\n"));
         }
     }
     let unavailable = notes::unavailable(run);
     if !unavailable.is_empty() {
-        out.push_str("\nNot to be had here:\n\n");
+        out.push_str("\nNot available here:\n\n");
         for (name, reason) in unavailable {
             out.push_str(&width.item(&format!("{name}: {reason}")));
         }
@@ -51,7 +51,7 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
             out.push_str(&width.item(&footnote));
         }
     }
-    if estimates.blocks.kept > 0 && cross.is_none() {
+    if estimates.blocks.kept > 0 && pivot.is_none() {
         out.push_str("\n### Traffic\n\n");
         out.push_str(&width.table(1, rows::grid(run, estimates, TRAFFIC)));
     }
@@ -62,12 +62,12 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
             out.push_str(&part.markdown(width));
         }
     }
-    out.push_str("\n### Why to believe it\n\n");
+    out.push_str("\n### Controls and conditions\n\n");
     for note in notes::below(run, estimates) {
         out.push_str(&width.item(&format!("{}: {}", note.label, note.text)));
     }
     out.push_str("\n### Verdict\n\n");
-    for sentence in prose::verdict(run, estimates).iter().chain(&section.says) {
+    for sentence in prose::verdict(run, estimates).iter().chain(&section.conclusion) {
         out.push_str(&width.paragraph(sentence));
     }
     out
@@ -77,7 +77,7 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
 fn cells(run: &Run, estimates: &Estimates, width: Width) -> String {
     match width {
         Width::Any => rows::grid(run, estimates, WHOLE).markdown(),
-        // What belongs together stays together.
+        // Related columns stay together.
         Width::Columns(_) => [COSTS, SIDES].map(|fields| width.table(1, rows::grid(run, estimates, fields))).join("\n"),
     }
 }

@@ -1,4 +1,5 @@
-//! A labelled line above or below the tables. The terminal aligns labels, Markdown and HTML make lists.
+//! A labelled line above or below the tables. The terminal aligns labels, Markdown and HTML make
+//! lists.
 
 use super::layout::{Layout, Tone};
 use super::text::wrap;

@@ -1,7 +1,7 @@
-//! What stands above and below the tables: what was measured on what, and what a reader must know to believe it. Label
-//! and text; the terminal aligns them, Markdown makes a list.
+//! The notes below the tables: whose costs they are, controls, drop counts, failed trials and
+//! warnings.
 
-use super::digits::{percent, rate, ratio, signed_percent, us_per_mb};
+use super::digits::{bound, percent, rate, ratio, signed_percent, us_per_mb};
 use super::note::{Note, note};
 use super::text::{list, shown};
 use super::{grids, rows};
@@ -38,7 +38,7 @@ pub(super) fn footnotes(run: &Run, estimates: &Estimates) -> Vec<String> {
     footnotes
 }
 
-/// What a reader must know to believe it: what stands below the tables.
+/// All notes below the tables.
 pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut notes = vec![control(estimates)];
     notes.extend(sides(run, estimates));
@@ -48,7 +48,7 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes.extend(perturbation(estimates));
     notes.extend(other_methods(estimates));
     notes.extend(far_process(run, estimates));
-    notes.extend(elsewhere(estimates));
+    notes.extend(other_cpus(estimates));
     notes.extend(memcpy(estimates));
     notes.push(blocks(estimates));
     notes.extend(failed(run));
@@ -65,38 +65,33 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes
 }
 
-/// Whose cost the figures are, where it is not each end's own.
+/// Which side's cost the figures are, where the sides are not separate.
 fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
     let fixed = &run.header.plan.fixed;
     let text = if fixed.link == LinkKind::Null {
         format!(
-            "over null there is no receiver: what is sent ends at an ideal network card, so every figure is the sender's alone; \
-             what acknowledges, on CPU {}, is nobody's cost",
+            "the null link has no receiver: packets end at an ideal network card, so every figure is the sender's alone; the ACK generator runs on CPU {} and is not counted",
             fixed.receiver_cpu
         )
     } else if estimates.sender_alone {
-        format!("over {} nobody measured the receiver, so every figure is the sender's alone", fixed.link)
+        format!("over {} the receiver was not measured, so every figure is the sender's alone", fixed.link)
     } else if run.header.remote.is_some() && !estimates.sides_apart {
-        "both ends are on one machine: what its soakers lose is the work of both, so only the cost of both is given"
-            .to_owned()
+        "both ends are on one machine: its soakers lose time to both, so only the cost of both is given".to_owned()
     } else if !estimates.sides_apart {
-        format!(
-            "over {} the work of the two ends cannot be told apart by CPU, so only the cost of both is given",
-            fixed.link
-        )
+        format!("over {} the two ends share their CPUs, so only the cost of both is given", fixed.link)
     } else if estimates
         .cells
         .iter()
         .any(|cell| cell.cost_ns_per_kib.both.is_some() && cell.cost_ns_per_kib.sender.is_none())
     {
-        "where the two ends have no CPU each only the cost of both is given".to_owned()
+        "where the two ends share a CPU, only the cost of both is given".to_owned()
     } else {
         return None;
     };
     Some(note("sides", text))
 }
 
-/// Those of the header and of the end, each once, the gravest first.
+/// The warnings of header and end without duplicates, the gravest first.
 pub(super) fn warnings(run: &Run) -> Vec<&Warning> {
     let mut warnings: Vec<&Warning> = Vec::new();
     for warning in run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings)) {
@@ -143,13 +138,16 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     if let Some(((least, low), (_, high))) = reached {
         parts.push(format!("{} ({least}) to {} of the rate was reached", percent(low), percent(high)));
     }
-    if let Some(times) = estimates.dearer_beside_soakers() {
-        parts.push(format!(
-            "by getrusage, a byte's cost beside soakers by its cost in the same traffic without them is {}",
-            ratio(times.value, times.half_width.map(|half| half / times.value))
-        ));
-    }
+    parts.extend(soaked_cost(estimates).map(|text| format!("{text}, by getrusage")));
     (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))
+}
+
+/// What a byte costs with soakers running, relative to the same traffic without them.
+pub(super) fn soaked_cost(estimates: &Estimates) -> Option<String> {
+    let times = estimates.dearer_beside_soakers()?;
+    let half = times.half_width.map_or_else(String::new, |half| format!(" (±{})", percent(half / times.value)));
+    let times = bound(times.value, times.half_width.unwrap_or(0.01));
+    Some(format!("a byte costs {times} times as much with soakers running{half}"))
 }
 
 fn other_methods(estimates: &Estimates) -> Option<Note> {
@@ -169,7 +167,7 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
     (!parts.is_empty()).then(|| note("others", parts.join("; ")))
 }
 
-/// What a far end that is no zc says of itself.
+/// What a far end other than zc reports about itself.
 fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
     let name =
         run.header.remote.as_ref().filter(|remote| remote.kind == PeerKind::Iperf3).map(|_| "the iperf3 server")?;
@@ -178,20 +176,19 @@ fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
         note(
             "receiver",
             format!(
-                "{name} says that its process used {low:.0} ({least}) to {high:.0} ({most}) us/MB, by getrusage over each whole \
-                 trial: what its kernel did for it on others' time is not in it"
+                "{name} reports {low:.0} ({least}) to {high:.0} ({most}) us/MB for its process, by getrusage over each whole trial; kernel work charged to other tasks is not included"
             ),
         )
     })
 }
 
-/// What CPUs lost that are neither the sender's nor the receiver's: it is in no column of the table.
-fn elsewhere(estimates: &Estimates) -> Option<Note> {
+/// CPU time lost on CPUs of neither end, which is in no column of the table.
+fn other_cpus(estimates: &Estimates) -> Option<Note> {
     let cost = |cell: &CellEstimate| cell.elsewhere_ns_per_kib.map(|figure| us_per_mb(figure.value));
     extremes(estimates, cost).map(|((least, low), (most, high))| {
         note(
-            "elsewhere",
-            format!("other CPUs lost {low:.1} ({least}) to {high:.1} ({most}) us/MB besides, which no column holds"),
+            "other CPUs",
+            format!("{low:.1} ({least}) to {high:.1} ({most}) us/MB were used on CPUs of neither end; no column includes them"),
         )
     })
 }
@@ -230,7 +227,7 @@ fn blocks(estimates: &Estimates) -> Note {
     note("blocks", text)
 }
 
-/// The trials that broke, by cell: how many, and why the last one did.
+/// Failed trials per cell: how many, and the reason of the last one.
 fn failed(run: &Run) -> Option<Note> {
     let mut cells: Vec<(&str, usize, &str)> = Vec::new();
     for failed in run.blocks.iter().flat_map(|block| &block.failed) {
@@ -247,7 +244,7 @@ fn failed(run: &Run) -> Option<Note> {
     (!text.is_empty()).then(|| note("failed", text))
 }
 
-/// The least and the greatest of a figure over the rows, each with the path it belongs to.
+/// The extremes of a figure over the rows, each with its path.
 pub(super) fn extremes(
     estimates: &Estimates,
     of: impl Fn(&CellEstimate) -> Option<f64>,

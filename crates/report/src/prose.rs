@@ -1,7 +1,7 @@
-//! The verdict in sentences: what may be said, and why nothing may be said when it is withheld.
+//! The verdict in sentences, or the reasons for which it is withheld.
 
 use super::digits::{bound, percent};
-use super::pivot::Cross;
+use super::pivot::Pivot;
 use super::rates::rates;
 use super::summary;
 use super::text::{list, was};
@@ -10,26 +10,26 @@ use zc_run::{Run, escape};
 
 /// Two or three sentences.
 pub(super) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
-    let mut said = if estimates.verdict.stands() { comparisons(run, estimates) } else { withheld(run, estimates) };
-    said.extend(failed_zero_copy(run, estimates));
-    said
+    let mut sentences = if estimates.verdict.stands() { comparisons(run, estimates) } else { withheld(run, estimates) };
+    sentences.extend(failed_zero_copy(run, estimates));
+    sentences
 }
 
-/// Why nothing may be said.
+/// The reasons for which verdicts are withheld.
 pub(super) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     let reasons = estimates.verdict.withheld.iter().map(|why| match why {
         Withheld::ControlDiffers { ratio, low, high } => format!(
-            "{} differs from itself, {ratio:.3} ({low:.3} to {}): this machine was not fit to tell such differences",
+            "{} differs from itself, {ratio:.3} ({low:.3} to {}): this machine could not measure differences of that size",
             shown(&estimates.reference),
             high.map_or_else(|| "no bound".to_owned(), |high| format!("{high:.3}"))
         ),
-        Withheld::NoControl => "there is no A/A control to trust it by".to_owned(),
+        Withheld::NoControl => "there is no A/A control".to_owned(),
         Withheld::NoReference => format!("the reference {} has no cost", shown(&estimates.reference)),
         Withheld::TooFewBlocks { kept, needed } => {
             format!("{} kept, and an interval needs {needed}", was(*kept, "block"))
         }
         Withheld::ReferenceSaturated { reached } => format!(
-            "{} reached {} of the rate, so that others would be compared with it at another one; choose a lower one with --rate",
+            "{} reached {} of the rate, so the others would be compared with it at different rates; choose a lower one with --rate",
             shown(&estimates.reference),
             percent(*reached)
         ),
@@ -47,14 +47,14 @@ pub(super) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     vec![format!("Verdict withheld: {}.", reasons.collect::<Vec<_>>().join("; "))]
 }
 
-/// What may be said of the paths.
+/// The sentences about the comparisons of paths.
 fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
     let place = place(run, estimates);
-    if let Some(cross) = Cross::of(run, estimates) {
-        return summary::summary(estimates, &cross, &place).into_iter().collect();
+    if let Some(pivot) = Pivot::of(run, estimates) {
+        return summary::summary(estimates, &pivot, &place).into_iter().collect();
     }
     let reference = shown(&estimates.reference);
-    // A zero-copy send that was copied is never the answer to "which is cheapest".
+    // A copied zero-copy send never counts as the cheapest.
     let mut rows: Vec<(&str, RatioFigure, Comparison)> = estimates
         .cells
         .iter()
@@ -69,7 +69,7 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         rows.iter().filter(|(_, _, is)| wanted(is)).map(|(label, _, _)| shown(label)).collect()
     };
 
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let mut cheaper = rows.iter().filter(|(_, _, is)| matches!(is, Comparison::Cheaper { .. }));
     match cheaper.next() {
         Some((label, best, _)) => {
@@ -77,14 +77,14 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
                 .map(|(label, ratio, _)| format!("{} {}", shown(label), bound(ratio.value, width(ratio))))
                 .collect();
             let others = if others.is_empty() { String::new() } else { format!("; {}", list(&others)) };
-            said.push(format!(
-                "{place} {} costs {} of {reference}{}{others}.",
+            sentences.push(format!(
+                "{place} {} costs {} times as much as {reference}{}{others}.",
                 shown(label),
                 bound(best.value, width(best)),
                 interval(estimates, best)
             ));
         }
-        None => said.push(format!("{place} no path could be shown to cost less than {reference}.")),
+        None => sentences.push(format!("{place} no path was shown to cost less than {reference}.")),
     }
 
     let tied: Vec<String> = estimates
@@ -96,13 +96,13 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         })
         .map(|label| shown(label))
         .collect();
-    let mut second = Vec::new();
+    let mut clauses = Vec::new();
     if tied.len() > 1 {
-        second.push(format!("{} cannot be told apart as the cheapest", list(&tied)));
+        clauses.push(format!("{} are the cheapest, without a measurable difference", list(&tied)));
     }
     let dearer = names(|is| matches!(is, Comparison::Dearer { .. }));
     if !dearer.is_empty() {
-        second.push(format!(
+        clauses.push(format!(
             "{} {} more than {reference}",
             list(&dearer),
             if dearer.len() == 1 { "costs" } else { "cost" }
@@ -116,20 +116,20 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         })
         .collect();
     if !same.is_empty() {
-        second.push(format!("the same as {reference}: {}", list(&same)));
+        clauses.push(format!("the same as {reference}: {}", list(&same)));
     }
     let undecided = names(|is| matches!(is, Comparison::Undecided));
     if !undecided.is_empty() {
-        second.push(format!(
-            "{} could not be told from {reference} in {} blocks",
-            list(&undecided),
-            estimates.blocks.kept
+        clauses.push(format!(
+            "undecided against {reference} after {} blocks: {}",
+            estimates.blocks.kept,
+            list(&undecided)
         ));
     }
-    if !second.is_empty() {
-        said.push(format!("{}.", capital(&second.join("; "))));
+    if !clauses.is_empty() {
+        sentences.push(format!("{}.", capital(&clauses.join("; "))));
     }
-    said
+    sentences
 }
 
 /// `On this machine, over veth at 400 MB/s, for both ends together,`.
@@ -138,7 +138,7 @@ pub(super) fn place(run: &Run, estimates: &Estimates) -> String {
     format!("{} at {}, for {whose},", way(run), rates(run))
 }
 
-/// Where the bytes went.
+/// Between which machines and over which link.
 fn way(run: &Run) -> String {
     let header = &run.header;
     match &header.remote {
@@ -151,8 +151,8 @@ fn way(run: &Run) -> String {
     }
 }
 
-/// On links inside one machine the kernel copies what was sent without a copy. Of a plan of several factors each path is named
-/// once, with the least of its shares.
+/// The zero-copy sends that the kernel copied, as it does on links inside one machine. In a plan of
+/// several factors each path is named once, with its smallest copied share.
 fn failed_zero_copy(run: &Run, estimates: &Estimates) -> Option<String> {
     let several = run.header.plan.factors.len() > 1;
     let mut copied: Vec<(String, Option<f64>)> = Vec::new();
@@ -174,8 +174,7 @@ fn failed_zero_copy(run: &Run, estimates: &Estimates) -> Option<String> {
         })
         .collect();
     Some(format!(
-        "{} {} the price of a failed zero-copy: over {} the kernel copies after all when it delivers, so {} nothing about \
-         zero-copy on a link where it works.",
+        "{} {} the price of a failed zero-copy: over {} the kernel copies on delivery, so {} nothing about zero-copy on a link where it works.",
         list(&failed),
         if failed.len() == 1 { "is" } else { "are" },
         run.header.plan.fixed.link,
@@ -200,7 +199,7 @@ fn shown(label: &str) -> String {
 }
 
 fn capital(text: &str) -> String {
-    // Path names keep their spelling: a sentence may begin with one.
+    // Path names keep their spelling at the beginning of a sentence.
     match text.strip_prefix("the same") {
         Some(rest) => format!("The same{rest}"),
         None => text.to_owned(),

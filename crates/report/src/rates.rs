@@ -1,9 +1,9 @@
-//! The rates of a run: cells that are compared with one another share one, others need not.
+//! The rates of a run: cells that are compared share one, others may have another.
 
 use super::digits::rate;
 use zc_run::{FixedParams, Run};
 
-/// The rate, or the least and the greatest of those that cells have.
+/// The rate, or the range of rates.
 pub(super) fn rates(run: &Run) -> String {
     let mut rates: Vec<f64> = each(run).map(|at| at.rate_bytes_per_s).collect();
     rates.sort_by(f64::total_cmp);
@@ -14,7 +14,7 @@ pub(super) fn rates(run: &Run) -> String {
     }
 }
 
-/// Whether cells differ in it.
+/// Whether cells differ in their rate.
 pub(super) fn several_rates(run: &Run) -> bool {
     let mut rates = each(run).map(|at| at.rate_bytes_per_s);
     rates.next().is_some_and(|first| rates.any(|other| other != first))

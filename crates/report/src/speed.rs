@@ -14,7 +14,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// The unit of a run's top speeds: that of 2001 where its table is redone.
+    /// The unit of a run's top speeds: that of 2001 where the table of 2001 is repeated.
     pub(super) fn of(run: &Run) -> Self {
         if run.header.plan.experiment == "affinity" { Self::Kbytes } else { Self::Gbit }
     }
@@ -25,7 +25,7 @@ impl Unit {
             Self::Gbit => with_half_width(speed.value * 8e-9, speed.half_width.map(|half| half * 8e-9)),
             Self::Kbytes => {
                 let half = speed.half_width.map(|half| half / 1024.0);
-                // Whole numbers as they were, but no digit beyond the second of the half-width.
+                // Whole numbers as in 2001, rounded to two digits of the half-width.
                 let step = half.map_or(1.0, |half| 10f64.powf(half.max(10.0).log10().floor() - 1.0));
                 let rounded = |value: f64| (value / step).round() * step;
                 let value = format!("{:.0}", rounded(speed.value / 1024.0));

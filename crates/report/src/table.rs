@@ -1,15 +1,16 @@
 //! The report for a terminal: which of its forms, and the full one.
 
 use super::layout::Layout;
-use super::pivot::Cross;
+use super::pivot::Pivot;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
 use super::text::wrap;
 use super::{brief, experiments, grids, heading, note, notes, profile, prose, rows};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
-/// The report of a run. In full: of a plan of one factor one main table if it fits, else two; of one of several a grid for each
-/// thing that was measured; of one that was sampled what the CPU time goes to. In short: see [`brief`](super::brief).
+/// The report of a run. In full: for a plan of one factor the main table, in two parts where it
+/// does not fit; for several factors a grid per quantity; for a sampled run its profile. In short:
+/// three lines, one table, the controls and the answer.
 pub fn table(run: &Run, estimates: &Estimates, layout: Layout) -> String {
     let sampled = zc_analysis::profile::profile(run);
     match (layout.verbose, &sampled) {
@@ -25,8 +26,8 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
     out.push('\n');
 
     let section = experiments::section(run, estimates);
-    if let Some(cross) = Cross::of(run, estimates) {
-        for part in grids::grids(run, estimates, &cross) {
+    if let Some(pivot) = Pivot::of(run, estimates) {
+        for part in grids::grids(run, estimates, &pivot) {
             out.push_str(&part.terminal(layout));
             out.push('\n');
         }
@@ -45,7 +46,7 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
 
     out.push_str(&note::terminal(&notes::below(run, estimates), layout));
     out.push('\n');
-    for sentence in prose::verdict(run, estimates).iter().chain(&section.says) {
+    for sentence in prose::verdict(run, estimates).iter().chain(&section.conclusion) {
         out.push_str(&wrap("", sentence, 0, layout.columns));
     }
     out
@@ -70,7 +71,7 @@ fn cells(out: &mut String, run: &Run, estimates: &Estimates, layout: Layout) {
     }
 }
 
-/// The rows of what could not be had, and the meaning of the marks.
+/// What was not available, and the meaning of the marks.
 fn under(run: &Run, estimates: &Estimates, columns: usize) -> String {
     let unavailable = notes::unavailable(run);
     let names = unavailable.iter().map(|(name, _)| name.chars().count());

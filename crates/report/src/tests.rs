@@ -1,4 +1,5 @@
-//! What the reports look like, held in snapshots (`cargo insta review` after a change that is meant).
+//! What the reports look like, held in snapshots (`cargo insta review` after a change that is
+//! meant).
 
 use proptest::prelude::*;
 
@@ -70,7 +71,7 @@ fn an_iperf3_server_s_own_figure_stands_beside_the_sender_s_cost_as_what_it_is()
 }
 
 #[test]
-fn over_a_link_without_a_receiver_every_word_is_about_the_sender() {
+fn over_a_link_without_a_receiver_every_text_is_about_the_sender() {
     let (run, estimates) = null();
     insta::assert_snapshot!("table_null", table(&run, &estimates, Layout::plain(120)));
     for text in all(&run, &estimates).into_iter().take(3) {
@@ -82,14 +83,17 @@ fn over_a_link_without_a_receiver_every_word_is_about_the_sender() {
 }
 
 #[test]
-fn where_nobody_measured_the_receiver_the_words_are_those_of_the_sender_too() {
+fn where_the_receiver_was_not_measured_every_text_is_about_the_sender() {
     let (mut run, estimates) = null();
     run.header.plan.fixed.link = LinkKind::Remote;
     let text = table(&run, &estimates, Layout::plain(200));
-    assert!(text.contains("over remote nobody measured the receiver, so every figure is the sender's alone"), "{text}");
+    assert!(
+        text.contains("over remote the receiver was not measured, so every figure is the sender's alone"),
+        "{text}"
+    );
     assert!(text.contains("over remote at 400 MB/s, for the sender alone,"), "{text}");
     assert!(
-        !text.contains("both ends") && !text.contains("received by") && !text.contains("there is no receiver"),
+        !text.contains("both ends") && !text.contains("received by") && !text.contains("has no receiver"),
         "{text}"
     );
 }
@@ -133,12 +137,12 @@ fn a_withheld_verdict_says_why_and_no_word_stands_in_the_table() {
 }
 
 #[test]
-fn what_other_cpus_lost_is_told() {
+fn time_on_other_cpus_is_a_note() {
     let (run, mut estimates) = veth();
-    assert!(!table(&run, &estimates, Layout::plain(120)).contains("elsewhere"));
+    assert!(!table(&run, &estimates, Layout::plain(120)).contains("other CPUs"));
     estimates.cells[0].elsewhere_ns_per_kib = estimates.cells[0].cost_ns_per_kib.sender;
     let text = table(&run, &estimates, Layout::plain(120));
-    assert!(text.contains("elsewhere     other CPUs lost 175.8 (sendfile) to 175.8 (sendfile) us/MB"), "{text}");
+    assert!(text.contains("other CPUs    175.8 (sendfile) to 175.8 (sendfile) us/MB were used"), "{text}");
 }
 
 #[test]
@@ -187,7 +191,7 @@ fn the_doctor_groups_what_can_be_had() {
 fn the_doctor_of_a_perfect_machine_says_so() {
     let (run, _) = veth();
     let text = doctor(&run.header.host, &[], &[], 100);
-    assert!(text.ends_with("Nothing was found against measuring on this machine.\n"), "{text}");
+    assert!(text.ends_with("This machine is fit to measure: nothing was found against it.\n"), "{text}");
 }
 
 /// A run in which everything that can come from outside is `text`.

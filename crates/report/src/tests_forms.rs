@@ -24,7 +24,8 @@ struct Family {
     samples: BTreeMap<String, f64>,
 }
 
-/// Reads an exposition by the grammar and the rules of the specification, as far as they touch what zc writes.
+/// Reads an exposition by the grammar and the rules of the specification, as far as they touch what
+/// zc writes.
 fn exposed(text: &str) -> BTreeMap<String, Family> {
     let body = text.strip_suffix("# EOF\n").expect("it ends with EOF");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();

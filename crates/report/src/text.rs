@@ -1,4 +1,5 @@
-//! Pieces of text that all reports share: lists, counts, escaped names, wrapped lines and Markdown-safe text.
+//! Pieces of text that all reports share: lists, counts, escaped names, wrapped lines and
+//! Markdown-safe text.
 
 use zc_run::escape;
 
@@ -25,7 +26,7 @@ pub(super) fn was(count: usize, thing: &str) -> String {
     }
 }
 
-/// Each once, in their order.
+/// The distinct items in order of first occurrence.
 pub(super) fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for one in all {
@@ -36,7 +37,7 @@ pub(super) fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
     found
 }
 
-/// Text that Markdown takes as text: no cell borders, no emphasis, no HTML.
+/// Escaped Markdown: no cell borders, emphasis or HTML.
 pub(super) fn markdown_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in escape(text, 2000).chars() {
@@ -48,7 +49,8 @@ pub(super) fn markdown_text(text: &str) -> String {
     out
 }
 
-/// Words of `text` in lines of at most `columns`, the first after `label`, the others indented as far as `indent`.
+/// Wraps `text` at `columns`; the first line begins with `label`, the others are indented by
+/// `indent`.
 pub(super) fn wrap(label: &str, text: &str, indent: usize, columns: usize) -> String {
     let room = columns.saturating_sub(indent).max(20);
     let mut out = format!("{label:<indent$}");
@@ -72,7 +74,7 @@ pub(super) fn wrap(label: &str, text: &str, indent: usize, columns: usize) -> St
     out
 }
 
-/// The words of a text, a number and its unit as one.
+/// The words of a text; a number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
     const UNITS: &[&str] = &["%", "s", "ms", "us", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "Hz"];
     let mut words: Vec<String> = Vec::new();

@@ -3,12 +3,12 @@
 use super::grid::Grid;
 use super::text::{markdown_text, wrap};
 
-/// How wide it may be.
+/// The width of a Markdown document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
-    /// A paragraph to a line, a table as wide as it is: what is read when it has been laid out.
+    /// One line per paragraph and tables as wide as they are: for rendering.
     Any,
-    /// At most so many columns, where that is possible; the columns of tables line up.
+    /// At most this many columns where possible, with aligned tables: for reading as text.
     Columns(usize),
 }
 
@@ -21,7 +21,7 @@ impl Width {
         }
     }
 
-    /// A sentence or several.
+    /// A paragraph.
     pub(super) fn paragraph(self, text: &str) -> String {
         match self {
             Self::Any => markdown_text(text) + "\n",
@@ -29,7 +29,7 @@ impl Width {
         }
     }
 
-    /// A table, its first columns in each of the tables that it takes.
+    /// A table, split where needed, with its key columns in each part.
     pub(super) fn table(self, keys: usize, grid: Grid) -> String {
         match self {
             Self::Any => grid.markdown(),
@@ -41,7 +41,7 @@ impl Width {
     }
 }
 
-/// Lines that were broken anew, without one that Markdown would take for the beginning of something: a list, a quotation, a rule.
+/// Escapes rewrapped lines that Markdown would read as the beginning of a list, quotation or rule.
 fn inert(text: &str, indent: usize) -> String {
     let mut out = String::with_capacity(text.len());
     for (place, line) in text.lines().enumerate() {

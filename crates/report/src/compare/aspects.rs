@@ -1,9 +1,9 @@
-//! What two runs differ in, in words.
+//! Differences between two runs in words.
 
 use zc_analysis::compare::{Aspect, Difference};
 use zc_run::escape;
 
-/// `kernel release 6.12.1, then 6.13.0`.
+/// `kernel 6.12.1, now 6.13.0`.
 pub(super) fn text(difference: &Difference) -> String {
     let name = difference.name.as_deref().map(|name| format!(" {}", escape(name, 60))).unwrap_or_default();
     let value =

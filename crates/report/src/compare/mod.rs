@@ -1,5 +1,5 @@
-//! Two runs side by side, as text: what else differs on top, then a row for each cell, then how to read it. For the terminal, in
-//! Markdown of 80 columns for a mailing list or a pull request, as JSON, and as a page.
+//! A comparison of two runs as text: what else differs, a row per cell, and the method. For the
+//! terminal, in Markdown of 80 columns for mailing lists and pull requests, as JSON, and as a page.
 
 mod aspects;
 mod page;
@@ -19,7 +19,7 @@ use zc_analysis::compare::{Compared, Judgement};
 /// Where the text of notes begins.
 const INDENT: usize = 14;
 
-/// Lines of Markdown are no longer than this, tables and names that cannot be broken apart.
+/// The longest line of Markdown, except for tables and unbreakable names.
 const MARKDOWN_COLUMNS: usize = 80;
 
 /// What `zc compare --json` prints.
@@ -27,7 +27,7 @@ const MARKDOWN_COLUMNS: usize = 80;
 struct Document<'a> {
     /// The old run and each of the new ones.
     comparisons: &'a [Compared],
-    /// The answer to `--fail-if-worse`; null where nobody asked.
+    /// The result of `--fail-if-worse`; null where it was not given.
     judgement: Option<&'a Judgement>,
 }
 
@@ -44,7 +44,7 @@ fn one(compared: &Compared, columns: usize) -> String {
     let mut out = String::new();
     let mut last = "";
     for note in summary::above(compared) {
-        // The same label stands once.
+        // Repeated labels are printed once.
         let label = if note.label == last { "" } else { note.label };
         last = note.label;
         out.push_str(&wrap(label, &note.text, INDENT, columns));

@@ -1,12 +1,12 @@
-//! Runs held against one another as a page: the answer, then for each pair the ratios as a figure and as a table, what else
-//! differs, and how the ratios came about. The words are those of the terminal.
+//! A comparison of runs as a page: the verdict, then for each pair a chart and a table of ratios,
+//! what else differs, and the method. The texts are those of the terminal.
 
 use super::rows::{self, name};
 use super::summary;
 use crate::digits::ratio;
-use crate::html::dots::{self, Along, Lane, Row};
+use crate::html::dots::{self, Axis, Lane, Row};
 use crate::html::page::Page;
-use crate::html::plot::Words;
+use crate::html::plot::Caption;
 use crate::html::skeleton::{begin, end, navigation};
 use crate::html::{tables, units};
 use zc_analysis::compare::{CellChange, Change, Compared, JudgedBy, Judgement, RelativeTo};
@@ -39,7 +39,7 @@ pub fn html(compared: &[Compared], judgement: Option<&Judgement>) -> String {
     page.out.finish()
 }
 
-/// The answer to `--fail-if-worse`, if that was asked, and what may be said of each pair.
+/// The result of `--fail-if-worse`, if it was given, and the verdict of each pair.
 fn opening(page: &mut Page, compared: &[Compared], judgement: Option<&Judgement>, names: &[(String, String)]) {
     let out = &mut page.out;
     out.raw("<section id=\"answer\" aria-labelledby=\"answer-h\">\n<h2 id=\"answer-h\">Answer</h2>\n");
@@ -48,15 +48,15 @@ fn opening(page: &mut Page, compared: &[Compared], judgement: Option<&Judgement>
     }
     if let [one] = compared {
         let class = match () {
-            () if !told(one) => "answer withheld",
+            () if !is_judged(one) => "answer withheld",
             () if judgement.is_none() => "answer",
-            () => "said",
+            () => "finding",
         };
         for sentence in summary::verdict(one) {
             out.element("p", &[("class", class)], &sentence).raw("\n");
         }
     } else {
-        out.raw("<ul class=\"says\">\n");
+        out.raw("<ul class=\"findings\">\n");
         for (compared, (id, short)) in compared.iter().zip(names) {
             out.raw("<li>").element("a", &[("href", &format!("#{id}"))], short);
             out.text(": ").text(&summary::verdict(compared).join(" ")).raw("</li>\n");
@@ -66,8 +66,8 @@ fn opening(page: &mut Page, compared: &[Compared], judgement: Option<&Judgement>
     out.raw("</section>\n");
 }
 
-/// Whether words may be said.
-fn told(compared: &Compared) -> bool {
+/// Whether there are verdicts.
+fn is_judged(compared: &Compared) -> bool {
     compared.impossible.is_empty() && compared.withheld.is_empty()
 }
 
@@ -105,7 +105,7 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
         page.out.element("h3", &[], title).raw("\n<dl>\n");
         let mut last = "";
         for note in notes {
-            // The same label stands once.
+            // Repeated labels are printed once.
             if note.label != last {
                 page.out.element("dt", &[], note.label);
             }
@@ -117,7 +117,7 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
     page.out.raw("</section>\n");
 }
 
-/// Every cell's ratio, as measured and relative to the others; filled is the one that its word is about.
+/// Every cell's ratio, absolute and relative to the others; the judged one is filled.
 fn chart(page: &mut Page, compared: &Compared) {
     let relative = match compared.relative_to {
         Some(RelativeTo::Others) => "relative to the others".to_owned(),
@@ -151,15 +151,15 @@ fn chart(page: &mut Page, compared: &Compared) {
     if of.iter().flat_map(|row| &row.lanes).any(|lane| lane.hollow) {
         note.push_str(" Filled: what the verdict is about.");
     }
-    let seen = match told(compared) {
+    let description = match is_judged(compared) {
         true => "Every figure is in the tables of this section.".to_owned(),
         false => "No words may be said about it. Every figure is in the tables of this section.".to_owned(),
     };
-    let words = Words { title: "Cost of each cell, new by old".to_owned(), note, seen };
-    dots::dots(page, words, &legend, &of, Along::Ratios);
+    let caption = Caption { title: "Cost of each cell, new by old".to_owned(), note, description };
+    dots::dots(page, caption, &legend, &of, Axis::Ratios);
 }
 
-/// A ratio as what can be drawn. An interval with an open lower end reaches to nothing.
+/// A ratio as a figure for the chart. An open lower end of an interval is drawn to 0.
 fn figure(change: &Change, confidence: f64) -> Figure {
     let open = change.low.is_none() && change.high.is_none();
     let high = change.high.filter(|high| high.is_finite());
@@ -168,7 +168,7 @@ fn figure(change: &Change, confidence: f64) -> Figure {
     Figure { value: change.ratio, interval: (!open).then_some(bounds), half_width, blocks: 0 }
 }
 
-/// How all of them came about.
+/// The method of the comparisons.
 fn method(page: &mut Page, compared: &[Compared]) {
     let out = &mut page.out;
     out.raw(

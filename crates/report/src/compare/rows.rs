@@ -7,7 +7,7 @@ use zc_analysis::Sides;
 use zc_analysis::compare::{Basis, CellChange, Change, Compared, JudgedBy, RelativeTo, Word};
 use zc_run::escape;
 
-/// The main table, and one of the two sides where they are told apart.
+/// The main table, and one of the sides where they are separate.
 pub(crate) fn grids(compared: &Compared) -> Vec<Grid> {
     let mut grids = vec![main(compared)];
     let told = |cell: &CellChange| shown(cell).receiver.is_some();
@@ -59,7 +59,7 @@ fn sides(compared: &Compared) -> Grid {
     Grid::new(columns, compared.cells.iter().map(row).collect())
 }
 
-/// The kind of change that the cell's word is about.
+/// The kind of change that the cell's verdict is about.
 fn shown(cell: &CellChange) -> &Sides<Change> {
     match cell.judged_by {
         Some(JudgedBy::Relative) => &cell.relative,
@@ -79,7 +79,7 @@ fn change(change: Option<&Change>) -> String {
     change.map_or_else(String::new, |change| ratio(change.ratio, change.half_width()))
 }
 
-/// The word, with its figure.
+/// The verdict with its figure.
 pub(super) fn word(cell: &CellChange) -> String {
     match cell.word {
         Word::Better { by } => format!("better, {} less", percent(by)),

@@ -2,11 +2,11 @@
 
 use crate::block::Part;
 
-/// What an experiment has to add.
+/// The additions of an experiment.
 #[derive(Default)]
 pub(crate) struct Section {
-    /// Under the grids.
+    /// Parts under the grids.
     pub(crate) parts: Vec<Part>,
-    /// Under the verdict: what it means for someone who decides. Empty where nothing may be said.
-    pub(crate) says: Option<String>,
+    /// The conclusion, under the verdict. `None` where verdicts are withheld.
+    pub(crate) conclusion: Option<String>,
 }

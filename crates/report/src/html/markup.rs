@@ -1,18 +1,19 @@
-//! Markup under construction. Whatever comes from outside (host names, labels, warnings, file names) passes through
-//! [`Markup::text`] or an attribute's value and is escaped there; what is taken as markup are tags and pieces that stand in the
-//! source of this program, because they live for ever (`'static`).
+//! Markup under construction. Everything from outside (host names, labels, warnings, file names)
+//! passes through [`Markup::text`] or an attribute's value and is escaped there. Only `'static`
+//! strings, which are in the source of this program, are taken as markup.
 //!
-//! A template engine (askama) was weighed and left: nearly all of the page is computed (axes, marks, tables of any shape), so
-//! its templates would be a shell around strings that are declared safe, which is to give up what its escaping is for.
+//! No template engine is used: nearly all of the page is computed (axes, marks, tables of any
+//! shape), so templates would mostly hold strings declared safe, without the benefit of their
+//! escaping.
 
 use std::fmt::Write as _;
 
 use zc_run::escape;
 
-/// Text of one element is cut here: no sentence of zc is as long, and a hostile one makes no page of megabytes.
+/// The longest text of one element, so that hostile input cannot make a page of megabytes.
 const LONGEST: usize = 4000;
 
-/// A piece of a page, well-formed as far as its writer closes what it opens.
+/// A piece of a page; it is well-formed if its writer closes what it opens.
 #[derive(Debug, Default)]
 pub(crate) struct Markup(String);
 
@@ -20,13 +21,13 @@ pub(crate) struct Markup(String);
 pub(crate) type Attribute<'a> = (&'static str, &'a str);
 
 impl Markup {
-    /// Markup of the program's own.
+    /// Appends the program's own markup.
     pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
-    /// Text of whatever origin.
+    /// Appends text of any origin, escaped.
     pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         self.escaped(text);
         self
@@ -47,26 +48,27 @@ impl Markup {
         self
     }
 
-    /// An element that holds text alone.
+    /// An element that contains only text.
     pub(crate) fn element(&mut self, tag: &'static str, attributes: &[Attribute], text: &str) -> &mut Self {
         self.open(tag, attributes).text(text).close(tag)
     }
 
-    /// An element of SVG that holds nothing.
+    /// An empty SVG element.
     pub(crate) fn empty(&mut self, tag: &'static str, attributes: &[Attribute]) -> &mut Self {
         self.start(tag, attributes);
         self.0.push_str("/>");
         self
     }
 
-    /// Another piece.
+    /// Appends another piece.
     pub(crate) fn append(&mut self, other: &Self) -> &mut Self {
         self.0.push_str(&other.0);
         self
     }
 
-    /// The content of an element whose content is no markup and has no character references: style, script. What could end it or
-    /// open a comment in it is written as an escape of JSON and JavaScript strings, so `text` is JSON or the program's own.
+    /// The content of a raw text element (style, script). What could end it or open a comment is
+    /// written as an escape of JSON and JavaScript strings, so `text` must be JSON or the program's
+    /// own.
     pub(crate) fn verbatim(&mut self, text: &str) -> &mut Self {
         for character in text.chars() {
             match character {
@@ -99,7 +101,7 @@ impl Markup {
         }
     }
 
-    /// Right in an element and in a quoted attribute alike.
+    /// Valid both in an element and in a quoted attribute.
     fn escaped(&mut self, text: &str) {
         for character in escape(text, LONGEST).chars() {
             match character {
@@ -114,7 +116,7 @@ impl Markup {
     }
 }
 
-/// A coordinate with at most two decimals, and no zeros at its end.
+/// A coordinate with at most two decimals and no trailing zeros.
 pub(crate) fn number(value: f64) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.

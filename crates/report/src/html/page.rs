@@ -1,4 +1,4 @@
-//! What is being written: the page so far, the costs that stand on it, and the names of its places.
+//! The state of a page under construction: markup, costs and ids.
 
 use super::markup::Markup;
 use super::units::{Costs, Unit};
@@ -16,19 +16,19 @@ impl Page {
         Self { out: Markup::default(), costs: Costs::new(units), ids: 0 }
     }
 
-    /// A name that no other place of the page has.
+    /// An id that is unique on the page.
     pub(crate) fn id(&mut self) -> String {
         self.ids += 1;
         format!("z{}", self.ids)
     }
 
-    /// A cost that changes its text with the unit: its place, and the text to begin with.
+    /// A cost whose text changes with the unit: its index, and its text in the page's first unit.
     pub(crate) fn cost(&mut self, cost: Figure) -> (String, String) {
         let place = self.costs.place(cost);
         (place.to_string(), self.costs.text(place).to_owned())
     }
 
-    /// Text in which every mention of the unit that the page is written in changes with it.
+    /// Text in which every mention of the page's first unit changes with the unit.
     pub(crate) fn with_unit(&mut self, text: &str) {
         let unit = self.costs.first().to_owned();
         for (place, part) in text.split(unit.as_str()).enumerate() {

@@ -1,4 +1,4 @@
-//! What every page has, whatever is on it: its head with policy and style, the contents, the foot and the script.
+//! What every page shares: head with policy and style sheet, contents, foot and script.
 
 use super::page::Page;
 use super::{plot, policy};
@@ -6,7 +6,7 @@ use super::{plot, policy};
 pub(super) const STYLE: &str = include_str!("page.css");
 pub(super) const SCRIPT: &str = include_str!("page.js");
 
-/// All of a page up to its contents: the title, and lines about it.
+/// Everything up to the contents: the title and lines about it.
 pub(crate) fn begin(page: &mut Page, title: &str, about: &[String]) {
     let out = &mut page.out;
     out.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -22,7 +22,7 @@ pub(crate) fn begin(page: &mut Page, title: &str, about: &[String]) {
     out.raw("</header>\n");
 }
 
-/// The sections between the answer and the method: their ids, and how they are called.
+/// The navigation; `sections` are the ids and names of the sections between answer and method.
 pub(crate) fn navigation(page: &mut Page, sections: &[(String, String)]) {
     let units = page.costs.units().to_vec();
     let out = &mut page.out;
@@ -31,15 +31,15 @@ pub(crate) fn navigation(page: &mut Page, sections: &[(String, String)]) {
         out.raw("<li>").element("a", &[("href", &format!("#{id}"))], name).raw("</li>\n");
     }
     out.raw("<li><a href=\"#method\">Method</a></li>\n</ol></nav>\n");
-    // Without the script it could do nothing, and stays hidden.
+    // Useless without the script, which unhides it.
     out.raw("<p id=\"units\" hidden><label for=\"unit\">Costs in</label> <select id=\"unit\">");
     for unit in &units {
-        out.element("option", &[("title", &unit.says)], &unit.name);
+        out.element("option", &[("title", &unit.about)], &unit.name);
     }
     out.raw("</select></p></div>\n");
 }
 
-/// The end of a page: what was done by which zc, and the script.
+/// The foot, with the version of zc that `done` it, and the script.
 pub(crate) fn end(page: &mut Page, done: &'static str, version: &str) {
     let costs = page.costs.json();
     let out = &mut page.out;

@@ -1,11 +1,12 @@
-//! The report of a run that was sampled: what each path spends its CPU time on, and in whose context, in place of the table of paths.
+//! The report of a sampled run: what each path spends its CPU time on, and in which context,
+//! instead of the table of paths.
 
 mod compared;
 mod folded;
 mod grids;
 mod summary;
 
-pub use compared::{Named, Told, compared, compared_json, compared_markdown, differences};
+pub use compared::{ComparedCells, Named, compared, compared_json, compared_markdown, differences};
 pub use folded::folded;
 
 pub(super) use grids::cells;
@@ -68,7 +69,7 @@ pub(super) fn markdown(run: &Run, estimates: &Estimates, profile: &ProfileEstima
         out.push('\n');
         out.push_str(&part.markdown(width));
     }
-    out.push_str(&format!("\n### Why to believe it\n\n{}", listed(below(run, estimates, profile))));
+    out.push_str(&format!("\n### Controls and conditions\n\n{}", listed(below(run, estimates, profile))));
     out.push_str("\n### Verdict\n\n");
     for sentence in sentences(run, estimates, profile) {
         out.push_str(&width.paragraph(&sentence));
@@ -92,27 +93,27 @@ pub(super) fn parts(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
     parts
 }
 
-/// What the CPU time goes to by class and by context; nothing where no sample counts.
+/// The tables by class and by context; none where no sample counts.
 fn tables(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
     if grids::cells(profile).next().is_none() {
         return Vec::new();
     }
-    let beside = grids::beside(run, profile);
-    vec![grids::classes(profile, beside.as_ref()), grids::contexts(profile, beside.as_ref())]
+    let between = grids::only_difference(run, profile);
+    vec![grids::classes(profile, between.as_ref()), grids::contexts(profile, between.as_ref())]
 }
 
 pub(super) fn below(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
-    let mut all = summary::believe(run, profile);
+    let mut all = summary::reliability(run, profile);
     all.extend(notes::below(run, estimates));
     all
 }
 
 pub(super) fn sentences(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<String> {
-    let mut said = prose::verdict(run, estimates);
+    let mut sentences = prose::verdict(run, estimates);
     if estimates.verdict.stands() {
-        said.extend(summary::where_it_went(run, profile));
+        sentences.extend(summary::where_it_went(run, profile));
     }
-    said
+    sentences
 }
 
 #[cfg(test)]

@@ -74,10 +74,10 @@ fn a_run_without_a_block_that_counts_says_so() {
 fn two_runs_are_held_against_one_another_by_class() {
     let paths = [SendPath::ReadSend, SendPath::Sendfile];
     let (old, new) = (run(&paths, 0.001), run(&paths, 0.02));
-    let told = vec![("new against old".to_owned(), super::differences((&old, None), (&new, None)))];
-    insta::assert_snapshot!("profiles_compared", super::compared(&told, 100));
-    assert!(super::compared_markdown(&told).lines().all(|line| line.chars().count() <= 80));
-    let json: serde_json::Value = serde_json::from_str(&super::compared_json(&told)).unwrap();
+    let pairs = vec![("new against old".to_owned(), super::differences((&old, None), (&new, None)))];
+    insta::assert_snapshot!("profiles_compared", super::compared(&pairs, 100));
+    assert!(super::compared_markdown(&pairs).lines().all(|line| line.chars().count() <= 80));
+    let json: serde_json::Value = serde_json::from_str(&super::compared_json(&pairs)).unwrap();
     assert_eq!(json[0]["cells"][1]["cell"], "sendfile");
     let one = super::differences((&old, Some("read+send")), (&old, Some("sendfile")));
     assert_eq!(one.len(), 1);
