@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use zc_analysis::memory::{memory as estimate, roofline};
     use zc_run::{Cache, Support, SupportRow, Unavailable};
-    use zc_testkit::synthetic::{Synthetic, walks};
+    use zc_testkit::synthetic::{Synthetic, memory_run};
 
     const SPEEDS: [(MemoryLoop, [f64; 2]); 7] = [
         (MemoryLoop::Read, [120e9, 34e9]),
@@ -243,7 +243,7 @@ mod tests {
     ];
 
     fn machine(blocks: usize) -> MemoryRun {
-        let mut seen = walks(blocks, &SPEEDS);
+        let mut seen = memory_run(blocks, &SPEEDS);
         seen.host.hostname = "box\u{1b}[2J".to_owned();
         seen.host.kernel_release = "6.18.0".to_owned();
         seen.host.machine = "x86_64".to_owned();

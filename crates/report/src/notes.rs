@@ -149,7 +149,7 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     if let Some(((least, low), (_, high))) = reached {
         parts.push(format!("{} ({least}) to {} of the rate was reached", percent(low), percent(high)));
     }
-    if let Some(times) = estimates.dearer_beside_soakers() {
+    if let Some(times) = estimates.cost_ratio_with_soakers() {
         parts.push(format!(
             "by getrusage, a byte's cost beside soakers by its cost in the same traffic without them is {}",
             ratio(times.value, times.half_width.map(|half| half / times.value))

@@ -7,7 +7,7 @@ use crate::notes::{self, Note};
 use crate::pivot::Cross;
 use crate::{escape, experiments, heading, profile, prose};
 use zc_analysis::profile::{ProfileEstimates, profile as sampled};
-use zc_analysis::{Estimates, strips as spread};
+use zc_analysis::{Estimates, cost_series};
 use zc_run::Run;
 
 /// How a run is called on the page.
@@ -152,7 +152,7 @@ pub(super) fn section(page: &mut Page, told: &Told, name: &Name, before: Option<
         list(page, &warnings);
     }
 
-    let blocks = spread(run);
+    let blocks = cost_series(run);
     if blocks.iter().any(|strip| strip.ns_per_kib.len() > 1) {
         page.out.raw("<h3>Raw spread</h3>\n");
         strips::strips(page, estimates, cross.as_ref(), &blocks);

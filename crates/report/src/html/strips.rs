@@ -7,7 +7,7 @@ use super::plot::{self, BELOW, Words};
 use super::scale::Scale;
 use crate::escape;
 use crate::pivot::Cross;
-use zc_analysis::{CellEstimate, Estimates, Figure, Strip};
+use zc_analysis::{CellEstimate, CostSeries, Estimates, Figure};
 
 /// A strip's height.
 const HIGH: f64 = 18.0;
@@ -22,15 +22,15 @@ enum Line<'a> {
     Heading(String),
     Strip {
         label: String,
-        strip: &'a Strip,
+        strip: &'a CostSeries,
         cost: Figure,
     },
 }
 
 /// Draws all cells of a run.
-pub(super) fn strips(page: &mut Page, estimates: &Estimates, cross: Option<&Cross>, strips: &[Strip]) {
+pub(super) fn strips(page: &mut Page, estimates: &Estimates, cross: Option<&Cross>, strips: &[CostSeries]) {
     let lines = lines(estimates, cross, strips);
-    let told: Vec<(&Strip, f64)> = lines
+    let told: Vec<(&CostSeries, f64)> = lines
         .iter()
         .filter_map(|line| match line {
             Line::Strip { strip, cost, .. } => Some((*strip, cost.value)),
@@ -69,7 +69,7 @@ pub(super) fn strips(page: &mut Page, estimates: &Estimates, cross: Option<&Cros
 }
 
 /// Under a heading to each row of a plan of several factors its columns; else a strip to a cell. The control comes last.
-fn lines<'a>(estimates: &Estimates, cross: Option<&Cross>, strips: &'a [Strip]) -> Vec<Line<'a>> {
+fn lines<'a>(estimates: &Estimates, cross: Option<&Cross>, strips: &'a [CostSeries]) -> Vec<Line<'a>> {
     let line = |cell: &CellEstimate, label: &str| {
         let strip = strips.iter().find(|strip| strip.cell == cell.label && strip.ns_per_kib.len() > 1)?;
         let cost = cell.cost_ns_per_kib.both.filter(|cost| cost.value > 0.0)?;
@@ -141,7 +141,7 @@ fn picture(page: &mut Page, words: &Words, lines: &[Line], scale: &Scale, every:
 }
 
 /// A path of no length for each block: its round cap is the dot.
-fn dots(strip: &Strip, median: f64, every: usize, scale: &Scale, top: f64) -> String {
+fn dots(strip: &CostSeries, median: f64, every: usize, scale: &Scale, top: f64) -> String {
     let count = strip.ns_per_kib.len().max(2) - 1;
     let mut path = String::new();
     let mut from = (0, 0);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
 use crate::fixture_plans;
-use zc_analysis::compare::{Part, compare};
+use zc_analysis::compare::{Selection, compare};
 use zc_analysis::estimate;
 use zc_run::{Severity, Support, SupportRow, Unavailable, Warning};
 use zc_testkit::synthetic::Synthetic;
@@ -116,7 +116,7 @@ fn against(name: &str, say: impl Fn(&mut Run)) -> String {
     let (old, mut new) = (run(1, 1.0), run(2, 2.0));
     new.header.host.kernel_release = "6.19.0".to_owned();
     say(&mut new);
-    let part = |run| Part { name: name.to_owned(), run, cell: None, state: None };
+    let part = |run| Selection { name: name.to_owned(), run, cell: None, state: None };
     let mut other = part(&new);
     other.name.push('2');
     let (compared, judgement) = compare(&part(&old), &[part(&new), other], Some(0.05));
