@@ -8,7 +8,7 @@ use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation};
 use crate::model::figure::{Figure, RatioFigure, RatioMethod, Sides};
 use crate::others;
-use crate::ratios::{base, divisors, pairs, ratio};
+use crate::ratios::{baseline, divisors, pairs, ratio};
 use crate::traffic;
 use crate::window::{bytes, elapsed_ns, throughput};
 use zc_run::{Cell, TrialKind};
@@ -38,7 +38,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         send: cell.send,
         recv: cell.recv,
         levels: cell.levels.clone(),
-        by: base(&kept.header.plan, place).map(|base| kept.header.plan.cells[base].label.clone()),
+        by: baseline(&kept.header.plan, place).map(|base| kept.header.plan.cells[base].label.clone()),
         reference: is_reference,
         control: cell.control,
         blocks: both.len(),

@@ -8,6 +8,7 @@
 mod account;
 mod cells;
 pub mod compare;
+mod cost_series;
 pub mod costs;
 mod estimate;
 mod figures;
@@ -24,11 +25,11 @@ pub mod ratios;
 pub mod rules;
 mod sizes;
 pub mod soak;
-mod strips;
 mod traffic;
 mod verdict;
 mod window;
 
+pub use cost_series::{CostSeries, cost_series};
 pub use estimate::estimate;
 pub use model::cell::{CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic};
 pub use model::estimates::{BlockAccount, Conditions, Control, DropCounts, Estimates};
@@ -36,7 +37,6 @@ pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
 pub use model::sizes::{Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided};
 pub use model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
-pub use strips::{Strip, strips};
 
 #[cfg(test)]
 mod tests;

@@ -67,11 +67,11 @@ fn row(kept: &KeptBlocks, place: usize, cell: &CellEstimate) -> AccountRow {
 /// Soaked CPU time by window and CPUs, in per cent.
 fn utilisation(kept: &KeptBlocks, place: usize, side: Side) -> Option<Figure> {
     let header = kept.header;
-    let (near, far) = (Machine::near(header), Machine::far(header));
+    let (local, far) = (Machine::local(header), Machine::remote(header));
     let cpus = match (side, &far) {
         (Side::Both, Some(_)) => return None,
         (Side::Receiver, Some(far)) => far.cpus.len(),
-        _ => near.cpus.len(),
+        _ => local.cpus.len(),
     };
     let share = |cost: &TrialCost| {
         let ns = cost.ns_per_kib(side)? * cost.bytes as f64 / 1024.0;
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
     use crate::estimate;
     use zc_run::{Run, SendPath};
-    use zc_testkit::synthetic::{Synthetic, TrueCell, apart};
+    use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 
     /// Two socket buffers, STREAM and SENDFILE; getrusage misses more of sendfile than of read+send.
     fn world() -> Synthetic {
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn each_of_two_machines_has_its_own_cpus() {
-        let accounts = accounts(&apart(world().run()));
+        let accounts = accounts(&two_machines(world().run()));
         let utilisation = accounts.rows[0].utilisation_percent;
         assert!(near(utilisation.sender.unwrap().value, 31.25, 0.05), "{utilisation:?}");
         assert!(near(utilisation.receiver.unwrap().value, 23.4, 0.05), "{utilisation:?}");

@@ -11,7 +11,7 @@ use crate::model::cell::{OtherMethod, Others};
 use crate::model::estimates::Estimates;
 use crate::model::figure::{Figure, Sides};
 use crate::rules::{TICK_NS, ticks_by_cpu};
-use crate::window::{bytes, elapsed_ns, far};
+use crate::window::{bytes, elapsed_ns, remote_edges};
 use zc_run::{CpuTicks, Header, LinkKind, Trial, TrialKind};
 
 pub(super) fn others(kept: &KeptBlocks, label: &str, soaked: &Sides<Figure>, elsewhere: Option<&Figure>) -> Others {
@@ -38,7 +38,7 @@ fn getrusage(kept: &KeptBlocks, label: &str, kind: TrialKind, soaked: &Sides<f64
     let (mut sender_ns, mut receiver_ns, mut moved) = (0.0, 0.0, 0u64);
     for (_, trial) in kept.trials(label, kind).filter(|(_, trial)| elapsed_ns(trial).is_some()) {
         sender_ns += trial.closed.sender.cpu_ns.saturating_sub(trial.opened.sender.cpu_ns) as f64;
-        let (opened, closed) = far(trial).unwrap_or((&trial.opened, &trial.closed));
+        let (opened, closed) = remote_edges(trial).unwrap_or((&trial.opened, &trial.closed));
         receiver_ns += closed.receiver.cpu_ns.saturating_sub(opened.receiver.cpu_ns) as f64;
         moved = moved.saturating_add(bytes(trial));
     }
@@ -80,10 +80,10 @@ fn proc_stat(kept: &KeptBlocks, label: &str, soaked: &Sides<f64>) -> OtherMethod
 
 /// Busy ticks of all machines in a trial's window, without one CPU of the sender's.
 fn busy_ticks(header: &Header, trial: &Trial, not_counted: Option<usize>) -> Option<u64> {
-    let near = Machine::near(header);
-    let by_cpu = ticks_by_cpu(&trial.opened, &trial.closed, &near, busy)?;
-    let counted = near.cpus.iter().zip(by_cpu).filter(|(cpu, _)| Some(**cpu) != not_counted).map(|(_, ticks)| ticks);
-    let far = match (Machine::far(header), far(trial)) {
+    let local = Machine::local(header);
+    let by_cpu = ticks_by_cpu(&trial.opened, &trial.closed, &local, busy)?;
+    let counted = local.cpus.iter().zip(by_cpu).filter(|(cpu, _)| Some(**cpu) != not_counted).map(|(_, ticks)| ticks);
+    let far = match (Machine::remote(header), remote_edges(trial)) {
         (Some(machine), Some((opened, closed))) => ticks_by_cpu(opened, closed, &machine, busy)?,
         _ => Vec::new(),
     };
@@ -112,7 +112,7 @@ impl Estimates {
     /// What soakers do to the cost itself, by the one account that is there with and without them: getrusage of the soaked windows by that of
     /// the twins, a figure over cells instead of blocks, as a cell has few twins. A CPU that is never idle is woken up by an interrupt and runs
     /// at once what was woken: more wake-ups, smaller batches. `None` without twins.
-    pub fn dearer_beside_soakers(&self) -> Option<Figure> {
+    pub fn cost_ratio_with_soakers(&self) -> Option<Figure> {
         let times = self.cells.iter().filter_map(|cell| {
             let (soaked, twin) = (&cell.others.getrusage_soaked, &cell.others.getrusage_twin);
             let times = soaked.cost_ns_per_kib.both? / twin.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;

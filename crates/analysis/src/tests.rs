@@ -2,7 +2,7 @@
 
 use super::*;
 use zc_run::{Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Slot, Trial, Warning};
-use zc_testkit::synthetic::{Synthetic, lines, null};
+use zc_testkit::synthetic::{Synthetic, null_link, size_sweep};
 
 fn cell<'a>(estimates: &'a Estimates, label: &str) -> &'a CellEstimate {
     estimates.cells.iter().find(|cell| cell.label == label).unwrap()
@@ -107,7 +107,7 @@ fn counters_come_out_as_rates() {
 fn each_cell_is_held_to_its_own_rate_and_to_the_cell_that_it_names() {
     let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 400.0, 100.0)];
     let world = Synthetic {
-        cells: lines(&paths, &[1024, 65_536]),
+        cells: size_sweep(&paths, &[1024, 65_536]),
         factors: vec![Factor::Message, Factor::Send],
         blocks: 40,
         ..Synthetic::default()
@@ -162,7 +162,7 @@ fn the_other_methods_are_held_against_the_soakers() {
 
 #[test]
 fn without_a_receiver_nothing_is_said_of_one() {
-    let estimates = estimate(&null(Synthetic { blocks: 20, ..Synthetic::default() }.run()));
+    let estimates = estimate(&null_link(Synthetic { blocks: 20, ..Synthetic::default() }.run()));
     assert!(estimates.sender_alone);
     for cell in &estimates.cells {
         assert_eq!(cell.cost_ns_per_kib.both, cell.cost_ns_per_kib.sender);
@@ -266,7 +266,7 @@ fn a_warning_that_says_so_withholds() {
 
 #[test]
 fn what_soakers_do_to_the_cost_is_a_figure_over_cells() {
-    let figure = estimate(&Synthetic::default().run()).dearer_beside_soakers().unwrap();
+    let figure = estimate(&Synthetic::default().run()).cost_ratio_with_soakers().unwrap();
     assert_eq!(figure.blocks, Synthetic::default().cells.len());
     assert!(figure.interval.is_none_or(|interval| interval.contains(figure.value)));
 }
@@ -301,7 +301,7 @@ fn a_reference_that_is_noise_tells_nothing() {
 
 #[test]
 fn what_other_cpus_lose_is_a_figure_of_its_own() {
-    let world = Synthetic { cpus: 4, elsewhere_ns_per_kib: 77.0, block_drift: 0.0, ..Synthetic::default() };
+    let world = Synthetic { cpus: 4, other_cpus_ns_per_kib: 77.0, block_drift: 0.0, ..Synthetic::default() };
     let estimates = estimate(&world.run());
     assert!((cell(&estimates, "splice").elsewhere_ns_per_kib.unwrap().value - 77.0).abs() < 8.0);
     let stat = cell(&estimates, "read+send").others.proc_stat.by_soaked.both.unwrap();
@@ -417,7 +417,7 @@ mod any_run {
             sized in any::<bool>(),
         ) {
             let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 900.0, 100.0)];
-            let cells = if sized { lines(&paths, &[256, 4096, 65_536]) } else { Synthetic::default().cells };
+            let cells = if sized { size_sweep(&paths, &[256, 4096, 65_536]) } else { Synthetic::default().cells };
             let world = Synthetic {
                 seed, blocks, cpus, noise, idle_noise, foreign_share, sides_apart, unsoaked, factors, cells,
                 ..Synthetic::default()

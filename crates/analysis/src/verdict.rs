@@ -12,11 +12,11 @@ use crate::model::estimates::{BlockAccount, Control};
 use crate::model::figure::RatioFigure;
 use crate::model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
 use crate::parallel;
-use crate::ratios::{self, base, divisors, ratio};
+use crate::ratios::{self, baseline, divisors, ratio};
 use zc_run::{Run, Severity};
 
 /// Two cells are called the same when the interval of their ratio lies within this of 1.
-pub(super) const SAME_WITHIN: f64 = 0.05;
+pub(super) const EQUIVALENCE_MARGIN: f64 = 0.05;
 
 pub(super) fn verdict(
     run: &Run,
@@ -29,7 +29,7 @@ pub(super) fn verdict(
     let compared: Vec<usize> =
         (0..cells.len()).filter(|cell| cells[*cell].by.is_some() && !cells[*cell].control).collect();
     let with_ratio = compared.iter().filter(|cell| cells[**cell].ratio.both.is_some()).count();
-    let differs = differing(kept, &compared.iter().map(|cell| (*cell, divisors(plan, *cell))).collect::<Vec<_>>());
+    let differs = significant(kept, &compared.iter().map(|cell| (*cell, divisors(plan, *cell))).collect::<Vec<_>>());
     let cheapest_by = cheapest(kept, cells, &compared);
     let cheapest = match &cheapest_by[..] {
         [all] => all.cells.clone(),
@@ -44,7 +44,7 @@ pub(super) fn verdict(
                 let cell = &cells[*cell];
                 CellVerdict {
                     label: cell.label.clone(),
-                    comparison: cell.ratio.both.map_or(Comparison::Undecided, |ratio| word(&ratio, differs)),
+                    comparison: cell.ratio.both.map_or(Comparison::Undecided, |ratio| comparison(&ratio, differs)),
                     interval_excludes_one: cell
                         .ratio
                         .both
@@ -60,7 +60,7 @@ pub(super) fn verdict(
     }
 }
 
-fn word(ratio: &RatioFigure, differs: bool) -> Comparison {
+fn comparison(ratio: &RatioFigure, differs: bool) -> Comparison {
     if differs && ratio.value != 1.0 {
         return if ratio.value < 1.0 {
             Comparison::Cheaper { by: 1.0 - ratio.value }
@@ -70,13 +70,13 @@ fn word(ratio: &RatioFigure, differs: bool) -> Comparison {
     }
     let within = ratio.interval.and_then(|interval| Some((interval.high? - 1.0).max(1.0 - interval.low)));
     match within {
-        Some(within) if within <= SAME_WITHIN => Comparison::Same { within },
+        Some(within) if within <= EQUIVALENCE_MARGIN => Comparison::Same { within },
         _ => Comparison::Undecided,
     }
 }
 
 /// Which cells differ from the ones that they are paired with, by Holm's procedure over all pairs.
-fn differing(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
+fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
     let alpha = 1.0 - kept.level;
     let p_value = |(cell, divisors): &(usize, Vec<usize>)| {
         ratio(&ratios::pairs(&kept.costs, *cell, divisors, Side::Both), kept.level)?.p_value
@@ -104,7 +104,7 @@ fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Ve
     let mut bases = Vec::new();
     for place in 0..cells.len() {
         let ratio_of = |cell: usize| Some((cells[cell].ratio.both?.value, cell));
-        let referring = compared.iter().filter(|cell| base(plan, **cell) == Some(place));
+        let referring = compared.iter().filter(|cell| baseline(plan, **cell) == Some(place));
         let mut ranked: Vec<(f64, usize)> = referring.filter_map(|cell| ratio_of(*cell)).collect();
         if ranked.is_empty() {
             continue;
@@ -119,17 +119,17 @@ fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Ve
         .flat_map(|group| {
             let leader = group[0];
             // Against what they refer to with the control's help, among themselves trial by trial.
-            group[1..].iter().map(move |cell| match base(plan, *cell) == Some(leader) {
+            group[1..].iter().map(move |cell| match baseline(plan, *cell) == Some(leader) {
                 true => (*cell, divisors(plan, *cell)),
                 false => (*cell, vec![leader]),
             })
         })
         .collect();
-    let mut told_apart = differing(kept, &against_leaders).into_iter();
+    let mut differ_from_leader = significant(kept, &against_leaders).into_iter();
     let label = |cell: usize| cells[cell].label.clone();
     std::iter::zip(bases, groups)
         .map(|(by, group)| {
-            let alike = group[1..].iter().filter(|_| told_apart.next() == Some(false)).map(|cell| label(*cell));
+            let alike = group[1..].iter().filter(|_| differ_from_leader.next() == Some(false)).map(|cell| label(*cell));
             Cheapest { by: label(by), cells: std::iter::once(label(group[0])).chain(alike).collect() }
         })
         .collect()

@@ -8,7 +8,7 @@ pub(super) fn bytes(trial: &Trial) -> u64 {
 }
 
 /// The readings of the far machine at the edges of a trial's window, where there is one that measures.
-pub(super) fn far(trial: &Trial) -> Option<(&Reading, &Reading)> {
+pub(super) fn remote_edges(trial: &Trial) -> Option<(&Reading, &Reading)> {
     trial.remote.as_ref().map(|window| (&window.opened, &window.closed))
 }
 

@@ -141,7 +141,7 @@ fn verdict(folded: &FoldedRatio) -> String {
     let clauses = match folded.within {
         Within::Yes if folded.ratio.interval.is_some_and(|interval| interval.low > 1.0) => "faster",
         Within::Yes => "within 5 %",
-        Within::Unavailable => "slower",
+        Within::No => "slower",
         Within::Undecided => "undecided",
         Within::TooFewBlocks => "few blocks",
     };
@@ -179,7 +179,7 @@ fn sentences(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
             list(&sets.map(|(set, _)| bytes(set.bytes)).collect::<Vec<_>>())
         };
         let all = beyond.iter().all(|(_, folded)| folded.within == Within::Yes);
-        let (no, undecided, few) = (named(Within::Unavailable), named(Within::Undecided), named(Within::TooFewBlocks));
+        let (no, undecided, few) = (named(Within::No), named(Within::Undecided), named(Within::TooFewBlocks));
         let target = format!("{:.0} %", 100.0 * TARGET);
         let mut clauses = Vec::new();
         if all {
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
     use zc_analysis::memory::{memory as estimate, roofline};
     use zc_run::{Cache, Support, SupportRow, Unavailable};
-    use zc_testkit::synthetic::{Synthetic, walks};
+    use zc_testkit::synthetic::{Synthetic, memory_run};
 
     const SPEEDS: [(MemoryLoop, [f64; 2]); 7] = [
         (MemoryLoop::Read, [120e9, 34e9]),
@@ -242,7 +242,7 @@ mod tests {
     ];
 
     fn machine(blocks: usize) -> MemoryRun {
-        let mut run = walks(blocks, &SPEEDS);
+        let mut run = memory_run(blocks, &SPEEDS);
         run.host.hostname = "box\u{1b}[2J".to_owned();
         run.host.kernel_release = "6.18.0".to_owned();
         run.host.machine = "x86_64".to_owned();

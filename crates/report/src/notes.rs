@@ -144,7 +144,7 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
 
 /// What a byte costs with soakers running, relative to the same traffic without them.
 pub(super) fn soaked_cost(estimates: &Estimates) -> Option<String> {
-    let times = estimates.dearer_beside_soakers()?;
+    let times = estimates.cost_ratio_with_soakers()?;
     let half = times.half_width.map_or_else(String::new, |half| format!(" (±{})", percent(half / times.value)));
     let times = bound(times.value, times.half_width.unwrap_or(0.01));
     Some(format!("a byte costs {times} times as much with soakers running{half}"))

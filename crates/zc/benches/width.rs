@@ -7,7 +7,7 @@
 mod common;
 
 use common::{median, only_asked_to_start, sorted};
-use zc_analysis::{Estimates, estimate, strips};
+use zc_analysis::{Estimates, cost_series, estimate};
 use zc_run::{Run, parse};
 use zc_stats::StudentT;
 
@@ -105,8 +105,9 @@ impl Row {
 
 /// Logarithms of a cell's cost by the reference's and its control's, block by block; `None` where a block lacks one of them.
 fn logs(run: &Run, reference: &str, label: &str) -> Option<Vec<f64>> {
-    let strips = strips(run);
-    let find = |label: &str| strips.iter().find(|strip| strip.cell == label).map(|strip| strip.ns_per_kib.as_slice());
+    let series = cost_series(run);
+    let find =
+        |label: &str| series.iter().find(|series| series.cell == label).map(|series| series.ns_per_kib.as_slice());
     let control = run.header.plan.cells.iter().find(|cell| cell.control).map(|cell| cell.label.as_str());
     let (own, by) = (find(label)?, find(reference)?);
     let again = control.filter(|control| *control != label).and_then(find).unwrap_or(by);

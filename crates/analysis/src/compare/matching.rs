@@ -2,16 +2,16 @@
 
 use super::config_diff;
 use super::model::{Compared, Incomparable, Weight};
-use super::selection::Part;
+use super::selection::Selection;
 use crate::kept::KeptBlocks;
 use zc_run::{Cell, HostState, Levels};
 
 /// The places of the cells that are compared, in the two plans.
 pub(super) fn common(
     compared: &mut Compared,
-    old: &Part<'_>,
+    old: &Selection<'_>,
     before: &KeptBlocks<'_>,
-    new: &Part<'_>,
+    new: &Selection<'_>,
     after: &KeptBlocks<'_>,
     one_session: bool,
 ) -> Vec<(usize, usize)> {
@@ -25,7 +25,7 @@ pub(super) fn common(
     let wanted: Vec<(usize, usize)> = match (&old.cell, &new.cell) {
         (None, None) if old.state.is_some() || new.state.is_some() => {
             // One of the two may be a run that knows of no states.
-            let state = |part: &Part<'_>, cell: &Cell| cell.levels.state == part.state && !cell.control;
+            let state = |part: &Selection<'_>, cell: &Cell| cell.levels.state == part.state && !cell.control;
             let own = of_old.iter().enumerate().filter(|(_, cell)| state(old, cell));
             let matching = |cell: usize| match (one_session, new.state) {
                 (true, Some(state)) => of_state(of_old, cell, state),

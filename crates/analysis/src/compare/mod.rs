@@ -24,22 +24,21 @@ mod trust;
 mod verdicts;
 
 pub use model::{
-    Aspect, Basis, CellChange, Change, Compared, Difference, Impossible, Incomparable, JudgedBy, Judgement, Method,
-    Outcome, PartFacts, Reason, RelativeTo, Weight, WelchFigure, Word,
+    Aspect, Basis, CellChange, Change, ChangeVerdict, Compared, Difference, Impossible, Incomparable, JudgedBy,
+    Judgement, Method, Outcome, Reason, RelativeTo, SelectionFacts, Weight, WelchFigure,
 };
-
-pub use selection::Part;
+pub use selection::Selection;
 
 use effect::Effect;
 use pair::Pair;
 use selection::same_run;
-use verdicts::{ALPHA, Held};
+use verdicts::{ALPHA, MarginTest};
 
 use crate::kept::KeptBlocks;
 
-/// Each of `new` held against `old`; the words take all cells of all of them into account. With `margin`, also whether any
+/// Each of `new` test against `old`; the words take all cells of all of them into account. With `margin`, also whether any
 /// cell is dearer by more than that share.
-pub fn compare(old: &Part<'_>, new: &[Part<'_>], margin: Option<f64>) -> (Vec<Compared>, Option<Judgement>) {
+pub fn compare(old: &Selection<'_>, new: &[Selection<'_>], margin: Option<f64>) -> (Vec<Compared>, Option<Judgement>) {
     let before = KeptBlocks::of(old.run);
     let pairs: Vec<Pair> = new
         .iter()
@@ -56,36 +55,36 @@ pub fn compare(old: &Part<'_>, new: &[Part<'_>], margin: Option<f64>) -> (Vec<Co
             change.judged_by = row.judged_by(compared.reference_moved);
         }
     }
-    let effect: Vec<Option<&Effect>> =
+    let effects: Vec<Option<&Effect>> =
         rows.iter().map(|(at, row)| pairs[*at].rows[*row].effect(compared[*at].reference_moved)).collect();
-    for ((at, row), word) in rows.iter().zip(verdicts::words(&effect)) {
+    for ((at, row), verdict) in rows.iter().zip(verdicts::verdicts(&effects)) {
         let stands = compared[*at].withheld.is_empty();
-        compared[*at].cells[*row].word = if stands { word } else { Word::Withheld };
+        compared[*at].cells[*row].verdict = if stands { verdict } else { ChangeVerdict::Withheld };
     }
     for (at, compared) in compared.iter_mut().enumerate() {
         let own: Vec<Option<&Effect>> =
-            rows.iter().zip(&effect).filter(|((of, _), _)| *of == at).map(|(_, effect)| *effect).collect();
+            rows.iter().zip(&effects).filter(|((of, _), _)| *of == at).map(|(_, effect)| *effect).collect();
         compared.none_worse_by = verdicts::none_worse_by(&own).filter(|_| compared.withheld.is_empty());
     }
-    let judgement = margin.map(|margin| judge(&compared, &rows, &effect, margin));
+    let judgement = margin.map(|margin| judge(&compared, &rows, &effects, margin));
     (compared, judgement)
 }
 
-fn judge(compared: &[Compared], rows: &[(usize, usize)], effect: &[Option<&Effect>], margin: f64) -> Judgement {
+fn judge(compared: &[Compared], rows: &[(usize, usize)], effects: &[Option<&Effect>], margin: f64) -> Judgement {
     let label = |(at, row): &(usize, usize)| {
         let (compared, cell) = (&compared[*at], &compared[*at].cells[*row]);
         format!("{}: {}", compared.new.name, cell.new_label.as_ref().unwrap_or(&cell.label))
     };
     let (mut worse, mut undecided, mut open) = (Vec::new(), Vec::new(), false);
-    for (place, held) in rows.iter().zip(verdicts::held_against(effect, margin)) {
-        match held {
+    for (place, test) in rows.iter().zip(verdicts::against_margin(effects, margin)) {
+        match test {
             _ if !compared[place.0].withheld.is_empty() => undecided.push(label(place)),
-            Held::Above => worse.push(label(place)),
-            Held::Open => {
+            MarginTest::Above => worse.push(label(place)),
+            MarginTest::Undecided => {
                 open = true;
                 undecided.push(label(place));
             }
-            Held::NotAbove => {}
+            MarginTest::NotAbove => {}
         }
     }
     let impossible = || compared.iter().flat_map(|compared| &compared.impossible);

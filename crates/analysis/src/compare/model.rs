@@ -14,9 +14,9 @@ use crate::model::verdict::Withheld;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Compared {
     /// What costs are divided by.
-    pub old: PartFacts,
+    pub old: SelectionFacts,
     /// What is held against it.
-    pub new: PartFacts,
+    pub new: SelectionFacts,
     /// How the ratios came about.
     pub basis: Basis,
     /// What the words promise together, whatever the number of cells: 0.95.
@@ -49,7 +49,7 @@ pub struct Compared {
 
 /// One of the two sides of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct PartFacts {
+pub struct SelectionFacts {
     /// As it was named.
     pub name: String,
     /// When the run began, RFC 3339.
@@ -260,7 +260,8 @@ pub struct CellChange {
     /// Which of the two the word is about; `None` without a figure.
     pub judged_by: Option<JudgedBy>,
     /// What may be said, all cells taken into account.
-    pub word: Word,
+    #[serde(rename = "word")]
+    pub verdict: ChangeVerdict,
 }
 
 impl CellChange {
@@ -356,7 +357,7 @@ pub struct WelchFigure {
 /// What may be said of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "word")]
-pub enum Word {
+pub enum ChangeVerdict {
     /// Cheaper than it was.
     Better {
         /// By this share of the old cost.

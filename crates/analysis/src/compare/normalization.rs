@@ -13,36 +13,36 @@ use zc_run::Cell;
 const MOVED_AT: f64 = 0.05;
 
 /// The cells of either session that costs are divided by.
-pub(super) struct Bases {
-    pub(super) old: Base,
-    pub(super) new: Base,
+pub(super) struct Normalizations {
+    pub(super) old: Normalization,
+    pub(super) new: Normalization,
     pub(super) relative_to: RelativeTo,
 }
 
 /// Those of one session, by their places in its plan.
-pub(super) struct Base {
+pub(super) struct Normalization {
     /// The reference, and its control if it is the plan's own.
     reference: Vec<usize>,
     /// All that both sessions have, those included; empty where costs are relative to the reference.
     all: Vec<usize>,
 }
 
-impl Bases {
-    /// `reference`: its place in either plan. `each_with_itself`: every cell is held against the one of its own name; the others of two
+impl Normalizations {
+    /// `reference`: its place in either plan. `same_labels`: every cell is held against the one of its own name; the others of two
     /// different cells are not the same, and their costs can only be relative to the reference.
     pub(super) fn of(
         before: &KeptBlocks<'_>,
         after: &KeptBlocks<'_>,
         reference: (usize, usize),
-        each_with_itself: bool,
+        same_labels: bool,
     ) -> Self {
-        let mut old = Base { reference: with_control(before, reference.0), all: Vec::new() };
-        let mut new = Base { reference: with_control(after, reference.1), all: Vec::new() };
+        let mut old = Normalization { reference: with_control(before, reference.0), all: Vec::new() };
+        let mut new = Normalization { reference: with_control(after, reference.1), all: Vec::new() };
         let mut relative_to = RelativeTo::Reference;
         let (of_old, of_new) = shared(before, after);
         // Where there is hardly another cell, the others are the reference.
         let others = of_old.iter().filter(|cell| !old.reference.contains(cell)).count();
-        if each_with_itself && others >= 2 {
+        if same_labels && others >= 2 {
             (old.all, new.all) = (of_old, of_new);
             let moved = Effect::independent(
                 &old.reference_logs(before),
@@ -70,7 +70,7 @@ fn relative_to_so_many(others: usize) -> f64 {
     PATH_BETWEEN_SESSIONS * (1.0 + 1.0 / others.max(1) as f64).sqrt()
 }
 
-impl Base {
+impl Normalization {
     /// Logarithms of a cell's costs by what they are relative to, by block.
     pub(super) fn logs(&self, kept: &KeptBlocks<'_>, cell: usize, side: Side) -> Vec<f64> {
         let others: Vec<usize> = self.all.iter().copied().filter(|other| *other != cell).collect();

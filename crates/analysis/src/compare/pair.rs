@@ -3,16 +3,16 @@
 use super::config_diff;
 use super::effect::{CONFIDENCE, Effect};
 use super::matching::{common, shared_reference};
-use super::model::{Basis, CellChange, Compared, Impossible, JudgedBy, Weight, Word};
-use super::normalization::Bases;
-use super::selection::{Part, facts};
+use super::model::{Basis, CellChange, ChangeVerdict, Compared, Impossible, JudgedBy, Weight};
+use super::normalization::Normalizations;
+use super::selection::{Selection, facts};
 use super::session_spread::cost_between_sessions;
-use super::trust::trust;
+use super::trust::assess;
 use crate::costs::Side;
 use crate::figures::figure;
 use crate::kept::KeptBlocks;
 use crate::model::figure::{Figure, Sides};
-use crate::ratios::{base, divisors, pairs};
+use crate::ratios::{baseline, divisors, pairs};
 
 /// Two parts, and what is known of each cell that both have.
 pub(super) struct Pair {
@@ -47,7 +47,12 @@ impl Row {
 
 impl Pair {
     /// `after` is `None` where the new part is of the old one's session.
-    pub(super) fn of(old: &Part<'_>, before: &KeptBlocks<'_>, new: &Part<'_>, after: Option<KeptBlocks<'_>>) -> Self {
+    pub(super) fn of(
+        old: &Selection<'_>,
+        before: &KeptBlocks<'_>,
+        new: &Selection<'_>,
+        after: Option<KeptBlocks<'_>>,
+    ) -> Self {
         let one_session = after.is_none();
         let after = after.as_ref().unwrap_or(before);
         let mut pair = Self {
@@ -72,15 +77,15 @@ impl Pair {
             rows: Vec::new(),
             reference: None,
         };
-        pair.look(old, before, new, after, one_session);
+        pair.fill(old, before, new, after, one_session);
         pair
     }
 
-    fn look(
+    fn fill(
         &mut self,
-        old: &Part<'_>,
+        old: &Selection<'_>,
         before: &KeptBlocks<'_>,
-        new: &Part<'_>,
+        new: &Selection<'_>,
         after: &KeptBlocks<'_>,
         one_session: bool,
     ) {
@@ -89,7 +94,7 @@ impl Pair {
             compared.impossible.push(Impossible::SameRun);
             return;
         }
-        let mut none_kept: Vec<&Part<'_>> = [(old, before), (new, after)]
+        let mut none_kept: Vec<&Selection<'_>> = [(old, before), (new, after)]
             .iter()
             .filter(|(_, kept)| kept.blocks.is_empty())
             .map(|(part, _)| *part)
@@ -108,12 +113,12 @@ impl Pair {
         if !compared.impossible.is_empty() {
             return;
         }
-        trust(compared, old, before, new, after, one_session);
+        assess(compared, old, before, new, after, one_session);
         let reference = (!one_session).then(|| shared_reference(before, after)).flatten();
         compared.reference = reference.map(|(place, _)| before.header.plan.cells[place].label.clone());
         let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
-        let each_with_itself = common.iter().all(|(cell, other)| of_old[*cell].label == of_new[*other].label);
-        let base = reference.map(|reference| Bases::of(before, after, reference, each_with_itself));
+        let same_labels = common.iter().all(|(cell, other)| of_old[*cell].label == of_new[*other].label);
+        let base = reference.map(|reference| Normalizations::of(before, after, reference, same_labels));
         compared.relative_to = base.as_ref().map(|base| base.relative_to);
         for &(of_old, of_new) in &common {
             let is_reference = reference == Some((of_old, of_new));
@@ -149,7 +154,7 @@ impl Pair {
                     both: figure_of(&both.1),
                 },
                 judged_by: None,
-                word: Word::Undecided,
+                verdict: ChangeVerdict::Undecided,
             });
             if is_reference {
                 self.reference = Some(self.rows.len());
@@ -172,7 +177,7 @@ impl Pair {
 /// control's help.
 fn within_session(kept: &KeptBlocks<'_>, old: usize, new: usize, side: Side) -> Option<Effect> {
     let plan = &kept.header.plan;
-    let by = if base(plan, new) == Some(old) { divisors(plan, new) } else { vec![old] };
+    let by = if baseline(plan, new) == Some(old) { divisors(plan, new) } else { vec![old] };
     Effect::paired(pairs(&kept.costs, new, &by, side), kept.level)
 }
 

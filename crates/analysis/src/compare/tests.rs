@@ -33,12 +33,12 @@ fn run(seed: u64, factor: f64, all: f64) -> Run {
     run
 }
 
-fn part<'a>(name: &str, run: &'a Run) -> Part<'a> {
-    Part { name: name.to_owned(), run, cell: None, state: None }
+fn part<'a>(name: &str, run: &'a Run) -> Selection<'a> {
+    Selection { name: name.to_owned(), run, cell: None, state: None }
 }
 
-fn cell<'a>(name: &str, run: &'a Run, cell: &str) -> Part<'a> {
-    Part { cell: Some(cell.to_owned()), ..part(name, run) }
+fn cell<'a>(name: &str, run: &'a Run, cell: &str) -> Selection<'a> {
+    Selection { cell: Some(cell.to_owned()), ..part(name, run) }
 }
 
 fn pair(old: &Run, new: &Run) -> Compared {
@@ -55,10 +55,13 @@ fn a_cell_that_changed_is_told_from_those_that_did_not() {
     assert_eq!(compared.basis, Basis::TwoSessions);
     assert_eq!(compared.reference.as_deref(), Some("read+send"));
     let sendfile = of(&compared, "sendfile");
-    assert!(matches!(sendfile.word, Word::Worse { by } if (0.15..0.25).contains(&by)), "{sendfile:?}");
+    assert!(matches!(sendfile.verdict, ChangeVerdict::Worse { by } if (0.15..0.25).contains(&by)), "{sendfile:?}");
     assert_eq!(sendfile.judged_by, Some(JudgedBy::Relative));
     for label in ["splice", "mmap+write"] {
-        assert!(!matches!(of(&compared, label).word, Word::Worse { .. } | Word::Better { .. }), "{label}");
+        assert!(
+            !matches!(of(&compared, label).verdict, ChangeVerdict::Worse { .. } | ChangeVerdict::Better { .. }),
+            "{label}"
+        );
     }
     let reference = of(&compared, "read+send");
     assert!(reference.reference && reference.relative == Sides::default());
@@ -75,7 +78,7 @@ fn better_is_worse_seen_from_the_other_end() {
     let ratio = |compared: &Compared| of(compared, "sendfile").relative.both.unwrap();
     assert!((ratio(&there).ratio * ratio(&back).ratio - 1.0).abs() < 1e-9);
     assert!((ratio(&there).low.unwrap() * ratio(&back).high.unwrap() - 1.0).abs() < 1e-9);
-    assert!(matches!(of(&back, "sendfile").word, Word::Better { .. }));
+    assert!(matches!(of(&back, "sendfile").verdict, ChangeVerdict::Better { .. }));
 }
 
 #[test]
@@ -84,7 +87,7 @@ fn what_moves_all_paths_is_told_by_their_costs() {
     assert!(compared.reference_moved);
     for cell in &compared.cells {
         assert_eq!(cell.judged_by, Some(JudgedBy::Cost));
-        assert!(matches!(cell.word, Word::Worse { .. }), "{cell:?}");
+        assert!(matches!(cell.verdict, ChangeVerdict::Worse { .. }), "{cell:?}");
         if let Some(relative) = cell.relative.both {
             assert!((relative.ratio - 1.0).abs() < 0.05);
         }
@@ -95,7 +98,12 @@ fn what_moves_all_paths_is_told_by_their_costs() {
 fn a_small_move_of_the_whole_machine_is_no_change_of_a_path() {
     let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.0, 1.03));
     assert!(!compared.reference_moved);
-    assert!(compared.cells.iter().all(|cell| !matches!(cell.word, Word::Better { .. } | Word::Worse { .. })));
+    assert!(
+        compared
+            .cells
+            .iter()
+            .all(|cell| !matches!(cell.verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. }))
+    );
 }
 
 #[test]
@@ -111,7 +119,7 @@ fn two_cells_of_one_run_are_compared_within_its_blocks() {
     let estimates = crate::estimate(&run);
     let own = estimates.cells.iter().find(|cell| cell.label == "sendfile").unwrap().ratio.both.unwrap();
     assert_eq!(only.cost.both.unwrap().ratio, own.value);
-    assert!(matches!(only.word, Word::Better { .. }));
+    assert!(matches!(only.verdict, ChangeVerdict::Better { .. }));
     assert_eq!(judgement.unwrap().outcome, Outcome::NoneWorse);
 }
 
@@ -216,7 +224,7 @@ fn a_handful_of_blocks_has_figures_and_no_words() {
     };
     let compared = pair(&few(1), &few(2));
     let sendfile = of(&compared, "sendfile");
-    assert_eq!((sendfile.word, sendfile.relative.both.unwrap().low), (Word::Undecided, None));
+    assert_eq!((sendfile.verdict, sendfile.relative.both.unwrap().low), (ChangeVerdict::Undecided, None));
     assert_eq!(compared.none_worse_by, None);
 }
 
@@ -225,7 +233,7 @@ fn a_run_with_a_warning_that_withholds_has_no_words() {
     let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.5, 1.0));
     new.header.warnings.push(Warning::new("sniffer", Severity::Withhold, "somebody listens in"));
     let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(0.05));
-    assert!(compared[0].cells.iter().all(|cell| cell.word == Word::Withheld));
+    assert!(compared[0].cells.iter().all(|cell| cell.verdict == ChangeVerdict::Withheld));
     assert_eq!(judgement.unwrap().outcome, Outcome::Withheld);
 }
 

@@ -1,7 +1,7 @@
 //! What withholds the verdicts of a comparison, and what casts doubt on them.
 
 use super::model::{Compared, Reason};
-use super::selection::Part;
+use super::selection::Selection;
 use crate::account;
 use crate::cells;
 use crate::estimate::control;
@@ -12,11 +12,11 @@ use zc_run::Run;
 
 /// What forbids words, and what makes them doubtful. That the A/A control of a run differs from itself happens in one run of twenty by
 /// chance; where that run's own ratios are what is compared, it forbids words as in the run's own report; of two sessions it is a doubt.
-pub(super) fn trust(
+pub(super) fn assess(
     compared: &mut Compared,
-    old: &Part<'_>,
+    old: &Selection<'_>,
     before: &KeptBlocks<'_>,
-    new: &Part<'_>,
+    new: &Selection<'_>,
     after: &KeptBlocks<'_>,
     one_session: bool,
 ) {

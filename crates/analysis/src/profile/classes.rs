@@ -71,13 +71,15 @@ const LEAVES_FOR_THE_HYPERVISOR: &[&str] = &["native_write_msr", "native_write_m
 /// The class of each frame of a profile as the innermost one of its stack, frame number n at place n - 1. `virtual_machine`: whether there is
 /// a hypervisor.
 pub(super) fn classes_of_frames(profile: &Profile, virtual_machine: bool) -> Vec<Class> {
-    let lands =
-        |name: &str| profile.sampling.event == SampledEvent::CpuClock && ENABLES_INTERRUPTS.contains(&plain(name));
+    let lands = |name: &str| {
+        profile.sampling.event == SampledEvent::CpuClock && ENABLES_INTERRUPTS.contains(&function_name(name))
+    };
     let found = |name: &str| {
         let leaves = virtual_machine && LEAVES_FOR_THE_HYPERVISOR.contains(&name);
         if leaves { Found::Class(Class::Virtualisation) } else { look_up(name) }
     };
-    let of_symbols: Vec<(Found, bool)> = profile.symbols.iter().map(|name| (found(plain(name)), lands(name))).collect();
+    let of_symbols: Vec<(Found, bool)> =
+        profile.symbols.iter().map(|name| (found(function_name(name)), lands(name))).collect();
     // As a caller, and as the innermost: a caller stands before those that it calls.
     let mut found: Vec<(Class, Class)> = Vec::with_capacity(profile.frames.len());
     for &(caller, symbol) in &profile.frames {
@@ -104,7 +106,7 @@ enum Found {
 }
 
 /// A function's name without what the compiler appended to it, and without the module that it is in.
-pub fn plain(name: &str) -> &str {
+pub fn function_name(name: &str) -> &str {
     let name = name.split(' ').next().unwrap_or(name);
     let name = name.strip_prefix("__pfx_").unwrap_or(name);
     let name = match name.find('.') {

@@ -6,7 +6,7 @@ use zc_stats::{Bootstrap, DEFAULT_RESAMPLES, expanded_confidence, quantile};
 
 use super::class::Class;
 use super::contexts::Context;
-use super::shares::{Drawn, Frames, Sampled, class_at, context_at};
+use super::shares::{CellSamples, Drawn, Frames, class_at, context_at};
 use crate::figures::{bounds, finite, with_interval};
 use crate::kept::KeptBlocks;
 use crate::model::figure::{Bounds, Figure};
@@ -84,21 +84,21 @@ fn of_part<T>(what: T, (first_ns_per_kib, second_ns_per_kib, difference): (f64, 
     PartDifference { what, first_ns_per_kib, second_ns_per_kib, difference }
 }
 
-fn sampled((run, label): (&Run, &str)) -> Option<(Sampled, f64, u64)> {
+fn sampled((run, label): (&Run, &str)) -> Option<(CellSamples, f64, u64)> {
     let profile = Profile::of(run)?;
     let kept = KeptBlocks::of(run);
     let place = run.header.plan.cells.iter().position(|cell| cell.label == label)?;
-    let sampled = Sampled::of(run, &kept, &profile, &Frames::of(&profile, run), place);
+    let sampled = CellSamples::of(run, &kept, &profile, &Frames::of(&profile, run), place);
     Some((sampled, kept.level, run.header.plan.seed))
 }
 
-impl Sampled {
+impl CellSamples {
     fn places(&self) -> Vec<usize> {
         self.blocks.iter().map(|block| block.place).collect()
     }
 }
 
-fn drawn(sampled: &Sampled, draws: Option<&Bootstrap>) -> Vec<Drawn> {
+fn drawn(sampled: &CellSamples, draws: Option<&Bootstrap>) -> Vec<Drawn> {
     let by_cost = sampled.by_cost();
     match draws {
         Some(draws) => draws.map(|times| sampled.drawn(times, &by_cost)),

@@ -17,7 +17,7 @@ mod shares;
 mod tree;
 
 pub use class::Class;
-pub use classes::plain;
+pub use classes::function_name;
 pub use contexts::Context;
 pub use difference::{Difference, PartDifference, difference};
 pub use model::{CellProfile, ClassPart, ContextPart, FunctionPart, Part, ProfileEstimates};
@@ -26,7 +26,7 @@ pub use tree::{Flame, tree};
 use crate::cells;
 use crate::kept::KeptBlocks;
 use crate::parallel;
-use shares::{Frames, Sampled, parts};
+use shares::{CellSamples, Frames, parts};
 use zc_run::{Profile, Run};
 
 /// All that can be computed from the samples of a run; `None` for one that was not sampled.
@@ -59,7 +59,7 @@ pub fn labels(run: &Run) -> Vec<String> {
 
 fn cell(run: &Run, kept: &KeptBlocks, profile: &Profile, frames: &Frames, place: usize) -> CellProfile {
     let estimate = cells::cell(kept, place);
-    let sampled = Sampled::of(run, kept, profile, frames, place);
+    let sampled = CellSamples::of(run, kept, profile, frames, place);
     let parts = parts(&sampled, kept.level, kept.header.plan.seed);
     let class = |class: Class| ClassPart { class, part: parts.class(class) };
     let context = |context: Context| ContextPart { context, part: parts.context(context) };

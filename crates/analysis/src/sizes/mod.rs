@@ -16,7 +16,7 @@ use crate::model::figure::Sides;
 use crate::model::sizes::{Crossover, Series, SizePoint, Sizes};
 use crate::parallel;
 use line::{BlockCosts, Bootstrap, Fitted};
-use series::Members;
+use series::SeriesCells;
 
 /// The sizes' account of both sides, where the plan has message sizes; the sender's by itself where it has a cost of its own.
 pub(super) fn sizes(kept: &KeptBlocks) -> Sides<Sizes> {
@@ -32,7 +32,7 @@ pub(super) fn sizes(kept: &KeptBlocks) -> Sides<Sizes> {
     }
 }
 
-fn of_side(kept: &KeptBlocks, side: Side, groups: &[Members], resamples: usize) -> Sizes {
+fn of_side(kept: &KeptBlocks, side: Side, groups: &[SeriesCells], resamples: usize) -> Sizes {
     let boot = Bootstrap::of(kept, resamples);
     let costs = BlockCosts::of(kept, side, &boot);
     let fitted = parallel::each(groups.len(), |group| Fitted::of(&groups[group], &costs, &boot));

@@ -2,7 +2,7 @@
 
 use zc_stats::welch_interval;
 
-use super::load::{HOPELESS, idle_rates, load};
+use super::load::{WITHHOLD_LIMIT, idle_rates, load};
 use super::model::{Against, CommandCost, Load, PlusMinus};
 use super::window::{busy_share, elapsed_ns, stat_elapsed_ns, units};
 use zc_run::{SoakCommand, SoakWindow};
@@ -33,7 +33,7 @@ pub fn command_cost(seen: &SoakCommand) -> Option<CommandCost> {
         stat_cpu_s: load.stat_cpus * stat_elapsed_s,
         beyond_getrusage_s: beyond,
         against_getrusage: match half_width {
-            _ if busy_share(&seen.start.idle).max(busy_share(&seen.idle_after)) > HOPELESS => Against::Withheld,
+            _ if busy_share(&seen.start.idle).max(busy_share(&seen.idle_after)) > WITHHOLD_LIMIT => Against::Withheld,
             None => Against::Unknown,
             Some(half_width) if beyond.abs() <= half_width => Against::Same,
             Some(_) if beyond > 0.0 => Against::More,

@@ -5,10 +5,10 @@ use super::window::{busy_but_nice, busy_share, elapsed_ns, stat_cpus, units};
 use zc_run::{Severity, SoakEdge, SoakStart, SoakWindow, Taken, Warning};
 
 /// What may be busy on a machine that is called quiet: 2 % of its CPUs.
-pub(super) const QUIET: f64 = 0.02;
+pub(super) const QUIET_LIMIT: f64 = 0.02;
 /// With more than this in use by something else, nothing is said about a command: what else runs, and the command, take from
 /// each other what they would both have had.
-pub(super) const HOPELESS: f64 = 0.1;
+pub(super) const WITHHOLD_LIMIT: f64 = 0.1;
 
 /// The idle rate of each soaker, in units per nanosecond. None without windows, or when a soaker stood still in all of them.
 pub fn idle_rates(windows: &[SoakWindow]) -> Option<Vec<f64>> {
@@ -66,10 +66,10 @@ pub fn taken_share(taken: &Taken, rates: &[f64]) -> Option<TakenShare> {
 /// its CPU counts too little, and every load after that is too small.
 pub fn not_quiet(start: &SoakStart) -> Option<Warning> {
     let busy = busy_share(&start.idle);
-    (busy > QUIET).then(|| {
+    (busy > QUIET_LIMIT).then(|| {
         Warning::new(
             "busy-machine",
-            if busy > HOPELESS { Severity::Withhold } else { Severity::Doubt },
+            if busy > WITHHOLD_LIMIT { Severity::Withhold } else { Severity::Doubt },
             format!(
                 "something else used {:.1} % of the CPUs while the soakers' idle rates were taken: what is more than that \
                  is seen, that itself is not",

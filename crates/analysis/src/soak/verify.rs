@@ -2,7 +2,7 @@
 
 use zc_stats::{hodges_lehmann, wilcoxon_interval};
 
-use super::load::{QUIET, idle_rates, load};
+use super::load::{QUIET_LIMIT, idle_rates, load};
 use super::model::{PlusMinus, Verified, VerifyRow};
 use super::window::{busy, busy_but_nice, busy_share, elapsed_ns, stat_elapsed_ns, stat_of};
 use zc_run::{BurnShape, SoakVerify, VerifyVisit};
@@ -18,7 +18,7 @@ pub fn verified(seen: &SoakVerify) -> Verified {
     let null: Option<Vec<Visit>> = visits_of(seen, NULL_LOAD);
     let wakeup_cost_ns = null.and_then(|null| {
         let cost = |visit: &Visit| 1e9 * (visit.soaked - visit.truth) / visit.wakeups_per_s;
-        centre(&null.iter().map(cost).collect::<Vec<_>>())
+        location(&null.iter().map(cost).collect::<Vec<_>>())
     });
     let rows = cases.into_iter().filter_map(|case| verify_row(seen, case)).collect();
     let dropped = seen.visits.iter().filter(|visit| !counts(visit)).count();
@@ -34,8 +34,8 @@ struct Visit {
     soaked: f64,
     wakeups_per_s: f64,
     stat: f64,
-    twin_stat: f64,
-    twin_truth: f64,
+    unsoaked_stat: f64,
+    unsoaked_truth: f64,
 }
 
 fn visits_of(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<Vec<Visit>> {
@@ -47,7 +47,8 @@ fn visits_of(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<Vec<Visit>> {
 fn counts(visit: &VerifyVisit) -> bool {
     let used_ns = (visit.truth_ns + visit.soaker_cpu_ns) as f64;
     let foreign = 1.0 - used_ns / elapsed_ns(&visit.window);
-    foreign <= QUIET && [&visit.idle_before, &visit.idle_after].iter().all(|idle| busy_share([*idle]) <= QUIET)
+    foreign <= QUIET_LIMIT
+        && [&visit.idle_before, &visit.idle_after].iter().all(|idle| busy_share([*idle]) <= QUIET_LIMIT)
 }
 
 fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
@@ -59,8 +60,8 @@ fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
         truth: visit.truth_ns as f64 / elapsed,
         soaked: *load.cpus.get(cpu)?,
         wakeups_per_s: 1e9 * visit.switches as f64 / elapsed,
-        twin_stat: stat_of(&control.opened, &control.closed, cpu, busy)?,
-        twin_truth: control.truth_ns as f64 / stat_elapsed_ns(&control.opened, &control.closed),
+        unsoaked_stat: stat_of(&control.opened, &control.closed, cpu, busy)?,
+        unsoaked_truth: control.truth_ns as f64 / stat_elapsed_ns(&control.opened, &control.closed),
         stat: stat_of(&visit.window.opened.stat, &visit.window.closed.stat, cpu, busy_but_nice)?,
     })
 }
@@ -74,11 +75,11 @@ fn verify_row(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<VerifyRow> {
         visits: visits.len(),
         truth: mean(&of(&|visit| visit.truth))?,
         soaked: mean(&of(&|visit| visit.soaked))?,
-        error: centre(&of(&|visit| visit.soaked - visit.truth))?,
+        error: location(&of(&|visit| visit.soaked - visit.truth))?,
         stat: mean(&of(&|visit| visit.stat))?,
-        stat_error: centre(&of(&|visit| visit.stat - visit.truth))?,
-        stat_unsoaked: mean(&of(&|visit| visit.twin_stat))?,
-        stat_unsoaked_error: centre(&of(&|visit| visit.twin_stat - visit.twin_truth))?,
+        stat_error: location(&of(&|visit| visit.stat - visit.truth))?,
+        stat_unsoaked: mean(&of(&|visit| visit.unsoaked_stat))?,
+        stat_unsoaked_error: location(&of(&|visit| visit.unsoaked_stat - visit.unsoaked_truth))?,
         wakeups_per_s: mean(&of(&|visit| visit.wakeups_per_s))?,
     })
 }
@@ -89,7 +90,7 @@ fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// Where the values lie, whatever a few of them do: there are neighbours on most machines.
-fn centre(values: &[f64]) -> Option<PlusMinus> {
+fn location(values: &[f64]) -> Option<PlusMinus> {
     let half_width = wilcoxon_interval(values, CONFIDENCE).map(|interval| (interval.high - interval.low) / 2.0);
     let value = hodges_lehmann(values).filter(|value| value.is_finite())?;
     Some(PlusMinus { value, half_width: half_width.filter(|half| half.is_finite()) })

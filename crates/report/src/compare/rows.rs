@@ -4,7 +4,7 @@ use super::super::digits::{percent, ratio};
 use super::super::grid::{Column, Grid};
 use super::super::rows::cost;
 use zc_analysis::Sides;
-use zc_analysis::compare::{Basis, CellChange, Change, Compared, JudgedBy, RelativeTo, Word};
+use zc_analysis::compare::{Basis, CellChange, Change, ChangeVerdict, Compared, JudgedBy, RelativeTo};
 use zc_run::escape;
 
 /// The main table, and one of the sides where they are separate.
@@ -81,12 +81,12 @@ fn change(change: Option<&Change>) -> String {
 
 /// The verdict with its figure.
 pub(super) fn word(cell: &CellChange) -> String {
-    match cell.word {
-        Word::Better { by } => format!("better, {} less", percent(by)),
-        Word::Worse { by } => format!("worse, {} more", percent(by)),
-        Word::Same { within } => format!("same within {}", percent(within)),
-        Word::Undecided if cell.judged_by.is_none() => "no figure".to_owned(),
-        Word::Undecided => "undecided".to_owned(),
-        Word::Withheld => "withheld".to_owned(),
+    match cell.verdict {
+        ChangeVerdict::Better { by } => format!("better, {} less", percent(by)),
+        ChangeVerdict::Worse { by } => format!("worse, {} more", percent(by)),
+        ChangeVerdict::Same { within } => format!("same within {}", percent(within)),
+        ChangeVerdict::Undecided if cell.judged_by.is_none() => "no figure".to_owned(),
+        ChangeVerdict::Undecided => "undecided".to_owned(),
+        ChangeVerdict::Withheld => "withheld".to_owned(),
     }
 }

@@ -7,7 +7,8 @@ use super::aspects;
 use super::rows::name;
 use zc_analysis::Withheld;
 use zc_analysis::compare::{
-    Basis, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, PartFacts, Reason, RelativeTo, Weight, Word,
+    Basis, ChangeVerdict, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, Reason, RelativeTo,
+    SelectionFacts, Weight,
 };
 use zc_run::escape;
 
@@ -62,7 +63,7 @@ fn left_out(compared: &Compared) -> Vec<Note> {
     each.collect()
 }
 
-fn part(part: &PartFacts) -> String {
+fn part(part: &SelectionFacts) -> String {
     format!(
         "{}: {}, begun {}, {} of {} blocks kept",
         escape(&part.name, 200),
@@ -165,14 +166,14 @@ pub(crate) fn verdict(compared: &Compared) -> Vec<String> {
         return vec![format!("Verdicts withheld: {}.", why.join("; "))];
     }
     let mut sentences = Vec::new();
-    let of = |wanted: fn(&Word) -> bool| -> Vec<String> {
-        compared.cells.iter().filter(|cell| wanted(&cell.word)).map(name).collect()
+    let of = |wanted: fn(&ChangeVerdict) -> bool| -> Vec<String> {
+        compared.cells.iter().filter(|cell| wanted(&cell.verdict)).map(name).collect()
     };
     let groups = [
-        ("worse", of(|word| matches!(word, Word::Worse { .. }))),
-        ("better", of(|word| matches!(word, Word::Better { .. }))),
-        ("the same", of(|word| matches!(word, Word::Same { .. }))),
-        ("undecided", of(|word| matches!(word, Word::Undecided))),
+        ("worse", of(|verdict| matches!(verdict, ChangeVerdict::Worse { .. }))),
+        ("better", of(|verdict| matches!(verdict, ChangeVerdict::Better { .. }))),
+        ("the same", of(|verdict| matches!(verdict, ChangeVerdict::Same { .. }))),
+        ("undecided", of(|verdict| matches!(verdict, ChangeVerdict::Undecided))),
     ];
     let all = compared.cells.len();
     for (word, names) in groups.iter().filter(|(_, names)| !names.is_empty()) {
@@ -220,8 +221,9 @@ fn about_reference(compared: &Compared) -> Option<String> {
         ));
     }
     let alike = judged.iter().all(|ratio| *ratio > 1.0) || judged.iter().all(|ratio| *ratio < 1.0);
-    let differ = |word: &Word| matches!(word, Word::Better { .. } | Word::Worse { .. });
-    let differing = compared.cells.iter().filter(|cell| differ(&cell.word)).count();
+    let differ =
+        |verdict: &ChangeVerdict| matches!(verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. });
+    let differing = compared.cells.iter().filter(|cell| differ(&cell.verdict)).count();
     let alone = if judged.len() > 2 && differing * 2 > judged.len() && alike {
         format!(
             " All cells moved the same way against {reference}: it may be {reference} that changed; zc run --ab tells."

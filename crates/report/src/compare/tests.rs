@@ -1,7 +1,7 @@
 //! The text of comparisons of runs whose truth is known.
 
 use super::*;
-use zc_analysis::compare::{Part, compare};
+use zc_analysis::compare::{Selection, compare};
 use zc_run::{Run, SendPath};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
@@ -25,8 +25,8 @@ fn run(seed: u64, sendfile: f64) -> Run {
     run
 }
 
-fn part<'a>(name: &str, run: &'a Run) -> Part<'a> {
-    Part { name: name.to_owned(), run, cell: None, state: None }
+fn part<'a>(name: &str, run: &'a Run) -> Selection<'a> {
+    Selection { name: name.to_owned(), run, cell: None, state: None }
 }
 
 fn another_kernel() -> (Run, Run) {
@@ -55,7 +55,7 @@ fn two_runs_in_markdown_of_eighty_columns() {
 #[test]
 fn two_cells_of_one_run() {
     let run = run(1, 1.0);
-    let cell = |name: &str| Part { cell: Some(name.to_owned()), ..part(&format!("r.json:{name}"), &run) };
+    let cell = |name: &str| Selection { cell: Some(name.to_owned()), ..part(&format!("r.json:{name}"), &run) };
     let (compared, _) = compare(&cell("read+send"), &[cell("sendfile")], None);
     insta::assert_snapshot!("compare_cells", table(&compared, None, 100));
 }

@@ -7,7 +7,7 @@ use crate::note::Note;
 use crate::pivot::Pivot;
 use crate::{experiments, heading, notes, profile, prose};
 use zc_analysis::profile::{ProfileEstimates, profile as sampled};
-use zc_analysis::{Estimates, strips as spread};
+use zc_analysis::{Estimates, cost_series};
 use zc_run::{Run, escape};
 
 /// The names of a run on the page.
@@ -159,7 +159,7 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
         list(page, &warnings);
     }
 
-    let blocks = spread(run);
+    let blocks = cost_series(run);
     if blocks.iter().any(|strip| strip.ns_per_kib.len() > 1) {
         page.out.raw("<h3>Raw spread</h3>\n");
         strips::strips(page, estimates, pivot.as_ref(), &blocks);

@@ -7,7 +7,7 @@ use super::page::Page;
 use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
 use crate::pivot::Pivot;
-use zc_analysis::{CellEstimate, Estimates, Figure, Strip};
+use zc_analysis::{CellEstimate, CostSeries, Estimates, Figure};
 use zc_run::escape;
 
 /// The height of a strip in pixels.
@@ -23,15 +23,15 @@ enum Line<'a> {
     Heading(String),
     Strip {
         label: String,
-        strip: &'a Strip,
+        strip: &'a CostSeries,
         cost: Figure,
     },
 }
 
 /// Draws all cells of a run.
-pub(super) fn strips(page: &mut Page, estimates: &Estimates, pivot: Option<&Pivot>, strips: &[Strip]) {
+pub(super) fn strips(page: &mut Page, estimates: &Estimates, pivot: Option<&Pivot>, strips: &[CostSeries]) {
     let lines = lines(estimates, pivot, strips);
-    let drawn: Vec<(&Strip, f64)> = lines
+    let drawn: Vec<(&CostSeries, f64)> = lines
         .iter()
         .filter_map(|line| match line {
             Line::Strip { strip, cost, .. } => Some((*strip, cost.value)),
@@ -70,7 +70,7 @@ pub(super) fn strips(page: &mut Page, estimates: &Estimates, pivot: Option<&Pivo
 
 /// For a plan of several factors one heading per row with its columns below; otherwise one strip
 /// per cell. The control comes last.
-fn lines<'a>(estimates: &Estimates, pivot: Option<&Pivot>, strips: &'a [Strip]) -> Vec<Line<'a>> {
+fn lines<'a>(estimates: &Estimates, pivot: Option<&Pivot>, strips: &'a [CostSeries]) -> Vec<Line<'a>> {
     let line = |cell: &CellEstimate, label: &str| {
         let strip = strips.iter().find(|strip| strip.cell == cell.label && strip.ns_per_kib.len() > 1)?;
         let cost = cell.cost_ns_per_kib.both.filter(|cost| cost.value > 0.0)?;
@@ -142,7 +142,7 @@ fn picture(page: &mut Page, caption: &Caption, lines: &[Line], scale: &Scale, ev
 }
 
 /// A zero-length path segment per block: its round cap is the dot.
-fn dots(strip: &Strip, median: f64, every: usize, scale: &Scale, top: f64) -> String {
+fn dots(strip: &CostSeries, median: f64, every: usize, scale: &Scale, top: f64) -> String {
     let count = strip.ns_per_kib.len().max(2) - 1;
     let mut path = String::new();
     let mut from = (0, 0);

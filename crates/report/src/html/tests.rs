@@ -8,7 +8,7 @@ use super::skeleton::{SCRIPT, STYLE};
 use super::*;
 use crate::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
 use crate::fixture_plans;
-use zc_analysis::compare::{Part, compare};
+use zc_analysis::compare::{Selection, compare};
 use zc_analysis::estimate;
 use zc_run::{Severity, Support, SupportRow, Unavailable, Warning};
 use zc_testkit::synthetic::Synthetic;
@@ -120,7 +120,7 @@ fn comparison_page(name: &str, change: impl Fn(&mut Run)) -> String {
     let (old, mut new) = (run(1, 1.0), run(2, 2.0));
     new.header.host.kernel_release = "6.19.0".to_owned();
     change(&mut new);
-    let part = |run| Part { name: name.to_owned(), run, cell: None, state: None };
+    let part = |run| Selection { name: name.to_owned(), run, cell: None, state: None };
     let mut other = part(&new);
     other.name.push('2');
     let (compared, judgement) = compare(&part(&old), &[part(&new), other], Some(0.05));

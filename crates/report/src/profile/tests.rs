@@ -2,7 +2,7 @@
 
 use zc_analysis::estimate;
 use zc_run::{Run, SampledTask, SendPath};
-use zc_testkit::samples::{Spent, sampled};
+use zc_testkit::samples::{CpuShare, with_samples};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
 const SYSCALL: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg"];
@@ -18,10 +18,10 @@ fn run(paths: &[SendPath], unknown: f64) -> Run {
     }
     cells.push(cells[0].control());
     let world = Synthetic { cells, blocks: 24, noise: 0.02, block_drift: 0.0, ..Synthetic::default() };
-    sampled(world.run(), |cell| {
+    with_samples(world.run(), |cell| {
         use SampledTask::{Receiver, Sender, Soaker};
         let Some(label) = cell else { return Vec::new() };
-        let of = |cpu, task, stack, share| Spent { cpu, task, stack, share };
+        let of = |cpu, task, stack, share| CpuShare { cpu, task, stack, share };
         let way = if label.starts_with("read+send") { of(0, Sender, COPY, 0.20) } else { of(0, Sender, SPLICE, 0.04) };
         vec![
             way,

@@ -13,7 +13,7 @@ use running::Bounded as _;
 use serde_json::Value;
 use webdriver::{Browser, key};
 use zc_run::{Factor, Level, Run, SendPath, Severity, Warning, append_block, close, open};
-use zc_testkit::synthetic::{Synthetic, TrueCell, lines, null};
+use zc_testkit::synthetic::{Synthetic, TrueCell, null_link, size_sweep};
 
 /// A browser, or the reason why there is none on stderr.
 fn browser() -> Option<Browser> {
@@ -63,9 +63,9 @@ fn runs() -> Vec<Run> {
     let sizes: Vec<usize> = (8..23).map(|power| 1 << power).collect();
     let paths =
         [(SendPath::ReadSend, 1500.0, 250.0), (SendPath::Sendfile, 3500.0, 120.0), (SendPath::Splice, 4500.0, 110.0)];
-    let mut by_size = null(
+    let mut by_size = null_link(
         Synthetic {
-            cells: lines(&paths, &sizes),
+            cells: size_sweep(&paths, &sizes),
             factors: vec![Factor::Message, Factor::Send],
             blocks: 16,
             ..Synthetic::default()

@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::{Map, Value, json};
-use zc_analysis::compare::{Part, compare};
+use zc_analysis::compare::{Selection, compare};
 use zc_analysis::{Estimates, estimate};
 use zc_run::{
     self, BlockSamples, Dropped, ErrorKind, Factor, FailedTrial, Run, SampledEvent, SampledTask, Sampling, SendPath,
     Severity, Support, SupportRow, TaskSamples, Unavailable, Warning, WindowSamples,
 };
-use zc_testkit::synthetic::{Synthetic, apart, lines, null};
+use zc_testkit::synthetic::{Synthetic, null_link, size_sweep, two_machines};
 
 /// What would be markup, and move the cursor, if it came through.
 const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[2J\u{9b}2J\u{202e}\r\n| a | `b` | \"c\" \\ ,=1+1";
@@ -24,7 +24,7 @@ fn runs() -> Vec<Run> {
     let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 900.0, 100.0)];
     let small = || Synthetic { blocks: 7, ..Synthetic::default() };
     let sizes = Synthetic {
-        cells: lines(&paths, &[256, 4096, 65_536]),
+        cells: size_sweep(&paths, &[256, 4096, 65_536]),
         factors: vec![Factor::Message, Factor::Send],
         ..small()
     };
@@ -63,7 +63,7 @@ fn runs() -> Vec<Run> {
     sizes.header.plan.experiment = "sizes".to_owned();
     let mut sockbuf = sockbuf.run();
     sockbuf.header.plan.experiment = "sockbuf".to_owned();
-    vec![full, sizes, sockbuf, apart(small().run()), null(small().run())]
+    vec![full, sizes, sockbuf, two_machines(small().run()), null_link(small().run())]
 }
 
 /// The run as one JSON value.
@@ -214,7 +214,8 @@ fn documents(runs: &[(&Run, &Estimates)]) -> Vec<(&'static str, String)> {
 
 /// What becomes of a run beside another one, in both directions, and of two cells of it.
 fn comparisons(run: &Run) -> Vec<(&'static str, String)> {
-    let part = |run, cell: Option<&str>| Part { name: "x".to_owned(), run, cell: cell.map(str::to_owned), state: None };
+    let part =
+        |run, cell: Option<&str>| Selection { name: "x".to_owned(), run, cell: cell.map(str::to_owned), state: None };
     let other = &RUNS[0];
     let mut documents = Vec::new();
     for (old, new) in [

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 use zc_run::{Factor, SendPath};
-use zc_testkit::synthetic::{Synthetic, lines};
+use zc_testkit::synthetic::{Synthetic, size_sweep};
 
 use crate::support::{Bounded as _, ZC, zc_in};
 
@@ -15,7 +15,7 @@ fn folder() -> TempDir {
     let put = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     put("paths.json", &zc_run::whole(&Synthetic { blocks: 8, ..Synthetic::default() }.run()));
     let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 900.0, 100.0)];
-    let cells = lines(&paths, &[256, 4096, 65_536]);
+    let cells = size_sweep(&paths, &[256, 4096, 65_536]);
     let factors = vec![Factor::Message, Factor::Send];
     let mut sizes = Synthetic { blocks: 8, cells, factors, ..Synthetic::default() }.run();
     sizes.header.plan.experiment = "sizes".to_owned();

@@ -7,7 +7,7 @@ use zc_run::Run;
 
 /// The blocks' costs of one cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Strip {
+pub struct CostSeries {
     /// The cell's label.
     pub cell: String,
     /// Soaked CPU time of both sides in ns per KiB (of the sender where it is alone), for each kept block that has one, in the
@@ -16,13 +16,13 @@ pub struct Strip {
 }
 
 /// One for each cell of the plan, in the plan's order.
-pub fn strips(run: &Run) -> Vec<Strip> {
+pub fn cost_series(run: &Run) -> Vec<CostSeries> {
     let kept = KeptBlocks::of(run);
     let of = |place: usize| {
         kept.costs.iter().filter_map(move |block| block.get(place)?.as_ref()?.ns_per_kib(Side::Both).and_then(finite))
     };
     let cells = kept.header.plan.cells.iter().enumerate();
-    cells.map(|(place, cell)| Strip { cell: cell.label.clone(), ns_per_kib: of(place).collect() }).collect()
+    cells.map(|(place, cell)| CostSeries { cell: cell.label.clone(), ns_per_kib: of(place).collect() }).collect()
 }
 
 #[cfg(test)]
@@ -35,9 +35,9 @@ mod tests {
     fn a_cell_s_median_is_that_of_its_strip() {
         let run = Synthetic::default().run();
         let estimates = estimate(&run);
-        let strips = strips(&run);
-        assert_eq!(strips.len(), estimates.cells.len());
-        for (strip, cell) in std::iter::zip(&strips, &estimates.cells) {
+        let cost_series = cost_series(&run);
+        assert_eq!(cost_series.len(), estimates.cells.len());
+        for (strip, cell) in std::iter::zip(&cost_series, &estimates.cells) {
             assert_eq!(strip.cell, cell.label);
             assert_eq!(strip.ns_per_kib.len(), cell.blocks);
             assert_eq!(zc_stats::median(&strip.ns_per_kib), cell.cost_ns_per_kib.both.map(|cost| cost.value));
