@@ -24,6 +24,7 @@ mod sizes;
 pub mod soak;
 mod strips;
 mod traffic;
+mod unit;
 mod verdict;
 
 pub use model::{
@@ -33,6 +34,7 @@ pub use model::{
 pub use netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
 pub use sizes::{Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided};
 pub use strips::{Strip, strips};
+pub use unit::us_per_mb;
 
 use std::collections::HashMap;
 

@@ -58,7 +58,7 @@ pub enum Within {
     /// All of the interval is within it.
     Yes,
     /// All of the interval is beyond it.
-    Unavailable,
+    No,
     /// The bound lies in the interval.
     Undecided,
     /// There are too few blocks for an interval.
@@ -102,7 +102,7 @@ pub fn memory(seen: &MemoryRun) -> MemoryEstimates {
         let within = match ratio.interval {
             None => Within::TooFewBlocks,
             Some(interval) if interval.low >= 1.0 - TARGET => Within::Yes,
-            Some(interval) if interval.high.is_some_and(|high| high < 1.0 - TARGET) => Within::Unavailable,
+            Some(interval) if interval.high.is_some_and(|high| high < 1.0 - TARGET) => Within::No,
             Some(_) => Within::Undecided,
         };
         Some(FoldedRatio { name: set.folded, ratio, within })
@@ -209,7 +209,7 @@ mod tests {
         let within = |estimates: &MemoryEstimates| {
             estimates.folded.iter().map(|folded| folded.map(|folded| folded.within)).collect::<Vec<_>>()
         };
-        assert_eq!(within(&memory(&walks(12, &SPEEDS))), [Some(Within::Unavailable), Some(Within::Yes)]);
+        assert_eq!(within(&memory(&walks(12, &SPEEDS))), [Some(Within::No), Some(Within::Yes)]);
         assert_eq!(within(&memory(&walks(3, &SPEEDS))), [Some(Within::TooFewBlocks); 2]);
         let near = [(MemoryLoop::Memcpy, [100e9, 20e9]), (MemoryLoop::FoldedAvx2, [95e9, 1.0])];
         assert_eq!(within(&memory(&walks(12, &near))), [Some(Within::Undecided), None]);

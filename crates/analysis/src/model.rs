@@ -1,7 +1,8 @@
 //! What comes out of an estimate: the types alone, so that a reader of the JSON finds every field and its unit here.
 //!
-//! Units: costs are nanoseconds of soaked CPU time per KiB (1024 bytes) of payload as the receiver counted it; rates
-//! are bytes per second; shares run from 0 to 1. `None` means that it could not be had from this run, never 0.
+//! Units: costs are nanoseconds of soaked CPU time per KiB (1024 bytes) of payload as the receiver counted it, and microseconds per
+//! MB (10^6 bytes) in JSON, as everywhere where programs read (see the module `unit`). Rates are bytes per second, shares run from 0
+//! to 1. `None` means not available from this run, never 0.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,6 +10,7 @@ use serde::Serialize;
 use super::figures::figure;
 use super::netperf::Accounts;
 use super::sizes::Sizes;
+use super::unit::from_ns_per_kib;
 use zc_run::{Levels, RecvPath, SendPath, Severity};
 
 /// Everything that is computed from a saved run.
@@ -144,10 +146,12 @@ pub struct CellEstimate {
     pub control: bool,
     /// Kept blocks in which its soaked trial gave a cost.
     pub blocks: usize,
-    /// Soaked CPU time in ns per KiB.
+    /// Soaked CPU time per byte.
+    #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Sides<Figure>,
-    /// Soaked CPU time on CPUs that are neither the sender's nor the receiver's, ns per KiB; `None` when there are none.
-    pub elsewhere_ns_per_kib: Option<Figure>,
+    /// Soaked CPU time per byte on CPUs that are neither the sender's nor the receiver's; `None` when there are none.
+    #[serde(rename = "other_cpus_us_per_mb", serialize_with = "from_ns_per_kib")]
+    pub other_cpus_ns_per_kib: Option<Figure>,
     /// Cost by the cost of the cell that `by` names. Empty where it names none.
     pub ratio: Sides<RatioFigure>,
     /// The cost of both sides does not stand out of the noise: its interval reaches 0, or its ratio had to be taken
@@ -155,7 +159,7 @@ pub struct CellEstimate {
     pub at_noise_floor: bool,
     /// Kept blocks in which the cost of both sides came out at 0 or below.
     pub blocks_not_positive: usize,
-    /// Gbit/s that one CPU's worth of time carries, from `cost_ns_per_kib`: `sender` and `both` only.
+    /// Gbit/s that one CPU's worth of time carries, from its cost: `sender` and `both` only.
     pub gbit_per_core: Sides<Figure>,
     /// Payload bytes per second, unpaced and unsoaked.
     pub top_speed_bytes_per_s: Option<Figure>,
@@ -177,13 +181,14 @@ pub struct CellEstimate {
 }
 
 impl Estimates {
-    /// What soakers do to the cost itself, by the one account that is there with and without them: getrusage of the soaked windows by that of
-    /// the twins, a figure over cells instead of blocks, as a cell has few twins. A CPU that is never idle is woken up by an interrupt and runs
-    /// at once what was woken: more wake-ups, smaller batches. `None` without twins.
+    /// What soakers do to the cost itself, by the one account that exists with and without them: getrusage of the soaked windows
+    /// divided by that of the unsoaked controls. A figure over cells instead of blocks, as a cell has few controls. A CPU that is
+    /// never idle is woken up by an interrupt and runs at once what was woken: more wake-ups, smaller batches. `None` without
+    /// controls.
     pub fn dearer_beside_soakers(&self) -> Option<Figure> {
         let times = self.cells.iter().filter_map(|cell| {
-            let (soaked, twin) = (&cell.others.getrusage_soaked, &cell.others.getrusage_twin);
-            let times = soaked.cost_ns_per_kib.both? / twin.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
+            let (soaked, control) = (&cell.others.getrusage_soaked, &cell.others.getrusage_unsoaked_control);
+            let times = soaked.cost_ns_per_kib.both? / control.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
             times.is_finite().then_some(times)
         });
         figure(&times.collect::<Vec<_>>(), self.confidence)
@@ -193,8 +198,8 @@ impl Estimates {
 /// Soaked against unsoaked traffic at the same nominal rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Perturbation {
-    /// Throughput with soakers by throughput of the twin trials without: median over blocks. `None` without twins.
-    pub soaked_by_twin: Option<f64>,
+    /// Throughput with soakers divided by throughput of the unsoaked controls: median over blocks. `None` without controls.
+    pub soaked_by_unsoaked_control: Option<f64>,
     /// Rate that was reached under soakers by the cell's nominal rate: all bytes by all time.
     pub soaked_by_nominal: Option<f64>,
     /// Less than 98 % of the nominal rate was reached: this cell's cost was taken at saturation, not at a fixed rate.
@@ -251,20 +256,22 @@ pub struct LimitedBy {
 pub struct Others {
     /// Thread CPU time of the sender and receiver threads in the soaked windows themselves.
     pub getrusage_soaked: OtherMethod,
-    /// The same in the twin trials, where no soaker ran.
-    pub getrusage_twin: OtherMethod,
+    /// The same in the unsoaked controls.
+    pub getrusage_unsoaked_control: OtherMethod,
     /// Busy ticks (user, system, irq, softirq; not steal, and not nice, where the soakers' ticks are) of all soaked CPUs in
     /// the soaked windows. Only `both` exists; it holds whatever else ran, so its `by_soaked` is against both sides and
-    /// elsewhere together.
+    /// the other CPUs together.
     pub proc_stat: OtherMethod,
-    /// What an iperf3 server at the far end says that its own process used, in ns per KiB; null for any other far end.
+    /// What an iperf3 server at the far end says that its own process used; null for any other far end.
+    #[serde(rename = "far_process_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub far_process_ns_per_kib: Option<f64>,
 }
 
 /// What one other method says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct OtherMethod {
-    /// Its cost: sums over the windows of kept blocks, ns per KiB.
+    /// Its cost: sums over the windows of kept blocks.
+    #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Sides<f64>,
     /// Its cost by the soaked cost (`CellEstimate::cost_ns_per_kib`): 0.5 means that it misses half.
     pub by_soaked: Sides<f64>,

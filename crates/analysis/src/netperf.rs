@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::figures::{figure, per, ratio_figure, scaled};
 use super::model::{Bounds, CellEstimate, Figure, RatioFigure, Sides};
+use super::unit::from_us_per_kb;
 use super::{Kept, bytes, elapsed_ns, throughput};
 use crate::costs::{Side, TrialCost};
 use crate::machine::Machine;
@@ -41,7 +42,8 @@ pub struct AccountRow {
     /// Soaked CPU time of each end by all CPUs that carry soakers on its machine, in per cent; `both` only where both are on one
     /// machine.
     pub utilisation_percent: Sides<Figure>,
-    /// Service demand of each end: microseconds of soaked CPU time per KB of 1024 bytes.
+    /// Service demand of each end: microseconds of soaked CPU time per KB of 1024 bytes, as netperf prints it; per MB in JSON.
+    #[serde(rename = "demand_us_per_mb", serialize_with = "from_us_per_kb")]
     pub demand_us_per_kb: Sides<Figure>,
     /// Whether the half-width of the service demand's interval is within the plan's target, by its value: where false,
     /// netperf would warn that the desired confidence was not achieved.

@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::rules::{TICK_NS, ticks_by_cpu};
 use zc_run::{CpuTicks, Header, LinkKind, Trial, TrialKind};
 
-pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere: Option<&Figure>) -> Others {
+pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, other_cpus: Option<&Figure>) -> Others {
     let soaked = Sides {
         sender: soaked.sender.map(|figure| figure.value),
         receiver: soaked.receiver.map(|figure| figure.value),
@@ -21,11 +21,11 @@ pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere
     let everywhere = Sides {
         sender: None,
         receiver: None,
-        both: soaked.both.map(|both| both + elsewhere.map_or(0.0, |figure| figure.value)),
+        both: soaked.both.map(|both| both + other_cpus.map_or(0.0, |figure| figure.value)),
     };
     Others {
         getrusage_soaked: getrusage(kept, label, TrialKind::Soaked, &soaked),
-        getrusage_twin: getrusage(kept, label, TrialKind::UnsoakedControl, &soaked),
+        getrusage_unsoaked_control: getrusage(kept, label, TrialKind::UnsoakedControl, &soaked),
         proc_stat: proc_stat(kept, label, &everywhere),
         far_process_ns_per_kib: far_process(kept, label),
     }

@@ -310,8 +310,8 @@ struct Visit {
     soaked: f64,
     wakeups_per_s: f64,
     stat: f64,
-    twin_stat: f64,
-    twin_truth: f64,
+    control_stat: f64,
+    control_truth: f64,
 }
 
 fn visits_of(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<Vec<Visit>> {
@@ -330,13 +330,13 @@ fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
     let rates = idle_rates(&[visit.idle_before.clone(), visit.idle_after.clone()])?;
     let load = load(&visit.window, &rates)?;
     let elapsed = load.elapsed_ns as f64;
-    let control = &visit.control;
+    let control = &visit.unsoaked_control;
     Some(Visit {
         truth: visit.truth_ns as f64 / elapsed,
         soaked: *load.cpus.get(cpu)?,
         wakeups_per_s: 1e9 * visit.switches as f64 / elapsed,
-        twin_stat: stat_of(&control.opened, &control.closed, cpu, busy)?,
-        twin_truth: control.truth_ns as f64 / stat_elapsed_ns(&control.opened, &control.closed),
+        control_stat: stat_of(&control.opened, &control.closed, cpu, busy)?,
+        control_truth: control.truth_ns as f64 / stat_elapsed_ns(&control.opened, &control.closed),
         stat: stat_of(&visit.window.opened.stat, &visit.window.closed.stat, cpu, busy_but_nice)?,
     })
 }
@@ -353,8 +353,8 @@ fn verify_row(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<VerifyRow> {
         error: centre(&of(&|visit| visit.soaked - visit.truth))?,
         stat: mean(&of(&|visit| visit.stat))?,
         stat_error: centre(&of(&|visit| visit.stat - visit.truth))?,
-        stat_unsoaked: mean(&of(&|visit| visit.twin_stat))?,
-        stat_unsoaked_error: centre(&of(&|visit| visit.twin_stat - visit.twin_truth))?,
+        stat_unsoaked: mean(&of(&|visit| visit.control_stat))?,
+        stat_unsoaked_error: centre(&of(&|visit| visit.control_stat - visit.control_truth))?,
         wakeups_per_s: mean(&of(&|visit| visit.wakeups_per_s))?,
     })
 }
@@ -573,7 +573,7 @@ mod tests {
             soaker_cpu_ns: 200_000_000 - truth_ns,
             switches: 200,
             idle_after: window(0.3, 0.1, &[100_000, 100_000], 0),
-            control: UnsoakedControl {
+            unsoaked_control: UnsoakedControl {
                 opened: window(0.0, 0.1, &[0, 0], 0).opened.stat,
                 closed: window(0.0, 0.1, &[0, 0], 0).closed.stat,
                 truth_ns: 50_000_000,

@@ -32,7 +32,7 @@ mod vega_lite;
 pub use csv::csv;
 pub use doctor::doctor;
 pub use html::html;
-pub use json::json;
+pub use json::{json, json_schema};
 pub use markdown::markdown;
 pub use openmetrics::openmetrics;
 pub use profile::folded;

@@ -140,7 +140,7 @@ fn verdict(folded: &FoldedRatio) -> String {
     let says = match folded.within {
         Within::Yes if folded.ratio.interval.is_some_and(|interval| interval.low > 1.0) => "faster",
         Within::Yes => "within 5 %",
-        Within::Unavailable => "slower",
+        Within::No => "slower",
         Within::Undecided => "undecided",
         Within::TooFewBlocks => "few blocks",
     };
@@ -178,7 +178,7 @@ fn sentences(seen: &MemoryRun, estimates: &MemoryEstimates) -> String {
             list(&sets.map(|(set, _)| bytes(set.bytes)).collect::<Vec<_>>())
         };
         let all = beyond.iter().all(|(_, folded)| folded.within == Within::Yes);
-        let (no, undecided, few) = (named(Within::Unavailable), named(Within::Undecided), named(Within::TooFewBlocks));
+        let (no, undecided, few) = (named(Within::No), named(Within::Undecided), named(Within::TooFewBlocks));
         let target = format!("{:.0} %", 100.0 * TARGET);
         let mut says = Vec::new();
         if all {

@@ -13,6 +13,7 @@ use serde::Serialize;
 use zc_stats::RESAMPLES;
 
 use super::model::{Figure, Sides};
+use super::unit::from_ns_per_kib;
 use super::{Kept, parallel};
 use crate::costs::{Side, sender_alone, sides_apart};
 use line::{BlockCosts, Bootstrap, Fitted};
@@ -54,13 +55,14 @@ pub struct SizePoint {
     pub call_ns: Option<f64>,
 }
 
-/// Cost of a call = `call_ns` + `ns_per_kib` x size, laid through the points by least squares of relative errors, neither
+/// Cost of a call = cost of an empty call + cost of a byte x size, laid through the points by least squares of relative errors, neither
 /// below 0. The values are not medians over blocks but those of the one line, with bootstrap intervals over blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Line {
     /// What a call costs, however few bytes it carries: ns.
     pub call_ns: Figure,
-    /// What 1024 bytes cost, however many calls carry them: ns.
+    /// What bytes cost, however many calls carry them.
+    #[serde(rename = "us_per_mb", serialize_with = "from_ns_per_kib")]
     pub ns_per_kib: Figure,
     /// The point that lies farthest off the line.
     pub largest_residual: Residual,

@@ -6,8 +6,9 @@ use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::{
-    Cell, Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, LinkOptions, Plan,
-    Probe, RecvPath, RemoteFacts, Result, SCHEMA, Severity, Support, SupportRow, Timing, Unavailable, Warning,
+    Cell, Error, ErrorKind, Factor, FileSetFacts, FixedParams, FormatVersion, Header, Host, LinkFacts, LinkKind,
+    LinkOptions, Plan, Probe, RecvPath, RemoteFacts, Result, Severity, Support, SupportRow, Timing, Unavailable,
+    Warning,
 };
 
 use super::run::Budget;
@@ -158,7 +159,7 @@ pub(super) fn prepare(
         states: options.states.clone(),
     };
     let header = Header {
-        zc_run: SCHEMA,
+        format: FormatVersion::current(),
         zc_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at,
         command: options.command.clone(),
