@@ -28,7 +28,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         receiver: cost_figure(Side::Receiver),
         both: cost_figure(Side::Both),
     };
-    let elsewhere = cost_figure(Side::OtherCpus);
+    let other_cpus = cost_figure(Side::OtherCpus);
     let to_base = |side| to_base(kept, place, side);
     let ratio = Sides { sender: to_base(Side::Sender), receiver: to_base(Side::Receiver), both: to_base(Side::Both) };
     let both = costs(Side::Both);
@@ -43,7 +43,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         control: cell.control,
         blocks: both.len(),
         cost_ns_per_kib: cost,
-        elsewhere_ns_per_kib: elsewhere,
+        other_cpus_ns_per_kib: other_cpus,
         ratio,
         at_noise_floor: cost.both.as_ref().is_some_and(reaches_zero)
             || ratio.both.is_some_and(|ratio| ratio.method == RatioMethod::RankedDifferences),
@@ -59,7 +59,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         copied_share,
         failed_zero_copy: copied_share.is_some_and(|share| share > 0.5),
         traffic: traffic::traffic(kept, cell),
-        others: others::others(kept, &cell.label, &cost, elsewhere.as_ref()),
+        others: others::others(kept, &cell.label, &cost, other_cpus.as_ref()),
     }
 }
 
@@ -108,7 +108,7 @@ fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
     let soaked_by_nominal = per(bytes, ns / 1e9).and_then(|speed| per(speed, nominal));
     Perturbation {
         // Twins that stand in blocks of their own are compared as a whole.
-        soaked_by_twin: median(&in_one_block).or_else(|| per(speeds(&soaked)?, speeds(&controls)?)),
+        soaked_by_unsoaked_control: median(&in_one_block).or_else(|| per(speeds(&soaked)?, speeds(&controls)?)),
         soaked_by_nominal,
         saturated: soaked_by_nominal.is_some_and(|share| share < RATE_HELD),
     }

@@ -26,6 +26,7 @@ pub mod rules;
 mod sizes;
 pub mod soak;
 mod traffic;
+mod unit;
 mod verdict;
 mod window;
 
@@ -37,6 +38,7 @@ pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
 pub use model::sizes::{Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided};
 pub use model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
+pub use unit::us_per_mb;
 
 #[cfg(test)]
 mod tests;

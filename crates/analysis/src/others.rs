@@ -14,7 +14,7 @@ use crate::rules::{TICK_NS, ticks_by_cpu};
 use crate::window::{bytes, elapsed_ns, remote_edges};
 use zc_run::{CpuTicks, Header, LinkKind, Trial, TrialKind};
 
-pub(super) fn others(kept: &KeptBlocks, label: &str, soaked: &Sides<Figure>, elsewhere: Option<&Figure>) -> Others {
+pub(super) fn others(kept: &KeptBlocks, label: &str, soaked: &Sides<Figure>, other_cpus: Option<&Figure>) -> Others {
     let soaked = Sides {
         sender: soaked.sender.map(|figure| figure.value),
         receiver: soaked.receiver.map(|figure| figure.value),
@@ -24,11 +24,11 @@ pub(super) fn others(kept: &KeptBlocks, label: &str, soaked: &Sides<Figure>, els
     let everywhere = Sides {
         sender: None,
         receiver: None,
-        both: soaked.both.map(|both| both + elsewhere.map_or(0.0, |figure| figure.value)),
+        both: soaked.both.map(|both| both + other_cpus.map_or(0.0, |figure| figure.value)),
     };
     Others {
         getrusage_soaked: getrusage(kept, label, TrialKind::Soaked, &soaked),
-        getrusage_twin: getrusage(kept, label, TrialKind::UnsoakedControl, &soaked),
+        getrusage_unsoaked_control: getrusage(kept, label, TrialKind::UnsoakedControl, &soaked),
         proc_stat: proc_stat(kept, label, &everywhere),
         far_process_ns_per_kib: far_process(kept, label),
     }
@@ -114,7 +114,7 @@ impl Estimates {
     /// at once what was woken: more wake-ups, smaller batches. `None` without twins.
     pub fn cost_ratio_with_soakers(&self) -> Option<Figure> {
         let times = self.cells.iter().filter_map(|cell| {
-            let (soaked, twin) = (&cell.others.getrusage_soaked, &cell.others.getrusage_twin);
+            let (soaked, twin) = (&cell.others.getrusage_soaked, &cell.others.getrusage_unsoaked_control);
             let times = soaked.cost_ns_per_kib.both? / twin.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
             times.is_finite().then_some(times)
         });

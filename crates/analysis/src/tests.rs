@@ -95,7 +95,7 @@ fn counters_come_out_as_rates() {
     assert_eq!(traffic.retransmits, Some(0));
     assert_eq!(traffic.mapped_share, None);
     assert!((traffic.limited_by.unwrap().send_buffer - 0.1).abs() < 1e-9);
-    assert!((sendfile.perturbation.soaked_by_twin.unwrap() - 1.0).abs() < 1e-9);
+    assert!((sendfile.perturbation.soaked_by_unsoaked_control.unwrap() - 1.0).abs() < 1e-9);
     assert!((sendfile.perturbation.soaked_by_nominal.unwrap() - 1.0).abs() < 1e-9);
     assert!(!sendfile.perturbation.saturated);
     let top = sendfile.top_speed_bytes_per_s.unwrap();
@@ -146,7 +146,7 @@ fn the_other_methods_are_held_against_the_soakers() {
     let estimates = estimate(&Synthetic { blocks: 40, block_drift: 0.0, ..Synthetic::default() }.run());
     for cell in &estimates.cells {
         let others = &cell.others;
-        for method in [&others.getrusage_soaked, &others.getrusage_twin] {
+        for method in [&others.getrusage_soaked, &others.getrusage_unsoaked_control] {
             assert!((method.by_soaked.both.unwrap() - 0.8).abs() < 0.05, "{}: {method:?}", cell.label);
             assert!(method.by_soaked.sender.is_some() && method.cost_ns_per_kib.receiver.is_some());
         }
@@ -156,7 +156,7 @@ fn the_other_methods_are_held_against_the_soakers() {
         assert_eq!(stat.bytes, 40 * 64_000_000);
     }
     let without = estimate(&Synthetic { unsoaked: false, ..Synthetic::default() }.run());
-    assert_eq!(without.cells[0].perturbation.soaked_by_twin, None);
+    assert_eq!(without.cells[0].perturbation.soaked_by_unsoaked_control, None);
     assert_eq!(without.cells[0].top_speed_bytes_per_s, None);
 }
 
@@ -303,7 +303,7 @@ fn a_reference_that_is_noise_tells_nothing() {
 fn what_other_cpus_lose_is_a_figure_of_its_own() {
     let world = Synthetic { cpus: 4, other_cpus_ns_per_kib: 77.0, block_drift: 0.0, ..Synthetic::default() };
     let estimates = estimate(&world.run());
-    assert!((cell(&estimates, "splice").elsewhere_ns_per_kib.unwrap().value - 77.0).abs() < 8.0);
+    assert!((cell(&estimates, "splice").other_cpus_ns_per_kib.unwrap().value - 77.0).abs() < 8.0);
     let stat = cell(&estimates, "read+send").others.proc_stat.by_soaked.both.unwrap();
     assert!((stat - 1.0).abs() < 0.15, "{stat}");
 }
@@ -327,7 +327,7 @@ fn an_early_stop_widens_the_intervals() {
     let mut run = Synthetic { blocks: 25, ..Synthetic::default() }.run();
     let full = estimate(&run);
     let end = run.end.as_mut().unwrap();
-    (end.reason, end.looks_at_blocks) = (EndReason::TargetReached, vec![15, 25]);
+    (end.reason, end.interim_analyses_at_blocks) = (EndReason::TargetReached, vec![15, 25]);
     let early = estimate(&run);
     assert!((early.interval_level - 0.9945).abs() < 1e-3, "{}", early.interval_level);
     let half = |estimates: &Estimates| cell(estimates, "splice").ratio.both.unwrap().half_width.unwrap();
@@ -452,7 +452,7 @@ mod any_run {
             let json = serde_json::to_value(&estimates).unwrap();
             for cell in json["cells"].as_array().unwrap() {
                 for side in ["sender", "receiver", "both"] {
-                    for figure in ["cost_ns_per_kib", "ratio", "gbit_per_core"] {
+                    for figure in ["cost_us_per_mb", "ratio", "gbit_per_core"] {
                         let figure = &cell[figure][side];
                         prop_assert!(figure.is_null() || figure["value"].is_number(), "{figure}");
                         let interval = &figure["interval"];

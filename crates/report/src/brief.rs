@@ -153,7 +153,7 @@ pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
 
 /// What the soakers changed.
 fn perturbation(estimates: &Estimates) -> Option<Note> {
-    let change = |cell: &CellEstimate| cell.perturbation.soaked_by_twin.map(|share| share - 1.0);
+    let change = |cell: &CellEstimate| cell.perturbation.soaked_by_unsoaked_control.map(|share| share - 1.0);
     let mut parts = Vec::new();
     if let Some(((_, low), (_, high))) = notes::extremes(estimates, change) {
         parts.push(format!("soakers changed throughput by {} to {}", signed_percent(low), signed_percent(high)));

@@ -41,7 +41,7 @@ const HEAD: &[&str] = &[
     "switches_per_mb",
     "retransmits",
     "enobufs",
-    "soaked_by_twin",
+    "soaked_by_unsoaked_control",
     "soaked_by_nominal",
     "reason",
 ];
@@ -147,7 +147,7 @@ fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
         number(traffic.switches_per_mb),
         traffic.retransmits.map_or_else(String::new, |count| count.to_string()),
         traffic.enobufs.to_string(),
-        number(cell.perturbation.soaked_by_twin),
+        number(cell.perturbation.soaked_by_unsoaked_control),
         number(cell.perturbation.soaked_by_nominal),
         String::new(),
     ]);

@@ -1,9 +1,6 @@
 //! Number formatting: the interval decides how many digits of a figure are significant.
 
-/// Nanoseconds per KiB as microseconds per MB (10^6 bytes): 1e6 / 1024 KiB, 1e-3 us.
-pub(super) fn us_per_mb(ns_per_kib: f64) -> f64 {
-    ns_per_kib * (1e6 / 1024.0) / 1e3
-}
+pub(super) use zc_analysis::us_per_mb;
 
 /// `560 ±4`, `250.1 ±0.4`: down to the digit in which the half-width begins, one further if that
 /// digit is a 1. Without a half-width three significant digits.
@@ -169,10 +166,5 @@ mod tests {
         assert_eq!(seconds(60_000_000_000), "60 s");
         assert_eq!(seconds(38_240_000_000), "38.2 s");
         assert_eq!(seconds(80_000_000), "80 ms");
-    }
-
-    #[test]
-    fn a_nanosecond_per_kib_is_not_quite_a_microsecond_per_mb() {
-        assert_eq!(us_per_mb(1024.0), 1000.0);
     }
 }

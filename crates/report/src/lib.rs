@@ -40,7 +40,7 @@ mod width;
 pub use csv::csv;
 pub use doctor::doctor;
 pub use html::html;
-pub use json::json;
+pub use json::{json, json_schema};
 pub use layout::Layout;
 pub use markdown::markdown;
 pub use openmetrics::openmetrics;

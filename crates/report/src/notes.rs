@@ -125,7 +125,7 @@ pub(super) fn control(estimates: &Estimates) -> Note {
 }
 
 fn perturbation(estimates: &Estimates) -> Option<Note> {
-    let shares = extremes(estimates, |cell| cell.perturbation.soaked_by_twin.map(|share| share - 1.0));
+    let shares = extremes(estimates, |cell| cell.perturbation.soaked_by_unsoaked_control.map(|share| share - 1.0));
     let reached = extremes(estimates, |cell| cell.perturbation.soaked_by_nominal);
     let mut parts = Vec::new();
     if let Some(((least, low), (most, high))) = shares {
@@ -184,7 +184,7 @@ fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
 
 /// CPU time lost on CPUs of neither end, which is in no column of the table.
 fn other_cpus(estimates: &Estimates) -> Option<Note> {
-    let cost = |cell: &CellEstimate| cell.elsewhere_ns_per_kib.map(|figure| us_per_mb(figure.value));
+    let cost = |cell: &CellEstimate| cell.other_cpus_ns_per_kib.map(|figure| us_per_mb(figure.value));
     extremes(estimates, cost).map(|((least, low), (most, high))| {
         note(
             "other CPUs",

@@ -140,7 +140,7 @@ fn a_withheld_verdict_says_why_and_no_word_stands_in_the_table() {
 fn time_on_other_cpus_is_a_note() {
     let (run, mut estimates) = veth();
     assert!(!table(&run, &estimates, Layout::plain(120)).contains("other CPUs"));
-    estimates.cells[0].elsewhere_ns_per_kib = estimates.cells[0].cost_ns_per_kib.sender;
+    estimates.cells[0].other_cpus_ns_per_kib = estimates.cells[0].cost_ns_per_kib.sender;
     let text = table(&run, &estimates, Layout::plain(120));
     assert!(text.contains("other CPUs    175.8 (sendfile) to 175.8 (sendfile) us/MB were used"), "{text}");
 }
@@ -167,11 +167,11 @@ fn csv_has_a_line_to_a_cell() {
 fn json_is_one_document_with_numbers_and_nulls() {
     let (run, estimates) = loopback();
     let value: serde_json::Value = serde_json::from_str(&json(&run, &estimates)).unwrap();
-    assert_eq!(value["run"]["zc_run"], zc_run::SCHEMA);
+    assert_eq!(value["run"]["zc_run"], zc_run::MAJOR);
     assert_eq!(value["run"]["plan"]["fixed"]["link"], "loopback");
     assert_eq!(value["run"]["blocks"], 0);
-    assert!(value["estimates"]["cells"][0]["cost_ns_per_kib"]["both"]["value"].is_number());
-    assert!(value["estimates"]["cells"][0]["cost_ns_per_kib"]["sender"].is_null());
+    assert!(value["estimates"]["cells"][0]["cost_us_per_mb"]["both"]["value"].is_number());
+    assert!(value["estimates"]["cells"][0]["cost_us_per_mb"]["sender"].is_null());
 }
 
 #[test]

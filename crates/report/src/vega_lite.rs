@@ -41,7 +41,7 @@ fn view(run: &Run, estimates: &Estimates) -> Value {
         },
         "data": {"values": data(run, estimates)},
         "vconcat": [
-            of(rows, "us_per_mb", "CPU time, us/MB"),
+            of(rows, "cost_us_per_mb", "CPU time, us/MB"),
             of(rows, "ratio", &format!("by the cost of {}", compared_with(estimates))),
             of(rows, "top_gbit_per_s", "top speed, Gbit/s"),
         ],
@@ -80,7 +80,7 @@ fn data(run: &Run, estimates: &Estimates) -> Vec<Value> {
                 "comparison": if side == "both" { comparison(estimates, cell) } else { "" },
                 "failed_zero_copy": cell.failed_zero_copy,
             });
-            put(&mut row, "us_per_mb", cost.map(|figure| Ends::of(&figure).scaled(us_per_mb)));
+            put(&mut row, "cost_us_per_mb", cost.map(|figure| Ends::of(&figure).scaled(us_per_mb)));
             put(&mut row, "ratio", ratio.map(|ratio| Ends::of_ratio(&ratio)));
             let top = if side == "both" { cell.top_speed_bytes_per_s } else { None };
             put(&mut row, "top_gbit_per_s", top.map(|figure| Ends::of(&figure).scaled(|speed| speed * 8e-9)));

@@ -6,11 +6,11 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use zc_run::{
-    AckOptions, Align, Block, Cell, CopyPages, CpuTicks, End, EndReason, Factor, FileSetFacts, FixedParams, Header,
-    Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet,
-    MemoryVisit, PeerKind, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
-    RemoteWindow, Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked,
-    Usage,
+    AckOptions, Align, Block, Cell, CopyPages, CpuTicks, End, EndReason, Factor, FileSetFacts, FixedParams,
+    FormatVersion, Header, Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop,
+    MemoryRun, MemorySet, MemoryVisit, PeerKind, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath,
+    RemoteFacts, RemoteMachine, RemoteWindow, Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial,
+    TrialKind, Unsoaked, Usage,
 };
 
 /// A cell and the truth about it.
@@ -164,7 +164,7 @@ impl Default for Synthetic {
                 ended_at: "2026-11-21T12:01:00Z".to_owned(),
                 elapsed_ns: 60_000_000_000,
                 reason: EndReason::BudgetSpent,
-                looks_at_blocks: vec![8, 15, 22],
+                interim_analyses_at_blocks: vec![8, 15, 22],
                 warnings: Vec::new(),
             }),
         }
@@ -252,7 +252,7 @@ impl Synthetic {
     pub fn header(&self) -> Header {
         let receiver_cpu = usize::from(self.cpus > 1);
         Header {
-            zc_run: SCHEMA,
+            format: FormatVersion::current(),
             zc_version: "0.1.0".to_owned(),
             started_at: "2026-11-21T12:00:00Z".to_owned(),
             command: vec!["zc".to_owned(), "run".to_owned()],

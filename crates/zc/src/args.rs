@@ -54,6 +54,11 @@ pub(super) enum Command {
     /// the whole machine spent on it, beside what getrusage and /proc/stat say; its streams, signals and exit code
     /// are its own (125: zc failed, 126: it cannot be run, 127: there is none), and the result goes to stderr.
     Soak(super::soak::SoakArgs),
+    /// Print the JSON Schema of a saved run, or of the JSON that other commands print
+    ///
+    /// docs/format.md describes the saved run for programs in other languages; this is the same for programs that validate, or that
+    /// generate code.
+    Schema(SchemaArgs),
     /// Tell whether this machine is fit to measure, and what this user can have on it
     Doctor,
     /// The server of 2001: swallows what zcc sends, and says how fast it comes
@@ -260,6 +265,15 @@ pub(super) struct FormatArgs {
     /// Print Markdown instead of the table
     #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv"])]
     pub(super) markdown: bool,
+}
+
+/// Arguments of `zc schema`.
+#[derive(Debug, Args)]
+pub(super) struct SchemaArgs {
+    /// `run`: a saved run; `show`: the output of zc show --json, and of zc report --json for one run; `compare`: that of zc compare
+    /// --json [default: run]
+    #[arg(value_name = "NAME", value_parser = known(super::schema::NAMES.into_iter()), hide_possible_values = true)]
+    pub(super) name: Option<String>,
 }
 
 /// Arguments of `zc generate`.

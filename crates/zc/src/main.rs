@@ -24,6 +24,7 @@ mod replace;
 mod report;
 mod resolve;
 mod run;
+mod schema;
 mod serve;
 mod show;
 mod soak;
@@ -89,6 +90,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => return compare::run(&args),
         Command::Soak(args) => return soak::run(&args),
+        Command::Schema(args) => schema::schema(&args),
         Command::Doctor => doctor::doctor(),
         Command::Zcs(args) => return classic::run(Tool::Zcs, &args.words),
         Command::Zcc(args) => return classic::run(Tool::Zcc, &args.words),

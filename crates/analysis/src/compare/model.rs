@@ -1,6 +1,6 @@
 //! What comes out of a comparison: the types alone, so that a reader of the JSON finds every field and its unit here.
 //!
-//! Units: costs are nanoseconds of soaked CPU time per KiB of payload, ratios are the new cost by the old one (above 1: dearer),
+//! Units: costs are nanoseconds of soaked CPU time per KiB of payload, and microseconds per MB (10^6 bytes) in JSON; ratios are the new cost by the old one (above 1: dearer),
 //! shares and margins run from 0 to 1. `None` means that it could not be had, never 0.
 
 use schemars::JsonSchema;
@@ -9,6 +9,7 @@ use zc_run::factor::Parameter;
 
 use crate::model::figure::{Figure, RatioMethod, Sides};
 use crate::model::verdict::Withheld;
+use crate::unit::from_ns_per_kib;
 
 /// Two runs, or two parts of runs, side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -248,9 +249,11 @@ pub struct CellChange {
     pub new_label: Option<String>,
     /// True for what the other cells of both runs are relative to.
     pub reference: bool,
-    /// What it cost, ns per KiB.
+    /// What it cost.
+    #[serde(rename = "old_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub old_cost_ns_per_kib: Sides<Figure>,
-    /// What it costs, ns per KiB.
+    /// What it costs.
+    #[serde(rename = "new_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub new_cost_ns_per_kib: Sides<Figure>,
     /// The new cost by the old one, as measured: in two sessions it holds whatever the machine did in between.
     pub cost: Sides<Change>,

@@ -1,5 +1,6 @@
 //! The estimates of one cell of the plan.
 
+use crate::unit::{from_ns_per_kib};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,9 +27,11 @@ pub struct CellEstimate {
     /// KeptBlocks blocks in which its soaked trial gave a cost.
     pub blocks: usize,
     /// Soaked CPU time in ns per KiB.
+    #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Sides<Figure>,
     /// Soaked CPU time on CPUs that are neither the sender's nor the receiver's, ns per KiB; `None` when there are none.
-    pub elsewhere_ns_per_kib: Option<Figure>,
+    #[serde(rename = "other_cpus_us_per_mb", serialize_with = "from_ns_per_kib")]
+    pub other_cpus_ns_per_kib: Option<Figure>,
     /// Cost by the cost of the cell that `by` names. Empty where it names none.
     pub ratio: Sides<RatioFigure>,
     /// The cost of both sides does not stand out of the noise: its interval reaches 0, or its ratio had to be taken
@@ -61,7 +64,7 @@ pub struct CellEstimate {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Perturbation {
     /// Throughput with soakers by throughput of the twin trials without: median over blocks. `None` without twins.
-    pub soaked_by_twin: Option<f64>,
+    pub soaked_by_unsoaked_control: Option<f64>,
     /// Rate that was reached under soakers by the cell's nominal rate: all bytes by all time.
     pub soaked_by_nominal: Option<f64>,
     /// Less than 98 % of the nominal rate was reached: this cell's cost was taken at saturation, not at a fixed rate.
@@ -119,12 +122,13 @@ pub struct Others {
     /// Thread CPU time of the sender and receiver threads in the soaked windows themselves.
     pub getrusage_soaked: OtherMethod,
     /// The same in the twin trials, where no soaker ran.
-    pub getrusage_twin: OtherMethod,
+    pub getrusage_unsoaked_control: OtherMethod,
     /// Busy ticks (user, system, irq, softirq; not steal, and not nice, where the soakers' ticks are) of all soaked CPUs in
     /// the soaked windows. Only `both` exists; it holds whatever else ran, so its `by_soaked` is against both sides and
     /// elsewhere together.
     pub proc_stat: OtherMethod,
     /// What an iperf3 server at the far end says that its own process used, in ns per KiB; null for any other far end.
+    #[serde(rename = "far_process_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub far_process_ns_per_kib: Option<f64>,
 }
 
@@ -132,6 +136,7 @@ pub struct Others {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct OtherMethod {
     /// Its cost: sums over the windows of kept blocks, ns per KiB.
+    #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Sides<f64>,
     /// Its cost by the soaked cost (`CellEstimate::cost_ns_per_kib`): 0.5 means that it misses half.
     pub by_soaked: Sides<f64>,

@@ -1,5 +1,6 @@
 //! The accounts of netperf and time(1), with the units of those tools.
 
+use crate::unit::{from_us_per_kb};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,6 +28,7 @@ pub struct AccountRow {
     /// machine.
     pub utilisation_percent: Sides<Figure>,
     /// Service demand of each end: microseconds of soaked CPU time per KB of 1024 bytes.
+    #[serde(rename = "demand_us_per_mb", serialize_with = "from_us_per_kb")]
     pub demand_us_per_kb: Sides<Figure>,
     /// Whether the half-width of the service demand's interval is within the plan's target, by its value: where false,
     /// netperf would warn that the desired confidence was not achieved.

@@ -1,5 +1,6 @@
 //! Cost against message size: series, fitted lines and crossovers.
 
+use crate::unit::{from_ns_per_kib};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -48,6 +49,7 @@ pub struct Line {
     /// What a call costs, however few bytes it carries: ns.
     pub call_ns: Figure,
     /// What 1024 bytes cost, however many calls carry them: ns.
+    #[serde(rename = "us_per_mb", serialize_with = "from_ns_per_kib")]
     pub ns_per_kib: Figure,
     /// The point that lies farthest off the line.
     pub largest_residual: Residual,

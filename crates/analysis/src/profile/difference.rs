@@ -10,6 +10,7 @@ use super::shares::{CellSamples, Drawn, Frames, class_at, context_at};
 use crate::figures::{bounds, finite, with_interval};
 use crate::kept::KeptBlocks;
 use crate::model::figure::{Bounds, Figure};
+use crate::unit::from_ns_per_kib;
 use zc_run::{Profile, Run};
 
 /// Two cells side by side.
@@ -18,6 +19,7 @@ pub struct Difference {
     /// Whether both were sampled in the same blocks of one run, so that what a block's windows share cancels.
     pub paired: bool,
     /// All of it: the second's cost less the first's.
+    #[serde(rename = "all_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub all: Option<Figure>,
     /// Every class, the largest difference first.
     pub classes: Vec<PartDifference<Class>>,
@@ -30,12 +32,15 @@ pub struct Difference {
 pub struct PartDifference<T> {
     /// Which.
     pub what: T,
-    /// Of the first cell, ns per KiB.
+    /// The cost of the first cell.
+    #[serde(rename = "first_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub first_ns_per_kib: f64,
-    /// Of the second cell, ns per KiB.
+    /// The cost of the second cell.
+    #[serde(rename = "second_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub second_ns_per_kib: f64,
-    /// The second less the first, ns per KiB. With BCa intervals over blocks where they are paired, else percentiles over independent draws
-    /// of both runs' blocks.
+    /// The second less the first. With BCa intervals over blocks where they are paired, else percentiles over independent draws of
+    /// both runs' blocks.
+    #[serde(rename = "difference_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub difference: Figure,
 }
 

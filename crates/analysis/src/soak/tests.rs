@@ -163,7 +163,7 @@ fn a_known_load_gives_an_error_and_one_that_only_wakes_up_the_cost_of_that() {
         soaker_cpu_ns: 200_000_000 - truth_ns,
         switches: 200,
         idle_after: window(0.3, 0.1, &[100_000, 100_000], 0),
-        control: UnsoakedControl {
+        unsoaked_control: UnsoakedControl {
             opened: window(0.0, 0.1, &[0, 0], 0).opened.stat,
             closed: window(0.0, 0.1, &[0, 0], 0).closed.stat,
             truth_ns: 50_000_000,

@@ -55,7 +55,7 @@ fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
     let rates = idle_rates(&[visit.idle_before.clone(), visit.idle_after.clone()])?;
     let load = load(&visit.window, &rates)?;
     let elapsed = load.elapsed_ns as f64;
-    let control = &visit.control;
+    let control = &visit.unsoaked_control;
     Some(Visit {
         truth: visit.truth_ns as f64 / elapsed,
         soaked: *load.cpus.get(cpu)?,

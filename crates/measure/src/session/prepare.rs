@@ -6,8 +6,8 @@ use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::{
-    Align, Cell, CopyPages, Error, ErrorKind, Factor, FactorLevels, FileSetFacts, FixedParams, Header, Host, LinkFacts,
-    LinkKind, LinkOptions, Placement, Plan, Probe, Push, RecvPath, RemoteFacts, Result, SCHEMA, Severity, Support,
+    Align, Cell, CopyPages, Error, ErrorKind, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion, Header, Host, LinkFacts,
+    LinkKind, LinkOptions, Placement, Plan, Probe, Push, RecvPath, RemoteFacts, Result, Severity, Support,
     SupportRow, Timing, Unavailable, Warning,
 };
 
@@ -163,7 +163,7 @@ pub(super) fn prepare(
         states: options.states.clone(),
     };
     let header = Header {
-        zc_run: SCHEMA,
+        format: FormatVersion::current(),
         zc_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at,
         command: options.command.clone(),

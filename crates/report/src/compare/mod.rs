@@ -24,6 +24,7 @@ const MARKDOWN_COLUMNS: usize = 80;
 
 /// What `zc compare --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "Output of zc compare --json")]
 struct Document<'a> {
     /// The old run and each of the new ones.
     comparisons: &'a [Compared],
@@ -107,6 +108,11 @@ fn bullet(text: &str) -> String {
 /// As one JSON document, indented, with a line feed at its end.
 pub fn json(compared: &[Compared], judgement: Option<&Judgement>) -> String {
     text(&Document { comparisons: compared, judgement })
+}
+
+/// The JSON Schema (draft 2020-12) of [`json`].
+pub fn json_schema() -> String {
+    super::json::schema_of::<Document<'static>>()
 }
 
 #[cfg(test)]

@@ -194,8 +194,9 @@ fn a_run_cut_anywhere_is_shown_or_refused_but_never_a_panic() {
 
 #[test]
 fn what_is_no_run_is_exit_code_3_and_named() {
-    let future = saved_run().replacen("{\"zc_run\":2,", "{\"zc_run\":99,", 1);
-    let head = &saved_run()[..200];
+    let future = saved_run().replacen("{\"zc_run\":3,", "{\"zc_run\":99,", 1);
+    let run = saved_run();
+    let (head, in_a_string) = (&run[..200], &run[..run.find("paths").unwrap() + 2]);
     for (bytes, message) in [
         (&b""[..], "cannot read \"x.json\": it is empty"),
         (b"\x00\xff\xfe\x80", "cannot read \"x.json\": it is not a saved run of zc"),
@@ -204,9 +205,13 @@ fn what_is_no_run_is_exit_code_3_and_named() {
         (b"[]", "cannot read \"x.json\": it is not a saved run of zc"),
         (
             future.as_bytes(),
-            "cannot read \"x.json\": it is a saved run of schema version 99, and this zc reads version 2",
+            "cannot read \"x.json\": it is a saved run of format 99.0, and this zc reads formats 2 and 3",
         ),
         (head.as_bytes(), "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show"),
+        (
+            in_a_string.as_bytes(),
+            "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show",
+        ),
     ] {
         let folder = with_file("x.json", bytes);
         assert_eq!(refused(&zc_in(folder.path(), &["show", "x.json"]), 3), message);

@@ -8,6 +8,7 @@ mod classic;
 mod cli;
 mod compare;
 mod docs;
+mod format;
 mod hostile_runs;
 mod memory;
 mod plans;

@@ -114,7 +114,12 @@ impl Bench {
             let controls = self.control_round(&cases, stop)?;
             self.soakers.resume();
             let Some(controls) = controls else { break };
-            visits.extend(soaked.into_iter().zip(controls).map(|(visit, control)| VerifyVisit { control, ..visit }));
+            visits.extend(
+                soaked
+                    .into_iter()
+                    .zip(controls)
+                    .map(|(visit, control)| VerifyVisit { unsoaked_control: control, ..visit }),
+            );
             round(done + 1, rounds);
         }
         Ok(visits)
@@ -139,7 +144,11 @@ impl Bench {
                 soaker_cpu_ns: seen.soaker_cpu_ns,
                 switches: seen.switches,
                 idle_after: idle.window,
-                control: UnsoakedControl { opened: Default::default(), closed: Default::default(), truth_ns: 0 },
+                unsoaked_control: UnsoakedControl {
+                    opened: Default::default(),
+                    closed: Default::default(),
+                    truth_ns: 0,
+                },
             });
         }
         Ok(Some(visits))
