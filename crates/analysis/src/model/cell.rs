@@ -1,6 +1,6 @@
 //! The estimates of one cell of the plan.
 
-use crate::unit::{from_ns_per_kib};
+use crate::unit::from_ns_per_kib;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The accounts of netperf and time(1), with the units of those tools.
 
-use crate::unit::{from_us_per_kb};
+use crate::unit::from_us_per_kb;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! Cost against message size: series, fitted lines and crossovers.
 
-use crate::unit::{from_ns_per_kib};
+use crate::unit::from_ns_per_kib;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -6,9 +6,9 @@ use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::{
-    Align, Cell, CopyPages, Error, ErrorKind, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion, Header, Host, LinkFacts,
-    LinkKind, LinkOptions, Placement, Plan, Probe, Push, RecvPath, RemoteFacts, Result, Severity, Support,
-    SupportRow, Timing, Unavailable, Warning,
+    Align, Cell, CopyPages, Error, ErrorKind, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion, Header,
+    Host, LinkFacts, LinkKind, LinkOptions, Placement, Plan, Probe, Push, RecvPath, RemoteFacts, Result, Severity,
+    Support, SupportRow, Timing, Unavailable, Warning,
 };
 
 use super::run::Budget;

@@ -119,13 +119,18 @@ fn a_golden_file_has_the_estimates_that_the_zc_that_wrote_it_printed() {
         assert_eq!(json!(zc_analysis::estimate(&run).blocks), expected["blocks"], "{name}");
         // On a busy machine few blocks or none are kept: the figures are those of all that were finished.
         for block in &mut run.blocks {
-            block.dropped = block.dropped.take().filter(|rule| matches!(rule, Dropped::Unfinished | Dropped::TrialFailed { .. }));
+            block.dropped =
+                block.dropped.take().filter(|rule| matches!(rule, Dropped::Unfinished | Dropped::TrialFailed { .. }));
         }
         let estimates = zc_analysis::estimate(&run);
         let cells = expected["all_blocks_counted"].as_array().unwrap();
         assert_eq!(estimates.cells.len(), cells.len(), "{name}");
         for (cell, expected) in estimates.cells.iter().zip(cells) {
-            assert_eq!((json!(cell.label), json!(cell.blocks)), (expected["label"].clone(), expected["blocks"].clone()), "{name}");
+            assert_eq!(
+                (json!(cell.label), json!(cell.blocks)),
+                (expected["label"].clone(), expected["blocks"].clone()),
+                "{name}"
+            );
             let check = |what: &str, value: Option<f64>| {
                 let expected = expected[what].as_f64();
                 assert!(same(value, expected), "{name}, {}, {what}: {value:?}, {expected:?}", cell.label);
@@ -207,7 +212,9 @@ fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_
     assert_eq!(output.status.code(), Some(3));
     let stderr = stderr(&output);
     assert!(stderr.contains("unknown variant `teleport`"), "{stderr}");
-    assert!(stderr.ends_with("hint: its format 3.7 is newer than 3.0, which this zc knows; zc 0.9.0 and later read it\n"));
+    assert!(
+        stderr.ends_with("hint: its format 3.7 is newer than 3.0, which this zc knows; zc 0.9.0 and later read it\n")
+    );
 }
 
 #[test]
@@ -264,8 +271,11 @@ fn closed(mut schema: Value) -> jsonschema::Validator {
 
 #[track_caller]
 fn valid(validator: &jsonschema::Validator, document: &Value, what: &str) {
-    let errors: Vec<String> =
-        validator.iter_errors(document).take(5).map(|error| format!("{}: {error:.300}", error.instance_path())).collect();
+    let errors: Vec<String> = validator
+        .iter_errors(document)
+        .take(5)
+        .map(|error| format!("{}: {error:.300}", error.instance_path()))
+        .collect();
     assert!(errors.is_empty(), "{what}: {errors:#?}");
 }
 
@@ -395,7 +405,8 @@ fn a_reader_in_python_written_from_the_documentation_reads_the_same() {
         let read: Value = serde_json::from_str(&printed(&output)).unwrap();
         assert_eq!(read["soaked_windows"], soaked_windows(&run), "{name}");
         let last = run.blocks.iter().rev().find_map(|block| block.slots.last());
-        let Some(Slot::Trial(zc_run::Trial { closed, .. }) | Slot::Idle(zc_run::IdleWindow { closed, .. })) = last else {
+        let Some(Slot::Trial(zc_run::Trial { closed, .. }) | Slot::Idle(zc_run::IdleWindow { closed, .. })) = last
+        else {
             panic!("{name}: no block");
         };
         assert_eq!(read["last_reading"], json!(closed), "{name}: every counter of the last reading");
