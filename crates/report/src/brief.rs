@@ -60,8 +60,15 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         host.cpu.allowed.len(),
         host.cpu.online
     );
-    let to = if run.header.remote.is_some() { ", to another host" } else { "" };
-    let to = if estimates.sender_alone && to.is_empty() { ", the sender alone" } else { to };
+    let to = match &run.header.remote {
+        None if estimates.sender_alone => ", the sender alone",
+        None => "",
+        Some(remote) => match &remote.machine {
+            None => ", the sender alone: nothing measures at the other end",
+            Some(machine) if machine.same_machine => ", both ends on this machine",
+            Some(_) => ", to another host",
+        },
+    };
     let cells = heading::factors(run).map_or_else(String::new, |cells| format!("{cells}; "));
     vec![
         note("files", format!("{} at {}, {}", heading::file_set(run), rates(run), heading::flows_and_buffers(run))),

@@ -60,7 +60,8 @@ fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
     assert!(written[..written.len() - 1].iter().all(|line| line == "A" || line == "B"));
     // Neighbours differ: nothing is run for a state that the host is in.
     assert!(written.windows(2).all(|pair| pair[0] != pair[1]), "{written:?}");
-    let table = String::from_utf8(output.stdout).unwrap();
+    let shown = zc_in(folder.path(), &["show", "-v", "run.json"]).finish().unwrap();
+    let table = String::from_utf8(shown.stdout).unwrap();
     assert!(table.contains("states"), "{table}");
     // Its two halves compare.
     let compared = Command::new(env!("CARGO_BIN_EXE_zc"))

@@ -55,10 +55,16 @@ fn with_file(name: &str, bytes: &[u8]) -> TempDir {
 }
 
 #[test]
+fn zc_alone_prints_the_short_help_as_zc_help_does() {
+    let alone = printed(&zc(&[]));
+    assert!(alone.contains("Usage: zc <COMMAND>") && !alone.contains("Examples:"), "{alone}");
+    assert!(printed(&zc(&["help", "run"])).contains("Examples:"));
+}
+
+#[test]
 fn what_was_typed_wrong_is_exit_code_2() {
     for (args, message) in [
-        (&[][..], "a command is missing"),
-        (&["rnu"], "unknown command \"rnu\""),
+        (&["rnu"][..], "unknown command \"rnu\""),
         (&["run", "--paths", "senfile"], "unknown send path \"senfile\""),
         (&["run", "--paths", ""], "the name of a send path is empty"),
         (&["run", "--recv", "reecv"], "unknown receive path \"reecv\""),

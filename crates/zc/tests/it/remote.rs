@@ -64,7 +64,7 @@ fn near(folder: &Path, words: &[&str]) -> Command {
 /// The run that is saved when it has so many blocks.
 #[track_caller]
 fn measured(folder: &Path, words: &[&str], blocks: usize) -> (Run, Output) {
-    let output = blocks_of(folder, &mut near(folder, words), blocks);
+    let output = blocks_of(folder, &mut near(folder, &[words, &["-v"]].concat()), blocks);
     (the_run(folder, &output), output)
 }
 

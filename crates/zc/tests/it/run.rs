@@ -222,7 +222,7 @@ fn few_descriptors_and_little_locked_memory_are_rows_and_sentences_and_no_panics
 fn the_null_link_is_taken_where_it_can_be_had_and_its_zero_copy_sends_are_not_copied() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let output = blocks_of(folder.path(), &mut run_in(folder.path(), &["--paths", "msg-zerocopy"]), 2);
+    let output = blocks_of(folder.path(), &mut run_in(folder.path(), &["--paths", "msg-zerocopy", "-v"]), 2);
     let run = saved(folder.path());
     if run.header.link.kind != zc_run::LinkKind::Null {
         let why = run.header.link.passed_over.iter().find(|why| why.starts_with("null: "));
