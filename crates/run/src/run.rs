@@ -228,7 +228,7 @@ pub struct End {
     pub reason: EndReason,
     /// After how many blocks an interim analysis was made: the planned ones that the run reached, with the one that stopped it
     /// if one did, without the analysis at the end of the budget.
-    #[serde(alias = "interim_analyses_at_blocks")] // in format 2
+    #[serde(alias = "looks_at_blocks")] // in format 2
     pub interim_analyses_at_blocks: Vec<usize>,
     /// Found during the run.
     pub warnings: Vec<Warning>,
