@@ -24,7 +24,7 @@ pub struct Error {
     pub source: Option<Box<Error>>,
 }
 
-/// What an error is about. Travels over the control protocol under its [`name`](Self::name), so that a server's refusal ends
+/// What an error is about. Travels over the control protocol by name, so that a server's refusal ends
 /// with the same exit code at the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -74,8 +74,11 @@ pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunA
     Ok((spec, args))
 }
 
+/// Where an option stands among the arguments.
+type OptionOf = fn(&mut RunArgs) -> &mut Option<String>;
+
 /// What may be held fixed beside factors: options of `zc run`.
-const OTHERS: [(&str, fn(&mut RunArgs) -> &mut Option<String>); 12] = [
+const OTHERS: [(&str, OptionOf); 12] = [
     ("link", |args| &mut args.link),
     ("ip", |args| &mut args.ip),
     ("ack-every", |args| &mut args.ack_every),

@@ -47,7 +47,7 @@ fn colour() -> bool {
 /// Refuses to print a page of HTML on a terminal; `instead` is what prints the same there.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::FaultKind): stdout is a terminal.
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): stdout is a terminal.
 pub(super) fn no_page_to_a_terminal(instead: &str) -> Result<()> {
     if std::io::stdout().is_terminal() {
         return Err(Error::usage("a page of HTML is nothing to read on a terminal")

@@ -75,7 +75,7 @@ const ACK_EVERY: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 /// The options of `zc run` with a plan. `command` is saved in the run; `default_out` is used when no `--out` was given.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::FaultKind): something that was typed has no meaning.
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): something that was typed has no meaning.
 pub(super) fn run(
     args: &RunArgs,
     plan: Spec,
@@ -249,7 +249,7 @@ fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
 /// Whether a run can be saved at `out`, before anything is measured.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::FaultKind): it exists, its folder does not, or nothing can be written there.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): it exists, its folder does not, or nothing can be written there.
 pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
     let name = super::tell::path(out);
     if out.as_os_str().is_empty() {

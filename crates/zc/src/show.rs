@@ -10,7 +10,7 @@ use zc_run::{Error, Result};
 /// Prints the run in the form that was asked for.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](zc_run::FaultKind): the file cannot be read, or holds no run that this program can read.
+/// [`ErrorKind::Input`](zc_run::ErrorKind): the file cannot be read, or holds no run that this program can read.
 pub(super) fn show(args: &ShowArgs) -> Result<()> {
     let run = read::run(&args.file)?;
     if args.folded {

@@ -34,7 +34,7 @@ fn lines(word: &str, style: Style, message: &str, help: Option<&str>) {
 /// Writes a result to stdout. A reader that has gone away (`zc run | head`) has what it wanted: no error.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::FaultKind): the disk behind it is full, say.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): the disk behind it is full, say.
 pub(super) fn result(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

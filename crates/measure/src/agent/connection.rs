@@ -73,7 +73,7 @@ impl Connection {
     /// Writes bytes as they are.
     ///
     /// # Errors
-    /// As for [`send`](Self::say).
+    /// As for [`send`](Self::send).
     pub fn write_all(&mut self, mut bytes: &[u8]) -> Result<()> {
         let until = Instant::now() + PATIENCE_TO_WRITE;
         while !bytes.is_empty() {

@@ -108,7 +108,7 @@ impl Spec {
     /// whose plan does not say.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](zc_run::FaultKind): there are too many to be measured.
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): there are too many to be measured.
     pub fn cells(&self, send: SendPath, recv: RecvPath) -> Result<Cells> {
         let product = self.product();
         if product > MOST_CELLS {

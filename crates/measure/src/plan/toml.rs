@@ -58,7 +58,7 @@ impl std::fmt::Display for Scalar {
 /// Reads a plan. `file` is what its errors call it.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::FaultKind): it is no plan; the sentence names file, line and key.
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): it is no plan; the sentence names file, line and key.
 pub fn parse(text: &str, file: &str) -> Result<Spec> {
     let reader = Reader { text, file };
     let document: Document = toml::from_str(text).map_err(|error| {

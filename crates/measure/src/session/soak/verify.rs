@@ -44,7 +44,7 @@ pub struct VerifyOptions {
 /// Visits every load, round after round, until the budget is spent; `round` is told how many rounds of how many are done.
 ///
 /// # Errors
-/// [`ErrorKind::Interrupted`](zc_run::FaultKind) when `stop` came up before there were two rounds; soakers cannot be had.
+/// [`ErrorKind::Interrupted`](zc_run::ErrorKind) when `stop` came up before there were two rounds; soakers cannot be had.
 pub fn verify(options: &VerifyOptions, stop: &AtomicBool, round: &mut dyn FnMut(usize, usize)) -> Result<SoakVerify> {
     let cpus = options.soaked.cpus()?;
     // The last: on most machines the first one has more of the interrupts.
