@@ -126,7 +126,7 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
         run.header.probes.iter().any(|probe| matches!(probe, zc_run::Probe::Proof { cell, .. } if cell == "sendfile")),
         "the bytes were proven at the far end"
     );
-    assert!(text(&output.stdout).contains("both ends are on one machine"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("both ends on this machine"), "{}", text(&output.stdout));
     assert!(far.hear("session has ended").contains("127.0.0.1:"));
 }
 
@@ -257,7 +257,7 @@ fn a_sink_takes_bytes_and_the_sender_s_cost_is_all_there_is() {
     let (run, output) = measured(folder.path(), &["--paths", "sendfile", "--remote", &address], 2);
     let remote = run.header.remote.as_ref().unwrap();
     assert_eq!((remote.kind, &remote.machine), (PeerKind::Discard, &None));
-    assert!(text(&output.stdout).contains("nobody measured the receiver"), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("the receiver was not measured"), "{}", text(&output.stdout));
 }
 
 fn swallow(mut socket: TcpStream) {
@@ -379,7 +379,7 @@ fn two_machines_have_a_cost_each() {
             Path::new(ZC).parent().unwrap().display()
         );
         let mut command = Command::new("taskset");
-        command.args(["-c", &near_cpu.to_string(), ZC, "run", "--paths", "sendfile", "--via", &via]);
+        command.args(["-c", &near_cpu.to_string(), ZC, "run", "-v", "--paths", "sendfile", "--via", &via]);
         command.args(["--out", "run.json"]).current_dir(folder.path()).stdin(Stdio::null());
         let output = blocks_of(folder.path(), &mut command, 2);
         let run = the_run(folder.path(), &output);
