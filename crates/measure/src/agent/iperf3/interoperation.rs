@@ -192,7 +192,7 @@ fn clients_of_iperf3_receive_from_the_server() {
         &["-R", "-n", "100M", "-P", "4"],
         &["-R", "-t", "1", "-Z"],
         &["-R", "-t", "1", "-b", "80M", "-l", "10K"],
-        &["-R", "-t", "1", "-P", "3", "--repeating-payload", "-C", "cubic"],
+        &["-R", "-t", "1", "-P", "3", "--repeating-payload", "-C", "reno"],
     ] {
         let report = serving.client(arguments);
         assert!(report.get("error").is_none(), "{arguments:?}: {report:#}");
