@@ -2,9 +2,9 @@
 
 use zc_stats::median;
 
-use super::figures::per;
-use super::model::{BlockAccount, Conditions, DropCounts};
+use crate::figures::per;
 use crate::machine::Machine;
+use crate::model::estimates::{BlockAccount, Conditions, DropCounts};
 use crate::rules;
 use zc_run::{Dropped, Run};
 
@@ -27,7 +27,7 @@ pub(super) fn blocks(run: &Run) -> BlockAccount {
 
 /// Memory speed, steal and drift.
 pub(super) fn conditions(run: &Run) -> Conditions {
-    let machine = Machine::near(&run.header);
+    let machine = Machine::local(&run.header);
     let kept = || run.blocks.iter().filter(|block| block.dropped.is_none());
     let memcpy: Vec<f64> =
         kept().filter_map(|block| block.memcpy_bytes_per_s).filter(|speed| speed.is_finite()).collect();

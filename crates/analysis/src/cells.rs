@@ -2,17 +2,21 @@
 
 use zc_stats::median;
 
-use super::figures::{figure, gbit_per_core, per, ratio_figure};
-use super::model::{CellEstimate, Figure, Perturbation, RatioFigure, RatioMethod, Sides};
-use super::{Kept, bytes, elapsed_ns, others, throughput, traffic};
 use crate::costs::Side;
-use crate::ratios::{base, divisors, pairs, ratio};
+use crate::figures::{figure, gbit_per_core, per, ratio_figure};
+use crate::kept::KeptBlocks;
+use crate::model::cell::{CellEstimate, Perturbation};
+use crate::model::figure::{Figure, RatioFigure, RatioMethod, Sides};
+use crate::others;
+use crate::ratios::{baseline, divisors, pairs, ratio};
+use crate::traffic;
+use crate::window::{bytes, elapsed_ns, throughput};
 use zc_run::{Cell, TrialKind};
 
 /// Below this share of its nominal rate a cell was measured at saturation.
 const RATE_HELD: f64 = 0.98;
 
-pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
+pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let cell = &kept.header.plan.cells[place];
     let is_reference = kept.reference == Some(place);
     let costs = |side| -> Vec<f64> {
@@ -24,7 +28,7 @@ pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
         receiver: cost_figure(Side::Receiver),
         both: cost_figure(Side::Both),
     };
-    let elsewhere = cost_figure(Side::OtherCpus);
+    let other_cpus = cost_figure(Side::OtherCpus);
     let to_base = |side| to_base(kept, place, side);
     let ratio = Sides { sender: to_base(Side::Sender), receiver: to_base(Side::Receiver), both: to_base(Side::Both) };
     let both = costs(Side::Both);
@@ -34,12 +38,12 @@ pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
         send: cell.send,
         recv: cell.recv,
         levels: cell.levels.clone(),
-        by: base(&kept.header.plan, place).map(|base| kept.header.plan.cells[base].label.clone()),
+        by: baseline(&kept.header.plan, place).map(|base| kept.header.plan.cells[base].label.clone()),
         reference: is_reference,
         control: cell.control,
         blocks: both.len(),
         cost_ns_per_kib: cost,
-        elsewhere_ns_per_kib: elsewhere,
+        other_cpus_ns_per_kib: other_cpus,
         ratio,
         at_noise_floor: cost.both.as_ref().is_some_and(reaches_zero)
             || ratio.both.is_some_and(|ratio| ratio.method == RatioMethod::RankedDifferences),
@@ -55,7 +59,7 @@ pub(super) fn cell(kept: &Kept, place: usize) -> CellEstimate {
         copied_share,
         failed_zero_copy: copied_share.is_some_and(|share| share > 0.5),
         traffic: traffic::traffic(kept, cell),
-        others: others::others(kept, &cell.label, &cost, elsewhere.as_ref()),
+        others: others::others(kept, &cell.label, &cost, other_cpus.as_ref()),
     }
 }
 
@@ -63,25 +67,25 @@ fn reaches_zero(cost: &Figure) -> bool {
     cost.interval.map_or(cost.value, |interval| interval.low) <= 0.0
 }
 
-fn to_base(kept: &Kept, place: usize, side: Side) -> Option<RatioFigure> {
+fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
     let plan = &kept.header.plan;
     let pairs = pairs(&kept.costs, place, &divisors(plan, place), side);
     ratio(&pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target))
 }
 
-fn top_speed(kept: &Kept, label: &str) -> Option<Figure> {
+fn top_speed(kept: &KeptBlocks, label: &str) -> Option<Figure> {
     let speeds: Vec<f64> = kept.trials(label, TrialKind::TopSpeed).filter_map(|(_, trial)| throughput(trial)).collect();
     figure(&speeds, kept.level)
 }
 
-fn top_speed_by_memcpy(kept: &Kept, label: &str) -> Option<Figure> {
+fn top_speed_by_memcpy(kept: &KeptBlocks, label: &str) -> Option<Figure> {
     let shares = kept
         .trials(label, TrialKind::TopSpeed)
         .filter_map(|(block, trial)| per(throughput(trial)?, kept.blocks[block].memcpy_bytes_per_s?));
     figure(&shares.collect::<Vec<_>>(), kept.level)
 }
 
-fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
+fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
     let nominal = kept.header.plan.fixed.at(&cell.levels).rate_bytes_per_s;
     let of = |kind| -> Vec<(usize, f64)> {
         kept.trials(&cell.label, kind).filter_map(|(block, trial)| Some((block, throughput(trial)?))).collect()
@@ -104,14 +108,14 @@ fn perturbation(kept: &Kept, cell: &Cell) -> Perturbation {
     let soaked_by_nominal = per(bytes, ns / 1e9).and_then(|speed| per(speed, nominal));
     Perturbation {
         // Twins that stand in blocks of their own are compared as a whole.
-        soaked_by_twin: median(&in_one_block).or_else(|| per(speeds(&soaked)?, speeds(&controls)?)),
+        soaked_by_unsoaked_control: median(&in_one_block).or_else(|| per(speeds(&soaked)?, speeds(&controls)?)),
         soaked_by_nominal,
         saturated: soaked_by_nominal.is_some_and(|share| share < RATE_HELD),
     }
 }
 
 /// Over whole trials, warm-up and drain included: a completion may come after the window in which its bytes went.
-fn copied_share(kept: &Kept, label: &str) -> Option<f64> {
+fn copied_share(kept: &KeptBlocks, label: &str) -> Option<f64> {
     let (copied, all) = kept
         .trials(label, TrialKind::Soaked)
         .filter(|(_, trial)| elapsed_ns(trial).is_some())

@@ -84,7 +84,7 @@ fn apart_at(header: &Header, levels: &Levels) -> bool {
 pub fn sender_alone(header: &Header) -> bool {
     match header.plan.fixed.link {
         LinkKind::Null => true,
-        LinkKind::Remote => Machine::far(header).is_none() && !same_machine(header),
+        LinkKind::Remote => Machine::remote(header).is_none() && !same_machine(header),
         LinkKind::Loopback | LinkKind::Veth => false,
     }
 }
@@ -97,7 +97,7 @@ pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCo
         return None;
     }
     let bytes = arrived(&trial.opened, &trial.closed)?;
-    let lost = lost(block, slot, &Machine::near(header))?;
+    let lost = lost(block, slot, &Machine::local(header))?;
     let cost = TrialCost {
         window_ns: lost.window_ns,
         bytes,
@@ -171,22 +171,22 @@ fn within_machine(cost: TrialCost, lost: &Lost, header: &Header, levels: &Levels
 
 /// Each end on a machine of its own, all of whose losses are its cost; or both in different namespaces of one, whose
 /// losses are the cost of both.
-fn between_machines(cost: TrialCost, near: &Lost, block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
-    let near_ns: f64 = near.by_cpu_ns.iter().sum();
-    let far_ns = match Machine::far(header) {
+fn between_machines(cost: TrialCost, local: &Lost, block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
+    let local_ns: f64 = local.by_cpu_ns.iter().sum();
+    let remote_ns = match Machine::remote(header) {
         None => None,
         Some(far) => {
             let (opened, closed) = far.edges(&block.slots[slot])?;
-            let far_bytes = arrived(opened, closed)?;
+            let remote_bytes = arrived(opened, closed)?;
             let lost_ns: f64 = lost(block, slot, &far)?.by_cpu_ns.iter().sum();
-            Some(lost_ns * cost.bytes as f64 / far_bytes as f64)
+            Some(lost_ns * cost.bytes as f64 / remote_bytes as f64)
         }
     };
     let apart = sides_apart(header);
     Some(TrialCost {
-        sender_ns: apart.then_some(near_ns),
-        receiver_ns: far_ns.filter(|_| apart),
-        both_ns: near_ns + far_ns.unwrap_or(0.0),
+        sender_ns: apart.then_some(local_ns),
+        receiver_ns: remote_ns.filter(|_| apart),
+        both_ns: local_ns + remote_ns.unwrap_or(0.0),
         ..cost
     })
 }
@@ -273,7 +273,7 @@ pub(super) fn idle_rates(slot: &Slot, machine: &Machine<'_>) -> Option<Rates> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_testkit::synthetic::{Synthetic, apart};
+    use zc_testkit::synthetic::{Synthetic, two_machines};
 
     fn quiet() -> Synthetic {
         Synthetic { blocks: 4, noise: 0.0, block_drift: 0.0, idle_noise: 0.0, ..Synthetic::default() }
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn each_of_two_machines_is_priced_by_its_own_soakers_and_clock() {
         let world = quiet();
-        let run = apart(world.run());
+        let run = two_machines(world.run());
         for block in &run.blocks {
             for (cell, cost) in world.cells.iter().zip(block_costs(block, &run.header)) {
                 let cost = cost.unwrap();
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn bytes_that_the_far_window_saw_more_of_do_not_make_its_cost_larger() {
-        let mut run = apart(quiet().run());
+        let mut run = two_machines(quiet().run());
         let before = block_costs(&run.blocks[0], &run.header)[0].unwrap();
         // The far window is twice as long, and everything in it happened twice.
         for slot in &mut run.blocks[0].slots {
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn a_far_end_that_does_not_measure_leaves_the_sender_s_cost_alone() {
         let world = quiet();
-        let mut run = apart(world.run());
+        let mut run = two_machines(world.run());
         run.header.remote.as_mut().unwrap().machine = None;
         assert!(sender_alone(&run.header));
         let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn two_ends_on_one_machine_have_one_cost() {
-        let mut run = apart(quiet().run());
+        let mut run = two_machines(quiet().run());
         run.header.remote.as_mut().unwrap().machine.as_mut().unwrap().same_machine = true;
         let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
         assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
@@ -376,7 +376,7 @@ mod tests {
 
     #[test]
     fn ends_that_share_a_cpu_cost_what_it_lost_and_what_packets_cost_where_they_are_steered_to() {
-        let world = Synthetic { cpus: 3, elsewhere_ns_per_kib: 77.0, ..quiet() };
+        let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, ..quiet() };
         let near = |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
         let (cost, separate) = placed(&world, Placement::Same, false);
         assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn threads_that_may_run_anywhere_cost_what_all_cpus_lost() {
-        let world = Synthetic { cpus: 3, elsewhere_ns_per_kib: 77.0, ..quiet() };
+        let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, ..quiet() };
         let (cost, separate) = placed(&world, Placement::Free, false);
         assert_eq!((cost.sender_ns, cost.receiver_ns, cost.other_cpus_ns), (None, None, None));
         assert!((cost.ns_per_kib(Side::Both).unwrap() - 977.0).abs() < 2.0);
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn what_other_cpus_lose_is_kept_apart() {
-        let run = Synthetic { cpus: 4, elsewhere_ns_per_kib: 77.0, ..quiet() }.run();
+        let run = Synthetic { cpus: 4, other_cpus_ns_per_kib: 77.0, ..quiet() }.run();
         let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
         assert!((cost.ns_per_kib(Side::OtherCpus).unwrap() - 77.0).abs() < 1.0);
         assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);

@@ -2,7 +2,7 @@
 
 use zc_stats::{Interval, median, median_interval};
 
-use super::model::{Bounds, Figure, RatioFigure, RatioMethod};
+use crate::model::figure::{Bounds, Figure, RatioFigure, RatioMethod};
 use crate::ratios::{Method, Ratio};
 
 /// The value, unless it is NaN or infinite: those have no place in a report, nor in JSON.
@@ -53,7 +53,7 @@ pub(super) fn gbit_per_core(cost: &Figure) -> Option<Figure> {
 
 /// An interval without infinities; `None` when nothing bounds it below.
 pub(super) fn bounds(interval: Interval) -> Option<Bounds> {
-    Some(Bounds { low: finite(interval.low)?, high: finite(interval.high), confidence: interval.confidence_reached })
+    Some(Bounds { low: finite(interval.low)?, high: finite(interval.high), confidence: interval.achieved_confidence })
 }
 
 /// A ratio as it is handed out.

@@ -8,7 +8,7 @@
 //!
 //! What this does not cover is a person who stops the run by Ctrl-C because the figures please.
 
-use zc_stats::{AlphaSpending, wilcoxon_least_n};
+use zc_stats::{AlphaSpending, wilcoxon_min_n};
 
 use zc_run::{End, EndReason};
 
@@ -29,7 +29,7 @@ impl InterimAnalyses {
     /// look that could not have an interval is not taken, and costs nothing.
     pub fn due(&self, spent_share: f64, blocks_kept: usize) -> bool {
         PLANNED.get(self.taken).is_some_and(|planned| spent_share >= *planned)
-            && wilcoxon_least_n(self.level()).is_some_and(|least| blocks_kept >= least)
+            && wilcoxon_min_n(self.level()).is_some_and(|least| blocks_kept >= least)
     }
 
     /// The confidence of the intervals at the next planned look, or at the end when all are taken.
@@ -42,7 +42,7 @@ impl InterimAnalyses {
         end_level(self.taken)
     }
 
-    /// Notes that the look was taken. The session puts the number of blocks into `End::looks_at_blocks`.
+    /// Notes that the look was taken. The session puts the number of blocks into `End::interim_analyses_at_blocks`.
     pub fn take(&mut self) {
         self.taken += 1;
     }
@@ -50,14 +50,16 @@ impl InterimAnalyses {
 
 /// The confidence at which the intervals of a saved run are to be computed.
 ///
-/// `End::looks_at_blocks` holds the planned looks that were taken, the one that stopped the run included, the end of the
+/// `End::interim_analyses_at_blocks` holds the planned looks that were taken, the one that stopped the run included, the end of the
 /// budget not. A run without an end was killed: all looks are taken to have happened, which errs to the safe side.
 pub fn level_of(end: Option<&End>) -> f64 {
     match end {
-        Some(End { reason: EndReason::TargetReached, looks_at_blocks, .. }) if !looks_at_blocks.is_empty() => {
-            analysis_level(looks_at_blocks.len() - 1)
+        Some(End { reason: EndReason::TargetReached, interim_analyses_at_blocks, .. })
+            if !interim_analyses_at_blocks.is_empty() =>
+        {
+            analysis_level(interim_analyses_at_blocks.len() - 1)
         }
-        Some(end) => end_level(end.looks_at_blocks.len()),
+        Some(end) => end_level(end.interim_analyses_at_blocks.len()),
         None => end_level(PLANNED.len()),
     }
 }
@@ -81,7 +83,7 @@ fn before(taken: usize) -> f64 {
 }
 
 fn level(previous: f64, now: f64) -> f64 {
-    AlphaSpending::new(CONFIDENCE).map_or(CONFIDENCE, |spending| spending.level(previous, now))
+    AlphaSpending::new(CONFIDENCE).map_or(CONFIDENCE, |spending| spending.confidence(previous, now))
 }
 
 #[cfg(test)]
@@ -93,7 +95,7 @@ mod tests {
             ended_at: String::new(),
             elapsed_ns: 0,
             reason,
-            looks_at_blocks: (1..=interim).collect(),
+            interim_analyses_at_blocks: (1..=interim).collect(),
             warnings: Vec::new(),
         }
     }

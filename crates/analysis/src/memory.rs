@@ -6,9 +6,10 @@
 use serde::Serialize;
 use zc_stats::{Interval, hodges_lehmann, wilcoxon_interval};
 
-use super::figures::{bounds, figure, finite, per, with_interval};
-use super::{Bounds, Estimates, Figure};
+use crate::figures::{bounds, figure, finite, per, with_interval};
 use crate::interim::CONFIDENCE;
+use crate::model::estimates::Estimates;
+use crate::model::figure::{Bounds, Figure};
 use zc_run::{MemoryLoop, MemoryRun, MemoryVisit};
 
 /// How far below memcpy the folded loop may be.
@@ -58,7 +59,7 @@ pub enum Within {
     /// All of the interval is within it.
     Yes,
     /// All of the interval is beyond it.
-    Unavailable,
+    No,
     /// The bound lies in the interval.
     Undecided,
     /// There are too few blocks for an interval.
@@ -102,7 +103,7 @@ pub fn memory(seen: &MemoryRun) -> MemoryEstimates {
         let within = match ratio.interval {
             None => Within::TooFewBlocks,
             Some(interval) if interval.low >= 1.0 - TARGET => Within::Yes,
-            Some(interval) if interval.high.is_some_and(|high| high < 1.0 - TARGET) => Within::Unavailable,
+            Some(interval) if interval.high.is_some_and(|high| high < 1.0 - TARGET) => Within::No,
             Some(_) => Within::Undecided,
         };
         Some(FoldedRatio { name: set.folded, ratio, within })
@@ -184,7 +185,7 @@ fn in_block(visits: &[MemoryVisit], name: MemoryLoop, set: usize) -> Option<f64>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_testkit::synthetic::walks;
+    use zc_testkit::synthetic::memory_run;
 
     const SPEEDS: [(MemoryLoop, [f64; 2]); 3] = [
         (MemoryLoop::Memcpy, [140e9, 20e9]),
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn speeds_are_bytes_by_cpu_time_and_ratios_cancel_what_a_block_shares() {
-        let estimates = memory(&walks(12, &SPEEDS));
+        let estimates = memory(&memory_run(12, &SPEEDS));
         let speed = estimates.figure(MemoryLoop::Memcpy, 0).unwrap();
         assert!((speed.value / 140e9 - 1.0).abs() < 0.12, "{speed:?}");
         let ratio = estimates.ratio(MemoryLoop::FoldedAvx2, 0).unwrap();
@@ -209,15 +210,15 @@ mod tests {
         let within = |estimates: &MemoryEstimates| {
             estimates.folded.iter().map(|folded| folded.map(|folded| folded.within)).collect::<Vec<_>>()
         };
-        assert_eq!(within(&memory(&walks(12, &SPEEDS))), [Some(Within::Unavailable), Some(Within::Yes)]);
-        assert_eq!(within(&memory(&walks(3, &SPEEDS))), [Some(Within::TooFewBlocks); 2]);
+        assert_eq!(within(&memory(&memory_run(12, &SPEEDS))), [Some(Within::No), Some(Within::Yes)]);
+        assert_eq!(within(&memory(&memory_run(3, &SPEEDS))), [Some(Within::TooFewBlocks); 2]);
         let near = [(MemoryLoop::Memcpy, [100e9, 20e9]), (MemoryLoop::FoldedAvx2, [95e9, 1.0])];
-        assert_eq!(within(&memory(&walks(12, &near))), [Some(Within::Undecided), None]);
+        assert_eq!(within(&memory(&memory_run(12, &near))), [Some(Within::Undecided), None]);
     }
 
     #[test]
     fn nothing_measured_is_nothing_estimated() {
-        let mut seen = walks(1, &[]);
+        let mut seen = memory_run(1, &[]);
         seen.blocks.clear();
         let estimates = memory(&seen);
         assert!(estimates.rows.is_empty() && estimates.folded.iter().all(Option::is_none));
@@ -227,7 +228,7 @@ mod tests {
 
     #[test]
     fn visits_that_took_no_time_have_no_speed() {
-        let mut seen = walks(8, &SPEEDS);
+        let mut seen = memory_run(8, &SPEEDS);
         for visit in seen.blocks.iter_mut().flat_map(|block| &mut block.visits) {
             (visit.elapsed_ns, visit.cpu_ns) = (0, 0);
         }
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_paths_of_a_run_are_shares_of_memcpy_in_the_largest_set() {
-        let seen = walks(12, &SPEEDS);
+        let seen = memory_run(12, &SPEEDS);
         let estimates = memory(&seen);
         let run = crate::estimate(&zc_testkit::synthetic::Synthetic::default().run());
         let roofline = roofline(&seen, &estimates, &run).unwrap();

@@ -9,85 +9,18 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
-use super::figures::{figure, per, ratio_figure, scaled};
-use super::model::{Bounds, CellEstimate, Figure, RatioFigure, Sides};
-use super::{Kept, bytes, elapsed_ns, throughput};
 use crate::costs::{Side, TrialCost};
+use crate::figures::{figure, per, ratio_figure, scaled};
+use crate::kept::KeptBlocks;
 use crate::machine::Machine;
+use crate::model::cell::CellEstimate;
+use crate::model::figure::{Bounds, Figure, RatioFigure, Sides};
+use crate::model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
 use crate::ratios::{pairs, ratio};
+use crate::window::{bytes, elapsed_ns, throughput};
 use zc_run::{Cell, Factor, Level, Trial, TrialKind};
 
-/// Both accounts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub struct Accounts {
-    /// One for each cell of the plan, in the plan's order.
-    pub rows: Vec<AccountRow>,
-    /// Between cells that differ in their send path alone.
-    pub ratios: Vec<AccountRatio>,
-}
-
-/// A cell by both accounts.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct AccountRow {
-    /// Its label.
-    pub cell: String,
-    /// Payload in its soaked windows: 10^6 bits/s.
-    pub throughput_mbit_per_s: Option<Figure>,
-    /// Payload unpaced and unsoaked: 10^6 bits/s.
-    pub top_speed_mbit_per_s: Option<Figure>,
-    /// Soaked CPU time of each end by all CPUs that carry soakers on its machine, in per cent; `both` only where both are on one
-    /// machine.
-    pub utilisation_percent: Sides<Figure>,
-    /// Service demand of each end: microseconds of soaked CPU time per KB of 1024 bytes.
-    pub demand_us_per_kb: Sides<Figure>,
-    /// Whether the half-width of the service demand's interval is within the plan's target, by its value: where false,
-    /// netperf would warn that the desired confidence was not achieved.
-    pub demand_within_target: Sides<bool>,
-    /// The same of the throughput; `None` where there is none.
-    pub throughput_within_target: Option<bool>,
-    /// What time(1) would say.
-    pub time: Option<TimeLine>,
-}
-
-/// What time(1) prints of the sending process, for a run of [`RUN_S`] like the windows that were measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct TimeLine {
-    /// User seconds; `None` in a run that did not tell user from system time.
-    pub user_s: Option<f64>,
-    /// System seconds; `None` in a run that did not tell user from system time.
-    pub system_s: Option<f64>,
-    /// How long such a run takes: always [`RUN_S`].
-    pub elapsed_s: f64,
-    /// User and system seconds together.
-    pub cpu_s: Figure,
-    /// These by the elapsed ones, in per cent of one CPU.
-    pub cpu_percent: Figure,
-}
-
-/// The length of netperf's run, and of the one that time(1)'s line is scaled to.
-pub const RUN_S: f64 = 10.0;
-
-/// The cost of one cell by that of another by both accounts. Here `above` is the reference's path: 5.7 says that it takes 5.7
-/// times as much CPU as `below`.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct AccountRatio {
-    /// Label of the cell whose cost is divided: the reference's path (STREAM).
-    pub above: String,
-    /// Label of the cell by whose cost it is divided (SENDFILE).
-    pub below: String,
-    /// Service demand by service demand.
-    pub demand: Sides<RatioFigure>,
-    /// CPU time of the sending process per byte by the same.
-    pub time: Option<RatioFigure>,
-    /// Whether the interval of `time` has nothing in common with that of `demand` (the sender's, or that of both where the
-    /// sides are not told apart); `None` without either.
-    pub disagree: Option<bool>,
-}
-
-pub(super) fn accounts(kept: &Kept, cells: &[CellEstimate]) -> Option<Accounts> {
+pub(super) fn accounts(kept: &KeptBlocks, cells: &[CellEstimate]) -> Option<Accounts> {
     if !kept.header.plan.factors.contains(&Factor::Sockbuf) {
         return None;
     }
@@ -96,7 +29,7 @@ pub(super) fn accounts(kept: &Kept, cells: &[CellEstimate]) -> Option<Accounts> 
     Some(Accounts { rows, ratios })
 }
 
-fn row(kept: &Kept, place: usize, cell: &CellEstimate) -> AccountRow {
+fn row(kept: &KeptBlocks, place: usize, cell: &CellEstimate) -> AccountRow {
     let target = kept.header.plan.target;
     let within = |figure: &Figure| per(figure.half_width?, figure.value).map(|half| half <= target);
     // A figure without an interval has not reached anything.
@@ -132,13 +65,13 @@ fn row(kept: &Kept, place: usize, cell: &CellEstimate) -> AccountRow {
 }
 
 /// Soaked CPU time by window and CPUs, in per cent.
-fn utilisation(kept: &Kept, place: usize, side: Side) -> Option<Figure> {
+fn utilisation(kept: &KeptBlocks, place: usize, side: Side) -> Option<Figure> {
     let header = kept.header;
-    let (near, far) = (Machine::near(header), Machine::far(header));
+    let (local, far) = (Machine::local(header), Machine::remote(header));
     let cpus = match (side, &far) {
         (Side::Both, Some(_)) => return None,
         (Side::Receiver, Some(far)) => far.cpus.len(),
-        _ => near.cpus.len(),
+        _ => local.cpus.len(),
     };
     let share = |cost: &TrialCost| {
         let ns = cost.ns_per_kib(side)? * cost.bytes as f64 / 1024.0;
@@ -180,7 +113,7 @@ impl Process {
     }
 }
 
-fn time_line(kept: &Kept, label: &str) -> Option<TimeLine> {
+fn time_line(kept: &KeptBlocks, label: &str) -> Option<TimeLine> {
     let trials: Vec<Process> =
         kept.trials(label, TrialKind::Soaked).filter_map(|(_, trial)| Process::of(trial)).collect();
     let shares: Vec<f64> = trials.iter().map(|trial| trial.cpu_ns / trial.elapsed_ns).collect();
@@ -199,7 +132,7 @@ fn time_line(kept: &Kept, label: &str) -> Option<TimeLine> {
 }
 
 /// Pairs of cells that differ in their send path alone: one of the reference's path, and another one.
-fn stream_and_others(kept: &Kept) -> Vec<(usize, usize)> {
+fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
     let (header, plan) = (kept.header, &kept.header.plan);
     let Some(stream) = kept.reference.map(|reference| plan.cells[reference].send) else { return Vec::new() };
     let levels = |cell: &Cell| -> Vec<Level> {
@@ -222,7 +155,7 @@ fn stream_and_others(kept: &Kept) -> Vec<(usize, usize)> {
         .collect()
 }
 
-fn account_ratio(kept: &Kept, above: usize, below: usize) -> AccountRatio {
+fn account_ratio(kept: &KeptBlocks, above: usize, below: usize) -> AccountRatio {
     let plan = &kept.header.plan;
     let by_pairs = |pairs: &[(f64, f64)]| ratio(pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target));
     let by_soakers = |side| by_pairs(&pairs(&kept.costs, above, &[below], side));
@@ -257,7 +190,7 @@ mod tests {
     use super::*;
     use crate::estimate;
     use zc_run::{Run, SendPath};
-    use zc_testkit::synthetic::{Synthetic, TrueCell, apart};
+    use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 
     /// Two socket buffers, STREAM and SENDFILE; getrusage misses more of sendfile than of read+send.
     fn world() -> Synthetic {
@@ -345,7 +278,7 @@ mod tests {
 
     #[test]
     fn each_of_two_machines_has_its_own_cpus() {
-        let accounts = accounts(&apart(world().run()));
+        let accounts = accounts(&two_machines(world().run()));
         let utilisation = accounts.rows[0].utilisation_percent;
         assert!(near(utilisation.sender.unwrap().value, 31.25, 0.05), "{utilisation:?}");
         assert!(near(utilisation.receiver.unwrap().value, 23.4, 0.05), "{utilisation:?}");

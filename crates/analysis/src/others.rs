@@ -3,15 +3,18 @@
 //! getrusage sees the CPU time of the two threads, /proc/stat the ticks that found a CPU busy. Both are sums by bytes, as
 //! a tool would have computed them over the whole run: ticks of 4 or 10 ms say nothing in a window of 12.
 
-use super::figures::per;
-use super::model::{Figure, OtherMethod, Others, Sides};
-use super::{Kept, bytes, elapsed_ns, far};
 use crate::costs::sender_alone;
+use crate::figures::{figure, per};
+use crate::kept::KeptBlocks;
 use crate::machine::Machine;
+use crate::model::cell::{OtherMethod, Others};
+use crate::model::estimates::Estimates;
+use crate::model::figure::{Figure, Sides};
 use crate::rules::{TICK_NS, ticks_by_cpu};
+use crate::window::{bytes, elapsed_ns, remote_edges};
 use zc_run::{CpuTicks, Header, LinkKind, Trial, TrialKind};
 
-pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere: Option<&Figure>) -> Others {
+pub(super) fn others(kept: &KeptBlocks, label: &str, soaked: &Sides<Figure>, other_cpus: Option<&Figure>) -> Others {
     let soaked = Sides {
         sender: soaked.sender.map(|figure| figure.value),
         receiver: soaked.receiver.map(|figure| figure.value),
@@ -21,21 +24,21 @@ pub(super) fn others(kept: &Kept, label: &str, soaked: &Sides<Figure>, elsewhere
     let everywhere = Sides {
         sender: None,
         receiver: None,
-        both: soaked.both.map(|both| both + elsewhere.map_or(0.0, |figure| figure.value)),
+        both: soaked.both.map(|both| both + other_cpus.map_or(0.0, |figure| figure.value)),
     };
     Others {
         getrusage_soaked: getrusage(kept, label, TrialKind::Soaked, &soaked),
-        getrusage_twin: getrusage(kept, label, TrialKind::UnsoakedControl, &soaked),
+        getrusage_unsoaked_control: getrusage(kept, label, TrialKind::UnsoakedControl, &soaked),
         proc_stat: proc_stat(kept, label, &everywhere),
         far_process_ns_per_kib: far_process(kept, label),
     }
 }
 
-fn getrusage(kept: &Kept, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> OtherMethod {
+fn getrusage(kept: &KeptBlocks, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> OtherMethod {
     let (mut sender_ns, mut receiver_ns, mut moved) = (0.0, 0.0, 0u64);
     for (_, trial) in kept.trials(label, kind).filter(|(_, trial)| elapsed_ns(trial).is_some()) {
         sender_ns += trial.closed.sender.cpu_ns.saturating_sub(trial.opened.sender.cpu_ns) as f64;
-        let (opened, closed) = far(trial).unwrap_or((&trial.opened, &trial.closed));
+        let (opened, closed) = remote_edges(trial).unwrap_or((&trial.opened, &trial.closed));
         receiver_ns += closed.receiver.cpu_ns.saturating_sub(opened.receiver.cpu_ns) as f64;
         moved = moved.saturating_add(bytes(trial));
     }
@@ -46,7 +49,7 @@ fn getrusage(kept: &Kept, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> 
 }
 
 /// What a far end that is no zc says that its process used over whole soaked trials, per KiB that it says came.
-fn far_process(kept: &Kept, label: &str) -> Option<f64> {
+fn far_process(kept: &KeptBlocks, label: &str) -> Option<f64> {
     let reports = kept.trials(label, TrialKind::Soaked).filter_map(|(_, trial)| trial.remote_report);
     let (cpu_ns, bytes) = reports.fold((0.0, 0.0), |(cpu_ns, bytes), report| {
         (cpu_ns + report.cpu_percent / 100.0 * report.seconds * 1e9, bytes + report.received_bytes as f64)
@@ -56,7 +59,7 @@ fn far_process(kept: &Kept, label: &str) -> Option<f64> {
 
 /// In the soaked windows: soakers run at nice 19, so their ticks stand in a column of their own and everybody else's beside
 /// it. /proc/stat is at its best there: no tick is stopped, because no CPU idles.
-fn proc_stat(kept: &Kept, label: &str, soaked: &Sides<f64>) -> OtherMethod {
+fn proc_stat(kept: &KeptBlocks, label: &str, soaked: &Sides<f64>) -> OtherMethod {
     let fixed = &kept.header.plan.fixed;
     // The far end of a link without a receiver is always busy.
     let not_counted = (fixed.link == LinkKind::Null).then_some(fixed.receiver_cpu);
@@ -77,10 +80,10 @@ fn proc_stat(kept: &Kept, label: &str, soaked: &Sides<f64>) -> OtherMethod {
 
 /// Busy ticks of all machines in a trial's window, without one CPU of the sender's.
 fn busy_ticks(header: &Header, trial: &Trial, not_counted: Option<usize>) -> Option<u64> {
-    let near = Machine::near(header);
-    let by_cpu = ticks_by_cpu(&trial.opened, &trial.closed, &near, busy)?;
-    let counted = near.cpus.iter().zip(by_cpu).filter(|(cpu, _)| Some(**cpu) != not_counted).map(|(_, ticks)| ticks);
-    let far = match (Machine::far(header), far(trial)) {
+    let local = Machine::local(header);
+    let by_cpu = ticks_by_cpu(&trial.opened, &trial.closed, &local, busy)?;
+    let counted = local.cpus.iter().zip(by_cpu).filter(|(cpu, _)| Some(**cpu) != not_counted).map(|(_, ticks)| ticks);
+    let far = match (Machine::remote(header), remote_edges(trial)) {
         (Some(machine), Some((opened, closed))) => ticks_by_cpu(opened, closed, &machine, busy)?,
         _ => Vec::new(),
     };
@@ -102,5 +105,19 @@ fn compared(cost: Sides<f64>, soaked: &Sides<f64>, bytes: u64) -> OtherMethod {
             both: by(cost.both, soaked.both),
         },
         bytes,
+    }
+}
+
+impl Estimates {
+    /// What soakers do to the cost itself, by the one account that is there with and without them: getrusage of the soaked windows by that of
+    /// the twins, a figure over cells instead of blocks, as a cell has few twins. A CPU that is never idle is woken up by an interrupt and runs
+    /// at once what was woken: more wake-ups, smaller batches. `None` without twins.
+    pub fn cost_ratio_with_soakers(&self) -> Option<Figure> {
+        let times = self.cells.iter().filter_map(|cell| {
+            let (soaked, twin) = (&cell.others.getrusage_soaked, &cell.others.getrusage_unsoaked_control);
+            let times = soaked.cost_ns_per_kib.both? / twin.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
+            times.is_finite().then_some(times)
+        });
+        figure(&times.collect::<Vec<_>>(), self.confidence)
     }
 }

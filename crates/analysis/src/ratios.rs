@@ -7,7 +7,7 @@
 //! small. Only where that is not enough - the reference itself is at or below 0, or so many cells' costs are that the
 //! estimate has no logarithm - the signed ranks of cost minus ratio times reference are asked instead.
 
-use zc_stats::{Interval, hodges_lehmann, ranked_ratio, signed_rank_p, wilcoxon_interval};
+use zc_stats::{Interval, hodges_lehmann, signed_rank_ratio, wilcoxon_interval, wilcoxon_p_value};
 
 use super::costs::{Side, TrialCost, block_costs};
 use zc_run::{Block, Header, Plan};
@@ -64,9 +64,9 @@ fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
     let interval = wilcoxon_interval(&logs, level).map(|interval| Interval {
         low: interval.low.exp(),
         high: interval.high.exp(),
-        confidence_reached: interval.confidence_reached,
+        achieved_confidence: interval.achieved_confidence,
     });
-    Some(Ratio { value, interval, method: Method::HodgesLehmann, p_value: signed_rank_p(&logs), blocks: logs.len() })
+    Some(Ratio { value, interval, method: Method::HodgesLehmann, p_value: wilcoxon_p_value(&logs), blocks: logs.len() })
 }
 
 /// The logarithm of a pair's ratio; `None` where there is none. What is below 0 by noise is no less than nothing: a cell that cost
@@ -77,29 +77,29 @@ pub fn log((cell, reference): (f64, f64)) -> Option<f64> {
 }
 
 fn ranked(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
-    let found = ranked_ratio(pairs, level)?;
+    let found = signed_rank_ratio(pairs, level)?;
     let differences: Vec<f64> = pairs.iter().map(|(cell, reference)| cell - reference).collect();
     Some(Ratio {
-        value: found.value,
+        value: found.estimate,
         interval: found.interval,
         method: Method::RankedDifferences,
-        p_value: signed_rank_p(&differences),
+        p_value: wilcoxon_p_value(&differences),
         blocks: pairs.len(),
     })
 }
 
 /// The place of the cell that a cell's ratio refers to: the one that it names, else the plan's reference. `None` for a cell that
 /// refers to itself, as the reference does, and for one that refers to nothing that is in the plan.
-pub fn base(plan: &Plan, cell: usize) -> Option<usize> {
+pub fn baseline(plan: &Plan, cell: usize) -> Option<usize> {
     let label = plan.cells.get(cell)?.by.as_deref().unwrap_or(&plan.reference);
     plan.cells.iter().position(|other| other.label == label).filter(|base| *base != cell)
 }
 
-/// What a cell is divided by: its [`base`] and, if that is the plan's reference, the A/A control too: it is the same path, and the
+/// What a cell is divided by: its [`baseline`] and, if that is the plan's reference, the A/A control too: it is the same path, and the
 /// mean of two trials has less noise than one. The control itself is divided by the reference alone, or it would be none. Empty
 /// for a cell that has no ratio.
 pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
-    let Some(base) = base(plan, cell) else { return Vec::new() };
+    let Some(base) = baseline(plan, cell) else { return Vec::new() };
     let doubled = plan.cells[base].label == plan.reference && !plan.cells[cell].control;
     let controls = plan.cells.iter().enumerate().filter(|(_, cell)| cell.control && doubled);
     std::iter::once(base).chain(controls.map(|(place, _)| place)).collect()
@@ -131,7 +131,7 @@ pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Rat
 /// Whether every cell that refers to another has a ratio whose half-width is within `target`.
 pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
     let plan = &header.plan;
-    let referring: Vec<usize> = (0..plan.cells.len()).filter(|cell| base(plan, *cell).is_some()).collect();
+    let referring: Vec<usize> = (0..plan.cells.len()).filter(|cell| baseline(plan, *cell).is_some()).collect();
     let half_width = |cell: usize| progress.get(cell)?.as_ref()?.half_width();
     !referring.is_empty() && referring.into_iter().all(|cell| half_width(cell).is_some_and(|half| half <= plan.target))
 }
@@ -140,12 +140,12 @@ pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
 mod tests {
     use super::*;
     use zc_run::SendPath;
-    use zc_testkit::synthetic::{Synthetic, lines};
+    use zc_testkit::synthetic::{Synthetic, size_sweep};
 
     #[test]
     fn a_cell_is_divided_by_the_one_that_it_names() {
         let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 400.0, 100.0)];
-        let world = Synthetic { cells: lines(&paths, &[1024, 65_536]), blocks: 30, ..Synthetic::default() };
+        let world = Synthetic { cells: size_sweep(&paths, &[1024, 65_536]), blocks: 30, ..Synthetic::default() };
         let run = world.run();
         let mut plan = run.header.plan.clone();
         // read+send 1024 with its control in the fifth place, sendfile 1024, read+send 65536, sendfile 65536
@@ -159,8 +159,8 @@ mod tests {
             "what others refer to may refer to one too"
         );
         plan.cells[3].by = Some("nobody".to_owned());
-        assert_eq!(base(&plan, 3), None);
-        assert_eq!((base(&plan, 99), divisors(&plan, 99)), (None, vec![]));
+        assert_eq!(baseline(&plan, 3), None);
+        assert_eq!((baseline(&plan, 99), divisors(&plan, 99)), (None, vec![]));
 
         let found = progress(&run.blocks, &run.header, 0.95);
         let has: Vec<bool> = found.iter().map(Option::is_some).collect();

@@ -83,7 +83,7 @@ pub fn idle_drift(block: &Block, machine: &Machine<'_>) -> Option<f64> {
 pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<f64> {
     let irq_time = machine.irq_time;
     // A far end that soaks CPUs of its own is at work on those, not on these.
-    let shared = same_machine(header) && Machine::far(header).is_none();
+    let shared = same_machine(header) && Machine::remote(header).is_none();
     let (mut available_ns, mut unexplained_ns) = (0.0, 0.0);
     for slot in &block.slots {
         match slot {
@@ -156,7 +156,7 @@ pub fn ticks_by_cpu(
 mod tests {
     use super::*;
     use zc_run::{IdleWindow, Trial};
-    use zc_testkit::synthetic::{Synthetic, apart};
+    use zc_testkit::synthetic::{Synthetic, two_machines};
 
     fn reasons(world: &Synthetic) -> Vec<Option<Dropped>> {
         let run = world.run();
@@ -181,16 +181,16 @@ mod tests {
 
     #[test]
     fn a_far_machine_is_held_to_the_same_rules() {
-        let apart = |world: Synthetic| {
-            let run = apart(world.run());
+        let reasons_of_two = |world: Synthetic| {
+            let run = two_machines(world.run());
             run.blocks.iter().map(|block| drop_reason(block, &run.header)).collect::<Vec<_>>()
         };
-        assert!(apart(small()).iter().all(Option::is_none), "{:?}", apart(small()));
-        let stolen = apart(Synthetic { steal_share: 0.03, ..small() });
+        assert!(reasons_of_two(small()).iter().all(Option::is_none), "{:?}", reasons_of_two(small()));
+        let stolen = reasons_of_two(Synthetic { steal_share: 0.03, ..small() });
         assert!(stolen.iter().all(|reason| matches!(reason, Some(Dropped::Steal { .. }))), "{stolen:?}");
 
         // Only the far one.
-        let mut run = zc_testkit::synthetic::apart(small().run());
+        let mut run = zc_testkit::synthetic::two_machines(small().run());
         for slot in &mut run.blocks[0].slots {
             let (Slot::Idle(IdleWindow { remote, .. }) | Slot::Trial(Trial { remote, .. })) = slot;
             let window = remote.as_mut().unwrap();
@@ -205,7 +205,7 @@ mod tests {
         let mut run = Synthetic { cells: Synthetic::default().cells[..1].to_vec(), blocks: 1, ..small() }.run();
         let Some(Slot::Idle(last)) = run.blocks[0].slots.last_mut() else { panic!("a block ends idle") };
         last.closed.stat.cpus[0].steal += 1;
-        let steal = steal(&run.blocks[0], &Machine::near(&run.header)).unwrap();
+        let steal = steal(&run.blocks[0], &Machine::local(&run.header)).unwrap();
         assert!(steal.share() > STEAL_LIMIT && steal.ticks == 1);
         assert_eq!(drop_reason(&run.blocks[0], &run.header), None);
     }
@@ -244,11 +244,11 @@ mod tests {
             closed.stat.cpus[0].softirq = passed_ns / 10 / 10_000_000;
         }
         run.header.host.irq_time_accounting = Some(true);
-        assert!(foreign(&run.blocks[0], &run.header, &Machine::near(&run.header)).unwrap() < FOREIGN_LIMIT);
+        assert!(foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap() < FOREIGN_LIMIT);
         run.header.host.irq_time_accounting = Some(false);
-        assert!(foreign(&run.blocks[0], &run.header, &Machine::near(&run.header)).unwrap() > FOREIGN_LIMIT);
+        assert!(foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap() > FOREIGN_LIMIT);
         run.header.host.irq_time_accounting = None;
-        assert!(foreign(&run.blocks[0], &run.header, &Machine::near(&run.header)).unwrap() > FOREIGN_LIMIT);
+        assert!(foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap() > FOREIGN_LIMIT);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Estimates of runs whose truth is known, and of runs that are broken in every way that still parses.
 
 use super::*;
-use zc_run::{Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Warning};
-use zc_testkit::synthetic::{Synthetic, lines, null};
+use zc_run::{Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Slot, Trial, Warning};
+use zc_testkit::synthetic::{Synthetic, null_link, size_sweep};
 
 fn cell<'a>(estimates: &'a Estimates, label: &str) -> &'a CellEstimate {
     estimates.cells.iter().find(|cell| cell.label == label).unwrap()
@@ -95,7 +95,7 @@ fn counters_come_out_as_rates() {
     assert_eq!(traffic.retransmits, Some(0));
     assert_eq!(traffic.mapped_share, None);
     assert!((traffic.limited_by.unwrap().send_buffer - 0.1).abs() < 1e-9);
-    assert!((sendfile.perturbation.soaked_by_twin.unwrap() - 1.0).abs() < 1e-9);
+    assert!((sendfile.perturbation.soaked_by_unsoaked_control.unwrap() - 1.0).abs() < 1e-9);
     assert!((sendfile.perturbation.soaked_by_nominal.unwrap() - 1.0).abs() < 1e-9);
     assert!(!sendfile.perturbation.saturated);
     let top = sendfile.top_speed_bytes_per_s.unwrap();
@@ -107,7 +107,7 @@ fn counters_come_out_as_rates() {
 fn each_cell_is_held_to_its_own_rate_and_to_the_cell_that_it_names() {
     let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 400.0, 100.0)];
     let world = Synthetic {
-        cells: lines(&paths, &[1024, 65_536]),
+        cells: size_sweep(&paths, &[1024, 65_536]),
         factors: vec![Factor::Message, Factor::Send],
         blocks: 40,
         ..Synthetic::default()
@@ -146,7 +146,7 @@ fn the_other_methods_are_held_against_the_soakers() {
     let estimates = estimate(&Synthetic { blocks: 40, block_drift: 0.0, ..Synthetic::default() }.run());
     for cell in &estimates.cells {
         let others = &cell.others;
-        for method in [&others.getrusage_soaked, &others.getrusage_twin] {
+        for method in [&others.getrusage_soaked, &others.getrusage_unsoaked_control] {
             assert!((method.by_soaked.both.unwrap() - 0.8).abs() < 0.05, "{}: {method:?}", cell.label);
             assert!(method.by_soaked.sender.is_some() && method.cost_ns_per_kib.receiver.is_some());
         }
@@ -156,13 +156,13 @@ fn the_other_methods_are_held_against_the_soakers() {
         assert_eq!(stat.bytes, 40 * 64_000_000);
     }
     let without = estimate(&Synthetic { unsoaked: false, ..Synthetic::default() }.run());
-    assert_eq!(without.cells[0].perturbation.soaked_by_twin, None);
+    assert_eq!(without.cells[0].perturbation.soaked_by_unsoaked_control, None);
     assert_eq!(without.cells[0].top_speed_bytes_per_s, None);
 }
 
 #[test]
 fn without_a_receiver_nothing_is_said_of_one() {
-    let estimates = estimate(&null(Synthetic { blocks: 20, ..Synthetic::default() }.run()));
+    let estimates = estimate(&null_link(Synthetic { blocks: 20, ..Synthetic::default() }.run()));
     assert!(estimates.sender_alone);
     for cell in &estimates.cells {
         assert_eq!(cell.cost_ns_per_kib.both, cell.cost_ns_per_kib.sender);
@@ -266,7 +266,7 @@ fn a_warning_that_says_so_withholds() {
 
 #[test]
 fn what_soakers_do_to_the_cost_is_a_figure_over_cells() {
-    let figure = estimate(&Synthetic::default().run()).dearer_beside_soakers().unwrap();
+    let figure = estimate(&Synthetic::default().run()).cost_ratio_with_soakers().unwrap();
     assert_eq!(figure.blocks, Synthetic::default().cells.len());
     assert!(figure.interval.is_none_or(|interval| interval.contains(figure.value)));
 }
@@ -301,9 +301,9 @@ fn a_reference_that_is_noise_tells_nothing() {
 
 #[test]
 fn what_other_cpus_lose_is_a_figure_of_its_own() {
-    let world = Synthetic { cpus: 4, elsewhere_ns_per_kib: 77.0, block_drift: 0.0, ..Synthetic::default() };
+    let world = Synthetic { cpus: 4, other_cpus_ns_per_kib: 77.0, block_drift: 0.0, ..Synthetic::default() };
     let estimates = estimate(&world.run());
-    assert!((cell(&estimates, "splice").elsewhere_ns_per_kib.unwrap().value - 77.0).abs() < 8.0);
+    assert!((cell(&estimates, "splice").other_cpus_ns_per_kib.unwrap().value - 77.0).abs() < 8.0);
     let stat = cell(&estimates, "read+send").others.proc_stat.by_soaked.both.unwrap();
     assert!((stat - 1.0).abs() < 0.15, "{stat}");
 }
@@ -327,7 +327,7 @@ fn an_early_stop_widens_the_intervals() {
     let mut run = Synthetic { blocks: 25, ..Synthetic::default() }.run();
     let full = estimate(&run);
     let end = run.end.as_mut().unwrap();
-    (end.reason, end.looks_at_blocks) = (EndReason::TargetReached, vec![15, 25]);
+    (end.reason, end.interim_analyses_at_blocks) = (EndReason::TargetReached, vec![15, 25]);
     let early = estimate(&run);
     assert!((early.interval_level - 0.9945).abs() < 1e-3, "{}", early.interval_level);
     let half = |estimates: &Estimates| cell(estimates, "splice").ratio.both.unwrap().half_width.unwrap();
@@ -417,7 +417,7 @@ mod any_run {
             sized in any::<bool>(),
         ) {
             let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 900.0, 100.0)];
-            let cells = if sized { lines(&paths, &[256, 4096, 65_536]) } else { Synthetic::default().cells };
+            let cells = if sized { size_sweep(&paths, &[256, 4096, 65_536]) } else { Synthetic::default().cells };
             let world = Synthetic {
                 seed, blocks, cpus, noise, idle_noise, foreign_share, sides_apart, unsoaked, factors, cells,
                 ..Synthetic::default()
@@ -452,7 +452,7 @@ mod any_run {
             let json = serde_json::to_value(&estimates).unwrap();
             for cell in json["cells"].as_array().unwrap() {
                 for side in ["sender", "receiver", "both"] {
-                    for figure in ["cost_ns_per_kib", "ratio", "gbit_per_core"] {
+                    for figure in ["cost_us_per_mb", "ratio", "gbit_per_core"] {
                         let figure = &cell[figure][side];
                         prop_assert!(figure.is_null() || figure["value"].is_number(), "{figure}");
                         let interval = &figure["interval"];

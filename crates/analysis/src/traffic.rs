@@ -1,8 +1,9 @@
 //! What was counted beside the soakers, as rates over a cell's soaked windows.
 
-use super::figures::per;
-use super::model::{LimitedBy, Traffic};
-use super::{Kept, bytes, elapsed_ns, far};
+use crate::figures::per;
+use crate::kept::KeptBlocks;
+use crate::model::cell::{LimitedBy, Traffic};
+use crate::window::{bytes, elapsed_ns, remote_edges};
 use zc_run::{Cell, LinkCounters, Reading, RecvPath, TaskReading, TcpReading, Trial, TrialKind};
 
 /// Sums over windows.
@@ -41,7 +42,7 @@ struct TcpSums {
     sndbuf_limited_us: f64,
 }
 
-pub(super) fn traffic(kept: &Kept, cell: &Cell) -> Traffic {
+pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
     let mut sums = Sums::default();
     for (_, trial) in kept.trials(&cell.label, TrialKind::Soaked) {
         sums.add(trial);
@@ -85,16 +86,16 @@ impl Sums {
         self.short += since(opened.sent.short, closed.sent.short);
         self.enobufs = self.enobufs.saturating_add(closed.sent.enobufs.saturating_sub(opened.sent.enobufs));
         // The receiver's own counts, on whichever machine it is.
-        let (far_opened, far_closed) = far(trial).unwrap_or((opened, closed));
-        self.recv_calls += since(far_opened.received.calls, far_closed.received.calls);
-        self.mapped_bytes += since(far_opened.received.mapped_bytes, far_closed.received.mapped_bytes);
+        let (remote_opened, remote_closed) = remote_edges(trial).unwrap_or((opened, closed));
+        self.recv_calls += since(remote_opened.received.calls, remote_closed.received.calls);
+        self.mapped_bytes += since(remote_opened.received.mapped_bytes, remote_closed.received.mapped_bytes);
         let stat_ns = since(opened.stat.at_ns, closed.stat.at_ns);
         self.switches_mb += bytes(trial) as f64 / 1e6 * stat_ns / elapsed as f64;
         self.switches +=
-            switches(&opened.sender, &closed.sender) + switches(&far_opened.receiver, &far_closed.receiver);
+            switches(&opened.sender, &closed.sender) + switches(&remote_opened.receiver, &remote_closed.receiver);
         if let Some(interrupts) = interrupts(opened, closed) {
-            let interrupts =
-                interrupts + far(trial).and_then(|(opened, closed)| self::interrupts(opened, closed)).unwrap_or(0.0);
+            let interrupts = interrupts
+                + remote_edges(trial).and_then(|(opened, closed)| self::interrupts(opened, closed)).unwrap_or(0.0);
             *self.interrupts.get_or_insert(0.0) += interrupts;
             self.interrupts_ns += since(opened.stat.at_ns, closed.stat.at_ns); // read right after /proc/stat
         }

@@ -5,20 +5,22 @@
 //! p-value must be below alpha/m, the next below alpha/(m-1), and so on until one is not. The control is not among them;
 //! it is what decides whether there are words at all.
 
-use super::model::{
-    BlockAccount, CellEstimate, CellVerdict, Cheapest, Comparison, Control, RatioFigure, Verdict, Withheld,
-};
-use super::{Kept, parallel};
 use crate::costs::Side;
-use crate::ratios::{self, base, divisors, ratio};
+use crate::kept::KeptBlocks;
+use crate::model::cell::CellEstimate;
+use crate::model::estimates::{BlockAccount, Control};
+use crate::model::figure::RatioFigure;
+use crate::model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
+use crate::parallel;
+use crate::ratios::{self, baseline, divisors, ratio};
 use zc_run::{Run, Severity};
 
 /// Two cells are called the same when the interval of their ratio lies within this of 1.
-pub(super) const SAME_WITHIN: f64 = 0.05;
+pub(super) const EQUIVALENCE_MARGIN: f64 = 0.05;
 
 pub(super) fn verdict(
     run: &Run,
-    kept: &Kept,
+    kept: &KeptBlocks,
     cells: &[CellEstimate],
     control: Option<&Control>,
     blocks: &BlockAccount,
@@ -27,7 +29,7 @@ pub(super) fn verdict(
     let compared: Vec<usize> =
         (0..cells.len()).filter(|cell| cells[*cell].by.is_some() && !cells[*cell].control).collect();
     let with_ratio = compared.iter().filter(|cell| cells[**cell].ratio.both.is_some()).count();
-    let differs = differing(kept, &compared.iter().map(|cell| (*cell, divisors(plan, *cell))).collect::<Vec<_>>());
+    let differs = significant(kept, &compared.iter().map(|cell| (*cell, divisors(plan, *cell))).collect::<Vec<_>>());
     let cheapest_by = cheapest(kept, cells, &compared);
     let cheapest = match &cheapest_by[..] {
         [all] => all.cells.clone(),
@@ -42,7 +44,7 @@ pub(super) fn verdict(
                 let cell = &cells[*cell];
                 CellVerdict {
                     label: cell.label.clone(),
-                    comparison: cell.ratio.both.map_or(Comparison::Undecided, |ratio| word(&ratio, differs)),
+                    comparison: cell.ratio.both.map_or(Comparison::Undecided, |ratio| comparison(&ratio, differs)),
                     interval_excludes_one: cell
                         .ratio
                         .both
@@ -58,7 +60,7 @@ pub(super) fn verdict(
     }
 }
 
-fn word(ratio: &RatioFigure, differs: bool) -> Comparison {
+fn comparison(ratio: &RatioFigure, differs: bool) -> Comparison {
     if differs && ratio.value != 1.0 {
         return if ratio.value < 1.0 {
             Comparison::Cheaper { by: 1.0 - ratio.value }
@@ -68,13 +70,13 @@ fn word(ratio: &RatioFigure, differs: bool) -> Comparison {
     }
     let within = ratio.interval.and_then(|interval| Some((interval.high? - 1.0).max(1.0 - interval.low)));
     match within {
-        Some(within) if within <= SAME_WITHIN => Comparison::Same { within },
+        Some(within) if within <= EQUIVALENCE_MARGIN => Comparison::Same { within },
         _ => Comparison::Undecided,
     }
 }
 
 /// Which cells differ from the ones that they are paired with, by Holm's procedure over all pairs.
-fn differing(kept: &Kept, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
+fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
     let alpha = 1.0 - kept.level;
     let p_value = |(cell, divisors): &(usize, Vec<usize>)| {
         ratio(&ratios::pairs(&kept.costs, *cell, divisors, Side::Both), kept.level)?.p_value
@@ -96,13 +98,13 @@ fn differing(kept: &Kept, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
 
 /// For each cell that others refer to, in the plan's order: the cell of the lowest cost among it and them, then those that
 /// cannot be told from that one, by rising ratio.
-fn cheapest(kept: &Kept, cells: &[CellEstimate], compared: &[usize]) -> Vec<Cheapest> {
+fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Vec<Cheapest> {
     let plan = &kept.header.plan;
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut bases = Vec::new();
     for place in 0..cells.len() {
         let ratio_of = |cell: usize| Some((cells[cell].ratio.both?.value, cell));
-        let referring = compared.iter().filter(|cell| base(plan, **cell) == Some(place));
+        let referring = compared.iter().filter(|cell| baseline(plan, **cell) == Some(place));
         let mut ranked: Vec<(f64, usize)> = referring.filter_map(|cell| ratio_of(*cell)).collect();
         if ranked.is_empty() {
             continue;
@@ -117,17 +119,17 @@ fn cheapest(kept: &Kept, cells: &[CellEstimate], compared: &[usize]) -> Vec<Chea
         .flat_map(|group| {
             let leader = group[0];
             // Against what they refer to with the control's help, among themselves trial by trial.
-            group[1..].iter().map(move |cell| match base(plan, *cell) == Some(leader) {
+            group[1..].iter().map(move |cell| match baseline(plan, *cell) == Some(leader) {
                 true => (*cell, divisors(plan, *cell)),
                 false => (*cell, vec![leader]),
             })
         })
         .collect();
-    let mut told_apart = differing(kept, &against_leaders).into_iter();
+    let mut differ_from_leader = significant(kept, &against_leaders).into_iter();
     let label = |cell: usize| cells[cell].label.clone();
     std::iter::zip(bases, groups)
         .map(|(by, group)| {
-            let alike = group[1..].iter().filter(|_| told_apart.next() == Some(false)).map(|cell| label(*cell));
+            let alike = group[1..].iter().filter(|_| differ_from_leader.next() == Some(false)).map(|cell| label(*cell));
             Cheapest { by: label(by), cells: std::iter::once(label(group[0])).chain(alike).collect() }
         })
         .collect()
@@ -135,13 +137,13 @@ fn cheapest(kept: &Kept, cells: &[CellEstimate], compared: &[usize]) -> Vec<Chea
 
 pub(super) fn withheld(
     run: &Run,
-    kept: &Kept,
+    kept: &KeptBlocks,
     cells: &[CellEstimate],
     control: Option<&Control>,
     blocks: &BlockAccount,
 ) -> Vec<Withheld> {
     let mut reasons = Vec::new();
-    let needed = zc_stats::wilcoxon_least_n(kept.level).unwrap_or(usize::MAX);
+    let needed = zc_stats::wilcoxon_min_n(kept.level).unwrap_or(usize::MAX);
     let reference = cells.iter().find(|cell| cell.reference);
     if blocks.kept < needed {
         reasons.push(Withheld::TooFewBlocks { kept: blocks.kept, needed });

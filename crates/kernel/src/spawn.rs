@@ -442,7 +442,7 @@ mod tests {
         let fd = pidfd(pid).unwrap();
         assert_eq!(wait_readable(&[fd.as_fd()], Some(Duration::ZERO)).unwrap(), [false]);
         kill(pid, libc::SIGTERM).unwrap();
-        while wait_readable(&[fd.as_fd()], None).unwrap() != [true] {}
+        assert_eq!(wait_readable(&[fd.as_fd()], Some(Duration::from_secs(60))).unwrap(), [true]);
         assert_eq!(wait_with_usage(child).unwrap().status.signal(), Some(libc::SIGTERM));
         assert!(kill(pid, 0x7fff).is_err());
     }
@@ -452,7 +452,9 @@ mod tests {
         let mut command = shell("sleep 1000 & kill -STOP 0; wait");
         let child = command.process_group(0).spawn().unwrap();
         let pid = child.id() as i32;
+        let until = std::time::Instant::now() + Duration::from_secs(60);
         while !is_stopped(pid).unwrap() {
+            assert!(std::time::Instant::now() < until, "it has not stopped within a minute");
             std::thread::yield_now();
         }
         assert!(is_stopped(pid).unwrap(), "asking does not reap it");

@@ -7,6 +7,13 @@
 
 #![forbid(unsafe_code)]
 
+/// The first argument of a process that zc starts of itself (`/proc/self/exe`); the second says which.
+pub const INTERNAL: &str = "--internal";
+/// The process that restores the host's state (`session::states::watchdog`).
+pub const WATCHDOG: &str = "watchdog";
+/// A process with soakers or a load of its own (`meter`); the argument after it is its job in JSON.
+pub const HELPER: &str = "helper";
+
 pub mod plan;
 pub mod workload;
 

@@ -1,5 +1,6 @@
 //! Links against the kernel. Each case runs in a process of its own that has a single thread, because only such a one can
-//! make a user namespace; as root every case runs twice, once as root and once as `nobody`.
+//! make a user namespace; as root every case runs twice, once as root and once as `nobody` (`as_nobody::NAME`). The process of the
+//! harness starts them one after the other, bounds how long each may take, and reports what a case skips as ignored.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,7 +9,10 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use zc_kernel::spawn;
 use zc_kernel::tcp::Unconnected;
 use zc_measure::link::{AckedFlow, Link, Sides, Steering, bring_up, bring_up_with, try_out};
 use zc_run::{AckOptions, IpVersion, LinkKind, LinkOptions, OffloadSwitch, Support, UnavailableKind};
@@ -65,7 +69,10 @@ const CASES: &[(&str, Case)] = &[
 const LONG_CASES: &[(&str, Case)] = &[("null_counts_past_a_hundred_gib_in_one_flow", null_counts_past_a_hundred_gib)];
 
 /// Far longer than anything here takes on a machine that is not stuck.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Far longer than a case takes; one of [`LONG_CASES`] takes minutes.
+const LIMIT: Duration = Duration::from_secs(120);
+const LONG_LIMIT: Duration = Duration::from_secs(1800);
 const CASE: &str = "ZC_TEST_CASE";
 const SKIPPED: u8 = 77;
 // `nobody` and its group on every distribution that zc is likely to meet.
@@ -75,39 +82,60 @@ fn main() -> ExitCode {
     if let Ok(wanted) = std::env::var(CASE) {
         return run_here(&wanted);
     }
-    let cases = if std::env::args().any(|argument| argument == "--ignored") { LONG_CASES } else { CASES };
-    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    for (name, _) in cases.iter().filter(|(name, _)| filter.as_ref().is_none_or(|filter| name.contains(filter))) {
-        let users: &[Option<u32>] = if zc_kernel::process::euid() == 0 { &[None, Some(NOBODY)] } else { &[None] };
-        for &user in users {
-            let who = if user.is_some() { " (as nobody)" } else { "" };
-            let status = child(name, user).status();
-            match status.as_ref().ok().and_then(std::process::ExitStatus::code) {
-                Some(0) => {
-                    println!("test {name}{who} ... ok");
-                    passed += 1;
-                }
-                Some(code) if code == i32::from(SKIPPED) => {
-                    println!("test {name}{who} ... ok (skipped)");
-                    skipped += 1;
-                }
-                _ if user.is_some()
-                    && matches!(&status, Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied) =>
-                {
-                    eprintln!("skipped: {name}{who}: nobody may not read this folder");
-                    skipped += 1;
-                }
-                _ => {
-                    println!("test {name}{who} ... FAILED: {status:?}");
-                    failed += 1;
-                }
-            }
+    let mut arguments = Arguments::from_args();
+    // Cases measure, and the harness's own threads are in no case's process.
+    arguments.test_threads = Some(1);
+    let users: &[Option<u32>] = if zc_kernel::process::euid() == 0 { &[None, Some(NOBODY)] } else { &[None] };
+    let cases = CASES.iter().map(|case| (case, LIMIT)).chain(LONG_CASES.iter().map(|case| (case, LONG_LIMIT)));
+    let trials = cases.flat_map(|(&(name, _), limit)| {
+        users.iter().map(move |&user| {
+            let who = if user.is_some() { "as_nobody::" } else { "" };
+            let trial = Trial::ignorable_test(format!("{who}{name}"), move || run_in_a_process(name, user, limit));
+            trial.with_ignored_flag(limit == LONG_LIMIT)
+        })
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+/// Runs a case and passes on what it says.
+fn run_in_a_process(name: &str, user: Option<u32>, limit: Duration) -> Result<Completion, Failed> {
+    let mut child = match child(name, user).stderr(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) if user.is_some() && error.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Ok(skipped(&format!("{name}: nobody may not read this folder")));
         }
+        Err(error) => return Err(format!("it cannot be started: {error}").into()),
+    };
+    let mut stderr = child.stderr.take().expect("it is piped");
+    let reader = std::thread::spawn(move || {
+        let mut said = Vec::new();
+        stderr.read_to_end(&mut said).map(|_| String::from_utf8_lossy(&said).into_owned())
+    });
+    let process = spawn::pidfd(child.id().cast_signed())?;
+    let has_ended = spawn::wait_readable(&[std::os::fd::AsFd::as_fd(&process)], Some(limit))? == [true];
+    if !has_ended {
+        child.kill()?;
     }
-    let word = if failed == 0 { "ok" } else { "FAILED" };
-    println!("\ntest result: {word}. {passed} passed; {failed} failed; {skipped} skipped");
-    ExitCode::from(u8::from(failed != 0))
+    let status = child.wait()?;
+    if !has_ended {
+        // What it had started may live on with its stderr, so that there is no end to read to.
+        return Err(format!("it had not ended within {limit:?} and was killed").into());
+    }
+    let said = reader.join().expect("reading does not panic")?;
+    match status.code() {
+        Some(0) => Ok(Completion::Completed),
+        Some(code) if code == i32::from(SKIPPED) => {
+            let why = said.lines().rev().find_map(|line| line.strip_prefix("skipped: "));
+            Ok(skipped(why.unwrap_or("without a reason")))
+        }
+        _ => Err(format!("{status}\n{said}").into()),
+    }
+}
+
+/// Ignored, and on stderr as the skips of all other tests.
+fn skipped(why: &str) -> Completion {
+    eprintln!("skipped: {why}");
+    Completion::ignored_with(why)
 }
 
 fn child(case: &str, user: Option<u32>) -> Command {
@@ -334,11 +362,14 @@ fn the_caller_stays_where_and_who_it_is() -> End {
 
 fn a_link_can_be_tried_out() -> End {
     let user_namespace = || std::fs::read_link("/proc/self/ns/user").unwrap();
+    // Once, while there is one thread: threads of the link before would be in it, and gone a moment later.
+    let before = whereabouts();
     for &kind in LinkKind::ALL {
         // Without root the process stays in the user namespace of the veth link.
-        let (before, own) = (whereabouts(), user_namespace());
+        let own = user_namespace();
         let tried = try_out(kind, one_cpu());
-        assert_eq!((whereabouts(), user_namespace()), (before.clone(), own.clone()));
+        all_is_as_it_was(&before);
+        assert_eq!(user_namespace(), own);
         match (tried, bring_up(kind, one_cpu())) {
             (Support::Yes, Ok(_)) => {}
             (Support::No(expected), Err(no)) => assert_eq!(no, expected),
@@ -357,6 +388,9 @@ fn a_dropped_link_leaves_nothing() -> End {
     End::Passed
 }
 
+/// What a holder says where the link does not exist. One that says nothing has failed.
+const NO_LINK: &str = "no link";
+
 /// Not a case: brings links up, says which namespaces it holds and waits for its end.
 fn hold() -> ! {
     let others = [several::with(Some(9000), &[]), several::with(None, &[OffloadSwitch::NoTso])];
@@ -364,7 +398,7 @@ fn hold() -> ! {
     let namespaces = namespaces_of(Path::new("/proc/self"));
     match held {
         Ok(_) => println!("{}", namespaces.iter().map(|each| each.display().to_string()).collect::<Vec<_>>().join(" ")),
-        Err(_) => println!(),
+        Err(_) => println!("{NO_LINK}"),
     }
     loop {
         std::thread::park();
@@ -378,10 +412,10 @@ fn a_killed_process_leaves_nothing() -> End {
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
     holder.kill().unwrap();
     holder.wait().unwrap();
-    let mut held: BTreeSet<PathBuf> = said.split_whitespace().map(PathBuf::from).collect();
-    if held.is_empty() {
+    if said.trim_end() == NO_LINK {
         return End::Skipped("there is no veth link here".to_owned());
     }
+    let mut held: BTreeSet<PathBuf> = said.split_whitespace().map(PathBuf::from).collect();
     held.remove(&std::fs::read_link("/proc/self/ns/net").unwrap());
     assert_eq!(held.len(), 6);
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -796,7 +830,10 @@ fn hold_null() -> ! {
                 std::thread::park();
             }
         }
-        Err(_) => std::process::exit(0),
+        Err(_) => {
+            println!("{NO_LINK}");
+            std::process::exit(0)
+        }
     }
 }
 
@@ -806,10 +843,10 @@ fn a_killed_null_leaves_nothing() -> End {
     BufReader::new(holder.stdout.take().unwrap()).read_line(&mut said).unwrap();
     holder.kill().unwrap();
     holder.wait().unwrap();
-    let programs: Vec<u32> = said.split_whitespace().map(|id| id.parse().unwrap()).collect();
-    if programs.is_empty() {
+    if said.trim_end() == NO_LINK {
         return End::Skipped("there is no null link here".to_owned());
     }
+    let programs: Vec<u32> = said.split_whitespace().map(|id| id.parse().unwrap()).collect();
     assert_eq!(programs.len(), 3);
     programs.into_iter().for_each(wait_until_unloaded);
     End::Passed
@@ -823,8 +860,11 @@ fn tcp_settings_are_those_of_the_host() -> End {
         return End::Skipped(format!("no user namespaces: {error}"));
     }
     let _host = zc_kernel::netns::NetNs::unshare().unwrap();
-    std::fs::write("/proc/sys/net/ipv4/tcp_min_tso_segs", "5").unwrap();
-    std::fs::write("/proc/sys/net/ipv4/tcp_wmem", "4096 32768 8000000").unwrap();
+    for (name, value) in [("tcp_min_tso_segs", "5"), ("tcp_wmem", "4096 32768 8000000")] {
+        if let Err(error) = std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value) {
+            return End::Skipped(format!("{name} cannot be set: {error}"));
+        }
+    }
     let names = ["tcp_rmem", "tcp_wmem", "tcp_congestion_control", "tcp_timestamps", "tcp_sack", "tcp_min_tso_segs"];
     let read = || names.map(|name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok());
     let host = read();

@@ -1,32 +1,31 @@
-//! What the ratios of a plan of several factors refer to, in words: one cell for all, or for each cell the one that differs
-//! from it in a single factor.
+//! The baseline of the ratios of a plan of several factors: one cell for all, or for each cell the
+//! one that differs in a single factor.
 
 use std::collections::BTreeMap;
 
-use super::escape;
-use super::pivot::Cross;
-use super::prose::list;
-use zc_run::Factor;
+use super::pivot::Pivot;
+use super::text::list;
+use zc_run::{Factor, escape};
 
 /// What the cells are compared with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Against {
-    /// All with the cell of this label.
+pub(super) enum Baseline {
+    /// The cell of this label, for all.
     One(String),
-    /// Each with the cell that has this level of this factor, and all other levels in common with it.
+    /// For each cell the one with this level of this factor and the same levels of all others.
     Level { factor: Factor, level: String, same: Vec<Factor> },
-    /// Each with another one: by label, those that are compared with it.
+    /// Different cells: by label, the cells compared with it.
     Mixed(BTreeMap<String, Vec<String>>),
-    /// No cell is compared with another one.
+    /// Nothing is compared.
     Nothing,
 }
 
-impl Against {
-    pub(super) fn of(cross: &Cross) -> Self {
-        let factors: Vec<Factor> = cross.keys.iter().copied().chain([cross.across]).collect();
+impl Baseline {
+    pub(super) fn of(pivot: &Pivot) -> Self {
+        let factors: Vec<Factor> = pivot.keys.iter().copied().chain([pivot.across]).collect();
         let mut levels: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for row in &cross.rows {
-            for (column, placed) in cross.columns.iter().zip(&row.cells) {
+        for row in &pivot.rows {
+            for (column, placed) in pivot.columns.iter().zip(&row.cells) {
                 let Some(placed) = placed else { continue };
                 let of_cell = row.levels.iter().chain([column]).map(String::as_str).collect();
                 levels.insert(placed.cell.label.as_str(), of_cell);
@@ -34,7 +33,7 @@ impl Against {
         }
         let mut bases: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut differs: Vec<Option<(usize, &str)>> = Vec::new();
-        for placed in cross.cells() {
+        for placed in pivot.cells() {
             let label = placed.cell.label.as_str();
             let Some(base) = placed.figures.by.as_deref() else { continue };
             bases.entry(base.to_owned()).or_default().push(label.to_owned());
@@ -70,7 +69,7 @@ impl Against {
         }
     }
 
-    /// Which cell is compared with which, where that takes a list.
+    /// The list of pairs, where the baseline takes a list.
     pub(super) fn listed(&self) -> Option<String> {
         let Self::Mixed(bases) = self else { return None };
         let each = bases.iter().map(|(base, cells)| {
@@ -81,7 +80,7 @@ impl Against {
     }
 }
 
-/// A level so that it can be told which factor's it is: `sendfile`, `mtu 1500`.
+/// A level with the name of its factor where needed: `sendfile`, `mtu 1500`.
 pub(super) fn named(factor: Factor, level: &str) -> String {
     match factor {
         Factor::Send | Factor::Recv | Factor::Congestion => level.to_owned(),
@@ -89,7 +88,7 @@ pub(super) fn named(factor: Factor, level: &str) -> String {
     }
 }
 
-/// The only place in which two cells differ, and what the other one has there.
+/// The index of the only factor in which two cells differ, and the other cell's level.
 fn only_difference<'a>(own: &[&str], other: &[&'a str]) -> Option<(usize, &'a str)> {
     let mut places = own.iter().zip(other).enumerate().filter(|(_, (own, other))| own != other);
     let (place, (_, level)) = places.next()?;

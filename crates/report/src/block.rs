@@ -1,29 +1,32 @@
 //! What a report is made of between its heading and its notes, for the terminal and for Markdown.
 
-use super::grid::{Grid, wrap};
-use super::markdown::Width;
+use super::grid::Grid;
+use super::layout::Layout;
+use super::text::wrap;
+use super::width::Width;
 
-/// One piece of it.
+/// A part of a report.
 pub(super) enum Part {
-    /// A table under a line that says what it holds.
+    /// A table under its caption.
     Table {
         caption: String,
-        /// Its first columns, which each grid begins with where it takes several.
+        /// The number of key columns, which are repeated where the table is split.
         keys: usize,
         grid: Grid,
     },
     /// Sentences, each on a line of its own.
     Text(Vec<String>),
-    /// Lines of another program's shape, as they are, under a line that says what they are.
+    /// Preformatted lines in another program's format, under a caption.
     Lines { caption: String, lines: Vec<String> },
 }
 
 impl Part {
-    /// In at most `columns` columns where that is possible; what cannot be broken is as wide as it is.
-    pub(super) fn terminal(&self, columns: usize) -> String {
+    /// Fits `layout.columns` where the content can be broken.
+    pub(super) fn terminal(&self, layout: Layout) -> String {
+        let columns = layout.columns;
         match self {
             Self::Table { caption, keys, grid } => {
-                let grids = grid.clone().split(*keys, columns).into_iter().map(|grid| grid.terminal());
+                let grids = grid.clone().split(*keys, columns).into_iter().map(|grid| grid.terminal(layout));
                 wrap("", caption, 0, columns) + &grids.collect::<Vec<_>>().join("\n")
             }
             Self::Text(sentences) => sentences.iter().map(|sentence| wrap("", sentence, 0, columns)).collect(),

@@ -2,10 +2,9 @@
 //! Full precision, no units in the cells, empty where there is nothing. The columns only ever grow at the end.
 
 use super::digits::us_per_mb;
-use super::escape;
 use super::pivot::level;
 use zc_analysis::{Bounds, CellEstimate, Comparison, Estimates, Figure, RatioFigure};
-use zc_run::{Factor, Level, Run, Support};
+use zc_run::{Factor, Level, Run, Support, Value, escape};
 
 /// The heading. Costs are microseconds of soaked CPU time per MB (10^6 bytes).
 const HEAD: &[&str] = &[
@@ -42,7 +41,7 @@ const HEAD: &[&str] = &[
     "switches_per_mb",
     "retransmits",
     "enobufs",
-    "soaked_by_twin",
+    "soaked_by_unsoaked_control",
     "soaked_by_nominal",
     "reason",
 ];
@@ -100,9 +99,9 @@ pub(super) fn text(lines: Vec<Vec<String>>) -> String {
 
 /// A level as a number where it is one.
 pub(super) fn raw(level: &Level) -> String {
-    match level {
-        Level::Message(bytes) | Level::RecvBuffer(bytes) | Level::Sockbuf(bytes) => bytes.to_string(),
-        Level::Rate(rate) => rate.to_string(),
+    match &level.value {
+        Value::Bytes(bytes) => bytes.to_string(),
+        Value::Rate(rate) => rate.to_string(),
         other => other.to_string(),
     }
 }
@@ -148,7 +147,7 @@ fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
         number(traffic.switches_per_mb),
         traffic.retransmits.map_or_else(String::new, |count| count.to_string()),
         traffic.enobufs.to_string(),
-        number(cell.perturbation.soaked_by_twin),
+        number(cell.perturbation.soaked_by_unsoaked_control),
         number(cell.perturbation.soaked_by_nominal),
         String::new(),
     ]);

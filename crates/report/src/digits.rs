@@ -1,12 +1,9 @@
-//! Numbers with as many digits as they deserve: an interval decides how many of a figure's digits mean something.
+//! Number formatting: the interval decides how many digits of a figure are significant.
 
-/// Nanoseconds per KiB as microseconds per MB (10^6 bytes): 1e6 / 1024 KiB, 1e-3 us.
-pub(super) fn us_per_mb(ns_per_kib: f64) -> f64 {
-    ns_per_kib * (1e6 / 1024.0) / 1e3
-}
+pub(super) use zc_analysis::us_per_mb;
 
-/// `560 ±4`, `250.1 ±0.4`: down to the digit in which the half-width begins, one further if that digit is a 1.
-/// Without a half-width three significant digits.
+/// `560 ±4`, `250.1 ±0.4`: down to the digit in which the half-width begins, one further if that
+/// digit is a 1. Without a half-width three significant digits.
 pub(super) fn with_half_width(value: f64, half_width: Option<f64>) -> String {
     match half_width {
         Some(half) => {
@@ -79,11 +76,11 @@ fn scaled(value: f64, units: &[&str]) -> String {
         value /= 1000.0;
         unit += 1;
     }
-    // Whole numbers without a tail of zeros: 400 MB/s, not 400.0; 1 GB/s, not 1.00.
+    // Without trailing zeros: 400 MB/s, not 400.0; 1 GB/s, not 1.00.
     format!("{} {}", trimmed(&significant(value)), units[unit])
 }
 
-/// Without zeros at the end of its decimals.
+/// Without trailing zeros in the decimals.
 pub(super) fn trimmed(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
@@ -108,8 +105,8 @@ pub(super) fn seconds(ns: u64) -> String {
     format!("{} s", text.strip_suffix(".0").unwrap_or(&text))
 }
 
-/// Places after the point so that the first digit of `half` is the last that is printed, or the second one if the first
-/// is a 1, within `least` and `most`.
+/// Decimal places such that the first digit of `half` is the last one printed, or the second if the
+/// first is a 1, clamped to `least` and `most`.
 fn places_for(half: f64, least: usize, most: usize) -> usize {
     if half <= 0.0 || !half.is_finite() {
         return most;
@@ -169,10 +166,5 @@ mod tests {
         assert_eq!(seconds(60_000_000_000), "60 s");
         assert_eq!(seconds(38_240_000_000), "38.2 s");
         assert_eq!(seconds(80_000_000), "80 ms");
-    }
-
-    #[test]
-    fn a_nanosecond_per_kib_is_not_quite_a_microsecond_per_mb() {
-        assert_eq!(us_per_mb(1024.0), 1000.0);
     }
 }

@@ -1,14 +1,14 @@
-//! `zc doctor` as text: the machine, what this user can have on it, and what makes it less fit.
+//! `zc doctor` as text: the machine, what is available to this user, and what makes the machine
+//! less fit to measure.
 
 use super::digits::bytes;
-use super::escape;
-use super::grid::wrap;
-use zc_run::{Host, Severity, Support, SupportRow, Warning};
+use super::text::{shown, wrap};
+use zc_run::{Host, Severity, Support, SupportRow, Warning, escape};
 
-/// Where the text of a line begins, at least.
+/// The least indentation of texts.
 const INDENT: usize = 16;
 
-/// The machine, the rows grouped by what they are, and the warnings, the gravest first.
+/// The machine, the rows grouped by kind, and the warnings, the gravest first.
 pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: usize) -> String {
     let names = rows.iter().map(|row| &row.name).chain(warnings.iter().map(|warning| &warning.name));
     let indent = names.map(|name| shown(name).chars().count() + 4).max().unwrap_or(0).clamp(INDENT, 40);
@@ -53,8 +53,8 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
     let worst = warnings.first().map(|warning| warning.severity);
     out.push('\n');
     out.push_str(match worst {
-        None => "Nothing was found against measuring on this machine.\n",
-        Some(Severity::Note) => "This machine is fit to measure; the notes belong to what is measured.\n",
+        None => "This machine is fit to measure: nothing was found against it.\n",
+        Some(Severity::Note) => "This machine is fit to measure; the notes are conditions of the results.\n",
         Some(Severity::Doubt) => "This machine can measure, with doubts: intervals may be wide, or figures off.\n",
         Some(Severity::Withhold) => "This machine is not fit to measure as it is: verdicts would be withheld.\n",
     });
@@ -97,8 +97,8 @@ fn machine(host: &Host, indent: usize, columns: usize) -> String {
         lines.push(("hypervisor", shown(hypervisor)));
     }
     let accounting = match host.irq_time_accounting {
-        Some(true) => "with the time of interrupts",
-        Some(false) => "by the tick, without the time of interrupts",
+        Some(true) => "with interrupt time",
+        Some(false) => "by the tick, without interrupt time",
         None => "unknown",
     };
     let tick = host.tick_hz.map_or_else(String::new, |hz| format!(", tick at {hz} Hz"));
@@ -117,8 +117,4 @@ fn machine(host: &Host, indent: usize, columns: usize) -> String {
         ),
     ));
     lines.iter().map(|(label, text)| wrap(label, text, indent, columns)).collect()
-}
-
-fn shown(text: &str) -> String {
-    escape(text, 80)
 }

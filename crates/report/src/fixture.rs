@@ -1,14 +1,15 @@
-//! Runs and estimates made up for the tests of this room: every figure is chosen, so that a change of arithmetic cannot
-//! change what a report looks like, and every case of the types occurs in one of them.
+//! Runs and estimates made up for the tests of this room: every figure is chosen, so that a change
+//! of arithmetic cannot change what a report looks like, and every case of the types occurs in one
+//! of them.
 
 use zc_analysis::{
     BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control, DropCounts, Estimates,
     Figure, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
 };
 use zc_run::{
-    AckOptions, Align, Cell, CopyPages, CpuFacts, End, EndReason, Factor, FileSetFacts, FixedParams, Header, Host,
-    IpVersion, LinkFacts, LinkKind, MemoryFacts, PeerKind, Placement, Plan, Push, RecvPath, RemoteFacts, RemoteMachine,
-    Run, SCHEMA, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unavailable, Unsoaked, Warning,
+    AckOptions, Align, Cell, CopyPages, CpuFacts, End, EndReason, Factor, FileSetFacts, FixedParams, FormatVersion,
+    Header, Host, IpVersion, LinkFacts, LinkKind, MemoryFacts, PeerKind, Placement, Plan, Push, RecvPath, RemoteFacts,
+    RemoteMachine, Run, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unavailable, Unsoaked, Warning,
 };
 
 /// One path's made-up figures.
@@ -21,8 +22,8 @@ struct Path {
     is: Comparison,
 }
 
-/// A quiet veth run of the usual kind: cheaper, dearer, the same and undecided paths, two failed zero-copies, one
-/// that did not converge, one that is missing.
+/// A quiet veth run of the usual kind: cheaper, dearer, the same and undecided paths, two failed
+/// zero-copies, one that did not converge, one that is missing.
 pub(super) fn veth() -> (Run, Estimates) {
     let paths = [
         Path { send: SendPath::Sendfile, cost: (180.0, 420.0), half: 0.011, is: Comparison::Cheaper { by: 0.333 } },
@@ -179,7 +180,9 @@ pub(super) fn null() -> (Run, Estimates) {
         cell.traffic.recv_calls_per_mb = None;
         cell.failed_zero_copy = false;
         cell.copied_share = cell.copied_share.map(|_| 0.0);
-        for method in [&mut cell.others.getrusage_soaked, &mut cell.others.getrusage_twin, &mut cell.others.proc_stat] {
+        for method in
+            [&mut cell.others.getrusage_soaked, &mut cell.others.getrusage_unsoaked_control, &mut cell.others.proc_stat]
+        {
             method.cost_ns_per_kib =
                 Sides { receiver: None, both: method.cost_ns_per_kib.sender, ..method.cost_ns_per_kib };
             method.by_soaked.receiver = None;
@@ -281,7 +284,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         control: false,
         blocks: 143,
         cost_ns_per_kib: sides(path.half),
-        elsewhere_ns_per_kib: None,
+        other_cpus_ns_per_kib: None,
         ratio: Sides {
             sender: wanted(sender / 450.0),
             receiver: wanted(receiver / 450.0),
@@ -293,7 +296,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         top_speed_bytes_per_s: Some(figure(3.1e12 / both, 0.03)),
         top_speed_by_memcpy: Some(figure(3.1e12 / both / 12.1e9, 0.03)),
         perturbation: Perturbation {
-            soaked_by_twin: Some(1.0 - path.half / 10.0),
+            soaked_by_unsoaked_control: Some(1.0 - path.half / 10.0),
             soaked_by_nominal: Some(0.9995),
             saturated: false,
         },
@@ -318,7 +321,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         },
         others: Others {
             getrusage_soaked: other(1.0 - path.half * 5.0),
-            getrusage_twin: other(0.97),
+            getrusage_unsoaked_control: other(0.97),
             proc_stat: other(0.8 + path.half * 10.0),
             far_process_ns_per_kib: None,
         },
@@ -356,6 +359,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
             align: Align::Page,
             pages: CopyPages::Scattered,
             placement: Placement::Separate,
+            more: Default::default(),
         },
         timing: Timing { warmup_ns: 20_000_000, window_ns: 80_000_000, idle_ns: 40_000_000, unsoaked_ns: 80_000_000 },
         files: FileSetFacts {
@@ -397,7 +401,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
     let warning = |name: &str, severity, text: &str, remedy: &str| Warning::new(name, severity, text).remedy(remedy);
     Run {
         header: Header {
-            zc_run: SCHEMA,
+            format: FormatVersion::current(),
             zc_version: "0.1.0".to_owned(),
             started_at: "2026-11-21T20:25:00+00:00".to_owned(),
             command: vec!["zc".to_owned(), "run".to_owned()],
@@ -440,7 +444,7 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
             ended_at: "2026-11-21T20:26:00+00:00".to_owned(),
             elapsed_ns: 59_800_000_000,
             reason: EndReason::BudgetSpent,
-            looks_at_blocks: vec![48, 96, 143],
+            interim_analyses_at_blocks: vec![48, 96, 143],
             warnings: Vec::new(),
         }),
     }

@@ -1,4 +1,5 @@
-//! Made-up runs of plans of several factors: every combination of the levels is a cell, with a cost that a formula gives it.
+//! Made-up runs of plans of several factors: every combination of the levels is a cell, with a cost
+//! that a formula gives it.
 
 use super::fixture::{figure, ratio, veth};
 use zc_analysis::{
@@ -10,8 +11,8 @@ use zc_run::{
     Support, SupportRow, Unavailable, Unsoaked,
 };
 
-/// A run of `experiment`. Each cell costs what `cost` says, sender and receiver in ns/KiB, and is compared with that of the first
-/// level of the factor `compare` and the same levels of all others.
+/// A run of `experiment`. Each cell costs what `cost` says, sender and receiver in ns/KiB, and is
+/// compared with that of the first level of the factor `compare` and the same levels of all others.
 pub(super) fn plan(
     experiment: &str,
     factors: &[(Factor, &[&str])],
@@ -123,7 +124,8 @@ fn of_path(send: SendPath) -> (f64, f64) {
     }
 }
 
-/// Where only messages differ, 9 by 4 cells: all cases of marks, rates by row, a fit and each kind of crossover.
+/// Where only messages differ, 9 by 4 cells: all cases of marks, rates by row, a fit and each kind
+/// of crossover.
 pub(super) fn sizes() -> (Run, Estimates) {
     let messages = ["256", "1k", "4k", "8k", "16k", "64k", "256k", "1m", "4m"];
     let sends = ["read+send", "sendfile", "msg-zerocopy", "uring-send"];
@@ -264,7 +266,8 @@ pub(super) fn affinity() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// Four factors, with both accounts: one that did not reach its confidence, one of a run that tells user from system time.
+/// Four factors, with both accounts: one that did not reach its confidence, one of a run that tells
+/// user from system time.
 pub(super) fn sockbuf() -> (Run, Estimates) {
     let factors: [(Factor, &[&str]); 4] = [
         (Factor::Offloads, &["all", "no-tso+no-gso"]),

@@ -1,28 +1,31 @@
 //! Columns of text, for the terminal and for Markdown.
 
-use super::escape;
+use std::collections::BTreeMap;
 
-/// A column's two heading lines, and whether its cells stand to the left.
+use super::layout::{Layout, Tone};
+use super::text::markdown_text;
+
+/// A column's two heading lines, and whether it is left-aligned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) head: [String; 2],
     pub(super) left: bool,
-    /// The second line goes on with the word that the first one began.
+    /// The second line continues the first one's word.
     broken: bool,
 }
 
 impl Column {
-    /// Of words.
+    /// A left-aligned column, for words.
     pub(super) fn left(first: impl Into<String>, second: impl Into<String>) -> Self {
         Self { head: [first.into(), second.into()], left: true, broken: false }
     }
 
-    /// Of figures.
+    /// A right-aligned column, for figures.
     pub(super) fn right(first: impl Into<String>, second: impl Into<String>) -> Self {
         Self { head: [first.into(), second.into()], left: false, broken: false }
     }
 
-    /// Its heading in one line; a word that was broken to save room is one again.
+    /// The heading in one line; a broken word is joined.
     pub(super) fn name(&self) -> String {
         let [first, second] = &self.head;
         let (first, between) = match first.strip_suffix('-') {
@@ -33,7 +36,8 @@ impl Column {
         format!("{first}{between}{second}")
     }
 
-    /// Of figures, under one name; a long one is broken after a `+` or `-`, as nearly in its middle as there is one.
+    /// A column of figures under one name; a long name is broken after the `+` or `-` nearest to
+    /// its middle.
     pub(super) fn named(name: &str) -> Self {
         let long = name.chars().count();
         let off = |place: usize| (2 * name.get(..place).map_or(0, |part| part.chars().count())).abs_diff(long);
@@ -53,46 +57,58 @@ impl Column {
 pub(super) struct Grid {
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<String>>,
+    /// The colours of cells on a terminal, by row and column.
+    pub(super) tones: BTreeMap<(usize, usize), Tone>,
 }
 
-/// Names of so many characters are not broken.
+/// Names up to this length are not broken.
 const WHOLE: usize = 9;
 
-/// Between two columns.
+/// Spaces between columns.
 const GAP: usize = 2;
 
 impl Grid {
-    /// The columns it takes on a terminal.
+    /// A table without colours.
+    pub(super) fn new(columns: Vec<Column>, rows: Vec<Vec<String>>) -> Self {
+        Self { columns, rows, tones: BTreeMap::new() }
+    }
+
+    /// Its width on a terminal.
     pub(super) fn columns_wide(&self) -> usize {
         let widths = self.widths();
         widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
     }
 
-    /// For a terminal: two heading lines (one if the second is empty throughout), a rule, the rows.
-    pub(super) fn terminal(&self) -> String {
+    /// For a terminal: two heading lines (one if the second is empty), a rule in the full report,
+    /// and the rows.
+    pub(super) fn terminal(&self, layout: Layout) -> String {
         let widths = self.widths();
         let mut out = String::new();
         for line in 0..2 {
             if self.columns.iter().any(|column| !column.head[line].is_empty()) {
-                self.line(&mut out, &widths, |index| &self.columns[index].head[line]);
+                self.line(&mut out, &widths, layout, |index| (&self.columns[index].head[line], Some(Tone::Dim)));
             }
         }
-        out.push_str(&"─".repeat(self.columns_wide()));
-        out.push('\n');
-        for row in &self.rows {
-            self.line(&mut out, &widths, |index| row.get(index).map_or("", String::as_str));
+        if layout.verbose {
+            out.push_str(&layout.paint(Tone::Dim, &"─".repeat(self.columns_wide())));
+            out.push('\n');
+        }
+        for (place, row) in self.rows.iter().enumerate() {
+            self.line(&mut out, &widths, layout, |index| {
+                (row.get(index).map_or("", String::as_str), self.tones.get(&(place, index)).copied())
+            });
         }
         out
     }
 
-    /// The same in as many grids as it takes for each to fit into `width`, its first `keys` columns in all of them. A grid
-    /// that has a single column beside those stays as it is, however wide.
+    /// Splits the table into grids that fit `width`, each with the first `keys` columns. A grid
+    /// with a single column besides the keys stays as wide as it is.
     pub(super) fn split(self, keys: usize, width: usize) -> Vec<Self> {
         let widths = self.widths();
         self.split_by(keys, &widths, GAP, width)
     }
 
-    /// As [`split`](Self::split), for tables in Markdown whose columns line up.
+    /// As [`split`](Self::split), for aligned Markdown tables.
     pub(super) fn split_markdown(self, keys: usize, width: usize) -> Vec<Self> {
         let widths = self.markdown_widths();
         // `| a | b |`: three characters between two columns, and two at either end.
@@ -121,14 +137,14 @@ impl Grid {
         }
         let part = |group: Vec<usize>| {
             let places: Vec<usize> = (0..keys).chain(group).collect();
-            Self {
-                columns: places.iter().filter_map(|place| self.columns.get(*place).cloned()).collect(),
-                rows: self
-                    .rows
-                    .iter()
-                    .map(|row| places.iter().map(|place| row.get(*place).cloned().unwrap_or_default()).collect())
-                    .collect(),
-            }
+            let columns = places.iter().filter_map(|place| self.columns.get(*place).cloned()).collect();
+            let pick =
+                |row: &Vec<String>| places.iter().map(|place| row.get(*place).cloned().unwrap_or_default()).collect();
+            let moved = self.tones.iter().filter_map(|((row, column), tone)| {
+                let column = places.iter().position(|place| place == column)?;
+                Some(((*row, column), *tone))
+            });
+            Self { columns, rows: self.rows.iter().map(pick).collect(), tones: moved.collect() }
         };
         groups.into_iter().map(part).collect()
     }
@@ -146,7 +162,7 @@ impl Grid {
         out
     }
 
-    /// The same with columns that line up.
+    /// The same with aligned columns.
     pub(super) fn markdown_in_line(&self) -> String {
         let widths = self.markdown_widths();
         let line = |cells: Vec<String>| {
@@ -168,13 +184,13 @@ impl Grid {
         out
     }
 
-    /// The headings of a table that has one line for them.
+    /// The headings in one line each.
     fn markdown_heads(&self) -> Vec<String> {
         self.columns.iter().map(|column| markdown_text(&column.name())).collect()
     }
 
     fn markdown_widths(&self) -> Vec<usize> {
-        // A rule takes a colon and three dashes.
+        // A rule is at least a colon and three dashes.
         let mut widths: Vec<usize> = self.markdown_heads().iter().map(|head| head.chars().count().max(4)).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
@@ -184,21 +200,24 @@ impl Grid {
         widths
     }
 
-    fn line<'a>(&'a self, out: &mut String, widths: &[usize], cell: impl Fn(usize) -> &'a str) {
+    fn line<'a>(
+        &'a self,
+        out: &mut String,
+        widths: &[usize],
+        layout: Layout,
+        cell: impl Fn(usize) -> (&'a str, Option<Tone>),
+    ) {
         let mut line = String::new();
         for (index, (column, width)) in self.columns.iter().zip(widths).enumerate() {
             if index > 0 {
                 line.push_str(&" ".repeat(GAP));
             }
-            let text = cell(index);
+            let (text, tone) = cell(index);
             let fill = " ".repeat(width.saturating_sub(text.chars().count()));
-            if column.left {
-                line.push_str(text);
-                line.push_str(&fill);
-            } else {
-                line.push_str(&fill);
-                line.push_str(text);
-            }
+            let painted = tone.map_or_else(|| text.to_owned(), |tone| layout.paint(tone, text));
+            let (first, second) = if column.left { (&painted, &fill) } else { (&fill, &painted) };
+            line.push_str(first);
+            line.push_str(second);
         }
         out.push_str(line.trim_end());
         out.push('\n');
@@ -216,76 +235,36 @@ impl Grid {
     }
 }
 
-/// Text that Markdown takes as text: no cell borders, no emphasis, no HTML.
-pub(super) fn markdown_text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in escape(text, 2000).chars() {
-        if matches!(character, '|' | '*' | '_' | '`' | '<' | '[' | '\\' | '#' | '~') {
-            out.push('\\');
-        }
-        out.push(character);
-    }
-    out
-}
-
-/// Words of `text` in lines of at most `columns`, the first after `label`, the others indented as far as `indent`.
-pub(super) fn wrap(label: &str, text: &str, indent: usize, columns: usize) -> String {
-    let room = columns.saturating_sub(indent).max(20);
-    let mut out = format!("{label:<indent$}");
-    let mut used = 0;
-    for word in words(text) {
-        let long = word.chars().count();
-        if used > 0 && used + 1 + long > room {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            used = 0;
-        }
-        if used > 0 {
-            out.push(' ');
-            used += 1;
-        }
-        out.push_str(&word);
-        used += long;
-    }
-    out.truncate(out.trim_end().len());
-    out.push('\n');
-    out
-}
-
-/// The words of a text, a number and its unit as one.
-fn words(text: &str) -> Vec<String> {
-    const UNITS: &[&str] = &["%", "s", "ms", "us", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "Hz"];
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        match words.last_mut() {
-            Some(number)
-                if number.ends_with(|c: char| c.is_ascii_digit())
-                    && UNITS.contains(&word.trim_end_matches([',', ';', '.', ':', ')'])) =>
-            {
-                number.push(' ');
-                number.push_str(word);
-            }
-            _ => words.push(word.to_owned()),
-        }
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn grid() -> Grid {
-        Grid {
-            columns: vec![Column::left("path", ""), Column::right("both", "us/MB")],
-            rows: vec![vec!["a|b".to_owned(), "12 ±3".to_owned()], vec!["c".to_owned(), String::new()]],
-        }
+        Grid::new(
+            vec![Column::left("path", ""), Column::right("both", "us/MB")],
+            vec![vec!["a|b".to_owned(), "12 ±3".to_owned()], vec!["c".to_owned(), String::new()]],
+        )
     }
 
     #[test]
     fn columns_line_up() {
-        assert_eq!(grid().terminal(), "path   both\n      us/MB\n───────────\na|b   12 ±3\nc\n");
+        let plain = "path   both\n      us/MB\n───────────\na|b   12 ±3\nc\n";
+        assert_eq!(grid().terminal(Layout::plain(80)), plain);
         assert_eq!(grid().columns_wide(), 11);
+    }
+
+    #[test]
+    fn colours_take_no_width() {
+        let mut grid = grid();
+        grid.tones.insert((0, 1), Tone::More);
+        grid.tones.insert((1, 0), Tone::Less);
+        let text = grid.terminal(Layout { colour: true, ..Layout::plain(80) });
+        assert!(text.contains("a|b   \u{1b}[31m12 ±3\u{1b}[0m\n\u{1b}[32mc\u{1b}[0m\n"), "{text:?}");
+        let bare = ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[2m", "\u{1b}[0m"]
+            .iter()
+            .fold(text, |text, code| text.replace(code, ""));
+        let plain: Vec<String> = grid.terminal(Layout::plain(80)).lines().map(str::to_owned).collect();
+        assert_eq!(bare.lines().map(str::trim_end).collect::<Vec<_>>(), plain);
     }
 
     #[test]
@@ -295,10 +274,11 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_goes_on_in_a_further_grid_with_the_same_keys() {
-        let wide = Grid {
-            columns: ["key", "aaaa", "bbbb", "cccc"].map(|head| Column::right(head, "")).to_vec(),
-            rows: vec![["k", "1", "2", "3"].map(str::to_owned).to_vec()],
-        };
+        let mut wide = Grid::new(
+            ["key", "aaaa", "bbbb", "cccc"].map(|head| Column::right(head, "")).to_vec(),
+            vec![["k", "1", "2", "3"].map(str::to_owned).to_vec()],
+        );
+        wide.tones.insert((0, 3), Tone::Less);
         let heads = |width| -> Vec<Vec<String>> {
             let grids = wide.clone().split(1, width);
             assert!(grids.iter().all(|grid| grid.columns_wide() <= width.max(9)));
@@ -310,7 +290,9 @@ mod tests {
         assert_eq!(heads(21), [["key", "aaaa", "bbbb", "cccc"]]);
         assert_eq!(heads(20), [vec!["key", "aaaa", "bbbb"], vec!["key", "cccc"]]);
         assert_eq!(heads(0), [["key", "aaaa"], ["key", "bbbb"], ["key", "cccc"]]);
-        assert_eq!(wide.clone().split(4, 0), vec![wide]);
+        assert_eq!(wide.clone().split(4, 0), vec![wide.clone()]);
+        let tones: Vec<_> = wide.clone().split(1, 0).into_iter().map(|grid| grid.tones.into_keys().next()).collect();
+        assert_eq!(tones, [None, None, Some((0, 1))], "a colour goes with its column");
     }
 
     #[test]
@@ -322,17 +304,7 @@ mod tests {
         assert_eq!(head("read+send"), "read+send|");
         assert_eq!(head("nothing to break in"), "nothing to break in|");
         assert_eq!(head("ends with a sign-"), "ends with a sign-|");
-        let grid = Grid { columns: vec![Column::named("read+write")], rows: Vec::new() };
+        let grid = Grid::new(vec![Column::named("read+write")], Vec::new());
         assert!(grid.markdown().starts_with("| read+write |\n"));
-    }
-
-    #[test]
-    fn words_wrap_under_their_label() {
-        assert_eq!(
-            wrap("note", "one two three four five six seven", 6, 26),
-            "note  one two three four\n      five six seven\n"
-        );
-        assert_eq!(wrap("note", "", 6, 26), "note\n");
-        assert_eq!(wrap("", "the budget of twenty 60 s, spent", 0, 23), "the budget of twenty\n60 s, spent\n");
     }
 }

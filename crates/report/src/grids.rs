@@ -1,61 +1,30 @@
-//! The tables of a plan of several factors: costs, ratios and top speeds, each as a grid of [`Cross`]'s rows and columns.
+//! The tables of a plan of several factors: costs, ratios and top speeds, as grids with the rows
+//! and columns of its [`Pivot`].
 
 use std::collections::BTreeSet;
 
-use super::baseline::Against;
+use super::baseline::Baseline;
 use super::block::Part;
-use super::digits::{rate, with_half_width};
+use super::digits::rate;
 use super::grid::{Column, Grid};
-use super::heading::distinct;
-use super::pivot::{Cross, Placed};
-use super::rows::{cost, ratio_of, signs};
+use super::pivot::{Pivot, Placed};
+use super::rows::{self, cost, ratio_of, signs};
+use super::speed::Unit;
+use super::text::distinct;
 use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
 use zc_run::{Factor, Run};
 
-/// What stands where there is no figure.
+/// The text of a missing figure.
 pub(super) const NONE: &str = "-";
 
-/// Behind a ratio that could not be told from 1.
+/// The mark of a ratio without a verdict.
 pub(super) const UNDECIDED: &str = "?";
-
-/// A unit of throughput.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unit {
-    /// 10^9 bits per second.
-    Gbit,
-    /// 1024 bytes per second, as in 2001.
-    Kbytes,
-}
-
-impl Unit {
-    /// A throughput in bytes per second, in this unit.
-    pub(super) fn text(self, speed: Figure) -> String {
-        match self {
-            Self::Gbit => with_half_width(speed.value * 8e-9, speed.half_width.map(|half| half * 8e-9)),
-            Self::Kbytes => {
-                let half = speed.half_width.map(|half| half / 1024.0);
-                // Whole numbers as they were, but no digit beyond the second of the half-width.
-                let step = half.map_or(1.0, |half| 10f64.powf(half.max(10.0).log10().floor() - 1.0));
-                let rounded = |value: f64| (value / step).round() * step;
-                let value = format!("{:.0}", rounded(speed.value / 1024.0));
-                half.map_or(value.clone(), |half| format!("{value} ±{:.0}", rounded(half)))
-            }
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Gbit => "Gbit/s",
-            Self::Kbytes => "kbytes/s",
-        }
-    }
-}
 
 /// A cost of one end or of both.
 pub(super) type CostOf = fn(&CellEstimate) -> Option<Figure>;
 
-/// Whose costs a run has: that of both first where there are three.
-pub(super) fn whose(estimates: &Estimates) -> &'static [(&'static str, CostOf)] {
+/// The sides whose costs a run has; the sum of both comes first.
+pub(super) fn sides(estimates: &Estimates) -> &'static [(&'static str, CostOf)] {
     if estimates.sender_alone {
         &[("the sender", |cell| cell.cost_ns_per_kib.both)]
     } else if estimates.sides_apart {
@@ -69,65 +38,82 @@ pub(super) fn whose(estimates: &Estimates) -> &'static [(&'static str, CostOf)] 
     }
 }
 
-/// Every grid that there is something to see in.
-pub(super) fn grids(run: &Run, estimates: &Estimates, cross: &Cross) -> Vec<Part> {
+/// All grids that are not empty.
+pub(super) fn grids(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Vec<Part> {
     let mut parts = Vec::new();
-    for (whose, of) in whose(estimates) {
-        parts.extend(table(run, cross, format!("Cost of {whose}, us/MB"), true, |placed| {
+    for (whose, of) in sides(estimates) {
+        parts.extend(table(run, pivot, format!("Cost of {whose}, us/MB"), true, |placed| {
             of(placed.figures).map(|figure| cost(Some(figure)) + &signs(placed.figures))
         }));
     }
 
-    let against = Against::of(cross);
-    if cross.cells().any(|placed| placed.figures.ratio.both.is_some()) {
-        let bases: BTreeSet<&str> = cross.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
-        let of = if estimates.sender_alone { "the sender's cost" } else { "the cost of both ends" };
-        parts.extend(table(run, cross, format!("Ratio of {of} to that of {}", against.text()), false, |placed| {
-            let cell = placed.figures;
-            if cell.ratio.both.is_some() {
-                return Some(ratio_of(cell) + if undecided(estimates, cell) { UNDECIDED } else { "" });
-            }
-            let base = bases.contains(placed.cell.label.as_str()) && cell.cost_ns_per_kib.both.is_some();
-            base.then(|| "1".to_owned())
-        }));
-        parts.extend(against.listed().map(|text| Part::Text(vec![format!("Compared: {text}.")])));
+    parts.extend(ratios(run, estimates, pivot));
+    if pivot.cells().any(|placed| placed.figures.ratio.both.is_some()) {
+        parts.extend(Baseline::of(pivot).listed().map(|text| Part::Text(vec![format!("Compared: {text}.")])));
     }
 
-    let unit = super::experiments::unit(run);
+    let unit = Unit::of(run);
     let caption = format!("Top speed, unpaced and without soakers, {}", unit.name());
-    parts.extend(table(run, cross, caption, false, |placed| {
-        // In a plan that measures them in turn most cells of many have too few for an interval, and so no figure.
+    parts.extend(table(run, pivot, caption, false, |placed| {
+        // In plans that take unsoaked trials in turn, most cells have too few for an interval.
         placed.figures.top_speed_bytes_per_s.filter(|speed| speed.interval.is_some()).map(|speed| unit.text(speed))
     }));
     if parts.is_empty() {
-        parts.push(Part::Text(vec![format!("No figure yet of any of {} cells.", cross.cells().count())]));
+        parts.push(Part::Text(vec![format!("No figures yet for any of {} cells.", pivot.cells().count())]));
     }
     parts
+}
+
+/// The ratio of each cell's cost to that of the cell it is compared with.
+pub(super) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<Part> {
+    if !pivot.cells().any(|placed| placed.figures.ratio.both.is_some()) {
+        return None;
+    }
+    let bases: BTreeSet<&str> = pivot.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
+    let of = if estimates.sender_alone { "the sender's cost" } else { "the cost of both ends" };
+    let caption = format!("Ratio of {of} to that of {}", Baseline::of(pivot).text());
+    let mut part = table(run, pivot, caption, false, |placed| {
+        let cell = placed.figures;
+        if cell.ratio.both.is_some() {
+            return Some(ratio_of(cell) + if undecided(estimates, cell) { UNDECIDED } else { "" });
+        }
+        let base = bases.contains(placed.cell.label.as_str()) && cell.cost_ns_per_kib.both.is_some();
+        base.then(|| "1".to_owned())
+    });
+    if let Some(Part::Table { keys, grid, .. }) = &mut part {
+        for (row, cells) in pivot.rows.iter().enumerate() {
+            for (column, placed) in cells.cells.iter().enumerate() {
+                let tone = placed.and_then(|placed| rows::tone(estimates, placed.figures));
+                grid.tones.extend(tone.map(|tone| ((row, *keys + column), tone)));
+            }
+        }
+    }
+    part
 }
 
 /// What [`UNDECIDED`] means, where it is in use.
 pub(super) fn footnote(estimates: &Estimates) -> Option<String> {
     let any = estimates.cells.iter().any(|cell| !cell.control && undecided(estimates, cell));
-    any.then(|| format!("{UNDECIDED} could not be told from 1, all comparisons of this run taken together"))
+    any.then(|| format!("{UNDECIDED} undecided: not distinguishable from 1, corrected for all comparisons of this run"))
 }
 
-/// What `text` says of each cell; `None` where it has nothing to say of any. With the rate of each row, if asked for and if
-/// rows differ in it.
+/// A grid of the text of each cell; `None` where all are empty. With the rate of each row if
+/// `with_rates` and if rows differ in it.
 pub(super) fn table(
     run: &Run,
-    cross: &Cross,
+    pivot: &Pivot,
     caption: String,
     with_rates: bool,
     text: impl Fn(Placed) -> Option<String>,
 ) -> Option<Part> {
     let mut any = false;
-    let rates = if with_rates { rates(run, cross) } else { None };
-    let mut columns: Vec<Column> = cross.keys.iter().map(|key| Column::left(key.to_string(), "")).collect();
+    let rates = if with_rates { rates(run, pivot) } else { None };
+    let mut columns: Vec<Column> = pivot.keys.iter().map(|key| Column::left(key.to_string(), "")).collect();
     columns.extend(rates.iter().map(|_| Column::left("at", "")));
     let keys = columns.len();
-    columns.extend(cross.columns.iter().map(|level| Column::named(level)));
+    columns.extend(pivot.columns.iter().map(|level| Column::named(level)));
     let mut rows = Vec::new();
-    for (place, row) in cross.rows.iter().enumerate() {
+    for (place, row) in pivot.rows.iter().enumerate() {
         let rate = rates.as_ref().map(|rates| rates.get(place).cloned().unwrap_or_default());
         let mut texts: Vec<String> = row.levels.iter().cloned().chain(rate).collect();
         for placed in &row.cells {
@@ -137,29 +123,25 @@ pub(super) fn table(
         }
         rows.push(texts);
     }
-    any.then_some(Part::Table { caption, keys, grid: Grid { columns, rows } })
+    any.then_some(Part::Table { caption, keys, grid: Grid::new(columns, rows) })
 }
 
-/// The rate of each row, where rows differ in it and it is not one of the factors: cells that are compared with one another
-/// share a rate, others need not.
-fn rates(run: &Run, cross: &Cross) -> Option<Vec<String>> {
-    if cross.across == Factor::Rate || cross.keys.contains(&Factor::Rate) {
+/// The rate of each row, where rows differ in it and it is not a factor: cells that are compared
+/// share a rate, others may have another.
+fn rates(run: &Run, pivot: &Pivot) -> Option<Vec<String>> {
+    if pivot.across == Factor::Rate || pivot.keys.contains(&Factor::Rate) {
         return None;
     }
     let of = |placed: Placed| rate(run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
-    let all: BTreeSet<String> = cross.cells().map(of).collect();
-    // In the order of the columns.
-    let each = cross.rows.iter().map(|row| distinct(row.cells.iter().flatten().copied().map(of)).join(", "));
+    let all: BTreeSet<String> = pivot.cells().map(of).collect();
+    // Rates in the order of the columns.
+    let each = pivot.rows.iter().map(|row| distinct(row.cells.iter().flatten().copied().map(of)).join(", "));
     (all.len() > 1).then(|| each.collect())
 }
 
-/// Whether a cell was compared and could not be told from what it was compared with.
+/// Whether a cell was compared without a verdict.
 pub(super) fn undecided(estimates: &Estimates, cell: &CellEstimate) -> bool {
     estimates.verdict.stands()
         && cell.ratio.both.is_some()
-        && estimates
-            .verdict
-            .cells
-            .iter()
-            .any(|verdict| verdict.label == cell.label && matches!(verdict.comparison, Comparison::Undecided))
+        && matches!(rows::comparison(estimates, cell), Some(Comparison::Undecided))
 }

@@ -1,38 +1,60 @@
-//! What stands above the table: file set, rate, link, machines, and how the run ended.
+//! The notes above the tables: file set, rate, link, machines and how the run ended.
 
-use super::digits::{bytes, percent, rate, seconds, significant, size};
-use super::escape;
-use super::notes::{Note, note, shown};
+use super::digits::{bytes, percent, seconds, significant, size};
+use super::note::{Note, note};
 use super::pivot::level;
-use super::prose::list;
+use super::rates::{each, rates, several_rates};
+use super::text::{distinct, list, shown};
 use zc_analysis::Estimates;
+use zc_run::escape;
 use zc_run::{EndReason, Factor, FixedParams, Host, IpVersion, PeerKind, RemoteFacts, Run};
 
-/// File set, rate, link, machine: what stands above the table.
+/// All notes above the tables.
 pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
-    let header = &run.header;
-    let (plan, host) = (&header.plan, &header.host);
-    let fixed = &plan.fixed;
+    let mut notes = vec![
+        note("files", files(run)),
+        note("rate", rate(run, estimates)),
+        note("link", link_in_full(run)),
+        note("machine", machines(run, estimates)),
+    ];
+    notes.extend(far_machine(run));
+    notes.extend(factors(run).map(|text| note("plan", text)));
+    notes.extend(states(run));
+    let plan = &run.header.plan;
+    notes.push(note(
+        "run",
+        format!("{}, seed {}, {} soakers; {}", version(run), plan.seed, plan.fixed.soaker, ended(run)),
+    ));
+    notes.push(note("figures", figures(run, estimates)));
+    notes
+}
 
-    let files = &plan.files;
+fn files(run: &Run) -> String {
+    let files = &run.header.plan.files;
     let average = if files.files == 0 { 0.0 } else { files.total_bytes as f64 / files.files as f64 };
-    let mut file_set = format!(
-        "{} {} file{}, {} on average, {} together, on {}",
-        files.files,
-        shown(&files.origin),
-        if files.files == 1 { "" } else { "s" },
+    let skipped = match files.skipped.len() {
+        0 => String::new(),
+        several => format!("; {several} left out"),
+    };
+    format!(
+        "{}, {} on average, {} together, on {}{skipped}",
+        file_set(run),
         bytes(average),
         bytes(files.total_bytes as f64),
         shown(&files.filesystem)
-    );
-    if !files.skipped.is_empty() {
-        file_set.push_str(&format!("; {} left out", files.skipped.len()));
-    }
+    )
+}
 
-    let several = several_rates(run);
-    let chosen = match (fixed.rate_chosen, several) {
-        (true, true) => " (chosen so that all cells that are compared with one another can hold it)",
-        (true, false) => " (chosen so that every path can hold it)",
+/// `63 generated files`.
+pub(super) fn file_set(run: &Run) -> String {
+    let files = &run.header.plan.files;
+    format!("{} {} file{}", files.files, shown(&files.origin), if files.files == 1 { "" } else { "s" })
+}
+
+fn rate(run: &Run, estimates: &Estimates) -> String {
+    let chosen = match (run.header.plan.fixed.rate_chosen, several_rates(run)) {
+        (true, true) => " (chosen so that all cells that are compared with one another can sustain it)",
+        (true, false) => " (chosen so that every path can sustain it)",
         (false, _) => "",
     };
     let received = if estimates.sender_alone {
@@ -40,89 +62,108 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     } else {
         format!(", received by {} of {}", receivers(run), spread(run, |at| size(at.recv_buffer_bytes)))
     };
-    let flows = spread(run, |at| at.flows.to_string());
-    let rate = format!(
-        "{}{chosen}, {flows} flow{}, buffers of {}{received}",
-        rates(run),
-        if flows == "1" { "" } else { "s" },
-        spread(run, |at| size(at.buffer_bytes))
-    );
+    format!("{}{chosen}, {}{received}", rates(run), flows_and_buffers(run))
+}
 
+/// `1 flow, buffers of 64k`.
+pub(super) fn flows_and_buffers(run: &Run) -> String {
+    let flows = spread(run, |at| at.flows.to_string());
+    let plural = if flows == "1" { "" } else { "s" };
+    format!("{flows} flow{plural}, buffers of {}", spread(run, |at| size(at.buffer_bytes)))
+}
+
+/// Link, MTU, congestion control and offloads.
+pub(super) fn link(run: &Run) -> String {
+    let header = &run.header;
+    let levels = |factor| header.plan.cells.iter().map(move |cell| level(header, cell, factor).to_string());
     let ip = if header.link.ip == IpVersion::V6 { ", IPv6" } else { "" };
-    let mtu = distinct(run.header.plan.cells.iter().map(|cell| level(header, cell, Factor::Mtu).to_string()));
+    let mtu = distinct(levels(Factor::Mtu));
     let mtu = if mtu.is_empty() { header.link.mtu_bytes.to_string() } else { in_short(&mtu) };
-    let mut link = format!("{}{ip}, MTU {mtu}, {}", fixed.link, spread(run, |at| shown(&at.congestion)));
-    if plan.factors.contains(&Factor::Offloads) {
-        let levels = header.plan.cells.iter().map(|cell| level(header, cell, Factor::Offloads).to_string());
-        link.push_str(&format!(", offloads {}", in_short(&distinct(levels))));
+    let mut link = format!("{}{ip}, MTU {mtu}, {}", header.plan.fixed.link, spread(run, |at| shown(&at.congestion)));
+    if header.plan.factors.contains(&Factor::Offloads) {
+        link.push_str(&format!(", offloads {}", in_short(&distinct(levels(Factor::Offloads)))));
     } else {
         for switch in &header.link.switched_off {
             link.push_str(&format!(", {switch}"));
         }
     }
-    for passed_over in &header.link.passed_over {
+    link.push_str(&noted(run));
+    link
+}
+
+/// The link, the links that were not available, and the other machine.
+fn link_in_full(run: &Run) -> String {
+    let mut link = link(run);
+    for passed_over in &run.header.link.passed_over {
         link.push_str("; not ");
         link.push_str(&escape(passed_over, 300));
     }
-
-    if let Some(remote) = &header.remote {
+    if let Some(remote) = &run.header.remote {
         link.push_str(&format!(", {}", far_end(remote)));
     }
+    link
+}
 
-    let receiver_here = !estimates.sender_alone && header.remote.is_none();
+fn machines(run: &Run, estimates: &Estimates) -> String {
+    let (plan, fixed) = (&run.header.plan, &run.header.plan.fixed);
+    let receiver_here = !estimates.sender_alone && run.header.remote.is_none();
     let placed = if plan.factors.contains(&Factor::Placement) { " where they have one each" } else { "" };
     let receiver =
         if receiver_here { format!(", receiver on CPU {}{placed}", fixed.receiver_cpu) } else { String::new() };
-    let machine = format!("{}; sender on CPU {}{receiver}", machine(host), fixed.sender_cpu);
-
-    let ended = match run.end.as_ref() {
-        None => "no end was saved: the run was killed, or is still going on".to_owned(),
-        Some(end) => match &end.reason {
-            EndReason::TargetReached => {
-                format!("every interval within ±{} after {}", percent(plan.target), seconds(end.elapsed_ns))
-            }
-            EndReason::BudgetSpent => format!("the budget of {} was spent", seconds(plan.budget_ns)),
-            EndReason::Interrupted => format!("interrupted after {}", seconds(end.elapsed_ns)),
-            EndReason::Failed { reason } => {
-                format!("ended before its time, after {}: {}", seconds(end.elapsed_ns), escape(reason, 400))
-            }
-        },
-    };
-    let run_line = format!(
-        "zc {}, {}, seed {}, {} soakers; {ended}",
-        shown(&header.zc_version),
-        to_the_second(&shown(&header.started_at)),
-        plan.seed,
-        fixed.soaker
-    );
-    let level = estimates.confidence * 100.0;
-    let mut notes = vec![note("files", file_set), note("rate", rate), note("link", link), note("machine", machine)];
-    notes.extend(far_machine(run));
-    notes.extend(factors(run));
-    notes.extend(states(run));
-    notes.extend([
-        note("run", run_line),
-        note(
-            "figures",
-            format!(
-                "us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; {}",
-                if plan.factors.len() > 1 {
-                    "- where there is nothing to say".to_owned()
-                } else {
-                    format!(
-                        "ratios refer to {}; getrusage and /proc/stat: what they say of {}",
-                        shown(&estimates.reference),
-                        if estimates.sender_alone { "the sender" } else { "both" }
-                    )
-                }
-            ),
-        ),
-    ]);
-    notes
+    format!("{}; sender on CPU {}{receiver}", machine(&run.header.host), fixed.sender_cpu)
 }
 
-/// What the cells of a plan of several factors differ in: `9 levels of message x 6 of send`.
-fn factors(run: &Run) -> Option<Note> {
+/// `zc 0.1.0, 2026-11-21T20:25:00Z`.
+pub(super) fn version(run: &Run) -> String {
+    format!("zc {}, {}", shown(&run.header.zc_version), to_the_second(&shown(&run.header.started_at)))
+}
+
+/// How the run ended.
+pub(super) fn ended(run: &Run) -> String {
+    let plan = &run.header.plan;
+    let Some(end) = &run.end else {
+        return "no end was saved: the run was killed, or is still running".to_owned();
+    };
+    match &end.reason {
+        EndReason::TargetReached => {
+            format!("every interval within ±{} after {}", percent(plan.target), seconds(end.elapsed_ns))
+        }
+        EndReason::BudgetSpent => format!("the budget of {} was spent", seconds(plan.budget_ns)),
+        EndReason::Interrupted => format!("interrupted after {}", seconds(end.elapsed_ns)),
+        EndReason::Failed { reason } => {
+            format!("ended early, after {}: {}", seconds(end.elapsed_ns), escape(reason, 400))
+        }
+    }
+}
+
+fn figures(run: &Run, estimates: &Estimates) -> String {
+    let level = estimates.confidence * 100.0;
+    let more = if run.header.plan.factors.len() > 1 {
+        "- where there is no figure".to_owned()
+    } else {
+        let of = if estimates.sender_alone { "the sender" } else { "both ends" };
+        format!(
+            "ratios refer to {}; getrusage and /proc/stat: the cost of {of} by these accounts",
+            shown(&estimates.reference)
+        )
+    };
+    format!("us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; {more}")
+}
+
+/// Factors that the heading names where they are not as by default: `, TCP_NOTSENT_LOWAT 16k`.
+fn noted(run: &Run) -> String {
+    let header = &run.header;
+    let each = Factor::ALL.iter().filter_map(|factor| {
+        let words = factor.definition().heading()?;
+        let levels = distinct(header.plan.cells.iter().map(|cell| level(header, cell, *factor).to_string()));
+        let default = factor.definition().default().to_string();
+        levels.iter().any(|level| *level != default).then(|| format!(", {words} {}", shown(&in_short(&levels))))
+    });
+    each.collect()
+}
+
+/// The cells of a plan of several factors: `54 cells: 9 of message x 6 of send`.
+pub(super) fn factors(run: &Run) -> Option<String> {
     let header = &run.header;
     let factors = &header.plan.factors;
     let cells = || header.plan.cells.iter().filter(|cell| !cell.control);
@@ -131,17 +172,17 @@ fn factors(run: &Run) -> Option<Note> {
         format!("{} of {factor}", levels.len())
     });
     let each = each.collect::<Vec<_>>().join(" x ");
-    (factors.len() > 1).then(|| note("cells", format!("{}: levels: {each}", cells().count())))
+    (factors.len() > 1).then(|| format!("{} cells: {each}", cells().count()))
 }
 
-/// What put the host into its two states.
+/// The commands that switch between the two host states of an A/B run.
 fn states(run: &Run) -> Option<Note> {
     let states = run.header.plan.states.as_ref()?;
     let restored = match &states.restore {
-        Some(command) => format!("put back by \"{}\"", escape(command, 300)),
-        None => "nothing puts it back".to_owned(),
+        Some(command) => format!("restored by \"{}\"", escape(command, 300)),
+        None => "nothing restores it".to_owned(),
     };
-    let text = format!("A is made by \"{}\", B by \"{}\"; {restored}", escape(&states.a, 300), escape(&states.b, 300));
+    let text = format!("A is set by \"{}\", B by \"{}\"; {restored}", escape(&states.a, 300), escape(&states.b, 300));
     Some(note("states", text))
 }
 
@@ -169,7 +210,7 @@ fn far_end(remote: &RemoteFacts) -> String {
     format!("{what} at {}, round trip {} ms", shown(&remote.address), significant(remote.rtt_ns as f64 / 1e6))
 }
 
-/// The machine that receives, where a zc measures there.
+/// The receiving machine, where zc measures there.
 fn far_machine(run: &Run) -> Option<Note> {
     let far = run.header.remote.as_ref()?.machine.as_ref()?;
     let what = if far.same_machine { "the same machine".to_owned() } else { machine(&far.host) };
@@ -184,47 +225,14 @@ fn to_the_second(time: &str) -> String {
     }
 }
 
-/// The rate, or the least and the greatest of those that cells have.
-pub(super) fn rates(run: &Run) -> String {
-    let mut rates: Vec<f64> = each(run).map(|at| at.rate_bytes_per_s).collect();
-    rates.sort_by(f64::total_cmp);
-    match (rates.first(), rates.last()) {
-        (Some(least), Some(most)) if least != most => format!("{} to {}", rate(*least), rate(*most)),
-        (Some(only), _) => rate(*only),
-        _ => rate(run.header.plan.fixed.rate_bytes_per_s),
-    }
-}
-
-/// Whether cells differ in it.
-pub(super) fn several_rates(run: &Run) -> bool {
-    let mut rates = each(run).map(|at| at.rate_bytes_per_s);
-    rates.next().is_some_and(|first| rates.any(|other| other != first))
-}
-
-/// What holds for each cell.
-fn each(run: &Run) -> impl Iterator<Item = FixedParams> {
-    let plan = &run.header.plan;
-    plan.cells.iter().map(|cell| plan.fixed.at(&cell.levels))
-}
-
-/// What cells have of one thing, in short; what the plan holds fixed where it has no cells.
+/// The distinct values of one parameter over all cells, abbreviated; the fixed value where the plan
+/// has no cells.
 fn spread(run: &Run, of: impl Fn(&FixedParams) -> String) -> String {
     let all = distinct(each(run).map(|at| of(&at)));
     if all.is_empty() { of(&run.header.plan.fixed) } else { in_short(&all) }
 }
 
-/// Each once, in their order.
-pub(super) fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for one in all {
-        if !found.contains(&one) {
-            found.push(one);
-        }
-    }
-    found
-}
-
-/// Up to three are named, of more the first and the last.
+/// Up to three values are listed; of more, the first and the last.
 fn in_short(all: &[String]) -> String {
     match all {
         [first, .., last] if all.len() > 3 => format!("{first} ... {last}"),

@@ -1,8 +1,10 @@
-//! The report as one JSON document. Numbers are numbers, absent is null, every field's unit stands in its name.
+//! The report as one JSON document. Numbers are numbers, absent is null, and the name of a field holds its unit. The unit of cost
+//! is microseconds of CPU time per MB (10^6 bytes), `us_per_mb`, as in the table and in every other output for programs.
 
 use std::fmt::Write as _;
 
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 
 use zc_analysis::Estimates;
@@ -11,6 +13,7 @@ use zc_run::{End, Header, Run, is_safe};
 
 /// What `--json` prints: what was asked and found, and what was computed. The raw counters are in the saved run.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "Output of zc show --json")]
 pub(super) struct Document<'a> {
     /// The run without its blocks.
     run: Facts<'a>,
@@ -34,7 +37,7 @@ struct Facts<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// What is to be told of a run.
+    /// The document of a run.
     pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Self {
         let facts = Facts { header: &run.header, blocks: run.blocks.len(), end: run.end.as_ref() };
         Self { run: facts, estimates, profile: profile(run) }
@@ -44,6 +47,16 @@ impl<'a> Document<'a> {
 /// The whole document, indented, with a line feed at its end.
 pub fn json(run: &Run, estimates: &Estimates) -> String {
     text(&Document::of(run, estimates))
+}
+
+/// The JSON Schema (draft 2020-12) of [`json`].
+pub fn json_schema() -> String {
+    schema_of::<Document<'static>>()
+}
+
+/// The schema of a document as it is written.
+pub(super) fn schema_of<T: JsonSchema>() -> String {
+    text(&SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>())
 }
 
 /// Indented, with a line feed at its end. JSON itself wants only characters below U+0020 escaped; those that move a terminal's cursor or

@@ -1,9 +1,11 @@
-//! A saved run as text. Pure: the same document in, the same bytes out; no clock, no terminal, no file. Everything that
-//! comes from outside (file names, host names, reasons) goes through [`escape`] on its way to people and into CSV; in JSON the same
-//! characters are escaped as JSON has it.
+//! A saved run as text. Pure: the same document in, the same bytes out; no clock, no terminal, no
+//! file. Everything from outside (file names, host names, reasons) goes through [`escape`] in texts
+//! and CSV; in JSON control characters are escaped as JSON does.
 
+mod answer;
 mod baseline;
 mod block;
+mod brief;
 pub mod compare;
 mod csv;
 mod digits;
@@ -14,25 +16,32 @@ mod grids;
 mod heading;
 mod html;
 mod json;
+mod layout;
 mod markdown;
 pub mod memory;
 pub mod multi;
+mod note;
 mod notes;
 mod openmetrics;
 mod pivot;
 pub mod plans;
 pub mod profile;
 mod prose;
+mod rates;
 mod rows;
 pub mod soak;
+mod speed;
 mod summary;
 mod table;
+mod text;
 mod vega_lite;
+mod width;
 
 pub use csv::csv;
 pub use doctor::doctor;
 pub use html::html;
-pub use json::json;
+pub use json::{json, json_schema};
+pub use layout::Layout;
 pub use markdown::markdown;
 pub use openmetrics::openmetrics;
 pub use profile::folded;
@@ -46,6 +55,8 @@ mod fixture;
 mod fixture_plans;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_brief;
 #[cfg(test)]
 mod tests_forms;
 #[cfg(test)]

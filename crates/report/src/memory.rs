@@ -1,25 +1,26 @@
-//! Walks over memory as text: speeds by working set, ratios to memcpy, lmbench's rows, and what it comes to in a sentence.
+//! Memory measurements as text: speeds by working set, ratios to memcpy, rows as in lmbench, and
+//! conclusions.
 
 use std::fmt::Write as _;
 
-use super::digits::{bound, percent, ratio, significant, size, with_half_width};
-use super::escape;
-use super::grid::{Column, Grid, wrap};
-use super::prose::list;
+use super::digits::{bound, percent, ratio, seconds, significant, size, with_half_width};
+use super::grid::{Column, Grid};
+use super::layout::Layout;
+use super::text::{list, wrap};
 use zc_analysis::Figure;
 use zc_analysis::memory::{FoldedRatio, MemoryEstimates, Roofline, TARGET, Within};
-use zc_run::{MemoryLoop, MemoryRun, MemorySet};
+use zc_run::{MemoryLoop, MemoryRun, MemorySet, escape};
 
 /// The whole report.
-pub fn memory(seen: &MemoryRun, estimates: &MemoryEstimates, roofline: Option<&Roofline>) -> String {
-    let mut text = heading(seen, estimates);
+pub fn memory(run: &MemoryRun, estimates: &MemoryEstimates, roofline: Option<&Roofline>) -> String {
+    let mut text = heading(run, estimates);
     let own = |name: &MemoryLoop| !name.is_lmbench();
     let figure = |figure: Option<Figure>| figure.map_or_else(|| "-".to_owned(), gigabytes);
     let rows = |wanted: &dyn Fn(&MemoryLoop) -> bool| -> Vec<Vec<String>> {
         let rows = estimates.rows.iter().filter(|row| wanted(&row.name));
         rows.map(|row| labelled(row.name.name(), row.bytes_per_s.iter().map(|speed| figure(*speed)))).collect()
     };
-    text.push_str(&table("GB/s", &seen.sets, &rows(&own)));
+    text.push_str(&table("GB/s", &run.sets, &rows(&own)));
 
     let ratios = estimates.rows.iter().filter(|row| own(&row.name) && row.name.has_two_buffers());
     let ratios = ratios.filter(|row| row.name != MemoryLoop::Memcpy);
@@ -28,26 +29,26 @@ pub fn memory(seen: &MemoryRun, estimates: &MemoryEstimates, roofline: Option<&R
         ratios.map(|row| labelled(row.name.name(), row.by_memcpy.iter().map(shown))).collect();
     let taken = estimates.folded.iter().map(|folded| folded.map_or_else(|| "-".to_owned(), |folded| verdict(&folded)));
     ratios.push(labelled("folded is", taken));
-    text.push_str(&table("by memcpy", &seen.sets, &ratios));
+    text.push_str(&table("by memcpy", &run.sets, &ratios));
 
-    text.push_str(&table("bw_mem, GB/s", &seen.sets, &rows(&|name| name.is_lmbench())));
+    text.push_str(&table("bw_mem, GB/s", &run.sets, &rows(&|name| name.is_lmbench())));
     text.push_str(LEGEND);
     if let Some(roofline) = roofline {
-        text.push_str(&against(roofline));
+        text.push_str(&roofline_table(roofline));
     }
-    for row in &seen.unavailable {
+    for row in &run.unavailable {
         if let zc_run::Support::No(no) = &row.support {
             let _ = writeln!(text, "{}  {}: {}", escape(&row.name, 40), no.kind.name(), escape(&no.reason, 400));
         }
     }
     text.push('\n');
-    text.push_str(&sentences(seen, estimates));
+    text.push_str(&sentences(run, estimates));
     text
 }
 
-/// Sentences are wrapped to so many columns.
+/// The width of sentences.
 const COLUMNS: usize = 120;
-/// What the rows are.
+/// The meaning of the rows.
 const LEGEND: &str = "\
 read, write            all 64-bit words of the set are added up, or stored
 memcpy                 the C library's, from one half of the set to the other; a copied byte counts once
@@ -61,15 +62,15 @@ frd fwr fcp            every one of which is read, written, copied
 bzero bcopy            memset, memmove. lmbench's size is that of one buffer: half of the set for cp, fcp and bcopy
 ";
 
-fn heading(seen: &MemoryRun, estimates: &MemoryEstimates) -> String {
-    let host = &seen.host;
-    let caches = seen.caches.iter().map(|cache| {
+fn heading(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
+    let host = &run.host;
+    let caches = run.caches.iter().map(|cache| {
         let shared = cache.shared_by.as_deref().filter(|cpus| cpus.contains([',', '-']));
         let shared = shared.map(|cpus| format!(" of CPUs {}", escape(cpus, 40))).unwrap_or_default();
         format!("L{} {}{shared}", cache.level, bytes(cache.bytes))
     });
     let caches = caches.collect::<Vec<_>>().join(", ");
-    let known = if seen.caches_known { "" } else { " (assumed: the kernel tells none)" };
+    let known = if run.caches_known { "" } else { " (assumed: the kernel reports none)" };
     let mut text = format!(
         "machine       {}, Linux {} {}, {}{}; all of it on CPU {}\n\
          caches        {caches}{known}\n\
@@ -81,20 +82,20 @@ fn heading(seen: &MemoryRun, estimates: &MemoryEstimates) -> String {
         escape(&host.machine, 32),
         escape(&host.cpu.model, 64),
         host.hypervisor.as_deref().map(|name| format!(", {}", escape(name, 32))).unwrap_or_default(),
-        seen.cpu,
-        seen.huge_pages.as_deref().map_or_else(|| "not known".to_owned(), |text| escape(text, 64)),
-        escape(&seen.zc_version, 32),
-        seen.seed,
+        run.cpu,
+        run.huge_pages.as_deref().map_or_else(|| "not known".to_owned(), |text| escape(text, 64)),
+        escape(&run.zc_version, 32),
+        run.seed,
         if estimates.blocks == 1 { "1 block".to_owned() } else { format!("{} blocks", estimates.blocks) },
-        super::digits::seconds(seen.budget_ns),
+        seconds(run.budget_ns),
     );
-    for sentence in &seen.left_out {
+    for sentence in &run.left_out {
         let _ = writeln!(text, "note          {}", escape(sentence, 400));
     }
     if estimates.off_cpu > 0.02 {
         let _ = writeln!(
             text,
-            "note          something else had the CPU for {} of the time: it took caches and memory too",
+            "note          something else used the CPU for {} of the time, and with it caches and memory",
             percent(estimates.off_cpu)
         );
     }
@@ -113,7 +114,7 @@ fn table(title: &str, sets: &[MemorySet], rows: &[Vec<String>]) -> String {
     let place = |set: &MemorySet| set.level.map_or_else(|| "memory".to_owned(), |level| format!("L{level}"));
     let mut columns = vec![Column::left(title, "")];
     columns.extend(sets.iter().map(|set| Column::right(bytes(set.bytes), place(set))));
-    let mut text = Grid { columns, rows: rows.to_vec() }.terminal();
+    let mut text = Grid::new(columns, rows.to_vec()).terminal(Layout::plain(COLUMNS));
     text.push('\n');
     text
 }
@@ -137,18 +138,18 @@ fn by_memcpy(figure: Figure) -> String {
 
 fn verdict(folded: &FoldedRatio) -> String {
     let variant = folded.name.name().trim_start_matches("folded-");
-    let says = match folded.within {
+    let clauses = match folded.within {
         Within::Yes if folded.ratio.interval.is_some_and(|interval| interval.low > 1.0) => "faster",
         Within::Yes => "within 5 %",
-        Within::Unavailable => "slower",
+        Within::No => "slower",
         Within::Undecided => "undecided",
         Within::TooFewBlocks => "few blocks",
     };
-    format!("{variant}: {says}")
+    format!("{variant}: {clauses}")
 }
 
-/// The paths of a run beside memcpy.
-fn against(roofline: &Roofline) -> String {
+/// The top speeds of a run's paths relative to memcpy.
+fn roofline_table(roofline: &Roofline) -> String {
     let mut text = format!("\ntop speed of each path by memcpy of a set of {}\n", bytes(roofline.set_bytes));
     for row in &roofline.rows {
         let gbit = row.top_bytes_per_s;
@@ -158,10 +159,10 @@ fn against(roofline: &Roofline) -> String {
     text
 }
 
-/// What it means.
-fn sentences(seen: &MemoryRun, estimates: &MemoryEstimates) -> String {
-    let mut said = Vec::new();
-    let beyond: Vec<(&MemorySet, FoldedRatio)> = seen
+/// The conclusions.
+fn sentences(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
+    let mut sentences = Vec::new();
+    let beyond: Vec<(&MemorySet, FoldedRatio)> = run
         .sets
         .iter()
         .zip(&estimates.folded)
@@ -178,51 +179,49 @@ fn sentences(seen: &MemoryRun, estimates: &MemoryEstimates) -> String {
             list(&sets.map(|(set, _)| bytes(set.bytes)).collect::<Vec<_>>())
         };
         let all = beyond.iter().all(|(_, folded)| folded.within == Within::Yes);
-        let (no, undecided, few) = (named(Within::Unavailable), named(Within::Undecided), named(Within::TooFewBlocks));
+        let (no, undecided, few) = (named(Within::No), named(Within::Undecided), named(Within::TooFewBlocks));
         let target = format!("{:.0} %", 100.0 * TARGET);
-        let mut says = Vec::new();
+        let mut clauses = Vec::new();
         if all {
-            says.push(format!(
-                "it is nowhere more than {target} slower, so that there the checksum comes with the copy"
-            ));
+            clauses.push(format!("it is nowhere more than {target} slower, so the checksum is free there"));
         }
         for (sets, what) in [
             (no, format!("it is more than {target} slower")),
-            (undecided, format!("the interval does not tell whether it is more than {target} slower")),
-            (few, "there are too few blocks to tell: give more time with --budget".to_owned()),
+            (undecided, format!("undecided whether it is more than {target} slower")),
+            (few, "there are too few blocks: give more time with --budget".to_owned()),
         ] {
             if !sets.is_empty() {
-                says.push(format!("at {sets} {what}"));
+                clauses.push(format!("at {sets} {what}"));
             }
         }
-        said.push(format!(
-            "Beyond L2 folded checksum-and-copy moves {each} of what memcpy moves: {}.",
-            says.join("; ")
+        sentences.push(format!(
+            "Beyond L2 folded checksum-and-copy reaches {each} of memcpy's speed: {}.",
+            clauses.join("; ")
         ));
     }
-    let last = seen.sets.len().checked_sub(1);
+    let last = run.sets.len().checked_sub(1);
     if let Some(two) = last.and_then(|last| estimates.ratio(MemoryLoop::ChecksumThenCopy, last)) {
-        said.push(format!(
-            "With a checksum in a pass of its own before it memcpy is left with {} of its speed from a set of {}.",
+        sentences.push(format!(
+            "A checksum in a separate pass leaves memcpy {} of its speed on a set of {}.",
             bound(two.value, two.half_width.unwrap_or(0.01)),
-            last.map_or_else(String::new, |last| bytes(seen.sets[last].bytes)),
+            last.map_or_else(String::new, |last| bytes(run.sets[last].bytes)),
         ));
     }
     let by = |name| last.and_then(|last| estimates.figure(name, last)).map(|speed| (name, speed.value));
     let copies: Vec<(MemoryLoop, f64)> =
         [MemoryLoop::Memcpy, MemoryLoop::RepMovsb].into_iter().filter_map(by).collect();
     if !copies.is_empty() {
-        let set = last.and_then(|last| seen.sets.get(last)).map_or(0, |set| set.bytes);
+        let set = last.and_then(|last| run.sets.get(last)).map_or(0, |set| set.bytes);
         let copies = copies.iter().map(|(name, speed)| {
             format!("{} GB/s ({} Gbit/s) by {name}", significant(speed / 1e9), significant(speed * 8e-9))
         });
-        said.push(format!(
-            "A path that copies each byte once on one CPU is bound by the copy: {} from a set of {}.",
+        sentences.push(format!(
+            "A path that copies each byte once on one CPU is bound by the copy: {} on a set of {}.",
             list(&copies.collect::<Vec<_>>()),
             bytes(set),
         ));
     }
-    said.iter().map(|sentence| wrap("", sentence, 0, COLUMNS)).collect()
+    sentences.iter().map(|sentence| wrap("", sentence, 0, COLUMNS)).collect()
 }
 
 #[cfg(test)]
@@ -230,7 +229,7 @@ mod tests {
     use super::*;
     use zc_analysis::memory::{memory as estimate, roofline};
     use zc_run::{Cache, Support, SupportRow, Unavailable};
-    use zc_testkit::synthetic::{Synthetic, walks};
+    use zc_testkit::synthetic::{Synthetic, memory_run};
 
     const SPEEDS: [(MemoryLoop, [f64; 2]); 7] = [
         (MemoryLoop::Read, [120e9, 34e9]),
@@ -243,42 +242,42 @@ mod tests {
     ];
 
     fn machine(blocks: usize) -> MemoryRun {
-        let mut seen = walks(blocks, &SPEEDS);
-        seen.host.hostname = "box\u{1b}[2J".to_owned();
-        seen.host.kernel_release = "6.18.0".to_owned();
-        seen.host.machine = "x86_64".to_owned();
-        seen.host.cpu.model = "Example CPU".to_owned();
+        let mut run = memory_run(blocks, &SPEEDS);
+        run.host.hostname = "box\u{1b}[2J".to_owned();
+        run.host.kernel_release = "6.18.0".to_owned();
+        run.host.machine = "x86_64".to_owned();
+        run.host.cpu.model = "Example CPU".to_owned();
         let cache = |level, bytes, cpus: &str| Cache { level, bytes, shared_by: Some(cpus.to_owned()) };
-        seen.caches = vec![cache(1, 48 << 10, "1"), cache(2, 1 << 20, "1"), cache(3, 32 << 20, "0-1")];
-        seen.huge_pages = Some("always [madvise] never".to_owned());
-        seen
+        run.caches = vec![cache(1, 48 << 10, "1"), cache(2, 1 << 20, "1"), cache(3, 32 << 20, "0-1")];
+        run.huge_pages = Some("always [madvise] never".to_owned());
+        run
     }
 
     #[test]
     fn walks_over_memory_make_a_table_and_a_sentence() {
-        let seen = machine(12);
-        insta::assert_snapshot!(memory(&seen, &estimate(&seen), None));
+        let run = machine(12);
+        insta::assert_snapshot!(memory(&run, &estimate(&run), None));
     }
 
     #[test]
     fn what_is_missing_is_said_and_not_made_up() {
-        let mut seen = machine(3);
-        seen.left_out = vec!["a set of 128 MiB is left out: too little".to_owned()];
-        seen.caches_known = false;
-        seen.host.hypervisor = Some("kvm".to_owned());
-        for block in &mut seen.blocks {
+        let mut run = machine(3);
+        run.left_out = vec!["a set of 128 MiB is left out: too little".to_owned()];
+        run.caches_known = false;
+        run.host.hypervisor = Some("kvm".to_owned());
+        for block in &mut run.blocks {
             block.visits.retain(|visit| !matches!(visit.name, MemoryLoop::FoldedAvx2 | MemoryLoop::LmbenchBcopy));
         }
         let support = Support::No(Unavailable::unsupported("this CPU has no AVX2"));
-        seen.unavailable = vec![SupportRow { what: "memory loop".into(), name: "folded-avx2".into(), support }];
-        let text = memory(&seen, &estimate(&seen), None);
+        run.unavailable = vec![SupportRow { what: "memory loop".into(), name: "folded-avx2".into(), support }];
+        let text = memory(&run, &estimate(&run), None);
         for part in [
-            "(assumed: the kernel tells none)",
+            "(assumed: the kernel reports none)",
             "note          a set of 128 MiB is left out",
-            "note          something else had the CPU for 20 % of the time",
+            "note          something else used the CPU for 20 % of the time",
             "note          this is a virtual machine",
             "folded-avx2  unsupported: this CPU has no AVX2",
-            "at 128m there are too few blocks to tell",
+            "at 128m there are too few blocks",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
@@ -287,18 +286,18 @@ mod tests {
 
     #[test]
     fn nothing_at_all_is_a_heading() {
-        let mut seen = machine(0);
-        seen.sets.clear();
-        assert!(memory(&seen, &estimate(&seen), None).starts_with("machine "));
+        let mut run = machine(0);
+        run.sets.clear();
+        assert!(memory(&run, &estimate(&run), None).starts_with("machine "));
     }
 
     #[test]
     fn a_run_s_paths_are_put_beside_memcpy() {
-        let seen = machine(12);
-        let estimates = estimate(&seen);
-        let run = zc_analysis::estimate(&Synthetic::default().run());
-        let roofline = roofline(&seen, &estimates, &run).unwrap();
-        let text = against(&roofline);
+        let run = machine(12);
+        let estimates = estimate(&run);
+        let paths = zc_analysis::estimate(&Synthetic::default().run());
+        let roofline = roofline(&run, &estimates, &paths).unwrap();
+        let text = roofline_table(&roofline);
         assert!(text.starts_with("\ntop speed of each path by memcpy of a set of 128m\n"), "{text}");
         assert!(text.contains("\nread+send  "), "{text}");
         assert!(text.contains(" Gbit/s\n"), "{text}");

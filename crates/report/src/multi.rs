@@ -1,21 +1,21 @@
-//! Several runs in one text. A single run is what it is for itself.
+//! Documents of several runs. A single run has the same document as alone.
 
 use super::json::{Document, text};
 use super::{csv as table, markdown as page};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
-/// A section to a run, in lines of at most 80 columns: readable as it is, on a mailing list too.
+/// One section per run, in lines of at most 80 columns.
 pub fn markdown(runs: &[(&Run, &Estimates)]) -> String {
     let sections: Vec<String> = runs.iter().map(|(run, estimates)| page::narrow(run, estimates)).collect();
     sections.join("\n")
 }
 
-/// What is put before a line to tell whose it is.
-const WHOSE: [&str; 6] = ["run", "experiment", "host", "kernel", "link", "started_at"];
+/// The columns that identify the run of a line.
+const RUN_COLUMNS: [&str; 6] = ["run", "experiment", "host", "kernel", "link", "started_at"];
 
-/// A line to a cell of a run. Of several runs every line begins with whose it is: the number of the run, from 1 on, and what tells runs
-/// apart; a column that only some of them have is empty for the others.
+/// One line per cell. With several runs every line begins with the number of its run, from 1, and
+/// what distinguishes the runs; columns that a run does not have are empty.
 pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
     if let [(run, estimates)] = runs {
         return table::csv(run, estimates);
@@ -27,13 +27,13 @@ pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
             head.push(name.clone());
         }
     }
-    let mut lines = vec![WHOSE.iter().map(|name| (*name).to_owned()).chain(head.iter().cloned()).collect()];
+    let mut lines = vec![RUN_COLUMNS.iter().map(|name| (*name).to_owned()).chain(head.iter().cloned()).collect()];
     for (number, ((run, _), own)) in runs.iter().zip(&tables).enumerate() {
         let Some((own_head, own_lines)) = own.split_first() else { continue };
         let place = |name: &String| own_head.iter().position(|own| own == name);
         let places: Vec<Option<usize>> = head.iter().map(place).collect();
         let header = &run.header;
-        let whose = [
+        let run_fields = [
             (number + 1).to_string(),
             header.plan.experiment.clone(),
             header.host.hostname.clone(),
@@ -43,13 +43,13 @@ pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
         ];
         for line in own_lines {
             let of = |place: &Option<usize>| place.and_then(|place| line.get(place)).cloned().unwrap_or_default();
-            lines.push(whose.iter().cloned().chain(places.iter().map(of)).collect());
+            lines.push(run_fields.iter().cloned().chain(places.iter().map(of)).collect());
         }
     }
     table::text(lines)
 }
 
-/// An array with an element to a run; of one run its document.
+/// An array with one element per run; for one run its document.
 pub fn json(runs: &[(&Run, &Estimates)]) -> String {
     match runs {
         [(run, estimates)] => text(&Document::of(run, estimates)),

@@ -1,29 +1,22 @@
-//! What stands above and below the tables: what was measured on what, and what a reader must know to believe it. Label
-//! and text; the terminal aligns them, Markdown makes a list.
+//! The notes below the tables: whose costs they are, controls, drop counts, failed trials and
+//! warnings.
 
-use super::digits::{percent, rate, ratio, signed_percent, us_per_mb};
-use super::prose::list;
-use super::{escape, grids, rows};
+use super::digits::{bound, percent, rate, ratio, signed_percent, us_per_mb};
+use super::note::{Note, note};
+use super::text::{list, shown};
+use super::{grids, rows};
 use zc_analysis::{CellEstimate, Estimates};
+use zc_run::escape;
 use zc_run::{LinkKind, PeerKind, RecvPath, Run, Severity, SupportRow, Warning};
 
-/// A line above or below a table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Note {
-    pub(super) label: &'static str,
-    pub(super) text: String,
-}
-
-pub(super) fn note(label: &'static str, text: impl Into<String>) -> Note {
-    Note { label, text: text.into() }
-}
-
-/// The paths that could not be had, by name, each with its reason.
+/// The paths that are not available, by name, each with its reason and remedy.
 pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
-    run.header.unavailable.iter().filter_map(reason).collect()
+    let rows = run.header.unavailable.iter();
+    rows.filter_map(reason).map(|(name, reason, remedy)| (name, format!("{reason}{remedy}"))).collect()
 }
 
-fn reason(row: &SupportRow) -> Option<(String, String)> {
+/// Name, reason and remedy of what is not available.
+pub(super) fn reason(row: &SupportRow) -> Option<(String, String, String)> {
     let zc_run::Support::No(no) = &row.support else { return None };
     let what = if matches!(row.what.as_str(), "send path" | "cell") {
         String::new()
@@ -31,7 +24,8 @@ fn reason(row: &SupportRow) -> Option<(String, String)> {
         format!(" ({})", shown(&row.what))
     };
     let remedy = no.remedy.as_deref().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
-    Some((format!("{}{what}", shown(&row.name)), format!("{}: {}{remedy}", no.kind.name(), escape(&no.reason, 400))))
+    let reason = format!("{}: {}", no.kind.name(), escape(&no.reason, 400));
+    Some((format!("{}{what}", shown(&row.name)), reason, remedy))
 }
 
 /// What the marks in the table mean.
@@ -44,7 +38,7 @@ pub(super) fn footnotes(run: &Run, estimates: &Estimates) -> Vec<String> {
     footnotes
 }
 
-/// What a reader must know to believe it: what stands below the tables.
+/// All notes below the tables.
 pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut notes = vec![control(estimates)];
     notes.extend(sides(run, estimates));
@@ -54,7 +48,7 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes.extend(perturbation(estimates));
     notes.extend(other_methods(estimates));
     notes.extend(far_process(run, estimates));
-    notes.extend(elsewhere(estimates));
+    notes.extend(other_cpus(estimates));
     notes.extend(memcpy(estimates));
     notes.push(blocks(estimates));
     notes.extend(failed(run));
@@ -71,39 +65,34 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes
 }
 
-/// Whose cost the figures are, where it is not each end's own.
+/// Which side's cost the figures are, where the sides are not separate.
 fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
     let fixed = &run.header.plan.fixed;
     let text = if fixed.link == LinkKind::Null {
         format!(
-            "over null there is no receiver: what is sent ends at an ideal network card, so every figure is the sender's alone; \
-             what acknowledges, on CPU {}, is nobody's cost",
+            "the null link has no receiver: packets end at an ideal network card, so every figure is the sender's alone; the ACK generator runs on CPU {} and is not counted",
             fixed.receiver_cpu
         )
     } else if estimates.sender_alone {
-        format!("over {} nobody measured the receiver, so every figure is the sender's alone", fixed.link)
+        format!("over {} the receiver was not measured, so every figure is the sender's alone", fixed.link)
     } else if run.header.remote.is_some() && !estimates.sides_apart {
-        "both ends are on one machine: what its soakers lose is the work of both, so only the cost of both is given"
-            .to_owned()
+        "both ends are on one machine: its soakers lose time to both, so only the cost of both is given".to_owned()
     } else if !estimates.sides_apart {
-        format!(
-            "over {} the work of the two ends cannot be told apart by CPU, so only the cost of both is given",
-            fixed.link
-        )
+        format!("over {} the two ends share their CPUs, so only the cost of both is given", fixed.link)
     } else if estimates
         .cells
         .iter()
         .any(|cell| cell.cost_ns_per_kib.both.is_some() && cell.cost_ns_per_kib.sender.is_none())
     {
-        "where the two ends have no CPU each only the cost of both is given".to_owned()
+        "where the two ends share a CPU, only the cost of both is given".to_owned()
     } else {
         return None;
     };
     Some(note("sides", text))
 }
 
-/// Those of the header and of the end, each once, the gravest first.
-fn warnings(run: &Run) -> Vec<&Warning> {
+/// The warnings of header and end without duplicates, the gravest first.
+pub(super) fn warnings(run: &Run) -> Vec<&Warning> {
     let mut warnings: Vec<&Warning> = Vec::new();
     for warning in run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings)) {
         if !warnings.contains(&warning) {
@@ -114,7 +103,7 @@ fn warnings(run: &Run) -> Vec<&Warning> {
     warnings
 }
 
-fn control(estimates: &Estimates) -> Note {
+pub(super) fn control(estimates: &Estimates) -> Note {
     let text = match &estimates.control {
         None => "none in this plan".to_owned(),
         Some(control) => match (control.ratio.both, control.fits) {
@@ -122,7 +111,7 @@ fn control(estimates: &Estimates) -> Note {
                 "{} against itself {}: {}",
                 shown(&estimates.reference),
                 ratio(figure.value, figure.half_width),
-                if fits { "no difference, as it should be" } else { "A DIFFERENCE WHERE THERE IS NONE" }
+                if fits { "no difference, as expected" } else { "A DIFFERENCE WHERE THERE IS NONE" }
             ),
             (Some(figure), None) => format!(
                 "{} against itself {}: too few blocks for an interval",
@@ -136,7 +125,7 @@ fn control(estimates: &Estimates) -> Note {
 }
 
 fn perturbation(estimates: &Estimates) -> Option<Note> {
-    let shares = extremes(estimates, |cell| cell.perturbation.soaked_by_twin.map(|share| share - 1.0));
+    let shares = extremes(estimates, |cell| cell.perturbation.soaked_by_unsoaked_control.map(|share| share - 1.0));
     let reached = extremes(estimates, |cell| cell.perturbation.soaked_by_nominal);
     let mut parts = Vec::new();
     if let Some(((least, low), (most, high))) = shares {
@@ -149,13 +138,16 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     if let Some(((least, low), (_, high))) = reached {
         parts.push(format!("{} ({least}) to {} of the rate was reached", percent(low), percent(high)));
     }
-    if let Some(times) = estimates.dearer_beside_soakers() {
-        parts.push(format!(
-            "by getrusage, a byte's cost beside soakers by its cost in the same traffic without them is {}",
-            ratio(times.value, times.half_width.map(|half| half / times.value))
-        ));
-    }
+    parts.extend(soaked_cost(estimates).map(|text| format!("{text}, by getrusage")));
     (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))
+}
+
+/// What a byte costs with soakers running, relative to the same traffic without them.
+pub(super) fn soaked_cost(estimates: &Estimates) -> Option<String> {
+    let times = estimates.cost_ratio_with_soakers()?;
+    let half = times.half_width.map_or_else(String::new, |half| format!(" (±{})", percent(half / times.value)));
+    let times = bound(times.value, times.half_width.unwrap_or(0.01));
+    Some(format!("a byte costs {times} times as much with soakers running{half}"))
 }
 
 fn other_methods(estimates: &Estimates) -> Option<Note> {
@@ -175,7 +167,7 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
     (!parts.is_empty()).then(|| note("others", parts.join("; ")))
 }
 
-/// What a far end that is no zc says of itself.
+/// What a far end other than zc reports about itself.
 fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
     let name =
         run.header.remote.as_ref().filter(|remote| remote.kind == PeerKind::Iperf3).map(|_| "the iperf3 server")?;
@@ -184,20 +176,19 @@ fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
         note(
             "receiver",
             format!(
-                "{name} says that its process used {low:.0} ({least}) to {high:.0} ({most}) us/MB, by getrusage over each whole \
-                 trial: what its kernel did for it on others' time is not in it"
+                "{name} reports {low:.0} ({least}) to {high:.0} ({most}) us/MB for its process, by getrusage over each whole trial; kernel work charged to other tasks is not included"
             ),
         )
     })
 }
 
-/// What CPUs lost that are neither the sender's nor the receiver's: it is in no column of the table.
-fn elsewhere(estimates: &Estimates) -> Option<Note> {
-    let cost = |cell: &CellEstimate| cell.elsewhere_ns_per_kib.map(|figure| us_per_mb(figure.value));
+/// CPU time lost on CPUs of neither end, which is in no column of the table.
+fn other_cpus(estimates: &Estimates) -> Option<Note> {
+    let cost = |cell: &CellEstimate| cell.other_cpus_ns_per_kib.map(|figure| us_per_mb(figure.value));
     extremes(estimates, cost).map(|((least, low), (most, high))| {
         note(
-            "elsewhere",
-            format!("other CPUs lost {low:.1} ({least}) to {high:.1} ({most}) us/MB besides, which no column holds"),
+            "other CPUs",
+            format!("{low:.1} ({least}) to {high:.1} ({most}) us/MB were used on CPUs of neither end; no column includes them"),
         )
     })
 }
@@ -236,7 +227,7 @@ fn blocks(estimates: &Estimates) -> Note {
     note("blocks", text)
 }
 
-/// The trials that broke, by cell: how many, and why the last one did.
+/// Failed trials per cell: how many, and the reason of the last one.
 fn failed(run: &Run) -> Option<Note> {
     let mut cells: Vec<(&str, usize, &str)> = Vec::new();
     for failed in run.blocks.iter().flat_map(|block| &block.failed) {
@@ -253,8 +244,8 @@ fn failed(run: &Run) -> Option<Note> {
     (!text.is_empty()).then(|| note("failed", text))
 }
 
-/// The least and the greatest of a figure over the rows, each with the path it belongs to.
-fn extremes(
+/// The extremes of a figure over the rows, each with its path.
+pub(super) fn extremes(
     estimates: &Estimates,
     of: impl Fn(&CellEstimate) -> Option<f64>,
 ) -> Option<((String, f64), (String, f64))> {
@@ -262,8 +253,4 @@ fn extremes(
         rows::sorted(estimates).iter().filter_map(|cell| Some((shown(&cell.label), of(cell)?))).collect();
     found.sort_by(|(_, a), (_, b)| a.total_cmp(b));
     Some((found.first()?.clone(), found.last()?.clone()))
-}
-
-pub(super) fn shown(text: &str) -> String {
-    escape(text, 80)
 }

@@ -1,15 +1,16 @@
 //! Runs as OpenMetrics text 1.0 (prometheus.io/docs/specs/om/open_metrics_spec), for what collects figures over months: a CI machine's
-//! costs, say. Everything is a gauge in base units (seconds, bytes, ratios); an interval's ends are gauges of their own, with
-//! `_low` and `_high` in their names; what is not known is not there.
+//! costs, say. Everything is a gauge. Costs are in microseconds of CPU time per MB (10^6 bytes), as in JSON, CSV and the table, so that a
+//! figure is the same wherever it is read; everything else is in base units (seconds, bytes, ratios). An interval's ends are gauges of
+//! their own, with `_low` and `_high` in their names. What is not known is absent.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::csv::{comparison, raw};
-use super::escape;
+use super::digits::us_per_mb;
 use super::pivot::level;
 use zc_analysis::{CellEstimate, Estimates, Figure, RatioFigure, Sides};
-use zc_run::Run;
+use zc_run::{Run, escape};
 
 /// The whole exposition. Of several runs every sample says whose it is, by the number of the run, from 1 on; what the number stands for is
 /// told by `zc_run_info`.
@@ -101,7 +102,7 @@ fn info(out: &mut Exposition, runs: &[Told]) {
     }
 }
 
-/// A value and the ends of its interval, in a base unit.
+/// A value and the ends of its interval, in the family's unit.
 #[derive(Clone, Copy)]
 struct Ends {
     value: f64,
@@ -114,12 +115,17 @@ impl Ends {
         Self { value, low: None, high: None }
     }
 
-    fn of(figure: &Figure, unit: f64) -> Self {
+    fn of(figure: &Figure) -> Self {
         Self {
-            value: figure.value * unit,
-            low: figure.interval.map(|interval| interval.low * unit),
-            high: figure.interval.and_then(|interval| interval.high).map(|high| high * unit),
+            value: figure.value,
+            low: figure.interval.map(|interval| interval.low),
+            high: figure.interval.and_then(|interval| interval.high),
         }
+    }
+
+    fn of_cost(figure: &Figure) -> Self {
+        let Self { value, low, high } = Self::of(figure);
+        Self { value: us_per_mb(value), low: low.map(us_per_mb), high: high.map(us_per_mb) }
     }
 
     fn of_ratio(ratio: &RatioFigure) -> Self {
@@ -148,8 +154,6 @@ enum Of {
     Run(fn(&Estimates) -> Option<f64>),
 }
 
-/// ns per KiB in seconds per byte.
-const NS_PER_KIB: f64 = 1e-9 / 1024.0;
 /// Something per MB in something per byte.
 const PER_MB: f64 = 1e-6;
 
@@ -164,10 +168,10 @@ fn sides<T>(sides: &Sides<T>, ends: impl Fn(&T) -> Ends) -> Sides<Ends> {
 const FAMILIES: &[Family] = &[
     Family {
         name: "zc_cost",
-        unit: "seconds_per_byte",
+        unit: "us_per_mb",
         help: "CPU time that a byte of payload takes from the machine, by what the soakers lost: median over blocks.",
         interval: true,
-        of: Of::Side(|cell| sides(&cell.cost_ns_per_kib, |figure| Ends::of(figure, NS_PER_KIB))),
+        of: Of::Side(|cell| sides(&cell.cost_ns_per_kib, Ends::of_cost)),
     },
     Family {
         name: "zc_cost_to_compared",
@@ -181,23 +185,21 @@ const FAMILIES: &[Family] = &[
         unit: "bytes_per_second",
         help: "Payload, unpaced and without soakers: median over trials.",
         interval: true,
-        of: Of::Cell(|cell| cell.top_speed_bytes_per_s.map(|figure| Ends::of(&figure, 1.0))),
+        of: Of::Cell(|cell| cell.top_speed_bytes_per_s.map(|figure| Ends::of(&figure))),
     },
     Family {
         name: "zc_getrusage_cost",
-        unit: "seconds_per_byte",
+        unit: "us_per_mb",
         help: "What getrusage says of the threads at both ends in the same windows.",
         interval: false,
-        of: Of::Side(|cell| {
-            sides(&cell.others.getrusage_soaked.cost_ns_per_kib, |cost| Ends::alone(cost * NS_PER_KIB))
-        }),
+        of: Of::Side(|cell| sides(&cell.others.getrusage_soaked.cost_ns_per_kib, |cost| Ends::alone(us_per_mb(*cost)))),
     },
     Family {
         name: "zc_proc_stat_cost",
-        unit: "seconds_per_byte",
+        unit: "us_per_mb",
         help: "What /proc/stat says in the same windows, soakers left out.",
         interval: false,
-        of: Of::Cell(|cell| cell.others.proc_stat.cost_ns_per_kib.both.map(|cost| Ends::alone(cost * NS_PER_KIB))),
+        of: Of::Cell(|cell| cell.others.proc_stat.cost_ns_per_kib.both.map(|cost| Ends::alone(us_per_mb(cost)))),
     },
     Family {
         name: "zc_copied",
@@ -218,7 +220,7 @@ const FAMILIES: &[Family] = &[
         unit: "ratio",
         help: "Throughput with soakers by throughput without.",
         interval: false,
-        of: Of::Cell(|cell| cell.perturbation.soaked_by_twin.map(Ends::alone)),
+        of: Of::Cell(|cell| cell.perturbation.soaked_by_unsoaked_control.map(Ends::alone)),
     },
     Family {
         name: "zc_packet_size",

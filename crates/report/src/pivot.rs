@@ -1,13 +1,12 @@
-//! The cells of a plan of several factors, laid out: rows by the levels of all factors but the last, columns by those of the
-//! last one, both in the order in which the plan has them.
+//! The cells of a plan of several factors as a pivot table: rows by the levels of all factors
+//! except the last, columns by those of the last, in the order of the plan.
 
 use std::collections::BTreeMap;
 
-use super::escape;
 use zc_analysis::{CellEstimate, Estimates};
-use zc_run::{Cell, Factor, Header, Level, Run};
+use zc_run::{Cell, Factor, Header, Level, Run, escape};
 
-/// A cell of the plan and what was made of it.
+/// A cell of the plan with its estimates.
 #[derive(Clone, Copy)]
 pub(super) struct Placed<'a> {
     pub(super) cell: &'a Cell,
@@ -16,28 +15,29 @@ pub(super) struct Placed<'a> {
 
 /// One combination of the levels of all factors but the last.
 pub(super) struct Row<'a> {
-    /// A level for each of [`Cross::keys`].
+    /// One level per factor of [`Pivot::keys`].
     pub(super) levels: Vec<String>,
-    /// By column; `None` where the plan has no such cell.
+    /// Cells by column; `None` where the plan has no such cell.
     pub(super) cells: Vec<Option<Placed<'a>>>,
 }
 
-/// The cells of a plan by row and column. The control is not among them: it is told under the tables.
-pub(super) struct Cross<'a> {
-    /// The factors that rows go by.
+/// The cells of a plan by row and column, without the control, which is a note.
+pub(super) struct Pivot<'a> {
+    /// The factors of the rows.
     pub(super) keys: &'a [Factor],
-    /// The factor that columns go by.
+    /// The factor of the columns.
     pub(super) across: Factor,
-    /// Its levels.
+    /// Its levels, in the order of the columns.
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<Row<'a>>,
 }
 
-impl<'a> Cross<'a> {
-    /// `None` where the plan has fewer than two factors: its cells are the rows of one table then.
+impl<'a> Pivot<'a> {
+    /// `None` where the plan has fewer than two factors: its cells are then the rows of one table.
     ///
-    /// No cell is left out, whatever the document says. Where several have the same levels (the plan's factors are not what
-    /// its cells differ in), each further one stands in a further row of the same name.
+    /// No cell is dropped, whatever the document contains. Where several cells have the same
+    /// levels, because they differ in something that is not a factor of the plan, each gets a row
+    /// of the same name.
     pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Option<Self> {
         let (&across, keys) = run.header.plan.factors.split_last()?;
         if keys.is_empty() {
@@ -74,12 +74,12 @@ impl<'a> Cross<'a> {
         Some(Self { keys, across, columns, rows })
     }
 
-    /// The cells that there are, row by row.
+    /// All cells, row by row.
     pub(super) fn cells(&self) -> impl Iterator<Item = Placed<'a>> {
         self.rows.iter().flat_map(|row| row.cells.iter().flatten().copied())
     }
 
-    /// The cells of one column that there are, from the first row on.
+    /// The cells of one column, from the first row on.
     pub(super) fn column(&self, column: usize) -> impl Iterator<Item = Placed<'a>> {
         self.rows.iter().filter_map(move |row| row.cells.get(column).copied().flatten())
     }

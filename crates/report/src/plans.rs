@@ -3,17 +3,17 @@
 /// A plan in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanRow {
-    /// What `zc run` is given.
+    /// Its name for `zc run`.
     pub name: String,
-    /// How many cells it has, the control not counted; null for one that has none.
+    /// The number of cells without the control; `None` for an experiment without a plan.
     pub cells: Option<usize>,
-    /// The time that it takes unless another is asked for.
+    /// Its default budget.
     pub budget: String,
-    /// What it finds out.
+    /// The question that it answers.
     pub question: String,
 }
 
-/// The list, a line to a plan.
+/// The list, one line per plan.
 pub fn plans(rows: &[PlanRow]) -> String {
     let widest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or_default();
     let line = |name: &str, cells: &str, budget: &str, question: &str| {

@@ -1,33 +1,35 @@
-//! The verdict in sentences: what may be said, and why nothing may be said when it is withheld.
+//! The verdict in sentences, or the reasons for which it is withheld.
 
 use super::digits::{bound, percent};
-use super::pivot::Cross;
-use super::{escape, heading, summary};
+use super::pivot::Pivot;
+use super::rates::rates;
+use super::summary;
+use super::text::{list, was};
 use zc_analysis::{Comparison, Estimates, RatioFigure, Withheld};
-use zc_run::Run;
+use zc_run::{Run, escape};
 
 /// Two or three sentences.
 pub(super) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
-    let mut said = if estimates.verdict.stands() { comparisons(run, estimates) } else { withheld(run, estimates) };
-    said.extend(failed_zero_copy(run, estimates));
-    said
+    let mut sentences = if estimates.verdict.stands() { comparisons(run, estimates) } else { withheld(run, estimates) };
+    sentences.extend(failed_zero_copy(run, estimates));
+    sentences
 }
 
-/// Why nothing may be said.
-fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
+/// The reasons for which verdicts are withheld.
+pub(super) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     let reasons = estimates.verdict.withheld.iter().map(|why| match why {
         Withheld::ControlDiffers { ratio, low, high } => format!(
-            "{} differs from itself, {ratio:.3} ({low:.3} to {}): this machine was not fit to tell such differences",
+            "{} differs from itself, {ratio:.3} ({low:.3} to {}): this machine could not measure differences of that size",
             shown(&estimates.reference),
             high.map_or_else(|| "no bound".to_owned(), |high| format!("{high:.3}"))
         ),
-        Withheld::NoControl => "there is no A/A control to trust it by".to_owned(),
+        Withheld::NoControl => "there is no A/A control".to_owned(),
         Withheld::NoReference => format!("the reference {} has no cost", shown(&estimates.reference)),
         Withheld::TooFewBlocks { kept, needed } => {
             format!("{} kept, and an interval needs {needed}", was(*kept, "block"))
         }
         Withheld::ReferenceSaturated { reached } => format!(
-            "{} reached {} of the rate, so that others would be compared with it at another one; choose a lower one with --rate",
+            "{} reached {} of the rate, so the others would be compared with it at different rates; choose a lower one with --rate",
             shown(&estimates.reference),
             percent(*reached)
         ),
@@ -45,15 +47,14 @@ fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     vec![format!("Verdict withheld: {}.", reasons.collect::<Vec<_>>().join("; "))]
 }
 
-/// What may be said of the paths.
+/// The sentences about the comparisons of paths.
 fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
-    let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
-    let place = format!("{} at {}, for {whose},", way(run), heading::rates(run));
-    if let Some(cross) = Cross::of(run, estimates) {
-        return summary::summary(estimates, &cross, &place).into_iter().collect();
+    let place = place(run, estimates);
+    if let Some(pivot) = Pivot::of(run, estimates) {
+        return summary::summary(estimates, &pivot, &place).into_iter().collect();
     }
     let reference = shown(&estimates.reference);
-    // A zero-copy send that was copied is never the answer to "which is cheapest".
+    // A copied zero-copy send never counts as the cheapest.
     let mut rows: Vec<(&str, RatioFigure, Comparison)> = estimates
         .cells
         .iter()
@@ -68,7 +69,7 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         rows.iter().filter(|(_, _, is)| wanted(is)).map(|(label, _, _)| shown(label)).collect()
     };
 
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     let mut cheaper = rows.iter().filter(|(_, _, is)| matches!(is, Comparison::Cheaper { .. }));
     match cheaper.next() {
         Some((label, best, _)) => {
@@ -76,14 +77,14 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
                 .map(|(label, ratio, _)| format!("{} {}", shown(label), bound(ratio.value, width(ratio))))
                 .collect();
             let others = if others.is_empty() { String::new() } else { format!("; {}", list(&others)) };
-            said.push(format!(
-                "{place} {} costs {} of {reference}{}{others}.",
+            sentences.push(format!(
+                "{place} {} costs {} times as much as {reference}{}{others}.",
                 shown(label),
                 bound(best.value, width(best)),
                 interval(estimates, best)
             ));
         }
-        None => said.push(format!("{place} no path could be shown to cost less than {reference}.")),
+        None => sentences.push(format!("{place} no path was shown to cost less than {reference}.")),
     }
 
     let tied: Vec<String> = estimates
@@ -95,13 +96,13 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         })
         .map(|label| shown(label))
         .collect();
-    let mut second = Vec::new();
+    let mut clauses = Vec::new();
     if tied.len() > 1 {
-        second.push(format!("{} cannot be told apart as the cheapest", list(&tied)));
+        clauses.push(format!("{} are the cheapest, without a measurable difference", list(&tied)));
     }
     let dearer = names(|is| matches!(is, Comparison::Dearer { .. }));
     if !dearer.is_empty() {
-        second.push(format!(
+        clauses.push(format!(
             "{} {} more than {reference}",
             list(&dearer),
             if dearer.len() == 1 { "costs" } else { "cost" }
@@ -115,23 +116,29 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         })
         .collect();
     if !same.is_empty() {
-        second.push(format!("the same as {reference}: {}", list(&same)));
+        clauses.push(format!("the same as {reference}: {}", list(&same)));
     }
     let undecided = names(|is| matches!(is, Comparison::Undecided));
     if !undecided.is_empty() {
-        second.push(format!(
-            "{} could not be told from {reference} in {} blocks",
-            list(&undecided),
-            estimates.blocks.kept
+        clauses.push(format!(
+            "undecided against {reference} after {} blocks: {}",
+            estimates.blocks.kept,
+            list(&undecided)
         ));
     }
-    if !second.is_empty() {
-        said.push(format!("{}.", capital(&second.join("; "))));
+    if !clauses.is_empty() {
+        sentences.push(format!("{}.", capital(&clauses.join("; "))));
     }
-    said
+    sentences
 }
 
-/// Where the bytes went.
+/// `On this machine, over veth at 400 MB/s, for both ends together,`.
+pub(super) fn place(run: &Run, estimates: &Estimates) -> String {
+    let whose = if estimates.sender_alone { "the sender alone" } else { "both ends together" };
+    format!("{} at {}, for {whose},", way(run), rates(run))
+}
+
+/// Between which machines and over which link.
 fn way(run: &Run) -> String {
     let header = &run.header;
     match &header.remote {
@@ -144,8 +151,8 @@ fn way(run: &Run) -> String {
     }
 }
 
-/// On links inside one machine the kernel copies what was sent without a copy. Of a plan of several factors each path is named
-/// once, with the least of its shares.
+/// The zero-copy sends that the kernel copied, as it does on links inside one machine. In a plan of
+/// several factors each path is named once, with its smallest copied share.
 fn failed_zero_copy(run: &Run, estimates: &Estimates) -> Option<String> {
     let several = run.header.plan.factors.len() > 1;
     let mut copied: Vec<(String, Option<f64>)> = Vec::new();
@@ -167,8 +174,7 @@ fn failed_zero_copy(run: &Run, estimates: &Estimates) -> Option<String> {
         })
         .collect();
     Some(format!(
-        "{} {} the price of a failed zero-copy: over {} the kernel copies after all when it delivers, so {} nothing about \
-         zero-copy on a link where it works.",
+        "{} {} the price of a failed zero-copy: over {} the kernel copies on delivery, so {} nothing about zero-copy on a link where it works.",
         list(&failed),
         if failed.len() == 1 { "is" } else { "are" },
         run.header.plan.fixed.link,
@@ -192,26 +198,8 @@ fn shown(label: &str) -> String {
     escape(label, 40)
 }
 
-/// `a`, `a and b`, `a, b and c`.
-pub(super) fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [init @ .., last] => format!("{} and {last}", init.join(", ")),
-    }
-}
-
-/// `1 block was`, `3 blocks were`.
-pub(super) fn was(count: usize, thing: &str) -> String {
-    match count {
-        0 => format!("no {thing} was"),
-        1 => format!("1 {thing} was"),
-        _ => format!("{count} {thing}s were"),
-    }
-}
-
 fn capital(text: &str) -> String {
-    // Path names keep their spelling: a sentence may begin with one.
+    // Path names keep their spelling at the beginning of a sentence.
     match text.strip_prefix("the same") {
         Some(rest) => format!("The same{rest}"),
         None => text.to_owned(),

@@ -1,13 +1,12 @@
-//! The cells of the tables: which figures stand in which column, in which order the paths come, and which marks they
-//! carry. Shared by the terminal and Markdown.
+//! The columns, order and marks of the tables of cells, shared by the terminal, Markdown and HTML.
 
 use super::digits::{percent, ratio, significant, us_per_mb, with_half_width};
-use super::escape;
 use super::grid::{Column, Grid};
+use super::layout::Tone;
 use zc_analysis::{CellEstimate, Comparison, Estimates, Figure};
-use zc_run::{Factor, Run};
+use zc_run::{Factor, Run, escape};
 
-/// One column: its heading and what it says of a cell.
+/// A column: its heading and the text of a cell.
 #[derive(Clone, Copy)]
 pub(super) struct Field {
     head: [&'static str; 2],
@@ -16,26 +15,31 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Its column.
+    /// The heading as a column.
     pub(super) fn column(&self) -> Column {
         let [first, second] = self.head;
         if self.left { Column::left(first, second) } else { Column::right(first, second) }
     }
 
-    /// What it says of a cell.
+    /// Whether two fields are the same.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.head == other.head
+    }
+
+    /// The text of a cell.
     pub(super) fn text(&self, estimates: &Estimates, cell: &CellEstimate) -> String {
         (self.text)(estimates, cell)
     }
 }
 
-/// Everything that the main table says of a path.
+/// The columns of the main table.
 pub(super) const WHOLE: &[Field] =
     &[PATH, SENDER, RECEIVER, BOTH, RATIO, VERDICT, PER_CORE, TOP, COPIED, GETRUSAGE, PROC_STAT];
-/// The main table where the whole one does not fit.
+/// The main table where [`WHOLE`] does not fit.
 pub(super) const COSTS: &[Field] = &[PATH, BOTH, RATIO, VERDICT, PER_CORE, TOP];
-/// What [`COSTS`] leaves out.
+/// The columns that [`COSTS`] leaves out.
 pub(super) const SIDES: &[Field] = &[PATH, SENDER, RECEIVER, GETRUSAGE, PROC_STAT, COPIED];
-/// What was counted beside the soakers.
+/// Traffic counters.
 pub(super) const TRAFFIC: &[Field] =
     &[PATH, PACKETS, PACKET, SEND_CALLS, RECV_CALLS, SWITCHES, INTERRUPTS, ENOBUFS, RETRANSMITS];
 
@@ -66,10 +70,13 @@ pub(super) const COPIED: Field = Field {
 pub(super) const GETRUSAGE: Field = Field {
     head: ["get-", "rusage"],
     left: false,
-    text: |_, cell| said(cell.others.getrusage_soaked.cost_ns_per_kib.both),
+    text: |_, cell| rounded(cell.others.getrusage_soaked.cost_ns_per_kib.both),
 };
-pub(super) const PROC_STAT: Field =
-    Field { head: ["/proc/", "stat"], left: false, text: |_, cell| said(cell.others.proc_stat.cost_ns_per_kib.both) };
+pub(super) const PROC_STAT: Field = Field {
+    head: ["/proc/", "stat"],
+    left: false,
+    text: |_, cell| rounded(cell.others.proc_stat.cost_ns_per_kib.both),
+};
 pub(super) const PACKETS: Field = Field {
     head: ["packets", "/s"],
     left: false,
@@ -111,36 +118,46 @@ const RETRANSMITS: Field = Field {
     text: |_, cell| cell.traffic.retransmits.map_or_else(String::new, |value| value.to_string()),
 };
 
-/// A mark behind a path's name or ratio, and what it means.
+/// A mark behind a path's name or ratio, with its meaning.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mark {
     pub(super) sign: &'static str,
     pub(super) meaning: &'static str,
+    /// The same in a few words.
+    pub(super) brief: &'static str,
     applies: fn(&CellEstimate) -> bool,
 }
 
-/// Every mark there is, in the order of the footnotes.
+/// All marks, in the order of the footnotes.
 pub(super) const MARKS: &[Mark] = &[
     Mark {
         sign: "!",
         meaning: "did not converge: the interval is wider than the target",
+        brief: "wider than the target",
         applies: |cell| cell.ratio.both.is_some_and(|ratio| !ratio.converged),
     },
     Mark {
         sign: "^",
         meaning: "the rate was not reached: this cost was taken at saturation",
+        brief: "rate not reached",
         applies: |cell| cell.perturbation.saturated,
     },
     Mark {
         sign: "*",
         meaning: "the kernel copied on this link: the price of a failed zero-copy",
+        brief: "copied by the kernel",
         applies: |cell| cell.failed_zero_copy,
     },
-    Mark { sign: "~", meaning: "the cost does not stand out of the noise", applies: |cell| cell.at_noise_floor },
+    Mark {
+        sign: "~",
+        meaning: "the cost does not stand out of the noise",
+        brief: "not above the noise",
+        applies: |cell| cell.at_noise_floor,
+    },
 ];
 
-/// The cells that are rows, cheapest first, those without a cost last in the plan's order. The control is not a row: it
-/// is the reference once more, and is told under the table.
+/// The cells that are rows, cheapest first; those without a cost last, in the plan's order. The
+/// control is a note, not a row.
 pub(super) fn sorted(estimates: &Estimates) -> Vec<&CellEstimate> {
     let mut cells: Vec<&CellEstimate> = estimates.cells.iter().filter(|cell| !cell.control).collect();
     let key = |cell: &CellEstimate| cell.cost_ns_per_kib.both.map_or(f64::INFINITY, |figure| figure.value);
@@ -154,7 +171,8 @@ pub(super) fn marks_in_use(estimates: &Estimates) -> Vec<Mark> {
     MARKS.iter().copied().filter(|mark| rows.iter().any(|cell| (mark.applies)(cell))).collect()
 }
 
-/// A table of `fields`, the first of which is the cell's name: its path's, or its level's where a plan has another factor. A column that is empty in every row stays: that there is nothing to say is a finding too.
+/// A table of `fields`. The first one is the cell's name: its path, or its level of the plan's only
+/// factor. Columns that are empty in every row stay.
 pub(super) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
     let cells = sorted(estimates);
     let mut columns: Vec<Column> = fields.iter().map(Field::column).collect();
@@ -162,17 +180,20 @@ pub(super) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
         ([factor], [first, ..]) if *factor != Factor::Send => *first = Column::left(factor.to_string(), ""),
         _ => {}
     }
-    Grid {
-        columns,
-        rows: cells.iter().map(|cell| fields.iter().map(|field| field.text(estimates, cell)).collect()).collect(),
+    let rows = cells.iter().map(|cell| fields.iter().map(|field| field.text(estimates, cell)).collect());
+    let mut grid = Grid::new(columns, rows.collect());
+    if let Some(column) = fields.iter().position(|field| field.is(&VERDICT)) {
+        let tones = cells.iter().enumerate().filter_map(|(row, cell)| Some(((row, column), tone(estimates, cell)?)));
+        grid.tones = tones.collect();
     }
+    grid
 }
 
 fn name(cell: &CellEstimate) -> String {
     escape(&cell.label, 40) + &signs(cell)
 }
 
-/// The marks that a cell carries, but for that of its ratio.
+/// The marks of a cell, except that of its ratio.
 pub(super) fn signs(cell: &CellEstimate) -> String {
     MARKS.iter().filter(|mark| mark.sign != "!" && (mark.applies)(cell)).map(|mark| mark.sign).collect()
 }
@@ -182,12 +203,12 @@ pub(super) fn cost(figure: Option<Figure>) -> String {
     figure.map_or_else(String::new, |figure| with_half_width(us_per_mb(figure.value), figure.half_width.map(us_per_mb)))
 }
 
-/// One place after the point, so that a column lines up; more where there would be nothing to see.
+/// One decimal, so that a column lines up; more for small values.
 fn gbit(value: f64) -> String {
     if value >= 1.0 { format!("{value:.1}") } else { significant(value) }
 }
 
-fn said(ns_per_kib: Option<f64>) -> String {
+fn rounded(ns_per_kib: Option<f64>) -> String {
     ns_per_kib.map_or_else(String::new, |cost| format!("{:.0}", us_per_mb(cost)))
 }
 
@@ -202,6 +223,27 @@ pub(super) fn ratio_of(cell: &CellEstimate) -> String {
     })
 }
 
+/// The colour of a cell's verdict.
+pub(super) fn tone(estimates: &Estimates, cell: &CellEstimate) -> Option<Tone> {
+    if cell.reference || cell.ratio.both.is_none() {
+        return None;
+    }
+    if !estimates.verdict.stands() {
+        return Some(Tone::Unclear);
+    }
+    match comparison(estimates, cell)? {
+        Comparison::Cheaper { .. } => Some(Tone::Less),
+        Comparison::Dearer { .. } => Some(Tone::More),
+        Comparison::Same { .. } => None,
+        Comparison::Undecided => Some(Tone::Unclear),
+    }
+}
+
+/// The verdict on a cell's cost.
+pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
+    estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label).map(|verdict| verdict.comparison)
+}
+
 fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {
     if cell.reference {
         return "reference".to_owned();
@@ -212,11 +254,10 @@ fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {
     if !estimates.verdict.stands() {
         return "withheld".to_owned();
     }
-    let found = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label);
-    found.map_or_else(String::new, |verdict| match verdict.comparison {
+    comparison(estimates, cell).map_or_else(String::new, |comparison| match comparison {
         Comparison::Cheaper { by } => format!("{} less", percent(by)),
         Comparison::Dearer { by } => format!("{} more", percent(by)),
         Comparison::Same { .. } => "same".to_owned(),
-        Comparison::Undecided => "unclear".to_owned(),
+        Comparison::Undecided => "undecided".to_owned(),
     })
 }

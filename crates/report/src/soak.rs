@@ -1,20 +1,23 @@
-//! `zc soak` as text: lines of load, what a command cost, and the soakers held against known loads.
+//! `zc soak` as text: live load, the cost of a command, and the check against known loads.
 
 use std::fmt::Write as _;
 
-use super::escape;
 use zc_analysis::soak::{Against, CommandCost, Load, PlusMinus, TakenShare, Verified, VerifyRow};
-use zc_run::{BurnShape, CommandEnd, SoakCommand, SoakStart, SoakVerify, SoakerKind, SoakerRank};
+use zc_run::{BurnShape, CommandEnd, SoakCommand, SoakStart, SoakVerify, SoakerKind, SoakerRank, escape};
 
-/// A machine with more CPUs than this gets no column for each.
+/// The largest number of CPUs with a column each.
 const MOST_COLUMNS: usize = 16;
 
-/// How the soakers rank, and what they take: two lines.
+/// The rank of the soakers and their cost to other tasks, in two lines.
 pub fn start(start: &SoakStart, taken: Option<TakenShare>) -> String {
     let rank = match &start.rank {
-        SoakerRank::Cgroup { path } => format!("behind all others by cpu.idle of their cgroup, {}", escape(path, 200)),
-        SoakerRank::Autogroup => "behind other sessions by nice 19 of their autogroup".to_owned(),
-        SoakerRank::Class { reason } => format!("behind their own group alone: {}", escape(reason, 200)),
+        SoakerRank::Cgroup { path } => {
+            format!("ranked below all other tasks by cpu.idle of their cgroup, {}", escape(path, 200))
+        }
+        SoakerRank::Autogroup => "ranked below other sessions by nice 19 of their autogroup".to_owned(),
+        SoakerRank::Class { reason } => {
+            format!("ranked below the tasks of their own group only: {}", escape(reason, 200))
+        }
     };
     let kind = match start.soaker {
         SoakerKind::Alu => "",
@@ -25,7 +28,7 @@ pub fn start(start: &SoakStart, taken: Option<TakenShare>) -> String {
 
 fn taken_text(taken: Option<TakenShare>) -> String {
     let Some(taken) = taken else {
-        return "what they take from other processes is not known: the machine was too busy to try it out".to_owned();
+        return "what they take from other processes is not known: the machine was too busy to measure it".to_owned();
     };
     format!(
         "the soakers took {} of a busy CPU from a process of another session{} (by its own clock it lost {}, and {} \
@@ -65,7 +68,7 @@ pub fn live_line(start: &SoakStart, load: &Load, age_ns: u64) -> String {
     line + &format!("{:>9}{:>12}{stolen:>9}\n", figure(load.busy_cpus, 2), figure(load.stat_cpus, 2))
 }
 
-/// What a command cost, beside what other methods say, and the difference in words.
+/// A command's cost by soakers and by the other accounts, and the difference in words.
 pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
     let mut text = String::new();
     let end = match seen.end {
@@ -85,9 +88,10 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
     let mut row = |name: &str, value: f64, half: &str, remark: &str| {
         let _ = writeln!(text, "  {name:<11}{:>12} {half:<9}CPU s   {remark}", figure(value, places));
     };
-    row("soaked", cost.soaked_cpu_s.value, &half, "what the machine had less for the soakers");
+    row("soaked", cost.soaked_cpu_s.value, &half, "CPU time that the soakers lost");
     let (user_s, system_s) = (seen.user_ns as f64 / 1e9, seen.system_ns as f64 / 1e9);
-    let remark = format!("{user_s:.places$} user, {system_s:.places$} system; it and the children it waited for");
+    let remark =
+        format!("{user_s:.places$} user, {system_s:.places$} system; the command and the children it waited for");
     row("getrusage", cost.getrusage_cpu_s, "", &remark);
     row(
         "/proc/stat",
@@ -113,12 +117,11 @@ fn difference(cost: &CommandCost, places: usize) -> String {
              cost of switching to it, and whatever else ran meanwhile\n"
         ),
         Against::Less => format!(
-            "its own accounts show {by} more than the machine lost: interrupts are charged to whom they interrupt, and \
-             what ran before it in the idle windows ran no more\n"
+            "its own accounts show {by} more than the machine lost: interrupts are charged to the task they interrupt, and what ran in the idle windows before it no longer ran\n"
         ),
         Against::Same => format!("its own accounts and the soakers agree within ±{half:.places$} CPU s\n"),
         Against::Withheld => {
-            "something else used the machine: what the soakers lost to it and to the command cannot be told apart\n"
+            "something else used the machine: what the soakers lost to it and to the command cannot be separated\n"
                 .to_owned()
         }
         Against::Unknown => "there is no interval: no idle windows after it\n".to_owned(),
@@ -154,15 +157,15 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
         let half = cost.half_width.map(|half| format!(" ±{:.1}", half / 1e3)).unwrap_or_default();
         let _ = writeln!(
             text,
-            "part of the error of smooth loads is what the kernel charges to whom a wake-up interrupts, a soaker:\n\
-             {:.1}{half} us each, by smooth 0 %, where the burner only wakes up",
+            "part of the error of smooth loads is wake-up work that the kernel charges to the interrupted soaker:\n\
+             {:.1}{half} us each, measured at smooth 0 %, where the burner only wakes up",
             cost.value / 1e3
         );
     }
     if verified.dropped > 0 {
         let _ = writeln!(
             text,
-            "{} of {} windows do not count: something else used more than 2 % of the CPUs in or beside them",
+            "{} of {} windows were dropped: something else used more than 2 % of the CPUs in or next to them",
             verified.dropped,
             seen.visits.len()
         );
@@ -186,7 +189,7 @@ fn name(row: &VerifyRow) -> String {
     format!("{shape} {} %", row.percent)
 }
 
-/// `0-1`, `0,2,5-7`, after the word for them.
+/// `CPU 1`, `CPUs 0,2,5-7`.
 fn cpus(cpus: &[usize]) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for &cpu in cpus {
@@ -202,7 +205,7 @@ fn cpus(cpus: &[usize]) -> String {
     format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, each.join(","))
 }
 
-/// Decimal places that the interval of a command's CPU seconds deserves: two digits of it.
+/// Decimal places for a command's CPU seconds: two digits of the half-width.
 fn places(cost: &CommandCost) -> usize {
     match cost.soaked_cpu_s.half_width {
         Some(half) if half > 0.0 => (1.0 - half.log10().floor()).clamp(1.0, 4.0) as usize,
@@ -273,8 +276,8 @@ mod tests {
         };
         insta::assert_snapshot!(command(&seen, &cost(Against::More, 0.39)), @r#"
         "make -j2 a\nb" exited with 2 after 6.402 s on CPUs 0-1
-          soaked           12.314 ±0.083   CPU s   what the machine had less for the soakers
-          getrusage        11.924          CPU s   10.000 user, 1.924 system; it and the children it waited for
+          soaked           12.314 ±0.083   CPU s   CPU time that the soakers lost
+          getrusage        11.924          CPU s   10.000 user, 1.924 system; the command and the children it waited for
           /proc/stat       12.100          CPU s   user, system, irq and softirq of these CPUs, in ticks (the soakers are in nice)
         the kernel worked 0.390 ±0.083 CPU s more for it than its own accounts show: interrupts, softirqs and kernel threads, the cost of switching to it, and whatever else ran meanwhile
         "#);
@@ -312,10 +315,13 @@ mod tests {
         let taken = TakenShare { soakers: 0.003, lost: 0.0041, lost_unsoaked: 0.001, other_cgroup: true };
         let start = |rank| super::start(&soak_start(vec![0, 2, 3, 4], rank), Some(taken));
         insta::assert_snapshot!(start(SoakerRank::Cgroup { path: "/sys/fs/cgroup/zc-soakers".into() }), @"
-        soakers on CPUs 0,2-4, behind all others by cpu.idle of their cgroup, /sys/fs/cgroup/zc-soakers
+        soakers on CPUs 0,2-4, ranked below all other tasks by cpu.idle of their cgroup, /sys/fs/cgroup/zc-soakers
         the soakers took 0.3 % of a busy CPU from a process of another session and another cgroup (by its own clock it lost 0.4 %, and 0.1 % while they slept)
         ");
-        assert!(start(SoakerRank::Class { reason: "no".into() }).contains("behind their own group alone: no"));
+        assert!(
+            start(SoakerRank::Class { reason: "no".into() })
+                .contains("ranked below the tasks of their own group only: no")
+        );
     }
 
     #[test]
@@ -349,8 +355,8 @@ mod tests {
         smooth 5 %      5.00     6.31   +1.31 ±0.10        40.0            -0.5      -20.0 ±3.0        1000
         bursty 95 %    95.00    94.99   -0.01 ±0.10        40.0            -9.5      -20.0 ±3.0        1000
 
-        part of the error of smooth loads is what the kernel charges to whom a wake-up interrupts, a soaker:
-        10.2 ±0.4 us each, by smooth 0 %, where the burner only wakes up
+        part of the error of smooth loads is wake-up work that the kernel charges to the interrupted soaker:
+        10.2 ±0.4 us each, measured at smooth 0 %, where the burner only wakes up
         largest error of 8 windows of each load: soakers 1.31 points (at smooth 5 %), /proc/stat 9.50 points (at bursty 95 %)
         ");
         assert!(verify(&seen, &Verified { rows: vec![], wakeup_cost_ns: None, dropped: 3 }).contains("load"));

@@ -1,13 +1,13 @@
-//! What may be said of the cells of a plan of several factors: for each level of the last one, how it did against what it is
-//! compared with, over all rows.
+//! The verdicts of a plan of several factors, summed up over rows for each level of the last
+//! factor.
 
-use super::baseline::{Against, named};
+use super::baseline::{Baseline, named};
 use super::digits::bound;
-use super::pivot::Cross;
-use super::prose::list;
+use super::pivot::Pivot;
+use super::text::list;
 use zc_analysis::{Comparison, Estimates, RatioFigure};
 
-/// How the cells of one column did.
+/// The verdicts of one column.
 #[derive(Default)]
 struct Tally {
     compared: usize,
@@ -17,27 +17,27 @@ struct Tally {
     undecided: usize,
 }
 
-/// One sentence: against what, and each column. Nothing where nothing is compared.
-pub(super) fn summary(estimates: &Estimates, cross: &Cross, place: &str) -> Option<String> {
-    // Columns of which the same can be said are named together.
-    let mut said: Vec<(String, Vec<String>)> = Vec::new();
-    for (column, level) in cross.columns.iter().enumerate() {
-        let Some(text) = tally(estimates, cross, column).text() else { continue };
-        let name = named(cross.across, level);
-        match said.iter_mut().find(|(known, _)| *known == text) {
+/// One sentence: the baseline, and the verdicts of each column. `None` where nothing is compared.
+pub(super) fn summary(estimates: &Estimates, pivot: &Pivot, place: &str) -> Option<String> {
+    // Columns with the same verdicts are named together.
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (column, level) in pivot.columns.iter().enumerate() {
+        let Some(text) = tally(estimates, pivot, column).text() else { continue };
+        let name = named(pivot.across, level);
+        match groups.iter_mut().find(|(known, _)| *known == text) {
             Some((_, names)) => names.push(name),
-            None => said.push((text, vec![name])),
+            None => groups.push((text, vec![name])),
         }
     }
-    let each: Vec<String> = said.iter().map(|(text, names)| format!("{} {text}", list(names))).collect();
+    let each: Vec<String> = groups.iter().map(|(text, names)| format!("{} {text}", list(names))).collect();
     (!each.is_empty())
-        .then(|| format!("{place} the cost compared with {}: {}.", Against::of(cross).text(), each.join("; ")))
+        .then(|| format!("{place} the cost compared with {}: {}.", Baseline::of(pivot).text(), each.join("; ")))
 }
 
-fn tally(estimates: &Estimates, cross: &Cross, column: usize) -> Tally {
+fn tally(estimates: &Estimates, pivot: &Pivot, column: usize) -> Tally {
     let mut tally = Tally::default();
-    for placed in cross.column(column) {
-        // A zero-copy send that was copied is never the answer to "which is cheapest".
+    for placed in pivot.column(column) {
+        // A copied zero-copy send never counts as the cheapest.
         let label = &placed.cell.label;
         if placed.figures.failed_zero_copy {
             continue;

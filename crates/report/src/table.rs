@@ -1,76 +1,77 @@
-//! The report for a terminal, as wide as it is told.
+//! The report for a terminal: which of its forms, and the full one.
 
-use super::grid::wrap;
-use super::pivot::Cross;
+use super::layout::Layout;
+use super::pivot::Pivot;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
-use super::{experiments, grids, heading, notes, prose, rows};
+use super::text::wrap;
+use super::{brief, experiments, grids, heading, note, notes, profile, prose, rows};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
-/// Where the text of notes begins.
-const INDENT: usize = 14;
+/// The report of a run. In full: for a plan of one factor the main table, in two parts where it
+/// does not fit; for several factors a grid per quantity; for a sampled run its profile. In short:
+/// three lines, one table, the controls and the answer.
+pub fn table(run: &Run, estimates: &Estimates, layout: Layout) -> String {
+    let sampled = zc_analysis::profile::profile(run);
+    match (layout.verbose, &sampled) {
+        (false, Some(profile)) => profile::brief(run, estimates, profile, layout),
+        (false, None) => brief::brief(run, estimates, layout),
+        (true, Some(profile)) => profile::table(run, estimates, profile, layout),
+        (true, None) => full(run, estimates, layout),
+    }
+}
 
-/// The whole report in at most `columns` columns where that is possible. Of a plan of one factor one main table if it fits, else
-/// two; of one of several a grid for each thing that was measured; of one that was sampled what the CPU time goes to.
-pub fn table(run: &Run, estimates: &Estimates, columns: usize) -> String {
-    if let Some(profile) = zc_analysis::profile::profile(run) {
-        return super::profile::table(run, estimates, &profile, columns);
-    }
-    let mut out = String::new();
-    for note in heading::above(run, estimates) {
-        out.push_str(&wrap(note.label, &note.text, INDENT, columns));
-    }
+fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
+    let mut out = note::terminal(&heading::above(run, estimates), layout);
     out.push('\n');
 
     let section = experiments::section(run, estimates);
-    if let Some(cross) = Cross::of(run, estimates) {
-        for part in grids::grids(run, estimates, &cross) {
-            out.push_str(&part.terminal(columns));
+    if let Some(pivot) = Pivot::of(run, estimates) {
+        for part in grids::grids(run, estimates, &pivot) {
+            out.push_str(&part.terminal(layout));
             out.push('\n');
         }
-        let under = under(run, estimates, columns);
+        let under = under(run, estimates, layout.columns);
         if !under.is_empty() {
             out.push_str(&under);
             out.push('\n');
         }
     } else {
-        cells(&mut out, run, estimates, columns);
+        cells(&mut out, run, estimates, layout);
     }
     for part in &section.parts {
-        out.push_str(&part.terminal(columns));
+        out.push_str(&part.terminal(layout));
         out.push('\n');
     }
 
-    for note in notes::below(run, estimates) {
-        out.push_str(&wrap(note.label, &note.text, INDENT, columns));
-    }
+    out.push_str(&note::terminal(&notes::below(run, estimates), layout));
     out.push('\n');
-    for sentence in prose::verdict(run, estimates).iter().chain(&section.says) {
-        out.push_str(&wrap("", sentence, 0, columns));
+    for sentence in prose::verdict(run, estimates).iter().chain(&section.conclusion) {
+        out.push_str(&wrap("", sentence, 0, layout.columns));
     }
     out
 }
 
 /// The tables of a plan whose cells are the rows.
-fn cells(out: &mut String, run: &Run, estimates: &Estimates, columns: usize) {
+fn cells(out: &mut String, run: &Run, estimates: &Estimates, layout: Layout) {
     let whole = rows::grid(run, estimates, WHOLE);
-    if whole.columns_wide() <= columns {
-        out.push_str(&whole.terminal());
-        out.push_str(&under(run, estimates, columns));
+    if whole.columns_wide() <= layout.columns {
+        out.push_str(&whole.terminal(layout));
+        out.push_str(&under(run, estimates, layout.columns));
     } else {
-        out.push_str(&rows::grid(run, estimates, COSTS).terminal());
-        out.push_str(&under(run, estimates, columns));
+        out.push_str(&rows::grid(run, estimates, COSTS).terminal(layout));
+        out.push_str(&under(run, estimates, layout.columns));
         out.push('\n');
-        out.push_str(&rows::grid(run, estimates, SIDES).terminal());
+        out.push_str(&rows::grid(run, estimates, SIDES).terminal(layout));
     }
     out.push('\n');
     if estimates.blocks.kept > 0 {
-        out.push_str(&rows::grid(run, estimates, TRAFFIC).terminal());
+        out.push_str(&rows::grid(run, estimates, TRAFFIC).terminal(layout));
         out.push('\n');
     }
 }
 
-/// The rows of what could not be had, and the meaning of the marks.
+/// What was not available, and the meaning of the marks.
 fn under(run: &Run, estimates: &Estimates, columns: usize) -> String {
     let unavailable = notes::unavailable(run);
     let names = unavailable.iter().map(|(name, _)| name.chars().count());

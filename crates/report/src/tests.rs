@@ -1,4 +1,5 @@
-//! What the reports look like, held in snapshots (`cargo insta review` after a change that is meant).
+//! What the reports look like, held in snapshots (`cargo insta review` after a change that is
+//! meant).
 
 use proptest::prelude::*;
 
@@ -9,8 +10,8 @@ use zc_run::{LinkKind, Run, Severity, Support, SupportRow, Unavailable, Warning}
 
 fn all(run: &Run, estimates: &Estimates) -> [String; 5] {
     [
-        table(run, estimates, 120),
-        table(run, estimates, 80),
+        table(run, estimates, Layout::plain(120)),
+        table(run, estimates, Layout::plain(80)),
         markdown(run, estimates),
         csv(run, estimates),
         json(run, estimates),
@@ -38,7 +39,7 @@ fn doctor_rows() -> Vec<SupportRow> {
 #[test]
 fn a_wide_terminal_gets_one_table() {
     let (run, estimates) = veth();
-    let text = table(&run, &estimates, 120);
+    let text = table(&run, &estimates, Layout::plain(120));
     assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
     insta::assert_snapshot!("table_120", text);
 }
@@ -46,7 +47,7 @@ fn a_wide_terminal_gets_one_table() {
 #[test]
 fn a_narrow_terminal_gets_stacked_tables() {
     let (run, estimates) = veth();
-    let text = table(&run, &estimates, 90);
+    let text = table(&run, &estimates, Layout::plain(90));
     assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
     insta::assert_snapshot!("table_90", text);
 }
@@ -54,25 +55,25 @@ fn a_narrow_terminal_gets_stacked_tables() {
 #[test]
 fn on_loopback_the_columns_of_the_two_sides_are_empty() {
     let (run, estimates) = loopback();
-    insta::assert_snapshot!("table_loopback", table(&run, &estimates, 120));
+    insta::assert_snapshot!("table_loopback", table(&run, &estimates, Layout::plain(120)));
 }
 
 #[test]
 fn two_machines_stand_above_the_table_each_by_its_name() {
     let (run, estimates) = remote();
-    insta::assert_snapshot!("table_remote", table(&run, &estimates, 118));
+    insta::assert_snapshot!("table_remote", table(&run, &estimates, Layout::plain(118)));
 }
 
 #[test]
 fn an_iperf3_server_s_own_figure_stands_beside_the_sender_s_cost_as_what_it_is() {
     let (run, estimates) = iperf3();
-    insta::assert_snapshot!("table_iperf3", table(&run, &estimates, 118));
+    insta::assert_snapshot!("table_iperf3", table(&run, &estimates, Layout::plain(118)));
 }
 
 #[test]
-fn over_a_link_without_a_receiver_every_word_is_about_the_sender() {
+fn over_a_link_without_a_receiver_every_text_is_about_the_sender() {
     let (run, estimates) = null();
-    insta::assert_snapshot!("table_null", table(&run, &estimates, 120));
+    insta::assert_snapshot!("table_null", table(&run, &estimates, Layout::plain(120)));
     for text in all(&run, &estimates).into_iter().take(3) {
         assert!(
             !text.contains("both ends") && !text.contains("received by") && !text.contains("receiver on"),
@@ -82,14 +83,17 @@ fn over_a_link_without_a_receiver_every_word_is_about_the_sender() {
 }
 
 #[test]
-fn where_nobody_measured_the_receiver_the_words_are_those_of_the_sender_too() {
+fn where_the_receiver_was_not_measured_every_text_is_about_the_sender() {
     let (mut run, estimates) = null();
     run.header.plan.fixed.link = LinkKind::Remote;
-    let text = table(&run, &estimates, 200);
-    assert!(text.contains("over remote nobody measured the receiver, so every figure is the sender's alone"), "{text}");
+    let text = table(&run, &estimates, Layout::plain(200));
+    assert!(
+        text.contains("over remote the receiver was not measured, so every figure is the sender's alone"),
+        "{text}"
+    );
     assert!(text.contains("over remote at 400 MB/s, for the sender alone,"), "{text}");
     assert!(
-        !text.contains("both ends") && !text.contains("received by") && !text.contains("there is no receiver"),
+        !text.contains("both ends") && !text.contains("received by") && !text.contains("has no receiver"),
         "{text}"
     );
 }
@@ -97,7 +101,7 @@ fn where_nobody_measured_the_receiver_the_words_are_those_of_the_sender_too() {
 #[test]
 fn a_run_without_blocks_is_shown_with_what_it_has() {
     let (run, estimates) = without_blocks();
-    insta::assert_snapshot!("table_without_blocks", table(&run, &estimates, 120));
+    insta::assert_snapshot!("table_without_blocks", table(&run, &estimates, Layout::plain(120)));
     for text in all(&run, &estimates) {
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
     }
@@ -126,19 +130,19 @@ fn a_withheld_verdict_says_why_and_no_word_stands_in_the_table() {
     if let Some(control) = &mut estimates.control {
         control.fits = Some(false);
     }
-    let text = table(&run, &estimates, 120);
+    let text = table(&run, &estimates, Layout::plain(120));
     assert!(!text.contains(" less") && !text.contains(" more"), "{text}");
     insta::assert_snapshot!("table_withheld", text);
     assert!(csv(&run, &estimates).contains(",withheld,"));
 }
 
 #[test]
-fn what_other_cpus_lost_is_told() {
+fn time_on_other_cpus_is_a_note() {
     let (run, mut estimates) = veth();
-    assert!(!table(&run, &estimates, 120).contains("elsewhere"));
-    estimates.cells[0].elsewhere_ns_per_kib = estimates.cells[0].cost_ns_per_kib.sender;
-    let text = table(&run, &estimates, 120);
-    assert!(text.contains("elsewhere     other CPUs lost 175.8 (sendfile) to 175.8 (sendfile) us/MB"), "{text}");
+    assert!(!table(&run, &estimates, Layout::plain(120)).contains("other CPUs"));
+    estimates.cells[0].other_cpus_ns_per_kib = estimates.cells[0].cost_ns_per_kib.sender;
+    let text = table(&run, &estimates, Layout::plain(120));
+    assert!(text.contains("other CPUs    175.8 (sendfile) to 175.8 (sendfile) us/MB were used"), "{text}");
 }
 
 #[test]
@@ -163,11 +167,11 @@ fn csv_has_a_line_to_a_cell() {
 fn json_is_one_document_with_numbers_and_nulls() {
     let (run, estimates) = loopback();
     let value: serde_json::Value = serde_json::from_str(&json(&run, &estimates)).unwrap();
-    assert_eq!(value["run"]["zc_run"], zc_run::SCHEMA);
+    assert_eq!(value["run"]["zc_run"], zc_run::MAJOR);
     assert_eq!(value["run"]["plan"]["fixed"]["link"], "loopback");
     assert_eq!(value["run"]["blocks"], 0);
-    assert!(value["estimates"]["cells"][0]["cost_ns_per_kib"]["both"]["value"].is_number());
-    assert!(value["estimates"]["cells"][0]["cost_ns_per_kib"]["sender"].is_null());
+    assert!(value["estimates"]["cells"][0]["cost_us_per_mb"]["both"]["value"].is_number());
+    assert!(value["estimates"]["cells"][0]["cost_us_per_mb"]["sender"].is_null());
 }
 
 #[test]
@@ -187,7 +191,7 @@ fn the_doctor_groups_what_can_be_had() {
 fn the_doctor_of_a_perfect_machine_says_so() {
     let (run, _) = veth();
     let text = doctor(&run.header.host, &[], &[], 100);
-    assert!(text.ends_with("Nothing was found against measuring on this machine.\n"), "{text}");
+    assert!(text.ends_with("This machine is fit to measure: nothing was found against it.\n"), "{text}");
 }
 
 /// A run in which everything that can come from outside is `text`.
@@ -235,8 +239,8 @@ fn nothing_from_outside_can_move_the_cursor() {
         estimates.verdict.withheld = withheld;
         let rows = run.header.unavailable.clone();
         for text in [
-            table(&run, &estimates, 120),
-            table(&run, &estimates, 60),
+            table(&run, &estimates, Layout::plain(120)),
+            table(&run, &estimates, Layout::plain(60)),
             markdown(&run, &estimates),
             doctor(&run.header.host, &rows, &run.header.warnings, 80),
         ] {
@@ -254,7 +258,7 @@ proptest! {
     fn no_text_and_no_width_panics(text in any::<String>(), columns in 0_usize..300) {
         let (run, estimates) = hostile(&text);
         let rows = run.header.unavailable.clone();
-        let printed = table(&run, &estimates, columns) + &doctor(&run.header.host, &rows, &run.header.warnings, columns);
+        let printed = table(&run, &estimates, Layout::plain(columns)) + &doctor(&run.header.host, &rows, &run.header.warnings, columns);
         prop_assert!(!printed.chars().any(|c| c.is_control() && c != '\n'));
         let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));
     }

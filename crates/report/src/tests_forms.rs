@@ -24,7 +24,8 @@ struct Family {
     samples: BTreeMap<String, f64>,
 }
 
-/// Reads an exposition by the grammar and the rules of the specification, as far as they touch what zc writes.
+/// Reads an exposition by the grammar and the rules of the specification, as far as they touch what
+/// zc writes.
 fn exposed(text: &str) -> BTreeMap<String, Family> {
     let body = text.strip_suffix("# EOF\n").expect("it ends with EOF");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
@@ -118,12 +119,12 @@ fn openmetrics_are_what_the_specification_asks_for() {
         let cells = cells.filter(|cell| cell.cost_ns_per_kib.both.is_some()).count();
         let of_both =
             |name: &str| families[name].samples.keys().filter(|series| series.contains("side=\"both\"")).count();
-        assert_eq!(of_both("zc_cost_seconds_per_byte"), cells);
+        assert_eq!(of_both("zc_cost_us_per_mb"), cells);
         // An interval's ends are on either side of its value.
-        for (series, value) in &families["zc_cost_seconds_per_byte"].samples {
+        for (series, value) in &families["zc_cost_us_per_mb"].samples {
             let end = |end: &str| {
-                let family = format!("zc_cost_{end}_seconds_per_byte");
-                families[&family].samples.get(&series.replacen("zc_cost_seconds_per_byte", &family, 1)).copied()
+                let family = format!("zc_cost_{end}_us_per_mb");
+                families[&family].samples.get(&series.replacen("zc_cost_us_per_mb", &family, 1)).copied()
             };
             assert!(end("low").is_none_or(|low| low <= *value), "{series}");
             assert!(end("high").is_none_or(|high| high >= *value), "{series}");
@@ -132,12 +133,60 @@ fn openmetrics_are_what_the_specification_asks_for() {
 }
 
 #[test]
-fn openmetrics_are_in_seconds_and_bytes() {
+fn a_cost_is_the_same_number_wherever_programs_read_it() {
     let (run, estimates) = veth();
-    let families = exposed(&openmetrics(&[(&run, &estimates)]));
-    let series = r#"zc_cost_seconds_per_byte{cell="sendfile",send="sendfile",recv="recv",side="both"}"#;
-    let cost = families["zc_cost_seconds_per_byte"].samples[series];
-    assert!((cost / (600.0e-9 / 1024.0) - 1.0).abs() < 1e-9, "{cost}");
+    let one = [(&run, &estimates)];
+    let document: serde_json::Value = serde_json::from_str(&json(&run, &estimates)).unwrap();
+    let text = csv(&run, &estimates);
+    let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+    let column = reader.headers().unwrap().iter().position(|name| name == "both_us_per_mb").unwrap();
+    let lines: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+    let families = exposed(&openmetrics(&one));
+    let charts: serde_json::Value = serde_json::from_str(&vega_lite(&one)).unwrap();
+    let rows = charts["vconcat"][0]["data"]["values"].as_array().unwrap();
+    for (place, cell) in estimates.cells.iter().enumerate() {
+        let Some(cost) = cell.cost_ns_per_kib.both else { continue };
+        let expected = cost.value * 1e6 / 1024.0 / 1e3;
+        let label = cell.label.as_str();
+        let read = document["estimates"]["cells"][place]["cost_us_per_mb"]["both"]["value"].as_f64().unwrap();
+        assert!((read / expected - 1.0).abs() < 1e-12, "{label}: {read}");
+        assert_eq!(lines[place][column].parse::<f64>().unwrap(), read, "{label}");
+        let series =
+            format!("zc_cost_us_per_mb{{cell=\"{label}\",send=\"{}\",recv=\"recv\",side=\"both\"}}", cell.send);
+        assert_eq!(families["zc_cost_us_per_mb"].samples[&series], read, "{label}");
+        let Some(row) = rows.iter().find(|row| row["cell"] == label && row["side"] == "both") else {
+            assert!(cell.control, "{label}: charts leave the control out, and nothing else");
+            continue;
+        };
+        assert_eq!(row["cost_us_per_mb"].as_f64().unwrap(), read, "{label}");
+    }
+}
+
+/// The names of all fields of a document.
+fn fields(value: &serde_json::Value, into: &mut BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(map) => map.iter().for_each(|(name, value)| {
+            into.insert(name.clone());
+            fields(value, into);
+        }),
+        serde_json::Value::Array(all) => all.iter().for_each(|value| fields(value, into)),
+        _ => {}
+    }
+}
+
+#[test]
+fn no_field_of_json_has_a_cost_in_another_unit() {
+    let mut names = BTreeSet::new();
+    for (run, estimates) in [veth(), sizes(), sockbuf()] {
+        fields(&serde_json::from_str(&json(&run, &estimates)).unwrap(), &mut names);
+    }
+    for schema in [crate::json_schema(), crate::compare::json_schema()] {
+        fields(&serde_json::from_str(&schema).unwrap(), &mut names);
+    }
+    assert!(names.contains("cost_us_per_mb") && names.contains("demand_us_per_mb"));
+    let other =
+        |name: &&String| ["kib", "per_kb", "per_byte", "twin", "elsewhere"].iter().any(|word| name.contains(word));
+    assert_eq!(names.iter().filter(other).collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
 #[test]
@@ -161,11 +210,7 @@ fn labels_from_outside_are_escaped() {
     }
     let families = exposed(&openmetrics(&[(&run, &estimates)]));
     assert_eq!(families["zc_run"].samples.len(), 1);
-    assert_eq!(
-        families["zc_cost_seconds_per_byte"].samples.len(),
-        8 * 3,
-        "the control is another of that name and path"
-    );
+    assert_eq!(families["zc_cost_us_per_mb"].samples.len(), 8 * 3, "the control is another of that name and path");
 }
 
 /// What of a specification may stand where, as far as zc's go: vega.github.io/vega-lite/docs.
@@ -208,7 +253,7 @@ fn vega_lite_is_a_specification_of_version_5_with_its_data() {
         assert_eq!(document["vconcat"].as_array().unwrap().len(), made.len());
         check_view(&document, &BTreeSet::new());
         let rows = document["vconcat"][0]["data"]["values"].as_array().unwrap();
-        let measured = rows.iter().filter(|row| row["side"] == "both" && row["us_per_mb"].is_number()).count();
+        let measured = rows.iter().filter(|row| row["side"] == "both" && row["cost_us_per_mb"].is_number()).count();
         assert_eq!(measured, made[0].1.cells.iter().filter(|cell| !cell.control).count());
     }
 }

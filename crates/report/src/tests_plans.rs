@@ -10,7 +10,7 @@ use zc_run::{Factor, Run, SendPath};
 type Made = (Run, Estimates);
 
 fn shown(made: &Made, columns: usize) -> String {
-    let text = table(&made.0, &made.1, columns);
+    let text = table(&made.0, &made.1, Layout::plain(columns));
     assert!(!text.contains("NaN") && !text.contains("inf "), "{text}");
     text
 }
@@ -144,8 +144,13 @@ fn experiments_that_add_a_sentence_alone() {
             "Of so many connections, per byte: sendfile costs least at 1 and 1.45 times as much at 1000; read+send costs least \
              at 1 and 1.28 times as much at 1000.",
         ),
-        ("congestion", Factor::Congestion, ["cubic", "reno"], "it makes no difference that could be told."),
-        ("pacing", Factor::Rate, ["100MB/s", "400MB/s"], "for read+send and sendfile it makes no difference"),
+        ("congestion", Factor::Congestion, ["cubic", "reno"], "it makes no measurable difference."),
+        (
+            "pacing",
+            Factor::Rate,
+            ["100MB/s", "400MB/s"],
+            "for read+send and sendfile it makes no measurable difference",
+        ),
     ] {
         let made = plan(name, &[(factor, &levels), (Factor::Send, &sends)], factor, |cell| {
             let flows = cell.levels.flows.unwrap_or_default() as f64 / 5.0;
@@ -176,7 +181,7 @@ fn without_a_kept_block_there_is_the_plan_and_the_old_table() {
     insta::assert_snapshot!("plan_without_blocks", shown(&without_figures(offloads()), 100));
     for made in [sizes(), receive(), cork(), affinity(), sockbuf(), mtu(), sixty()].map(without_figures) {
         let text = shown(&made, 100);
-        assert!(text.contains("No figure yet of any of"), "{text}");
+        assert!(text.contains("No figures yet for any of"), "{text}");
         let _ = markdown(&made.0, &made.1);
     }
 }
@@ -187,7 +192,7 @@ fn what_the_estimate_makes_of_such_a_plan_without_blocks_can_be_printed() {
         run.end = None;
         run.blocks.clear();
         let estimates = estimate(&run);
-        assert!(shown(&(run.clone(), estimates.clone()), 100).contains("No figure yet of any of"));
+        assert!(shown(&(run.clone(), estimates.clone()), 100).contains("No figures yet for any of"));
         let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));
     }
 }
@@ -264,7 +269,7 @@ proptest! {
             cell.by = Some(by);
         }
         run.header.plan.fixed.soaked_cpus.truncate(keep_cells % 3);
-        let text = table(&run, &estimates, columns);
+        let text = table(&run, &estimates, Layout::plain(columns));
         prop_assert!(!text.contains("NaN"), "{text}");
         prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
         let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));

@@ -5,11 +5,10 @@ use serde_json::{Value, json};
 
 use super::csv::{comparison, raw};
 use super::digits::us_per_mb;
-use super::escape;
 use super::json::text;
 use super::pivot::{level, placed};
 use zc_analysis::{Bounds, CellEstimate, Estimates, Figure, RatioFigure};
-use zc_run::{Factor, Header, Level, Run};
+use zc_run::{Factor, Header, Run, escape};
 
 /// The whole specification: under one another, for each run its costs, its ratios and its top speeds.
 pub fn vega_lite(runs: &[(&Run, &Estimates)]) -> String {
@@ -42,7 +41,7 @@ fn view(run: &Run, estimates: &Estimates) -> Value {
         },
         "data": {"values": data(run, estimates)},
         "vconcat": [
-            of(rows, "us_per_mb", "CPU time, us/MB"),
+            of(rows, "cost_us_per_mb", "CPU time, us/MB"),
             of(rows, "ratio", &format!("by the cost of {}", compared_with(estimates))),
             of(rows, "top_gbit_per_s", "top speed, Gbit/s"),
         ],
@@ -81,7 +80,7 @@ fn data(run: &Run, estimates: &Estimates) -> Vec<Value> {
                 "comparison": if side == "both" { comparison(estimates, cell) } else { "" },
                 "failed_zero_copy": cell.failed_zero_copy,
             });
-            put(&mut row, "us_per_mb", cost.map(|figure| Ends::of(&figure).scaled(us_per_mb)));
+            put(&mut row, "cost_us_per_mb", cost.map(|figure| Ends::of(&figure).scaled(us_per_mb)));
             put(&mut row, "ratio", ratio.map(|ratio| Ends::of_ratio(&ratio)));
             let top = if side == "both" { cell.top_speed_bytes_per_s } else { None };
             put(&mut row, "top_gbit_per_s", top.map(|figure| Ends::of(&figure).scaled(|speed| speed * 8e-9)));
@@ -98,12 +97,11 @@ fn levels(row: &mut Value, header: &Header, figures: &CellEstimate, cell: &zc_ru
     for factor in &header.plan.factors {
         let level = level(header, cell, *factor);
         let name = factor.name().replace('-', "_");
-        row[name] = match level {
-            Level::Message(bytes) | Level::RecvBuffer(bytes) | Level::Sockbuf(bytes) => json!(bytes),
-            Level::Rate(rate) => json!(rate),
-            Level::Mtu(bytes) => json!(bytes),
-            Level::Flows(flows) => json!(flows),
-            ref other => json!(escape(&raw(other), 80)),
+        row[name] = match level.value {
+            zc_run::Value::Bytes(bytes) => json!(bytes),
+            zc_run::Value::Rate(rate) => json!(rate),
+            zc_run::Value::Number(number) => json!(number),
+            _ => json!(escape(&raw(&level), 80)),
         };
         if *factor != Factor::Message {
             series.push(escape(&level.to_string(), 80));

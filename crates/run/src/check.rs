@@ -7,7 +7,7 @@ use super::{Error, Result, Run};
 /// Holds a run to it.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](super::FaultKind): two cells of one name.
+/// [`ErrorKind::Input`](super::ErrorKind): two cells of one name.
 pub(super) fn run(run: &Run) -> Result<()> {
     let mut labels = BTreeSet::new();
     // Trials name their cells, so no two of these may have one name.

@@ -24,7 +24,7 @@ pub struct Error {
     pub source: Option<Box<Error>>,
 }
 
-/// What an error is about. Travels over the control protocol under its [`name`](Self::name), so that a server's refusal ends
+/// What an error is about. Travels over the control protocol by name, so that a server's refusal ends
 /// with the same exit code at the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -88,6 +88,24 @@ impl ErrorKind {
             Self::NothingKept => 13,
             Self::Incomparable => 14,
             Self::Interrupted => 130,
+        }
+    }
+
+    /// What it means, as a sentence for man pages.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::Failed => "The measurement failed: a socket, a thread, a receiver that died.",
+            Self::Usage => "The command line is invalid.",
+            Self::Input => "A given file cannot be used.",
+            Self::Unsupported => "This kernel, user or machine cannot do it.",
+            Self::Output => "The result cannot be written.",
+            Self::Remote => "The other machine cannot be reached, refuses, or is gone.",
+            Self::Undecided => "A comparison is undecided: intervals reach both ways.",
+            Self::UnknownCell => "The saved run has no such cell.",
+            Self::Withheld => "Verdicts are withheld: the run's own controls forbid them.",
+            Self::NothingKept => "The saved run has no block that counts.",
+            Self::Incomparable => "Nothing can be compared.",
+            Self::Interrupted => "Interrupted by Ctrl-C or SIGTERM; what was measured is saved.",
         }
     }
 

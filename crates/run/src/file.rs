@@ -2,18 +2,22 @@
 //! the file, the file is valid JSON after every append, and a file that was cut off is known up to its last whole line.
 //!
 //! ```text
-//! {"zc_run":2,...,"blocks":[
+//! {"zc_run":3,"zc_run_minor":0,...,"blocks":[
 //! {"index":0,...},
 //! {"index":1,...}
 //! ],"end":null}
 //! ```
 //!
-//! What stands in a line is told in `line`. Pure text in, text out: `session` writes it, and `read` (the file) takes it apart.
+//! The module `line` holds the encoding of a block. Pure text in, text out: `zc-measure` writes files, the module `read` reads
+//! them. docs/format.md describes all of it for readers in other languages.
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 
 use super::line::{self, BlockLine};
-use super::{Block, End, Error, Header, Result, Run, SCHEMA, SoftirqCounts};
+use super::version::Found;
+use super::{Block, End, Error, FormatVersion, Header, MAJOR, MINOR, Result, Run, SoftirqCounts};
 
 /// What ends the line of the header, and with it what comes before the blocks.
 pub(super) const BLOCKS: &str = "\"blocks\":[";
@@ -72,7 +76,15 @@ pub(super) fn read_tail(text: &[u8]) -> serde_json::Result<Option<End>> {
 
 /// The header, from the line that ends with [`BLOCKS`].
 pub(super) fn read_header(line: &[u8]) -> serde_json::Result<Header> {
-    serde_json::from_slice(&closed(line))
+    serde_json::from_slice(&closed(line)).map(converted)
+}
+
+/// The header of an older major version, as the current version has it. What the fields are called is known to their types.
+fn converted(mut header: Header) -> Header {
+    if header.format.major < MAJOR {
+        header.format = FormatVersion::current();
+    }
+    header
 }
 
 /// The line of the header as a document of its own.
@@ -81,20 +93,34 @@ fn closed(line: &[u8]) -> Vec<u8> {
     [head.strip_suffix(b",").unwrap_or(head), b"}"].concat()
 }
 
-/// A run that is no longer a block to a line, because something has laid out its JSON anew.
-pub(super) fn read_laid_out_anew(text: &[u8]) -> serde_json::Result<Run> {
-    #[derive(Deserialize)]
-    struct Document<'a> {
-        #[serde(flatten)]
-        header: Header,
-        #[serde(borrow)]
-        blocks: Vec<BlockLine<'a>>,
-        end: Option<End>,
-    }
+/// A saved run of zc as one JSON document. zc writes the header on one line, then one block per line, then the end, so that a
+/// block can be appended; a reader may take the file apart by lines, or parse it as one document.
+#[derive(Deserialize, JsonSchema)]
+#[schemars(title = "Saved run of zc")]
+struct Document<'a> {
+    #[serde(flatten)]
+    header: Header,
+    /// The blocks, in the order in which they were measured.
+    #[serde(borrow)]
+    blocks: Vec<BlockLine<'a>>,
+    /// How the run ended; null when it was killed before it could say.
+    end: Option<End>,
+}
+
+/// The JSON Schema (draft 2020-12) of a saved run, indented, with a line feed at its end.
+pub fn schema() -> String {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<Document<'static>>();
+    schema.insert("title".to_owned(), format!("Saved run of zc, format {MAJOR}.{MINOR}").into());
+    serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
+}
+
+/// A run whose JSON is not a block to a line, because another program has written it.
+pub(super) fn read_document(text: &[u8]) -> serde_json::Result<Run> {
     let Document { header, blocks, end } = serde_json::from_slice(text)?;
     let mut known = SoftirqCounts::default();
     let blocks = blocks.into_iter().map(|block| block.block(&mut known)).collect::<serde_json::Result<_>>()?;
-    Ok(Run { header, blocks, end })
+    Ok(Run { header: converted(header), blocks, end })
 }
 
 /// Whether a document begins with the key that every run begins with.
@@ -103,43 +129,34 @@ pub(super) fn begins_as_run(text: &[u8]) -> bool {
     inside.trim_ascii_start().starts_with(b"\"zc_run\"")
 }
 
-/// Holds a document to be a run of this version, before anything else is read of it. `text` is the line of its header, or all of it.
+/// Checks that a document is a saved run of a version that can be read, before anything else of it is read. `text` is the line
+/// of its header, or all of it.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](super::FaultKind): not a run, a run of another version, or cut before its first block.
-pub(super) fn check_version(text: &[u8]) -> Result<()> {
-    #[derive(Deserialize)]
-    struct Version {
-        zc_run: Option<u64>,
-    }
+/// [`ErrorKind::Input`](super::ErrorKind): not a run, a run of another version, or cut before its first block.
+pub(super) fn check_version(text: &[u8]) -> Result<Found> {
     let parsed = if text.ends_with(BLOCKS.as_bytes()) {
         serde_json::from_slice(&closed(text))
     } else {
         serde_json::from_slice(text)
     };
-    let version: Version = parsed.map_err(|error| {
+    let found: Found = parsed.map_err(|error| {
         if !begins_as_run(text) {
             return not_a_run();
         }
         if !error.is_eof() {
             return unreadable(1, &error);
         }
-        let laid_out_anew = text.windows(8).any(|part| part == b"\"blocks\"");
-        let message = if laid_out_anew {
+        let document = text.windows(8).any(|part| part == b"\"blocks\"");
+        let message = if document {
             "it is cut off, and it is not a block to a line, so nothing of it can be shown"
         } else {
             "it is cut off before its first block, so there is nothing to show"
         };
         Error::input(message).help("the disk may have been full; measure again")
     })?;
-    match version.zc_run {
-        None => Err(not_a_run()),
-        Some(found) if found != u64::from(SCHEMA) => Err(Error::input(format!(
-            "it is a saved run of schema version {found}, and this zc reads version {SCHEMA}"
-        ))
-        .help("read it with the zc that wrote it, or a newer one: its version stands in the file as zc_version")),
-        Some(_) => Ok(()),
-    }
+    found.check().unwrap_or_else(|| Err(not_a_run()))?;
+    Ok(found)
 }
 
 /// It is something else.

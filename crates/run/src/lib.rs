@@ -9,9 +9,9 @@
 mod check;
 mod error;
 mod escape;
+pub mod factor;
 mod file;
 mod host;
-pub mod level;
 mod line;
 mod link;
 mod memory;
@@ -27,19 +27,19 @@ mod soak;
 mod softirqs;
 mod support;
 pub mod units;
+mod version;
 mod warning;
 
 pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};
-pub use file::{append_block, close, open, whole};
+pub use factor::{
+    Align, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement, Push, RecvPath, SendPath, Value,
+};
+pub use file::{append_block, close, open, schema, whole};
 pub use host::{CpuFacts, Host, MemoryFacts};
-pub use level::Level;
 pub use link::{AckOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
-pub use names::{
-    Align, CopyPages, Experiment, Factor, HostState, IpVersion, LinkKind, MemoryLoop, OffloadSwitch, Placement, Push,
-    RecvPath, SendPath, SoakerKind, UnknownName,
-};
+pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
 pub use plan::{Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, Timing, Unsoaked};
 pub use profile::{BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples};
 pub use read::{parse, read};
@@ -47,13 +47,12 @@ pub use reading::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading, TcpReading, Usage,
 };
 pub use remote::{PeerKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
-pub use run::{
-    Block, Dropped, End, EndReason, FailedTrial, Header, IdleWindow, Probe, Run, SCHEMA, Slot, Trial, TrialKind,
-};
+pub use run::{Block, Dropped, End, EndReason, FailedTrial, Header, IdleWindow, Probe, Run, Slot, Trial, TrialKind};
 pub use soak::{
     BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
     Taken, UnsoakedControl, VerifyVisit,
 };
 pub use softirqs::SoftirqCounts;
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};
+pub use version::{FormatVersion, MAJOR, MINOR, OLDEST_MAJOR, READ_BY};
 pub use warning::{Severity, Warning};

@@ -75,7 +75,7 @@ pub struct MemoryRun {
     pub budget_ns: u64,
     /// The working sets, smallest first.
     pub sets: Vec<MemorySet>,
-    /// Sets that were left out, and why: a sentence each.
+    /// What was left out or made smaller than wanted, and why: a sentence each.
     pub left_out: Vec<String>,
     /// Loops that cannot be had here.
     pub unavailable: Vec<SupportRow>,

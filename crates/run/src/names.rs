@@ -1,10 +1,5 @@
-//! The names of send paths, receive paths, links, soakers, experiments and memory loops, as the user types them and as they are saved.
-
-use std::fmt;
-use std::str::FromStr;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+//! Names as the user types them and as they are saved: how an enum of them is made, and those of links, soakers, experiments and
+//! memory loops. Names that are levels of a factor are in the factor's file.
 
 /// A name that is none of the known ones; lists those that are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -21,7 +16,10 @@ pub struct UnknownName {
 macro_rules! names {
     ($(#[$doc:meta])* $type:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
+            serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+        )]
         pub enum $type {
             $($(#[$vdoc])* #[serde(rename = $name)] $variant,)+
         }
@@ -30,79 +28,36 @@ macro_rules! names {
             /// Every one, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
+            /// Their names, in the same order.
+            pub const NAMES: &'static [&'static str] = &[$($name,)+];
+
             /// The name as typed and saved.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)+ }
             }
         }
 
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.name())
             }
         }
 
-        impl FromStr for $type {
-            type Err = UnknownName;
+        impl std::str::FromStr for $type {
+            type Err = $crate::UnknownName;
 
-            fn from_str(given: &str) -> Result<Self, UnknownName> {
-                Self::ALL.iter().copied().find(|each| each.name() == given).ok_or_else(|| UnknownName {
+            fn from_str(given: &str) -> std::result::Result<Self, $crate::UnknownName> {
+                Self::ALL.iter().copied().find(|each| each.name() == given).ok_or_else(|| $crate::UnknownName {
                     what: $what,
                     given: given.to_owned(),
-                    known: Self::ALL.iter().map(|each| each.name()).collect(),
+                    known: Self::NAMES.to_vec(),
                 })
             }
         }
     };
 }
 
-names! {
-    /// One way of getting the bytes of files into a TCP socket. docs/paths/ has a page for each.
-    SendPath, "send path", {
-        /// `read(2)` into a buffer, `write(2)` out of it.
-        ReadWrite = "read+write",
-        /// `read(2)` into a buffer, `send(2)` out of it: the reference.
-        ReadSend = "read+send",
-        /// `write(2)` straight out of the mapped file.
-        MmapWrite = "mmap+write",
-        /// `sendfile(2)`.
-        Sendfile = "sendfile",
-        /// `splice(2)` file to pipe, pipe to socket.
-        Splice = "splice",
-        /// `vmsplice(2)` of user pages into a pipe, `splice(2)` to the socket.
-        Vmsplice = "vmsplice",
-        /// `send(2)` with `MSG_ZEROCOPY` from a resident copy of the file set.
-        MsgZerocopy = "msg-zerocopy",
-        /// `send(2)` with `MSG_ZEROCOPY` out of the mapped file.
-        MsgZerocopyMmap = "msg-zerocopy-mmap",
-        /// `IORING_OP_READ` linked to `IORING_OP_SEND`.
-        UringSend = "uring-send",
-        /// `IORING_OP_SEND_ZC` from a resident copy of the file set.
-        UringSendZc = "uring-send-zc",
-        /// `IORING_OP_SEND_ZC` from a resident copy that is registered with the ring.
-        UringSendZcFixed = "uring-send-zc-fixed",
-        /// `IORING_OP_SPLICE` file to pipe, linked to pipe to socket.
-        UringSplice = "uring-splice",
-    }
-}
-
-names! {
-    /// One way of getting bytes out of a TCP socket.
-    RecvPath, "receive path", {
-        /// `recv(2)` into a buffer.
-        Recv = "recv",
-        /// `recv(2)` with `MSG_TRUNC`: the bytes are dropped uncopied. An upper bound, not a receiver.
-        RecvTrunc = "recv-trunc",
-        /// `splice(2)` socket to pipe, pipe to /dev/null.
-        Splice = "splice",
-        /// `TCP_ZEROCOPY_RECEIVE`, and `recv(2)` for what the kernel will not map.
-        ZerocopyReceive = "zerocopy-receive",
-        /// `IORING_OP_RECV`.
-        UringRecv = "uring-recv",
-        /// `IORING_OP_RECV` multishot with a ring of provided buffers.
-        UringMultishot = "uring-multishot",
-    }
-}
+pub(crate) use names;
 
 names! {
     /// Where the bytes travel.
@@ -125,116 +80,6 @@ names! {
         V4 = "4",
         /// RFC 8200.
         V6 = "6",
-    }
-}
-
-names! {
-    /// An offload that the card of a link is to be without. What else the kernel then switches off, because it depends on it, is
-    /// in [`LinkFacts::offloads`](super::LinkFacts::offloads).
-    OffloadSwitch, "offload", {
-        /// The card cuts no segments: TCP's packets of up to 64 KiB are cut in software, right above the driver.
-        NoTso = "no-tso",
-        /// The kernel does not cut segments in software.
-        NoGso = "no-gso",
-        /// The card takes no packet that is in several pieces of memory: packets are linearised.
-        NoSg = "no-sg",
-        /// The card sums no checksums.
-        NoChecksum = "no-checksum",
-        /// The receiver's card does not merge segments that follow one another.
-        NoGro = "no-gro",
-    }
-}
-
-names! {
-    /// What the cells of a plan may differ in.
-    Factor, "factor", {
-        /// The send path.
-        Send = "send",
-        /// The receive path.
-        Recv = "recv",
-        /// Bytes per call of the send path.
-        Message = "message",
-        /// Bytes per call of the receive path.
-        RecvBuffer = "recv-buffer",
-        /// SO_SNDBUF of the sender and SO_RCVBUF of the receiver.
-        Sockbuf = "sockbuf",
-        /// What is asked of TCP about packets that are not full.
-        Push = "push",
-        /// Where on its page a message begins.
-        Align = "align",
-        /// The pages that paths send from whose bytes are in memory already.
-        Pages = "pages",
-        /// MTU of the link.
-        Mtu = "mtu",
-        /// What the link's network card is to be without.
-        Offloads = "offloads",
-        /// TCP congestion control.
-        Congestion = "congestion",
-        /// Connections at a time.
-        Flows = "flows",
-        /// Which CPUs the two sides are pinned to.
-        Placement = "placement",
-        /// The rate at which cost is measured.
-        Rate = "rate",
-        /// The state that a command has put the host into.
-        State = "state",
-    }
-}
-
-names! {
-    /// One of the two states that a host is put into in turns, by a command each.
-    HostState, "host state", {
-        /// That of the first command.
-        A = "A",
-        /// That of the second command.
-        B = "B",
-    }
-}
-
-names! {
-    /// What is asked of TCP about packets that are not full.
-    Push, "push", {
-        /// Nothing: Nagle's algorithm (RFC 896) holds a packet that is not full while another one is under way.
-        Plain = "plain",
-        /// TCP_CORK, from the first byte to the last: only full packets, or after 200 ms (tcp(7)).
-        Cork = "cork",
-        /// MSG_MORE on every send(2), SPLICE_F_MORE on every splice(2): as if corked for one call. Other calls cannot say it.
-        More = "more",
-        /// TCP_NODELAY: no packet waits.
-        Nodelay = "nodelay",
-    }
-}
-
-names! {
-    /// Where on its page a message begins.
-    Align, "alignment", {
-        /// At its beginning, as far as the files do.
-        Page = "page",
-        /// One byte later: buffers begin so, and files are sent from their second byte on.
-        Byte = "byte",
-    }
-}
-
-names! {
-    /// The pages that paths send from whose bytes are in memory already: vmsplice, MSG_ZEROCOPY, io_uring's zero-copy sends.
-    CopyPages, "kind of pages", {
-        /// Of 4 KiB, wherever the kernel had one: no two neighbours lie beside each other in physical memory. Where the system gives
-        /// huge pages to all who ask for nothing, those.
-        Scattered = "scattered",
-        /// Huge pages (MADV_HUGEPAGE).
-        Huge = "huge",
-    }
-}
-
-names! {
-    /// Which CPUs the two sides are pinned to.
-    Placement, "placement", {
-        /// A CPU each.
-        Separate = "separate",
-        /// Both to the sender's.
-        Same = "same",
-        /// To none: the scheduler puts them where it likes, among the CPUs that carry soakers.
-        Free = "free",
     }
 }
 

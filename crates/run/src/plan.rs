@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Align, CopyPages, Factor, HostState, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind,
+    Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath,
+    SoakerKind,
 };
 
 /// One combination of factor levels that is measured once in every block.
@@ -36,7 +37,8 @@ impl Cell {
     }
 }
 
-/// What a cell has in place of what the plan holds fixed: one field for each factor beside the paths; null is the plan's own.
+/// What a cell has in place of what the plan holds fixed; `None` is the plan's own. Factors that were there before `more` have a
+/// field each, under whose name old runs have them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Levels {
@@ -79,6 +81,9 @@ pub struct Levels {
     /// The state that the host is put into before it is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<HostState>,
+    /// Levels of all other factors.
+    #[serde(skip_serializing_if = "FactorLevels::is_empty")]
+    pub more: FactorLevels,
 }
 
 impl Levels {
@@ -147,6 +152,9 @@ pub struct FixedParams {
     /// Which CPUs the two sides are pinned to.
     #[serde(default = "separate")]
     pub placement: Placement,
+    /// Levels of all other factors.
+    #[serde(default, skip_serializing_if = "FactorLevels::is_empty")]
+    pub more: FactorLevels,
 }
 
 fn plain() -> Push {
@@ -169,24 +177,11 @@ impl FixedParams {
     /// What holds for a cell: its own levels in place of the plan's. MTU and offloads are the link's, and not among them.
     #[must_use]
     pub fn at(&self, levels: &Levels) -> Self {
-        let placement = levels.placement.unwrap_or(self.placement);
-        let message = levels.message_bytes;
-        Self {
-            rate_bytes_per_s: levels.rate_bytes_per_s.unwrap_or(self.rate_bytes_per_s),
-            buffer_bytes: message.unwrap_or(self.buffer_bytes),
-            piece_bytes: message.map_or(self.piece_bytes, |message| message.max(self.piece_bytes)),
-            recv_buffer_bytes: levels.recv_buffer_bytes.unwrap_or(self.recv_buffer_bytes),
-            flows: levels.flows.unwrap_or(self.flows),
-            congestion: levels.congestion.clone().unwrap_or_else(|| self.congestion.clone()),
-            sndbuf_bytes: levels.sockbuf_bytes.or(self.sndbuf_bytes),
-            rcvbuf_bytes: levels.sockbuf_bytes.or(self.rcvbuf_bytes),
-            receiver_cpu: if placement == Placement::Same { self.sender_cpu } else { self.receiver_cpu },
-            push: levels.push.unwrap_or(self.push),
-            align: levels.align.unwrap_or(self.align),
-            pages: levels.pages.unwrap_or(self.pages),
-            placement,
-            ..self.clone()
+        let mut at = self.clone();
+        for factor in Factor::ALL {
+            factor.definition().apply(levels, &mut at);
         }
+        at
     }
 }
 

@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
-use super::file::{
-    BLOCKS, begins_as_run, check_version, not_a_run, read_header, read_laid_out_anew, read_tail, unreadable,
-};
+use super::file::{BLOCKS, begins_as_run, check_version, not_a_run, read_document, read_header, read_tail, unreadable};
 use super::{Block, Error, Result, Run, SoftirqCounts, check, in_words, line};
 
 /// Lines are handed over by this many bytes.
@@ -31,11 +29,12 @@ pub fn parse(text: &str) -> Result<(Run, usize)> {
     read(text.as_bytes())
 }
 
-/// Reads a saved run, and says how many lines at its end were cut off or broken (0 for a whole file).
+/// Reads a saved run of format [`MAJOR`](super::MAJOR), in any minor version, or of the major version before. Also says how many
+/// lines at its end were cut off or broken (0 for a whole file).
 ///
 /// # Errors
-/// [`ErrorKind::Input`](super::FaultKind): not a run, a run of another schema version, cut before its first block, one that
-/// contradicts itself, or the bytes do not come.
+/// [`ErrorKind::Input`](super::ErrorKind): not a run, a run of another format, cut before its first block, one that contradicts
+/// itself, or the bytes cannot be read.
 pub fn read(from: impl Read) -> Result<(Run, usize)> {
     let mut from = BufReader::with_capacity(BATCH_BYTES, from);
     let start = from.fill_buf().map_err(|error| failed(&error))?;
@@ -46,11 +45,19 @@ pub fn read(from: impl Read) -> Result<(Run, usize)> {
     let mut head = Vec::new();
     line_of(&mut from, &mut head, 1)?;
     if !head.ends_with(BLOCKS.as_bytes()) {
-        head.push(b'\n');
+        // A line feed that is not in the file could stand inside a string that was cut off.
+        if !from.fill_buf().map_err(|error| failed(&error))?.is_empty() {
+            head.push(b'\n');
+        }
         return in_one_piece(head, from);
     }
-    check_version(&head)?;
-    let header = read_header(&head).map_err(|error| unreadable(1, &error))?;
+    let version = check_version(&head)?;
+    by_lines(&head, from).map_err(|error| version.explain(error))
+}
+
+/// A run with one block per line, of which `head` is the first line.
+fn by_lines(head: &[u8], mut from: impl BufRead) -> Result<(Run, usize)> {
+    let header = read_header(head).map_err(|error| unreadable(1, &error))?;
     let Lines { blocks, bad, last, tail } = lines(&mut from)?;
     let cut = tail.is_none();
     match bad {
@@ -88,7 +95,7 @@ fn line_of<R: BufRead>(from: &mut R, line: &mut Vec<u8>, number: usize) -> Resul
     Ok(read > 0)
 }
 
-/// A run whose JSON has been laid out anew.
+/// A run whose JSON is not a block to a line.
 fn in_one_piece(mut text: Vec<u8>, from: impl Read) -> Result<(Run, usize)> {
     let most = LARGEST_PIECE_BYTES as u64;
     from.take(most).read_to_end(&mut text).map_err(|error| failed(&error))?;
@@ -99,8 +106,8 @@ fn in_one_piece(mut text: Vec<u8>, from: impl Read) -> Result<(Run, usize)> {
         return Err(Error::input("it is larger than any run that is not a block to a line")
             .help("zc run saves a block of measurements to a line: what else wrote to it?"));
     }
-    check_version(&text)?;
-    let run = read_laid_out_anew(&text).map_err(|error| unreadable(1, &error))?;
+    let version = check_version(&text)?;
+    let run = read_document(&text).map_err(|error| version.explain(unreadable(1, &error)))?;
     check::run(&run)?;
     Ok((run, 0))
 }

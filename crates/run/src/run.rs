@@ -4,15 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockSamples, Host, Levels, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow, Sampling,
-    SupportRow, Usage, Warning,
+    BlockSamples, FormatVersion, Host, Levels, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow,
+    Sampling, SupportRow, Usage, Warning,
 };
 
-/// The version of the format that this program writes. It reads this one and no other.
-pub const SCHEMA: u32 = 2;
-
-/// A saved run. A file holds it as one JSON document, a block to a line; see `record::file` and, for what stands in a line,
-/// `record::line`.
+/// A saved run. A file holds it as one JSON document, one block per line: see the modules `file` and `line`, and docs/format.md.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// What is known before the first block.
@@ -26,9 +22,10 @@ pub struct Run {
 /// What is known before the first block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
-    /// Always [`SCHEMA`]. The first key of the file, so that any version can be told from its first bytes.
-    pub zc_run: u32,
-    /// The program's version.
+    /// The version of the format. A run of an older major version is converted when it is read, and is of the current version from then on.
+    #[serde(flatten)]
+    pub format: FormatVersion,
+    /// The version of zc that measured.
     pub zc_version: String,
     /// When it started, RFC 3339.
     pub started_at: String,
@@ -158,7 +155,7 @@ pub enum TrialKind {
     /// Soakers at work, sender paced: this is where costs come from.
     Soaked,
     /// Soakers stopped, sender paced: the unsoaked control, for perturbation.
-    #[serde(alias = "twin")] // in schema 2
+    #[serde(alias = "twin")] // in format 2
     UnsoakedControl,
     /// Soakers stopped, sender unpaced: top speed.
     TopSpeed,
@@ -229,9 +226,10 @@ pub struct End {
     pub elapsed_ns: u64,
     /// Why it ended.
     pub reason: EndReason,
-    /// How many times the intervals were looked at before the end, and after how many blocks: the planned looks that
-    /// were taken, with the one that stopped the run if one did, without the end of the budget.
-    pub looks_at_blocks: Vec<usize>,
+    /// After how many blocks an interim analysis was made: the planned ones that the run reached, with the one that stopped it
+    /// if one did, without the analysis at the end of the budget.
+    #[serde(alias = "looks_at_blocks")] // in format 2
+    pub interim_analyses_at_blocks: Vec<usize>,
     /// Found during the run.
     pub warnings: Vec<Warning>,
 }

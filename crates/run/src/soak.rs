@@ -60,7 +60,7 @@ pub struct Taken {
     pub other_cgroup: bool,
     /// The busy threads while the soakers were at work.
     pub soaked: Vec<Burnt>,
-    /// The busy threads while the soakers slept: the twin.
+    /// The busy threads while the soakers slept: the unsoaked control.
     pub unsoaked: Vec<Burnt>,
     /// The soakers, within the time in which the threads were busy.
     pub opened: SoakReading,
@@ -178,8 +178,7 @@ pub struct VerifyVisit {
     /// The idle window after.
     pub idle_after: SoakWindow,
     /// The same load without soakers.
-    #[serde(alias = "twin")] // in schema 2
-    pub control: UnsoakedControl,
+    pub unsoaked_control: UnsoakedControl,
 }
 
 /// The soakers held against known loads.

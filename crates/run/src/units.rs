@@ -20,7 +20,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// `64k` as 65,536 bytes, within `bounds`.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](super::FaultKind), as for everything here: not a size, a unit that is unknown or can
+/// [`ErrorKind::Usage`](super::ErrorKind), as for everything here: not a size, a unit that is unknown or can
 /// be read in two ways, or out of bounds.
 pub fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     let wrong = |what: String| Error::usage(format!("size \"{}\" {what}", shown(text))).help(SIZE_HINT);

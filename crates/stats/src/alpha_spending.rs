@@ -1,28 +1,43 @@
-//! Looking at an interval more than once, and stopping when it pleases, without it becoming worth less than it says.
+//! Alpha spending: several interim analyses of one interval without losing its confidence.
 //!
-//! The error that all looks together may make is spent bit by bit (Lan and DeMets, Biometrika 1983), by the function
-//! that resembles O'Brien and Fleming's bounds: hardly anything early, nearly all at the end. Each look's interval has
-//! the confidence 1 - (what was spent since the look before). By Bonferroni's inequality the probability that *any* of
-//! the intervals misses is at most alpha, whatever their dependence and whatever decides when to stop. The price at the
-//! last of looks at 1/4, 1/2, 3/4 and 1 is an interval of 2.22 sigma instead of 1.96; bounds that use the correlation
-//! between looks (Lan and DeMets's own) would pay less, but they bound the error of one test that stops at its own
-//! rejection. An interval that is stopped by its width, among a dozen others, deserves the plain inequality.
+//! The error that all analyses together may make is spent in parts (Lan and DeMets, "Discrete
+//! sequential boundaries for clinical trials", Biometrika 70, 1983). The spending function
+//! resembles the bounds of O'Brien and Fleming: little early, most at the end. The interval of each
+//! analysis has the confidence 1 - (error spent since the analysis before). By Bonferroni's
+//! inequality, the probability that *any* of the intervals misses is at most alpha, whatever their
+//! dependence and whatever stopping rule is used. The price is small: with analyses at 1/4, 1/2,
+//! 3/4 and 1, the last interval reaches 2.22 sigma instead of 1.96.
+//!
+//! Lan and DeMets's own bounds use the correlation between analyses and cost less. They bound the
+//! error of a single test that stops when it rejects. A procedure that stops on the width of
+//! several intervals needs the plain inequality.
 
-use crate::normal::{phi, z};
+use crate::interval::alpha;
+use crate::normal::{normal_cdf, normal_quantile};
 
-/// How the error of an interval is spread over looks.
+/// An O'Brien-Fleming type alpha-spending function (Lan and DeMets 1983).
+///
+/// ```
+/// let spending = zc_stats::AlphaSpending::new(0.95).unwrap();
+/// assert!(spending.spent(0.5) < 0.006);
+/// // The last of four equally spaced analyses.
+/// assert!((spending.confidence(0.75, 1.0) - 0.9736).abs() < 1e-4);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AlphaSpending {
     alpha: f64,
 }
 
 impl AlphaSpending {
-    /// Spends 1 - `confidence` in all. `None` when that is not between 0 and 1.
+    /// Spends alpha = 1 - `confidence` in total. `None` unless `confidence` is strictly between 0
+    /// and 1.
     pub fn new(confidence: f64) -> Option<Self> {
-        crate::alpha(confidence).map(|alpha| Self { alpha })
+        alpha(confidence).map(|alpha| Self { alpha })
     }
 
-    /// What has been spent when the share `t` (0 to 1) of all information is in: 2 - 2 Phi(z(1 - alpha/2) / sqrt(t)).
+    /// Error spent up to the information fraction `t`: 2 - 2 Phi(z(1 - alpha/2) / sqrt(t)).
+    ///
+    /// 0 for `t <= 0` and for NaN, alpha for `t >= 1`. Rises with `t`.
     pub fn spent(&self, t: f64) -> f64 {
         if t.is_nan() || t <= 0.0 {
             return 0.0;
@@ -31,17 +46,18 @@ impl AlphaSpending {
             return self.alpha;
         }
         // The lower tail directly: 1 - Phi loses its digits where Phi is nearly 1.
-        (2.0 * phi(z(self.alpha / 2.0) / t.sqrt())).min(self.alpha)
+        (2.0 * normal_cdf(normal_quantile(self.alpha / 2.0) / t.sqrt())).min(self.alpha)
     }
 
-    /// What a look at `t_now` may spend when the one before was at `t_previous` (0 before the first).
-    pub fn increment(&self, t_previous: f64, t_now: f64) -> f64 {
-        (self.spent(t_now) - self.spent(t_previous)).max(0.0)
+    /// Error that the analysis at information fraction `now` may spend, where the analysis before
+    /// was at `previous` (0 before the first). 0 when `now` is not after `previous`.
+    pub fn increment(&self, previous: f64, now: f64) -> f64 {
+        (self.spent(now) - self.spent(previous)).max(0.0)
     }
 
-    /// The confidence at which intervals are computed at that look.
-    pub fn level(&self, t_previous: f64, t_now: f64) -> f64 {
-        1.0 - self.increment(t_previous, t_now)
+    /// Confidence of the intervals of that analysis: 1 - [`increment`](Self::increment).
+    pub fn confidence(&self, previous: f64, now: f64) -> f64 {
+        1.0 - self.increment(previous, now)
     }
 }
 
@@ -51,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_o_brien_fleming_like_function_has_the_values_of_its_formula() {
-        // 2 - 2 Phi(1.959964 / sqrt(t)), by SciPy: 2 * norm.sf(norm.ppf(.975) / sqrt(t)).
+        // SciPy: 2 * norm.sf(norm.ppf(.975) / sqrt(t)).
         let spending = AlphaSpending::new(0.95).unwrap();
         for (t, expected) in [(0.25, 0.000_088_6), (0.5, 0.005_574_6), (0.75, 0.023_625), (1.0, 0.05)] {
             assert!((spending.spent(t) / expected - 1.0).abs() < 1e-3, "{t}: {}", spending.spent(t));
@@ -61,15 +77,15 @@ mod tests {
     #[test]
     fn all_increments_add_up_to_alpha() {
         let spending = AlphaSpending::new(0.95).unwrap();
-        let looks = [0.0, 0.25, 0.5, 0.75, 1.0];
-        let total: f64 = looks.windows(2).map(|pair| spending.increment(pair[0], pair[1])).sum();
+        let fractions = [0.0, 0.25, 0.5, 0.75, 1.0];
+        let total: f64 = fractions.windows(2).map(|pair| spending.increment(pair[0], pair[1])).sum();
         assert!((total - 0.05).abs() < 1e-12);
-        assert!((spending.level(0.75, 1.0) - 0.9736).abs() < 1e-4);
-        assert!((spending.level(0.0, 1.0) - 0.95).abs() < 1e-12);
+        assert!((spending.confidence(0.75, 1.0) - 0.9736).abs() < 1e-4);
+        assert!((spending.confidence(0.0, 1.0) - 0.95).abs() < 1e-12);
     }
 
     #[test]
-    fn odd_fractions_spend_nothing_more() {
+    fn fractions_outside_of_0_to_1_spend_nothing_more() {
         let spending = AlphaSpending::new(0.95).unwrap();
         assert_eq!(spending.spent(0.0), 0.0);
         assert_eq!(spending.spent(-1.0), 0.0);

@@ -1,13 +1,13 @@
-//! The normal distribution, as far as it is needed here.
+//! The standard normal distribution.
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Probability below `z`.
-pub(crate) fn phi(z: f64) -> f64 {
+/// The distribution function Phi(z).
+pub(crate) fn normal_cdf(z: f64) -> f64 {
     Normal::standard().cdf(z)
 }
 
-/// The value that `p` lies below; `p` strictly between 0 and 1.
-pub(crate) fn z(p: f64) -> f64 {
+/// The quantile function, the inverse of Phi. `p` must be strictly between 0 and 1.
+pub(crate) fn normal_quantile(p: f64) -> f64 {
     Normal::standard().inverse_cdf(p)
 }

@@ -1,29 +1,36 @@
-//! Two samples: by how much one lies above the other, with the Mann-Whitney interval.
+//! Two independent samples: the Hodges-Lehmann shift, the Mann-Whitney interval and the test.
 //!
-//! The counterpart of [`crate::signed_rank`] for samples that are not paired (two runs, before and after): the m*n
-//! differences take the place of the Walsh averages, and the null distribution is that of Mann and Whitney's U
-//! (Hollander and Wolfe, sections 4.1 to 4.3).
+//! The counterpart of the signed-rank methods for samples that are not paired. All three rest on
+//! the m n pairwise differences, whose null distribution is that of Mann and Whitney's U (Hollander
+//! and Wolfe, "Nonparametric Statistical Methods", 1973, sections 4.1 to 4.3). The differences are
+//! counted, not stored: O((m + n) log(m + n)), plus O(m^2 n^2) for the exact null distribution of
+//! samples of up to 50 values each. For larger samples it is the normal approximation with
+//! continuity correction.
 
-use crate::normal::{phi, z};
-use crate::select::{kth_smallest, middle};
-use crate::{Interval, ROUNDING, alpha, sorted};
+use crate::interval::{Interval, ROUNDING, alpha};
+use crate::normal::{normal_cdf, normal_quantile};
+use crate::order_statistics::sorted;
+use crate::selection::{kth_smallest, middle};
 
-/// Up to this many values in each sample the null distribution is exact (as in R). Beyond: normal approximation with
-/// continuity correction.
+/// Largest sample for which the null distribution is exact (as in R).
 const EXACT: usize = 50;
 
-/// What two samples tell about a shift between them, in one go.
+/// Estimate, interval and test of a shift between two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct MannWhitney {
-    /// As [`hodges_lehmann_shift`].
+    /// [`hodges_lehmann_shift`].
     pub shift: f64,
-    /// As [`mann_whitney_interval`].
+    /// [`mann_whitney_interval`].
     pub interval: Option<Interval>,
-    /// As [`mann_whitney_p`].
+    /// [`mann_whitney_p_value`].
     pub p_value: f64,
 }
 
-/// Estimate, interval and test of the shift first - second; `None` where there is no estimate, or the confidence is not between 0 and 1.
+/// Estimate, interval and test of the shift `first` - `second` in one pass.
+///
+/// `None` where [`hodges_lehmann_shift`] is `None`, and unless `confidence` is strictly between 0
+/// and 1.
 pub fn mann_whitney(first: &[f64], second: &[f64], confidence: f64) -> Option<MannWhitney> {
     let differences = Differences::of(first, second)?;
     let null = Null::of(first.len(), second.len());
@@ -34,25 +41,38 @@ pub fn mann_whitney(first: &[f64], second: &[f64], confidence: f64) -> Option<Ma
     })
 }
 
-/// The Hodges-Lehmann estimate of the shift: the median of all differences first - second. `None` when a sample is
-/// empty or holds a NaN or an infinity.
+/// The Hodges-Lehmann estimate of the shift: the median of all differences `first` - `second`
+/// (Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963).
+///
+/// `None` when a sample is empty or holds NaN or an infinity.
+///
+/// ```
+/// assert_eq!(zc_stats::hodges_lehmann_shift(&[5.0, 6.0, 9.0], &[1.0, 2.0]), Some(4.5));
+/// ```
 pub fn hodges_lehmann_shift(first: &[f64], second: &[f64]) -> Option<f64> {
     Some(Differences::of(first, second)?.median())
 }
 
-/// The interval of the shift first - second that inverts Mann and Whitney's test. `None` with too few values, and
-/// where [`hodges_lehmann_shift`] is `None`. It promises its confidence for two distributions of one shape.
+/// The interval of the shift `first` - `second` that inverts the Mann-Whitney test.
+///
+/// Has its confidence for two distributions of the same shape. `None` where
+/// [`hodges_lehmann_shift`] is `None`, and with too few values: 95 % needs samples of 4 and 4, 3
+/// and 5, or 2 and 8.
 pub fn mann_whitney_interval(first: &[f64], second: &[f64], confidence: f64) -> Option<Interval> {
     let differences = Differences::of(first, second)?;
     differences.interval(&Null::of(first.len(), second.len()), alpha(confidence)?)
 }
 
-/// Two-sided p-value of "there is no shift": the one at which [`mann_whitney_interval`] begins to exclude 0.
-pub fn mann_whitney_p(first: &[f64], second: &[f64]) -> Option<f64> {
+/// Two-sided p-value of the hypothesis that there is no shift (Mann and Whitney, Annals of
+/// Mathematical Statistics 18, 1947).
+///
+/// The smallest alpha at which [`mann_whitney_interval`] excludes 0. `None` where
+/// [`hodges_lehmann_shift`] is `None`.
+pub fn mann_whitney_p_value(first: &[f64], second: &[f64]) -> Option<f64> {
     Some(Differences::of(first, second)?.p_value(&Null::of(first.len(), second.len())))
 }
 
-/// All differences first - second by their order.
+/// All pairwise differences first - second, sorted samples standing for them.
 struct Differences {
     first: Vec<f64>,
     second: Vec<f64>,
@@ -73,7 +93,7 @@ impl Differences {
         (cut > 0).then(|| Interval {
             low: self.kth(cut),
             high: self.kth(self.count() + 1 - cut),
-            confidence_reached: 1.0 - 2.0 * null.lower_tail(cut - 1),
+            achieved_confidence: 1.0 - 2.0 * null.lower_tail(cut - 1),
         })
     }
 
@@ -93,7 +113,8 @@ impl Differences {
         kth_smallest(low - greatest, high - least, rank, |x| self.pairs(|difference| difference <= x))
     }
 
-    /// How many differences satisfy a condition that holds for all below some number.
+    /// Number of differences that satisfy a condition which holds for all of them up to some value.
+    /// Both samples are sorted, so one pass suffices.
     fn pairs(&self, holds: impl Fn(f64) -> bool) -> u64 {
         let mut from = 0;
         let mut count = 0;
@@ -107,7 +128,7 @@ impl Differences {
     }
 }
 
-/// The distribution of U when there is no shift.
+/// The null distribution of U.
 enum Null {
     /// P(U <= u) for u = 0, 1 ... m*n.
     Exact(Vec<f64>),
@@ -121,8 +142,8 @@ impl Null {
             let (m, n) = (m as f64, n as f64);
             return Self::Normal(m * n / 2.0, (m * n * (m + n + 1.0) / 12.0).sqrt());
         }
-        // counts[i][u]: in how many orders of i and j values U is u, for j = 0, 1 ... n in turn. The largest value is
-        // of one sample or of the other.
+        // counts[i][u]: number of orders of i and j values with U = u, for j = 0, 1 ... n in turn.
+        // The recurrence removes the largest value, which is of one sample or of the other.
         let top = m * n;
         let mut counts = vec![vec![0.0; top + 1]; m + 1];
         for row in &mut counts {
@@ -150,17 +171,19 @@ impl Null {
         )
     }
 
+    /// The rank, from either end, of the difference that ends the interval; 0 where there is none.
     fn cut(&self, alpha: f64) -> u64 {
         match self {
             Self::Exact(table) => table.partition_point(|tail| *tail <= alpha / 2.0 + ROUNDING) as u64,
-            Self::Normal(mean, sigma) => (mean + z(alpha / 2.0) * sigma + 0.5).floor().max(0.0) as u64,
+            Self::Normal(mean, sigma) => (mean + normal_quantile(alpha / 2.0) * sigma + 0.5).floor().max(0.0) as u64,
         }
     }
 
+    /// P(U <= u).
     fn lower_tail(&self, u: u64) -> f64 {
         match self {
             Self::Exact(table) => usize::try_from(u).ok().and_then(|u| table.get(u)).copied().unwrap_or(1.0),
-            Self::Normal(mean, sigma) => phi((u as f64 + 0.5 - mean) / sigma),
+            Self::Normal(mean, sigma) => normal_cdf((u as f64 + 0.5 - mean) / sigma),
         }
     }
 }
@@ -169,8 +192,8 @@ impl Null {
 mod tests {
     use super::*;
 
-    /// Permeability of human chorioamnion at term and at 12 to 26 weeks: Hollander and Wolfe (1973), table 4.1, the
-    /// example of R's `wilcox.test`.
+    /// Permeability of human chorioamnion at term and at 12 to 26 weeks: Hollander and Wolfe
+    /// (1973), table 4.1, the example of R's `wilcox.test`.
     const AT_TERM: [f64; 10] = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46];
     const EARLIER: [f64; 5] = [1.15, 0.88, 0.90, 0.74, 1.21];
 
@@ -178,29 +201,30 @@ mod tests {
     fn hollander_and_wolfe_s_example() {
         // Their estimate is .305; R gives W = 35 and a one-sided p of 0.1272.
         assert!((hodges_lehmann_shift(&AT_TERM, &EARLIER).unwrap() - 0.305).abs() < 1e-9);
-        assert!((mann_whitney_p(&AT_TERM, &EARLIER).unwrap() - 2.0 * 0.127_206_127).abs() < 1e-8);
+        assert!((mann_whitney_p_value(&AT_TERM, &EARLIER).unwrap() - 2.0 * 0.127_206_127).abs() < 1e-8);
         let interval = mann_whitney_interval(&AT_TERM, &EARLIER, 0.95).unwrap();
         assert!((interval.low + 0.15).abs() < 1e-9 && (interval.high - 0.76).abs() < 1e-9, "{interval:?}");
-        assert!((interval.confidence_reached - 0.960_039_96).abs() < 1e-8);
+        assert!((interval.achieved_confidence - 0.960_039_96).abs() < 1e-8);
     }
 
     #[test]
     fn scipy_s_example_of_mannwhitneyu() {
-        // males and females, age at diagnosis of diabetes: U1 = 17, exact two-sided p = 0.1111111111111111.
+        // males and females, age at diagnosis of diabetes: U1 = 17, exact two-sided p =
+        // 0.1111111111111111.
         let (males, females) = ([19.0, 22.0, 16.0, 29.0, 24.0], [20.0, 11.0, 17.0, 12.0]);
-        assert!((mann_whitney_p(&males, &females).unwrap() - 1.0 / 9.0).abs() < 1e-12);
+        assert!((mann_whitney_p_value(&males, &females).unwrap() - 1.0 / 9.0).abs() < 1e-12);
         // Too few for 95 %? 5 and 4 allow U <= 1: 2 * 2 / 126.
         let interval = mann_whitney_interval(&males, &females, 0.95).unwrap();
-        assert!((interval.confidence_reached - (1.0 - 4.0 / 126.0)).abs() < 1e-12);
+        assert!((interval.achieved_confidence - (1.0 - 4.0 / 126.0)).abs() < 1e-12);
         assert_eq!(mann_whitney_interval(&males[..3], &females[..3], 0.95), None);
     }
 
     #[test]
-    fn all_in_one_go_is_what_each_is_by_itself() {
+    fn one_pass_gives_the_results_of_the_single_functions() {
         let all = mann_whitney(&AT_TERM, &EARLIER, 0.95).unwrap();
         assert_eq!(Some(all.shift), hodges_lehmann_shift(&AT_TERM, &EARLIER));
         assert_eq!(all.interval, mann_whitney_interval(&AT_TERM, &EARLIER, 0.95));
-        assert_eq!(Some(all.p_value), mann_whitney_p(&AT_TERM, &EARLIER));
+        assert_eq!(Some(all.p_value), mann_whitney_p_value(&AT_TERM, &EARLIER));
         assert_eq!(mann_whitney(&AT_TERM, &EARLIER, 1.0), None);
     }
 
@@ -214,16 +238,16 @@ mod tests {
     }
 
     #[test]
-    fn exact_and_normal_meet_where_one_takes_over() {
+    fn exact_and_normal_agree_where_the_approximation_starts() {
         let exact = Null::of(EXACT, EXACT).cut(0.05);
         let normal = Null::Normal(1250.0, (2500.0f64 * 101.0 / 12.0).sqrt()).cut(0.05);
         assert!(exact.abs_diff(normal) <= 1, "{exact} {normal}");
     }
 
     #[test]
-    fn nothing_nan_and_infinity_are_none() {
+    fn empty_samples_nan_and_infinity_are_none() {
         assert_eq!(hodges_lehmann_shift(&[], &[1.0]), None);
         assert_eq!(hodges_lehmann_shift(&[1.0], &[f64::NAN]), None);
-        assert_eq!(mann_whitney_p(&[f64::INFINITY], &[1.0]), None);
+        assert_eq!(mann_whitney_p_value(&[f64::INFINITY], &[1.0]), None);
     }
 }

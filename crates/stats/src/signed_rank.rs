@@ -1,25 +1,30 @@
-//! One sample, or pairs differenced: the Hodges-Lehmann estimate, the signed-rank interval that belongs to it, and the
-//! test.
+//! One sample, or paired samples differenced: the Hodges-Lehmann estimate, the Wilcoxon signed-rank
+//! interval and the test.
 //!
-//! All three rest on the Walsh averages, the n(n+1)/2 means of two values (each with itself too): the estimate is
-//! their median, the interval cuts off as many at each end as the null distribution of Wilcoxon's signed-rank statistic
-//! T allows, and the test counts how many lie on the wrong side of 0 (Hollander and Wolfe, "Nonparametric Statistical
-//! Methods", sections 3.1 to 3.3). Ties and zeros need no care that way: they make the interval wider, never narrower.
+//! All three rest on the n(n+1)/2 Walsh averages, the means of two values (each with itself too).
+//! The estimate is their median. The interval cuts off as many at each end as the null distribution
+//! of Wilcoxon's T allows. The test counts how many lie on the wrong side of 0 (Hollander and
+//! Wolfe, "Nonparametric Statistical Methods", 1973, sections 3.1 to 3.3). Ties and zeros widen the
+//! interval and never narrow it. The averages are counted, not stored: O(n log n).
 //!
-//! One kind of infinity is welcome and counts as "beyond all others": a log ratio of a cost of 0 is minus infinity.
+//! Infinities of one sign are allowed and rank beyond all other values: the log ratio of a cost of
+//! 0 is minus infinity.
 
 use std::sync::OnceLock;
 
-use crate::normal::{phi, z};
-use crate::select::{kth_smallest, middle};
-use crate::{Interval, ROUNDING, alpha, sorted};
+use crate::interval::{Interval, ROUNDING, alpha};
+use crate::normal::{normal_cdf, normal_quantile};
+use crate::order_statistics::{median_min_n, sorted};
+use crate::selection::{kth_smallest, middle};
 
-/// Up to this many values the null distribution is exact. Beyond, the normal approximation with continuity correction
-/// errs to the safe side: T has lighter tails.
+/// Largest sample for which the null distribution is exact. Beyond, the normal approximation with
+/// continuity correction is conservative: T has lighter tails.
 const EXACT: usize = 100;
 
-/// The Hodges-Lehmann estimate: the median of all Walsh averages. `None` when there is nothing, a NaN, or infinities
-/// of both signs.
+/// The Hodges-Lehmann estimate of the centre of symmetry (pseudomedian): the median of all Walsh
+/// averages (Hodges and Lehmann, Annals of Mathematical Statistics 34, 1963).
+///
+/// `None` for an empty slice, NaN, and infinities of both signs.
 ///
 /// ```
 /// // Averages of 1, 2, 6: 1, 1.5, 2, 3.5, 4, 6.
@@ -30,36 +35,47 @@ pub fn hodges_lehmann(values: &[f64]) -> Option<f64> {
     Some(middle(walsh.count(), |rank| walsh.kth(rank)))
 }
 
-/// The interval that inverts Wilcoxon's signed-rank test. `None` with fewer than [`wilcoxon_least_n`] values, and
-/// where [`hodges_lehmann`] is `None`.
+/// The interval of the centre of symmetry that inverts Wilcoxon's signed-rank test.
 ///
-/// It covers the centre of any symmetric distribution with just the confidence it states.
+/// Exact for independent values of any symmetric continuous distribution with up to 100 values.
+/// `None` with fewer than [`wilcoxon_min_n`] values, and where [`hodges_lehmann`] is `None`.
+///
+/// ```
+/// let interval = zc_stats::wilcoxon_interval(&[0.1, 0.3, 0.2, 0.5, 0.4, 0.6], 0.95).unwrap();
+/// assert_eq!((interval.low, interval.high), (0.1, 0.6));
+/// assert_eq!(interval.achieved_confidence, 0.96875);
+/// ```
 pub fn wilcoxon_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let walsh = Walsh::of(values)?;
     let (cut, tail) = cut(walsh.sorted.len(), alpha(confidence)?)?;
     Some(Interval {
         low: walsh.kth(cut),
         high: walsh.kth(walsh.count() + 1 - cut),
-        confidence_reached: 1.0 - 2.0 * tail,
+        achieved_confidence: 1.0 - 2.0 * tail,
     })
 }
 
-/// The least number of values that [`wilcoxon_interval`] can serve at this confidence: 6 at 95 %.
-pub fn wilcoxon_least_n(confidence: f64) -> Option<usize> {
-    // As with the median: the widest interval misses when all values lie on one side, 2 / 2^n.
-    crate::median_least_n(confidence)
+/// The smallest sample for which [`wilcoxon_interval`] has an interval: 6 at 95 %, 8 at 99 %.
+///
+/// `None` where [`median_min_n`] is `None`.
+pub fn wilcoxon_min_n(confidence: f64) -> Option<usize> {
+    // As for the median: the widest interval misses when all values lie on one side, 2 / 2^n.
+    median_min_n(confidence)
 }
 
-/// Two-sided p-value of "the centre is 0": just the one at which [`wilcoxon_interval`] begins to exclude 0. `None`
-/// where [`hodges_lehmann`] is `None`.
-pub fn signed_rank_p(values: &[f64]) -> Option<f64> {
+/// Two-sided p-value of the hypothesis that the centre of symmetry is 0 (Wilcoxon, "Individual
+/// Comparisons by Ranking Methods", Biometrics Bulletin 1, 1945).
+///
+/// The smallest alpha at which [`wilcoxon_interval`] excludes 0. `None` where [`hodges_lehmann`] is
+/// `None`.
+pub fn wilcoxon_p_value(values: &[f64]) -> Option<f64> {
     let walsh = Walsh::of(values)?;
     let not_above = walsh.at_most(0.0);
     let not_below = walsh.count() - walsh.below(0.0);
     Some((2.0 * lower_tail(walsh.sorted.len(), not_above.min(not_below))).min(1.0))
 }
 
-/// The Walsh averages of a sample, by their order, without writing them down.
+/// The Walsh averages of a sample, which stands for them sorted.
 struct Walsh {
     sorted: Vec<f64>,
 }
@@ -67,7 +83,7 @@ struct Walsh {
 impl Walsh {
     fn of(values: &[f64]) -> Option<Self> {
         let sorted = sorted(values)?;
-        // Minus and plus infinity have no mean.
+        // Infinities of opposite sign have no mean.
         let both = sorted[0] == f64::NEG_INFINITY && sorted[sorted.len() - 1] == f64::INFINITY;
         (!both).then_some(Self { sorted })
     }
@@ -89,8 +105,9 @@ impl Walsh {
         self.pairs(|mean| mean < x)
     }
 
-    /// How many averages satisfy a condition that holds for all below some number. Halving first is exact and cannot
-    /// overflow; rounding the sum keeps the order, so the two ends walk towards one another.
+    /// Number of averages that satisfy a condition which holds for all of them up to some value.
+    /// Halving before the addition is exact and cannot overflow. Rounding the sum preserves the
+    /// order, so one pass from both ends suffices.
     fn pairs(&self, holds: impl Fn(f64) -> bool) -> u64 {
         let mut above = self.sorted.len();
         let mut count = 0;
@@ -107,34 +124,37 @@ impl Walsh {
     }
 }
 
-/// Which Walsh average from each end is the interval's end (1 is the extreme), and the probability beyond it.
+/// The rank, from either end, of the Walsh average that ends the interval (1 is the extreme), and
+/// the probability of one tail beyond it. `None` with too few values.
 pub(crate) fn cut(n: usize, alpha: f64) -> Option<(u64, f64)> {
     let limit = alpha / 2.0 + ROUNDING;
     let cut = if n <= EXACT {
         null_distribution(n).partition_point(|cumulative| *cumulative <= limit) as u64
     } else {
         let (mean, sigma) = moments(n);
-        (mean + z(alpha / 2.0) * sigma + 0.5).floor().max(0.0) as u64
+        (mean + normal_quantile(alpha / 2.0) * sigma + 0.5).floor().max(0.0) as u64
     };
     (cut > 0).then(|| (cut, lower_tail(n, cut - 1)))
 }
 
-/// Probability that T <= t under the null hypothesis.
+/// P(T <= t) under the null hypothesis.
 fn lower_tail(n: usize, t: u64) -> f64 {
     if n <= EXACT {
         let table = null_distribution(n);
         return usize::try_from(t).ok().and_then(|t| table.get(t)).copied().unwrap_or(1.0);
     }
     let (mean, sigma) = moments(n);
-    phi((t as f64 + 0.5 - mean) / sigma)
+    normal_cdf((t as f64 + 0.5 - mean) / sigma)
 }
 
+/// Mean and standard deviation of T under the null hypothesis.
 fn moments(n: usize) -> (f64, f64) {
     let n = n as f64;
     (n * (n + 1.0) / 4.0, (n * (n + 1.0) * (2.0 * n + 1.0) / 24.0).sqrt())
 }
 
-/// P(T <= t) for t = 0, 1 ... n(n+1)/2: each rank is in the sum or not, with equal probability. Made once per n.
+/// P(T <= t) for t = 0, 1 ... n(n+1)/2: each rank is in the sum or not, with equal probability.
+/// Computed once per n, in O(n^3).
 fn null_distribution(n: usize) -> &'static [f64] {
     static TABLES: [OnceLock<Vec<f64>>; EXACT + 1] = [const { OnceLock::new() }; EXACT + 1];
     TABLES[n].get_or_init(|| {
@@ -161,8 +181,8 @@ fn null_distribution(n: usize) -> &'static [f64] {
 mod tests {
     use super::*;
 
-    /// Hamilton depression scale factor IV of nine patients, first visit minus second: Hollander and Wolfe (1973),
-    /// table 3.1, which is also the example of R's `wilcox.test`.
+    /// Hamilton depression scale factor IV of nine patients, first visit minus second: Hollander
+    /// and Wolfe (1973), table 3.1, which is also the example of R's `wilcox.test`.
     #[allow(clippy::approx_constant)] // 3.14 is a patient
     const DEPRESSION: [(f64, f64); 9] = [
         (1.83, 0.878),
@@ -182,18 +202,18 @@ mod tests {
 
     #[test]
     fn hollander_and_wolfe_s_example() {
-        // Their example 3.3: estimate .46; example 3.4: the 96 % interval (.010, .786). R prints the same, with a
-        // two-sided p of 0.03906.
+        // Their example 3.3: estimate .46; example 3.4: the 96 % interval (.010, .786). R prints
+        // the same, with a two-sided p of 0.03906.
         let drop = depression();
         assert!((hodges_lehmann(&drop).unwrap() - 0.46).abs() < 1e-9);
         let interval = wilcoxon_interval(&drop, 0.95).unwrap();
         assert!((interval.low - 0.010).abs() < 1e-9 && (interval.high - 0.786).abs() < 1e-9, "{interval:?}");
-        assert!((interval.confidence_reached - 0.9609375).abs() < 1e-12);
-        assert!((signed_rank_p(&drop).unwrap() - 0.0390625).abs() < 1e-12);
+        assert!((interval.achieved_confidence - 0.9609375).abs() < 1e-12);
+        assert!((wilcoxon_p_value(&drop).unwrap() - 0.0390625).abs() < 1e-12);
     }
 
     #[test]
-    fn the_null_distribution_is_that_of_the_tables() {
+    fn the_null_distribution_agrees_with_tables() {
         // Lower tails by Hollander and Wolfe, table A.4, and R's psignrank.
         assert!((lower_tail(8, 3) - 5.0 / 256.0).abs() < 1e-15);
         assert!((lower_tail(5, 0) - 1.0 / 32.0).abs() < 1e-15);
@@ -208,15 +228,15 @@ mod tests {
     }
 
     #[test]
-    fn exact_and_normal_meet_where_one_takes_over() {
+    fn exact_and_normal_agree_where_the_approximation_starts() {
         let (exact, tail) = cut(EXACT, 0.05).unwrap();
         let (mean, sigma) = moments(EXACT);
-        let approximate = (mean + z(0.025) * sigma + 0.5).floor() as u64;
+        let approximate = (mean + normal_quantile(0.025) * sigma + 0.5).floor() as u64;
         assert!(exact.abs_diff(approximate) <= 1, "{exact} {approximate}");
         assert!(tail <= 0.025 + ROUNDING);
-        // In the far tail of a first look the approximation must not be bolder than the truth.
+        // In the far tail of a first interim analysis the approximation must be conservative.
         let exact = cut(EXACT, 1e-4).unwrap().0;
-        assert!((mean + z(0.5e-4) * sigma + 0.5).floor() as u64 <= exact);
+        assert!((mean + normal_quantile(0.5e-4) * sigma + 0.5).floor() as u64 <= exact);
         assert!(cut(EXACT + 1, 0.05).unwrap().0 > cut(EXACT, 0.05).unwrap().0);
     }
 
@@ -224,15 +244,15 @@ mod tests {
     fn too_few_values_have_no_interval() {
         assert_eq!(wilcoxon_interval(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.95), None);
         assert!(wilcoxon_interval(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.95).is_some());
-        assert_eq!(wilcoxon_least_n(0.95), Some(6));
+        assert_eq!(wilcoxon_min_n(0.95), Some(6));
         assert_eq!(wilcoxon_interval(&[], 0.95), None);
         assert_eq!(hodges_lehmann(&[]), None);
         assert_eq!(hodges_lehmann(&[f64::NAN]), None);
-        assert_eq!(signed_rank_p(&[]), None);
+        assert_eq!(wilcoxon_p_value(&[]), None);
     }
 
     #[test]
-    fn one_kind_of_infinity_only_ranks_last() {
+    fn infinities_of_one_sign_rank_last() {
         let mut values = vec![f64::NEG_INFINITY];
         values.extend((0..20).map(|value| f64::from(value) * 0.1));
         let interval = wilcoxon_interval(&values, 0.95).unwrap();
@@ -244,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_agrees_with_writing_all_averages_down() {
+    fn counting_agrees_with_a_list_of_all_averages() {
         let values = [0.3, -1.2, 0.3, 7.5, 2.25, -0.7, 0.0, 3.3, 11.0, -4.0];
         let mut all: Vec<f64> =
             (0..values.len()).flat_map(|i| (i..values.len()).map(move |j| 0.5 * values[i] + 0.5 * values[j])).collect();

@@ -1,23 +1,28 @@
-//! A difference of two means when the variances need not be equal: Welch's t, with the degrees of freedom of Welch and
-//! Satterthwaite.
+//! Welch's t: the difference of two means whose variances may be unequal.
 
-use crate::{Interval, Student};
+use crate::interval::Interval;
+use crate::student_t::StudentT;
 
-/// Welch's comparison of two means.
+/// Estimate and interval of [`welch_interval`].
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct Welch {
-    /// Mean of the first minus mean of the second.
+    /// Mean of the first sample minus mean of the second.
     pub difference: f64,
-    /// Its standard error.
+    /// Standard error of the difference.
     pub standard_error: f64,
-    /// By Welch and Satterthwaite.
+    /// Effective degrees of freedom by the Welch-Satterthwaite equation.
     pub degrees_of_freedom: f64,
-    /// The interval of the difference.
+    /// Confidence interval of the difference.
     pub interval: Interval,
 }
 
-/// Welch's t interval of mean(first) - mean(second). `None` with fewer than two values in a sample, a value that is
-/// not finite, or no variance at all.
+/// Welch's t interval of mean(`first`) - mean(`second`) ("The Generalization of 'Student's' Problem
+/// when Several Different Population Variances are Involved", Biometrika 34, 1947).
+///
+/// Nearly exact for independent normal values. `None` with fewer than two values in a sample, for a
+/// value that is not finite, when neither sample varies, and unless `confidence` is strictly
+/// between 0 and 1. O(n).
 pub fn welch_interval(first: &[f64], second: &[f64], confidence: f64) -> Option<Welch> {
     let (mean1, error1, free1) = mean_and_squared_error(first)?;
     let (mean2, error2, free2) = mean_and_squared_error(second)?;
@@ -25,12 +30,12 @@ pub fn welch_interval(first: &[f64], second: &[f64], confidence: f64) -> Option<
     let degrees_of_freedom = squared.powi(2) / (error1.powi(2) / free1 + error2.powi(2) / free2);
     let difference = mean1 - mean2;
     let standard_error = squared.sqrt();
-    let half = Student::new(degrees_of_freedom)?.reach(confidence)? * standard_error;
+    let half = StudentT::new(degrees_of_freedom)?.critical_value(confidence)? * standard_error;
     (difference.is_finite() && half.is_finite()).then_some(Welch {
         difference,
         standard_error,
         degrees_of_freedom,
-        interval: Interval { low: difference - half, high: difference + half, confidence_reached: confidence },
+        interval: Interval { low: difference - half, high: difference + half, achieved_confidence: confidence },
     })
 }
 
@@ -50,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn student_s_sleep_data_as_r_gives_them() {
+    fn student_s_sleep_data_agree_with_r() {
         // R: t.test(extra ~ group, data = sleep), Student (1908) by Cushny and Peebles.
         // t = -1.8608, df = 17.776, 95 percent confidence interval: -3.3654832  0.2054832
         let first = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0];
@@ -63,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_is_none() {
+    fn too_few_values_nan_and_constant_samples_are_none() {
         assert_eq!(welch_interval(&[1.0], &[1.0, 2.0], 0.95), None);
         assert_eq!(welch_interval(&[1.0, 1.0], &[2.0, 2.0], 0.95), None);
         assert_eq!(welch_interval(&[1.0, f64::NAN], &[1.0, 2.0], 0.95), None);

@@ -1,8 +1,9 @@
-//! Held against SciPy and brute force. `golden.py` made the numbers, from the data that stand here.
+//! Agreement with SciPy and with enumeration. `golden.py` computed the expected values from the
+//! data below.
 
 use zc_stats::{
-    RESAMPLES, bca_interval, hodges_lehmann, hodges_lehmann_shift, mann_whitney_p, median_interval, signed_rank_p,
-    welch_interval, wilcoxon_interval,
+    DEFAULT_RESAMPLES, bca_interval, hodges_lehmann, hodges_lehmann_shift, mann_whitney_p_value, median_interval,
+    welch_interval, wilcoxon_interval, wilcoxon_p_value,
 };
 
 const A: [f64; 14] =
@@ -16,9 +17,9 @@ fn near(found: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn signed_ranks_agree_with_all_signs_counted() {
+fn signed_ranks_agree_with_the_enumeration_of_all_signs() {
     near(hodges_lehmann(&A).unwrap(), 0.29925, 1e-12);
-    near(signed_rank_p(&A).unwrap(), 0.193_725_585_937_5, 1e-12);
+    near(wilcoxon_p_value(&A).unwrap(), 0.193_725_585_937_5, 1e-12);
     for (level, low, high, reached) in [
         (0.90, -0.11695, 0.6381, 0.909_423_828_125),
         (0.95, -0.23945, 0.6781, 0.950_561_523_437_5),
@@ -27,13 +28,13 @@ fn signed_ranks_agree_with_all_signs_counted() {
         let interval = wilcoxon_interval(&A, level).unwrap();
         near(interval.low, low, 1e-12);
         near(interval.high, high, 1e-12);
-        near(interval.confidence_reached, reached, 1e-12);
+        near(interval.achieved_confidence, reached, 1e-12);
     }
 }
 
 #[test]
 fn two_samples_agree_with_scipy() {
-    near(mann_whitney_p(&B, &C).unwrap(), 0.260_978_804_477_256_5, 1e-12);
+    near(mann_whitney_p_value(&B, &C).unwrap(), 0.260_978_804_477_256_5, 1e-12);
     near(hodges_lehmann_shift(&B, &C).unwrap(), -0.386, 1e-12);
     let welch = welch_interval(&B, &C, 0.95).unwrap();
     near(welch.difference / welch.standard_error, -1.383_942_403_220_723_7, 1e-12);
@@ -51,12 +52,12 @@ fn median_intervals_agree_with_scipy_s_binomial() {
         let interval = median_interval(&values, 0.95).unwrap();
         near(interval.low, f64::from(depth), 0.0);
         near(interval.high, f64::from(n + 1 - depth), 0.0);
-        near(interval.confidence_reached, reached, 1e-12);
+        near(interval.achieved_confidence, reached, 1e-12);
     }
 }
 
-/// LSAT and GPA of 15 law schools, Efron and Tibshirani (1993), table 3.1; their 90 % BCa interval of the correlation,
-/// from few resamples, is (.43, .92).
+/// LSAT and GPA of 15 law schools, Efron and Tibshirani (1993), table 3.1; their 90 % BCa interval
+/// of the correlation, from few resamples, is (.43, .92).
 const SCHOOLS: [(f64, f64); 15] = [
     (576.0, 3.39),
     (635.0, 3.30),
@@ -92,8 +93,8 @@ fn bca_agrees_with_scipy_s_200_000_resamples() {
         let interval = bca_interval(SCHOOLS.len(), correlation, level, 40_000, 1).unwrap();
         near(interval.low, low, 0.01);
         near(interval.high, high, 0.002);
-        // What zc affords itself is near enough.
-        let interval = bca_interval(SCHOOLS.len(), correlation, level, RESAMPLES, 1).unwrap();
+        // The default number of resamples is close enough.
+        let interval = bca_interval(SCHOOLS.len(), correlation, level, DEFAULT_RESAMPLES, 1).unwrap();
         near(interval.low, low, 0.05);
         near(interval.high, high, 0.01);
     }

@@ -1,12 +1,14 @@
-//! What must hold for any numbers at all.
+//! Properties that hold for any sample: equivariance, consistency of intervals and p-values, no
+//! panics.
 
 use proptest::prelude::*;
 use zc_stats::{
-    bca_interval, hodges_lehmann, hodges_lehmann_shift, mad, mann_whitney_interval, mann_whitney_p, median,
-    median_interval, quantile, signed_rank_p, welch_interval, wilcoxon_interval,
+    bca_interval, hodges_lehmann, hodges_lehmann_shift, mad, mann_whitney_interval, mann_whitney_p_value, median,
+    median_interval, quantile, welch_interval, wilcoxon_interval, wilcoxon_p_value,
 };
 
-/// Multiples of 1/64, so that shifting and doubling are exact, ties are frequent, and equality can be asked for.
+/// Multiples of 1/64: shifting and doubling are exact, ties are frequent, and results can be
+/// compared for equality.
 fn number() -> impl Strategy<Value = f64> {
     (-6400i32..6400).prop_map(|value| f64::from(value) / 64.0)
 }
@@ -19,7 +21,7 @@ fn shifted(values: &[f64], by: f64) -> Vec<f64> {
     values.iter().map(|value| value + by).collect()
 }
 
-fn turned(values: &[f64]) -> Vec<f64> {
+fn negated(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| -value).collect()
 }
 
@@ -41,7 +43,7 @@ proptest! {
         prop_assert_eq!(hodges_lehmann(&values), hodges_lehmann(&other));
         prop_assert_eq!(wilcoxon_interval(&values, 0.95), wilcoxon_interval(&other, 0.95));
         prop_assert_eq!(median_interval(&values, 0.95), median_interval(&other, 0.95));
-        prop_assert_eq!(signed_rank_p(&values), signed_rank_p(&other));
+        prop_assert_eq!(wilcoxon_p_value(&values), wilcoxon_p_value(&other));
     }
 
     #[test]
@@ -56,13 +58,13 @@ proptest! {
             let doubled: Vec<f64> = values.iter().map(|value| value * 2.0).collect();
             let after = interval(&doubled, 0.9);
             prop_assert_eq!(before.map(|i| (i.low * 2.0, i.high * 2.0)), after.map(|i| (i.low, i.high)));
-            let after = interval(&turned(&values), 0.9);
+            let after = interval(&negated(&values), 0.9);
             prop_assert_eq!(before.map(|i| (-i.high, -i.low)), after.map(|i| (i.low, i.high)));
         }
     }
 
     #[test]
-    fn an_interval_holds_its_estimate_and_grows_with_its_confidence(values in sample(1..60)) {
+    fn an_interval_contains_its_estimate_and_grows_with_its_confidence(values in sample(1..60)) {
         for (interval, estimate) in [
             (wilcoxon_interval as fn(&[f64], f64) -> _, hodges_lehmann(&values).unwrap()),
             (median_interval, median(&values).unwrap()),
@@ -71,7 +73,7 @@ proptest! {
             for confidence in [0.5, 0.8, 0.9, 0.95, 0.99, 0.999] {
                 let Some(outer) = interval(&values, confidence) else { break };
                 prop_assert!(outer.contains(estimate));
-                prop_assert!(outer.confidence_reached >= confidence - 1e-9);
+                prop_assert!(outer.achieved_confidence >= confidence - 1e-9);
                 if let Some(inner) = inner {
                     prop_assert!(outer.low <= inner.low && inner.high <= outer.high);
                 }
@@ -81,8 +83,8 @@ proptest! {
     }
 
     #[test]
-    fn a_p_value_is_where_the_interval_begins_to_exclude_zero(values in sample(6..60), confidence in 0.5..0.999f64) {
-        let p = signed_rank_p(&values).unwrap();
+    fn a_p_value_is_the_alpha_at_which_the_interval_excludes_zero(values in sample(6..60), confidence in 0.5..0.999f64) {
+        let p = wilcoxon_p_value(&values).unwrap();
         prop_assume!((p - (1.0 - confidence)).abs() > 1e-9);
         if let Some(interval) = wilcoxon_interval(&values, confidence) {
             prop_assert_eq!(interval.contains(0.0), p > 1.0 - confidence, "p = {}, {:?}", p, interval);
@@ -94,20 +96,19 @@ proptest! {
         let shift = hodges_lehmann_shift(&first, &second).unwrap();
         prop_assert_eq!(hodges_lehmann_shift(&shifted(&first, by), &second).unwrap(), shift + by);
         prop_assert_eq!(hodges_lehmann_shift(&second, &first).unwrap(), -shift);
-        prop_assert_eq!(mann_whitney_p(&first, &second), mann_whitney_p(&second, &first));
+        prop_assert_eq!(mann_whitney_p_value(&first, &second), mann_whitney_p_value(&second, &first));
         if let Some(interval) = mann_whitney_interval(&first, &second, 0.95) {
             prop_assert!(interval.contains(shift));
-            prop_assert!(interval.confidence_reached >= 0.95 - 1e-9);
-            let p = mann_whitney_p(&first, &second).unwrap();
+            prop_assert!(interval.achieved_confidence >= 0.95 - 1e-9);
+            let p = mann_whitney_p_value(&first, &second).unwrap();
             prop_assert_eq!(interval.contains(0.0), p > 0.05, "p = {}", p);
         }
-        let mut all: Vec<f64> = first.iter().flat_map(|a| second.iter().map(move |b| a - b)).collect();
+        let all: Vec<f64> = first.iter().flat_map(|a| second.iter().map(move |b| a - b)).collect();
         prop_assert_eq!(median(&all), Some(shift));
-        all.clear();
     }
 
     #[test]
-    fn welch_holds_the_difference_and_turns_with_it(first in sample(2..30), second in sample(2..30)) {
+    fn welch_contains_the_difference_and_is_antisymmetric(first in sample(2..30), second in sample(2..30)) {
         if let Some(welch) = welch_interval(&first, &second, 0.95) {
             prop_assert!(welch.interval.contains(welch.difference));
             let least = first.len().min(second.len()) as f64 - 1.0;
@@ -126,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn bca_stays_within_what_the_statistic_can_be(values in sample(3..20), seed in any::<u64>()) {
+    fn bca_stays_within_the_range_of_the_statistic(values in sample(3..20), seed in any::<u64>()) {
         let mean = |drawn: &[usize]| Some(drawn.iter().map(|i| values[*i]).sum::<f64>() / drawn.len() as f64);
         if let Some(interval) = bca_interval(values.len(), mean, 0.95, 200, seed) {
             prop_assert!(interval.low <= interval.high);
@@ -148,7 +149,7 @@ proptest! {
         prop_assert!(fine(quantile(&values, p)));
         let _ = mad(&values);
         prop_assert!(fine(hodges_lehmann(&values)));
-        prop_assert!(fine(signed_rank_p(&values)));
+        prop_assert!(fine(wilcoxon_p_value(&values)));
         prop_assert!(fine(hodges_lehmann_shift(&values, &others)));
         for confidence in [confidence, 0.95] {
             prop_assert!(intact(wilcoxon_interval(&values, confidence)));

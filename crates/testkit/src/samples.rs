@@ -12,7 +12,7 @@ pub const SAMPLES: f64 = 2000.0;
 
 /// What a CPU does with a share of its time.
 #[derive(Debug, Clone, Copy)]
-pub struct Spent {
+pub struct CpuShare {
     /// Which CPU.
     pub cpu: usize,
     /// Whose time it is.
@@ -25,7 +25,7 @@ pub struct Spent {
 
 /// The run as it would have been saved by `zc profile`, with cycles. `spent` says what is done while a cell is measured, by its label;
 /// of `None` it is asked for idle windows. Shares differ from block to block by up to a tenth.
-pub fn sampled(mut run: Run, spent: impl Fn(Option<&str>) -> Vec<Spent>) -> Run {
+pub fn with_samples(mut run: Run, spent: impl Fn(Option<&str>) -> Vec<CpuShare>) -> Run {
     let cpus = run.header.plan.fixed.soaked_cpus.clone();
     let mut rng = Pcg64::seed_from_u64(run.header.plan.seed);
     let (mut symbols, mut frames) = (HashMap::new(), HashMap::new());
@@ -34,7 +34,7 @@ pub fn sampled(mut run: Run, spent: impl Fn(Option<&str>) -> Vec<Spent>) -> Run 
         let mut of_window = |cell: Option<&str>, elapsed_ns: u64| {
             let mut tasks = Vec::new();
             let mut left: HashMap<usize, f64> = cpus.iter().map(|cpu| (*cpu, SAMPLES)).collect();
-            for Spent { cpu, task, stack, share } in spent(cell) {
+            for CpuShare { cpu, task, stack, share } in spent(cell) {
                 let mut frame = 0;
                 for name in stack {
                     let next = symbols.len() as u32;

@@ -6,11 +6,11 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use zc_run::{
-    AckOptions, Align, Block, Cell, CopyPages, CpuTicks, End, EndReason, Factor, FileSetFacts, FixedParams, Header,
-    Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet,
-    MemoryVisit, PeerKind, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine,
-    RemoteWindow, Run, SCHEMA, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked,
-    Usage,
+    AckOptions, Align, Block, Cell, CopyPages, CpuTicks, End, EndReason, Factor, FileSetFacts, FixedParams,
+    FormatVersion, Header, Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop,
+    MemoryRun, MemorySet, MemoryVisit, PeerKind, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath,
+    RemoteFacts, RemoteMachine, RemoteWindow, Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial,
+    TrialKind, Unsoaked, Usage,
 };
 
 /// A cell and the truth about it.
@@ -66,7 +66,7 @@ impl TrueCell {
 
 /// The same paths with messages of many sizes: (path, cost of a call in ns, cost of a KiB in ns). The first path is what the others refer
 /// to at each size; the first of its cells is the plan's reference, with a control.
-pub fn lines(paths: &[(SendPath, f64, f64)], sizes: &[usize]) -> Vec<TrueCell> {
+pub fn size_sweep(paths: &[(SendPath, f64, f64)], sizes: &[usize]) -> Vec<TrueCell> {
     let mut cells: Vec<TrueCell> = Vec::new();
     for &size in sizes {
         let own = paths.iter().map(|&(send, call_ns, ns_per_kib)| TrueCell::of_size(send, size, call_ns, ns_per_kib));
@@ -113,7 +113,7 @@ pub struct Synthetic {
     /// CPUs with soakers: CPU 0 sends, CPU 1 receives (CPU 0 if it is the only one).
     pub cpus: usize,
     /// What CPU 2 loses per KiB, if there is one.
-    pub elsewhere_ns_per_kib: f64,
+    pub other_cpus_ns_per_kib: f64,
     /// Share of all CPUs that some other process uses.
     pub foreign_share: f64,
     /// Share of all CPUs that the hypervisor takes.
@@ -154,7 +154,7 @@ impl Default for Synthetic {
             sides_apart: true,
             rate_bytes_per_s: 8e8,
             cpus: 2,
-            elsewhere_ns_per_kib: 0.0,
+            other_cpus_ns_per_kib: 0.0,
             foreign_share: 0.0,
             steal_share: 0.0,
             unsoaked: true,
@@ -164,7 +164,7 @@ impl Default for Synthetic {
                 ended_at: "2026-11-21T12:01:00Z".to_owned(),
                 elapsed_ns: 60_000_000_000,
                 reason: EndReason::BudgetSpent,
-                looks_at_blocks: vec![8, 15, 22],
+                interim_analyses_at_blocks: vec![8, 15, 22],
                 warnings: Vec::new(),
             }),
         }
@@ -180,7 +180,7 @@ const UNITS_PER_NS: f64 = 1.0 / 3000.0;
 
 /// The same run as two machines would have saved it: what the receiver's CPU showed stands in the far machine's readings, by
 /// a clock that is far ahead. The run must have two CPUs.
-pub fn apart(mut run: Run) -> Run {
+pub fn two_machines(mut run: Run) -> Run {
     let far_cpu = run.header.plan.fixed.soaked_cpus.pop().unwrap_or_default();
     run.header.plan.fixed.link = LinkKind::Remote;
     run.header.link.kind = LinkKind::Remote;
@@ -207,7 +207,7 @@ pub fn apart(mut run: Run) -> Run {
 }
 
 /// The same run as the null link would have saved it: nobody receives, and the receiver's CPU works on nobody's account.
-pub fn null(mut run: Run) -> Run {
+pub fn null_link(mut run: Run) -> Run {
     run.header.plan.fixed.link = LinkKind::Null;
     run.header.link.kind = LinkKind::Null;
     run.header.link.far_end = Some(AckOptions::default());
@@ -252,7 +252,7 @@ impl Synthetic {
     pub fn header(&self) -> Header {
         let receiver_cpu = usize::from(self.cpus > 1);
         Header {
-            zc_run: SCHEMA,
+            format: FormatVersion::current(),
             zc_version: "0.1.0".to_owned(),
             started_at: "2026-11-21T12:00:00Z".to_owned(),
             command: vec!["zc".to_owned(), "run".to_owned()],
@@ -280,6 +280,7 @@ impl Synthetic {
                     align: Align::Page,
                     pages: CopyPages::Scattered,
                     placement: Placement::Separate,
+                    more: Default::default(),
                 },
                 timing: Timing {
                     warmup_ns: WARMUP_NS,
@@ -431,7 +432,7 @@ impl<'a> Machine<'a> {
         busy_ns[0] += sender_ns;
         busy_ns[usize::from(world.cpus > 1)] += receiver_ns;
         if let Some(third) = busy_ns.get_mut(2) {
-            *third += world.elsewhere_ns_per_kib * bytes / 1024.0;
+            *third += world.other_cpus_ns_per_kib * bytes / 1024.0;
         }
 
         self.pass(WARMUP_NS, &vec![0.0; world.cpus], soaked);
@@ -546,7 +547,7 @@ impl<'a> Machine<'a> {
 
 /// Walks over memory, through a set in the first cache and one in no cache: each loop as fast as told (bytes per second), but for what
 /// slows a whole block down and for noise of up to 1 %. A fifth of the time the thread did not have its CPU.
-pub fn walks(blocks: usize, speeds: &[(MemoryLoop, [f64; 2])]) -> MemoryRun {
+pub fn memory_run(blocks: usize, speeds: &[(MemoryLoop, [f64; 2])]) -> MemoryRun {
     let set = |bytes, level, folded| MemorySet { bytes, level, beyond_l2: level.is_none(), folded };
     let sets = vec![set(24 << 10, Some(1), MemoryLoop::FoldedAvx2), set(128 << 20, None, MemoryLoop::FoldedStreaming)];
     let blocks = (0..blocks).map(|block| {

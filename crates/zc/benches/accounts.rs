@@ -1,7 +1,7 @@
 //! What other programs say that a byte costs, and what it costs by the soakers: every peer runs twice in a round, once by itself, for its own
 //! account as its users know it, and once under `zc soak`. There its own account is taken too, so that what soakers do to the traffic can be told from what an
 //! account misses; not that of netperf, which reads /proc/stat and takes soakers for load. Beside them `zc run` with the path that does the same: its
-//! own account is getrusage in twins (soakers asleep) and in the windows of the cost.
+//! own account is getrusage in unsoaked controls and in the windows of the cost.
 //!
 //! `cargo bench --bench accounts` prints a Markdown table, from rounds in random order. Programs that are not on the PATH are left
 //! out (`ZC_PEERS` may name folders to look in first). Environment: `ZC_PAIRS` (default 11), `ZC_SECONDS` a run (default 1).
@@ -284,15 +284,16 @@ impl Bench {
             .ok()?;
         let run: Value = serde_json::from_slice(&output.stdout).ok()?;
         let cell = run["estimates"]["cells"].as_array()?.iter().find(|cell| cell["label"] == path)?;
-        let both = |cost: &Value| Some(cost["both"]["value"].as_f64().or_else(|| cost["both"].as_f64())? / 1000.0);
+        let both =
+            |cost: &Value| Some(cost["both"]["value"].as_f64().or_else(|| cost["both"].as_f64())? * 1024.0 / 1e6);
         let (traffic, others) = (&cell["traffic"], &cell["others"]);
         let bytes_per_s = traffic["bytes"].as_f64()? * 1e9 / traffic["elapsed_ns"].as_f64()?;
         Some(Account {
-            bytes_per_s, // twins are paced like the windows of the cost
+            bytes_per_s, // unsoaked controls are paced like the windows of the cost
             soaked_bytes_per_s: bytes_per_s,
-            own_us_per_kb: both(&others["getrusage_twin"]["cost_ns_per_kib"])?,
-            own_beside_us_per_kb: both(&others["getrusage_soaked"]["cost_ns_per_kib"]),
-            soaked_us_per_kb: both(&cell["cost_ns_per_kib"])?,
+            own_us_per_kb: both(&others["getrusage_unsoaked_control"]["cost_us_per_mb"])?,
+            own_beside_us_per_kb: both(&others["getrusage_soaked"]["cost_us_per_mb"]),
+            soaked_us_per_kb: both(&cell["cost_us_per_mb"])?,
         })
     }
 }

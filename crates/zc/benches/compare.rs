@@ -14,7 +14,7 @@ mod common;
 use common::{only_asked_to_start, setting};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_pcg::Pcg64;
-use zc_analysis::compare::{Compared, Part, Word, compare};
+use zc_analysis::compare::{ChangeVerdict, Compared, Selection, compare};
 use zc_run::{Block, Run, Slot, parse};
 use zc_testkit::synthetic::Synthetic;
 
@@ -74,15 +74,15 @@ fn main() {
     let none = |_: usize, _: &str| 1.0;
     let one = |pair: usize, cell: &str| if cell == own(pair) { dearer } else { 1.0 };
     let all = |_: usize, _: &str| dearer;
-    let any = |_: usize, compared: &Compared| compared.cells.iter().any(|cell| differs(cell.word));
+    let any = |_: usize, compared: &Compared| compared.cells.iter().any(|cell| differs(cell.verdict));
     let right = |pair: usize, compared: &Compared| {
-        compared.cells.iter().any(|cell| cell.label == own(pair) && matches!(cell.word, Word::Worse { .. }))
+        compared.cells.iter().any(|cell| cell.label == own(pair) && matches!(cell.verdict, ChangeVerdict::Worse { .. }))
     };
     let others = |pair: usize, compared: &Compared| {
-        compared.cells.iter().any(|cell| cell.label != own(pair) && differs(cell.word))
+        compared.cells.iter().any(|cell| cell.label != own(pair) && differs(cell.verdict))
     };
     let reference =
-        |_: usize, compared: &Compared| compared.cells.iter().any(|cell| cell.reference && differs(cell.word));
+        |_: usize, compared: &Compared| compared.cells.iter().any(|cell| cell.reference && differs(cell.verdict));
     let rows: [(&str, &str, f64); 7] = [
         ("nothing changed", "all cells: any called", count(&none, false, &any)),
         ("nothing changed", "one cell", count(&none, true, &any)),
@@ -97,8 +97,8 @@ fn main() {
     }
 }
 
-fn differs(word: Word) -> bool {
-    matches!(word, Word::Better { .. } | Word::Worse { .. })
+fn differs(verdict: ChangeVerdict) -> bool {
+    matches!(verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. })
 }
 
 fn short(name: &str) -> String {
@@ -124,7 +124,7 @@ fn real(pairs: &[[(String, Run); 2]]) {
         let words: Vec<String> = compared
             .cells
             .iter()
-            .filter(|cell| differs(cell.word))
+            .filter(|cell| differs(cell.verdict))
             .map(|cell| format!("{} {:.3}", cell.label, cell.judged().map_or(f64::NAN, |change| change.ratio)))
             .collect();
         called += usize::from(!words.is_empty());
@@ -145,8 +145,8 @@ fn real(pairs: &[[(String, Run); 2]]) {
 }
 
 fn held(old: &Run, new: &Run, cell: Option<String>) -> Compared {
-    let old = Part { name: "old".to_owned(), run: old, cell: cell.clone(), state: None };
-    let new = Part { name: "new".to_owned(), run: new, cell, state: None };
+    let old = Selection { name: "old".to_owned(), run: old, cell: cell.clone(), state: None };
+    let new = Selection { name: "new".to_owned(), run: new, cell, state: None };
     compare(&old, &[new], None).0.remove(0)
 }
 

@@ -7,9 +7,9 @@
 mod common;
 
 use common::{median, only_asked_to_start, sorted};
-use zc_analysis::{Estimates, estimate, strips};
+use zc_analysis::{Estimates, cost_series, estimate};
 use zc_run::{Run, parse};
-use zc_stats::Student;
+use zc_stats::StudentT;
 
 /// Lags of the autocorrelation that is shown as one.
 const LAGS: usize = 5;
@@ -30,7 +30,7 @@ fn main() {
             (run, estimates)
         })
         .collect();
-    let normal = Student::new(1e9).expect("degrees of freedom");
+    let normal = StudentT::new(1e9).expect("degrees of freedom");
     println!(
         "| path | ratio, median of {} runs | scatter between runs | promised by intervals | variance by promised | intervals that hold the median | \
          autocorrelation, lag 1 | sum of lags 1 to {LAGS} |\n|---|---|---|---|---|---|---|---|",
@@ -43,7 +43,7 @@ fn main() {
             let of = estimates.cells.iter().find(|other| other.label == cell.label);
             let Some(ratio) = of.and_then(|of| of.ratio.both) else { continue };
             let Some((bounds, half)) = ratio.interval.zip(ratio.half_width) else { continue };
-            let reach = normal.reach(bounds.confidence).expect("a level");
+            let reach = normal.critical_value(bounds.confidence).expect("a level");
             row.logs.push(ratio.value.ln());
             row.errors.push(half / ratio.value / reach);
             row.bounds.push((bounds.low.ln(), bounds.high.map_or(f64::INFINITY, f64::ln)));
@@ -105,8 +105,9 @@ impl Row {
 
 /// Logarithms of a cell's cost by the reference's and its control's, block by block; `None` where a block lacks one of them.
 fn logs(run: &Run, reference: &str, label: &str) -> Option<Vec<f64>> {
-    let strips = strips(run);
-    let find = |label: &str| strips.iter().find(|strip| strip.cell == label).map(|strip| strip.ns_per_kib.as_slice());
+    let series = cost_series(run);
+    let find =
+        |label: &str| series.iter().find(|series| series.cell == label).map(|series| series.ns_per_kib.as_slice());
     let control = run.header.plan.cells.iter().find(|cell| cell.control).map(|cell| cell.label.as_str());
     let (own, by) = (find(label)?, find(reference)?);
     let again = control.filter(|control| *control != label).and_then(find).unwrap_or(by);

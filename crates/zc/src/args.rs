@@ -6,13 +6,12 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
 
-use zc_run::{
-    Align, CopyPages, Experiment, IpVersion, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath, SoakerKind,
-};
+use super::factor_args::FactorArgs;
+use zc_run::{Experiment, IpVersion, LinkKind, SoakerKind};
 
 /// What sending bytes over TCP costs on this machine, by every way there is to send them.
 #[derive(Debug, Parser)]
-#[command(name = "zc", version, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "zc", version, arg_required_else_help = true, max_term_width = 100)]
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Command,
@@ -55,6 +54,11 @@ pub(super) enum Command {
     /// the whole machine spent on it, beside what getrusage and /proc/stat say; its streams, signals and exit code
     /// are its own (125: zc failed, 126: it cannot be run, 127: there is none), and the result goes to stderr.
     Soak(super::soak::SoakArgs),
+    /// Print the JSON Schema of a saved run, or of the JSON that other commands print
+    ///
+    /// docs/format.md describes the saved run for programs in other languages; this is the same for programs that validate, or that
+    /// generate code.
+    Schema(SchemaArgs),
     /// Tell whether this machine is fit to measure, and what this user can have on it
     Doctor,
     /// The server of 2001: swallows what zcc sends, and says how fast it comes
@@ -70,11 +74,7 @@ pub(super) enum Command {
     Ttcp(super::classic::ClassicArgs),
     /// Make links by which zc has the names zcs, zcc, cyclesoak, run_rr and ttcp
     InstallClassic(super::classic::InstallArgs),
-    /// Run the commands of `zc run --ab` for a zc that measures
-    #[command(hide = true)]
-    KeepState,
     /// Write man pages or shell completions into a folder
-    #[command(hide = true)]
     Generate(GenerateArgs),
 }
 
@@ -92,22 +92,6 @@ pub(super) struct RunArgs {
     /// Files whose bytes are sent [default: 63 generated files of 350 kB on average]
     #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath, help_heading = "What is sent")]
     pub(super) files: Vec<PathBuf>,
-    /// Send paths to compare, separated by commas; read+send is always among them [default: the plan's]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true,
-          value_parser = known(SendPath::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "What is sent")]
-    pub(super) paths: Option<Vec<String>>,
-    /// Receive path, and the bytes of its buffer if not 64k [default: recv]
-    #[arg(long, value_name = "NAME[:SIZE]", allow_hyphen_values = true,
-          value_parser = known(RecvPath::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "What is sent")]
-    pub(super) recv: Option<String>,
-    /// Bytes per call of the paths that have a buffer: 64k is 65,536 [default: 64k]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "What is sent")]
-    pub(super) buffer: Option<String>,
-    /// Rate at which cost is measured, over all flows: 400MB/s, 10Gbit/s, or auto for one that every path can hold [default: auto]
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "What is sent")]
-    pub(super) rate: Option<String>,
 
     /// Where the bytes travel; auto takes null if this user can have it, else veth, else loopback [default: auto]
     #[arg(long, value_name = "LINK", allow_hyphen_values = true,
@@ -119,57 +103,27 @@ pub(super) struct RunArgs {
           value_parser = known(IpVersion::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           help_heading = "Where it is sent")]
     pub(super) ip: Option<String>,
-    /// MTU of the links null and veth [default: 1500]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    pub(super) mtu: Option<String>,
-    /// What the network card of the links null and veth is to be without: no-tso, no-gso, no-gro, no-sg, no-checksum
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true,
-          value_parser = known(OffloadSwitch::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "Where it is sent")]
-    pub(super) offloads: Option<Vec<String>>,
     /// Bytes after which the far end of the null link acknowledges [default: 64k]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) ack_every: Option<String>,
     /// Round-trip time that the far end of the null link makes up [default: 0s]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) rtt: Option<String>,
-    /// Connections at a time [default: 1]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    pub(super) flows: Option<String>,
-    /// TCP congestion control of both ends [default: cubic where there is one]
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    pub(super) congestion: Option<String>,
-    /// Send buffer of the sockets (SO_SNDBUF) [default: as the kernel tunes it]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    pub(super) sndbuf: Option<String>,
     /// Receive buffer of the sockets (SO_RCVBUF) [default: as the kernel tunes it]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) rcvbuf: Option<String>,
     /// The CPUs of sender and receiver, as in 0,1 [default: chosen]
     #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) cpus: Option<String>,
-
-    /// What is asked of TCP about packets that are not full: plain (nothing), cork, more, nodelay [default: plain]
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true,
-          value_parser = known(Push::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "Where it is sent")]
-    pub(super) push: Option<String>,
-    /// Where on its page a message begins: page (at its beginning) or byte (one later) [default: page]
-    #[arg(long, value_name = "WHERE", allow_hyphen_values = true,
-          value_parser = known(Align::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          hide_short_help = true, help_heading = "Expert")]
-    pub(super) align: Option<String>,
-    /// What vmsplice, msg-zerocopy and io_uring's zero-copy sends send from: scattered (pages of 4 KiB, wherever the kernel has them)
-    /// or huge [default: scattered]
-    #[arg(long, value_name = "KIND", allow_hyphen_values = true,
-          value_parser = known(CopyPages::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          hide_short_help = true, help_heading = "Expert")]
-    pub(super) pages: Option<String>,
-    /// Whether the two ends have a CPU each (separate), share the sender's (same), or are left to the scheduler (free) [default: separate]
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true,
-          value_parser = known(Placement::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "Where it is sent")]
-    pub(super) placement: Option<String>,
+    /// The measured part of each trial
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    pub(super) window: Option<String>,
+    /// The idle window beside each trial
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    pub(super) idle: Option<String>,
+    /// What is thrown away before each window
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    pub(super) warmup: Option<String>,
 
     /// A command (sh -c) that puts the host into a state; given twice, every cell is measured in both states in turns, and compared
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = "Two states of the host")]
@@ -223,15 +177,6 @@ pub(super) struct RunArgs {
           value_parser = known(SoakerKind::ALL.iter().map(|each| each.name())), hide_possible_values = true,
           help_heading = "How long, how well")]
     pub(super) soaker: Option<String>,
-    /// The measured part of each trial
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
-    pub(super) window: Option<String>,
-    /// The idle window beside each trial
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
-    pub(super) idle: Option<String>,
-    /// What is thrown away before each window
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
-    pub(super) warmup: Option<String>,
 
     /// A saved run whose top speeds are set beside memcpy (memory alone)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "What is sent")]
@@ -241,6 +186,9 @@ pub(super) struct RunArgs {
     pub(super) out: Option<PathBuf>,
     #[command(flatten)]
     pub(super) format: FormatArgs,
+    /// Behind all others, which it puts its own among.
+    #[command(flatten)]
+    pub(super) factors: FactorArgs,
 }
 
 /// Arguments of `zc plan`.
@@ -302,9 +250,12 @@ pub(super) struct ReportFormatArgs {
     pub(super) vega_lite: bool,
 }
 
-/// How the result is written to stdout. At most one; none is the table.
+/// How the result is written to stdout. At most one form; none is the table.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(super) struct FormatArgs {
+    /// Print every table and note, not the deciding ones alone
+    #[arg(short, long, help_heading = "Output")]
+    pub(super) verbose: bool,
     /// Print one JSON document instead of the table
     #[arg(long, help_heading = "Output", conflicts_with_all = ["csv", "markdown"])]
     pub(super) json: bool,
@@ -314,6 +265,15 @@ pub(super) struct FormatArgs {
     /// Print Markdown instead of the table
     #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv"])]
     pub(super) markdown: bool,
+}
+
+/// Arguments of `zc schema`.
+#[derive(Debug, Args)]
+pub(super) struct SchemaArgs {
+    /// `run`: a saved run; `show`: the output of zc show --json, and of zc report --json for one run; `compare`: that of zc compare
+    /// --json [default: run]
+    #[arg(value_name = "NAME", value_parser = known(super::schema::NAMES.into_iter()), hide_possible_values = true)]
+    pub(super) name: Option<String>,
 }
 
 /// Arguments of `zc generate`.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 
 use super::{read, render, replace, resolve, tell};
-use zc_analysis::compare::{Compared, Impossible, Outcome, Part, compare};
+use zc_analysis::compare::{Compared, Impossible, Outcome, Selection, compare};
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, ErrorKind, HostState, Result, Run, escape, units};
 
@@ -64,13 +64,13 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     if args.profile {
         return profiles(args, &files, &old, &new);
     }
-    let part = |named: &Named| Part {
+    let part = |named: &Named| Selection {
         name: named.text.clone(),
         run: &files.read[named.file].1,
         cell: named.cell.clone(),
         state: named.state,
     };
-    let new: Vec<Part<'_>> = new.iter().map(part).collect();
+    let new: Vec<Selection<'_>> = new.iter().map(part).collect();
     let (compared, judgement) = compare(&part(&old), &new, margin);
     let text = match () {
         () if args.json => zc_report::compare::json(&compared, judgement.as_ref()),

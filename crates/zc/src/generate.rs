@@ -5,7 +5,7 @@ use clap::CommandFactory as _;
 use clap_complete::{Shell, generate_to};
 
 use super::args::{Cli, GenerateArgs};
-use super::tell;
+use super::{man, tell};
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, Result, in_words};
 
@@ -22,7 +22,7 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<()> {
             .help("the folder must exist and be writable")
     };
     match args.what.as_str() {
-        "man" => clap_mangen::generate_to(command, &args.dir).map_err(wrong),
+        "man" => man::write(command, &args.dir).map_err(wrong),
         "completions" => {
             for shell in SHELLS {
                 generate_to(shell, &mut command, "zc", &args.dir).map_err(wrong)?;

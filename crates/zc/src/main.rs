@@ -5,9 +5,13 @@ mod args;
 mod classic;
 mod compare;
 mod doctor;
+mod examples;
+mod factor_args;
 mod generate;
 mod interim;
+mod internal;
 mod interrupt;
+mod man;
 mod memory;
 mod plan;
 mod planned;
@@ -20,6 +24,7 @@ mod replace;
 mod report;
 mod resolve;
 mod run;
+mod schema;
 mod serve;
 mod show;
 mod soak;
@@ -38,9 +43,10 @@ use zc_run::Result;
 /// The program.
 fn main() -> ExitCode {
     // What the tools of 2001 are given is read as they always read it.
-    let done = match classic::asked_for() {
-        Some((tool, words)) => classic::run(tool, &words),
-        None => parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(cli, &matches))),
+    let done = match (internal::asked_for(), classic::asked_for()) {
+        (Some(done), _) => done.map(|()| 0),
+        (None, Some((tool, words))) => classic::run(tool, &words),
+        (None, None) => parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(cli, &matches))),
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -53,24 +59,22 @@ fn main() -> ExitCode {
 
 /// The arguments; `None` when all that was wanted was help or the version, which has been printed.
 fn parse() -> Result<Option<(Cli, ArgMatches)>> {
-    let matches = Cli::command().try_get_matches();
+    let matches = examples::with(Cli::command()).try_get_matches();
     let error = match matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
         Ok(typed) => return Ok(Some(typed)),
         Err(error) => error,
     };
     match error.kind() {
-        clap::error::ErrorKind::DisplayHelp | clap::error::ErrorKind::DisplayVersion => {
+        // `zc` alone is a question, not an error.
+        clap::error::ErrorKind::DisplayHelp
+        | clap::error::ErrorKind::DisplayVersion
+        | clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             tell::help(&error.render())?;
             Ok(None)
         }
-        clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Err(zc_run::Error::usage("a command is missing").help("zc run measures; zc --help lists the commands"))
-        }
         _ => {
-            let typed = std::env::args_os().nth(1).and_then(|word| word.into_string().ok());
-            let known = Cli::command();
-            let command = typed.filter(|typed| known.find_subcommand(typed).is_some());
-            Err(wrong_arguments::refused(&error, command.as_deref()))
+            let words: Vec<_> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            Err(wrong_arguments::refused(&error, &words))
         }
     }
 }
@@ -86,6 +90,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => return compare::run(&args),
         Command::Soak(args) => return soak::run(&args),
+        Command::Schema(args) => schema::schema(&args),
         Command::Doctor => doctor::doctor(),
         Command::Zcs(args) => return classic::run(Tool::Zcs, &args.words),
         Command::Zcc(args) => return classic::run(Tool::Zcc, &args.words),
@@ -93,7 +98,6 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::RunRr(args) => return classic::run(Tool::RunRr, &args.words),
         Command::Ttcp(args) => return classic::run(Tool::Ttcp, &args.words),
         Command::InstallClassic(args) => classic::install(&args),
-        Command::KeepState => zc_measure::session::states::watchdog::keep(),
         Command::Generate(args) => generate::generate(&args),
     }
     .map(|()| 0)

@@ -27,6 +27,7 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     let options = MemoryOptions {
         budget_ns: resolve::budget(args.budget.as_deref(), BUDGET)?,
         seed: resolve::seed(args.seed.as_deref())?,
+        root: "/".into(),
     };
     // Before anything is measured, so that it is not measured for nothing.
     let beside = args.with.as_deref().map(read::run).transpose()?;

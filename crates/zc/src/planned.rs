@@ -44,8 +44,12 @@ pub(super) fn of_file(path: &Path) -> Result<Spec> {
 /// # Errors
 /// Either has no meaning; a fixed parameter is told with its place in the plan.
 pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunArgs)> {
-    for (factor, levels) in typed_levels(&args)? {
-        spec.restrict(factor, levels);
+    let typed = args.factors.levels()?;
+    for factor in Factor::ALL {
+        let levels: Vec<Level> = typed.iter().filter(|level| level.factor == *factor).cloned().collect();
+        if !levels.is_empty() {
+            spec.restrict(*factor, levels);
+        }
     }
     if !args.ab.is_empty() {
         spec.in_both_states();
@@ -56,139 +60,71 @@ pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunA
             error.message = format!("{}, \"{}\": {what}", fixed.place, fixed.key);
             error
         };
-        // By itself, so that what is wrong with it is told of it.
+        // By itself, so that what is wrong with it is said of it.
         let mut alone = RunArgs::default();
-        let slot = slot(&mut alone, &fixed.key).ok_or_else(|| {
-            in_place(Error::usage("this cannot be held fixed").help(format!("what can: {}", KEYS.join(", "))))
+        let slot = Slot::of(&fixed.key).ok_or_else(|| {
+            in_place(Error::usage("this cannot be held fixed").help(format!("what can: {}", keys().join(", "))))
         })?;
-        slot.put(fixed.value.clone());
+        slot.put(&mut alone, fixed.value.clone());
         resolve::run(&alone, Spec::default(), Vec::new(), PathBuf::new).map_err(in_place)?;
-        if let Some(slot) = self::slot(&mut args, &fixed.key)
-            && slot.is_free()
-        {
-            slot.put(fixed.value.clone());
+        if slot.is_free(&mut args) {
+            slot.put(&mut args, fixed.value.clone());
         }
     }
     Ok((spec, args))
 }
 
-/// What may be held fixed.
-const KEYS: [&str; 25] = [
-    "paths",
-    "recv",
-    "buffer",
-    "rate",
-    "link",
-    "ip",
-    "mtu",
-    "offloads",
-    "ack-every",
-    "rtt",
-    "flows",
-    "congestion",
-    "sndbuf",
-    "rcvbuf",
-    "cpus",
-    "push",
-    "align",
-    "pages",
-    "placement",
-    "target",
-    "soaker",
-    "window",
-    "idle",
-    "warmup",
-    "seed",
+/// Where an option stands among the arguments.
+type OptionOf = fn(&mut RunArgs) -> &mut Option<String>;
+
+/// What may be held fixed beside factors: options of `zc run`.
+const OTHERS: [(&str, OptionOf); 12] = [
+    ("link", |args| &mut args.link),
+    ("ip", |args| &mut args.ip),
+    ("ack-every", |args| &mut args.ack_every),
+    ("rtt", |args| &mut args.rtt),
+    ("rcvbuf", |args| &mut args.rcvbuf),
+    ("cpus", |args| &mut args.cpus),
+    ("target", |args| &mut args.target),
+    ("soaker", |args| &mut args.soaker),
+    ("window", |args| &mut args.window),
+    ("idle", |args| &mut args.idle),
+    ("warmup", |args| &mut args.warmup),
+    ("seed", |args| &mut args.seed),
 ];
 
+/// What may be held fixed.
+fn keys() -> Vec<&'static str> {
+    let factors = Factor::ALL.iter().filter_map(|factor| factor.definition().option());
+    factors.map(|option| option.long).chain(OTHERS.map(|(key, _)| key)).collect()
+}
+
 /// Where the value of an option goes.
-enum Slot<'a> {
-    One(&'a mut Option<String>),
-    List(&'a mut Option<Vec<String>>),
+#[derive(Clone, Copy)]
+enum Slot {
+    Factor(Factor),
+    Other(fn(&mut RunArgs) -> &mut Option<String>),
 }
 
-impl Slot<'_> {
-    fn is_free(&self) -> bool {
+impl Slot {
+    fn of(key: &str) -> Option<Self> {
+        let other = || OTHERS.iter().find(|(other, _)| *other == key).map(|(_, slot)| Self::Other(*slot));
+        Factor::of_option(key).map(Self::Factor).or_else(other)
+    }
+
+    fn is_free(self, args: &mut RunArgs) -> bool {
         match self {
-            Self::One(slot) => slot.is_none(),
-            Self::List(slot) => slot.is_none(),
+            Self::Factor(factor) => args.factors.text(factor).is_none(),
+            Self::Other(slot) => slot(args).is_none(),
         }
     }
 
-    fn put(self, value: String) {
+    fn put(self, args: &mut RunArgs, value: String) {
         match self {
-            Self::One(slot) => *slot = Some(value),
-            Self::List(slot) => *slot = Some(value.split(',').map(str::to_owned).collect()),
+            Self::Factor(factor) => args.factors.set(factor, value),
+            Self::Other(slot) => *slot(args) = Some(value),
         }
     }
-}
-
-fn slot<'a>(args: &'a mut RunArgs, key: &str) -> Option<Slot<'a>> {
-    Some(Slot::One(match key {
-        "paths" => return Some(Slot::List(&mut args.paths)),
-        "offloads" => return Some(Slot::List(&mut args.offloads)),
-        "recv" => &mut args.recv,
-        "buffer" => &mut args.buffer,
-        "rate" => &mut args.rate,
-        "link" => &mut args.link,
-        "ip" => &mut args.ip,
-        "mtu" => &mut args.mtu,
-        "ack-every" => &mut args.ack_every,
-        "rtt" => &mut args.rtt,
-        "flows" => &mut args.flows,
-        "congestion" => &mut args.congestion,
-        "sndbuf" => &mut args.sndbuf,
-        "rcvbuf" => &mut args.rcvbuf,
-        "cpus" => &mut args.cpus,
-        "push" => &mut args.push,
-        "align" => &mut args.align,
-        "pages" => &mut args.pages,
-        "placement" => &mut args.placement,
-        "target" => &mut args.target,
-        "soaker" => &mut args.soaker,
-        "window" => &mut args.window,
-        "idle" => &mut args.idle,
-        "warmup" => &mut args.warmup,
-        "seed" => &mut args.seed,
-        _ => return None,
-    }))
-}
-
-/// What was typed, as levels of factors.
-fn typed_levels(args: &RunArgs) -> Result<Vec<(Factor, Vec<Level>)>> {
-    let options: [(Factor, &str, Option<&String>); 10] = [
-        (Factor::Message, "buffer", args.buffer.as_ref()),
-        (Factor::Mtu, "mtu", args.mtu.as_ref()),
-        (Factor::Flows, "flows", args.flows.as_ref()),
-        (Factor::Congestion, "congestion", args.congestion.as_ref()),
-        (Factor::Sockbuf, "sndbuf", args.sndbuf.as_ref()),
-        (Factor::Push, "push", args.push.as_ref()),
-        (Factor::Align, "align", args.align.as_ref()),
-        (Factor::Pages, "pages", args.pages.as_ref()),
-        (Factor::Placement, "placement", args.placement.as_ref()),
-        (Factor::Rate, "rate", args.rate.as_ref().filter(|rate| rate.trim() != "auto")),
-    ];
-    let mut typed = Vec::new();
-    for (factor, option, text) in options {
-        if let Some(text) = text {
-            let level = Level::parse(factor, text).map_err(|error| resolve::of(&format!("--{option}"), error))?;
-            typed.push((factor, vec![level]));
-        }
-    }
-    if let Some(paths) = &args.paths {
-        typed.push((Factor::Send, resolve::paths(paths)?.into_iter().map(Level::Send).collect()));
-    }
-    if let Some(offloads) = &args.offloads {
-        typed.push((Factor::Offloads, vec![Level::parse(Factor::Offloads, &offloads.join(","))?]));
-    }
-    if let Some(text) = &args.recv {
-        let (path, bytes) = resolve::recv(text)?;
-        typed.push((Factor::Recv, vec![Level::Recv(path)]));
-        if text.contains(':') {
-            typed.push((Factor::RecvBuffer, vec![Level::RecvBuffer(bytes)]));
-        }
-    }
-    Ok(typed)
 }
 
 #[cfg(test)]
@@ -211,8 +147,8 @@ mod tests {
     #[test]
     fn what_is_typed_takes_the_place_of_a_factor_s_levels() {
         let typed = args(|args| {
-            args.paths = Some(vec!["sendfile".to_owned()]);
-            args.buffer = Some("4k".to_owned());
+            args.factors.set(Factor::Send, "sendfile".to_owned());
+            args.factors.set(Factor::Message, "4k".to_owned());
         });
         let (spec, args) = worked_in(of_experiment(Experiment::Sizes).unwrap(), typed).unwrap();
         assert_eq!(cells(&spec, &args), ["read+send", "sendfile", "read+send (A/A)"]);
@@ -231,10 +167,14 @@ mod tests {
 
     #[test]
     fn every_key_that_may_be_fixed_has_its_place() {
-        for key in KEYS {
-            assert!(slot(&mut RunArgs::default(), key).is_some(), "{key}");
+        for key in keys() {
+            let mut args = RunArgs::default();
+            let slot = Slot::of(key).unwrap_or_else(|| panic!("{key}"));
+            assert!(slot.is_free(&mut args), "{key}");
+            slot.put(&mut args, "1".to_owned());
+            assert!(!slot.is_free(&mut args), "{key}");
         }
-        assert!(slot(&mut RunArgs::default(), "budget").is_none());
+        assert!(Slot::of("budget").is_none());
     }
 
     #[test]

@@ -2,18 +2,24 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
+use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
 
 use super::args::{FormatArgs, RunArgs, known};
-use super::{planned, replace, resolve, run};
+use super::factor_args::FactorArgs;
+use super::{planned, replace, run};
 use zc_measure::plan::Spec;
-use zc_run::{CopyPages, Experiment, Factor, Level, LinkKind, OffloadSwitch, RecvPath, Result, SendPath};
+use zc_run::factor::FactorOption;
+use zc_run::{Experiment, Factor, Level, LinkKind, Result, SendPath};
 
 /// The paths that are sampled where none is named: the one that copies, the one that does not, and the one that pins.
 const PATHS: [SendPath; 3] = [SendPath::ReadSend, SendPath::Sendfile, SendPath::MsgZerocopy];
 
 /// The time that is spent where none is asked for.
 const BUDGET_NS: u64 = 30_000_000_000;
+
+/// As for `zc run`, whose flows are more often several.
+const RATE_HELP: &str =
+    "Rate at which cost is measured: 400MB/s, 10Gbit/s, or auto for one that every path can hold [default: auto]";
 
 /// Arguments of `zc profile`.
 #[derive(Debug, Args)]
@@ -25,42 +31,11 @@ pub(super) struct ProfileArgs {
     /// Files whose bytes are sent [default: 63 generated files of 350 kB on average]
     #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath, help_heading = "What is sent")]
     files: Vec<PathBuf>,
-    /// Receive path, and the bytes of its buffer if not 64k [default: recv]
-    #[arg(long, value_name = "NAME[:SIZE]", allow_hyphen_values = true,
-          value_parser = known(RecvPath::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "What is sent")]
-    recv: Option<String>,
-    /// Bytes per call of the paths that have a buffer: 64k is 65,536 [default: 64k]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "What is sent")]
-    buffer: Option<String>,
-    /// What vmsplice, msg-zerocopy and io_uring's zero-copy sends send from: scattered (pages of 4 KiB, wherever the kernel has them)
-    /// or huge [default: scattered]
-    #[arg(long, value_name = "KIND", allow_hyphen_values = true,
-          value_parser = known(CopyPages::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          hide_short_help = true, help_heading = "What is sent")]
-    pages: Option<String>,
-    /// Rate at which cost is measured: 400MB/s, 10Gbit/s, or auto for one that every path can hold [default: auto]
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "What is sent")]
-    rate: Option<String>,
     /// Where the bytes travel; auto takes null if this user can have it, else veth, else loopback [default: auto]
     #[arg(long, value_name = "LINK", allow_hyphen_values = true,
           value_parser = known(["auto", LinkKind::Loopback.name(), LinkKind::Veth.name(), LinkKind::Null.name()].into_iter()),
           hide_possible_values = true, help_heading = "Where it is sent")]
     link: Option<String>,
-    /// MTU of the links null and veth [default: 1500]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    mtu: Option<String>,
-    /// What the network card of the links null and veth is to be without: no-tso, no-gso, no-gro, no-sg, no-checksum
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', allow_hyphen_values = true,
-          value_parser = known(OffloadSwitch::ALL.iter().map(|each| each.name())), hide_possible_values = true,
-          help_heading = "Where it is sent")]
-    offloads: Option<Vec<String>>,
-    /// Connections at a time [default: 1]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    flows: Option<String>,
-    /// TCP congestion control of both ends [default: cubic where there is one]
-    #[arg(long, value_name = "NAME", allow_hyphen_values = true, help_heading = "Where it is sent")]
-    congestion: Option<String>,
     /// The CPUs of sender and receiver, as in 0,1 [default: chosen]
     #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
     cpus: Option<String>,
@@ -81,6 +56,59 @@ pub(super) struct ProfileArgs {
     folded: Option<PathBuf>,
     #[command(flatten)]
     format: FormatArgs,
+    /// Behind all others, which it puts its own among.
+    #[command(flatten)]
+    factors: SampledFactors,
+}
+
+/// What `zc profile` takes of the options that set a factor.
+#[derive(Debug)]
+struct SampledFactors(FactorArgs);
+
+impl SampledFactors {
+    /// The factors, and the option behind which each is listed.
+    const LISTED: [(Factor, &str); 8] = [
+        (Factor::Recv, "files"),
+        (Factor::Message, "recv"),
+        (Factor::Pages, "buffer"),
+        (Factor::Rate, "pages"),
+        (Factor::Mtu, "link"),
+        (Factor::Offloads, "mtu"),
+        (Factor::Flows, "offloads"),
+        (Factor::Congestion, "flows"),
+    ];
+
+    fn options() -> impl Iterator<Item = FactorOption> {
+        Self::LISTED.into_iter().filter_map(|(factor, after)| {
+            let option = factor.definition().option()?;
+            Some(match factor {
+                Factor::Pages => FactorOption { after, heading: "What is sent", ..option },
+                Factor::Rate => FactorOption { after, help: RATE_HELP, ..option },
+                _ => FactorOption { after, ..option },
+            })
+        })
+    }
+}
+
+impl Args for SampledFactors {
+    fn augment_args(command: Command) -> Command {
+        FactorArgs::add(command, Self::options())
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SampledFactors {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        Ok(Self(FactorArgs::typed(matches, Self::options())))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// Samples, saves, prints.
@@ -92,19 +120,11 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         replace::check(folded)?;
     }
     let spec = spec(&args.paths)?;
-    let ProfileArgs { files, recv, buffer, pages, rate, link, mtu, offloads, flows, congestion, cpus, .. } = args;
-    let ProfileArgs { budget, seed, window, out, folded, format, .. } = args;
+    let ProfileArgs { files, link, cpus, budget, seed, window, out, folded, format, factors, .. } = args;
     let typed = RunArgs {
         files,
-        recv,
-        buffer,
-        pages,
-        rate,
+        factors: factors.0,
         link,
-        mtu,
-        offloads,
-        flows,
-        congestion,
         cpus,
         budget,
         seed,
@@ -124,9 +144,11 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
 
 /// The plan: the paths that were named, the first of them the one that the others are held against.
 fn spec(names: &[String]) -> Result<Spec> {
-    let paths = if names.is_empty() { PATHS.to_vec() } else { resolve::paths(names)? };
+    let levels = match names {
+        [] => PATHS.iter().map(|path| Level::named(Factor::Send, path.name())).collect(),
+        names => Factor::Send.definition().typed(&names.join(","))?,
+    };
     let mut spec = planned::of_experiment(Experiment::Paths)?;
-    let levels: Vec<Level> = paths.into_iter().map(Level::Send).collect();
     spec.reference = levels.first().cloned().into_iter().collect();
     spec.restrict(Factor::Send, levels);
     spec.name = "profile".to_owned();
@@ -138,6 +160,7 @@ fn spec(names: &[String]) -> Result<Spec> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zc_run::RecvPath;
 
     fn labels(names: &[&str]) -> (Vec<String>, String) {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::tell;
-use zc_run::{Error, Result, Run, in_words};
+use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words};
 
 /// A run of many hours has some tens of megabytes; what is larger than this is something else, or would not fit into memory.
 const LARGEST_RUN_BYTES: u64 = 1 << 30;
@@ -37,12 +37,22 @@ pub(super) fn bytes(path: &Path, most: u64, wrong: impl Fn(&str) -> Error) -> Re
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Reads a saved run, and warns when its end was cut off.
+/// Reads a saved run. Warns when its end was cut off, and when a newer zc has saved it.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](zc_run::FaultKind): the file cannot be read, or holds no run that this program can read.
+/// [`ErrorKind::Input`](zc_run::ErrorKind): the file cannot be read, or holds no run that this program can read.
 pub(super) fn run(path: &Path) -> Result<Run> {
     let (run, broken_lines) = whole_or_cut(path)?;
+    let format = &run.header.format;
+    if format.is_newer() {
+        let message = format!(
+            "file \"{}\" is of format {}.{}, and this zc knows {MAJOR}.{MINOR}: what the newer one added is not shown",
+            tell::path(path),
+            format.major,
+            format.minor
+        );
+        tell::warning(&message, Some(&format.readers()));
+    }
     if broken_lines > 0 {
         let blocks = match run.blocks.len() {
             1 => "1 block that is".to_owned(),

@@ -4,22 +4,26 @@ use std::io::IsTerminal as _;
 
 use super::resolve::Format;
 use zc_analysis::{Estimates, estimate};
+use zc_report::Layout;
 use zc_run::{Error, Result, Run};
 
 /// The width where there is no terminal to ask.
 const DEFAULT_COLUMNS: usize = 120;
 
-/// A run as text in the wanted format.
-pub(super) fn document(run: &Run, format: Format) -> String {
-    documents(std::slice::from_ref(run), format)
+/// A run as text in the wanted format. A table is the short one unless `verbose`.
+pub(super) fn document(run: &Run, format: Format, verbose: bool) -> String {
+    match format {
+        Format::Table => zc_report::table(run, &estimate(run), layout(verbose)),
+        format => documents(std::slice::from_ref(run), format),
+    }
 }
 
-/// Runs as one text in the wanted format.
+/// Runs as one text in the wanted format; tables are the full ones.
 pub(super) fn documents(runs: &[Run], format: Format) -> String {
     let estimates: Vec<Estimates> = runs.iter().map(estimate).collect();
     let both: Vec<(&Run, &Estimates)> = runs.iter().zip(&estimates).collect();
     match format {
-        Format::Table => both.iter().map(|(run, estimates)| zc_report::table(run, estimates, columns())).collect(),
+        Format::Table => both.iter().map(|(run, estimates)| zc_report::table(run, estimates, layout(true))).collect(),
         Format::Json => zc_report::multi::json(&both),
         Format::Csv => zc_report::multi::csv(&both),
         Format::Markdown => zc_report::multi::markdown(&both),
@@ -29,10 +33,21 @@ pub(super) fn documents(runs: &[Run], format: Format) -> String {
     }
 }
 
-/// Refuses to print a page where somebody would have to read it; `instead` is what prints the same there.
+/// The layout of a table on stdout.
+fn layout(verbose: bool) -> Layout {
+    Layout { columns: columns(), verbose, colour: colour() }
+}
+
+/// Whether stdout shows colours: it is a terminal, and neither NO_COLOR (<https://no-color.org>) nor TERM=dumb is set.
+fn colour() -> bool {
+    let stdout = std::io::stdout();
+    stdout.is_terminal() && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never
+}
+
+/// Refuses to print a page of HTML on a terminal; `instead` is what prints the same there.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::FaultKind): stdout is a terminal.
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): stdout is a terminal.
 pub(super) fn no_page_to_a_terminal(instead: &str) -> Result<()> {
     if std::io::stdout().is_terminal() {
         return Err(Error::usage("a page of HTML is nothing to read on a terminal")

@@ -23,7 +23,7 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
 /// Whether a result may take the place of what is at `path`, before it is worked out.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::FaultKind): it is a saved run, a directory, or another thing that is no regular file.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): it is a saved run, a directory, or another thing that is no regular file.
 pub(super) fn check(path: &Path) -> Result<()> {
     let name = tell::path(path);
     if path.as_os_str().is_empty() {
@@ -51,7 +51,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
 /// Writes `text` to a file in place of what was there, or where none was named to stdout.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::FaultKind): what was there is there still.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): what was there is there still.
 pub(super) fn or_stdout(path: Option<&Path>, text: &str) -> Result<()> {
     path.map_or_else(|| tell::result(text), |path| file(path, text))
 }
@@ -59,7 +59,7 @@ pub(super) fn or_stdout(path: Option<&Path>, text: &str) -> Result<()> {
 /// Writes `text` to the file at `path`, in place of what was there.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::FaultKind): what was there is there still.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): what was there is there still.
 pub(super) fn file(path: &Path, text: &str) -> Result<()> {
     let failed = |error: &io::Error| {
         Error::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(error)))

@@ -10,8 +10,8 @@ use zc_run::{Error, Result, Run};
 /// Writes it.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](zc_run::FaultKind): a file cannot be read, or holds no run; [`ErrorKind::Usage`](zc_run::FaultKind): the
-/// output is one of the runs, or a page was to go to a terminal; [`ErrorKind::Output`](zc_run::FaultKind): it cannot be written.
+/// [`ErrorKind::Input`](zc_run::ErrorKind): a file cannot be read, or holds no run; [`ErrorKind::Usage`](zc_run::ErrorKind): the
+/// output is one of the runs, or a page was to go to a terminal; [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be written.
 pub(super) fn report(args: &ReportArgs) -> Result<()> {
     let format = Format::from(args.format);
     match &args.out {

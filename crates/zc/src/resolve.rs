@@ -1,7 +1,6 @@
 //! What was typed, given its meaning: names are looked up, units are read, defaults are filled in. The machine is not
 //! looked at here, except for the place where the run is to be saved.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::args::{FormatArgs, ReportFormatArgs, RunArgs};
@@ -9,11 +8,11 @@ use super::args::{FormatArgs, ReportFormatArgs, RunArgs};
 use super::remote::without_token;
 use zc_measure::plan::{self, Spec};
 use zc_measure::session::{self, CpuPair, RunOptions};
-use zc_run::level::{self, CALL_BYTES, FLOWS, MTU_BYTES, SOCKET_BUFFER_BYTES};
+use zc_run::factor::{MTU_BYTES, SOCKET_BUFFER_BYTES};
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::{
-    AckOptions, Align, CopyPages, Error, Factor, HostStates, IpVersion, LinkKind, LinkOptions, Placement, Push,
-    RecvPath, Result, SendPath, SoakerKind, UnknownName, in_words, units,
+    AckOptions, Cell, Error, Factor, HostStates, IpVersion, LinkKind, LinkOptions, RecvPath, Result, SendPath,
+    SoakerKind, UnknownName, in_words, units,
 };
 
 /// The form of a result.
@@ -68,24 +67,26 @@ const TARGET: f64 = 0.025;
 const SETTLE_NS: u64 = 100 * MS;
 /// A command that takes longer than a service's restart hangs.
 const LIMIT_NS: u64 = 30 * S;
-/// Bytes per call of send paths that have a buffer.
-const CALL_BUFFER: usize = 64 << 10;
-/// Receive path buffers when `--recv` names none.
-const RECV_BUFFER: usize = 64 << 10;
+/// RFC 8200 asks for more than RFC 791.
+const MTU_BYTES_OF_IP_6: std::ops::RangeInclusive<u64> = 1280..=*MTU_BYTES.end();
 /// Above a few megabytes a send buffer is full before it is acknowledged, and everything waits for the far end's patience.
 const ACK_EVERY: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 
 /// The options of `zc run` with a plan. `command` is saved in the run; `default_out` is used when no `--out` was given.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::FaultKind): something that was typed has no meaning.
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): something that was typed has no meaning.
 pub(super) fn run(
     args: &RunArgs,
     plan: Spec,
     command: Vec<String>,
     default_out: impl FnOnce() -> PathBuf,
 ) -> Result<RunOptions> {
-    let (recv, recv_buffer_bytes) = args.recv.as_deref().map_or(Ok((RecvPath::Recv, RECV_BUFFER)), recv)?;
+    let typed = args.factors.levels()?;
+    // A cell that has what was typed.
+    let mut held = Cell::of_paths(SendPath::ReadSend, RecvPath::Recv);
+    typed.iter().for_each(|level| level.put(&mut held));
+    let recv = held.recv;
     let link = args.link.as_deref().map_or(Ok(None), link)?;
     if link == Some(LinkKind::Remote) {
         return Err(Error::usage("--link: \"remote\" leads to another machine, which has to be named")
@@ -95,50 +96,28 @@ pub(super) fn run(
         return Err(Error::usage(format!("--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"))
             .help("leave --recv out, or take --link veth"));
     }
-    let send = match args.paths.as_deref().map(paths).transpose()?.unwrap_or_default()[..] {
+    let send = match typed.iter().filter(|level| level.factor == Factor::Send).count() {
         _ if plan.levels(Factor::Send).is_some() => SendPath::ReadSend,
-        [] => SendPath::ReadSend,
-        [path] => path,
+        0 | 1 => held.send,
         _ if plan.factors.is_empty() => SendPath::ReadSend,
         _ => {
             return Err(Error::usage(format!("--paths: the plan \"{}\" has one send path", plan.name))
                 .help("give one, or run a plan that compares them"));
         }
     };
-    let size = |option, text: &Option<String>, bounds, default| {
-        text.as_deref().map_or(Ok(default), |text| buffer(option, text, bounds))
-    };
     let mut options = RunOptions {
         command: without_token(command),
         files: args.files.clone(),
         send,
         recv,
-        recv_buffer_bytes,
-        buffer_bytes: size("--buffer", &args.buffer, CALL_BYTES, CALL_BUFFER)?,
-        rate_bytes_per_s: args.rate.as_deref().map_or(Ok(None), units::rate).map_err(|error| of("--rate", error))?,
+        rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
         budget_ns: 0,
         target: args.target.as_deref().map_or(Ok(TARGET), units::percent).map_err(|error| of("--target", error))?,
         seed: seed(args.seed.as_deref())?,
         link,
-        link_options: link_options(args)?,
+        link_options: link_options(args)?.at(&held.levels),
+        held: held.levels,
         remote: args.remote.end()?,
-        flows: args
-            .flows
-            .as_deref()
-            .map_or(Ok(1), |flows| units::count("number of flows", flows, FLOWS))
-            .map(|flows| flows as usize)
-            .map_err(|error| of("--flows", error))?,
-        congestion: args
-            .congestion
-            .as_deref()
-            .map(|text| level::congestion(text).map_err(|error| of("--congestion", error)))
-            .transpose()?,
-        sndbuf_bytes: args.sndbuf.as_deref().map(|text| buffer("--sndbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
-        rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
-        push: known_or(args.push.as_deref(), Push::Plain)?,
-        align: known_or(args.align.as_deref(), Align::Page)?,
-        pages: known_or(args.pages.as_deref(), CopyPages::Scattered)?,
-        placement: known_or(args.placement.as_deref(), Placement::Separate)?,
         cpus: args.cpus.as_deref().map(|text| cpus(text, args.remote.is_given())).transpose()?,
         states: states(args, &plan)?,
         soaker: known_or(args.soaker.as_deref(), SoakerKind::Alu)?,
@@ -206,9 +185,8 @@ pub(super) fn seed(text: Option<&str>) -> Result<Option<u64>> {
 }
 
 /// The same failure, said of an option.
-pub(super) fn of(option: &str, mut error: Error) -> Error {
-    error.message = format!("{option}: {}", error.message);
-    error
+pub(super) fn of(option: &str, error: Error) -> Error {
+    error.prefixed(format_args!("{option}: "))
 }
 
 fn buffer(option: &str, text: &str, bounds: std::ops::RangeInclusive<u64>) -> Result<usize> {
@@ -219,26 +197,6 @@ fn optional_duration(option: &str, text: Option<&str>, least_ns: u64) -> Result<
     text.map(|text| units::duration(text, least_ns..=60 * S).map_err(|error| of(option, error))).transpose()
 }
 
-/// Names without duplicates, in the order given.
-pub(super) fn paths(names: &[String]) -> Result<Vec<SendPath>> {
-    let mut paths = Vec::new();
-    for name in names {
-        let path = name.trim().parse::<SendPath>().map_err(unknown)?;
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
-    Ok(paths)
-}
-
-/// `NAME` or `NAME:SIZE`.
-pub(super) fn recv(text: &str) -> Result<(RecvPath, usize)> {
-    let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
-    let path = name.trim().parse::<RecvPath>().map_err(unknown)?;
-    let bytes = size.map_or(Ok(RECV_BUFFER), |size| buffer("--recv", size, CALL_BYTES))?;
-    Ok((path, bytes))
-}
-
 fn link(text: &str) -> Result<Option<LinkKind>> {
     if text == "auto" {
         return Ok(None);
@@ -247,10 +205,12 @@ fn link(text: &str) -> Result<Option<LinkKind>> {
     text.parse::<LinkKind>().map(Some).map_err(|error| unknown_among(error.what, &error.given, &known))
 }
 
+/// What the link is asked to be, but for factors.
 fn link_options(args: &RunArgs) -> Result<LinkOptions> {
     let ip = known_or(args.ip.as_deref(), IpVersion::V4)?;
-    // RFC 8200 asks for more than RFC 791.
-    let mtu = if ip == IpVersion::V6 { 1280..=*MTU_BYTES.end() } else { MTU_BYTES };
+    if let (IpVersion::V6, Some(mtu)) = (ip, args.factors.text(Factor::Mtu)) {
+        buffer("--mtu", mtu, MTU_BYTES_OF_IP_6)?;
+    }
     let usual = AckOptions::default();
     Ok(LinkOptions {
         far_end: AckOptions {
@@ -264,11 +224,7 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
                 .map_err(|error| of("--rtt", error))?,
         },
         ip,
-        mtu_bytes: args.mtu.as_deref().map(|text| buffer("--mtu", text, mtu)).transpose()?.map(|bytes| bytes as u32),
-        switched_off: args
-            .offloads
-            .as_deref()
-            .map_or_else(|| Ok(BTreeSet::new()), |names| level::offloads(&names.join(",")))?,
+        ..LinkOptions::default()
     })
 }
 
@@ -293,7 +249,7 @@ fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
 /// Whether a run can be saved at `out`, before anything is measured.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::FaultKind): it exists, its folder does not, or nothing can be written there.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): it exists, its folder does not, or nothing can be written there.
 pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
     let name = super::tell::path(out);
     if out.as_os_str().is_empty() {
@@ -373,15 +329,13 @@ mod tests {
     #[test]
     fn no_option_at_all_has_a_meaning() {
         let options = resolved(&[]).unwrap();
-        assert_eq!(options.buffer_bytes, 65_536);
+        assert_eq!(options.held, zc_run::Levels::default());
         assert_eq!(options.recv, RecvPath::Recv);
-        assert_eq!(options.recv_buffer_bytes, 65_536);
         assert_eq!(options.budget_ns, 60 * S);
         assert_eq!(options.target, 0.025);
-        assert_eq!(options.flows, 1);
         assert_eq!(options.soaker, SoakerKind::Alu);
         assert_eq!(options.out, PathBuf::from("default.json"));
-        assert_eq!((options.rate_bytes_per_s, options.link, options.cpus), (None, None, None));
+        assert_eq!((options.link, options.cpus), (None, None));
         assert_eq!(paths_of(&options).len(), SendPath::ALL.len());
     }
 
@@ -438,16 +392,16 @@ mod tests {
         .unwrap();
         assert_eq!(options.files, [PathBuf::from("/a"), PathBuf::from("/b")]);
         assert_eq!(paths_of(&options), ["read+send", "sendfile", "splice"]);
-        assert_eq!((options.recv, options.recv_buffer_bytes), (RecvPath::Splice, 1 << 20));
-        assert_eq!(options.buffer_bytes, 16 << 10);
-        assert_eq!(options.rate_bytes_per_s, Some(400e6));
+        assert_eq!((options.recv, options.held.recv_buffer_bytes), (RecvPath::Splice, Some(1 << 20)));
+        assert_eq!(options.held.message_bytes, Some(16 << 10));
+        assert_eq!(options.held.rate_bytes_per_s, Some(400e6));
         assert_eq!(options.link, Some(LinkKind::Veth));
         assert_eq!((options.link_options.ip, options.link_options.mtu_bytes), (IpVersion::V6, Some(9000)));
         let off = [OffloadSwitch::NoTso, OffloadSwitch::NoChecksum];
         assert_eq!(options.link_options.switched_off, off.into());
-        assert_eq!(options.flows, 4);
-        assert_eq!(options.congestion.as_deref(), Some("reno"));
-        assert_eq!((options.sndbuf_bytes, options.rcvbuf_bytes), (Some(1 << 20), Some(2 << 20)));
+        assert_eq!(options.held.flows, Some(4));
+        assert_eq!(options.held.congestion.as_deref(), Some("reno"));
+        assert_eq!((options.held.sockbuf_bytes, options.rcvbuf_bytes), (Some(1 << 20), Some(2 << 20)));
         assert_eq!(options.cpus, Some(CpuPair { sender: 1, receiver: 0 }));
         assert_eq!((options.budget_ns, options.target, options.seed), (120 * S, 0.05, Some(7)));
         assert_eq!(options.soaker, SoakerKind::Cache);

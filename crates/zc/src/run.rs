@@ -39,7 +39,11 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     }
     for name in names {
         match name {
-            Experiment::Memory => memory::run(&args, given)?,
+            Experiment::Memory => {
+                // It has one form of its table, and takes no other options of a run.
+                let given: Vec<String> = given.iter().filter(|option| *option != "--verbose").cloned().collect();
+                memory::run(&args, &given)?;
+            }
             name => one(planned::of_experiment(name)?, args.clone(), |_| Ok(()))?,
         }
     }
@@ -67,9 +71,15 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
     let session::Outcome { run, error } = outcome?;
 
     let done = also(&run);
-    let printed = tell::result(&render::document(&run, Format::from(args.format)));
+    let format = Format::from(args.format);
+    let printed = tell::result(&render::document(&run, format, args.format.verbose));
     tell::note(&format!("saved: \"{}\"", tell::path(&options.out)));
     printed?;
+    if format == Format::Table && !args.format.verbose {
+        let is_paths = run.header.plan.experiment == Experiment::Paths.name();
+        let further = ("zc run sizes", "from which message size on each path needs less CPU");
+        tell::next(&options.out, is_paths.then_some(further));
+    }
     done?;
     error.map_or(Ok(()), Err)
 }

@@ -1,14 +1,16 @@
 //! `zc show FILE`: a saved run, read and printed again.
 
+use std::io::IsTerminal as _;
+
 use super::args::ShowArgs;
 use super::resolve::Format;
 use super::{read, render, tell};
 use zc_run::{Error, Result};
 
-/// Shows it.
+/// Prints the run in the form that was asked for.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](zc_run::FaultKind): the file cannot be read, or holds no run that this program can read.
+/// [`ErrorKind::Input`](zc_run::ErrorKind): the file cannot be read, or holds no run that this program can read.
 pub(super) fn show(args: &ShowArgs) -> Result<()> {
     let run = read::run(&args.file)?;
     if args.folded {
@@ -18,8 +20,13 @@ pub(super) fn show(args: &ShowArgs) -> Result<()> {
         }
         return tell::result(&zc_report::folded(&run));
     }
-    let text = render::document(&run, Format::from(args.format));
+    let format = Format::from(args.format);
+    let text = render::document(&run, format, args.format.verbose);
     // The program ends here: to give a million pieces of memory back one by one would take longer than to print.
     std::mem::forget(run);
-    tell::result(&text)
+    tell::result(&text)?;
+    if format == Format::Table && !args.format.verbose && std::io::stdout().is_terminal() {
+        tell::next(&args.file, None);
+    }
+    Ok(())
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{interrupt, tell};
 use zc_analysis::soak::{command_cost, load, not_quiet, paces, taken_share, verified};
 use zc_measure::session::soak::{
-    CommandFault, CommandOptions, Heard, LiveOptions, Soaked, VerifyOptions, command, live, outside, verify,
+    CommandFault, CommandOptions, Heard, LiveOptions, Soaked, VerifyOptions, command, live, verify,
 };
 use zc_report::soak as report;
 use zc_run::{CommandEnd, Error, Result, SoakCommand, SoakStart, SoakerKind, in_words, units};
@@ -56,9 +56,6 @@ pub(super) struct SoakArgs {
     /// Write the result of a command to this file, which must not exist, instead of stderr
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "command")]
     output: Option<PathBuf>,
-    /// A process of zc's own
-    #[arg(long, value_name = "JOB", hide = true, exclusive = true)]
-    outside: Option<String>,
 }
 
 /// Soaks; gives the exit code: 0, or what the command has ended with.
@@ -66,9 +63,6 @@ pub(super) struct SoakArgs {
 /// # Errors
 /// Whatever cannot be had; around a command it is told here, as its exit code is not a failure's.
 pub(super) fn run(args: &SoakArgs) -> Result<u8> {
-    if let Some(job) = &args.outside {
-        return outside(job, io::stdin().lock(), io::stdout()).map(|()| 0);
-    }
     let soaked = Soaked {
         cpus: args.cpus.as_deref().map(cpu_list).transpose()?,
         kind: args.soaker.parse::<SoakerKind>().map_err(|unknown| {

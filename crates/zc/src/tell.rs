@@ -34,7 +34,7 @@ fn lines(word: &str, style: Style, message: &str, help: Option<&str>) {
 /// Writes a result to stdout. A reader that has gone away (`zc run | head`) has what it wanted: no error.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::FaultKind): the disk behind it is full, say.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): the disk behind it is full, say.
 pub(super) fn result(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -62,7 +62,49 @@ pub(super) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// What to type next about the run saved in `file`, on stderr: a command and what it does to a line. Nothing about a file
+/// whose name cannot be typed as it is printed.
+pub(super) fn next(file: &Path, further: Option<(&str, &str)>) {
+    let Some(name) = word(file) else { return };
+    let mut lines = vec![
+        (format!("zc show -v {name}"), "every table and note"),
+        (format!("zc report {name} -o report.html"), "all of it as a page"),
+    ];
+    lines.extend(further.map(|(command, what)| (command.to_owned(), what)));
+    let width = lines.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    for (place, (command, what)) in lines.iter().enumerate() {
+        let label = if place == 0 { "next:" } else { "" };
+        note(&format!("{label:<6} {command:<width$}   {what}"));
+    }
+}
+
+/// A file name as a word of a shell command: quoted where it has to be.
+fn word(file: &Path) -> Option<String> {
+    let name = file.to_str()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    match name {
+        _ if name.starts_with('-') || name.contains('\'') || !name.chars().all(zc_run::is_safe) => None,
+        _ if !name.is_empty() && name.chars().all(plain) => Some(name.to_owned()),
+        _ => Some(format!("'{name}'")),
+    }
+}
+
 /// A file name as it may be printed.
 pub(super) fn path(path: &Path) -> String {
     escape(&path.to_string_lossy(), 400)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_is_quoted_where_a_shell_would_take_it_apart() {
+        let word = |name: &str| word(Path::new(name));
+        assert_eq!(word("zc-20261122-173642.json").as_deref(), Some("zc-20261122-173642.json"));
+        assert_eq!(word("my runs/$1.json").as_deref(), Some("'my runs/$1.json'"));
+        for unsayable in ["it's", "-v", "a\u{1b}[2J", "a\nb"] {
+            assert_eq!(word(unsayable), None, "{unsayable:?}");
+        }
+    }
 }

@@ -1,13 +1,17 @@
 //! clap's refusals in zc's own form. clap prints several lines with a usage; zc prints a sentence and a hint for every
 //! failure, whoever found it.
 
+use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use zc_run::Error;
-use zc_run::escape;
+use super::args::Cli;
+use zc_run::nearest::nearest;
+use zc_run::{Error, escape};
 
-/// The sentence and hint for what clap refused. `command` is the subcommand that was typed, if it is one.
-pub(super) fn refused(error: &clap::Error, command: Option<&str>) -> Error {
+/// The message and help for what clap refused in `words`, the arguments as typed.
+pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
+    let known = Cli::command();
+    let command = words.first().filter(|word| known.find_subcommand(word).is_some()).map(String::as_str);
     let text = |kind| error.get(kind).map(plain).filter(|text| !text.is_empty());
     let help = match command {
         Some(command) => format!("zc {command} --help lists what can be given"),
@@ -15,6 +19,9 @@ pub(super) fn refused(error: &clap::Error, command: Option<&str>) -> Error {
     };
     let arg = text(ContextKind::InvalidArg).unwrap_or_default();
     match error.kind() {
+        ErrorKind::UnknownArgument if command == Some("soak") && !arg.starts_with('-') => {
+            Error::usage(format!("unexpected argument \"{arg}\"")).help(behind_dashes(words, &arg))
+        }
         ErrorKind::UnknownArgument => {
             let what = if arg.starts_with('-') { "unknown option" } else { "unexpected argument" };
             let suggestion = text(ContextKind::SuggestedArg).map(|meant| format!("did you mean \"{meant}\"? {help}"));
@@ -22,8 +29,9 @@ pub(super) fn refused(error: &clap::Error, command: Option<&str>) -> Error {
         }
         ErrorKind::InvalidSubcommand => {
             let given = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            let suggestion =
-                text(ContextKind::SuggestedSubcommand).map(|meant| format!("did you mean \"zc {meant}\"? {help}"));
+            // One suggestion: clap lists every command that is somehow alike.
+            let names: Vec<&str> = known.get_subcommands().map(clap::Command::get_name).collect();
+            let suggestion = nearest(&given, &names).map(|meant| format!("did you mean \"zc {meant}\"?"));
             Error::usage(format!("unknown command \"{given}\"")).help(suggestion.unwrap_or(help))
         }
         ErrorKind::ArgumentConflict => {
@@ -50,6 +58,14 @@ pub(super) fn refused(error: &clap::Error, command: Option<&str>) -> Error {
     }
 }
 
+/// The command line of `zc soak` with its command after `--`.
+fn behind_dashes(words: &[String], first: &str) -> String {
+    let place = words.iter().position(|word| word == first).unwrap_or(words.len());
+    let (own, command) = words.split_at(place);
+    let line = [own, &["--".to_owned()], command].concat().join(" ");
+    format!("a command goes after \"--\": zc {}", escape(&line, 200))
+}
+
 /// clap's own first line, without its `error: `.
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
@@ -71,12 +87,12 @@ fn plain(value: &ContextValue) -> String {
 mod tests {
     use clap::Parser as _;
 
-    use super::super::args::Cli;
     use super::*;
 
     fn told(words: &[&str]) -> String {
         let error = Cli::try_parse_from(std::iter::once(&"zc").chain(words)).expect_err("clap refuses it");
-        let error = refused(&error, words.first().copied().filter(|word| !word.starts_with('-')));
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let error = refused(&error, &words);
         assert_eq!(error.kind.exit_code(), 2);
         assert!(error.help.is_some());
         error.message
@@ -106,7 +122,22 @@ mod tests {
     #[test]
     fn a_near_miss_is_suggested() {
         let error = Cli::try_parse_from(["zc", "run", "--congestoin", "reno"]).unwrap_err();
-        let help = refused(&error, Some("run")).help.unwrap();
+        let help = refused(&error, &["run".to_owned()]).help.unwrap();
         assert_eq!(help, "did you mean \"--congestion\"? zc run --help lists what can be given");
+    }
+
+    #[test]
+    fn a_mistyped_command_has_one_suggestion() {
+        let error = Cli::try_parse_from(["zc", "runn"]).unwrap_err();
+        assert_eq!(refused(&error, &["runn".to_owned()]).help.unwrap(), "did you mean \"zc run\"?");
+    }
+
+    #[test]
+    fn a_command_without_dashes_before_it_is_shown_with_them() {
+        let words = ["soak", "--soaker", "alu", "curl", "-s", "http://[::1]/"];
+        let error = Cli::try_parse_from(std::iter::once(&"zc").chain(&words)).unwrap_err();
+        let words = words.map(str::to_owned);
+        let help = refused(&error, &words).help.unwrap();
+        assert_eq!(help, "a command goes after \"--\": zc soak --soaker alu -- curl -s http://[::1]/");
     }
 }

@@ -9,11 +9,9 @@ use std::collections::BTreeMap;
 
 use super::model::{Aspect, Difference, Weight};
 use crate::costs::sender_alone;
-use zc_run::units::{duration_text, rate_text, size_text};
-use zc_run::{Cell, FixedParams, Header, Host, Levels, LinkFacts, Placement};
-
-/// Rates that differ by less are one rate: a chosen rate may be a share of a measured speed.
-const RATE_WITHIN: f64 = 0.001;
+use zc_run::factor::{self, Side};
+use zc_run::units::{duration_text, size_text};
+use zc_run::{Cell, Factor, Header, Host, LinkFacts};
 
 /// Memory that differs by less is the same: a kernel keeps another amount for itself.
 const MEMORY_WITHIN: f64 = 0.05;
@@ -21,11 +19,19 @@ const MEMORY_WITHIN: f64 = 0.05;
 /// What differs between two runs, whichever cells are looked at: what disqualifies first.
 pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     let mut found = Found::default();
-    machine(&mut found, &old.host, &new.host);
-    link(&mut found, &old.link, &new.link);
-    receiver(&mut found, old, new);
     let (fixed, other) = (&old.plan.fixed, &new.plan.fixed);
+    found.of(Aspect::Link, &old.link.kind, &new.link.kind);
     found.of(Aspect::Soaker, &fixed.soaker, &other.soaker);
+    let same_link = old.link.kind == new.link.kind;
+    if same_link {
+        let receiver = |header: &Header| if sender_alone(header) { "not measured" } else { "measured" };
+        found.of(Aspect::Receiver, &receiver(old), &receiver(new));
+    }
+    machine(&mut found, &old.host, &new.host);
+    if same_link {
+        link(&mut found, &old.link, &new.link); // else all of it follows from the link
+    }
+    far_machine(&mut found, old, new);
     found.of(Aspect::SenderCpu, &fixed.sender_cpu, &other.sender_cpu);
     found.of(Aspect::ReceiverCpu, &fixed.receiver_cpu, &other.receiver_cpu);
     found.differ(Aspect::SoakedCpus, None, list(&fixed.soaked_cpus), list(&other.soaked_cpus));
@@ -36,46 +42,14 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     found.sorted()
 }
 
-/// What differs between two cells beside their runs: terms that the plan or the cell itself sets.
+/// What differs between two cells beside their runs: what factors say, in their order.
 pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec<Difference> {
+    let (old, new) = (Side::of(old.0, old.1), Side::of(new.0, new.1));
     let mut found = Found::default();
-    let (of_old, of_new) = (terms(old), terms(new));
-    let (fixed, other) = (&of_old, &of_new);
-    let (rate, other_rate) = (fixed.rate_bytes_per_s, other.rate_bytes_per_s);
-    if (rate / other_rate - 1.0).abs() > RATE_WITHIN || rate.is_nan() || other_rate.is_nan() {
-        found.differ(Aspect::Rate, None, Some(rate_text(rate)), Some(rate_text(other_rate)));
-    }
-    found.of(Aspect::Placement, &fixed.placement, &other.placement);
-    if Placement::Free == fixed.placement && fixed.soaked_cpus != other.soaked_cpus {
-        // All soaked CPUs are counted there.
-        found.differ(Aspect::Placement, None, list(&fixed.soaked_cpus), list(&other.soaked_cpus));
-    }
-    found.sizes(Aspect::Buffer, Some(fixed.buffer_bytes), Some(other.buffer_bytes));
-    found.of(Aspect::RecvPath, &old.1.recv, &new.1.recv);
-    found.sizes(Aspect::RecvBuffer, Some(fixed.recv_buffer_bytes), Some(other.recv_buffer_bytes));
-    found.of(Aspect::Flows, &fixed.flows, &other.flows);
-    found.of(Aspect::Congestion, &fixed.congestion, &other.congestion);
-    found.sizes(Aspect::Sndbuf, fixed.sndbuf_bytes, other.sndbuf_bytes);
-    found.sizes(Aspect::Rcvbuf, fixed.rcvbuf_bytes, other.rcvbuf_bytes);
-    found.of(Aspect::Push, &fixed.push, &other.push);
-    found.of(Aspect::Align, &fixed.align, &other.align);
-    found.of(Aspect::Pages, &fixed.pages, &other.pages);
-    if own_link(&old.1.levels) || own_link(&new.1.levels) {
-        let of = |(header, cell): (&Header, &Cell)| header.link_of(&cell.levels).map(|link| link.mtu_bytes);
-        found.optional(Aspect::Mtu, of(old), of(new));
-        let of = |(header, cell): (&Header, &Cell)| header.link_of(&cell.levels).and_then(|link| link.offloads.clone());
-        found.maps(Aspect::Offload, &on_off(of(old)), &on_off(of(new)));
+    for factor in Factor::ALL {
+        found.of_factor(factor.definition().differences(&old, &new));
     }
     found.sorted()
-}
-
-/// Whether a cell's link is not its run's.
-fn own_link(levels: &Levels) -> bool {
-    levels.mtu_bytes.is_some() || levels.switched_off.is_some()
-}
-
-fn terms((header, cell): (&Header, &Cell)) -> FixedParams {
-    header.plan.fixed.at(&cell.levels)
 }
 
 fn machine(found: &mut Found, old: &Host, new: &Host) {
@@ -108,13 +82,9 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
 }
 
 fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
-    found.of(Aspect::Link, &old.kind, &new.kind);
-    if old.kind != new.kind {
-        return; // the rest follows from it
-    }
     found.of(Aspect::Device, &old.device, &new.device);
-    found.of(Aspect::Mtu, &old.mtu_bytes, &new.mtu_bytes);
-    found.maps(Aspect::Offload, &on_off(old.offloads.clone()), &on_off(new.offloads.clone()));
+    found.of(Aspect::Factor(factor::MTU), &old.mtu_bytes, &new.mtu_bytes);
+    found.of_factor(factor::offload_differences(old.offloads.as_ref(), new.offloads.as_ref()));
     found.optional(Aspect::ReceiverMerges, old.receiver_merges.map(on), new.receiver_merges.map(on));
     found.optional(Aspect::Rps, old.rps.clone(), new.rps.clone());
     found.of(Aspect::Ip, &old.ip, &new.ip);
@@ -127,11 +97,7 @@ fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
     found.optional(Aspect::FarEnd, far_end(old), far_end(new));
 }
 
-fn receiver(found: &mut Found, old: &Header, new: &Header) {
-    let of = |header: &Header| if sender_alone(header) { "not measured" } else { "measured" };
-    if old.link.kind == new.link.kind {
-        found.of(Aspect::Receiver, &of(old), &of(new));
-    }
+fn far_machine(found: &mut Found, old: &Header, new: &Header) {
     let far = |header: &Header| header.remote.as_ref().and_then(|remote| remote.machine.clone());
     if let (Some(old), Some(new)) = (far(old), far(new)) {
         found.of(Aspect::FarKernel, &old.host.kernel_release, &new.host.kernel_release);
@@ -158,13 +124,10 @@ fn on(on: bool) -> &'static str {
     if on { "on" } else { "off" }
 }
 
-fn on_off(offloads: Option<BTreeMap<String, bool>>) -> BTreeMap<String, String> {
-    offloads.unwrap_or_default().into_iter().map(|(name, is_on)| (name, on(is_on).to_owned())).collect()
-}
-
 fn weight(what: Aspect) -> Weight {
     match what {
-        Aspect::Link | Aspect::Rate | Aspect::Soaker | Aspect::Placement | Aspect::Receiver => Weight::Disqualifies,
+        Aspect::Link | Aspect::Soaker | Aspect::Receiver => Weight::Disqualifies,
+        Aspect::Factor(parameter) if parameter.disqualifies => Weight::Disqualifies,
         _ => Weight::Explains,
     }
 }
@@ -181,9 +144,10 @@ impl Found {
         self.differ(what, None, old.map(|old| old.to_string()), new.map(|new| new.to_string()));
     }
 
-    fn sizes(&mut self, what: Aspect, old: Option<usize>, new: Option<usize>) {
-        let text = |bytes: Option<usize>| bytes.map(|bytes| size_text(bytes as u64));
-        self.differ(what, None, text(old), text(new));
+    fn of_factor(&mut self, differences: Vec<factor::Difference>) {
+        for each in differences {
+            self.differ(Aspect::Factor(each.what), each.name.as_ref(), each.old, each.new);
+        }
     }
 
     /// Each name that has not the same value in both.
@@ -200,8 +164,9 @@ impl Found {
         }
     }
 
+    /// What disqualifies first, else in the order in which it was found.
     fn sorted(mut self) -> Vec<Difference> {
-        self.0.sort_by(|a, b| (a.weight, a.what, &a.name).cmp(&(b.weight, b.what, &b.name)));
+        self.0.sort_by_key(|each| each.weight);
         self.0
     }
 }

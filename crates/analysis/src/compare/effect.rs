@@ -6,30 +6,30 @@
 //! (Hodges and Lehmann), which one stalled trial does not move. Its standard error comes from the width of Mann and Whitney's interval,
 //! which has the right size if blocks are independent. They are not quite: neighbours of a machine come and go in seconds, and blocks are
 //! tenths of seconds. So the variance is multiplied by what the blocks' autocorrelation asks for
-//! ([`zc_stats::correlation_inflation`]), and what no single session can show, the difference between two sessions of one
+//! ([`zc_stats::autocorrelation_time`]), and what no single session can show, the difference between two sessions of one
 //! state, is added as a variance of its own. What is left is Student's t.
 
-use zc_stats::{MannWhitney, Student, correlation_inflation, mann_whitney, welch_interval};
+use zc_stats::{MannWhitney, StudentT, mann_whitney, welch_interval};
 
-use super::super::figures;
-use super::super::model::RatioMethod;
 use super::model::{Change, Method, WelchFigure};
+use crate::figures;
+use crate::model::figure::RatioMethod;
 use crate::ratios::{self, Ratio, ratio};
 
 /// What an interval promises that is about two sessions.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// Standard error of Mann and Whitney's interval: its half-width by this (the normal quantile of 0.975).
-const REACH: f64 = 1.959_963_985;
+const NORMAL_QUANTILE_975: f64 = 1.959_963_985;
 
 /// More costs without a logarithm than this share, and there is nothing to compare: the cell costs nothing that stands out.
-const WITHOUT_LOGARITHM: f64 = 0.25;
+const NON_FINITE_LIMIT: f64 = 0.25;
 
 /// The logarithm of a cost that is nothing or less: below all others.
-const LEAST: f64 = -40.0;
+const LOG_LIMIT: f64 = 40.0;
 
 /// Fewer blocks on a side have an estimate and no interval.
-const LEAST_BLOCKS: usize = 6;
+const MIN_BLOCKS: usize = 6;
 
 /// What is known about one ratio.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub(super) enum Effect {
     /// Pairs (new, old) of one session.
     Paired { pairs: Vec<(f64, f64)>, level: f64, ratio: Ratio },
     /// A shift of logarithms between two sessions.
-    Independent { shift: f64, error: Option<(f64, Student)>, method: Method },
+    Independent { shift: f64, error: Option<(f64, StudentT)>, method: Method },
 }
 
 impl Effect {
@@ -50,26 +50,30 @@ impl Effect {
     /// Of two sessions: logarithms of costs, or of ratios to a reference, by block. `between_sessions` is the standard deviation of what
     /// a session of one state has of its own.
     pub(super) fn independent(old: &[f64], new: &[f64], between_sessions: f64) -> Option<Self> {
-        let wild = |logs: &[f64]| logs.iter().filter(|log| !log.is_finite()).count() as f64;
+        let non_finite = |logs: &[f64]| logs.iter().filter(|log| !log.is_finite()).count() as f64;
         if old.is_empty() || new.is_empty() {
             return None;
         }
-        if wild(old) > WITHOUT_LOGARITHM * old.len() as f64 || wild(new) > WITHOUT_LOGARITHM * new.len() as f64 {
+        if non_finite(old) > NON_FINITE_LIMIT * old.len() as f64
+            || non_finite(new) > NON_FINITE_LIMIT * new.len() as f64
+        {
             return None;
         }
-        let bounded = |logs: &[f64]| -> Vec<f64> { logs.iter().map(|log| log.clamp(LEAST, -LEAST)).collect() };
+        let bounded = |logs: &[f64]| -> Vec<f64> { logs.iter().map(|log| log.clamp(-LOG_LIMIT, LOG_LIMIT)).collect() };
         let (of_old, of_new) = (bounded(old), bounded(new));
-        let MannWhitney { shift, interval, p_value } = mann_whitney(&of_new, &of_old, CONFIDENCE)?;
-        let inflation = (correlation_inflation(&of_old)? + correlation_inflation(&of_new)?) / 2.0;
-        let enough = old.len().min(new.len()) >= LEAST_BLOCKS;
-        let within =
-            interval.filter(|_| enough).map(|interval| (interval.high - interval.low) / 2.0 / REACH * inflation.sqrt());
-        let free = (old.len() + new.len()) as f64 / inflation - 2.0;
+        let MannWhitney { shift, interval, p_value, .. } = mann_whitney(&of_new, &of_old, CONFIDENCE)?;
+        let inflation = (zc_stats::autocorrelation_time(&of_old)? + zc_stats::autocorrelation_time(&of_new)?) / 2.0;
+        let enough = old.len().min(new.len()) >= MIN_BLOCKS;
+        let within = interval
+            .filter(|_| enough)
+            .map(|interval| (interval.high - interval.low) / 2.0 / NORMAL_QUANTILE_975 * inflation.sqrt());
+        let degrees_of_freedom = (old.len() + new.len()) as f64 / inflation - 2.0;
         let error = within.and_then(|within| {
             let variance = within.powi(2) + 2.0 * between_sessions.powi(2);
             // Satterthwaite's, where one of the variances is known.
-            let free = if within > 0.0 { free * (variance / within.powi(2)).powi(2) } else { f64::MAX };
-            Some((variance.sqrt(), Student::new(free.clamp(1.0, 1e9))?))
+            let degrees_of_freedom =
+                if within > 0.0 { degrees_of_freedom * (variance / within.powi(2)).powi(2) } else { f64::MAX };
+            Some((variance.sqrt(), StudentT::new(degrees_of_freedom.clamp(1.0, 1e9))?))
         });
         let method = Method::Independent {
             old_blocks: old.len(),
@@ -77,7 +81,7 @@ impl Effect {
             correlation_inflation: inflation,
             between_sessions,
             mann_whitney_p: figures::finite(p_value),
-            welch: (wild(old) + wild(new) == 0.0).then(|| welch(new, old)).flatten(),
+            welch: (non_finite(old) + non_finite(new) == 0.0).then(|| welch(new, old)).flatten(),
         };
         Some(Self::Independent { shift, error, method })
     }
@@ -99,8 +103,9 @@ impl Effect {
                 },
             }),
             Self::Independent { shift, error, method } => {
-                let reach = |(error, student): &(f64, Student)| Some(error * student.reach(CONFIDENCE)?);
-                let half = error.as_ref().and_then(reach);
+                let half_width_of =
+                    |(error, student): &(f64, StudentT)| Some(error * student.critical_value(CONFIDENCE)?);
+                let half = error.as_ref().and_then(half_width_of);
                 let end = |log: f64| figures::finite(log.exp());
                 Some(Change {
                     ratio: end(*shift)?,
@@ -108,7 +113,7 @@ impl Effect {
                     high: half.and_then(|half| end(shift + half)),
                     p_value: error
                         .as_ref()
-                        .map(|(error, student)| 2.0 * student.above((shift / error).abs()))
+                        .map(|(error, student)| 2.0 * student.survival((shift / error).abs()))
                         .filter(|p| p.is_finite()),
                     method: *method,
                 })
@@ -117,7 +122,7 @@ impl Effect {
     }
 
     /// One-sided p-values of "the ratio is not above 1 + `margin`" and of "it is not below that"; `None` with too few blocks.
-    pub(super) fn against(&self, margin: f64) -> Option<(f64, f64)> {
+    pub(super) fn one_sided_p_values(&self, margin: f64) -> Option<(f64, f64)> {
         match self {
             Self::Paired { pairs, level, .. } => {
                 let moved: Vec<(f64, f64)> = pairs.iter().map(|(new, old)| (*new, old * (1.0 + margin))).collect();
@@ -129,18 +134,18 @@ impl Effect {
             Self::Independent { shift, error, .. } => {
                 let (error, student) = error.as_ref()?;
                 let off = (shift - margin.ln_1p()) / error;
-                off.is_finite().then(|| (student.above(off), student.above(-off)))
+                off.is_finite().then(|| (student.survival(off), student.survival(-off)))
             }
         }
     }
 
     /// What the ratio is below, but for one time in 1 / `alpha`; `None` with too few blocks.
-    pub(super) fn below(&self, alpha: f64) -> Option<f64> {
+    pub(super) fn upper_bound(&self, alpha: f64) -> Option<f64> {
         let high = match self {
             Self::Paired { pairs, .. } => ratio(pairs, 1.0 - 2.0 * alpha)?.interval?.high,
             Self::Independent { shift, error, .. } => {
                 let (error, student) = error.as_ref()?;
-                (shift + error * student.reach(1.0 - 2.0 * alpha)?).exp()
+                (shift + error * student.critical_value(1.0 - 2.0 * alpha)?).exp()
             }
         };
         figures::finite(high)

@@ -1,20 +1,23 @@
 //! What comes out of a comparison: the types alone, so that a reader of the JSON finds every field and its unit here.
 //!
-//! Units: costs are nanoseconds of soaked CPU time per KiB of payload, ratios are the new cost by the old one (above 1: dearer),
+//! Units: costs are nanoseconds of soaked CPU time per KiB of payload, and microseconds per MB (10^6 bytes) in JSON; ratios are the new cost by the old one (above 1: dearer),
 //! shares and margins run from 0 to 1. `None` means that it could not be had, never 0.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use zc_run::factor::Parameter;
 
-use super::super::model::{Figure, RatioMethod, Sides, Withheld};
+use crate::model::figure::{Figure, RatioMethod, Sides};
+use crate::model::verdict::Withheld;
+use crate::unit::from_ns_per_kib;
 
 /// Two runs, or two parts of runs, side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Compared {
     /// What costs are divided by.
-    pub old: PartFacts,
+    pub old: SelectionFacts,
     /// What is held against it.
-    pub new: PartFacts,
+    pub new: SelectionFacts,
     /// How the ratios came about.
     pub basis: Basis,
     /// What the words promise together, whatever the number of cells: 0.95.
@@ -47,7 +50,7 @@ pub struct Compared {
 
 /// One of the two sides of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct PartFacts {
+pub struct SelectionFacts {
     /// As it was named.
     pub name: String,
     /// When the run began, RFC 3339.
@@ -109,17 +112,13 @@ pub enum Weight {
 }
 
 /// In what two runs can differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aspect {
     /// Where the bytes travel.
     Link,
-    /// The rate at which cost is measured.
-    Rate,
     /// What the soakers do.
     Soaker,
-    /// Whether the ends have a CPU each.
-    Placement,
     /// Whether a receiver's cost is in the figures.
     Receiver,
     /// uname's release.
@@ -166,10 +165,6 @@ pub enum Aspect {
     Memlock,
     /// The sending device.
     Device,
-    /// MTU, bytes.
-    Mtu,
-    /// An offload of the sending device.
-    Offload,
     /// Whether the receiver's device merges segments.
     ReceiverMerges,
     /// How receive packet steering was set.
@@ -184,26 +179,6 @@ pub enum Aspect {
     FarKernel,
     /// The far machine's zc.
     FarZcVersion,
-    /// Congestion control.
-    Congestion,
-    /// Bytes per call of the sender.
-    Buffer,
-    /// Bytes per call of the receiver.
-    RecvBuffer,
-    /// The receive path.
-    RecvPath,
-    /// Connections at a time.
-    Flows,
-    /// SO_SNDBUF, bytes.
-    Sndbuf,
-    /// SO_RCVBUF, bytes.
-    Rcvbuf,
-    /// What is asked of TCP about packets that are not full.
-    Push,
-    /// Where on its page a message begins.
-    Align,
-    /// The pages that paths send from whose bytes are in memory already.
-    Pages,
     /// The CPU of the sender.
     SenderCpu,
     /// The CPU of the receiver.
@@ -218,6 +193,14 @@ pub enum Aspect {
     Filesystem,
     /// The version of zc.
     ZcVersion,
+    /// What a factor sets.
+    #[serde(untagged)]
+    #[schemars(with = "String")]
+    Factor(#[serde(serialize_with = "key")] Parameter),
+}
+
+fn key<S: Serializer>(parameter: &Parameter, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(parameter.key)
 }
 
 /// Cells of one name that are no comparison.
@@ -266,9 +249,11 @@ pub struct CellChange {
     pub new_label: Option<String>,
     /// True for what the other cells of both runs are relative to.
     pub reference: bool,
-    /// What it cost, ns per KiB.
+    /// What it cost.
+    #[serde(rename = "old_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub old_cost_ns_per_kib: Sides<Figure>,
-    /// What it costs, ns per KiB.
+    /// What it costs.
+    #[serde(rename = "new_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub new_cost_ns_per_kib: Sides<Figure>,
     /// The new cost by the old one, as measured: in two sessions it holds whatever the machine did in between.
     pub cost: Sides<Change>,
@@ -278,7 +263,8 @@ pub struct CellChange {
     /// Which of the two the word is about; `None` without a figure.
     pub judged_by: Option<JudgedBy>,
     /// What may be said, all cells taken into account.
-    pub word: Word,
+    #[serde(rename = "word")]
+    pub verdict: ChangeVerdict,
 }
 
 impl CellChange {
@@ -374,7 +360,7 @@ pub struct WelchFigure {
 /// What may be said of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "word")]
-pub enum Word {
+pub enum ChangeVerdict {
     /// Cheaper than it was.
     Better {
         /// By this share of the old cost.

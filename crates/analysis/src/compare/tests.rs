@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use zc_run::{LinkKind, SendPath, Severity, Warning};
+use crate::Sides;
+use zc_run::{LinkKind, Run, SendPath, Severity, Warning};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
 /// A machine with four paths; what sendfile costs the sender times `factor`, and all costs times `all`.
@@ -32,12 +33,12 @@ fn run(seed: u64, factor: f64, all: f64) -> Run {
     run
 }
 
-fn part<'a>(name: &str, run: &'a Run) -> Part<'a> {
-    Part { name: name.to_owned(), run, cell: None, state: None }
+fn part<'a>(name: &str, run: &'a Run) -> Selection<'a> {
+    Selection { name: name.to_owned(), run, cell: None, state: None }
 }
 
-fn cell<'a>(name: &str, run: &'a Run, cell: &str) -> Part<'a> {
-    Part { cell: Some(cell.to_owned()), ..part(name, run) }
+fn cell<'a>(name: &str, run: &'a Run, cell: &str) -> Selection<'a> {
+    Selection { cell: Some(cell.to_owned()), ..part(name, run) }
 }
 
 fn pair(old: &Run, new: &Run) -> Compared {
@@ -54,10 +55,13 @@ fn a_cell_that_changed_is_told_from_those_that_did_not() {
     assert_eq!(compared.basis, Basis::TwoSessions);
     assert_eq!(compared.reference.as_deref(), Some("read+send"));
     let sendfile = of(&compared, "sendfile");
-    assert!(matches!(sendfile.word, Word::Worse { by } if (0.15..0.25).contains(&by)), "{sendfile:?}");
+    assert!(matches!(sendfile.verdict, ChangeVerdict::Worse { by } if (0.15..0.25).contains(&by)), "{sendfile:?}");
     assert_eq!(sendfile.judged_by, Some(JudgedBy::Relative));
     for label in ["splice", "mmap+write"] {
-        assert!(!matches!(of(&compared, label).word, Word::Worse { .. } | Word::Better { .. }), "{label}");
+        assert!(
+            !matches!(of(&compared, label).verdict, ChangeVerdict::Worse { .. } | ChangeVerdict::Better { .. }),
+            "{label}"
+        );
     }
     let reference = of(&compared, "read+send");
     assert!(reference.reference && reference.relative == Sides::default());
@@ -74,7 +78,7 @@ fn better_is_worse_seen_from_the_other_end() {
     let ratio = |compared: &Compared| of(compared, "sendfile").relative.both.unwrap();
     assert!((ratio(&there).ratio * ratio(&back).ratio - 1.0).abs() < 1e-9);
     assert!((ratio(&there).low.unwrap() * ratio(&back).high.unwrap() - 1.0).abs() < 1e-9);
-    assert!(matches!(of(&back, "sendfile").word, Word::Better { .. }));
+    assert!(matches!(of(&back, "sendfile").verdict, ChangeVerdict::Better { .. }));
 }
 
 #[test]
@@ -83,7 +87,7 @@ fn what_moves_all_paths_is_told_by_their_costs() {
     assert!(compared.reference_moved);
     for cell in &compared.cells {
         assert_eq!(cell.judged_by, Some(JudgedBy::Cost));
-        assert!(matches!(cell.word, Word::Worse { .. }), "{cell:?}");
+        assert!(matches!(cell.verdict, ChangeVerdict::Worse { .. }), "{cell:?}");
         if let Some(relative) = cell.relative.both {
             assert!((relative.ratio - 1.0).abs() < 0.05);
         }
@@ -94,7 +98,12 @@ fn what_moves_all_paths_is_told_by_their_costs() {
 fn a_small_move_of_the_whole_machine_is_no_change_of_a_path() {
     let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.0, 1.03));
     assert!(!compared.reference_moved);
-    assert!(compared.cells.iter().all(|cell| !matches!(cell.word, Word::Better { .. } | Word::Worse { .. })));
+    assert!(
+        compared
+            .cells
+            .iter()
+            .all(|cell| !matches!(cell.verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. }))
+    );
 }
 
 #[test]
@@ -110,7 +119,7 @@ fn two_cells_of_one_run_are_compared_within_its_blocks() {
     let estimates = crate::estimate(&run);
     let own = estimates.cells.iter().find(|cell| cell.label == "sendfile").unwrap().ratio.both.unwrap();
     assert_eq!(only.cost.both.unwrap().ratio, own.value);
-    assert!(matches!(only.word, Word::Better { .. }));
+    assert!(matches!(only.verdict, ChangeVerdict::Better { .. }));
     assert_eq!(judgement.unwrap().outcome, Outcome::NoneWorse);
 }
 
@@ -137,6 +146,11 @@ fn a_cell_of_one_run_is_held_against_another_cell_of_another() {
     assert_eq!((compared[0].cells[0].label.as_str(), &compared[0].cells[0].new_label), ("sendfile", &None));
 }
 
+/// Its name in JSON.
+fn key(what: Aspect) -> String {
+    serde_json::to_value(what).unwrap().as_str().unwrap().to_owned()
+}
+
 #[test]
 fn another_rate_or_link_is_another_quantity() {
     let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
@@ -144,7 +158,7 @@ fn another_rate_or_link_is_another_quantity() {
     let compared = pair(&old, &new);
     assert_eq!(compared.impossible, [Impossible::Disqualified]);
     assert_eq!(compared.incomparable.len(), 4);
-    assert_eq!(compared.incomparable[0].differences[0].what, Aspect::Rate);
+    assert_eq!(key(compared.incomparable[0].differences[0].what), "rate");
 
     let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
     new.header.link.kind = LinkKind::Loopback;
@@ -166,20 +180,20 @@ fn what_else_differs_is_listed_with_both_values() {
     new.header.plan.fixed.buffer_bytes = 4096;
     new.header.plan.seed = 99;
     let compared = pair(&old, &new);
-    type Told<'a> = (Aspect, Option<&'a str>, Option<&'a str>, Option<&'a str>);
+    type Told<'a> = (String, Option<&'a str>, Option<&'a str>, Option<&'a str>);
     let found: Vec<Told> = compared
         .differences
         .iter()
-        .map(|each| (each.what, each.name.as_deref(), each.old.as_deref(), each.new.as_deref()))
+        .map(|each| (key(each.what), each.name.as_deref(), each.old.as_deref(), each.new.as_deref()))
         .collect();
     assert_eq!(
         found,
         [
-            (Aspect::KernelRelease, None, Some("6.18.44"), Some("6.19.0")),
-            (Aspect::Mitigation, Some("retbleed"), None, Some("Mitigation: IBPB")),
-            (Aspect::Sysctl, Some("net.ipv4.tcp_autocorking"), None, Some("0")),
-            (Aspect::Offload, Some("tx-tcp-segmentation"), None, Some("off")),
-            (Aspect::Buffer, None, Some("64k"), Some("4k")),
+            ("kernel-release".to_owned(), None, Some("6.18.44"), Some("6.19.0")),
+            ("mitigation".to_owned(), Some("retbleed"), None, Some("Mitigation: IBPB")),
+            ("sysctl".to_owned(), Some("net.ipv4.tcp_autocorking"), None, Some("0")),
+            ("offload".to_owned(), Some("tx-tcp-segmentation"), None, Some("off")),
+            ("buffer".to_owned(), None, Some("64k"), Some("4k")),
         ]
     );
     assert!(compared.impossible.is_empty() && compared.cells.len() == 4);
@@ -210,7 +224,7 @@ fn a_handful_of_blocks_has_figures_and_no_words() {
     };
     let compared = pair(&few(1), &few(2));
     let sendfile = of(&compared, "sendfile");
-    assert_eq!((sendfile.word, sendfile.relative.both.unwrap().low), (Word::Undecided, None));
+    assert_eq!((sendfile.verdict, sendfile.relative.both.unwrap().low), (ChangeVerdict::Undecided, None));
     assert_eq!(compared.none_worse_by, None);
 }
 
@@ -219,7 +233,7 @@ fn a_run_with_a_warning_that_withholds_has_no_words() {
     let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.5, 1.0));
     new.header.warnings.push(Warning::new("sniffer", Severity::Withhold, "somebody listens in"));
     let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(0.05));
-    assert!(compared[0].cells.iter().all(|cell| cell.word == Word::Withheld));
+    assert!(compared[0].cells.iter().all(|cell| cell.verdict == ChangeVerdict::Withheld));
     assert_eq!(judgement.unwrap().outcome, Outcome::Withheld);
 }
 

@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::classes::function_name;
 use zc_run::{Profile, SampledTask};
 
 /// Where a sample found the CPU.
@@ -67,7 +68,7 @@ impl Context {
 
 /// What a stack goes through.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Through {
+pub(super) struct StackMarks {
     softirq: bool,
     ksoftirqd: bool,
     interrupt: bool,
@@ -75,13 +76,13 @@ pub(super) struct Through {
 }
 
 /// What each frame and its callers go through, frame number n at place n - 1.
-pub(super) fn through_frames(profile: &Profile) -> Vec<Through> {
-    let of_symbols: Vec<Through> = profile.symbols.iter().map(|name| through(super::plain(name))).collect();
-    let mut found: Vec<Through> = Vec::with_capacity(profile.frames.len());
+pub(super) fn marks_of_frames(profile: &Profile) -> Vec<StackMarks> {
+    let of_symbols: Vec<StackMarks> = profile.symbols.iter().map(|name| through(function_name(name))).collect();
+    let mut found: Vec<StackMarks> = Vec::with_capacity(profile.frames.len());
     for &(caller, symbol) in &profile.frames {
         let above = (caller as usize).checked_sub(1).and_then(|place| found.get(place)).copied().unwrap_or_default();
         let own = of_symbols.get(symbol as usize).copied().unwrap_or_default();
-        found.push(Through {
+        found.push(StackMarks {
             softirq: above.softirq || own.softirq,
             ksoftirqd: above.ksoftirqd || own.ksoftirqd,
             interrupt: above.interrupt || own.interrupt,
@@ -92,8 +93,8 @@ pub(super) fn through_frames(profile: &Profile) -> Vec<Through> {
 }
 
 /// By its name, as the kernel's source has it.
-fn through(name: &str) -> Through {
-    Through {
+fn through(name: &str) -> StackMarks {
+    StackMarks {
         // kernel/softirq.c; __do_softirq until Linux 6.10.
         softirq: matches!(name, "handle_softirqs" | "__do_softirq" | "do_softirq" | "do_softirq_own_stack"),
         ksoftirqd: name == "run_ksoftirqd",
@@ -107,7 +108,7 @@ fn through(name: &str) -> Through {
 }
 
 /// The context of a sample: whose time it was, and what its stack goes through; `None` for user mode.
-pub(super) fn context(task: SampledTask, stack: Option<Through>) -> Context {
+pub(super) fn context(task: SampledTask, stack: Option<StackMarks>) -> Context {
     let own = is_of_path(task);
     let Some(through) = stack else { return if own { Context::User } else { Context::Others } };
     match task {
@@ -135,7 +136,7 @@ mod tests {
 
     /// The context of a stack, its innermost function first.
     fn of(task: SampledTask, stack: &[&str]) -> Context {
-        let all = stack.iter().map(|name| through(name)).fold(Through::default(), |a, b| Through {
+        let all = stack.iter().map(|name| through(name)).fold(StackMarks::default(), |a, b| StackMarks {
             softirq: a.softirq || b.softirq,
             ksoftirqd: a.ksoftirqd || b.ksoftirqd,
             interrupt: a.interrupt || b.interrupt,

@@ -2,12 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use zc_stats::{Draws, RESAMPLES, few_blocks_confidence, quantile};
+use zc_stats::{Bootstrap, DEFAULT_RESAMPLES, expanded_confidence, quantile};
 
-use super::shares::{Drawn, Frames, Sampled, class_at, context_at};
-use super::{Class, Context};
+use super::class::Class;
+use super::contexts::Context;
+use super::shares::{CellSamples, Drawn, Frames, class_at, context_at};
 use crate::figures::{bounds, finite, with_interval};
-use crate::{Bounds, Figure, Kept};
+use crate::kept::KeptBlocks;
+use crate::model::figure::{Bounds, Figure};
+use crate::unit::from_ns_per_kib;
 use zc_run::{Profile, Run};
 
 /// Two cells side by side.
@@ -16,6 +19,7 @@ pub struct Difference {
     /// Whether both were sampled in the same blocks of one run, so that what a block's windows share cancels.
     pub paired: bool,
     /// All of it: the second's cost less the first's.
+    #[serde(rename = "all_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub all: Option<Figure>,
     /// Every class, the largest difference first.
     pub classes: Vec<PartDifference<Class>>,
@@ -28,12 +32,15 @@ pub struct Difference {
 pub struct PartDifference<T> {
     /// Which.
     pub what: T,
-    /// Of the first cell, ns per KiB.
+    /// The cost of the first cell.
+    #[serde(rename = "first_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub first_ns_per_kib: f64,
-    /// Of the second cell, ns per KiB.
+    /// The cost of the second cell.
+    #[serde(rename = "second_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub second_ns_per_kib: f64,
-    /// The second less the first, ns per KiB. With BCa intervals over blocks where they are paired, else percentiles over independent draws
-    /// of both runs' blocks.
+    /// The second less the first. With BCa intervals over blocks where they are paired, else percentiles over independent draws of
+    /// both runs' blocks.
+    #[serde(rename = "difference_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub difference: Figure,
 }
 
@@ -51,19 +58,19 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
     if blocks == 0 || other_blocks == 0 {
         return None;
     }
-    let draws = Draws::new(blocks, RESAMPLES, seed);
-    // Draws of their own, unless both fall on the same blocks.
+    let draws = Bootstrap::new(blocks, DEFAULT_RESAMPLES, seed);
+    // Bootstrap of their own, unless both fall on the same blocks.
     let other_seed = if paired { seed } else { other_seed.wrapping_add(1) };
-    let other_draws = Draws::new(other_blocks, RESAMPLES, other_seed);
+    let other_draws = Bootstrap::new(other_blocks, DEFAULT_RESAMPLES, other_seed);
     let (ones, others) = (drawn(&one, draws.as_ref()), drawn(&other, other_draws.as_ref()));
     let interval = |values: &[f64]| -> Option<Bounds> {
         let fewer = blocks.min(other_blocks);
-        let level = few_blocks_confidence(level.max(other_level), fewer)?;
+        let level = expanded_confidence(level.max(other_level), fewer)?;
         let (draws, _) = (draws.as_ref()?, other_draws.as_ref()?);
         if paired { draws.bca_interval(values, level).and_then(bounds) } else { percentiles(values, level) }
     };
     let figure = |of: &dyn Fn(&Drawn) -> f64| -> Option<Figure> {
-        let longest = 1 + RESAMPLES + if paired { blocks } else { 0 };
+        let longest = 1 + DEFAULT_RESAMPLES + if paired { blocks } else { 0 };
         let values: Vec<f64> = ones.iter().zip(&others).take(longest).map(|(one, other)| of(other) - of(one)).collect();
         let value = finite(*values.first()?)?;
         Some(with_interval(value, interval(&values), blocks.min(other_blocks)))
@@ -82,21 +89,21 @@ fn of_part<T>(what: T, (first_ns_per_kib, second_ns_per_kib, difference): (f64, 
     PartDifference { what, first_ns_per_kib, second_ns_per_kib, difference }
 }
 
-fn sampled((run, label): (&Run, &str)) -> Option<(Sampled, f64, u64)> {
+fn sampled((run, label): (&Run, &str)) -> Option<(CellSamples, f64, u64)> {
     let profile = Profile::of(run)?;
-    let kept = Kept::of(run);
+    let kept = KeptBlocks::of(run);
     let place = run.header.plan.cells.iter().position(|cell| cell.label == label)?;
-    let sampled = Sampled::of(run, &kept, &profile, &Frames::of(&profile, run), place);
+    let sampled = CellSamples::of(run, &kept, &profile, &Frames::of(&profile, run), place);
     Some((sampled, kept.level, run.header.plan.seed))
 }
 
-impl Sampled {
+impl CellSamples {
     fn places(&self) -> Vec<usize> {
         self.blocks.iter().map(|block| block.place).collect()
     }
 }
 
-fn drawn(sampled: &Sampled, draws: Option<&Draws>) -> Vec<Drawn> {
+fn drawn(sampled: &CellSamples, draws: Option<&Bootstrap>) -> Vec<Drawn> {
     let by_cost = sampled.by_cost();
     match draws {
         Some(draws) => draws.map(|times| sampled.drawn(times, &by_cost)),

@@ -8,6 +8,7 @@
 //!
 //! Intervals are over blocks, drawn again whole, because what one window's samples found is not independent.
 
+mod class;
 mod classes;
 mod contexts;
 mod difference;
@@ -15,21 +16,24 @@ mod model;
 mod shares;
 mod tree;
 
-pub use classes::{Class, plain};
+pub use class::Class;
+pub use classes::function_name;
 pub use contexts::Context;
 pub use difference::{Difference, PartDifference, difference};
 pub use model::{CellProfile, ClassPart, ContextPart, FunctionPart, Part, ProfileEstimates};
 pub use tree::{Flame, tree};
 
-use super::{Kept, cells, parallel};
-use shares::{Frames, Sampled, parts};
+use crate::cells;
+use crate::kept::KeptBlocks;
+use crate::parallel;
+use shares::{CellSamples, Frames, parts};
 use zc_run::{Profile, Run};
 
 /// All that can be computed from the samples of a run; `None` for one that was not sampled.
 pub fn profile(run: &Run) -> Option<ProfileEstimates> {
     let profile = Profile::of(run)?;
     let frames = Frames::of(&profile, run);
-    let kept = Kept::of(run);
+    let kept = KeptBlocks::of(run);
     let cells = parallel::each(kept.header.plan.cells.len(), |place| cell(run, &kept, &profile, &frames, place));
     let sampling = profile.sampling;
     Some(ProfileEstimates {
@@ -53,9 +57,9 @@ pub fn labels(run: &Run) -> Vec<String> {
     cells.map(|cell| cell.label.clone()).filter(|label| sampled(label)).collect()
 }
 
-fn cell(run: &Run, kept: &Kept, profile: &Profile, frames: &Frames, place: usize) -> CellProfile {
+fn cell(run: &Run, kept: &KeptBlocks, profile: &Profile, frames: &Frames, place: usize) -> CellProfile {
     let estimate = cells::cell(kept, place);
-    let sampled = Sampled::of(run, kept, profile, frames, place);
+    let sampled = CellSamples::of(run, kept, profile, frames, place);
     let parts = parts(&sampled, kept.level, kept.header.plan.seed);
     let class = |class: Class| ClassPart { class, part: parts.class(class) };
     let context = |context: Context| ContextPart { context, part: parts.context(context) };

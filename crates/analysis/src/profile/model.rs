@@ -4,8 +4,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Class, Context};
-use crate::{Bounds, Figure};
+use super::class::Class;
+use super::contexts::Context;
+use crate::model::figure::{Bounds, Figure};
+use crate::unit::from_ns_per_kib;
 use zc_run::{RecvPath, SampledEvent, SendPath};
 
 /// Everything that is computed from the samples of a run.
@@ -39,7 +41,7 @@ pub struct CellProfile {
     pub reference: bool,
     /// True for the second copy of the reference.
     pub control: bool,
-    /// Kept blocks with samples and a cost.
+    /// KeptBlocks blocks with samples and a cost.
     pub blocks: usize,
     /// Samples that found the cost, on the CPUs that it comes from.
     pub samples: u64,
@@ -48,6 +50,7 @@ pub struct CellProfile {
     /// Samples that were lost.
     pub lost: u64,
     /// The soaked cost: what the shares are shares of. The same as in the table of paths.
+    #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Option<Figure>,
     /// The CPU time that the samples found by the one that the soakers lost. What is missing from 1 ran where the event could not see
     /// it, and what is above 1 the soakers did not feel.
@@ -81,6 +84,7 @@ pub struct Part {
     /// Bootstrap (BCa) over blocks; `None` with too few of them.
     pub interval: Option<Bounds>,
     /// Share times cost. Its interval has the spread of both.
+    #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub ns_per_kib: Option<Figure>,
 }
 

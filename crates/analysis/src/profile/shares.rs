@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
-use zc_stats::{Draws, RESAMPLES, few_blocks_confidence};
+use zc_stats::{Bootstrap, DEFAULT_RESAMPLES, expanded_confidence};
 
-use super::classes::classes_of_frames;
-use super::contexts::{Through, context, is_of_path, through_frames};
-use super::{Class, Context, Part, plain};
+use super::class::Class;
+use super::classes::{classes_of_frames, function_name};
+use super::contexts::{Context, StackMarks, context, is_of_path, marks_of_frames};
+use super::model::Part;
 use crate::costs::cpus_of_both;
 use crate::figures::{bounds, per, with_interval};
-use crate::{Figure, Kept};
+use crate::kept::KeptBlocks;
+use crate::model::figure::Figure;
 use zc_run::{Profile, Run, SampledTask, TaskSamples, WindowSamples};
 
 /// How many functions are counted by name, the largest first.
@@ -21,13 +23,13 @@ const UNKNOWN: usize = 8;
 /// What is known of every frame of a profile.
 pub(super) struct Frames {
     classes: Vec<Class>,
-    through: Vec<Through>,
+    through: Vec<StackMarks>,
 }
 
 impl Frames {
     pub(super) fn of(profile: &Profile, run: &Run) -> Self {
         let virtual_machine = run.header.host.hypervisor.is_some();
-        Self { classes: classes_of_frames(profile, virtual_machine), through: through_frames(profile) }
+        Self { classes: classes_of_frames(profile, virtual_machine), through: marks_of_frames(profile) }
     }
 
     /// The class of a sample, that of user mode included.
@@ -55,7 +57,7 @@ pub(super) fn is_cost(task: SampledTask, frame: u32) -> bool {
 }
 
 /// The samples of a cell, block by block.
-pub(super) struct Sampled {
+pub(super) struct CellSamples {
     /// Those that have samples and a cost.
     pub(super) blocks: Vec<SampledBlock>,
     /// Functions that are counted by name, with their class.
@@ -128,8 +130,8 @@ fn symbol(profile: &Profile, frame: u32) -> Option<usize> {
     profile.frames.get(place).map(|(_, symbol)| *symbol as usize)
 }
 
-impl Sampled {
-    pub(super) fn of(run: &Run, kept: &Kept, profile: &Profile, frames: &Frames, place: usize) -> Self {
+impl CellSamples {
+    pub(super) fn of(run: &Run, kept: &KeptBlocks, profile: &Profile, frames: &Frames, place: usize) -> Self {
         let cell = &kept.header.plan.cells[place];
         let cpus = cpus_of_both(kept.header, &cell.levels);
         // In the order of `kept`.
@@ -248,7 +250,7 @@ impl Counter<'_> {
         let chosen: Vec<(usize, Class)> = known.chain(unknown).map(|(symbol, class, _)| (*symbol, *class)).collect();
         self.functions = chosen.iter().enumerate().map(|(at, (symbol, _))| (*symbol, at)).collect();
         self.parts = FUNCTIONS_AT + chosen.len();
-        let name = |symbol: usize| self.profile.symbols.get(symbol).map_or("", |name| plain(name)).to_owned();
+        let name = |symbol: usize| self.profile.symbols.get(symbol).map_or("", |name| function_name(name)).to_owned();
         chosen.into_iter().map(|(symbol, class)| (name(symbol), class)).collect()
     }
 }
@@ -296,16 +298,16 @@ impl Parts {
 }
 
 /// Computes them. With fewer than three blocks they have no intervals.
-pub(super) fn parts(sampled: &Sampled, level: f64, seed: u64) -> Parts {
+pub(super) fn parts(sampled: &CellSamples, level: f64, seed: u64) -> Parts {
     let blocks = sampled.blocks.len();
     let by_cost = sampled.by_cost();
-    let draws = Draws::new(blocks, RESAMPLES, seed);
+    let draws = Bootstrap::new(blocks, DEFAULT_RESAMPLES, seed);
     let drawn = match &draws {
         Some(draws) => draws.map(|times| sampled.drawn(times, &by_cost)),
         None => vec![sampled.drawn(&vec![1; blocks], &by_cost)],
     };
     let interval = |values: &[f64]| {
-        let level = few_blocks_confidence(level, blocks)?;
+        let level = expanded_confidence(level, blocks)?;
         draws.as_ref()?.bca_interval(values, level).and_then(bounds)
     };
     let observed = &drawn[0];

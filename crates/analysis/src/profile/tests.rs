@@ -2,8 +2,8 @@
 
 use super::*;
 use zc_run::{Dropped, SampledTask, SendPath};
-use zc_testkit::samples::{Spent, sampled};
-use zc_testkit::synthetic::{Synthetic, TrueCell, null};
+use zc_testkit::samples::{CpuShare, with_samples};
+use zc_testkit::synthetic::{Synthetic, TrueCell, null_link};
 
 const SYSCALL: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg"];
 const COPY: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg", "_copy_from_iter"];
@@ -11,12 +11,12 @@ const SOFTIRQ: &[&str] = &["asm_sysvec_call_function_single", "handle_softirqs",
 const NOBODY_S: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "zc_made_this_up"];
 const TICK: &[&str] = &["asm_sysvec_apic_timer_interrupt", "update_process_times"];
 
-fn spent(cpu: usize, task: SampledTask, stack: &'static [&'static str], share: f64) -> Spent {
-    Spent { cpu, task, stack, share }
+fn spent(cpu: usize, task: SampledTask, stack: &'static [&'static str], share: f64) -> CpuShare {
+    CpuShare { cpu, task, stack, share }
 }
 
 /// `read+send` copies; `sendfile` does all that it does but copy.
-fn truth(cell: Option<&str>) -> Vec<Spent> {
+fn truth(cell: Option<&str>) -> Vec<CpuShare> {
     use SampledTask::{Receiver, Sender, Soaker};
     let mut all = vec![spent(0, Soaker, TICK, 0.02)];
     let Some(label) = cell else { return all };
@@ -41,7 +41,7 @@ fn world() -> Synthetic {
 }
 
 fn run() -> Run {
-    sampled(world().run(), truth)
+    with_samples(world().run(), truth)
 }
 
 fn near(value: f64, truth: f64) -> bool {
@@ -106,7 +106,7 @@ fn the_difference_of_two_paths_is_where_they_differ() {
 fn the_difference_of_a_path_to_itself_misses_nothing_oftener_than_its_intervals_say() {
     let (mut intervals, mut missed) = (0, 0);
     for seed in 0..20 {
-        let run = sampled(Synthetic { seed, ..world() }.run(), truth);
+        let run = with_samples(Synthetic { seed, ..world() }.run(), truth);
         let same = difference((&run, "read+send"), (&run, "read+send (A/A)")).unwrap();
         for interval in same.classes.iter().filter_map(|class| class.difference.interval) {
             intervals += 1;
@@ -119,7 +119,7 @@ fn the_difference_of_a_path_to_itself_misses_nothing_oftener_than_its_intervals_
 
 #[test]
 fn two_runs_are_drawn_apart() {
-    let (one, other) = (run(), sampled(Synthetic { seed: 99, ..world() }.run(), truth));
+    let (one, other) = (run(), with_samples(Synthetic { seed: 99, ..world() }.run(), truth));
     let found = difference((&one, "read+send"), (&other, "sendfile")).unwrap();
     assert!(!found.paired);
     assert_eq!(found.classes[0].what, Class::Copy);
@@ -158,7 +158,7 @@ fn profile_of_nothing() -> Option<ProfileEstimates> {
 
 #[test]
 fn the_cpu_of_a_far_end_that_is_no_receiver_does_not_count() {
-    let profile = profile(&sampled(null(world().run()), truth)).unwrap();
+    let profile = profile(&with_samples(null_link(world().run()), truth)).unwrap();
     let one = &profile.cells[0];
     assert!(near(one.class(Class::Copy).share, 0.20 / 0.33), "{:?}", one.class(Class::Copy));
     assert_eq!(one.class(Class::Netdev).share, 0.0);

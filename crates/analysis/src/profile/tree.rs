@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::class::Class;
+use super::classes::function_name;
 use super::shares::{Frames, is_cost};
-use super::{Class, plain};
 use crate::costs::cpus_of_both;
 use zc_run::{Profile, Run, SampledTask};
 
@@ -55,7 +56,7 @@ pub fn tree(run: &Run, label: &str) -> Option<Flame> {
             node.child("user mode").add(class, count);
         }
         for &frame in stack.iter().rev() {
-            node = node.child(plain(profile.symbol(frame)));
+            node = node.child(function_name(profile.symbol(frame)));
             node.add(class, count);
         }
     }

@@ -7,13 +7,14 @@
 //! there, else by where the measured ratio passes 1, with a bootstrap over blocks; and never outside of what the cells themselves
 //! have shown.
 
-use zc_stats::{Interval, Midmean, falling};
+use zc_stats::{Interval, Midmean, antitonic_regression};
 
-use super::super::verdict::SAME_WITHIN;
-use super::line::{Bootstrap, Costs, Fitted};
-use super::{CrossoverMethod, Kept, Outcome, Undecided};
+use super::line::{Bootstrap, Fitted, FittedLine};
 use crate::costs::Side;
-use crate::ratios::{Ratio, base, divisors, log, pair, pairs, ratio};
+use crate::kept::KeptBlocks;
+use crate::model::sizes::{CrossoverMethod, Outcome, Undecided};
+use crate::ratios::{Ratio, baseline, divisors, log, pair, pairs, ratio};
+use crate::verdict::EQUIVALENCE_MARGIN;
 
 /// How many sizes around a crossover lines are held against: two on either side. By Bonferroni's correction, or lines that hold would
 /// be given up where chance is at its largest, and the ratio just there be taken instead.
@@ -39,7 +40,7 @@ struct Measured {
 }
 
 /// A crossover that was shown to be there: the ratio falls (or rises) through 1 between two sizes.
-struct Passage {
+struct Crossing {
     falls: bool,
     /// The last size before it at which the difference is shown; `None` where none is.
     after: Option<f64>,
@@ -49,24 +50,24 @@ struct Passage {
 
 /// What may be said of the first against the second, and how the size was found.
 pub(super) fn crossover(
-    kept: &Kept,
+    kept: &KeptBlocks,
     side: Side,
     (of, against): (&Fitted, &Fitted),
     boot: &Bootstrap,
 ) -> (Outcome, Option<CrossoverMethod>) {
     let measured = measured(kept, side, of, against);
-    let passage = match which_way(&measured) {
-        Ok(passage) => passage,
+    let crossing = match which_way(&measured) {
+        Ok(crossing) => crossing,
         Err(outcome) => return (outcome, None),
     };
-    let (place, interval, method) = place(&measured, &passage, (of, against), boot);
+    let (place, interval, method) = place(&measured, &crossing, (of, against), boot);
     // A shown difference bounds the crossover by itself, and so it does where the bootstrap has no interval or no end.
     let (least, most) = (measured[0].size, measured[measured.len() - 1].size);
-    let within = |size: f64| size.clamp(passage.after.unwrap_or(least), passage.before.unwrap_or(most));
+    let within = |size: f64| size.clamp(crossing.after.unwrap_or(least), crossing.before.unwrap_or(most));
     let size = within(place.exp());
-    let low = passage.after.map(|after| interval.map_or(after, |interval| within(interval.low.exp())).min(size));
-    let high = passage.before.map(|before| interval.map_or(before, |interval| within(interval.high.exp())).max(size));
-    let outcome = match (passage.falls, low, high) {
+    let low = crossing.after.map(|after| interval.map_or(after, |interval| within(interval.low.exp())).min(size));
+    let high = crossing.before.map(|before| interval.map_or(before, |interval| within(interval.high.exp())).max(size));
+    let outcome = match (crossing.falls, low, high) {
         (true, low, Some(high)) => Outcome::From { size, low, high },
         (false, Some(low), high) => Outcome::UpTo { size, low, high },
         _ => Outcome::Undecided { why: Undecided::NowhereCheaper },
@@ -74,7 +75,7 @@ pub(super) fn crossover(
     (outcome, Some(method))
 }
 
-fn measured(kept: &Kept, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measured> {
+fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measured> {
     let plan = &kept.header.plan;
     let common: Vec<(usize, usize, usize)> = of
         .points
@@ -85,7 +86,7 @@ fn measured(kept: &Kept, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measu
     let last = common.len().saturating_sub(1);
     let at = |(index, &(size, of, against)): (usize, &(usize, usize, usize))| {
         // The ratio of the table, with the help of the control where the table has it.
-        let by = if base(plan, of) == Some(against) { divisors(plan, of) } else { vec![against] };
+        let by = if baseline(plan, of) == Some(against) { divisors(plan, of) } else { vec![against] };
         let pairs = pairs(&kept.costs, of, &by, side);
         let at_level = ratio(&pairs, kept.level)?;
         let is_end = index == 0 || index == last;
@@ -96,14 +97,14 @@ fn measured(kept: &Kept, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measu
             _ => Shown::Nothing,
         };
         let bounds = ratio(&pairs, 1.0 - (1.0 - kept.level) / NEAR as f64).and_then(|ratio| ratio.interval);
-        let logs = Midmean::of(kept.costs.iter().map(|block| log(pair(block, of, &by, side)?)));
+        let logs = Midmean::new(kept.costs.iter().map(|block| log(pair(block, of, &by, side)?)));
         Some(Measured { size: size as f64, ratio: at_level, shown, bounds, logs })
     };
     common.iter().enumerate().filter_map(at).collect()
 }
 
 /// Which way the ratio passes 1, or what else there is to say.
-fn which_way(measured: &[Measured]) -> Result<Passage, Outcome> {
+fn which_way(measured: &[Measured]) -> Result<Crossing, Outcome> {
     let undecided = |why| Err(Outcome::Undecided { why });
     let [first, .., last] = measured else { return undecided(Undecided::TooFewSizes) };
     if measured.iter().all(|each| each.ratio.interval.is_none()) {
@@ -121,17 +122,17 @@ fn which_way(measured: &[Measured]) -> Result<Passage, Outcome> {
     };
     match (ends(Shown::Cheaper), ends(Shown::Dearer)) {
         (Some((cheaper, _)), Some((_, dearer))) if dearer < cheaper => {
-            Ok(Passage { falls: true, after: Some(dearer), before: Some(cheaper) })
+            Ok(Crossing { falls: true, after: Some(dearer), before: Some(cheaper) })
         }
         (Some((_, cheaper)), Some((dearer, _))) if cheaper < dearer => {
-            Ok(Passage { falls: false, after: Some(cheaper), before: Some(dearer) })
+            Ok(Crossing { falls: false, after: Some(cheaper), before: Some(dearer) })
         }
         (Some(_), Some(_)) => undecided(Undecided::SeveralCrossings),
         (Some((from, to)), None) => {
             at_both_ends(Shown::Cheaper, |ratio| ratio < 1.0, Outcome::Always).unwrap_or_else(|| {
                 match (first.shown, last.shown) {
-                    (_, Shown::Cheaper) => Ok(Passage { falls: true, after: None, before: Some(from) }),
-                    (Shown::Cheaper, _) => Ok(Passage { falls: false, after: Some(to), before: None }),
+                    (_, Shown::Cheaper) => Ok(Crossing { falls: true, after: None, before: Some(from) }),
+                    (Shown::Cheaper, _) => Ok(Crossing { falls: false, after: Some(to), before: None }),
                     _ => undecided(Undecided::OpenEnds),
                 }
             })
@@ -141,40 +142,40 @@ fn which_way(measured: &[Measured]) -> Result<Passage, Outcome> {
         (None, None) => {
             let off = |each: &Measured| each.ratio.interval.map(|ends| (ends.high - 1.0).max(1.0 - ends.low));
             let within = measured.iter().map(|each| off(each).unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
-            undecided(if within <= SAME_WITHIN { Undecided::Same { within } } else { Undecided::Noise })
+            undecided(if within <= EQUIVALENCE_MARGIN { Undecided::Same { within } } else { Undecided::Noise })
         }
     }
 }
 
-/// Logarithm of the size of a passage, its interval, and how they were found. What lies outside of the sizes that were measured
+/// Logarithm of the size of a crossing, its interval, and how they were found. What lies outside of the sizes that were measured
 /// stands at one octave's distance from them.
 fn place(
     measured: &[Measured],
-    passage: &Passage,
+    crossing: &Crossing,
     (of, against): (&Fitted, &Fitted),
     boot: &Bootstrap,
 ) -> (f64, Option<Interval>, CrossoverMethod) {
-    let scale = Scale::of(measured, passage.falls);
+    let scale = SizeAxis::of(measured, crossing.falls);
     let lines = || std::iter::zip(&of.lines, &against.lines).map(|(of, against)| Some(((*of)?, (*against)?)));
-    let crossings = || lines().map(|lines| scale.where_lines_cross(&lines?));
+    let crossings = || lines().map(|lines| scale.lines_crossing(&lines?));
     if let (Some(lines), Some(place)) = (lines().next().flatten(), crossings().next().flatten())
         && lines_hold(measured, &lines, place)
     {
         return (place, boot.interval(crossings()), CrossoverMethod::Lines);
     }
-    let passings = boot.map(|times| {
-        let logs = measured.iter().map(|each| each.logs.over(times)).collect::<Option<Vec<f64>>>()?;
-        Some(scale.where_curve_passes(&logs))
+    let ratio_crossings = boot.map(|times| {
+        let logs = measured.iter().map(|each| each.logs.resampled(times)).collect::<Option<Vec<f64>>>()?;
+        Some(scale.ratio_crossing(&logs))
     });
     // A ratio so close to nothing that it has no logarithm passes 1 somewhere between the sizes that show it.
     let (least, most) = (scale.sizes[0], scale.sizes[scale.sizes.len() - 1]);
-    let between = f64::midpoint(passage.after.map_or(least, f64::ln), passage.before.map_or(most, f64::ln));
-    let place = passings[0].unwrap_or(between);
-    (place, boot.interval(passings.into_iter()), CrossoverMethod::Interpolation)
+    let between = f64::midpoint(crossing.after.map_or(least, f64::ln), crossing.before.map_or(most, f64::ln));
+    let place = ratio_crossings[0].unwrap_or(between);
+    (place, boot.interval(ratio_crossings.into_iter()), CrossoverMethod::Interpolation)
 }
 
 /// Two lines, of which the first is divided by the second.
-type Lines = (Costs, Costs);
+type Lines = (FittedLine, FittedLine);
 
 /// Whether the ratio of two lines is one that was measured, within its interval, at the sizes around the crossover; and on the right
 /// side of 1 wherever a difference was shown.
@@ -194,7 +195,7 @@ fn lines_hold(measured: &[Measured], lines: &Lines, place: f64) -> bool {
 }
 
 /// The logarithms of the measured sizes, and which way the ratio goes over them.
-struct Scale {
+struct SizeAxis {
     sizes: Vec<f64>,
     /// 1 where it falls, -1 where it rises: what it is multiplied by in order to fall.
     turn: f64,
@@ -202,7 +203,7 @@ struct Scale {
     above: f64,
 }
 
-impl Scale {
+impl SizeAxis {
     fn of(measured: &[Measured], falls: bool) -> Self {
         let sizes: Vec<f64> = measured.iter().map(|each| each.size.ln()).collect();
         let (least, most) = (sizes[0], sizes[sizes.len() - 1]);
@@ -210,7 +211,7 @@ impl Scale {
         Self { sizes, turn: if falls { 1.0 } else { -1.0 }, below: least - octave, above: most + octave }
     }
 
-    fn where_lines_cross(&self, (of, against): &Lines) -> Option<f64> {
+    fn lines_crossing(&self, (of, against): &Lines) -> Option<f64> {
         let (least, most) = (self.sizes[0], self.sizes[self.sizes.len() - 1]);
         let log_at = |size: f64| self.turn * (of.at(size.exp()) / against.at(size.exp())).ln();
         let (first, last) = (log_at(least), log_at(most));
@@ -222,8 +223,8 @@ impl Scale {
         middle.is_finite().then_some(if middle <= 0.0 { self.below } else { self.above })
     }
 
-    fn where_curve_passes(&self, logs: &[f64]) -> f64 {
-        let curve = falling(&logs.iter().map(|log| log * self.turn).collect::<Vec<_>>());
+    fn ratio_crossing(&self, logs: &[f64]) -> f64 {
+        let curve = antitonic_regression(&logs.iter().map(|log| log * self.turn).collect::<Vec<_>>());
         let next = curve.partition_point(|log| *log > 0.0);
         if next == 0 {
             return self.below;

@@ -6,26 +6,27 @@
 //! all blocks that were drawn, so that their intervals hold what moves from block to block too. Where lines cross does not depend
 //! on it.
 
-use zc_stats::{Draws, Interval, Midmean, few_blocks_confidence, median, nonnegative_line};
+use zc_stats::{Interval, Midmean, expanded_confidence, median, nonnegative_line};
 
-use super::super::figures::{bounds, with_interval};
-use super::super::model::Figure;
-use super::series::Members;
-use super::{Kept, Line, Residual};
+use super::series::SeriesCells;
 use crate::costs::{Side, TrialCost};
+use crate::figures::{bounds, with_interval};
+use crate::kept::KeptBlocks;
+use crate::model::figure::Figure;
+use crate::model::sizes::{Line, Residual};
 
 /// What the intervals of a run's sizes have in common.
 pub(super) struct Bootstrap {
     /// `None` with too few blocks for any.
-    draws: Option<Draws>,
+    draws: Option<zc_stats::Bootstrap>,
     blocks: usize,
     level: f64,
 }
 
 impl Bootstrap {
-    pub(super) fn of(kept: &Kept, resamples: usize) -> Self {
+    pub(super) fn of(kept: &KeptBlocks, resamples: usize) -> Self {
         let blocks = kept.costs.len();
-        Self { draws: Draws::new(blocks, resamples, kept.header.plan.seed), blocks, level: kept.level }
+        Self { draws: zc_stats::Bootstrap::new(blocks, resamples, kept.header.plan.seed), blocks, level: kept.level }
     }
 
     /// A statistic over the draws, of which the first is what was observed; that alone where there are too few blocks for others.
@@ -39,22 +40,22 @@ impl Bootstrap {
     /// The BCa interval of a statistic from its values over the draws.
     pub(super) fn interval(&self, values: impl Iterator<Item = Option<f64>>) -> Option<Interval> {
         let values: Vec<f64> = values.collect::<Option<_>>()?;
-        let asked = few_blocks_confidence(self.level, self.blocks)?;
+        let asked = expanded_confidence(self.level, self.blocks)?;
         let interval = self.draws?.bca_interval(&values, asked)?;
-        Some(Interval { confidence_reached: self.level, ..interval })
+        Some(Interval { achieved_confidence: self.level, ..interval })
     }
 }
 
 /// The costs of all cells in ns per KiB for one side.
 pub(super) struct BlockCosts {
     /// By cell of the plan: cost by the block's level.
-    evened: Vec<Midmean>,
+    normalized: Vec<Midmean>,
     /// The blocks' level, by draw.
     levels: Vec<Option<f64>>,
 }
 
 impl BlockCosts {
-    pub(super) fn of(kept: &Kept, side: Side, boot: &Bootstrap) -> Self {
+    pub(super) fn of(kept: &KeptBlocks, side: Side, boot: &Bootstrap) -> Self {
         let cells = &kept.header.plan.cells;
         let cost = |block: &[Option<TrialCost>], cell: usize| block.get(cell)?.as_ref()?.ns_per_kib(side);
         let medians: Vec<Option<f64>> = (0..cells.len())
@@ -69,13 +70,13 @@ impl BlockCosts {
             median(&logs).map(f64::exp)
         };
         let by_block: Vec<Option<f64>> = kept.costs.iter().map(level).collect();
-        let evened = |cell: usize| {
+        let normalized = |cell: usize| {
             let blocks = std::iter::zip(&kept.costs, &by_block);
-            Midmean::of(blocks.map(|(block, level)| Some(cost(block, cell)? / (*level)?)))
+            Midmean::new(blocks.map(|(block, level)| Some(cost(block, cell)? / (*level)?)))
         };
-        let evened = (0..cells.len()).map(evened).collect();
-        let level = Midmean::of(by_block.iter().copied());
-        Self { evened, levels: boot.map(|times| level.over(times)) }
+        let normalized = (0..cells.len()).map(normalized).collect();
+        let level = Midmean::new(by_block.iter().copied());
+        Self { normalized, levels: boot.map(|times| level.resampled(times)) }
     }
 }
 
@@ -97,12 +98,12 @@ impl Point {
 
 /// A line: what a call costs and what a KiB costs, in ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Costs {
+pub(super) struct FittedLine {
     pub(super) call_ns: f64,
     pub(super) ns_per_kib: f64,
 }
 
-impl Costs {
+impl FittedLine {
     /// Cost of a call of so many bytes.
     pub(super) fn at(&self, size: f64) -> f64 {
         self.call_ns + self.ns_per_kib * size / 1024.0
@@ -114,26 +115,26 @@ pub(super) struct Fitted {
     /// Those with a cost above 0, by rising size.
     pub(super) points: Vec<Point>,
     /// Its line by draw, all at the level of what was observed.
-    pub(super) lines: Vec<Option<Costs>>,
+    pub(super) lines: Vec<Option<FittedLine>>,
 }
 
 impl Fitted {
-    pub(super) fn of(members: &Members, costs: &BlockCosts, boot: &Bootstrap) -> Self {
+    pub(super) fn of(members: &SeriesCells, costs: &BlockCosts, boot: &Bootstrap) -> Self {
         let level = costs.levels[0].unwrap_or(1.0);
         let all = vec![1; boot.blocks];
         let point = |(size, place): &(usize, usize)| {
-            let cost = costs.evened[*place].over(&all)? * level;
+            let cost = costs.normalized[*place].resampled(&all)? * level;
             (cost > 0.0).then_some(Point { size: *size, place: *place, call_ns: cost * *size as f64 / 1024.0 })
         };
         let points: Vec<Point> = members.cells.iter().filter_map(point).collect();
         let line = |times: &[u32]| {
             // Weights are those of what was observed, so that one draw's luck does not choose which points count.
             let drawn = |point: &Point| {
-                let cost = costs.evened[point.place].over(times)? * level;
+                let cost = costs.normalized[point.place].resampled(times)? * level;
                 Some((point.kib(), cost * point.kib(), point.call_ns.powi(-2)))
             };
-            let (call_ns, ns_per_kib) = nonnegative_line(&points.iter().map(drawn).collect::<Option<Vec<_>>>()?)?;
-            Some(Costs { call_ns, ns_per_kib })
+            let line = nonnegative_line(&points.iter().map(drawn).collect::<Option<Vec<_>>>()?)?;
+            Some(FittedLine { call_ns: line.intercept, ns_per_kib: line.slope })
         };
         let lines = boot.map(line);
         Self { points, lines }
@@ -145,7 +146,7 @@ impl Fitted {
 
     pub(super) fn line(&self, costs: &BlockCosts, boot: &Bootstrap) -> Option<Line> {
         let (line, level) = (self.lines[0]?, costs.levels[0]?);
-        let figure = |part: fn(&Costs) -> f64| -> Figure {
+        let figure = |part: fn(&FittedLine) -> f64| -> Figure {
             let drawn = std::iter::zip(&self.lines, &costs.levels);
             let interval = boot.interval(drawn.map(|(line, drawn)| Some(part(line.as_ref()?) * (*drawn)? / level)));
             with_interval(part(&line), interval.and_then(bounds), boot.blocks)

@@ -3,10 +3,10 @@
 use zc_run::{Cell, Factor, Header, Level};
 
 /// The cells of a series.
-pub(super) struct Members {
-    /// See [`super::Series::name`].
+pub(super) struct SeriesCells {
+    /// See [`crate::Series::name`].
     pub(super) name: String,
-    /// See [`super::Series::reference`].
+    /// See [`crate::Series::reference`].
     pub(super) reference: bool,
     /// Bytes per call and the cell's place in the plan, by rising size.
     pub(super) cells: Vec<(usize, usize)>,
@@ -17,7 +17,7 @@ pub(super) struct Members {
 }
 
 /// The series of a plan, in the order of their first cells; none where its factors are without `message`.
-pub(super) fn series(header: &Header) -> Vec<Members> {
+pub(super) fn series(header: &Header) -> Vec<SeriesCells> {
     let plan = &header.plan;
     if !plan.factors.contains(&Factor::Message) {
         return Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn series(header: &Header) -> Vec<Members> {
     let others: Vec<Factor> = plan.factors.iter().copied().filter(|factor| *factor != Factor::Message).collect();
     let reference = plan.cells.iter().find(|cell| cell.label == plan.reference);
     let reference_column = reference.and_then(|reference| Some(level(others.last()?, reference)));
-    let mut found: Vec<Members> = Vec::new();
+    let mut found: Vec<SeriesCells> = Vec::new();
     for (place, cell) in plan.cells.iter().enumerate().filter(|(_, cell)| !cell.control) {
         let mut row: Vec<Level> = others.iter().map(|factor| level(factor, cell)).collect();
         let name: Vec<String> = row.iter().map(Level::to_string).collect();
@@ -36,7 +36,7 @@ pub(super) fn series(header: &Header) -> Vec<Members> {
         let known = found.iter().position(|series| series.column == column && series.row == row);
         let place_of = known.unwrap_or_else(|| {
             let reference = column == reference_column && reference.is_some();
-            found.push(Members { name, reference, cells: Vec::new(), column, row });
+            found.push(SeriesCells { name, reference, cells: Vec::new(), column, row });
             found.len() - 1
         });
         let cells = &mut found[place_of].cells;
@@ -52,7 +52,7 @@ pub(super) fn series(header: &Header) -> Vec<Members> {
 
 /// Pairs of series (places, the second is the one that the first is held against) that differ in their column alone: those
 /// against the reference's column first, and of others the later in the plan against the earlier.
-pub(super) fn pairs(series: &[Members]) -> Vec<(usize, usize)> {
+pub(super) fn pairs(series: &[SeriesCells]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for later in 0..series.len() {
         for earlier in (0..later).filter(|earlier| series[*earlier].row == series[later].row) {

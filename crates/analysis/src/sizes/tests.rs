@@ -1,8 +1,9 @@
 //! Lines and crossovers of worlds whose truth is known.
 
 use super::*;
+use crate::{CrossoverMethod, Outcome, Undecided};
 use zc_run::{Factor, Run, SendPath};
-use zc_testkit::synthetic::{Synthetic, TrueCell, lines};
+use zc_testkit::synthetic::{Synthetic, TrueCell, size_sweep};
 
 /// 256 to 64k.
 const SIZES: [usize; 9] = [256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
@@ -15,13 +16,13 @@ fn world(cells: Vec<TrueCell>, seed: u64) -> Synthetic {
 
 /// Of both sides, with a bootstrap that is short enough for many worlds.
 fn sizes_of(run: &Run) -> Sizes {
-    let kept = Kept::of(run);
+    let kept = KeptBlocks::of(run);
     of_side(&kept, Side::Both, &series::series(&run.header), 400)
 }
 
 /// What is said of the second path against the first in a world of lines.
 fn said(paths: [(SendPath, f64, f64); 2], seed: u64) -> Crossover {
-    let sizes = sizes_of(&world(lines(&paths, &SIZES), seed).run());
+    let sizes = sizes_of(&world(size_sweep(&paths, &SIZES), seed).run());
     assert_eq!((sizes.crossovers[0].of, sizes.crossovers[0].against, sizes.crossovers.len()), (1, 0, 1));
     sizes.crossovers[0].clone()
 }
@@ -64,7 +65,7 @@ fn where_no_line_holds_the_measured_ratio_is_what_counts() {
     let truth = 4096.0 * 2f64.powf(0.3 / 0.8);
     let (mut inside, mut by_curve) = (0, 0);
     for seed in 0..100 {
-        let mut cells = lines(&[STREAM, (SendPath::MsgZerocopy, 300.0, 400.0)], &SIZES);
+        let mut cells = size_sweep(&[STREAM, (SendPath::MsgZerocopy, 300.0, 400.0)], &SIZES);
         for (cell, ratio) in cells.iter_mut().skip(1).step_by(2).zip(ratios) {
             cell.sender_ns_per_kib *= ratio;
         }
@@ -97,7 +98,7 @@ fn what_noise_hides_is_undecided() {
         let quiet = Synthetic {
             noise: 0.005,
             idle_noise: 0.0003,
-            ..world(lines(&[STREAM, (SendPath::ReadWrite, 300.0, 400.0)], &SIZES), seed)
+            ..world(size_sweep(&[STREAM, (SendPath::ReadWrite, 300.0, 400.0)], &SIZES), seed)
         };
         let found = sizes_of(&quiet.run()).crossovers[0].clone();
         same +=
@@ -120,7 +121,7 @@ fn a_crossover_below_every_size_is_not_bounded_below() {
 
 #[test]
 fn two_crossovers_are_none() {
-    let mut cells = lines(&[STREAM, (SendPath::MsgZerocopy, 300.0, 400.0)], &SIZES);
+    let mut cells = size_sweep(&[STREAM, (SendPath::MsgZerocopy, 300.0, 400.0)], &SIZES);
     for (cell, ratio) in cells.iter_mut().skip(1).step_by(2).zip([1.3, 1.3, 1.3, 0.7, 0.7, 0.7, 1.3, 1.3, 1.3]) {
         cell.sender_ns_per_kib *= ratio;
     }
@@ -139,7 +140,7 @@ fn the_lines_come_back_with_their_intervals() {
     let (mut calls, mut bytes) = (0, 0);
     for seed in 0..60 {
         // The level of all costs is not to wander: nobody can tell that from a cost.
-        let run = Synthetic { block_drift: 0.0, ..world(lines(&truths, &SIZES), seed) }.run();
+        let run = Synthetic { block_drift: 0.0, ..world(size_sweep(&truths, &SIZES), seed) }.run();
         for (series, truth) in sizes_of(&run).series.iter().zip(truths) {
             let line = series.line.unwrap();
             assert!((line.call_ns.value / truth.1 - 1.0).abs() < 0.1, "{line:?}");
@@ -156,7 +157,7 @@ fn the_lines_come_back_with_their_intervals() {
 #[test]
 fn what_slows_a_whole_block_moves_no_crossover() {
     let paths = [STREAM, (SendPath::MsgZerocopy, 2000.0, 150.0)];
-    let calm = Synthetic { block_drift: 0.0, ..world(lines(&paths, &SIZES), 5) };
+    let calm = Synthetic { block_drift: 0.0, ..world(size_sweep(&paths, &SIZES), 5) };
     let size = |world: &Synthetic| match sizes_of(&world.run()).crossovers[0].outcome {
         Outcome::From { size, .. } => size,
         other => panic!("{other:?}"),
@@ -167,7 +168,7 @@ fn what_slows_a_whole_block_moves_no_crossover() {
 
 #[test]
 fn the_point_farthest_off_its_line_is_named() {
-    let mut cells = lines(&[STREAM], &SIZES);
+    let mut cells = size_sweep(&[STREAM], &SIZES);
     cells[4].sender_ns_per_kib *= 1.4;
     let sizes = sizes_of(&world(cells, 1).run());
     let residual = sizes.series[0].line.unwrap().largest_residual;
@@ -181,7 +182,7 @@ fn series_are_held_against_the_reference_first_and_only_at_equal_levels() {
     let paths = [(SendPath::Sendfile, 700.0, 120.0), STREAM, (SendPath::Splice, 500.0, 200.0)];
     let mut cells = Vec::new();
     for sockbuf in [32_768, 65_536] {
-        let mut own = lines(&paths, &sizes);
+        let mut own = size_sweep(&paths, &sizes);
         own.pop(); // the control
         for cell in &mut own {
             cell.cell.label = format!("{sockbuf} {}", cell.cell.label);
@@ -216,13 +217,13 @@ fn nobody_asked_or_nothing_was_measured() {
     let estimates = |run: &Run| crate::estimate(run).sizes;
     assert_eq!(estimates(&Synthetic::default().run()), Sides::default());
     let paths = [STREAM, (SendPath::MsgZerocopy, 2000.0, 150.0)];
-    let empty = estimates(&Synthetic { blocks: 0, ..world(lines(&paths, &SIZES), 1) }.run()).both.unwrap();
+    let empty = estimates(&Synthetic { blocks: 0, ..world(size_sweep(&paths, &SIZES), 1) }.run()).both.unwrap();
     assert!(empty.series.iter().all(|series| series.line.is_none() && series.points.len() == SIZES.len()));
     assert_eq!(empty.crossovers[0].outcome, Outcome::Undecided { why: Undecided::TooFewSizes });
-    let few = estimates(&Synthetic { blocks: 4, ..world(lines(&paths, &SIZES), 1) }.run()).both.unwrap();
+    let few = estimates(&Synthetic { blocks: 4, ..world(size_sweep(&paths, &SIZES), 1) }.run()).both.unwrap();
     assert_eq!(few.crossovers[0].outcome, Outcome::Undecided { why: Undecided::TooFewBlocks });
     assert!(few.series[0].line.is_some());
-    let one = estimates(&world(lines(&paths, &[4096]), 1).run()).both.unwrap();
+    let one = estimates(&world(size_sweep(&paths, &[4096]), 1).run()).both.unwrap();
     assert_eq!(one.crossovers[0].outcome, Outcome::Undecided { why: Undecided::TooFewSizes });
     assert_eq!(one.series[0].line, None);
 }
@@ -230,7 +231,7 @@ fn nobody_asked_or_nothing_was_measured() {
 #[test]
 fn the_sender_has_an_account_of_its_own_where_it_is_told_apart() {
     let paths = [STREAM, (SendPath::MsgZerocopy, 2000.0, 150.0)];
-    let mut world = world(lines(&paths, &[1024, 8192, 65_536]), 1);
+    let mut world = world(size_sweep(&paths, &[1024, 8192, 65_536]), 1);
     assert!(crate::estimate(&world.run()).sizes.sender.is_some());
     world.sides_apart = false;
     let sizes = crate::estimate(&world.run()).sizes;

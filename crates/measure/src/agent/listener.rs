@@ -1,7 +1,7 @@
 //! Authenticates clients and bounds what unauthenticated ones can cost.
 //!
-//! One thread polls all pending connections. Each costs at most [`MOST_BYTES`] and [`PATIENCE`],
-//! and there are at most [`MOST_PENDING`]. When another one arrives, the oldest is dropped: a
+//! One thread polls all pending connections. Each costs at most [`MOST_BYTES`] and `PATIENCE`,
+//! and there are at most `MOST_PENDING`. When another one arrives, the oldest is dropped: a
 //! client that knows the token needs one round trip, so a slower one is part of the flood.
 
 use std::collections::VecDeque;

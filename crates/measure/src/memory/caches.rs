@@ -16,21 +16,12 @@ pub struct Caches {
 /// What is assumed where nothing is told, as in some virtual machines: the usual sizes of a server CPU.
 const USUAL: [u64; 3] = [32 << 10, 1 << 20, 32 << 20];
 
-/// The data caches of `cpu`.
+/// The data caches of `cpu`, read from `sys` below `root`.
 ///
 /// # References
 /// Documentation/ABI/testing/sysfs-devices-system-cpu: `/sys/devices/system/cpu/cpu*/cache/index*/`.
-pub fn caches(cpu: usize) -> Caches {
-    below(Path::new("/sys/devices/system/cpu"), cpu)
-}
-
-/// Whether anonymous memory gets huge pages: the line of /sys/kernel/mm/transparent_hugepage/enabled.
-pub fn huge_pages() -> Option<String> {
-    std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok().map(|text| text.trim().to_owned())
-}
-
-fn below(root: &Path, cpu: usize) -> Caches {
-    let of = |cpu: usize| each(&root.join(format!("cpu{cpu}/cache")));
+pub fn caches(root: &Path, cpu: usize) -> Caches {
+    let of = |cpu: usize| each(&root.join(format!("sys/devices/system/cpu/cpu{cpu}/cache")));
     let own = of(cpu);
     let each = if own.is_empty() { of(0) } else { own };
     if each.is_empty() {
@@ -39,6 +30,12 @@ fn below(root: &Path, cpu: usize) -> Caches {
         return Caches { each, known: false };
     }
     Caches { each, known: true }
+}
+
+/// Whether anonymous memory gets huge pages: the line of `sys/kernel/mm/transparent_hugepage/enabled` below `root`.
+pub fn huge_pages(root: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(root.join("sys/kernel/mm/transparent_hugepage/enabled")).ok()?;
+    Some(text.trim().to_owned())
 }
 
 fn each(folder: &Path) -> Vec<Cache> {
@@ -82,7 +79,7 @@ mod tests {
     fn sysfs(cpu: &str, caches: &[(&str, &str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (index, (level, kind, size)) in caches.iter().enumerate() {
-            let folder = root.path().join(format!("{cpu}/cache/index{index}"));
+            let folder = root.path().join(format!("sys/devices/system/cpu/{cpu}/cache/index{index}"));
             std::fs::create_dir_all(&folder).unwrap();
             for (name, text) in [("level", level), ("type", kind), ("size", size), ("shared_cpu_list", &"0-1")] {
                 std::fs::write(folder.join(name), format!("{text}\n")).unwrap();
@@ -96,7 +93,7 @@ mod tests {
         let told =
             [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("3", "Unified", "32M"), ("2", "Unified", "1024K")];
         let root = sysfs("cpu3", &told);
-        let found = below(root.path(), 3);
+        let found = caches(root.path(), 3);
         assert!(found.known);
         let sizes: Vec<(u8, u64)> = found.each.iter().map(|cache| (cache.level, cache.bytes)).collect();
         assert_eq!(sizes, [(1, 48 << 10), (2, 1 << 20), (3, 32 << 20)]);
@@ -106,15 +103,15 @@ mod tests {
     #[test]
     fn a_cpu_that_tells_nothing_is_taken_for_the_first_one() {
         let root = sysfs("cpu0", &[("1", "Data", "32K")]);
-        assert_eq!(below(root.path(), 7).each[0].bytes, 32 << 10);
+        assert_eq!(caches(root.path(), 7).each[0].bytes, 32 << 10);
     }
 
     #[test]
     fn where_nothing_is_told_usual_caches_are_assumed_and_it_is_said() {
         let empty = tempfile::tempdir().unwrap();
-        assert!(!below(empty.path(), 0).known);
+        assert!(!caches(empty.path(), 0).known);
         let odd = sysfs("cpu0", &[("x", "Data", "32K"), ("1", "Data", "lots"), ("2", "Unified", "0K")]);
-        let found = below(odd.path(), 0);
+        let found = caches(odd.path(), 0);
         assert!(!found.known);
         assert_eq!(found.each.len(), 3);
     }

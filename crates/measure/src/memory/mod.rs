@@ -5,12 +5,14 @@ mod caches;
 mod checksum;
 mod lmbench;
 mod loops;
+mod plan;
 mod sets;
 
 pub use caches::{Caches, caches, huge_pages};
 pub use checksum::{checksum, fold_portable, rfc1071};
 pub use loops::{Bench, unavailable};
+pub use plan::{Plan, Tried, WARM_NS, Walker, fit};
 pub use sets::{Sets, choose};
 
-/// What there is without swapping.
-pub use crate::workload::available_bytes;
+/// How much memory may be touched.
+pub use crate::workload::available_below;

@@ -7,7 +7,7 @@ use zc_run::{Cache, MemoryLoop, MemorySet};
 pub struct Sets {
     /// Smallest first.
     pub sets: Vec<MemorySet>,
-    /// What was left out: a lower-case sentence each.
+    /// What was left out or made smaller: a lower-case sentence each.
     pub left_out: Vec<String>,
 }
 
@@ -32,20 +32,21 @@ pub fn choose(caches: &[Cache], available_bytes: Option<u64>, vectors: bool) -> 
         }
     }
     // Four times the last cache: a quarter of it at most is still there from the pass before.
-    let memory = grain(last.saturating_mul(4).max(LEAST_MEMORY));
+    wanted.push((grain(last.saturating_mul(4).max(LEAST_MEMORY)), None));
     let enough = last.saturating_mul(2).max(GRAIN);
-    wanted.push((if memory > most && grain(most) >= enough { grain(most) } else { memory }, None));
 
     let mut chosen = Sets { sets: Vec::new(), left_out: Vec::new() };
-    for (bytes, level) in wanted {
+    for (mut bytes, level) in wanted {
         if bytes > most {
-            let available = available_bytes.unwrap_or(0);
+            let smaller = Some(grain(most)).filter(|smaller| level.is_none() && *smaller >= enough && *smaller <= most);
+            let what = smaller.map_or_else(|| "left out".to_owned(), |smaller| format!("made {}", mib(smaller)));
             chosen.left_out.push(format!(
-                "a set of {} MiB is left out: it is more than a quarter of the {} MiB of memory that are available",
-                bytes >> 20,
-                available >> 20
+                "a set of {} is {what}: it is more than a quarter of the {} of memory that are available",
+                mib(bytes),
+                mib(available_bytes.unwrap_or(0))
             ));
-            continue;
+            let Some(smaller) = smaller else { continue };
+            bytes = smaller;
         }
         let folded = match level {
             _ if !vectors => MemoryLoop::FoldedPortable,
@@ -59,8 +60,23 @@ pub fn choose(caches: &[Cache], available_bytes: Option<u64>, vectors: bool) -> 
     chosen
 }
 
+/// The smallest set that still is what `wanted[place]` is wanted for: one that no cache holds of a machine whose last cache
+/// has `last` bytes, or one that stands well apart from the next smaller set, and so from the cache below.
+pub(super) fn least(wanted: &[MemorySet], place: usize, last: u64) -> u64 {
+    match (wanted[place].level, place.checked_sub(1)) {
+        (None, _) => last.saturating_mul(2).max(LEAST_MEMORY),
+        (Some(_), Some(below)) => wanted[below].bytes.saturating_mul(4),
+        (Some(_), None) => wanted[place].bytes,
+    }
+}
+
+/// In MiB; what is less than one in KiB.
+pub(super) fn mib(bytes: u64) -> String {
+    if bytes < 1 << 20 { format!("{} KiB", bytes >> 10) } else { format!("{} MiB", bytes >> 20) }
+}
+
 /// Rounded down to the grain, and never nothing.
-fn grain(bytes: u64) -> u64 {
+pub(super) fn grain(bytes: u64) -> u64 {
     (bytes / GRAIN * GRAIN).max(GRAIN)
 }
 
@@ -106,7 +122,12 @@ mod tests {
     #[test]
     fn where_memory_is_short_the_largest_set_shrinks_and_then_is_left_out_with_a_reason() {
         let all = caches(&[32 << 10, 1 << 20, 32 << 20]);
-        assert_eq!(sizes(&choose(&all, Some(400 << 20), true)).last(), Some(&(100 << 20, None)));
+        let shrunk = choose(&all, Some(400 << 20), true);
+        assert_eq!(sizes(&shrunk).last(), Some(&(100 << 20, None)));
+        assert_eq!(
+            shrunk.left_out,
+            ["a set of 128 MiB is made 100 MiB: it is more than a quarter of the 400 MiB of memory that are available"]
+        );
         let short = choose(&all, Some(100 << 20), true);
         assert_eq!(sizes(&short).last(), Some(&(16 << 20, Some(3))));
         assert_eq!(

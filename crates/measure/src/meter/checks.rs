@@ -383,6 +383,7 @@ mod tests {
             align: Align::Page,
             pages: CopyPages::Scattered,
             placement: Placement::Separate,
+            more: Default::default(),
         }
     }
 

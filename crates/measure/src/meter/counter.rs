@@ -65,12 +65,16 @@ mod tests {
                 for count in 1..200_000 {
                     counter.set(count, count * 3);
                 }
-                done.store(1, Relaxed);
+                done.store(1, Release);
             });
             let counter = Counter::of(&words, 1).unwrap();
-            while done.load(Relaxed) == 0 {
+            loop {
+                let all_are_set = done.load(Acquire) == 1;
                 let (count, stamp) = counter.get();
                 assert_eq!(stamp, count * 3);
+                if all_are_set {
+                    break assert_eq!(count, 199_999);
+                }
             }
         });
         assert_eq!(Counter::of(&words, 0).unwrap().get(), (0, 0));

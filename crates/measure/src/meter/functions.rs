@@ -20,7 +20,7 @@ impl Functions {
     /// Reads /proc/kallsyms.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](zc_run::FaultKind): it is not there, or does not show addresses to this user.
+    /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): it is not there, or does not show addresses to this user.
     pub(super) fn read() -> Result<Self> {
         let mut text = String::new();
         std::fs::File::open(KALLSYMS).and_then(|mut file| file.read_to_string(&mut text)).map_err(|error| {

@@ -1,7 +1,7 @@
 //! Processes of zc's own in sessions of their own: the soakers of `zc soak`, which measure a workload of somebody else, and
 //! a stranger with busy threads, to see what the soakers take from one.
 //!
-//! Each is this same program, started with `zc soak --outside JOB` by [`HelperProcess`], which talks to it through its stdin and
+//! Each is this same program, started with `zc --internal helper JOB` by [`HelperProcess`], which talks to it through its stdin and
 //! stdout, a line at a time; [`serve`] is the other end. The counters lie in memory that both ends map. When the
 //! starter ends, however it does, stdin ends, and the process leaves its cgroup, removes it, and ends too. (That is
 //! why it is not killed with its parent by PR_SET_PDEATHSIG: a killed process cannot remove its cgroup.)
@@ -199,7 +199,7 @@ impl HelperProcess {
         let job = serde_json::to_string(job).map_err(|error| Error::failed(error.to_string()))?;
         // Not by its path: a program that is built anew while it runs is another one.
         let mut command = Command::new("/proc/self/exe");
-        command.arg0(name).args(["soak", "--outside", &job]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg0(name).args([crate::INTERNAL, crate::HELPER, &job]).stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some(memory) = memory {
             spawn::inherit(&mut command, memory, MEMORY);
         }
@@ -269,7 +269,7 @@ fn write_line(to: &mut impl Write, what: &impl Serialize) -> std::io::Result<()>
 /// # Errors
 /// It was not started by zc. What fails in its job it tells its starter.
 pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Result<()> {
-    let not_ours = || Error::usage("the option \"--outside\" is for zc itself").help("zc soak --help");
+    let not_ours = || Error::usage("a helper process is for zc itself to start").help("zc soak --help");
     let job: HelperJob = serde_json::from_str(job).map_err(|_| not_ours())?;
     // The group outlives the soakers: they end before it is left and removed.
     let done = match job {

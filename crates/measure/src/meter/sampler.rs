@@ -64,7 +64,7 @@ impl Sampler {
     /// asked of the first one.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](zc_run::FaultKind): this user may not, or the kernel cannot.
+    /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): this user may not, or the kernel cannot.
     pub fn open(cpus: &[usize]) -> Result<Self> {
         let highest = std::fs::read_to_string(MAX_SAMPLE_RATE).ok().and_then(|text| text.trim().parse().ok());
         let frequency_hz = highest.map_or(FREQUENCY_HZ, |highest: u64| FREQUENCY_HZ.min(highest).max(1));

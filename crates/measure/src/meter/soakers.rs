@@ -239,9 +239,12 @@ mod tests {
         Soakers::start(&sched::allowed_cpus().unwrap(), kind).unwrap()
     }
 
-    /// Waits for something that happens, without a bound on when: the test harness has one.
+    /// Waits for something that happens; far longer than it takes on a machine that is not stuck.
+    #[track_caller]
     fn until(mut happened: impl FnMut() -> bool) {
+        let end = clock::monotonic_ns() + 60_000_000_000;
         while !happened() {
+            assert!(clock::monotonic_ns() < end, "it did not happen within a minute");
             std::thread::yield_now();
             clock::sleep_until(clock::monotonic_ns() + 100_000);
         }

@@ -38,7 +38,7 @@ pub struct Spec {
     pub name: String,
     /// What is to be found out, in a sentence.
     pub question: String,
-    /// Time for all of it; null leaves it to the number of cells.
+    /// Time for all of it; `None` leaves it to the number of cells.
     pub budget_ns: Option<u64>,
     /// The factors with their levels, none twice and none without a level; rows of a table go by the first ones, columns by the last.
     pub factors: Vec<(Factor, Vec<Level>)>,
@@ -97,8 +97,9 @@ impl Spec {
     /// Has every cell measured in both states of the host, and each in state B compared with itself in state A.
     pub fn in_both_states(&mut self) {
         if self.levels(Factor::State).is_none() {
-            self.factors.push((Factor::State, HostState::ALL.iter().copied().map(Level::State).collect()));
-            self.reference.push(Level::State(HostState::A));
+            let states = HostState::NAMES.iter().map(|state| Level::named(Factor::State, state));
+            self.factors.push((Factor::State, states.collect()));
+            self.reference.push(Level::named(Factor::State, HostState::A.name()));
         }
         self.compare = vec![Factor::State];
     }
@@ -107,7 +108,7 @@ impl Spec {
     /// whose plan does not say.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](zc_run::FaultKind): there are too many to be measured.
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): there are too many to be measured.
     pub fn cells(&self, send: SendPath, recv: RecvPath) -> Result<Cells> {
         let product = self.product();
         if product > MOST_CELLS {

@@ -30,7 +30,7 @@ fn block_ns(cells: usize, timing: &Timing, unsoaked: Unsoaked) -> u64 {
 /// The budget of a plan: what was asked for, what the plan says, or what its cells need.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::FaultKind): there are so many cells that it has to be asked for, or what was asked for does
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): there are so many cells that it has to be asked for, or what was asked for does
 /// not hold one block.
 pub fn budget_ns(spec: &Spec, timing: &Timing, asked_ns: Option<u64>) -> Result<u64> {
     let cells = spec.cells(SendPath::ReadSend, RecvPath::Recv)?.cells.len();

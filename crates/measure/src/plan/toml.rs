@@ -7,10 +7,7 @@ use toml::Spanned;
 
 use super::spec::{Fixed, Rates, Spec};
 use zc_run::nearest::unknown;
-use zc_run::{Error, Factor, Level, Result, SendPath, Unsoaked, escape, units};
-
-/// What a level of the factor `send` may be beside a name: every path that there is.
-const ALL: &str = "all";
+use zc_run::{Error, Factor, Level, Result, Unsoaked, escape, units};
 
 /// Time for a plan: as for `--budget`.
 const BUDGET_NS: std::ops::RangeInclusive<u64> = 1_000_000_000..=24 * 3600 * 1_000_000_000;
@@ -61,7 +58,7 @@ impl std::fmt::Display for Scalar {
 /// Reads a plan. `file` is what its errors call it.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::FaultKind): it is no plan; the sentence names file, line and key.
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): it is no plan; the sentence names file, line and key.
 pub fn parse(text: &str, file: &str) -> Result<Spec> {
     let reader = Reader { text, file };
     let document: Document = toml::from_str(text).map_err(|error| {
@@ -110,7 +107,7 @@ impl Reader<'_> {
             let nothing = Error::usage("there is no [[factor]], so there is nothing to compare");
             return Err(self.at(&document.name, "factor", nothing));
         }
-        let mut reference: Vec<Level> = factors.iter().map(|(_, levels)| usual(levels)).collect();
+        let mut reference: Vec<Level> = factors.iter().map(|(factor, levels)| usual(*factor, levels)).collect();
         for (key, value) in &document.reference {
             let factor = self.named(key)?;
             let Some(place) = factors.iter().position(|(each, _)| *each == factor) else {
@@ -165,8 +162,8 @@ impl Reader<'_> {
         let factor = self.named(&table.name)?;
         let mut levels = Vec::new();
         for text in table.levels.get_ref() {
-            if factor == Factor::Send && matches!(text.get_ref(), Scalar::Text(text) if text == ALL) {
-                levels.extend(SendPath::ALL.iter().map(|path| Level::Send(*path)));
+            if let Some(group) = factor.definition().group(&text.get_ref().to_string()) {
+                levels.extend(group.into_iter().map(|value| Level { factor, value }));
                 continue;
             }
             let level = self.level(factor, text)?;
@@ -205,10 +202,10 @@ impl Reader<'_> {
     }
 }
 
-/// What a factor's reference is when the plan does not say: the path that everything is compared with, else its first level.
-fn usual(levels: &[Level]) -> Level {
-    let read_send = Level::Send(SendPath::ReadSend);
-    if levels.contains(&read_send) { read_send } else { levels[0].clone() }
+/// A factor's reference when the plan does not say: the factor's usual one, else its first level.
+fn usual(factor: Factor, levels: &[Level]) -> Level {
+    let usual = factor.definition().usual_reference().map(|value| Level { factor, value });
+    usual.filter(|usual| levels.contains(usual)).unwrap_or_else(|| levels[0].clone())
 }
 
 fn listed(levels: &[Level]) -> String {
@@ -220,7 +217,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use zc_run::RecvPath;
+    use zc_run::{RecvPath, SendPath};
 
     const SIZES: &str = "name = \"sizes\"\nbudget = \"90s\"\ncompare = [\"send\"]\nrates = \"by-level\"\n\n[fixed]\nlink = \"veth\"\nflows = 2\n\n\
         [reference]\nmessage = \"64k\"\n\n[[factor]]\nname = \"message\"\nlevels = [4096, \"64k\"]\n\n[[factor]]\nname = \"send\"\n\
@@ -234,7 +231,10 @@ mod tests {
             (spec.rates, spec.unsoaked, &spec.compare[..]),
             (Rates::ByLevel, Unsoaked::InTurn, &[Factor::Send][..])
         );
-        assert_eq!(spec.reference, [Level::Message(65_536), Level::Send(SendPath::ReadSend)]);
+        assert_eq!(
+            spec.reference,
+            [Level::parse(Factor::Message, "64k").unwrap(), Level::parse(Factor::Send, "read+send").unwrap(),]
+        );
         let fixed: Vec<(&str, &str)> = spec.fixed.iter().map(|fixed| (&*fixed.key, &*fixed.value)).collect();
         assert_eq!(fixed, [("flows", "2"), ("link", "veth")]);
         assert_eq!(spec.fixed[1].place, "plan \"my.toml\", line 7");

@@ -2,8 +2,10 @@
 //!
 //! In a block the sets come in random order, and within a set the loops do: what is compared with memcpy stands close to it in
 //! time, because the noise of a shared machine is slow. A loop makes its own set warm before it is timed, so that what the loop
-//! before it left in the caches (and has yet to be written back) is not charged to it.
+//! before it left in the caches (and has yet to be written back) is not charged to it. All sets lie in one arena, from its
+//! beginning.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand::SeedableRng;
@@ -12,15 +14,16 @@ use rand_pcg::Pcg64;
 use zc_kernel::pages::Pages;
 use zc_kernel::{clock, sched};
 
-use crate::memory::{Bench, available_bytes, caches, choose, huge_pages, unavailable};
+use crate::memory::{Bench, Tried, WARM_NS, Walker, available_below, caches, choose, fit, huge_pages, unavailable};
 use crate::meter::host;
 use zc_run::{Error, ErrorKind, MemoryBlock, MemoryLoop, MemoryRun, MemoryVisit, Result};
 
-/// What a visit is to take, where a pass takes less.
-const VISIT_NS: u64 = 1_000_000;
-/// What the passes before it are to take together, at least: caches, branch predictors and the clock of the CPU are then as
-/// they will be.
-const WARM_NS: u64 = 150_000;
+/// Memory is touched in steps of this size, with a look at the clock after each.
+const TOUCH_BYTES: usize = 1 << 20;
+/// A loop is tried on no more than this.
+const TRY_BYTES: usize = 2 << 20;
+/// So often: the fastest time counts, which is that of a try during which nothing else had the CPU.
+const TRIES: usize = 2;
 
 /// What [`memory`] is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,9 @@ pub struct MemoryOptions {
     pub budget_ns: u64,
     /// Of the order; a fresh one if none.
     pub seed: Option<u64>,
+    /// Where `proc` and `sys` are, which say what caches there are and how much memory may be touched: `/`, or in tests a
+    /// folder with the files of another machine.
+    pub root: PathBuf,
 }
 
 /// What there is in the end, and why it ended if not because its time was over.
@@ -52,15 +58,16 @@ pub fn memory(options: &MemoryOptions, stop: &AtomicBool, begin: &mut dyn FnMut(
     // The last: on most machines the first one has more of the interrupts.
     let cpu = allowed.last().copied().ok_or_else(|| Error::failed("there is no CPU that may be used"))?;
     let bench = Bench::new();
-    let found = caches(cpu);
-    let chosen = choose(&found.each, available_bytes(), bench.has(MemoryLoop::FoldedAvx2));
+    let found = caches(&options.root, cpu);
+    let last = found.each.last().map_or(0, |cache| cache.bytes);
+    let chosen = choose(&found.each, available_below(&options.root), bench.has(MemoryLoop::FoldedAvx2));
     let mut seen = MemoryRun {
         zc_version: env!("CARGO_PKG_VERSION").to_owned(),
         host,
         cpu,
         caches: found.each,
         caches_known: found.known,
-        huge_pages: huge_pages(),
+        huge_pages: huge_pages(&options.root),
         seed: options.seed.unwrap_or_else(rand::random),
         budget_ns: options.budget_ns,
         sets: chosen.sets,
@@ -68,16 +75,19 @@ pub fn memory(options: &MemoryOptions, stop: &AtomicBool, begin: &mut dyn FnMut(
         unavailable: unavailable(),
         blocks: Vec::new(),
     };
-    let largest = seen.sets.iter().map(|set| set.bytes).max().ok_or_else(|| {
+    let largest = seen.sets.last().map(|set| set.bytes).ok_or_else(|| {
         Error::failed("there is not enough memory for any working set").help("free some: zc takes a quarter of it")
     })?;
     sched::pin(&[cpu]).map_err(|error| Error::os(format!("run on CPU {cpu} alone"), error))?;
-    let arena = usize::try_from(largest).map_err(|_| std::io::ErrorKind::OutOfMemory.into()).and_then(Pages::new);
+    let pages = usize::try_from(largest).map_err(|_| std::io::ErrorKind::OutOfMemory.into()).and_then(Pages::new);
     let walked =
-        arena.map_err(|error| Error::os(format!("get {} MiB of memory", largest >> 20), error)).map(|mut arena| {
-            fill(arena.as_mut_slice());
+        pages.map_err(|error| Error::os(format!("get {} MiB of memory", largest >> 20), error)).map(|mut pages| {
+            let mut arena = Arena::new(bench, pages.as_mut_slice(), stop);
+            let plan = fit(&seen.sets, arena.loops.len(), last, until, &mut arena);
+            seen.sets = plan.sets;
+            seen.left_out.extend(plan.left_out);
             begin(&seen);
-            walk(&bench, arena.as_mut_slice(), &mut seen, until, stop)
+            arena.walk(&mut seen, plan.visit_ns, until)
         });
     // That it may run where it could before is asked of the kernel that granted it then.
     drop(sched::pin(&allowed));
@@ -94,51 +104,117 @@ pub fn memory(options: &MemoryOptions, stop: &AtomicBool, begin: &mut dyn FnMut(
     Ok(MemoryOutcome { seen, error })
 }
 
-/// Touches every page, so that none is first touched in a visit, with bytes that no sum is trivial of.
-fn fill(arena: &mut [u8]) {
-    let mut word = 0x2545_f491_4f6c_dd1d_u64;
-    for place in arena.as_chunks_mut::<8>().0 {
-        word ^= word << 13;
-        word ^= word >> 7;
-        word ^= word << 17;
-        *place = word.to_ne_bytes();
+/// The memory that is walked over.
+struct Arena<'a> {
+    bench: Bench,
+    /// Those that this CPU can run.
+    loops: Vec<MemoryLoop>,
+    memory: &'a mut [u8],
+    /// Bytes whose pages have been touched, from the beginning.
+    touched: usize,
+    /// What the next word is made of.
+    word: u64,
+    /// When it was made, and the CPU time of this thread then.
+    began: (u64, u64),
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Arena<'a> {
+    fn new(bench: Bench, memory: &'a mut [u8], stop: &'a AtomicBool) -> Self {
+        let loops = MemoryLoop::ALL.iter().copied().filter(|name| bench.has(*name)).collect();
+        Self {
+            bench,
+            loops,
+            memory,
+            touched: 0,
+            word: 0x2545_f491_4f6c_dd1d,
+            began: (clock::monotonic_ns(), clock::own_cpu_ns()),
+            stop,
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Block after block. Whether it was interrupted.
+    fn walk(&mut self, seen: &mut MemoryRun, visit_ns: u64, until: u64) -> bool {
+        let mut random = Pcg64::seed_from_u64(seen.seed);
+        // What each visit took when it was made last, warming included: one that would end too late is not begun.
+        let mut took_ns = vec![vec![0; MemoryLoop::ALL.len()]; seen.sets.len()];
+        loop {
+            let mut block = MemoryBlock { visits: Vec::with_capacity(seen.sets.len() * self.loops.len()) };
+            let mut sets: Vec<usize> = (0..seen.sets.len()).collect();
+            sets.shuffle(&mut random);
+            for place in sets {
+                let mut order = self.loops.clone();
+                order.shuffle(&mut random);
+                for name in order {
+                    let interrupted = self.stopped();
+                    let began = clock::monotonic_ns();
+                    let took = &mut took_ns[place][name as usize];
+                    if interrupted || began.saturating_add(*took) >= until {
+                        if !block.visits.is_empty() {
+                            seen.blocks.push(block);
+                        }
+                        return interrupted;
+                    }
+                    let bytes = seen.sets[place].bytes as usize; // it is no more than the arena, which is a slice
+                    block.visits.push(visit(&self.bench, name, place, &mut self.memory[..bytes], visit_ns));
+                    *took = clock::monotonic_ns() - began;
+                }
+            }
+            seen.blocks.push(block);
+        }
     }
 }
 
-/// Block after block. Whether it was interrupted.
-fn walk(bench: &Bench, arena: &mut [u8], seen: &mut MemoryRun, until: u64, stop: &AtomicBool) -> bool {
-    let mut random = Pcg64::seed_from_u64(seen.seed);
-    let loops: Vec<MemoryLoop> = MemoryLoop::ALL.iter().copied().filter(|name| bench.has(*name)).collect();
-    // What each visit took when it was made last, warming included: one that would end too late is not begun.
-    let mut took_ns = vec![vec![0; MemoryLoop::ALL.len()]; seen.sets.len()];
-    loop {
-        let mut block = MemoryBlock { visits: Vec::with_capacity(seen.sets.len() * loops.len()) };
-        let mut sets: Vec<usize> = (0..seen.sets.len()).collect();
-        sets.shuffle(&mut random);
-        for place in sets {
-            let mut order = loops.clone();
-            order.shuffle(&mut random);
-            for name in order {
-                let interrupted = stop.load(Ordering::Relaxed);
+impl Walker for Arena<'_> {
+    fn now_ns(&self) -> u64 {
+        clock::monotonic_ns()
+    }
+
+    /// Fills every page, so that none is first touched in a visit, with bytes that no sum is trivial of.
+    fn touch(&mut self, bytes: u64, until_ns: u64) -> u64 {
+        let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.memory.len());
+        while self.touched < wanted && !self.stopped() && clock::monotonic_ns() < until_ns {
+            let end = wanted.min(self.touched + TOUCH_BYTES);
+            for place in self.memory[self.touched..end].as_chunks_mut::<8>().0 {
+                self.word ^= self.word << 13;
+                self.word ^= self.word >> 7;
+                self.word ^= self.word << 17;
+                *place = self.word.to_ne_bytes();
+            }
+            self.touched = end;
+        }
+        self.touched as u64
+    }
+
+    /// Each loop and each try has a part of its own, the first parts first: what no cache holds of the set is there longest.
+    fn try_out(&mut self, bytes: u64) -> Tried {
+        let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.touched);
+        let part = (wanted / (TRIES * self.loops.len()).max(1)).clamp(1, TRY_BYTES);
+        let mut parts = self.memory[..wanted].chunks_exact_mut(part);
+        let mut fastest = vec![f64::INFINITY; self.loops.len()];
+        for _ in 0..TRIES {
+            for (name, fastest) in self.loops.iter().zip(&mut fastest) {
+                let Some(part) = parts.next() else { continue };
                 let began = clock::monotonic_ns();
-                let took = &mut took_ns[place][name as usize];
-                if interrupted || began.saturating_add(*took) >= until {
-                    if !block.visits.is_empty() {
-                        seen.blocks.push(block);
-                    }
-                    return interrupted;
-                }
-                let bytes = seen.sets[place].bytes as usize; // it is no more than the arena, which is a slice
-                block.visits.push(visit(bench, name, place, &mut arena[..bytes]));
-                *took = clock::monotonic_ns() - began;
+                self.bench.pass(*name, part);
+                *fastest = fastest.min((clock::monotonic_ns() - began) as f64 / part.len() as f64);
             }
         }
-        seen.blocks.push(block);
+        Tried { ns_per_byte: fastest }
+    }
+
+    fn stretch(&self) -> f64 {
+        let (elapsed, cpu) = (clock::monotonic_ns() - self.began.0, clock::own_cpu_ns() - self.began.1);
+        if cpu == 0 { 1.0 } else { (elapsed as f64 / cpu as f64).max(1.0) }
     }
 }
 
 /// Warms the set up, and times as many passes as it takes.
-fn visit(bench: &Bench, name: MemoryLoop, set: usize, memory: &mut [u8]) -> MemoryVisit {
+fn visit(bench: &Bench, name: MemoryLoop, set: usize, memory: &mut [u8], visit_ns: u64) -> MemoryVisit {
     let mut passes = 1_u64;
     let ns_per_pass = loop {
         let began = clock::monotonic_ns();
@@ -151,7 +227,7 @@ fn visit(bench: &Bench, name: MemoryLoop, set: usize, memory: &mut [u8]) -> Memo
         }
         passes *= 2;
     };
-    let passes = (VISIT_NS / ns_per_pass).max(1);
+    let passes = (visit_ns / ns_per_pass).max(1);
     let began = clock::monotonic_ns();
     let cpu_began = clock::own_cpu_ns();
     for _ in 0..passes {
@@ -168,7 +244,7 @@ mod tests {
     use super::*;
 
     fn options(budget_ns: u64) -> MemoryOptions {
-        MemoryOptions { budget_ns, seed: Some(7) }
+        MemoryOptions { budget_ns, seed: Some(7), root: "/".into() }
     }
 
     #[test]
@@ -176,7 +252,7 @@ mod tests {
         let bench = Bench::new();
         let mut memory = vec![1; 16 << 10];
         for (name, bytes) in [(MemoryLoop::Read, 16 << 10), (MemoryLoop::Memcpy, 8 << 10)] {
-            let visit = visit(&bench, name, 3, &mut memory);
+            let visit = visit(&bench, name, 3, &mut memory, 1_000_000);
             assert_eq!((visit.set, visit.name, visit.bytes), (3, name, visit.passes * bytes));
             assert!(visit.passes >= 1 && visit.elapsed_ns > 0);
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use super::RemoteEnd;
 use crate::plan::Spec;
-use zc_run::{Align, CopyPages, HostStates, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath, SoakerKind};
+use zc_run::{HostStates, Levels, LinkKind, LinkOptions, RecvPath, SendPath, SoakerKind};
 
 /// Everything that `zc run` can be told.
 #[derive(Debug, Clone)]
@@ -21,12 +21,10 @@ pub struct RunOptions {
     pub send: SendPath,
     /// The receive path of cells whose plan does not say.
     pub recv: RecvPath,
-    /// Bytes per call on the receiving side.
-    pub recv_buffer_bytes: usize,
-    /// Bytes per call for send paths with a user-space buffer.
-    pub buffer_bytes: usize,
-    /// Payload bytes per second over all flows at which cost is measured; `None`: one that every path can hold.
-    pub rate_bytes_per_s: Option<f64>,
+    /// The levels of other factors that are held fixed; without one, the factor's default holds. `sockbuf` is SO_SNDBUF alone here.
+    pub held: Levels,
+    /// SO_RCVBUF in bytes; `None` leaves the kernel's autotuning on.
+    pub rcvbuf_bytes: Option<usize>,
     /// The whole run, everything included.
     pub budget_ns: u64,
     /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
@@ -39,22 +37,6 @@ pub struct RunOptions {
     pub link_options: LinkOptions,
     /// Another machine that takes the bytes; the link is then `remote`.
     pub remote: Option<RemoteEnd>,
-    /// Connections at a time, at least 1.
-    pub flows: usize,
-    /// TCP congestion control; `None`: cubic where there is one.
-    pub congestion: Option<String>,
-    /// SO_SNDBUF in bytes; `None` leaves the kernel's autotuning on.
-    pub sndbuf_bytes: Option<usize>,
-    /// SO_RCVBUF in bytes; `None` leaves the kernel's autotuning on.
-    pub rcvbuf_bytes: Option<usize>,
-    /// What is asked of TCP about packets that are not full.
-    pub push: Push,
-    /// Where on its page a message begins.
-    pub align: Align,
-    /// The pages that paths send from whose bytes are in memory already.
-    pub pages: CopyPages,
-    /// Which CPUs the two sides are pinned to.
-    pub placement: Placement,
     /// The CPUs of the two sides, which differ; `None` to choose.
     pub cpus: Option<CpuPair>,
     /// The commands that put the host into its two states, where the plan's cells differ in it.
@@ -91,23 +73,14 @@ impl RunOptions {
             plan,
             send: SendPath::ReadSend,
             recv: RecvPath::Recv,
-            recv_buffer_bytes: 64 << 10,
-            buffer_bytes: 64 << 10,
-            rate_bytes_per_s: None,
+            held: Levels::default(),
+            rcvbuf_bytes: None,
             budget_ns: 60_000_000_000,
             target: 0.025,
             seed: None,
             link: None,
             link_options: LinkOptions::default(),
             remote: None,
-            flows: 1,
-            congestion: None,
-            sndbuf_bytes: None,
-            rcvbuf_bytes: None,
-            push: Push::Plain,
-            align: Align::Page,
-            pages: CopyPages::Scattered,
-            placement: Placement::Separate,
             cpus: None,
             states: None,
             soaker: SoakerKind::Alu,

@@ -6,8 +6,9 @@ use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::{
-    Cell, Error, ErrorKind, Factor, FileSetFacts, FixedParams, Header, Host, LinkFacts, LinkKind, LinkOptions, Plan,
-    Probe, RecvPath, RemoteFacts, Result, SCHEMA, Severity, Support, SupportRow, Timing, Unavailable, Warning,
+    Align, Cell, CopyPages, Error, ErrorKind, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion, Header,
+    Host, LinkFacts, LinkKind, LinkOptions, Placement, Plan, Probe, Push, RecvPath, RemoteFacts, Result, Severity,
+    Support, SupportRow, Timing, Unavailable, Warning,
 };
 
 use super::run::Budget;
@@ -16,6 +17,9 @@ use super::{CpuPair, Progress, RunOptions, rates, remote};
 
 /// Largest piece of a file that is handed to a path at once, so that large files do not defeat the pacer.
 const PIECE_BYTES: usize = 1 << 20;
+
+/// Bytes per call of paths that have a buffer, on both sides.
+const CALL_BUFFER: usize = 64 << 10;
 
 /// The pacer's period.
 const BURST_NS: u64 = 1_000_000;
@@ -66,7 +70,8 @@ pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: i
     let mut messages: Vec<usize> = cells.iter().filter_map(|cell| cell.levels.message_bytes).collect();
     messages.sort_unstable();
     messages.dedup();
-    let (setup, files) = trial::open_files(&options.files, seed, options.buffer_bytes, &messages, cpus.sender)?;
+    let buffer_bytes = options.held.message_bytes.unwrap_or(CALL_BUFFER);
+    let (setup, files) = trial::open_files(&options.files, seed, buffer_bytes, &messages, cpus.sender)?;
     let mut fixed = fixed_params(options, cpus, &up)?;
     let mut timing = timing(options, Some(fixed.link));
     let (mut far, mut remote, mut warnings) = (None, None, up.links.base().warnings().to_vec());
@@ -158,7 +163,7 @@ pub(super) fn prepare(
         states: options.states.clone(),
     };
     let header = Header {
-        zc_run: SCHEMA,
+        format: FormatVersion::current(),
         zc_version: env!("CARGO_PKG_VERSION").to_owned(),
         started_at,
         command: options.command.clone(),
@@ -197,26 +202,35 @@ fn listing(cpus: &[usize]) -> String {
 }
 
 fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedParams> {
-    Ok(FixedParams {
+    let held = &options.held;
+    let usual = FixedParams {
         link: up.links.base().facts().kind,
-        rate_bytes_per_s: options.rate_bytes_per_s.unwrap_or(rates::HIGHEST),
-        rate_chosen: options.rate_bytes_per_s.is_none() && options.plan.levels(Factor::Rate).is_none(),
+        rate_bytes_per_s: rates::HIGHEST,
+        rate_chosen: held.rate_bytes_per_s.is_none() && options.plan.levels(Factor::Rate).is_none(),
         burst_ns: BURST_NS,
-        buffer_bytes: options.buffer_bytes,
-        recv_buffer_bytes: options.recv_buffer_bytes,
+        buffer_bytes: CALL_BUFFER,
+        recv_buffer_bytes: CALL_BUFFER,
         piece_bytes: PIECE_BYTES,
-        flows: options.flows,
-        congestion: trial::choose_congestion(options.congestion.as_deref(), up.links.base())?,
-        sndbuf_bytes: options.sndbuf_bytes,
-        rcvbuf_bytes: options.rcvbuf_bytes,
+        flows: 1,
+        congestion: trial::choose_congestion(held.congestion.as_deref(), up.links.base())?,
+        sndbuf_bytes: None,
+        rcvbuf_bytes: None,
         sender_cpu: cpus.sender,
         receiver_cpu: cpus.receiver,
         soaked_cpus: trial::allowed_cpus()?,
         soaker: options.soaker,
-        push: options.push,
-        align: options.align,
-        pages: options.pages,
-        placement: options.placement,
+        push: Push::Plain,
+        align: Align::Page,
+        pages: CopyPages::Scattered,
+        placement: Placement::Separate,
+        more: FactorLevels::default(),
+    };
+    // As the plan of a run has them: what follows from a cell's message and placement is worked out for the cell.
+    Ok(FixedParams {
+        piece_bytes: PIECE_BYTES,
+        rcvbuf_bytes: options.rcvbuf_bytes,
+        receiver_cpu: cpus.receiver,
+        ..usual.at(held)
     })
 }
 

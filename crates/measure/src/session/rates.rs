@@ -74,7 +74,7 @@ pub(super) fn top_speeds(
 
 /// Takes a rate that the slowest can well hold, of all cells or of those that are compared with one another, where the user gave none.
 pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], options: &RunOptions) {
-    if options.rate_bytes_per_s.is_some() || options.plan.levels(Factor::Rate).is_some() {
+    if options.held.rate_bytes_per_s.is_some() || options.plan.levels(Factor::Rate).is_some() {
         return;
     }
     let Cells { cells, reference } = cells;

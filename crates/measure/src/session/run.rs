@@ -84,14 +84,15 @@ fn run_in(
     saving.open(&run.header);
     progress.started(&run.header);
     let mut blocks = Blocks::new(prepared.rig, &run.header, states);
-    let mut looks_at_blocks = Vec::new();
-    let (reason, error) = measure(&mut run, &mut blocks, &mut looks_at_blocks, saving, budget, interim, stop, progress);
+    let mut interim_analyses_at_blocks = Vec::new();
+    let (reason, error) =
+        measure(&mut run, &mut blocks, &mut interim_analyses_at_blocks, saving, budget, interim, stop, progress);
     let warnings = blocks.came_up();
     let end = End {
         ended_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: u64::try_from(budget.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
         reason,
-        looks_at_blocks,
+        interim_analyses_at_blocks,
         warnings,
     };
     run.end = Some(end);
@@ -100,10 +101,14 @@ fn run_in(
 }
 
 /// Blocks until there is a reason to stop.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the state of one run, taken apart so that each part is borrowed by itself"
+)]
 fn measure(
     run: &mut Run,
     blocks: &mut Blocks<'_>,
-    looks_at_blocks: &mut Vec<usize>,
+    interim_analyses_at_blocks: &mut Vec<usize>,
     saving: &mut Saving,
     budget: &Budget,
     interim: &mut dyn Interim,
@@ -153,7 +158,7 @@ fn measure(
         }
         let look = interim.look(run, budget.spent_share());
         if look != InterimResult::NotDue {
-            looks_at_blocks.push(run.blocks.len());
+            interim_analyses_at_blocks.push(run.blocks.len());
         }
         if look == InterimResult::Stop {
             return (EndReason::TargetReached, None);

@@ -4,9 +4,10 @@
 use crate::link::Link;
 use crate::path::SendSetup;
 use crate::workload::{Room, raise_descriptor_limit};
-use zc_run::{Cell, FixedParams, LinkKind, Placement, Push, Unavailable};
+use zc_run::{Cell, FixedParams, Unavailable};
 
 use super::bursts::Bursts;
+use super::factor::{EFFECTS, placement};
 use super::receiving::RecvConfig;
 use super::worker::TrialError;
 
@@ -29,17 +30,10 @@ impl CellConfig {
     /// What holds for `cell` in a plan that holds `fixed`.
     pub(super) fn of(cell: &Cell, fixed: &FixedParams, setup: &SendSetup) -> Self {
         let fixed = fixed.at(&cell.levels);
-        let message = cell.levels.message_bytes;
-        let setup = SendSetup {
-            buffer_bytes: message.unwrap_or(setup.buffer_bytes),
-            call_bytes: message.or(setup.call_bytes),
-            more: fixed.push == Push::More,
-            align: fixed.align,
-            pages: fixed.pages,
-            // Workers of io_uring go where their submitters may go.
-            cpu: setup.cpu.filter(|_| fixed.placement != Placement::Free),
-            ..setup.clone()
-        };
+        let mut setup = setup.clone();
+        for effect in EFFECTS {
+            effect.set_up(cell, &fixed, &mut setup);
+        }
         Self { cell: cell.clone(), fixed, setup }
     }
 
@@ -55,19 +49,17 @@ impl CellConfig {
 
     /// The CPUs that sender threads may run on.
     pub(super) fn sender_cpus(&self) -> Vec<usize> {
-        self.cpus(self.fixed.sender_cpu)
+        placement::cpus(&self.fixed, self.fixed.sender_cpu)
     }
 
     /// How its receivers take bytes; in proofs they check them.
     pub(super) fn recv_config(&self, checksum: bool) -> RecvConfig {
         let buffer_bytes = self.fixed.recv_buffer_bytes;
-        RecvConfig { path: self.cell.recv, buffer_bytes, cpus: self.cpus(self.fixed.receiver_cpu), checksum }
-    }
-
-    fn cpus(&self, pinned: usize) -> Vec<usize> {
-        match self.fixed.placement {
-            Placement::Separate | Placement::Same => vec![pinned],
-            Placement::Free => self.fixed.soaked_cpus.clone(),
+        RecvConfig {
+            path: self.cell.recv,
+            buffer_bytes,
+            cpus: placement::cpus(&self.fixed, self.fixed.receiver_cpu),
+            checksum,
         }
     }
 
@@ -76,26 +68,8 @@ impl CellConfig {
     /// # Errors
     /// Why it cannot run.
     pub(super) fn check(&self, link: &dyn Link) -> std::result::Result<(), TrialError> {
-        let (kind, placement) = (link.facts().kind, self.fixed.placement);
-        let no = match kind {
-            LinkKind::Null if placement != Placement::Separate => Some(
-                Unavailable::unsupported(format!(
-                    "the far end of the null link needs a CPU of its own, and this is placement \"{placement}\""
-                ))
-                .remedy("take a link with a receiver: --link loopback or --link veth"),
-            ),
-            LinkKind::Remote if placement != Placement::Separate => Some(
-                Unavailable::unsupported(format!(
-                    "the two ends are on machines of their own, and this is placement \"{placement}\""
-                ))
-                .remedy("take a link inside this machine: --link loopback or --link veth"),
-            ),
-            LinkKind::Remote if self.cell.levels.sockbuf_bytes.is_some() => Some(
-                Unavailable::unsupported("the far end has one SO_RCVBUF for a whole run")
-                    .remedy("one size at a time, by --rcvbuf and --sndbuf; or a link inside this machine"),
-            ),
-            _ => None,
-        };
+        let kind = link.facts().kind;
+        let no = EFFECTS.iter().find_map(|effect| effect.refuse(self, kind));
         no.map_or_else(|| self.make_room(), |no| Err(TrialError::CannotRun(no)))
     }
 

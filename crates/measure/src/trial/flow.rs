@@ -288,8 +288,10 @@ mod tests {
     }
 
     fn wait_until_bytes_arrive(flow: &Flow) {
+        let until = zc_kernel::clock::monotonic_ns() + 60_000_000_000;
         while flow.counts().1.bytes == 0 {
             assert!(!flow.has_ended());
+            assert!(zc_kernel::clock::monotonic_ns() < until, "no byte has arrived within a minute");
             std::thread::yield_now();
         }
     }

@@ -7,6 +7,7 @@
 mod bursts;
 mod cell_config;
 mod counting;
+mod factor;
 mod flow;
 mod flows;
 mod links;

@@ -10,12 +10,13 @@ use zc_kernel::tcp::Unconnected;
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::counting::Counting;
+use super::factor::{self, EFFECTS};
 use super::usage::UsedSince;
 use super::worker::{PATIENCE, Published, Ready, TrialError, clone, give_way, settle_on};
 use crate::link::{AckGenerator, AckedFlow, Link};
 use crate::path;
 use crate::workload::Pacer;
-use zc_run::{Error, FixedParams, Push, Result, SendCounts, Usage};
+use zc_run::{Error, FixedParams, Result, SendCounts, Usage};
 
 /// How a flow's sender is driven.
 #[derive(Debug, Clone, Copy)]
@@ -123,10 +124,7 @@ pub(super) fn send(
         sender.send(piece)?;
         counts.set(sender.counts());
     }
-    if matches!(fixed.push, Push::Cork | Push::More) {
-        // Else a last packet that is not full leaves 200 ms later, and its completion comes no sooner.
-        zc_kernel::tcp::set_nodelay(&socket, true).map_err(|error| Error::os("set TCP_NODELAY", error))?;
-    }
+    EFFECTS.iter().try_for_each(|effect| effect.before_drain(&socket, fixed))?;
     sender.drain()?;
     counts.set(sender.counts());
     used.set(since_begin.and_then(|since| since.usage()));
@@ -140,22 +138,10 @@ fn connect(to: &Target, fixed: &FixedParams, far_end: Option<&AckGenerator>) -> 
     let failed = |error| Error::os(format!("connect a flow to {}", to.address), error);
     let socket = Unconnected::bind_towards(to.address).map_err(failed)?;
     let far = far_end.map(|far_end| far_end.expect(socket.port()));
-    // Before it connects. A connection that BBR has begun is paced by a timer for good, whoever takes it over (bbr_init sets
-    // sk_pacing_status to SK_PACING_NEEDED, and nothing takes that back): where BBR is the system's default, every packet of every
-    // path would pay for a timer of its own.
-    zc_kernel::tcp::set_congestion(&socket, &fixed.congestion)
-        .map_err(|error| Error::os(format!("use congestion control \"{}\"", fixed.congestion), error))?;
+    EFFECTS.iter().try_for_each(|effect| effect.before_connect(&socket, fixed))?;
     let mut socket = socket.connect(to.address, PATIENCE).map_err(failed)?;
-    if let Some(bytes) = fixed.sndbuf_bytes {
-        zc_kernel::tcp::set_sndbuf(&socket, bytes).map_err(|error| Error::os("set SO_SNDBUF", error))?;
-    }
+    EFFECTS.iter().try_for_each(|effect| effect.connected(&socket, fixed))?;
     socket.write_all(&to.greeting).map_err(|error| Error::os("greet the far end of a flow", error))?;
-    match fixed.push {
-        Push::Plain | Push::More => {}
-        Push::Cork => zc_kernel::tcp::set_cork(&socket, true).map_err(|error| Error::os("set TCP_CORK", error))?,
-        Push::Nodelay => {
-            zc_kernel::tcp::set_nodelay(&socket, true).map_err(|error| Error::os("set TCP_NODELAY", error))?
-        }
-    }
+    factor::set_tcp_options(&socket, fixed)?;
     Ok((socket, far))
 }

@@ -127,7 +127,7 @@ pub fn open_files(
 /// `sender_cpu` is where packets are allocated: its free lists are the ones that want touched pages. Where there is no
 /// memory to be had for it, it goes without.
 pub fn touch_memory(sender_cpu: usize) {
-    let bytes = workload::available_bytes().map_or(0, |available| TOUCHED_BYTES.min(available / 8));
+    let bytes = touched_bytes(workload::available_bytes());
     let touch = move || {
         let _ = zc_kernel::sched::pin(&[sender_cpu]); // else it is done elsewhere
         let Ok(mut pages) = zc_kernel::pages::Pages::new(usize::try_from(bytes).unwrap_or(0)) else { return };
@@ -142,7 +142,12 @@ pub fn touch_memory(sender_cpu: usize) {
     let _ = std::thread::spawn(touch).join();
 }
 
-/// The congestion control that was asked for, or the first of [`CONGESTIONS`] that a socket on the sender's side takes.
+/// How much is touched where so much is available: nothing where that is not known.
+fn touched_bytes(available: Option<u64>) -> u64 {
+    available.map_or(0, |available| TOUCHED_BYTES.min(available / 8))
+}
+
+/// The congestion control that was asked for, or the first of `CONGESTIONS` that a socket on the sender's side takes.
 ///
 /// # Errors
 /// It does not exist here, or this user may not have it.
@@ -164,4 +169,16 @@ pub fn choose_congestion(asked: Option<&str>, link: &Arc<dyn Link>) -> Result<St
             "those of this kernel stand in /proc/sys/net/ipv4/tcp_available_congestion_control; a module may add it",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_eighth_of_what_is_available_is_touched_and_no_more_than_packets_go_round_in() {
+        assert_eq!(touched_bytes(None), 0);
+        assert_eq!(touched_bytes(Some(64 << 20)), 8 << 20);
+        assert_eq!(touched_bytes(Some(1 << 40)), TOUCHED_BYTES);
+    }
 }

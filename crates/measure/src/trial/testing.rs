@@ -32,6 +32,7 @@ pub(super) fn fixed() -> FixedParams {
         align: Align::Page,
         pages: CopyPages::Scattered,
         placement: Placement::Separate,
+        more: Default::default(),
     }
 }
 

@@ -1,9 +1,9 @@
-//! What two runs differ in, in words.
+//! Differences between two runs in words.
 
-use super::super::escape;
 use zc_analysis::compare::{Aspect, Difference};
+use zc_run::escape;
 
-/// `kernel release 6.12.1, then 6.13.0`.
+/// `kernel 6.12.1, now 6.13.0`.
 pub(super) fn text(difference: &Difference) -> String {
     let name = difference.name.as_deref().map(|name| format!(" {}", escape(name, 60))).unwrap_or_default();
     let value =
@@ -18,9 +18,7 @@ pub(super) fn text(difference: &Difference) -> String {
 fn words(what: Aspect) -> &'static str {
     match what {
         Aspect::Link => "link",
-        Aspect::Rate => "rate",
         Aspect::Soaker => "soaker",
-        Aspect::Placement => "placement",
         Aspect::Receiver => "the receiver's cost:",
         Aspect::KernelRelease => "kernel",
         Aspect::KernelBuild => "kernel build",
@@ -44,8 +42,6 @@ fn words(what: Aspect) -> &'static str {
         Aspect::Privilege => "run by",
         Aspect::Memlock => "RLIMIT_MEMLOCK",
         Aspect::Device => "device",
-        Aspect::Mtu => "MTU",
-        Aspect::Offload => "offload",
         Aspect::ReceiverMerges => "GRO at the receiver",
         Aspect::Rps => "RPS set by",
         Aspect::Ip => "IP version",
@@ -53,16 +49,7 @@ fn words(what: Aspect) -> &'static str {
         Aspect::FarEnd => "far end",
         Aspect::FarKernel => "far machine's kernel",
         Aspect::FarZcVersion => "far machine's zc",
-        Aspect::Congestion => "congestion control",
-        Aspect::Buffer => "buffer",
-        Aspect::RecvBuffer => "receive buffer",
-        Aspect::RecvPath => "receive path",
-        Aspect::Flows => "flows:",
-        Aspect::Sndbuf => "SO_SNDBUF",
-        Aspect::Rcvbuf => "SO_RCVBUF",
-        Aspect::Push => "push",
-        Aspect::Align => "alignment",
-        Aspect::Pages => "pages of the copy:",
+        Aspect::Factor(parameter) => parameter.words,
         Aspect::SenderCpu => "sender on CPU",
         Aspect::ReceiverCpu => "receiver on CPU",
         Aspect::SoakedCpus => "soaked CPUs",

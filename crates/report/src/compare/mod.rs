@@ -1,29 +1,34 @@
-//! Two runs side by side, as text: what else differs on top, then a row for each cell, then how to read it. For the terminal, in
-//! Markdown of 80 columns for a mailing list or a pull request, as JSON, and as a page.
+//! A comparison of two runs as text: what else differs, a row per cell, and the method. For the
+//! terminal, in Markdown of 80 columns for mailing lists and pull requests, as JSON, and as a page.
 
 mod aspects;
-pub(super) mod rows;
-pub(super) mod summary;
+mod page;
+mod rows;
+mod summary;
+
+pub use page::html;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::grid::{markdown_text, wrap};
-pub use super::html::comparison as html;
+use super::json::text;
+use super::layout::Layout;
+use super::text::{markdown_text, wrap};
 use zc_analysis::compare::{Compared, Judgement};
 
 /// Where the text of notes begins.
 const INDENT: usize = 14;
 
-/// Lines of Markdown are no longer than this, tables and names that cannot be broken apart.
+/// The longest line of Markdown, except for tables and unbreakable names.
 const MARKDOWN_COLUMNS: usize = 80;
 
 /// What `zc compare --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "Output of zc compare --json")]
 struct Document<'a> {
     /// The old run and each of the new ones.
     comparisons: &'a [Compared],
-    /// The answer to `--fail-if-worse`; null where nobody asked.
+    /// The result of `--fail-if-worse`; null where it was not given.
     judgement: Option<&'a Judgement>,
 }
 
@@ -40,7 +45,7 @@ fn one(compared: &Compared, columns: usize) -> String {
     let mut out = String::new();
     let mut last = "";
     for note in summary::above(compared) {
-        // The same label stands once.
+        // Repeated labels are printed once.
         let label = if note.label == last { "" } else { note.label };
         last = note.label;
         out.push_str(&wrap(label, &note.text, INDENT, columns));
@@ -48,7 +53,7 @@ fn one(compared: &Compared, columns: usize) -> String {
     if !compared.cells.is_empty() {
         out.push('\n');
         for grid in rows::grids(compared) {
-            let grids = grid.split(1, columns).into_iter().map(|grid| grid.terminal());
+            let grids = grid.split(1, columns).into_iter().map(|grid| grid.terminal(Layout::plain(columns)));
             out.push_str(&grids.collect::<Vec<_>>().join("\n"));
             out.push('\n');
         }
@@ -102,7 +107,12 @@ fn bullet(text: &str) -> String {
 
 /// As one JSON document, indented, with a line feed at its end.
 pub fn json(compared: &[Compared], judgement: Option<&Judgement>) -> String {
-    super::json::text(&Document { comparisons: compared, judgement })
+    text(&Document { comparisons: compared, judgement })
+}
+
+/// The JSON Schema (draft 2020-12) of [`json`].
+pub fn json_schema() -> String {
+    super::json::schema_of::<Document<'static>>()
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! The cells of a comparison as rows of tables.
 
 use super::super::digits::{percent, ratio};
-use super::super::escape;
 use super::super::grid::{Column, Grid};
 use super::super::rows::cost;
 use zc_analysis::Sides;
-use zc_analysis::compare::{Basis, CellChange, Change, Compared, JudgedBy, RelativeTo, Word};
+use zc_analysis::compare::{Basis, CellChange, Change, ChangeVerdict, Compared, JudgedBy, RelativeTo};
+use zc_run::escape;
 
-/// The main table, and one of the two sides where they are told apart.
+/// The main table, and one of the sides where they are separate.
 pub(crate) fn grids(compared: &Compared) -> Vec<Grid> {
     let mut grids = vec![main(compared)];
     let told = |cell: &CellChange| shown(cell).receiver.is_some();
@@ -46,7 +46,7 @@ fn main(compared: &Compared) -> Grid {
         row.push(word(cell));
         row
     };
-    Grid { columns, rows: compared.cells.iter().map(row).collect() }
+    Grid::new(columns, compared.cells.iter().map(row).collect())
 }
 
 fn sides(compared: &Compared) -> Grid {
@@ -54,17 +54,12 @@ fn sides(compared: &Compared) -> Grid {
         let of = shown(cell);
         vec![name(cell), change(of.sender.as_ref()), change(of.receiver.as_ref())]
     };
-    Grid {
-        columns: vec![
-            Column::left("cell", ""),
-            Column::right("sender,", "new / old"),
-            Column::right("receiver,", "new / old"),
-        ],
-        rows: compared.cells.iter().map(row).collect(),
-    }
+    let columns =
+        vec![Column::left("cell", ""), Column::right("sender,", "new / old"), Column::right("receiver,", "new / old")];
+    Grid::new(columns, compared.cells.iter().map(row).collect())
 }
 
-/// The kind of change that the cell's word is about.
+/// The kind of change that the cell's verdict is about.
 fn shown(cell: &CellChange) -> &Sides<Change> {
     match cell.judged_by {
         Some(JudgedBy::Relative) => &cell.relative,
@@ -84,14 +79,14 @@ fn change(change: Option<&Change>) -> String {
     change.map_or_else(String::new, |change| ratio(change.ratio, change.half_width()))
 }
 
-/// The word, with its figure.
+/// The verdict with its figure.
 pub(super) fn word(cell: &CellChange) -> String {
-    match cell.word {
-        Word::Better { by } => format!("better, {} less", percent(by)),
-        Word::Worse { by } => format!("worse, {} more", percent(by)),
-        Word::Same { within } => format!("same within {}", percent(within)),
-        Word::Undecided if cell.judged_by.is_none() => "no figure".to_owned(),
-        Word::Undecided => "undecided".to_owned(),
-        Word::Withheld => "withheld".to_owned(),
+    match cell.verdict {
+        ChangeVerdict::Better { by } => format!("better, {} less", percent(by)),
+        ChangeVerdict::Worse { by } => format!("worse, {} more", percent(by)),
+        ChangeVerdict::Same { within } => format!("same within {}", percent(within)),
+        ChangeVerdict::Undecided if cell.judged_by.is_none() => "no figure".to_owned(),
+        ChangeVerdict::Undecided => "undecided".to_owned(),
+        ChangeVerdict::Withheld => "withheld".to_owned(),
     }
 }

@@ -1,27 +1,19 @@
-//! What stands around the table of a comparison.
+//! The notes and sentences around the table of a comparison.
 
 use super::super::digits::{percent, rate};
-use super::super::escape;
-use super::super::prose::{list, was};
+use super::super::note::{Note, note};
+use super::super::text::{list, was};
 use super::aspects;
 use super::rows::name;
 use zc_analysis::Withheld;
 use zc_analysis::compare::{
-    Basis, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, PartFacts, Reason, RelativeTo, Weight, Word,
+    Basis, ChangeVerdict, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, Reason, RelativeTo,
+    SelectionFacts, Weight,
 };
+use zc_run::escape;
 
-/// More differences than this of one kind are counted, not listed.
+/// At most this many differences of a kind are listed; further ones are counted.
 const MOST: usize = 40;
-
-/// A line with its label.
-pub(crate) struct Note {
-    pub(crate) label: &'static str,
-    pub(crate) text: String,
-}
-
-fn note(label: &'static str, text: impl Into<String>) -> Note {
-    Note { label, text: text.into() }
-}
 
 /// What was compared, and what else differs.
 pub(crate) fn above(compared: &Compared) -> Vec<Note> {
@@ -37,7 +29,7 @@ pub(crate) fn above(compared: &Compared) -> Vec<Note> {
     if compared.differences.is_empty() && compared.incomparable.is_empty() && compared.basis == Basis::TwoSessions {
         notes.push(note(
             "differs",
-            "nothing that zc knows of: kernel, command line, CPU, mitigations, sysctls, link and plan are the same",
+            "nothing that zc records: kernel, command line, CPU, mitigations, sysctls, link and plan are the same",
         ));
     }
     notes.extend(left_out(compared));
@@ -52,26 +44,26 @@ pub(crate) fn above(compared: &Compared) -> Vec<Note> {
     notes
 }
 
-/// Cells that are no comparison; those of which the same can be said together.
+/// Cells that cannot be compared, grouped by reason.
 fn left_out(compared: &Compared) -> Vec<Note> {
-    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    let mut sentences: Vec<(String, Vec<String>)> = Vec::new();
     for cell in &compared.incomparable {
         let why: Vec<String> =
             cell.differences.iter().filter(|each| each.weight == Weight::Disqualifies).map(aspects::text).collect();
         let (why, label) = (list(&why), escape(&cell.label, 60));
-        match said.iter_mut().find(|(known, _)| *known == why) {
+        match sentences.iter_mut().find(|(known, _)| *known == why) {
             Some((_, labels)) => labels.push(label),
-            None => said.push((why, vec![label])),
+            None => sentences.push((why, vec![label])),
         }
     }
-    let all = compared.cells.is_empty() && said.len() == 1;
-    let each = said.into_iter().take(MOST).map(|(why, labels)| {
+    let all = compared.cells.is_empty() && sentences.len() == 1;
+    let each = sentences.into_iter().take(MOST).map(|(why, labels)| {
         if all { note("disqualifies", why) } else { note("left out", format!("{}: {why}", labels.join(", "))) }
     });
     each.collect()
 }
 
-fn part(part: &PartFacts) -> String {
+fn part(part: &SelectionFacts) -> String {
     format!(
         "{}: {}, begun {}, {} of {} blocks kept",
         escape(&part.name, 200),
@@ -82,7 +74,7 @@ fn part(part: &PartFacts) -> String {
     )
 }
 
-/// How the figures came about, and what is doubtful about them.
+/// The method, and doubts about the figures.
 pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     let mut notes = Vec::new();
     if compared.cells.is_empty() {
@@ -149,7 +141,7 @@ fn reason(reason: &Reason) -> String {
         Withheld::ControlDiffers { ratio, .. } => {
             format!("{name}: its reference differs from itself by {} (A/A control)", percent((ratio - 1.0).abs()))
         }
-        Withheld::NoControl => format!("{name} has no A/A control to trust it by"),
+        Withheld::NoControl => format!("{name} has no A/A control"),
         Withheld::NoReference => format!("{name}: its reference has no cost"),
         Withheld::TooFewBlocks { kept, needed } => {
             format!("{name}: {} kept, and its own intervals need {needed}", was(*kept, "block"))
@@ -164,54 +156,53 @@ fn reason(reason: &Reason) -> String {
     }
 }
 
-/// What may be said, or why nothing may be.
+/// The verdicts, or why there are none.
 pub(crate) fn verdict(compared: &Compared) -> Vec<String> {
     if !compared.impossible.is_empty() {
         return vec![format!("Cannot be compared: {}.", impossible(compared))];
     }
     if !compared.withheld.is_empty() {
         let why: Vec<String> = compared.withheld.iter().map(reason).collect();
-        return vec![format!("Words withheld: {}.", why.join("; "))];
+        return vec![format!("Verdicts withheld: {}.", why.join("; "))];
     }
-    let mut said = Vec::new();
-    let of = |wanted: fn(&Word) -> bool| -> Vec<String> {
-        compared.cells.iter().filter(|cell| wanted(&cell.word)).map(name).collect()
+    let mut sentences = Vec::new();
+    let of = |wanted: fn(&ChangeVerdict) -> bool| -> Vec<String> {
+        compared.cells.iter().filter(|cell| wanted(&cell.verdict)).map(name).collect()
     };
     let groups = [
-        ("worse", of(|word| matches!(word, Word::Worse { .. }))),
-        ("better", of(|word| matches!(word, Word::Better { .. }))),
-        ("the same", of(|word| matches!(word, Word::Same { .. }))),
-        ("undecided", of(|word| matches!(word, Word::Undecided))),
+        ("worse", of(|verdict| matches!(verdict, ChangeVerdict::Worse { .. }))),
+        ("better", of(|verdict| matches!(verdict, ChangeVerdict::Better { .. }))),
+        ("the same", of(|verdict| matches!(verdict, ChangeVerdict::Same { .. }))),
+        ("undecided", of(|verdict| matches!(verdict, ChangeVerdict::Undecided))),
     ];
     let all = compared.cells.len();
     for (word, names) in groups.iter().filter(|(_, names)| !names.is_empty()) {
         let count = if all == 1 { String::new() } else { format!("{} of {all} ", names.len()) };
-        said.push(format!("{count}{word}: {}.", names.join(", ")));
+        sentences.push(format!("{count}{word}: {}.", names.join(", ")));
     }
     if compared.basis == Basis::TwoSessions {
-        said.extend(about_reference(compared));
+        sentences.extend(about_reference(compared));
     }
     if compared.none_worse_by == Some(0.0) {
-        said.push("No cell is dearer (95 %, all cells together).".to_owned());
+        sentences.push("No cell is dearer (95 %, all cells together).".to_owned());
     } else if let Some(by) = compared.none_worse_by {
-        said.push(format!("No cell is dearer by more than {} (95 %, all cells together).", percent(by)));
+        sentences.push(format!("No cell is dearer by more than {} (95 %, all cells together).", percent(by)));
     }
-    said
+    sentences
 }
 
-/// What the relative ratios rest on.
+/// The basis of the relative ratios.
 fn about_reference(compared: &Compared) -> Option<String> {
     let Some(reference) = compared.reference.as_deref() else {
         return Some(
-            "The two runs share no reference, so costs are held against one another as they are, with all that the machine did in between."
+            "The two runs share no reference, so absolute costs are compared, including whatever changed on the machine in between."
                 .to_owned(),
         );
     };
     let reference = escape(reference, 60);
     if compared.reference_moved {
         return Some(format!(
-            "The cost of {reference} itself has changed, so all cells are judged by their own costs and not by what they are relative to it: \
-             the machine, or something that all paths share, is another."
+            "The cost of {reference} itself has changed, so all cells are judged by their absolute costs and not relative to it: the machine, or something that all paths share, has changed."
         ));
     }
     let judged: Vec<f64> = compared
@@ -230,8 +221,9 @@ fn about_reference(compared: &Compared) -> Option<String> {
         ));
     }
     let alike = judged.iter().all(|ratio| *ratio > 1.0) || judged.iter().all(|ratio| *ratio < 1.0);
-    let differ = |word: &Word| matches!(word, Word::Better { .. } | Word::Worse { .. });
-    let differing = compared.cells.iter().filter(|cell| differ(&cell.word)).count();
+    let differ =
+        |verdict: &ChangeVerdict| matches!(verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. });
+    let differing = compared.cells.iter().filter(|cell| differ(&cell.verdict)).count();
     let alone = if judged.len() > 2 && differing * 2 > judged.len() && alike {
         format!(
             " All cells moved the same way against {reference}: it may be {reference} that changed; zc run --ab tells."
@@ -258,7 +250,7 @@ fn impossible(compared: &Compared) -> String {
     reasons.collect::<Vec<_>>().join("; ")
 }
 
-/// The answer to `--fail-if-worse`.
+/// The result of `--fail-if-worse`.
 pub(crate) fn judgement(judgement: &Judgement) -> String {
     let margin = percent(judgement.margin);
     let names = |names: &[String]| names.iter().map(|name| escape(name, 200)).collect::<Vec<_>>().join(", ");

@@ -1,7 +1,7 @@
 //! The text of comparisons of runs whose truth is known.
 
 use super::*;
-use zc_analysis::compare::{Part, compare};
+use zc_analysis::compare::{Selection, compare};
 use zc_run::{Run, SendPath};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
@@ -25,8 +25,8 @@ fn run(seed: u64, sendfile: f64) -> Run {
     run
 }
 
-fn part<'a>(name: &str, run: &'a Run) -> Part<'a> {
-    Part { name: name.to_owned(), run, cell: None, state: None }
+fn part<'a>(name: &str, run: &'a Run) -> Selection<'a> {
+    Selection { name: name.to_owned(), run, cell: None, state: None }
 }
 
 fn another_kernel() -> (Run, Run) {
@@ -55,7 +55,7 @@ fn two_runs_in_markdown_of_eighty_columns() {
 #[test]
 fn two_cells_of_one_run() {
     let run = run(1, 1.0);
-    let cell = |name: &str| Part { cell: Some(name.to_owned()), ..part(&format!("r.json:{name}"), &run) };
+    let cell = |name: &str| Selection { cell: Some(name.to_owned()), ..part(&format!("r.json:{name}"), &run) };
     let (compared, _) = compare(&cell("read+send"), &[cell("sendfile")], None);
     insta::assert_snapshot!("compare_cells", table(&compared, None, 100));
 }
@@ -77,7 +77,7 @@ fn json_holds_every_figure_with_its_unit() {
     assert_eq!(cell["label"], "sendfile");
     assert_eq!(cell["word"]["word"], "worse");
     assert!(cell["relative"]["both"]["method"]["welch"]["ratio"].as_f64().unwrap() > 1.1);
-    assert!(cell["old_cost_ns_per_kib"]["both"]["value"].as_f64().unwrap() > 500.0);
+    assert!(cell["old_cost_us_per_mb"]["both"]["value"].as_f64().unwrap() > 500.0);
     assert_eq!(document["judgement"]["outcome"], "worse");
     assert_eq!(document["comparisons"][0]["differences"][0]["what"], "kernel-release");
 }

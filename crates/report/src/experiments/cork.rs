@@ -1,34 +1,34 @@
-//! `cork`: small writes, and what is asked of TCP about packets that are not full.
+//! `cork`: small writes with and without TCP_CORK, MSG_MORE and TCP_NODELAY.
 
-use super::Section;
-use super::historical::{By, End, by, find, load_of, times};
+use super::historical::{End, Quotient, find, load_of, quotient, times};
+use super::section::Section;
 use crate::block::Part;
 use crate::grid::{Column, Grid};
-use crate::grids::Unit;
-use crate::pivot::Cross;
-use crate::prose::list;
+use crate::pivot::Pivot;
+use crate::speed::Unit;
+use crate::text::list;
 use zc_analysis::{CellEstimate, Estimates};
 use zc_run::units::size_text;
 use zc_run::{Push, Run};
 
 /// Andrew Morton, 27 January 2001.
-const THEN: &str = "In 2001 (Andrew Morton, 27 January): \"TCP_CORK makes no difference. The files being sent are much larger \
+const HISTORICAL: &str = "In 2001 (Andrew Morton, 27 January): \"TCP_CORK makes no difference. The files being sent are much larger \
                     than a single frame. If you force small writes with `zcc -S -b 64' then TCP_CORK saves some CPU at the \
                     receiver, but total throughput falls a little. More work needed here.\"";
 
-pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Section {
+pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
     let mut columns: Vec<Column> =
-        cross.keys.iter().chain([&cross.across]).map(|factor| Column::left(factor.to_string(), "")).collect();
+        pivot.keys.iter().chain([&pivot.across]).map(|factor| Column::left(factor.to_string(), "")).collect();
     let keys = columns.len();
     columns.push(Column::right("packets", "/s"));
     columns.push(Column::right("packet", "bytes"));
     let ends: &[End] = if estimates.sides_apart { &[End::Sender, End::Receiver] } else { &[End::Sender] };
-    columns.extend(ends.iter().map(|end| Column::right("CPU,", end.whose(estimates).trim_start_matches("the "))));
+    columns.extend(ends.iter().map(|end| Column::right("CPU,", end.name(estimates).trim_start_matches("the "))));
     columns.push(Column::right("top", Unit::Gbit.name()));
     let whole = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}"));
     let mut rows = Vec::new();
-    for row in &cross.rows {
-        for (level, placed) in cross.columns.iter().zip(&row.cells) {
+    for row in &pivot.rows {
+        for (level, placed) in pivot.columns.iter().zip(&row.cells) {
             let Some(placed) = placed else { continue };
             let cell = placed.figures;
             let mut texts: Vec<String> = row.levels.iter().chain([level]).cloned().collect();
@@ -39,54 +39,54 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
             rows.push(texts);
         }
     }
-    let mut parts = vec![Part::Text(vec![THEN.to_owned()])];
-    if cross.cells().any(|placed| placed.figures.blocks > 0) {
+    let mut parts = vec![Part::Text(vec![HISTORICAL.to_owned()])];
+    if pivot.cells().any(|placed| placed.figures.blocks > 0) {
         let caption = format!("Packets, {}, and top speed", load_of(run, estimates, End::Sender));
-        parts.push(Part::Table { caption, keys, grid: Grid { columns, rows } });
+        parts.push(Part::Table { caption, keys, grid: Grid::new(columns, rows) });
     }
-    Section { parts, says: says(run, estimates, cross) }
+    Section { parts, conclusion: conclusion(run, estimates, pivot) }
 }
 
-/// TCP_CORK beside nothing at the smallest and at the largest message.
-fn says(run: &Run, estimates: &Estimates, cross: &Cross) -> Option<String> {
+/// TCP_CORK compared with plain writes at the smallest and the largest message.
+fn conclusion(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     let fixed = &run.header.plan.fixed;
-    let sizes = || cross.cells().map(|placed| fixed.at(&placed.cell.levels).buffer_bytes);
+    let sizes = || pivot.cells().map(|placed| fixed.at(&placed.cell.levels).buffer_bytes);
     let mut wanted = vec![sizes().min()?, sizes().max()?];
     wanted.dedup();
     let each: Vec<String> = wanted
         .into_iter()
         .filter_map(|size| {
-            let cell = |push| find(run, cross, |_, at| at.buffer_bytes == size && at.push == push);
+            let cell = |push| find(run, pivot, |_, at| at.buffer_bytes == size && at.push == push);
             let (cork, plain) = (cell(Push::Cork)?.figures, cell(Push::Plain)?.figures);
             let ends: &[End] = if estimates.sides_apart { &[End::Receiver, End::Sender] } else { &[End::Sender] };
-            let mut figures: Vec<(String, By)> = ends
+            let mut figures: Vec<(String, Quotient)> = ends
                 .iter()
                 .map(|end| {
                     let cost = |cell: &CellEstimate| end.comparable(estimates, cell);
-                    (format!("CPU of {}", end.whose(estimates)), by(cost(cork), cost(plain)))
+                    (format!("CPU of {}", end.name(estimates)), quotient(cost(cork), cost(plain)))
                 })
                 .collect();
-            figures.push(("top speed".to_owned(), by(cork.top_speed_bytes_per_s, plain.top_speed_bytes_per_s)));
+            figures.push(("top speed".to_owned(), quotient(cork.top_speed_bytes_per_s, plain.top_speed_bytes_per_s)));
             Some(format!("with messages of {}: {}", size_text(size as u64), differences(&figures)?))
         })
         .collect();
-    (!each.is_empty()).then(|| format!("TCP_CORK beside plain writes: {}.", each.join("; ")))
+    (!each.is_empty()).then(|| format!("TCP_CORK compared with plain writes, {}.", each.join("; ")))
 }
 
-/// `CPU of the receiver 0.71 of what it is without, and no difference in top speed that could be told`.
-fn differences(figures: &[(String, By)]) -> Option<String> {
+/// `CPU of the receiver 0.71 times that without and no measurable difference in top speed`.
+fn differences(figures: &[(String, Quotient)]) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     let mut alike: Vec<String> = Vec::new();
     for (what, by) in figures {
         match by {
-            By::Times(ratio) => parts.push(format!("{what} {} what it is without", times(*ratio))),
-            By::Alike => alike.push(what.clone()),
-            By::Unknown => {}
+            Quotient::Times(ratio) => parts.push(format!("{what} {} that without", times(*ratio))),
+            Quotient::Indistinct => alike.push(what.clone()),
+            Quotient::Unknown => {}
         }
     }
     if !alike.is_empty() {
         let in_what = if parts.is_empty() { String::new() } else { format!(" in {}", list(&alike)) };
-        parts.push(format!("no difference{in_what} that could be told"));
+        parts.push(format!("no measurable difference{in_what}"));
     }
     (!parts.is_empty()).then(|| list(&parts))
 }

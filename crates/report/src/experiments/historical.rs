@@ -1,12 +1,14 @@
-//! Today's figures in the terms of 2001: loads of a whole machine, and whether two figures can be told apart.
+//! Today's figures in the terms of 2001: load as a share of the machine, and quotients of figures
+//! whose intervals are disjoint.
 
 use crate::digits::{significant, with_half_width};
-use crate::pivot::{Cross, Placed};
+use crate::pivot::{Pivot, Placed};
+use crate::rates::rates;
 use crate::rows::signs;
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::{Cell, FixedParams, Run};
 
-/// One end of a connection, or the two together.
+/// One end of a connection, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Sender,
@@ -15,8 +17,9 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Its cost, ns per KiB: that of both ends in a run that cannot tell them apart. Of one that can a cell without a cost of its
-    /// own at this end has none here, as the two would not compare.
+    /// Its cost in ns per KiB. In runs that do not separate the ends it is the cost of both. In
+    /// runs that do, a cell without a separate cost has none, because the two would not be
+    /// comparable.
     pub(super) fn cost(self, estimates: &Estimates, cell: &CellEstimate) -> Option<Figure> {
         let cost = &cell.cost_ns_per_kib;
         match self {
@@ -27,14 +30,14 @@ impl End {
         }
     }
 
-    /// Its cost where that may be held against another cell's: what was taken at saturation is not the cost at that rate, and
-    /// what a failed zero-copy costs is not that of the path.
+    /// Its cost where that is comparable between cells: not at saturation, and not of a failed
+    /// zero-copy.
     pub(super) fn comparable(self, estimates: &Estimates, cell: &CellEstimate) -> Option<Figure> {
         self.cost(estimates, cell).filter(|_| !cell.perturbation.saturated && !cell.failed_zero_copy)
     }
 
-    /// Whose cost that is.
-    pub(super) fn whose(self, estimates: &Estimates) -> &'static str {
+    /// Its name in texts.
+    pub(super) fn name(self, estimates: &Estimates) -> &'static str {
         match self {
             Self::Sender if estimates.sides_apart || estimates.sender_alone => "the sender",
             Self::Receiver if estimates.sides_apart => "the receiver",
@@ -42,8 +45,8 @@ impl End {
         }
     }
 
-    /// Its load: the share of all CPUs of its machine that it took in the soaked windows, `9.6 ±0.2 %`, by the rate that was
-    /// reached in them. That is what cyclesoak printed in 2001.
+    /// Its load: the share of all CPUs of its machine in the soaked windows, `9.6 ±0.2 %`, at the
+    /// rate that was reached. That is what cyclesoak printed in 2001.
     pub(super) fn load(self, run: &Run, estimates: &Estimates, cell: &CellEstimate) -> Option<String> {
         let cost = self.cost(estimates, cell)?;
         let cpus = self.cpus(run)?;
@@ -56,7 +59,7 @@ impl End {
         Some(format!("{load} %{}", signs(cell)))
     }
 
-    /// How many CPUs its machine has, of those that carry soakers.
+    /// The number of soaked CPUs of its machine.
     pub(super) fn cpus(self, run: &Run) -> Option<usize> {
         let far = run.header.remote.as_ref().and_then(|remote| remote.machine.as_ref());
         let cpus = match (self, far) {
@@ -71,41 +74,41 @@ impl End {
 pub(super) fn load_of(run: &Run, estimates: &Estimates, end: End) -> String {
     let cpus =
         end.cpus(run).map_or_else(String::new, |cpus| format!(" on {} CPU{}", cpus, if cpus == 1 { "" } else { "s" }));
-    format!("load of {}{cpus} at {}", end.whose(estimates), crate::heading::rates(run))
+    format!("load of {}{cpus} at {}", end.name(estimates), rates(run))
 }
 
-/// The first cell that fits.
-pub(super) fn find<'a>(run: &Run, cross: &Cross<'a>, fits: impl Fn(&Cell, &FixedParams) -> bool) -> Option<Placed<'a>> {
-    cross.cells().find(|placed| fits(placed.cell, &run.header.plan.fixed.at(&placed.cell.levels)))
+/// The first matching cell.
+pub(super) fn find<'a>(run: &Run, pivot: &Pivot<'a>, fits: impl Fn(&Cell, &FixedParams) -> bool) -> Option<Placed<'a>> {
+    pivot.cells().find(|placed| fits(placed.cell, &run.header.plan.fixed.at(&placed.cell.levels)))
 }
 
-/// One figure by another, where their intervals have nothing in common. Each was computed above the run's confidence (see
-/// `plan::looks`), and that two such intervals lie apart is much rarer by chance than that one of them misses; so no further
-/// correction is made for picking the pair.
-pub(super) fn by(above: Option<Figure>, below: Option<Figure>) -> By {
-    let (Some(above), Some(below)) = (above, below) else { return By::Unknown };
-    let (Some(high), Some(low)) = (above.interval, below.interval) else { return By::Unknown };
+/// The quotient of two figures, where their intervals are disjoint. Each interval has more than the
+/// run's confidence (see `zc_analysis::interim`), and disjoint intervals are much rarer by chance
+/// than a single miss; so picking the pair is not corrected for.
+pub(super) fn quotient(above: Option<Figure>, below: Option<Figure>) -> Quotient {
+    let (Some(above), Some(below)) = (above, below) else { return Quotient::Unknown };
+    let (Some(high), Some(low)) = (above.interval, below.interval) else { return Quotient::Unknown };
     let apart = high.high.is_some_and(|high| high < low.low) || low.high.is_some_and(|low| low < high.low);
     let ratio = above.value / below.value;
     match apart {
-        true if ratio.is_finite() && ratio > 0.0 => By::Times(ratio),
-        true => By::Unknown, // one of them is nothing, or less by noise
-        false => By::Alike,
+        true if ratio.is_finite() && ratio > 0.0 => Quotient::Times(ratio),
+        true => Quotient::Unknown, // one of them is nothing, or less by noise
+        false => Quotient::Indistinct,
     }
 }
 
-/// What may be said of two figures.
+/// The relation of two figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum By {
-    /// The one by the other.
+pub(super) enum Quotient {
+    /// Their quotient.
     Times(f64),
-    /// They could not be told apart.
-    Alike,
-    /// One of them is missing, has no interval, or is no quantity to divide by.
+    /// Their intervals overlap.
+    Indistinct,
+    /// One of them is missing, has no interval, or is not positive.
     Unknown,
 }
 
-/// `0.83 of`, `1.8 times`.
+/// `0.83 times`, `1.8 times`.
 pub(super) fn times(ratio: f64) -> String {
-    if ratio < 1.0 { format!("{ratio:.2} of") } else { format!("{} times", significant(ratio)) }
+    if ratio < 1.0 { format!("{ratio:.2} times") } else { format!("{} times", significant(ratio)) }
 }

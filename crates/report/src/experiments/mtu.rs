@@ -1,16 +1,16 @@
-//! `mtu`: larger packets, and messages that do not begin on a page.
+//! `mtu`: larger packets, and messages that are not page-aligned.
 
-use super::Section;
-use super::one_factor::along;
-use crate::pivot::Cross;
+use super::one_factor::effect;
+use super::section::Section;
+use crate::pivot::Pivot;
 use zc_analysis::Estimates;
 use zc_run::Factor;
 
-pub(super) fn section(estimates: &Estimates, cross: &Cross) -> Section {
+pub(super) fn section(estimates: &Estimates, pivot: &Pivot) -> Section {
     let clauses = [(Factor::Mtu, "Of MTUs, per byte"), (Factor::Align, "of where a message begins, at the first MTU")];
-    let says: Vec<String> = clauses
+    let conclusion: Vec<String> = clauses
         .into_iter()
-        .filter_map(|(factor, what)| Some(format!("{what}: {}", along(estimates, cross, factor)?)))
+        .filter_map(|(factor, what)| Some(format!("{what}: {}", effect(estimates, pivot, factor)?)))
         .collect();
-    Section { parts: Vec::new(), says: (!says.is_empty()).then(|| format!("{}.", says.join("; "))) }
+    Section { parts: Vec::new(), conclusion: (!conclusion.is_empty()).then(|| format!("{}.", conclusion.join("; "))) }
 }

@@ -1,21 +1,23 @@
-//! `offloads`: what a network card that sums, gathers and cuts is worth, per path.
+//! `offloads`: the savings of checksum, scatter-gather and segmentation offloads, per path.
 
 use std::collections::BTreeSet;
 
-use super::Section;
-use super::historical::{By, End, by, find, load_of, times};
+use super::historical::{End, Quotient, find, load_of, quotient, times};
+use super::section::Section;
 use crate::block::Part;
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;
-use crate::pivot::{Cross, level};
+use crate::pivot::Pivot;
 use zc_analysis::Estimates;
-use zc_run::{Cell, Factor, Level, OffloadSwitch, Run, SendPath};
+use zc_run::factor::offloads_text;
+use zc_run::{Cell, OffloadSwitch, Run, SendPath};
 
-/// Loads of old senders: Andrew Morton, 27 January 2001, 2.4.1-pre10+zerocopy, dual 500 MHz Pentium II with a 3c905C at
-/// 11.5 MB/s; Andre Oppermann, 20 September 2006, Opteron 852 with em(4) at 1 Gbit/s, netperf with socket buffers and messages
-/// of 64 KiB (TCP_STREAM, and TCP_SENDFILE with the new sendfile).
-struct Then {
-    /// Today's level that comes nearest, the nearest first.
+/// Loads of old senders: Andrew Morton, 27 January 2001, 2.4.1-pre10+zerocopy, dual 500 MHz Pentium
+/// II with a 3c905C at 11.5 MB/s; Andre Oppermann, 20 September 2006, Opteron 852 with em(4) at 1
+/// Gbit/s, netperf with socket buffers and messages of 64 KiB (TCP_STREAM, and TCP_SENDFILE with
+/// the new sendfile).
+struct Historical {
+    /// The most similar levels of today, the most similar first.
     without: &'static [&'static [OffloadSwitch]],
     /// 2001: sendfile(), send(); per cent.
     of_2001: Option<[f64; 2]>,
@@ -23,9 +25,9 @@ struct Then {
     of_2006: Option<[f64; 2]>,
 }
 
-const THEN: &[Then] = &[
-    Then { without: &[&[]], of_2001: Some([9.6, 24.1]), of_2006: Some([12.11, 26.47]) },
-    Then {
+const HISTORICAL: &[Historical] = &[
+    Historical { without: &[&[]], of_2001: Some([9.6, 24.1]), of_2006: Some([12.11, 26.47]) },
+    Historical {
         without: &[
             &[OffloadSwitch::NoSg, OffloadSwitch::NoChecksum],
             &[OffloadSwitch::NoSg],
@@ -34,31 +36,28 @@ const THEN: &[Then] = &[
         of_2001: Some([16.2, 21.5]),
         of_2006: None,
     },
-    // FreeBSD did not cut segments in software then.
-    Then {
+    // FreeBSD had no software segmentation then.
+    Historical {
         without: &[&[OffloadSwitch::NoTso, OffloadSwitch::NoGso], &[OffloadSwitch::NoTso]],
         of_2001: None,
         of_2006: Some([23.68, 29.17]),
     },
 ];
 
-pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Section {
-    let switched = |cell: &Cell| match level(&run.header, cell, Factor::Offloads) {
-        Level::Offloads(switches) => switches,
-        _ => BTreeSet::new(),
-    };
+pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
+    let switched = |cell: &Cell| run.header.link.wanted(&cell.levels).1.clone();
     let mut levels: Vec<BTreeSet<OffloadSwitch>> = Vec::new();
-    for placed in cross.cells() {
+    for placed in pivot.cells() {
         let own = switched(placed.cell);
         if !levels.contains(&own) {
             levels.push(own);
         }
     }
     let sends: Vec<SendPath> =
-        SendPath::ALL.iter().copied().filter(|send| cross.cells().any(|placed| placed.cell.send == *send)).collect();
-    // Each old row beside the level that comes nearest to it, or in a row of its own.
-    let mut then: Vec<Option<&Then>> = vec![None; levels.len()];
-    for old in THEN {
+        SendPath::ALL.iter().copied().filter(|send| pivot.cells().any(|placed| placed.cell.send == *send)).collect();
+    // Each old row goes with the most similar level, or into a row of its own.
+    let mut then: Vec<Option<&Historical>> = vec![None; levels.len()];
+    for old in HISTORICAL {
         let sets = || old.without.iter().map(|without| without.iter().copied().collect::<BTreeSet<_>>());
         let place = sets().find_map(|set| levels.iter().position(|level| *level == set));
         match place {
@@ -75,7 +74,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
     columns.extend(sends.iter().map(|send| Column::right("now,", send.name())));
     let none = || NONE.to_owned();
     let rows = levels.iter().zip(then).map(|(without, then)| {
-        let mut row = vec![Level::Offloads(without.clone()).to_string()];
+        let mut row = vec![offloads_text(without)];
         let (of_2001, of_2006) = then.map_or((None, None), |then| (then.of_2001, then.of_2006));
         for (old, places) in [(of_2001, 1), (of_2006, 2)] {
             row.extend(
@@ -83,12 +82,12 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
             );
         }
         row.extend(sends.iter().map(|send| {
-            let cell = find(run, cross, |cell, _| cell.send == *send && switched(cell) == *without);
+            let cell = find(run, pivot, |cell, _| cell.send == *send && switched(cell) == *without);
             cell.and_then(|placed| End::Sender.load(run, estimates, placed.figures)).unwrap_or_else(none)
         }));
         row
     });
-    let grid = Grid { columns, rows: rows.collect() };
+    let grid = Grid::new(columns, rows.collect());
     let caption = format!(
         "As in 2001 (Andrew Morton, 27 January: load of a dual Pentium II with a 3c905C at 11.5 MB/s) and 2006 (Andre Oppermann, 20 \
          September: the sender's utilisation by netperf, em(4) at 1 Gbit/s, new sendfile); now {}",
@@ -97,23 +96,22 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
 
     let worth = sends.iter().filter_map(|send| {
         let cost = |without: &BTreeSet<OffloadSwitch>| {
-            let cell = find(run, cross, |cell, _| cell.send == *send && switched(cell) == *without)?;
+            let cell = find(run, pivot, |cell, _| cell.send == *send && switched(cell) == *without)?;
             End::Sender.comparable(estimates, cell.figures)
         };
         let most = levels.iter().filter_map(|without| Some((cost(without)?.value, without)));
         let (_, dearest) = most.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        match by(cost(dearest), cost(&BTreeSet::new())) {
-            By::Times(ratio) => {
-                let dearest = Level::Offloads(dearest.clone());
+        match quotient(cost(dearest), cost(&BTreeSet::new())) {
+            Quotient::Times(ratio) => {
+                let dearest = offloads_text(dearest);
                 Some(format!("{send} costs {} as much with {dearest}", times(ratio)))
             }
-            By::Alike => Some(format!("{send} costs nothing more that could be told with any of them off")),
-            By::Unknown => None,
+            Quotient::Indistinct => Some(format!("{send} shows no measurable extra cost with any of them off")),
+            Quotient::Unknown => None,
         }
     });
     let worth: Vec<String> = worth.collect();
-    let says = (!worth.is_empty()).then(|| {
-        format!("To {} all offloads together are worth this: {}.", End::Sender.whose(estimates), worth.join("; "))
-    });
-    Section { parts: vec![Part::Table { caption, keys: 1, grid }], says }
+    let conclusion = (!worth.is_empty())
+        .then(|| format!("What the offloads save {}: {}.", End::Sender.name(estimates), worth.join("; ")));
+    Section { parts: vec![Part::Table { caption, keys: 1, grid }], conclusion }
 }

@@ -1,18 +1,18 @@
-//! `paths`: CPU, interrupts and packets, as in the first table of 27 January 2001, and how far from memory's own speed each path is.
+//! `paths`: CPU, interrupts and packets, as in the first table of 27 January 2001, and top speeds
+//! relative to memcpy.
 
 use super::historical::{End, load_of};
 use crate::block::Part;
 use crate::digits::{rate, with_half_width};
-use crate::escape;
 use crate::grid::{Column, Grid};
-use crate::grids::Unit;
 use crate::rows::sorted;
+use crate::speed::Unit;
 use zc_analysis::{CellEstimate, Estimates, Figure};
-use zc_run::Run;
+use zc_run::{Run, escape};
 
-/// Andrew Morton, 27 January 2001: load of a dual 500 MHz Pentium II with a 3c905C that sends 11.5 MB/s; per second interrupts,
-/// packets received and packets sent.
-const THEN: &[(&str, f64, [u32; 3])] = &[
+/// Andrew Morton, 27 January 2001: load of a dual 500 MHz Pentium II with a 3c905C that sends 11.5
+/// MB/s; per second interrupts, packets received and packets sent.
+const HISTORICAL: &[(&str, f64, [u32; 3])] = &[
     ("2.4.1-pre10+zerocopy, sendfile()", 9.6, [4395, 4106, 8146]),
     ("2.4.1-pre10+zerocopy, send()", 24.1, [4449, 4163, 8196]),
     ("2.4.1-pre10-vanilla, sendfile()", 17.1, [5729, 5296, 8214]),
@@ -25,7 +25,7 @@ pub(super) fn parts(run: &Run, estimates: &Estimates) -> Vec<Part> {
     }
     let mut columns = vec![Column::left("", "")];
     columns.extend(["CPU", "ints", "rx pps", "tx pps"].map(|head| Column::right(head, "")));
-    let then = THEN.iter().map(|(what, load, counts)| {
+    let then = HISTORICAL.iter().map(|(what, load, counts)| {
         let counts = counts.iter().map(ToString::to_string);
         [(*what).to_owned(), format!("{load:.1} %")].into_iter().chain(counts).collect()
     });
@@ -40,7 +40,7 @@ pub(super) fn parts(run: &Run, estimates: &Estimates) -> Vec<Part> {
             whole(traffic.packets_per_s),
         ]
     });
-    let grid = Grid { columns, rows: then.chain(now).collect() };
+    let grid = Grid::new(columns, then.chain(now).collect());
     let caption = format!(
         "As in 2001 (Andrew Morton, 27 January: load of a dual Pentium II that sent 11.5 MB/s); now {}",
         load_of(run, estimates, End::Sender)
@@ -48,7 +48,8 @@ pub(super) fn parts(run: &Run, estimates: &Estimates) -> Vec<Part> {
     [Part::Table { caption, keys: 1, grid }].into_iter().chain(roofline(estimates)).collect()
 }
 
-/// The top speed of each path as a share of memcpy's, the fastest first; none where no block has both.
+/// The top speed of each path as a share of memcpy's, the fastest first; `None` where no block has
+/// both.
 fn roofline(estimates: &Estimates) -> Option<Part> {
     let memcpy = estimates.conditions.memcpy_bytes_per_s?;
     let mut cells: Vec<(&CellEstimate, Figure, Figure)> = sorted(estimates)
@@ -69,5 +70,5 @@ fn roofline(estimates: &Estimates) -> Option<Part> {
          cache ({} at the median)",
         rate(memcpy)
     );
-    Some(Part::Table { caption, keys: 1, grid: Grid { columns, rows: rows.collect() } })
+    Some(Part::Table { caption, keys: 1, grid: Grid::new(columns, rows.collect()) })
 }

@@ -1,40 +1,41 @@
-//! `receive`: what receiving costs, by receive path and size of its buffer.
+//! `receive`: the cost of receiving by receive path and buffer size.
 
-use super::Section;
 use super::historical::{End, load_of};
-use crate::baseline::Against;
+use super::section::Section;
+use crate::baseline::Baseline;
 use crate::digits::{percent, ratio};
-use crate::escape;
 use crate::grids::table;
-use crate::pivot::Cross;
+use crate::pivot::Pivot;
 use zc_analysis::{Comparison, Estimates};
-use zc_run::{RecvPath, Run};
+use zc_run::{RecvPath, Run, escape};
 
-/// Andrew Morton, 27 January 2001: load of a dual 500 MHz Pentium II with a 3c905C that receives 11.5 MB/s in reads of 16 KiB.
-const THEN: &[(&str, f64)] = &[("2.4.1-pre10+zerocopy", 18.7), ("2.4.1-pre10-vanilla", 18.3)];
+/// Andrew Morton, 27 January 2001: load of a dual 500 MHz Pentium II with a 3c905C that receives
+/// 11.5 MB/s in reads of 16 KiB.
+const HISTORICAL: &[(&str, f64)] = &[("2.4.1-pre10+zerocopy", 18.7), ("2.4.1-pre10-vanilla", 18.3)];
 
-pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Section {
-    let then: Vec<String> = THEN.iter().map(|(kernel, load)| format!("{load:.1} % ({kernel})")).collect();
+pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
+    let then: Vec<String> = HISTORICAL.iter().map(|(kernel, load)| format!("{load:.1} % ({kernel})")).collect();
     let caption = format!(
         "As in 2001 (Andrew Morton, 27 January: receiving 11.5 MB/s with read()s of 16k took a dual Pentium II {}); now {}",
         then.join(" and "),
         load_of(run, estimates, End::Receiver)
     );
-    let loads = table(run, cross, caption, true, |placed| End::Receiver.load(run, estimates, placed.figures));
-    // What a receiver saves is a smaller part of what both ends take, and the sender's noise is not its.
-    let caption = format!("Ratio of the receiver's cost alone to that of {}", Against::of(cross).text());
-    let own = table(run, cross, caption, false, |placed| match placed.figures.ratio.receiver {
+    let loads = table(run, pivot, caption, true, |placed| End::Receiver.load(run, estimates, placed.figures));
+    // Receiver savings are a smaller share of the cost of both ends, and the sender's noise does
+    // not affect them.
+    let caption = format!("Ratio of the receiver's cost alone to that of {}", Baseline::of(pivot).text());
+    let own = table(run, pivot, caption, false, |placed| match placed.figures.ratio.receiver {
         Some(own) => Some(ratio(own.value, own.half_width)),
         None => placed.figures.cost_ns_per_kib.receiver.map(|_| "1".to_owned()),
     });
-    Section { parts: own.into_iter().chain(loads).collect(), says: says(estimates, cross) }
+    Section { parts: own.into_iter().chain(loads).collect(), conclusion: conclusion(estimates, pivot) }
 }
 
-/// The least of those that were shown to cost less, of receivers that look at what they get.
-fn says(estimates: &Estimates, cross: &Cross) -> Option<String> {
+/// The cheapest receive path that was shown to cost less and that reads its bytes.
+fn conclusion(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     let mut compared = 0;
     let mut best: Option<(f64, &str)> = None;
-    for placed in cross.cells().filter(|placed| placed.cell.recv != RecvPath::RecvTrunc) {
+    for placed in pivot.cells().filter(|placed| placed.cell.recv != RecvPath::RecvTrunc) {
         let label = placed.cell.label.as_str();
         let Some(verdict) = estimates.verdict.cells.iter().find(|verdict| verdict.label == label) else { continue };
         compared += 1;
@@ -43,14 +44,12 @@ fn says(estimates: &Estimates, cross: &Cross) -> Option<String> {
             _ => {}
         }
     }
-    let against = Against::of(cross).text();
+    let against = Baseline::of(pivot).text();
     match best {
         _ if compared == 0 => None,
-        Some((by, label)) => Some(format!(
-            "A receiver saves most with {}: {} of what both ends take with {against}.",
-            escape(label, 80),
-            percent(by)
-        )),
-        None => Some(format!("No receiver that looks at its bytes could be shown to save anything over {against}.")),
+        Some((by, label)) => {
+            Some(format!("{} saves most: {} of the CPU of both ends with {against}.", escape(label, 80), percent(by)))
+        }
+        None => Some(format!("No receive path that reads its bytes was shown to save anything over {against}.")),
     }
 }

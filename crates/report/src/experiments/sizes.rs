@@ -1,25 +1,24 @@
-//! `sizes`: what a call costs and what a byte costs, from which size on which path costs less, and the table of send() against
-//! transfer buffer size of 27 January 2001.
+//! `sizes`: the cost of a call and of a byte, crossovers between paths, and the table of send()
+//! against transfer buffer size of 27 January 2001.
 
-use super::Section;
 use super::historical::{End, find, load_of};
-use crate::baseline::Against;
+use super::section::Section;
+use crate::baseline::Baseline;
 use crate::block::Part;
 use crate::digits::{percent, rate, signed_percent, with_half_width};
-use crate::escape;
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;
-use crate::heading::several_rates;
-use crate::pivot::{Cross, level};
-use crate::prose::list;
+use crate::pivot::{Pivot, level};
+use crate::rates::several_rates;
 use crate::rows::cost;
+use crate::text::list;
 use zc_analysis::{Crossover, Estimates, Outcome, Sizes, Undecided};
 use zc_run::units::size_text;
-use zc_run::{Factor, Run};
+use zc_run::{Factor, Run, escape};
 
-/// Andrew Morton, 27 January 2001, 2.4.1-pre10+zc, dual 500 MHz Pentium II with a 3c905C: load of sending 11.5 MB/s by send(), by
-/// size of the transfer buffer.
-const THEN: &[(usize, [f64; 3])] = &[
+/// Andrew Morton, 27 January 2001, 2.4.1-pre10+zc, dual 500 MHz Pentium II with a 3c905C: load of
+/// sending 11.5 MB/s by send(), by size of the transfer buffer.
+const HISTORICAL: &[(usize, [f64; 3])] = &[
     (256, [34.9, 35.3, 32.3]),
     (512, [28.7, 29.0, 26.6]),
     (1024, [25.5, 25.8, 24.1]),
@@ -31,23 +30,24 @@ const THEN: &[(usize, [f64; 3])] = &[
     (65_536, [24.3, 24.8, 22.2]),
 ];
 
-/// What its columns were.
-const THEN_HEADS: [(&str, &str); 3] = [("2001, SG,", "MAXPGS=8"), ("2001, SG,", "MAXPGS=1"), ("2001,", "no SG")];
+/// The headings of its columns.
+const HISTORICAL_HEADS: [(&str, &str); 3] = [("2001, SG,", "MAXPGS=8"), ("2001, SG,", "MAXPGS=1"), ("2001,", "no SG")];
 
-pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Section {
+pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
     let mut parts = Vec::new();
     let sizes = estimates.sizes.both.as_ref();
     parts.extend(sizes.and_then(lines));
     if estimates.verdict.stands() {
-        let told = sizes.into_iter().flat_map(|sizes| told(sizes).filter_map(|found| sentence(sizes, found)));
-        let told: Vec<String> = told.collect();
-        parts.extend((!told.is_empty()).then_some(Part::Text(told)));
+        let sentences =
+            sizes.into_iter().flat_map(|sizes| against_reference(sizes).filter_map(|found| sentence(sizes, found)));
+        let sentences: Vec<String> = sentences.collect();
+        parts.extend((!sentences.is_empty()).then_some(Part::Text(sentences)));
     }
-    parts.push(beside(run, estimates, cross));
-    Section { parts, says: sizes.and_then(|sizes| says(estimates, cross, sizes)) }
+    parts.push(historical_table(run, estimates, pivot));
+    Section { parts, conclusion: sizes.and_then(|sizes| conclusion(estimates, pivot, sizes)) }
 }
 
-/// The straight lines.
+/// The fitted straight lines.
 fn lines(sizes: &Sizes) -> Option<Part> {
     let columns = vec![
         Column::left("", ""),
@@ -70,13 +70,12 @@ fn lines(sizes: &Sizes) -> Option<Part> {
             ])
         })
         .collect();
-    let caption =
-        "Cost of a message as a + b x size: a call, and each byte; and the message that lies farthest off that line";
-    (!rows.is_empty()).then(|| Part::Table { caption: caption.to_owned(), keys: 1, grid: Grid { columns, rows } })
+    let caption = "Cost of a message as a + b x size: a call, and each byte; and the message farthest off that line";
+    (!rows.is_empty()).then(|| Part::Table { caption: caption.to_owned(), keys: 1, grid: Grid::new(columns, rows) })
 }
 
-/// The crossovers against the reference's series: those that a reader asks for first. All pairs are in the JSON.
-fn told(sizes: &Sizes) -> impl Iterator<Item = &Crossover> {
+/// The crossovers with the reference's series. All pairs are in the JSON.
+fn against_reference(sizes: &Sizes) -> impl Iterator<Item = &Crossover> {
     let reference = |place: usize| sizes.series.get(place).is_some_and(|series| series.reference);
     sizes.crossovers.iter().filter(move |found| reference(found.against))
 }
@@ -103,16 +102,16 @@ fn sentence(sizes: &Sizes, found: &Crossover) -> Option<String> {
                 Undecided::TooFewSizes => "fewer than two sizes have a cost of both".to_owned(),
                 Undecided::TooFewBlocks => "too few blocks for an interval".to_owned(),
                 Undecided::Same { within } => format!("they cost the same at every size, within {}", percent(within)),
-                Undecided::Noise => "at no size a difference could be shown".to_owned(),
+                Undecided::Noise => "no difference was shown at any size".to_owned(),
                 Undecided::NowhereCheaper => {
-                    "it costs more at some sizes, and at the others no difference could be shown".to_owned()
+                    "it costs more at some sizes, and no difference was shown at the others".to_owned()
                 }
                 Undecided::OpenEnds => {
-                    "it costs less at some sizes, and at either end no difference could be shown".to_owned()
+                    "it costs less at some sizes, and no difference was shown at either end".to_owned()
                 }
                 Undecided::SeveralCrossings => "there is more than one crossover".to_owned(),
                 Undecided::InBetween => {
-                    "at both ends the same one costs less, but not at every size in between".to_owned()
+                    "the same one costs less at both ends, but not at every size in between".to_owned()
                 }
             };
             format!("Undecided from which size on {of} costs less than {against}: {why}.")
@@ -135,40 +134,40 @@ pub(crate) fn about(bytes: f64) -> String {
 }
 
 /// The table of 2001, with today's load at each size.
-fn beside(run: &Run, estimates: &Estimates, cross: &Cross) -> Part {
+fn historical_table(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Part {
     let header = &run.header;
     let fixed = &header.plan.fixed;
-    let mut bytes: Vec<usize> = cross.cells().map(|placed| fixed.at(&placed.cell.levels).buffer_bytes).collect();
-    bytes.extend(THEN.iter().map(|(size, _)| *size));
+    let mut bytes: Vec<usize> = pivot.cells().map(|placed| fixed.at(&placed.cell.levels).buffer_bytes).collect();
+    bytes.extend(HISTORICAL.iter().map(|(size, _)| *size));
     bytes.sort_unstable();
     bytes.dedup();
-    // By column; where messages themselves are the columns there is one.
-    let names: &[String] = if cross.across == Factor::Message { &[] } else { &cross.columns };
+    // One column per level; a single one where messages are the columns.
+    let names: &[String] = if pivot.across == Factor::Message { &[] } else { &pivot.columns };
     let several = several_rates(run);
     let mut columns = vec![Column::left("message", "")];
-    columns.extend(THEN_HEADS.map(|(first, second)| Column::right(first, second)));
+    columns.extend(HISTORICAL_HEADS.map(|(first, second)| Column::right(first, second)));
     columns.extend(several.then(|| Column::left("now at", "")));
     columns.extend(names.iter().map(|name| Column::named(name)));
     let none = || NONE.to_owned();
     let rows = bytes.into_iter().map(|size| {
         let mut row = vec![size_text(size as u64)];
-        let then = THEN.iter().find(|(old, _)| *old == size);
+        let then = HISTORICAL.iter().find(|(old, _)| *old == size);
         row.extend(
             then.map_or_else(|| [none(), none(), none()], |(_, loads)| loads.map(|load| format!("{load:.1} %"))),
         );
         row.extend(several.then(|| {
-            let first = find(run, cross, |_, at| at.buffer_bytes == size);
+            let first = find(run, pivot, |_, at| at.buffer_bytes == size);
             first.map_or_else(none, |placed| rate(fixed.at(&placed.cell.levels).rate_bytes_per_s))
         }));
         row.extend(names.iter().map(|name| {
-            let cell = find(run, cross, |cell, at| {
-                at.buffer_bytes == size && level(header, cell, cross.across).to_string() == *name
+            let cell = find(run, pivot, |cell, at| {
+                at.buffer_bytes == size && level(header, cell, pivot.across).to_string() == *name
             });
             cell.and_then(|placed| End::Sender.load(run, estimates, placed.figures)).unwrap_or_else(none)
         }));
         row
     });
-    let grid = Grid { columns, rows: rows.collect() };
+    let grid = Grid::new(columns, rows.collect());
     let caption = format!(
         "send() against transfer buffer size, as in 2001 (Andrew Morton, 27 January, 2.4.1-pre10+zc: load of a dual Pentium II with a \
          3c905C at 11.5 MB/s); now {}",
@@ -177,13 +176,13 @@ fn beside(run: &Run, estimates: &Estimates, cross: &Cross) -> Part {
     Part::Table { caption, keys: 1, grid }
 }
 
-/// What to send with, at the smallest and at the largest message.
-fn says(estimates: &Estimates, cross: &Cross, sizes: &Sizes) -> Option<String> {
+/// The sizes from which on each path costs less than the baseline.
+fn conclusion(estimates: &Estimates, pivot: &Pivot, sizes: &Sizes) -> Option<String> {
     let mut from: Vec<(f64, String)> = Vec::new();
     let mut never = 0;
-    for found in told(sizes) {
+    for found in against_reference(sizes) {
         let Some(series) = sizes.series.get(found.of) else { continue };
-        // A zero-copy send that was copied decides nothing.
+        // A copied zero-copy send is excluded.
         let copied = |label: &str| estimates.cells.iter().any(|cell| cell.label == label && cell.failed_zero_copy);
         if series.points.iter().any(|point| copied(&point.cell)) {
             continue;
@@ -196,7 +195,7 @@ fn says(estimates: &Estimates, cross: &Cross, sizes: &Sizes) -> Option<String> {
         }
     }
     from.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-    let against = Against::of(cross).text();
+    let against = Baseline::of(pivot).text();
     match from.first() {
         Some((least, _)) => {
             let where_ = if *least > 0.0 { format!("messages below {}", about(*least)) } else { String::new() };
@@ -206,10 +205,10 @@ fn says(estimates: &Estimates, cross: &Cross, sizes: &Sizes) -> Option<String> {
                     if *size > 0.0 { format!("{name} from {} on", about(*size)) } else { format!("{name} at any size") }
                 })
                 .collect();
-            let stay = if where_.is_empty() { String::new() } else { format!("; for {where_} nothing was shown to") };
-            Some(format!("What pays, against {against}: {}{stay}.", list(&each)))
+            let stay = if where_.is_empty() { String::new() } else { format!("; for {where_} none was shown to") };
+            Some(format!("Compared with {against}, these cost less: {}{stay}.", list(&each)))
         }
-        None if never > 0 => Some(format!("No size was found from which on anything costs less than {against}.")),
+        None if never > 0 => Some(format!("No size was found from which on a path costs less than {against}.")),
         None => None,
     }
 }

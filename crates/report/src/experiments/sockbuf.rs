@@ -1,35 +1,35 @@
-//! `sockbuf`: netperf's columns and time(1)'s line under each other, as in the report of 20 September 2006, and by how much the
-//! two accounts of the same windows disagree.
+//! `sockbuf`: netperf's columns and time(1)'s line for each cell, as in the report of 20 September
+//! 2006, and how far the two accounts of the same windows disagree.
 
-use super::Section;
+use super::section::Section;
 use crate::block::Part;
 use crate::digits::{bound, ratio, significant};
-use crate::escape;
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;
-use crate::pivot::{Cross, Placed};
+use crate::pivot::{Pivot, Placed};
 use zc_analysis::{AccountRatio, AccountRow, Accounts, Estimates, Figure, RUN_S, RatioFigure};
-use zc_run::Run;
+use zc_run::{Run, escape};
 
-/// Andre Oppermann, 20 September 2006 (his runs 9a and 10b, sockets of 64 KiB, messages of 1 MiB): from the old sendfile without
-/// TSO to the new one with it, CPU time by time(1) and the sender's service demand, us/KB.
-const THEN_TIME_PERCENT: [f64; 2] = [11.4, 2.0];
-const THEN_DEMAND: [f64; 2] = [2.054, 1.020];
+/// Andre Oppermann, 20 September 2006 (his runs 9a and 10b, sockets of 64 KiB, messages of 1 MiB):
+/// from the old sendfile without TSO to the new one with it, CPU time by time(1) and the sender's
+/// service demand, us/KB.
+const HISTORICAL_TIME_PERCENT: [f64; 2] = [11.4, 2.0];
+const HISTORICAL_DEMAND: [f64; 2] = [2.054, 1.020];
 
-/// As netperf 2.4 prints it with -c -C, set in by five for the numbers.
+/// The heading of netperf 2.4 with -c -C, indented by five for the numbers.
 const HEAD: &str = "     Recv   Send   Send                          Utilization       Service Demand
      Socket Socket Message  Elapsed              Send     Recv     Send    Recv
      Size   Size   Size     Time     Throughput  local    remote   local   remote
      bytes  bytes  bytes    secs.    10^6bits/s  % L      % L      us/KB   us/KB
 ";
 
-pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Section {
+pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
     let Some(accounts) = &estimates.accounts else { return Section::default() };
     let mut lines: Vec<String> = HEAD.lines().map(str::to_owned).collect();
     lines.push(String::new());
     let mut marked = false;
     let mut number = 0;
-    for placed in cross.cells() {
+    for placed in pivot.cells() {
         let Some(row) = accounts.rows.iter().find(|row| row.cell == placed.cell.label) else { continue };
         number += 1;
         marked |= missed(row);
@@ -39,15 +39,15 @@ pub(super) fn section(run: &Run, estimates: &Estimates, cross: &Cross) -> Sectio
         return Section::default();
     }
     let together = accounts.rows.iter().any(|row| row.demand_us_per_kb.sender.is_none());
-    let whose = if together { "; both ends, where they cannot be told apart, in the sender's columns" } else { "" };
-    let mark = if marked { "; ! outside of the target of confidence" } else { "" };
+    let whose = if together { "; where the two ends are not separated, both are in the sender's columns" } else { "" };
+    let mark = if marked { "; ! confidence target not reached" } else { "" };
     let caption = format!(
         "As in 2006 (Andre Oppermann, 20 September): netperf's columns by soakers (% L, as by its looper), time(1)'s line of the sender for {RUN_S:.0} s \
          at that rate{whose}{mark}"
     );
     let mut parts = vec![Part::Lines { caption, lines }];
     parts.extend(side_by_side(accounts));
-    Section { parts, says: says(accounts) }
+    Section { parts, conclusion: conclusion(accounts) }
 }
 
 /// The two lines of a cell.
@@ -92,7 +92,7 @@ fn missed(row: &AccountRow) -> bool {
     [within.sender, within.receiver, within.both, row.throughput_within_target].contains(&Some(false))
 }
 
-/// The demand that netperf's ratio is taken of.
+/// The service demand that the ratio is taken of.
 fn demand(ratio: &AccountRatio) -> Option<RatioFigure> {
     ratio.demand.sender.or(ratio.demand.both)
 }
@@ -112,47 +112,51 @@ fn side_by_side(accounts: &Accounts) -> Option<Part> {
         .ratios
         .iter()
         .map(|pair| {
-            let says = match pair.disagree {
+            let agreement = match pair.disagree {
                 Some(true) => "disagree",
                 Some(false) => "agree",
                 None => "",
             };
             let [above, below] = [&pair.above, &pair.below].map(|label| escape(label, 60));
-            vec![above, below, text(demand(pair)), text(pair.time), says.to_owned()]
+            vec![above, below, text(demand(pair)), text(pair.time), agreement.to_owned()]
         })
         .collect();
     if rows.is_empty() {
         return None;
     }
-    let [time, demand] = [THEN_TIME_PERCENT, THEN_DEMAND].map(|[above, below]| format!("{:.1}", above / below));
+    let [time, demand] =
+        [HISTORICAL_TIME_PERCENT, HISTORICAL_DEMAND].map(|[above, below]| format!("{:.1}", above / below));
     let then = ["2006: old sendfile, non-TSO", "new sendfile, TSO", demand.as_str(), time.as_str(), "disagree"];
     rows.push(then.map(str::to_owned).to_vec());
     let caption = "How many times less CPU the second takes by either account of the same windows".to_owned();
-    Some(Part::Table { caption, keys: 2, grid: Grid { columns, rows } })
+    Some(Part::Table { caption, keys: 2, grid: Grid::new(columns, rows) })
 }
 
-/// How far the two accounts are apart, where they are farthest.
-fn says(accounts: &Accounts) -> Option<String> {
-    let told: Vec<&AccountRatio> = accounts.ratios.iter().filter(|pair| pair.disagree.is_some()).collect();
-    let apart = told.iter().filter(|pair| pair.disagree == Some(true));
+/// The pair in which the two accounts disagree most.
+fn conclusion(accounts: &Accounts) -> Option<String> {
+    let decided: Vec<&AccountRatio> = accounts.ratios.iter().filter(|pair| pair.disagree.is_some()).collect();
+    let apart = decided.iter().filter(|pair| pair.disagree == Some(true));
     let off = |pair: &AccountRatio| Some((pair.time?.value / demand(pair)?.value).ln().abs());
     let farthest = apart.clone().filter_map(|pair| Some((off(pair)?, *pair))).max_by(|(a, _), (b, _)| a.total_cmp(b));
-    let [time, by_demand] = [THEN_TIME_PERCENT, THEN_DEMAND].map(|[above, below]| format!("{:.1}", above / below));
+    let [time, by_demand] =
+        [HISTORICAL_TIME_PERCENT, HISTORICAL_DEMAND].map(|[above, below]| format!("{:.1}", above / below));
     let then = format!("in 2006 it was {time} times by time(1) and {by_demand} times by service demand");
     let text = |figure: RatioFigure| bound(figure.value, figure.half_width.map_or(0.01, |half| figure.value * half));
     match farthest {
-        _ if told.is_empty() => None,
+        _ if decided.is_empty() => None,
         Some((off, pair)) => Some(format!(
             "The two accounts disagree in {} of {} pairs, and most for {}: by time(1) {} takes {} times as much CPU, by service \
-             demand {} times, {} times apart; {then}: ask for the account before the figure.",
+             demand {} times, {} times apart; {then}.",
             apart.count(),
-            told.len(),
+            decided.len(),
             escape(&pair.below, 60),
             escape(&pair.above, 60),
             pair.time.map_or_else(String::new, text),
             demand(pair).map_or_else(String::new, text),
             significant(off.exp()),
         )),
-        None => Some(format!("The two accounts agree within their intervals in all of {} pairs; {then}.", told.len())),
+        None => {
+            Some(format!("The two accounts agree within their intervals in all of {} pairs; {then}.", decided.len()))
+        }
     }
 }

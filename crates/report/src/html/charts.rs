@@ -1,54 +1,54 @@
-//! Which chart fits a run: dots for paths and for levels that are names, curves for levels that are numbers, a heat map for
+//! The choice of charts: dots for paths and named levels, curves for numeric levels, heat maps for
 //! socket buffers.
 
 use std::collections::BTreeMap;
 
 use super::curves::{self, Across, Crossing, Curve, Point};
-use super::dots::{self, Along, Lane, Row};
+use super::dots::{self, Axis, Lane, Row};
 use super::heat::{self, Panel};
 use super::page::Page;
-use super::plot::Words;
+use super::plot::Caption;
+use super::scale::Scale;
 use crate::digits::rate;
-use crate::escape;
 use crate::experiments::about;
 use crate::grids::{self, CostOf};
-use crate::pivot::{Cross, Placed, level};
+use crate::pivot::{Pivot, Placed, level};
 use crate::rows;
 use zc_analysis::{CellEstimate, Estimates, Figure, Outcome, Sizes};
 use zc_run::units::size_text;
-use zc_run::{Factor, Level, Run};
+use zc_run::{Factor, Run, Value, escape};
 
 const DOT: &str = "Mark: median over blocks. Line: 95 % interval.";
 const HOLLOW: &str = " Hollow: the rate was not reached, or a zero-copy send was copied.";
 
 /// The charts of a run's costs.
 pub(super) fn charts(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let Some(cross) = Cross::of(run, estimates) else {
+    let Some(pivot) = Pivot::of(run, estimates) else {
         return paths(page, run, estimates);
     };
-    let each = grids::whose(estimates);
-    // Where sender and receiver are apart, each has a chart; the sum is in the tables.
+    let each = grids::sides(estimates);
+    // Where the sides are separate, each has a chart; the sum is in the tables.
     let each = if each.len() > 1 { &each[1..] } else { each };
-    if cross.keys.contains(&Factor::Sockbuf) {
+    if pivot.keys.contains(&Factor::Sockbuf) {
         for (whose, of) in each {
-            heats(page, run, &cross, whose, *of);
+            heats(page, run, &pivot, whose, *of);
         }
     } else if let Some(sizes) = by_size(run, estimates) {
         sizes_chart(page, run, estimates, sizes);
-    } else if let Some(factor) = number(&cross) {
+    } else if let Some(factor) = number(&pivot) {
         for (whose, of) in each {
-            bands(page, run, &cross, factor, whose, *of);
+            bands(page, run, &pivot, factor, whose, *of);
         }
     } else {
         page.out.raw("<div class=\"panels\">\n");
         for (whose, of) in each {
-            groups(page, run, &cross, whose, *of);
+            groups(page, run, &pivot, whose, *of);
         }
         page.out.raw("</div>\n");
     }
 }
 
-/// Not to be held against the others.
+/// Whether a cost is not comparable with the others.
 fn hollow(cell: &CellEstimate) -> bool {
     cell.perturbation.saturated || cell.failed_zero_copy
 }
@@ -57,9 +57,9 @@ fn note(any_hollow: bool) -> String {
     if any_hollow { format!("{DOT}{HOLLOW}") } else { DOT.to_owned() }
 }
 
-/// A row to a path, sender and receiver apart.
+/// One row per path, with a dot per side.
 fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let sides = grids::whose(estimates);
+    let sides = grids::sides(estimates);
     let cells = rows::sorted(estimates);
     let rows: Vec<Row> = cells
         .iter()
@@ -82,13 +82,13 @@ fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
     if reference.is_some() {
         note.push_str(&format!(" Broken line: {}.", escape(&estimates.reference, 60)));
     }
-    let words = Words { title: format!("Cost of {whose} by {by}, us/MB"), note, seen: String::new() };
-    dots::dots(page, words, &legend, &rows, Along::Costs { reference: reference.map(|cost| cost.value) });
+    let caption = Caption { title: format!("Cost of {whose} by {by}, us/MB"), note, description: String::new() };
+    dots::dots(page, caption, &legend, &rows, Axis::Costs { reference: reference.map(|cost| cost.value) });
 }
 
-/// A group of dots to a row of the plan, a dot to a column.
-fn groups(page: &mut Page, run: &Run, cross: &Cross, whose: &str, of: CostOf) {
-    let rows: Vec<Row> = cross
+/// One group of dots per row of the plan, one dot per column.
+fn groups(page: &mut Page, run: &Run, pivot: &Pivot, whose: &str, of: CostOf) {
+    let rows: Vec<Row> = pivot
         .rows
         .iter()
         .map(|row| {
@@ -100,22 +100,25 @@ fn groups(page: &mut Page, run: &Run, cross: &Cross, whose: &str, of: CostOf) {
             Row { label: row.levels.join(" "), lanes: placed.filter_map(lane).collect() }
         })
         .collect();
-    let keys: Vec<String> = cross.keys.iter().map(ToString::to_string).collect();
-    let mut text = note(cross.cells().any(|placed| hollow(placed.figures)));
-    text.push_str(at_rates(run, cross));
-    let words =
-        Words { title: format!("Cost of {whose} by {}, us/MB", keys.join(" and ")), note: text, seen: String::new() };
-    dots::dots(page, words, &cross.columns, &rows, Along::Costs { reference: None });
+    let keys: Vec<String> = pivot.keys.iter().map(ToString::to_string).collect();
+    let mut text = note(pivot.cells().any(|placed| hollow(placed.figures)));
+    text.push_str(at_rates(run, pivot));
+    let caption = Caption {
+        title: format!("Cost of {whose} by {}, us/MB", keys.join(" and ")),
+        note: text,
+        description: String::new(),
+    };
+    dots::dots(page, caption, &pivot.columns, &rows, Axis::Costs { reference: None });
 }
 
-/// Cells that are compared with one another share a rate, others need not.
-fn at_rates(run: &Run, cross: &Cross) -> &'static str {
-    let mut rates = cross.cells().map(|placed| run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
+/// Cells that are compared share a rate; other cells may have another.
+fn at_rates(run: &Run, pivot: &Pivot) -> &'static str {
+    let mut rates = pivot.cells().map(|placed| run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
     let first = rates.next();
     if rates.any(|rate| Some(rate) != first) { " Rows may differ in their rate: see the tables." } else { "" }
 }
 
-/// The account by message size, where sizes are all that rows differ in and paths are compared.
+/// The fitted costs by message size, where rows differ only in size and paths are compared.
 fn by_size<'a>(run: &Run, estimates: &'a Estimates) -> Option<&'a Sizes> {
     let factors = &run.header.plan.factors;
     let [Factor::Message, Factor::Send | Factor::Recv] = factors[..] else { return None };
@@ -152,17 +155,18 @@ fn sizes_chart(page: &mut Page, run: &Run, estimates: &Estimates, sizes: &Sizes)
     let mut text = note(any_hollow);
     text.push_str(" Curve: a call's cost and a byte's, fitted.");
     if !crossings.is_empty() {
-        text.push_str(" Upright line and band: the size from which on a path costs less, and its interval.");
+        text.push_str(" Vertical line and band: the size from which on a path costs less, and its interval.");
     }
     text.push_str(" Both axes are logarithmic.");
-    let words = Words { title: format!("Cost of {whose} by message size, us/MB"), note: text, seen: String::new() };
+    let caption =
+        Caption { title: format!("Cost of {whose} by message size, us/MB"), note: text, description: String::new() };
     let ticks = all.iter().flat_map(|curve| &curve.points).map(|point| point.x);
-    let ticks = super::scale::Scale::log(ticks).map(|scale| scale.binary_ticks()).unwrap_or_default();
+    let ticks = Scale::log(ticks).map(|scale| scale.binary_ticks()).unwrap_or_default();
     let ticks = ticks.into_iter().map(|tick| (tick.value, size_text(tick.value as u64))).collect();
-    curves::curves(page, words, &Across { title: "message, bytes".to_owned(), ticks }, &all, &crossings);
+    curves::curves(page, caption, &Across { title: "message, bytes".to_owned(), ticks }, &all, &crossings);
 }
 
-/// Where series become cheaper than the reference's.
+/// The crossovers with the reference's series.
 fn crossings(sizes: &Sizes) -> Vec<Crossing> {
     let reference = |place: usize| sizes.series.get(place).is_some_and(|series| series.reference);
     let against = sizes.crossovers.iter().filter(|found| reference(found.against));
@@ -179,19 +183,19 @@ fn crossings(sizes: &Sizes) -> Vec<Crossing> {
         .collect()
 }
 
-/// The factor of rows whose levels are numbers, where columns are names.
-fn number(cross: &Cross) -> Option<Factor> {
-    let found = cross.keys.iter().copied().find(|key| matches!(key, Factor::Flows | Factor::Rate));
-    found.filter(|_| matches!(cross.across, Factor::Send | Factor::Recv | Factor::Congestion))
+/// The row factor with numeric levels, where columns have names.
+fn number(pivot: &Pivot) -> Option<Factor> {
+    let found = pivot.keys.iter().copied().find(|key| matches!(key, Factor::Flows | Factor::Rate));
+    found.filter(|_| matches!(pivot.across, Factor::Send | Factor::Recv | Factor::Congestion))
 }
 
-/// A curve with a band to each column and each level of the other factors, by a factor whose levels are numbers.
-fn bands(page: &mut Page, run: &Run, cross: &Cross, factor: Factor, whose: &str, of: CostOf) {
+/// One curve with a band per column and level of the other factors, over a numeric factor.
+fn bands(page: &mut Page, run: &Run, pivot: &Pivot, factor: Factor, whose: &str, of: CostOf) {
     let mut all: Vec<Curve> = Vec::new();
     let mut ticks: Vec<(f64, String)> = Vec::new();
-    for (row, column, placed) in cells(cross) {
+    for (row, column, placed) in cells(pivot) {
         let (Some(cost), Some((x, text))) = (of(placed.figures), value(run, placed, factor)) else { continue };
-        let others = std::iter::zip(cross.keys, &row.levels).filter(|(key, _)| **key != factor);
+        let others = std::iter::zip(pivot.keys, &row.levels).filter(|(key, _)| **key != factor);
         let others = others.map(|(_, level)| level.as_str()).chain([column]);
         let name = others.collect::<Vec<_>>().join(" ");
         let point = Point { x, cost, hollow: hollow(placed.figures), name: escape(&placed.cell.label, 80) };
@@ -212,66 +216,66 @@ fn bands(page: &mut Page, run: &Run, cross: &Cross, factor: Factor, whose: &str,
         _ => "rate",
     };
     let text = note(all.iter().flat_map(|curve| &curve.points).any(|point| point.hollow)).replace("Line", "Band");
-    let words = Words {
+    let caption = Caption {
         title: format!("Cost of {whose} by {title}, us/MB"),
         note: format!("{text} Both axes are logarithmic."),
-        seen: String::new(),
+        description: String::new(),
     };
-    curves::curves(page, words, &Across { title: title.to_owned(), ticks }, &all, &[]);
+    curves::curves(page, caption, &Across { title: title.to_owned(), ticks }, &all, &[]);
 }
 
 fn value(run: &Run, placed: Placed, factor: Factor) -> Option<(f64, String)> {
-    match level(&run.header, placed.cell, factor) {
-        Level::Flows(flows) => Some((flows as f64, flows.to_string())),
-        Level::Rate(bytes_per_s) => Some((bytes_per_s, rate(bytes_per_s))),
+    match level(&run.header, placed.cell, factor).value {
+        Value::Number(number) => Some((number as f64, number.to_string())),
+        Value::Rate(bytes_per_s) => Some((bytes_per_s, rate(bytes_per_s))),
         _ => None,
     }
 }
 
-fn cells<'a, 'b>(cross: &'b Cross<'a>) -> impl Iterator<Item = (&'b crate::pivot::Row<'a>, &'b str, Placed<'a>)> {
-    cross.rows.iter().flat_map(|row| {
-        let named = cross.columns.iter().zip(&row.cells);
+fn cells<'a, 'b>(pivot: &'b Pivot<'a>) -> impl Iterator<Item = (&'b crate::pivot::Row<'a>, &'b str, Placed<'a>)> {
+    pivot.rows.iter().flat_map(|row| {
+        let named = pivot.columns.iter().zip(&row.cells);
         named.filter_map(move |(column, placed)| Some((row, column.as_str(), (*placed)?)))
     })
 }
 
-/// A map of the last two factors of the rows for each column and each level of the others.
-fn heats(page: &mut Page, run: &Run, cross: &Cross, whose: &str, of: CostOf) {
-    let (across, along) = match cross.keys {
-        [.., along, across] => (Some(*across), *along),
-        [along] => (None, *along),
+/// One heat map of the last two row factors per column and level of the other factors.
+fn heats(page: &mut Page, run: &Run, pivot: &Pivot, whose: &str, of: CostOf) {
+    let (across, axis) = match pivot.keys {
+        [.., axis, across] => (Some(*across), *axis),
+        [axis] => (None, *axis),
         [] => return,
     };
     let text = |placed: Placed, factor: Factor| escape(&level(&run.header, placed.cell, factor).to_string(), 80);
     let mut panels: Vec<Panel> = Vec::new();
-    for (row, column, placed) in cells(cross) {
+    for (row, column, placed) in cells(pivot) {
         let (Some(cost), across_level) =
             (of(placed.figures), across.map_or_else(|| column.to_owned(), |f| text(placed, f)))
         else {
             continue;
         };
-        let others = std::iter::zip(cross.keys, &row.levels).filter(|(key, _)| **key != along && Some(**key) != across);
+        let others = std::iter::zip(pivot.keys, &row.levels).filter(|(key, _)| **key != axis && Some(**key) != across);
         let mut title: Vec<String> = others.map(|(key, level)| format!("{key} {level}")).collect();
         title.extend(across.map(|_| column.to_owned()));
         let title = title.join(", ");
         let place = panels.iter().position(|panel| panel.title == title).unwrap_or_else(|| {
-            let factors = [along.to_string(), across.unwrap_or(cross.across).to_string()];
+            let factors = [axis.to_string(), across.unwrap_or(pivot.across).to_string()];
             panels.push(Panel { title, factors, rows: Vec::new(), columns: Vec::new(), fields: Vec::new() });
             panels.len() - 1
         });
         let panel = &mut panels[place];
-        let (y, x) = (at(&mut panel.rows, text(placed, along)), at(&mut panel.columns, across_level));
+        let (y, x) = (at(&mut panel.rows, text(placed, axis)), at(&mut panel.columns, across_level));
         put(panel, y, x, (cost, escape(&placed.cell.label, 80), rows::signs(placed.figures)));
     }
-    let words = Words {
+    let caption = Caption {
         title: format!("Cost of {whose}, us/MB"),
         note: "The darker, the more; all maps share their shades.".to_owned(),
-        seen: String::new(),
+        description: String::new(),
     };
-    heat::heat(page, &words, &panels);
+    heat::heat(page, &caption, &panels);
 }
 
-/// The place of a name, which is a new one where it is not known.
+/// The index of a name, which is added if it is new.
 fn at(names: &mut Vec<String>, name: String) -> usize {
     names.iter().position(|known| *known == name).unwrap_or_else(|| {
         names.push(name);

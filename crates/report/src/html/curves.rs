@@ -1,9 +1,9 @@
-//! Cost against something that is a number (message size, connections, rate): points with their intervals, fitted lines or
-//! bands, and the crossovers.
+//! Cost against a numeric factor (message size, connections, rate): points with intervals, fitted
+//! lines or bands, and crossovers.
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot::{self, BELOW, Mark, Words};
+use super::plot::{self, BELOW, Caption, Mark};
 use super::scale::Scale;
 use zc_analysis::Figure;
 
@@ -18,40 +18,40 @@ pub(super) struct Point {
 /// One path or level.
 pub(super) struct Curve {
     pub(super) name: String,
-    /// By rising `x`.
+    /// In ascending `x`.
     pub(super) points: Vec<Point>,
-    /// ns of a call and ns per KiB: drawn as the line of the costs that they make. Without it the points are joined, and
-    /// their intervals make a band.
+    /// The fitted ns per call and ns per KiB, drawn as a line. Without it points are joined and
+    /// their intervals form a band.
     pub(super) line: Option<(f64, f64)>,
 }
 
-/// Where one series becomes the cheaper one.
+/// A crossover: where a series becomes the cheaper one.
 pub(super) struct Crossing {
-    /// Place of its curve.
+    /// The index of its curve.
     pub(super) series: usize,
     pub(super) x: f64,
-    /// Ends of the interval; `None` where it is open.
+    /// The ends of its interval; `None` for an open end.
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
     pub(super) text: String,
 }
 
-/// What `x` is.
+/// The horizontal axis.
 pub(super) struct Across {
     pub(super) title: String,
-    /// Values that are named, with their names.
+    /// Ticks: values and labels.
     pub(super) ticks: Vec<(f64, String)>,
 }
 
-/// The plot's height.
+/// The height of the plot in pixels.
 const HEIGHT: f64 = 320.0;
-/// A crossover's line of text above it.
+/// The height of a label of a crossover above the plot.
 const LINE: f64 = 17.0;
-/// Points of which the curve of a fitted line is made.
+/// The number of samples along a fitted line.
 const SAMPLES: usize = 48;
 
 /// Draws them.
-pub(super) fn curves(page: &mut Page, words: Words, across: &Across, curves: &[Curve], crossings: &[Crossing]) {
+pub(super) fn curves(page: &mut Page, caption: Caption, across: &Across, curves: &[Curve], crossings: &[Crossing]) {
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let fitted = curves.iter().flat_map(|curve| {
         let ends = [curve.points.first(), curve.points.last()].into_iter().flatten();
@@ -66,7 +66,7 @@ pub(super) fn curves(page: &mut Page, words: Words, across: &Across, curves: &[C
     let mut out = Markup::default();
     plot::costs_upwards(&mut out, page.costs.units(), &y, top, bottom);
     for (place, (value, name)) in across.ticks.iter().enumerate() {
-        // Every second one is left out where there is little room.
+        // Every second label is left out where there is little room.
         let class = if place % 2 == 1 { "c o" } else { "c" };
         out.element("text", &[("x", &percent(x.at(*value))), ("y", &number(bottom + 16.0)), ("class", class)], name);
     }
@@ -113,7 +113,7 @@ pub(super) fn curves(page: &mut Page, words: Words, across: &Across, curves: &[C
         }
     });
     for (place, crossing) in crossings.iter().enumerate() {
-        // On the side of its line on which there is more room.
+        // On the side of the line with more room.
         let at = x.at(crossing.x);
         let (class, aside) = if at > 0.55 { ("e", "-6") } else { ("", "6") };
         let class = format!("{class} cr {}", plot::colour(crossing.series));
@@ -131,18 +131,18 @@ pub(super) fn curves(page: &mut Page, words: Words, across: &Across, curves: &[C
         }
     }
     let all: Vec<(String, Figure)> = points().map(|point| (point.name.clone(), point.cost)).collect();
-    let seen = plot::extremes(page, &all);
+    let description = plot::extremes(page, &all);
     let legend: Vec<String> = curves.iter().map(|curve| curve.name.clone()).collect();
-    plot::frame(page, &Words { seen, ..words }, &legend, 7, bottom + BELOW, &out);
+    plot::frame(page, &Caption { description, ..caption }, &legend, 7, bottom + BELOW, &out);
 }
 
-/// Place of a point and the ends of its interval, in the plot.
+/// The position of a point and the ends of its interval in the plot.
 fn ends(point: &Point, x: &Scale, up: &impl Fn(f64) -> f64) -> Option<(f64, f64, f64)> {
     let bounds = point.cost.interval?;
     Some((x.at(point.x), up(bounds.low), up(bounds.high.unwrap_or(f64::MAX))))
 }
 
-/// What a line says of a size, in ns per KiB.
+/// The cost on a fitted line at a size, in ns per KiB.
 fn on_line((call_ns, ns_per_kib): (f64, f64), bytes: f64) -> f64 {
     call_ns * 1024.0 / bytes + ns_per_kib
 }

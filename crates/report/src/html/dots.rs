@@ -1,61 +1,62 @@
-//! Dots and whiskers: a row to a path or level, in it a dot for each cost or ratio with the line of its interval.
+//! Dots and whiskers: a row per path or level, with a dot for each cost or ratio and a line for its
+//! interval.
 
 use std::collections::BTreeMap;
 
 use super::markup::{Markup, number};
 use super::page::Page;
-use super::plot::{self, BELOW, Mark, Words};
+use super::plot::{self, BELOW, Caption, Mark};
 use super::scale::Scale;
 use zc_analysis::Figure;
 
 /// One cost or ratio.
-pub(super) struct Lane {
-    /// Which entry of the legend it belongs to.
-    pub(super) series: usize,
-    pub(super) figure: Figure,
-    pub(super) hollow: bool,
-    /// What it is the cost of; of a ratio with the ratio itself.
-    pub(super) name: String,
+pub(crate) struct Lane {
+    /// The index of its legend entry.
+    pub(crate) series: usize,
+    pub(crate) figure: Figure,
+    pub(crate) hollow: bool,
+    /// What is read out for it; for a ratio this includes the ratio.
+    pub(crate) name: String,
 }
 
-/// What the figures of a chart are.
+/// The quantity on the axis.
 #[derive(Clone, Copy)]
-pub(super) enum Along {
-    /// Costs, from nothing on where they are of one size; `reference` is one to hold the others against.
+pub(crate) enum Axis {
+    /// Costs, on an axis from 0 where they are of similar size, with a line at `reference`.
     Costs { reference: Option<f64> },
-    /// Ratios, held against 1: half and double are equally far from it.
+    /// Ratios, on a logarithmic axis around 1.
     Ratios,
 }
 
 /// A row.
-pub(super) struct Row {
-    pub(super) label: String,
-    pub(super) lanes: Vec<Lane>,
+pub(crate) struct Row {
+    pub(crate) label: String,
+    pub(crate) lanes: Vec<Lane>,
 }
 
-/// Between two dots of a row, in pixels.
+/// The distance between two dots of a row, in pixels.
 const STEP: f64 = 13.0;
-/// Above and below them.
+/// The padding above and below the dots of a row, in pixels.
 const ROOM: f64 = 8.0;
 
 /// Draws them.
-pub(super) fn dots(page: &mut Page, words: Words, legend: &[String], rows: &[Row], along: Along) {
+pub(crate) fn dots(page: &mut Page, caption: Caption, legend: &[String], rows: &[Row], axis: Axis) {
     let lanes = || rows.iter().flat_map(|row| &row.lanes);
     let reach = lanes().flat_map(|lane| plot::reach(lane.figure));
-    let scale = match along {
-        Along::Costs { .. } => Scale::of(reach),
-        Along::Ratios => Scale::log(reach.chain([1.0])),
+    let scale = match axis {
+        Axis::Costs { .. } => Scale::of(reach),
+        Axis::Ratios => Scale::log(reach.chain([1.0])),
     };
     let Some(scale) = scale else { return };
     let height: f64 = rows.iter().map(high).sum();
 
     let mut out = Markup::default();
-    let reference = match along {
-        Along::Costs { reference } => {
+    let reference = match axis {
+        Axis::Costs { reference } => {
             plot::costs_along(&mut out, page.costs.units(), &scale, height);
             reference
         }
-        Along::Ratios => {
+        Axis::Ratios => {
             plot::ratios_along(&mut out, &scale, height);
             Some(1.0)
         }
@@ -86,35 +87,35 @@ pub(super) fn dots(page: &mut Page, words: Words, legend: &[String], rows: &[Row
     for row in rows {
         for (place, lane) in row.lanes.iter().enumerate() {
             let y = lane_at(top, place);
-            let cost = matches!(along, Along::Costs { .. }).then_some(lane.figure);
+            let cost = matches!(axis, Axis::Costs { .. }).then_some(lane.figure);
             let (x, series, hollow) = (scale.at(lane.figure.value), lane.series, lane.hollow);
             plot::mark(page, &mut out, &Mark { x, y, series, hollow, name: &lane.name, cost });
         }
         top += high(row);
     }
     let gutter = rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
-    let words = match along {
-        Along::Ratios => words,
-        Along::Costs { .. } => {
+    let caption = match axis {
+        Axis::Ratios => caption,
+        Axis::Costs { .. } => {
             let all: Vec<(String, Figure)> = lanes().map(|lane| (lane.name.clone(), lane.figure)).collect();
-            let note = if scale.is_log() { words.note + " Logarithmic axis." } else { words.note };
-            Words { seen: plot::extremes(page, &all), note, ..words }
+            let note = if scale.is_log() { caption.note + " Logarithmic axis." } else { caption.note };
+            Caption { description: plot::extremes(page, &all), note, ..caption }
         }
     };
-    plot::frame(page, &words, legend, gutter, height + BELOW, &out);
+    plot::frame(page, &caption, legend, gutter, height + BELOW, &out);
 }
 
-/// A row's height.
+/// The height of a row.
 fn high(row: &Row) -> f64 {
     row.lanes.len().max(1) as f64 * STEP + ROOM
 }
 
-/// The middle of a dot in a row that begins at `top`.
+/// The vertical centre of a dot in a row that begins at `top`.
 fn lane_at(top: f64, place: usize) -> f64 {
     top + ROOM / 2.0 + STEP * (place as f64 + 0.5)
 }
 
-/// The lines of all intervals, a path to a series.
+/// The interval lines, one SVG path per series.
 fn whiskers(out: &mut Markup, rows: &[Row], scale: &Scale, height: f64) {
     let mut paths: BTreeMap<usize, String> = BTreeMap::new();
     let mut top = 0.0;

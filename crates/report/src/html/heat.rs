@@ -1,8 +1,8 @@
-//! A heat map: a field to a cell of the plan, darker the more it costs, with the figure in it.
+//! A heat map: one field per cell of the plan, darker for a higher cost, with the figure in it.
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot::{self, BELOW, Words};
+use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
 use crate::grids::NONE;
 use zc_analysis::Figure;
@@ -10,21 +10,21 @@ use zc_analysis::Figure;
 /// One map.
 pub(super) struct Panel {
     pub(super) title: String,
-    /// What a row and a column is.
+    /// The titles of rows and columns.
     pub(super) factors: [String; 2],
     pub(super) rows: Vec<String>,
     pub(super) columns: Vec<String>,
-    /// By row, then by column: a cost, what it is the cost of, and the marks behind it.
+    /// Fields by row, then column: cost, the cell's name and its marks.
     pub(super) fields: Vec<Vec<Option<(Figure, String, String)>>>,
 }
 
 /// Shades.
 const SHADES: f64 = 7.0;
-/// A field's height.
+/// The height of a field in pixels.
 const HIGH: f64 = 32.0;
 
 /// Draws all panels in one scale.
-pub(super) fn heat(page: &mut Page, words: &Words, panels: &[Panel]) {
+pub(super) fn heat(page: &mut Page, caption: &Caption, panels: &[Panel]) {
     let fields = || panels.iter().flat_map(|panel| panel.fields.iter().flatten().flatten());
     let Some(scale) = Scale::log(fields().map(|(cost, _, _)| cost.value)) else { return };
     page.out.raw("<div class=\"panels\">\n");
@@ -60,7 +60,7 @@ pub(super) fn heat(page: &mut Page, words: &Words, panels: &[Panel]) {
                     ("data-n", name),
                 ];
                 out.empty("rect", &attributes);
-                // Without its half-width, for which a field has no room.
+                // A field has no room for the half-width.
                 let (place, short) = page.cost(Figure { half_width: None, ..*cost });
                 let class = format!("c k{shade}");
                 out.open("text", &[("x", &middle), ("y", &text), ("class", &class)]);
@@ -69,10 +69,11 @@ pub(super) fn heat(page: &mut Page, words: &Words, panels: &[Panel]) {
         }
         let all: Vec<(String, Figure)> =
             panel.fields.iter().flatten().flatten().map(|(cost, name, _)| (name.clone(), *cost)).collect();
-        let seen = plot::extremes(page, &all);
-        let words = Words { title: format!("{}: {}", words.title, panel.title), note: words.note.clone(), seen };
+        let description = plot::extremes(page, &all);
+        let caption =
+            Caption { title: format!("{}: {}", caption.title, panel.title), note: caption.note.clone(), description };
         let gutter = panel.rows.iter().chain([&panel.factors[0]]).map(|name| name.chars().count()).max().unwrap_or(0);
-        plot::frame(page, &words, &[], gutter, height + BELOW, &out);
+        plot::frame(page, &caption, &[], gutter, height + BELOW, &out);
     }
     page.out.raw("</div>\n");
 }

@@ -1,29 +1,30 @@
-//! An icicle: call stacks as boxes that hang from their callers, as wide as what was found in them and in all that they called.
+//! An icicle chart: call stacks as boxes that hang from their callers. Widths are inclusive sample
+//! counts.
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot::{self, Words};
+use super::plot::{self, Caption};
 use zc_analysis::Figure;
 
-/// A function where it was called.
+/// A call site.
 pub(super) struct Node {
     pub(super) name: String,
-    /// Which entry of the legend.
+    /// The index of its legend entry.
     pub(super) class: usize,
     pub(super) samples: u64,
     /// The largest first.
     pub(super) called: Vec<Node>,
 }
 
-/// A box's height.
+/// The height of a box in pixels.
 const HIGH: f64 = 18.0;
 /// Boxes narrower than this share of the width are left out.
 const NARROW: f64 = 0.006;
-/// So are boxes deeper than this.
+/// Boxes deeper than this are left out.
 const DEEP: usize = 22;
 
 /// Draws the tree whose root stands for `cost`.
-pub(super) fn icicle(page: &mut Page, words: &Words, root: &Node, cost: Figure) {
+pub(super) fn icicle(page: &mut Page, caption: &Caption, root: &Node, cost: Figure) {
     if root.samples == 0 {
         return;
     }
@@ -31,7 +32,7 @@ pub(super) fn icicle(page: &mut Page, words: &Words, root: &Node, cost: Figure) 
     let mut drawing = Drawing { out: &mut out, all: root.samples as f64, cost, deepest: 0 };
     drawing.node(page, root, 0.0, 0);
     let height = (drawing.deepest + 1) as f64 * HIGH;
-    plot::frame(page, words, &[], 0, height, &out);
+    plot::frame(page, caption, &[], 0, height, &out);
 }
 
 struct Drawing<'a> {
@@ -48,11 +49,11 @@ impl Drawing<'_> {
             return;
         }
         self.deepest = self.deepest.max(depth);
-        // What so many samples are of the cost; their interval is the tables' business.
+        // The samples' share of the cost; intervals are in the tables.
         let value = self.cost.value * wide;
         let place = page.costs.place(Figure { value, interval: None, half_width: None, blocks: self.cost.blocks });
         let y = depth as f64 * HIGH;
-        // A box is a window of its own, so that its name ends where it does.
+        // Each box is a nested `svg`, which clips the name at its edge.
         self.out.open(
             "svg",
             &[

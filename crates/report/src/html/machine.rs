@@ -1,22 +1,21 @@
-//! Everything that a run knows of its machine and link, folded: whoever wants to repeat the figures, or to find out why theirs
-//! are others, needs all of it.
+//! Every recorded fact about machine and link in a folded list, for those who repeat a measurement
+//! or explain a difference.
 
 use super::markup::Markup;
 use crate::digits::bytes;
-use crate::escape;
-use zc_run::{Host, LinkFacts, Run};
+use zc_run::{Host, LinkFacts, Run, escape};
 
-/// Each value is cut here: a kernel's command line is at most 2048 or 4096 bytes long.
+/// The longest value printed: a kernel command line has at most 2048 or 4096 bytes.
 const LONGEST: usize = 2100;
 
 /// The folded list.
 pub(super) fn details(out: &mut Markup, run: &Run, before: Option<&Run>) {
-    out.raw("<details><summary>All that is known of machine and link</summary>\n<dl>\n");
+    out.raw("<details><summary>All recorded facts about machine and link</summary>\n<dl>\n");
     let host = &run.header.host;
     let same = before.is_some_and(|before| alike(&before.header.host, host));
     let mut facts = Vec::new();
     if same {
-        facts.push(("machine", "as of the first run of this page, but for its free memory".to_owned()));
+        facts.push(("machine", "the same as for the first run of this page, except for its free memory".to_owned()));
     } else {
         facts.extend(machine(host));
     }
@@ -41,7 +40,7 @@ pub(super) fn details(out: &mut Markup, run: &Run, before: Option<&Run>) {
     out.raw("</dl>\n</details>\n");
 }
 
-/// Whether all is the same but for what changes by itself.
+/// Whether two hosts are equal, except for their available memory.
 fn alike(one: &Host, other: &Host) -> bool {
     let mut one = one.clone();
     one.memory.available_bytes = other.memory.available_bytes;
@@ -65,7 +64,7 @@ fn machine(host: &Host) -> Vec<(&'static str, String)> {
         "memory",
         format!("{}, {} available", bytes(memory.total_bytes as f64), bytes(memory.available_bytes as f64)),
     ));
-    facts.push(("hypervisor", host.hypervisor.clone().unwrap_or_else(|| "none that could be seen".to_owned())));
+    facts.push(("hypervisor", host.hypervisor.clone().unwrap_or_else(|| "none detected".to_owned())));
     let mut clock: Vec<String> = Vec::new();
     clock.extend(host.tick_hz.map(|hz| format!("tick {hz} Hz")));
     clock.extend(host.irq_time_accounting.map(|on| format!("IRQ_TIME_ACCOUNTING {}", self::on(on))));

@@ -1,73 +1,75 @@
-//! Markup under construction. Whatever comes from outside (host names, labels, warnings, file names) passes through
-//! [`Markup::text`] or an attribute's value and is escaped there; what is taken as markup are tags and pieces that stand in the
-//! source of this program, because they live for ever (`'static`).
+//! Markup under construction. Everything from outside (host names, labels, warnings, file names)
+//! passes through [`Markup::text`] or an attribute's value and is escaped there. Only `'static`
+//! strings, which are in the source of this program, are taken as markup.
 //!
-//! A template engine (askama) was weighed and left: nearly all of the page is computed (axes, marks, tables of any shape), so
-//! its templates would be a shell around strings that are declared safe, which is to give up what its escaping is for.
+//! No template engine is used: nearly all of the page is computed (axes, marks, tables of any
+//! shape), so templates would mostly hold strings declared safe, without the benefit of their
+//! escaping.
 
 use std::fmt::Write as _;
 
-use crate::escape;
+use zc_run::escape;
 
-/// Text of one element is cut here: no sentence of zc is as long, and a hostile one makes no page of megabytes.
+/// The longest text of one element, so that hostile input cannot make a page of megabytes.
 const LONGEST: usize = 4000;
 
-/// A piece of a page, well-formed as far as its writer closes what it opens.
+/// A piece of a page; it is well-formed if its writer closes what it opens.
 #[derive(Debug, Default)]
-pub(super) struct Markup(String);
+pub(crate) struct Markup(String);
 
 /// The name of an attribute and its value, which may be anything.
-pub(super) type Attribute<'a> = (&'static str, &'a str);
+pub(crate) type Attribute<'a> = (&'static str, &'a str);
 
 impl Markup {
-    /// Markup of the program's own.
-    pub(super) fn raw(&mut self, markup: &'static str) -> &mut Self {
+    /// Appends the program's own markup.
+    pub(crate) fn raw(&mut self, markup: &'static str) -> &mut Self {
         self.0.push_str(markup);
         self
     }
 
-    /// Text of whatever origin.
-    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+    /// Appends text of any origin, escaped.
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         self.escaped(text);
         self
     }
 
     /// A start tag.
-    pub(super) fn open(&mut self, tag: &'static str, attributes: &[Attribute]) -> &mut Self {
+    pub(crate) fn open(&mut self, tag: &'static str, attributes: &[Attribute]) -> &mut Self {
         self.start(tag, attributes);
         self.0.push('>');
         self
     }
 
     /// An end tag.
-    pub(super) fn close(&mut self, tag: &'static str) -> &mut Self {
+    pub(crate) fn close(&mut self, tag: &'static str) -> &mut Self {
         self.0.push_str("</");
         self.0.push_str(tag);
         self.0.push('>');
         self
     }
 
-    /// An element that holds text alone.
-    pub(super) fn element(&mut self, tag: &'static str, attributes: &[Attribute], text: &str) -> &mut Self {
+    /// An element that contains only text.
+    pub(crate) fn element(&mut self, tag: &'static str, attributes: &[Attribute], text: &str) -> &mut Self {
         self.open(tag, attributes).text(text).close(tag)
     }
 
-    /// An element of SVG that holds nothing.
-    pub(super) fn empty(&mut self, tag: &'static str, attributes: &[Attribute]) -> &mut Self {
+    /// An empty SVG element.
+    pub(crate) fn empty(&mut self, tag: &'static str, attributes: &[Attribute]) -> &mut Self {
         self.start(tag, attributes);
         self.0.push_str("/>");
         self
     }
 
-    /// Another piece.
-    pub(super) fn append(&mut self, other: &Self) -> &mut Self {
+    /// Appends another piece.
+    pub(crate) fn append(&mut self, other: &Self) -> &mut Self {
         self.0.push_str(&other.0);
         self
     }
 
-    /// The content of an element whose content is no markup and has no character references: style, script. What could end it or
-    /// open a comment in it is written as an escape of JSON and JavaScript strings, so `text` is JSON or the program's own.
-    pub(super) fn verbatim(&mut self, text: &str) -> &mut Self {
+    /// The content of a raw text element (style, script). What could end it or open a comment is
+    /// written as an escape of JSON and JavaScript strings, so `text` must be JSON or the program's
+    /// own.
+    pub(crate) fn verbatim(&mut self, text: &str) -> &mut Self {
         for character in text.chars() {
             match character {
                 '<' => self.0.push_str("\\u003c"),
@@ -79,11 +81,11 @@ impl Markup {
         self
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.0
     }
 
@@ -99,7 +101,7 @@ impl Markup {
         }
     }
 
-    /// Right in an element and in a quoted attribute alike.
+    /// Valid both in an element and in a quoted attribute.
     fn escaped(&mut self, text: &str) {
         for character in escape(text, LONGEST).chars() {
             match character {
@@ -114,8 +116,8 @@ impl Markup {
     }
 }
 
-/// A coordinate with at most two decimals, and no zeros at its end.
-pub(super) fn number(value: f64) -> String {
+/// A coordinate with at most two decimals and no trailing zeros.
+pub(crate) fn number(value: f64) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = write!(text, "{value:.2}");
@@ -124,7 +126,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// A share of the plot's width, 0 to 1.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     number(share * 100.0) + "%"
 }
 

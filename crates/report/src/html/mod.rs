@@ -1,55 +1,51 @@
-//! Runs as one page of HTML that needs nothing beside itself: no network, no asset, no JavaScript. A script of its own adds
-//! sorting, figures under the pointer and a choice of units where it may run.
+//! Runs as one self-contained page of HTML: no network, no asset, no JavaScript needed. Its own
+//! script adds sorting, tooltips and a choice of units.
 //!
-//! That nothing else can run or be fetched is not left to the escaping of [`markup`] alone: the page's own
-//! Content-Security-Policy allows the one style sheet and the one script by their hashes, and nothing at all beside them.
+//! Escaping in [`markup`] is not the only defence: the page's Content-Security-Policy allows the
+//! one style sheet and the one script by their hashes, and nothing else.
 
 mod charts;
-mod comparison;
 mod curves;
-mod dots;
+pub(crate) mod dots;
 mod heat;
 mod icicle;
 mod machine;
 mod markup;
-mod page;
-mod plot;
+pub(crate) mod page;
+pub(crate) mod plot;
 mod policy;
 mod profile;
 mod scale;
 mod section;
+pub(crate) mod skeleton;
 mod stacked;
 mod strips;
-mod tables;
-mod units;
+pub(crate) mod tables;
+pub(crate) mod units;
 
-pub use comparison::comparison;
 use page::Page;
-use section::Told;
+use section::RunReport;
+use skeleton::{begin, end, navigation};
 
-use crate::escape;
 use zc_analysis::Estimates;
-use zc_run::Run;
+use zc_run::{Run, escape};
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
-
-/// The whole page. The runs stand in the order given, but that one of send paths, if there is any, comes first: it is what the
-/// page opens with.
+/// The whole page. Runs keep their order, except that a run of send paths comes first, as the page
+/// opens with its verdict.
 pub fn html(runs: &[(&Run, &Estimates)]) -> String {
     let mut runs = runs.to_vec();
     runs.sort_by_key(|(run, _)| run.header.plan.experiment != "paths"); // stable
     let mut page = Page::new(units::units(&runs));
     let names = section::names(&runs);
-    let told: Vec<Told> = runs.iter().map(|(run, estimates)| Told::of(run, estimates)).collect();
+    let reports: Vec<RunReport> = runs.iter().map(|(run, estimates)| RunReport::of(run, estimates)).collect();
     head(&mut page, &runs);
     let places: Vec<(String, String)> = names.iter().map(|name| (name.id.clone(), name.short.clone())).collect();
     navigation(&mut page, &places);
     page.out.raw("<main id=\"main\">\n");
-    opening(&mut page, &told, &names);
-    for (place, told) in told.iter().enumerate() {
+    opening(&mut page, &reports, &names);
+    for (place, report) in reports.iter().enumerate() {
         let before = (place > 0).then(|| runs[0].0);
-        section::section(&mut page, told, &names[place], before);
+        section::section(&mut page, report, &names[place], before);
     }
     method(&mut page, &runs);
     page.out.raw("</main>\n");
@@ -83,82 +79,52 @@ fn head(page: &mut Page, runs: &[(&Run, &Estimates)]) {
     begin(page, &title, &about);
 }
 
-/// All of a page up to its contents: the title, and lines about it.
-fn begin(page: &mut Page, title: &str, about: &[String]) {
-    let out = &mut page.out;
-    out.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    out.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy::policy(STYLE, SCRIPT))]);
-    out.raw("\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    out.raw("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"zc\">\n");
-    out.element("title", &[], title).raw("\n<style>").raw(STYLE).raw("</style>\n</head>\n<body>\n");
-    out.raw("<a class=\"skip\" href=\"#main\">To the figures</a>\n").raw(plot::SHAPE_DEFINITIONS);
-    out.raw("<header>\n").element("h1", &[], title);
-    for line in about {
-        out.element("p", &[("class", "about")], line);
-    }
-    out.raw("</header>\n");
-}
-
-/// The sections between the answer and the method: their ids, and how they are called.
-fn navigation(page: &mut Page, sections: &[(String, String)]) {
-    let units = page.costs.units().to_vec();
-    let out = &mut page.out;
-    out.raw("<div class=\"bar\"><nav aria-label=\"Contents\" tabindex=\"0\"><ol>\n<li><a href=\"#answer\">Answer</a></li>\n");
-    for (id, name) in sections {
-        out.raw("<li>").element("a", &[("href", &format!("#{id}"))], name).raw("</li>\n");
-    }
-    out.raw("<li><a href=\"#method\">Method</a></li>\n</ol></nav>\n");
-    // Without the script it could do nothing, and stays hidden.
-    out.raw("<p id=\"units\" hidden><label for=\"unit\">Costs in</label> <select id=\"unit\">");
-    for unit in &units {
-        out.element("option", &[("title", &unit.says)], &unit.name);
-    }
-    out.raw("</select></p></div>\n");
-}
-
-/// The answer in two sentences, and what each further run adds to it.
-fn opening(page: &mut Page, told: &[Told], names: &[section::Name]) {
+/// The verdict of the first run, and one sentence for each further run.
+fn opening(page: &mut Page, reports: &[RunReport], names: &[section::Name]) {
     let out = &mut page.out;
     out.raw("<section id=\"answer\" aria-labelledby=\"answer-h\">\n<h2 id=\"answer-h\">Answer</h2>\n");
-    let Some(first) = told.first() else {
+    let Some(first) = reports.first() else {
         out.raw("<p>No run was given.</p></section>\n");
         return;
     };
     let class = if first.estimates.verdict.stands() { "answer" } else { "answer withheld" };
-    out.element("p", &[("class", class)], &first.says.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(" "));
-    for sentence in first.says.iter().skip(2) {
+    out.element(
+        "p",
+        &[("class", class)],
+        &first.sentences.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(" "),
+    );
+    for sentence in first.sentences.iter().skip(2) {
         out.element("p", &[], sentence);
     }
-    if told.len() > 1 {
-        out.raw("<ul class=\"says\">\n");
-        for (told, name) in told.iter().zip(names).skip(1) {
+    if reports.len() > 1 {
+        out.raw("<ul class=\"findings\">\n");
+        for (report, name) in reports.iter().zip(names).skip(1) {
             out.raw("<li>").element("a", &[("href", &format!("#{}", name.id))], &name.short);
-            out.text(": ").text(told.in_short()).raw("</li>\n");
+            out.text(": ").text(report.headline()).raw("</li>\n");
         }
         out.raw("</ul>\n");
     }
     out.raw("</section>\n");
 }
 
-/// How all figures came about: the same for every page, in short.
+/// How figures are measured, the same on every page.
 fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
     let out = &mut page.out;
     out.raw(
         "<section id=\"method\" aria-labelledby=\"method-h\">\n<h2 id=\"method-h\">Method</h2>\n\
          <p>Costs are measured by subtraction. A thread of the lowest scheduling class on every CPU counts units of fixed work; what \
-         the traffic takes from it, by its rate in idle windows right before and after, is what the traffic costs, whoever the \
-         kernel&#39;s accounts charge it to: system calls, softirqs, interrupts. Costs are taken at a fixed rate below saturation, top \
+         the traffic takes from it, by its rate in idle windows right before and after, is what the traffic costs, whichever task the kernel charges it to: system calls, softirqs, interrupts. Costs are taken at a fixed rate below saturation, top \
          speeds in windows without those threads.</p>\n\
          <p>Every cell is measured once in every block, in random order; cells are compared within blocks. A block is dropped only by \
          rules fixed in advance. Costs are medians over blocks with exact intervals, ratios are Hodges-Lehmann estimates with \
-         Wilcoxon&#39;s intervals, and the words (less, more, the same) are given by Holm&#39;s procedure over all comparisons of a run. \
-         The reference is measured twice, under two names; where it differs from itself, no word is given.</p>\n",
+         Wilcoxon&#39;s intervals, and verdicts (less, more, same) follow Holm&#39;s procedure over all comparisons of a run. \
+         The reference is measured twice, under two names; where it differs from itself, verdicts are withheld.</p>\n",
     );
     let costs = runs.iter().flat_map(|(_, estimates)| &estimates.cells).any(|cell| cell.cost_ns_per_kib.both.is_some());
     if costs {
         out.raw("<h3>Units of cost</h3>\n<dl>\n");
         for unit in page.costs.units().to_vec() {
-            page.out.element("dt", &[], &unit.name).element("dd", &[], &unit.says).raw("\n");
+            page.out.element("dt", &[], &unit.name).element("dd", &[], &unit.about).raw("\n");
         }
         page.out.raw("</dl>\n");
     }
@@ -169,15 +135,6 @@ fn foot(page: &mut Page, runs: &[(&Run, &Estimates)]) {
     let mut versions: Vec<&str> = runs.iter().map(|(run, _)| run.header.zc_version.as_str()).collect();
     versions.dedup();
     end(page, "Measured", &versions.join(", "));
-}
-
-/// The end of a page: what was done by which zc, and the script.
-fn end(page: &mut Page, done: &'static str, version: &str) {
-    let costs = page.costs.json();
-    let out = &mut page.out;
-    out.raw("<footer><p>").raw(done).raw(" by zc ").text(version).raw(". This page fetches nothing and runs one script, its own; without it nothing but convenience is lost.</p></footer>\n");
-    out.raw("<script type=\"application/json\" id=\"costs\">").verbatim(&costs).raw("</script>\n<script>");
-    out.raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@
     all('[data-v]').forEach((each) => { each.textContent = costs.texts[each.dataset.v][unit] + (each.dataset.m || ''); });
     all('.u').forEach((each) => { each.textContent = costs.units[unit].name; });
     all('.a').forEach((each) => { each.classList.toggle('on', Number(each.dataset.a) === unit); });
-    chooser.title = costs.units[unit].says;
+    chooser.title = costs.units[unit].about;
     all('.chart').forEach((chart) => { if (chart.show) chart.show(chart.mark); });
   };
   document.getElementById('units').hidden = false;

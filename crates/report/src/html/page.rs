@@ -1,35 +1,35 @@
-//! What is being written: the page so far, the costs that stand on it, and the names of its places.
+//! The state of a page under construction: markup, costs and ids.
 
 use super::markup::Markup;
 use super::units::{Costs, Unit};
 use zc_analysis::Figure;
 
 /// A page under construction.
-pub(super) struct Page {
-    pub(super) out: Markup,
-    pub(super) costs: Costs,
+pub(crate) struct Page {
+    pub(crate) out: Markup,
+    pub(crate) costs: Costs,
     ids: usize,
 }
 
 impl Page {
-    pub(super) fn new(units: Vec<Unit>) -> Self {
+    pub(crate) fn new(units: Vec<Unit>) -> Self {
         Self { out: Markup::default(), costs: Costs::new(units), ids: 0 }
     }
 
-    /// A name that no other place of the page has.
-    pub(super) fn id(&mut self) -> String {
+    /// An id that is unique on the page.
+    pub(crate) fn id(&mut self) -> String {
         self.ids += 1;
         format!("z{}", self.ids)
     }
 
-    /// A cost that changes its text with the unit: its place, and the text to begin with.
-    pub(super) fn cost(&mut self, cost: Figure) -> (String, String) {
+    /// A cost whose text changes with the unit: its index, and its text in the page's first unit.
+    pub(crate) fn cost(&mut self, cost: Figure) -> (String, String) {
         let place = self.costs.place(cost);
         (place.to_string(), self.costs.text(place).to_owned())
     }
 
-    /// Text in which every mention of the unit that the page is written in changes with it.
-    pub(super) fn with_unit(&mut self, text: &str) {
+    /// Text in which every mention of the page's first unit changes with the unit.
+    pub(crate) fn with_unit(&mut self, text: &str) {
         let unit = self.costs.first().to_owned();
         for (place, part) in text.split(unit.as_str()).enumerate() {
             if place > 0 {

@@ -1,8 +1,9 @@
-//! What all charts share: the frame with its caption and legend, axes with a set of ticks for each unit, and marks.
+//! What all charts share: frame with caption and legend, axes with a set of ticks per unit, and
+//! marks.
 //!
-//! A chart has no `viewBox`: places along its width are shares of it, in per cent, and everything else is in pixels. So text
-//! keeps its size, and a chart is as readable on a telephone as on paper. Lines and areas lie in an inner `svg` that is stretched
-//! along the width alone, with strokes that are not.
+//! A chart has no `viewBox`: horizontal positions are percentages of the width, everything else is
+//! in pixels. So text keeps its size on a telephone and on paper. Lines and areas lie in an inner
+//! `svg` that is stretched horizontally, with strokes that are not.
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
@@ -11,37 +12,37 @@ use super::units::Unit;
 use crate::digits::{significant, trimmed};
 use zc_analysis::Figure;
 
-/// Colours that can be told apart; see page.css for what was asked of them.
+/// The number of distinguishable colours; page.css states the requirements.
 const COLOURS: usize = 6;
-/// Shapes, so that nothing is told by colour alone.
+/// Shapes, so that colour is not the only distinction.
 const SHAPES: usize = 7;
 /// The inner svg's width in its own units.
-pub(super) const WIDE: f64 = 2000.0;
-/// Characters of a label for which there is room beside a plot on a telephone.
+pub(crate) const WIDE: f64 = 2000.0;
+/// The longest label next to a plot on a telephone, in characters.
 const LABEL: usize = 22;
-/// Below the plot: the ticks and the axis's title.
-pub(super) const BELOW: f64 = 40.0;
+/// Height below the plot for ticks and axis title.
+pub(crate) const BELOW: f64 = 40.0;
 
-/// Every shape, once on the page.
-pub(super) const SHAPE_DEFINITIONS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>\
+/// The definitions of all shapes, once per page.
+pub(crate) const SHAPE_DEFINITIONS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>\
     <circle id=\"m0\" r=\"4.2\"/><path id=\"m1\" d=\"M0-5.6 5.6 0 0 5.6-5.6 0z\"/><path id=\"m2\" d=\"M-4-4h8v8h-8z\"/>\
     <path id=\"m3\" d=\"M0-5 5 4H-5z\"/><path id=\"m4\" d=\"M0 5 5-4H-5z\"/>\
     <path id=\"m5\" d=\"M-1.6-5h3.2v3.4H5v3.2H1.6V5h-3.2V1.6H-5v-3.2h3.4z\"/>\
     <path id=\"m6\" d=\"M-5-2.8-2.8-5 0-2.2 2.8-5 5-2.8 2.2 0 5 2.8 2.8 5 0 2.2-2.8 5-5 2.8-2.2 0z\"/>\
     </defs></svg>\n";
 
-/// Words of a chart.
-pub(super) struct Words {
-    /// What it shows.
-    pub(super) title: String,
-    /// How to read it.
-    pub(super) note: String,
-    /// What is seen in it, for those who cannot see it.
-    pub(super) seen: String,
+/// The texts of a chart.
+pub(crate) struct Caption {
+    /// What the chart shows.
+    pub(crate) title: String,
+    /// How to read the chart.
+    pub(crate) note: String,
+    /// A description for screen readers.
+    pub(crate) description: String,
 }
 
 /// The class of a series's colour.
-pub(super) fn colour(series: usize) -> String {
+pub(crate) fn colour(series: usize) -> String {
     format!("s{}", series % COLOURS)
 }
 
@@ -49,11 +50,11 @@ fn shape(series: usize) -> String {
     format!("#m{}", series % SHAPES)
 }
 
-/// A chart: `body` is what lies in its svg, in a plot `height` pixels high with room for labels of `gutter` characters on its left.
-/// A legend of one entry says nothing and is left out.
-pub(super) fn frame(page: &mut Page, words: &Words, legend: &[String], gutter: usize, height: f64, body: &Markup) {
+/// Writes a chart: `body` is the content of its svg, in a plot `height` pixels high with room for
+/// labels of `gutter` characters on its left. A legend of one entry is left out.
+pub(crate) fn frame(page: &mut Page, caption: &Caption, legend: &[String], gutter: usize, height: f64, body: &Markup) {
     let entries: Vec<(usize, &String)> = legend.iter().enumerate().filter(|_| legend.len() > 1).collect();
-    framed(page, words, gutter, height, body, |out| {
+    framed(page, caption, gutter, height, body, |out| {
         for (series, name) in entries {
             out.raw("<li><svg width=\"14\" height=\"14\" aria-hidden=\"true\">");
             out.empty("use", &[("href", &shape(series)), ("class", &colour(series)), ("x", "7"), ("y", "7")]);
@@ -62,16 +63,16 @@ pub(super) fn frame(page: &mut Page, words: &Words, legend: &[String], gutter: u
     });
 }
 
-/// The same with parts that are named by letters; those that nothing is made of are not in the legend.
-pub(super) fn lettered(
+/// The same with lettered parts; parts that do not occur are not in the legend.
+pub(crate) fn lettered(
     page: &mut Page,
-    words: &Words,
+    caption: &Caption,
     legend: &[(usize, &str)],
     gutter: usize,
     height: f64,
     body: &Markup,
 ) {
-    framed(page, words, gutter, height, body, |out| {
+    framed(page, caption, gutter, height, body, |out| {
         for (part, name) in legend {
             let class = format!("seg {}", tint(*part));
             out.raw("<li><svg width=\"18\" height=\"18\" aria-hidden=\"true\">");
@@ -82,22 +83,29 @@ pub(super) fn lettered(
     });
 }
 
-/// The sign of a part that is named by a letter.
-pub(super) fn letter(part: usize) -> char {
+/// The letter of a part.
+pub(crate) fn letter(part: usize) -> char {
     char::from(b'A' + (part % 26) as u8)
 }
 
-/// The class of its colour: six of them, in three tints.
-pub(super) fn tint(part: usize) -> String {
+/// The class of a part's colour: six hues in three tints.
+pub(crate) fn tint(part: usize) -> String {
     format!("{} t{}", colour(part), part / COLOURS % 3)
 }
 
-fn framed(page: &mut Page, words: &Words, gutter: usize, height: f64, body: &Markup, legend: impl FnOnce(&mut Markup)) {
-    let (title, seen) = (page.id(), page.id());
+fn framed(
+    page: &mut Page,
+    caption: &Caption,
+    gutter: usize,
+    height: f64,
+    body: &Markup,
+    legend: impl FnOnce(&mut Markup),
+) {
+    let (title, description) = (page.id(), page.id());
     page.out.raw("<figure class=\"chart\">\n<figcaption>").open("strong", &[("id", &title)]);
-    page.with_unit(&words.title);
+    page.with_unit(&caption.title);
     page.out.raw("</strong> ");
-    page.with_unit(&words.note);
+    page.with_unit(&caption.note);
     page.out.raw("</figcaption>\n");
     let mut entries = Markup::default();
     legend(&mut entries);
@@ -111,15 +119,20 @@ fn framed(page: &mut Page, words: &Words, gutter: usize, height: f64, body: &Mar
     };
     out.open("div", &[("class", &class)]).open(
         "svg",
-        &[("role", "img"), ("aria-labelledby", &title), ("aria-describedby", &seen), ("height", &number(height))],
+        &[
+            ("role", "img"),
+            ("aria-labelledby", &title),
+            ("aria-describedby", &description),
+            ("height", &number(height)),
+        ],
     );
-    out.element("desc", &[("id", &seen)], &words.seen);
+    out.element("desc", &[("id", &description)], &caption.description);
     out.append(body);
     out.raw("</svg></div>\n</figure>\n");
 }
 
 /// The inner svg for lines and areas, `height` pixels high.
-pub(super) fn stretched(out: &mut Markup, height: f64, draw: impl FnOnce(&mut Markup)) {
+pub(crate) fn stretched(out: &mut Markup, height: f64, draw: impl FnOnce(&mut Markup)) {
     let (height, view) = (number(height), format!("0 0 {WIDE} {}", number(height)));
     out.open(
         "svg",
@@ -129,19 +142,20 @@ pub(super) fn stretched(out: &mut Markup, height: f64, draw: impl FnOnce(&mut Ma
     out.raw("</svg>");
 }
 
-/// A place along the width in units of the inner svg.
-pub(super) fn along(share: f64) -> String {
+/// A horizontal position in units of the inner svg.
+pub(crate) fn along(share: f64) -> String {
     format!("{:.0}", share * WIDE)
 }
 
-/// The axis of costs along the width: lines over the plot, numbers below it, for each unit; the first one is shown.
-pub(super) fn costs_along(out: &mut Markup, units: &[Unit], scale: &Scale, height: f64) {
+/// The horizontal axis of costs: grid lines over the plot and numbers below it, for each unit; the
+/// first unit is shown.
+pub(crate) fn costs_along(out: &mut Markup, units: &[Unit], scale: &Scale, height: f64) {
     for_units(out, units, scale, 5, |out, ticks| ticks_along(out, ticks, height));
     unit_text(out, units, &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e u")]);
 }
 
-/// The axis of ratios along the width.
-pub(super) fn ratios_along(out: &mut Markup, scale: &Scale, height: f64) {
+/// The horizontal axis of ratios.
+pub(crate) fn ratios_along(out: &mut Markup, scale: &Scale, height: f64) {
     ticks_along(out, &scale.ticks(1.0, 5), height);
     out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "new / old");
 }
@@ -152,15 +166,15 @@ fn ticks_along(out: &mut Markup, ticks: &[Tick], height: f64) {
         out.empty("path", &[("class", "grid"), ("d", &lines)]);
     });
     for (place, tick) in ticks.iter().enumerate() {
-        // Every second one is left out where there is little room.
+        // Every second label is left out where there is little room.
         let class = if place % 2 == 1 { "c o" } else { "c" };
         let text = tick_text(tick.value);
         out.element("text", &[("x", &percent(tick.place)), ("y", &number(height + 16.0)), ("class", class)], &text);
     }
 }
 
-/// The same upwards: `top` to `bottom`, in pixels.
-pub(super) fn costs_upwards(out: &mut Markup, units: &[Unit], scale: &Scale, top: f64, bottom: f64) {
+/// The vertical axis of costs, from `top` to `bottom` in pixels.
+pub(crate) fn costs_upwards(out: &mut Markup, units: &[Unit], scale: &Scale, top: f64, bottom: f64) {
     for_units(out, units, scale, 7, |out, ticks| {
         let y = |tick: &Tick| bottom - tick.place * (bottom - top);
         let lines: String = ticks.iter().map(|tick| format!("M0 {}H{WIDE}", number(y(tick)))).collect();
@@ -189,13 +203,13 @@ fn unit_text(out: &mut Markup, units: &[Unit], attributes: &[(&'static str, &str
     out.element("text", attributes, name);
 }
 
-/// A number of an axis.
-pub(super) fn tick_text(value: f64) -> String {
+/// The text of a tick.
+pub(crate) fn tick_text(value: f64) -> String {
     trimmed(&significant(value)).to_owned()
 }
 
-/// A label beside the plot, cut where there is no room for it. It is whole in the tables, and where the script reads marks out.
-pub(super) fn short(label: &str) -> String {
+/// A label next to the plot, cut to fit. The tables and the script show it in full.
+pub(crate) fn short(label: &str) -> String {
     if label.chars().count() <= LABEL {
         label.to_owned()
     } else {
@@ -203,21 +217,21 @@ pub(super) fn short(label: &str) -> String {
     }
 }
 
-/// A mark, which the script can read out.
-pub(super) struct Mark<'a> {
-    /// Along the width, 0 to 1.
-    pub(super) x: f64,
+/// A mark, with the texts that the script shows.
+pub(crate) struct Mark<'a> {
+    /// The horizontal position, 0 to 1.
+    pub(crate) x: f64,
     /// Pixels from the top.
-    pub(super) y: f64,
-    pub(super) series: usize,
-    /// Not filled: what it shows must not be held against the others.
-    pub(super) hollow: bool,
-    /// What it is the cost of; of what is no cost, all that is to be read out.
-    pub(super) name: &'a str,
-    pub(super) cost: Option<Figure>,
+    pub(crate) y: f64,
+    pub(crate) series: usize,
+    /// Whether it is hollow: not comparable with the others.
+    pub(crate) hollow: bool,
+    /// The name of its cell; for a ratio, all that is read out.
+    pub(crate) name: &'a str,
+    pub(crate) cost: Option<Figure>,
 }
 
-pub(super) fn mark(page: &mut Page, out: &mut Markup, mark: &Mark) {
+pub(crate) fn mark(page: &mut Page, out: &mut Markup, mark: &Mark) {
     let place = mark.cost.map(|cost| page.costs.place(cost).to_string());
     let class = colour(mark.series) + if mark.hollow { " h" } else { "" };
     let (shape, x, y) = (shape(mark.series), percent(mark.x), number(mark.y));
@@ -227,20 +241,20 @@ pub(super) fn mark(page: &mut Page, out: &mut Markup, mark: &Mark) {
     out.empty("use", &attributes);
 }
 
-/// The ends of a cost's interval; its upper one at the top of the scale where nothing bounds it.
-pub(super) fn interval(cost: &Figure, scale: &Scale) -> Option<(f64, f64)> {
+/// The ends of a cost's interval; an open upper end is at the top of the scale.
+pub(crate) fn interval(cost: &Figure, scale: &Scale) -> Option<(f64, f64)> {
     let bounds = cost.interval?;
     Some((scale.at(bounds.low), bounds.high.map_or(1.0, |high| scale.at(high))))
 }
 
-/// Value and interval of a cost: what an axis has to reach.
-pub(super) fn reach(cost: Figure) -> impl Iterator<Item = f64> {
+/// The values that an axis must include: a cost and the ends of its interval.
+pub(crate) fn reach(cost: Figure) -> impl Iterator<Item = f64> {
     let bounds = cost.interval;
     [Some(cost.value), bounds.map(|bounds| bounds.low), bounds.and_then(|bounds| bounds.high)].into_iter().flatten()
 }
 
-/// `from 161 ±6 (splice) to 305 ±12 (mmap+write)`: for those who cannot see the chart.
-pub(super) fn extremes(page: &mut Page, of: &[(String, Figure)]) -> String {
+/// `from 161 ±6 (splice) to 305 ±12 (mmap+write)`, for screen readers.
+pub(crate) fn extremes(page: &mut Page, of: &[(String, Figure)]) -> String {
     let by = |(_, a): &&(String, Figure), (_, b): &&(String, Figure)| a.value.total_cmp(&b.value);
     let (Some((least, low)), Some((most, high))) = (of.iter().min_by(by), of.iter().max_by(by)) else {
         return "Nothing to show.".to_owned();

@@ -1,5 +1,6 @@
-//! The page's Content-Security-Policy (W3C, Content Security Policy Level 3): nothing is fetched, nothing is submitted, and of
-//! style sheets and scripts those run whose SHA-256 stands here. So even markup that got past the escaping would do nothing.
+//! The page's Content-Security-Policy (W3C, Content Security Policy Level 3): nothing is fetched or
+//! submitted, and only the style sheet and script with these SHA-256 hashes apply. Markup that
+//! escaped the escaping would have no effect.
 
 use sha2::{Digest as _, Sha256};
 

@@ -1,40 +1,41 @@
-//! From a value to its place on an axis, and which values an axis names. Pure arithmetic: places are shares of the axis, 0 at its
-//! lower end and 1 at its upper one, so that the same chart fits a phone and a sheet of paper.
+//! Axes: the position of a value, and the values that get a tick. Positions are shares of the axis,
+//! 0 at its lower end and 1 at its upper one, so that the same chart fits a phone and a sheet of
+//! paper.
 
 /// An axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     log: bool,
     low: f64,
     high: f64,
 }
 
-/// A value that an axis names, and its place on it.
+/// A tick: its value and position.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Tick {
-    pub(super) value: f64,
-    pub(super) place: f64,
+pub(crate) struct Tick {
+    pub(crate) value: f64,
+    pub(crate) place: f64,
 }
 
-/// Values farther apart than this, the largest by the least, are shown on a logarithmic axis.
+/// Values with a larger quotient of largest and smallest are shown on a logarithmic axis.
 const LINEAR_UP_TO: f64 = 20.0;
 
 impl Scale {
-    /// From 0 to the largest value, so that lengths compare as the values do; logarithmic where that would press the small ones
-    /// together. `None` where there is nothing to show.
-    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    /// Linear from 0, so that lengths compare as values do; logarithmic where small values would be
+    /// indistinguishable. `None` where there is nothing to show.
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
         let (least, most) = ends(&values)?;
         if most / least > LINEAR_UP_TO { Self::log(values) } else { Self::linear(most) }
     }
 
-    /// From 0 to the largest value. `None` where that is nothing.
-    pub(super) fn linear(most: f64) -> Option<Self> {
+    /// Linear from 0 to the largest value. `None` where that is not positive.
+    pub(crate) fn linear(most: f64) -> Option<Self> {
         (most.is_finite() && most > 0.0).then_some(Self { log: false, low: 0.0, high: most * 1.04 })
     }
 
-    /// Logarithmic, with a little room at both ends.
-    pub(super) fn log(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    /// Logarithmic, with a margin at both ends.
+    pub(crate) fn log(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
         let (least, most) = ends(&values)?;
         let room = (most / least).max(2.0).powf(0.04);
@@ -42,16 +43,16 @@ impl Scale {
     }
 
     /// Logarithmic between two ends.
-    pub(super) fn log_between(low: f64, high: f64) -> Self {
+    pub(crate) fn log_between(low: f64, high: f64) -> Self {
         Self { log: true, low, high }
     }
 
-    pub(super) fn is_log(&self) -> bool {
+    pub(crate) fn is_log(&self) -> bool {
         self.log
     }
 
-    /// The place of a value, at the nearer end where it lies beyond.
-    pub(super) fn at(&self, value: f64) -> f64 {
+    /// The position of a value, clamped to the axis.
+    pub(crate) fn at(&self, value: f64) -> f64 {
         let place = if self.log {
             if value <= 0.0 {
                 return 0.0;
@@ -63,13 +64,14 @@ impl Scale {
         if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// The value at a place.
-    pub(super) fn value(&self, place: f64) -> f64 {
+    /// The value at a position.
+    pub(crate) fn value(&self, place: f64) -> f64 {
         if self.log { self.low * (self.high / self.low).powf(place) } else { self.low + (self.high - self.low) * place }
     }
 
-    /// The same axis in a unit of which one is `by` of those of the scale: round numbers of that unit, about `wanted` of them.
-    pub(super) fn ticks(&self, by: f64, wanted: usize) -> Vec<Tick> {
+    /// The ticks in a unit that is `by` units of the scale: about `wanted` round numbers of that
+    /// unit.
+    pub(crate) fn ticks(&self, by: f64, wanted: usize) -> Vec<Tick> {
         let (low, high) = (self.low * by, self.high * by);
         if !(low.is_finite() && high.is_finite() && low < high && by > 0.0) {
             return Vec::new();
@@ -78,8 +80,8 @@ impl Scale {
         values.into_iter().map(|value| Tick { value, place: self.at(value / by) }).collect()
     }
 
-    /// Powers of 4 in bytes, or of 2 where there are few: what message sizes are named by.
-    pub(super) fn binary_ticks(&self) -> Vec<Tick> {
+    /// Powers of 4 in bytes, or of 2 where there are few: the usual message sizes.
+    pub(crate) fn binary_ticks(&self) -> Vec<Tick> {
         let octaves = (self.high / self.low).log2();
         let step = if octaves > 22.0 {
             3
@@ -112,7 +114,8 @@ fn steps(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     (first..).map(|count| count as f64 * step).take_while(|value| *value <= high * (1.0 + 1e-12)).take(100).collect()
 }
 
-/// 1, 2 and 5 times powers of ten; of many decades the powers alone, or every second, third ... of them.
+/// 1, 2 and 5 times powers of ten; over many decades only powers of ten, or every second, third ...
+/// of them.
 fn decades(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     let span = (high / low).log10();
     let wanted = wanted.max(2) as f64;

@@ -1,20 +1,20 @@
-//! One run: what may be said, its charts, its tables, the machine, why to believe it, the warnings, and the raw spread.
+//! The section of one run: verdict, charts, tables, machine, controls, warnings and the raw spread.
 
 use super::page::Page;
 use super::{charts, machine, strips, tables};
 use crate::block::Part;
-use crate::notes::{self, Note};
-use crate::pivot::Cross;
-use crate::{escape, experiments, heading, profile, prose};
+use crate::note::Note;
+use crate::pivot::Pivot;
+use crate::{experiments, heading, notes, profile, prose};
 use zc_analysis::profile::{ProfileEstimates, profile as sampled};
-use zc_analysis::{Estimates, strips as spread};
-use zc_run::Run;
+use zc_analysis::{Estimates, cost_series};
+use zc_run::{Run, escape};
 
-/// How a run is called on the page.
+/// The names of a run on the page.
 pub(super) struct Name {
-    /// Of its section.
+    /// The id of its section.
     pub(super) id: String,
-    /// In the navigation.
+    /// Its name in the navigation.
     pub(super) short: String,
     title: &'static str,
 }
@@ -36,7 +36,7 @@ pub(super) fn names(runs: &[(&Run, &Estimates)]) -> Vec<Name> {
         .collect()
 }
 
-/// What an experiment finds out.
+/// The question that an experiment answers.
 fn title(experiment: &str) -> &'static str {
     match experiment {
         "paths" => "what each way of sending costs",
@@ -56,44 +56,51 @@ fn title(experiment: &str) -> &'static str {
     }
 }
 
-/// A run and what is said of it.
-pub(super) struct Told<'a> {
+/// A run with everything that its section prints.
+pub(super) struct RunReport<'a> {
     pub(super) run: &'a Run,
     pub(super) estimates: &'a Estimates,
-    /// Of one that was sampled.
+    /// The profile of a sampled run.
     profile: Option<ProfileEstimates>,
-    /// What may be said, the most general first.
-    pub(super) says: Vec<String>,
-    /// What an experiment adds for whoever has to decide is the last of it.
-    decides: bool,
+    /// Verdict sentences, the most general first.
+    pub(super) sentences: Vec<String>,
+    /// Whether the last sentence is the conclusion of an experiment.
+    has_conclusion: bool,
     parts: Vec<Part>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> RunReport<'a> {
     pub(super) fn of(run: &'a Run, estimates: &'a Estimates) -> Self {
         if let Some(sampled) = sampled(run) {
-            let says = profile::sentences(run, estimates, &sampled);
+            let sentences = profile::sentences(run, estimates, &sampled);
             let parts = profile::parts(run, &sampled);
-            return Self { run, estimates, profile: Some(sampled), decides: says.len() > 1, says, parts };
+            return Self {
+                run,
+                estimates,
+                profile: Some(sampled),
+                has_conclusion: sentences.len() > 1,
+                sentences,
+                parts,
+            };
         }
-        let mut says = prose::verdict(run, estimates);
+        let mut sentences = prose::verdict(run, estimates);
         let added = experiments::section(run, estimates);
-        let decides = added.says.is_some();
-        says.extend(added.says);
-        Self { run, estimates, profile: None, says, decides, parts: added.parts }
+        let has_conclusion = added.conclusion.is_some();
+        sentences.extend(added.conclusion);
+        Self { run, estimates, profile: None, sentences, has_conclusion, parts: added.parts }
     }
 
-    /// The one sentence of it.
-    pub(super) fn in_short(&self) -> &str {
-        let sentence = if self.decides { self.says.last() } else { self.says.first() };
+    /// The one sentence that sums up the run.
+    pub(super) fn headline(&self) -> &str {
+        let sentence = if self.has_conclusion { self.sentences.last() } else { self.sentences.first() };
         sentence.map_or("", String::as_str)
     }
 }
 
-/// The section of a run; `before` is the one that the page begins with, unless it is this one: what may be said of that stands
-/// above its section already, and what its host was need not be said twice.
-pub(super) fn section(page: &mut Page, told: &Told, name: &Name, before: Option<&Run>) {
-    let Told { run, estimates, .. } = told;
+/// Writes the section of a run. `before` is the first run of the page, unless this is it: the first
+/// run's verdict stands at the top of the page, and host facts equal to its are not repeated.
+pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: Option<&Run>) {
+    let RunReport { run, estimates, .. } = report;
     let heading = format!("{}-h", name.id);
     page.out.open("section", &[("id", &name.id), ("class", "run"), ("aria-labelledby", &heading)]).raw("\n");
     page.out.open("h2", &[("id", &heading)]).text(&name.short);
@@ -102,14 +109,14 @@ pub(super) fn section(page: &mut Page, told: &Told, name: &Name, before: Option<
     }
     page.out.raw("</h2>\n");
     if before.is_some() {
-        let class = if estimates.verdict.stands() { "said" } else { "said withheld" };
-        for sentence in &told.says {
+        let class = if estimates.verdict.stands() { "finding" } else { "finding withheld" };
+        for sentence in &report.sentences {
             page.out.element("p", &[("class", class)], sentence).raw("\n");
         }
     }
 
-    let cross = Cross::of(run, estimates);
-    let (above, below) = match &told.profile {
+    let pivot = Pivot::of(run, estimates);
+    let (above, below) = match &report.profile {
         Some(sampled) => {
             super::profile::charts(page, run, sampled);
             page.out.raw("<h3>Figures</h3>\n");
@@ -118,21 +125,21 @@ pub(super) fn section(page: &mut Page, told: &Told, name: &Name, before: Option<
         None => {
             charts::charts(page, run, estimates);
             page.out.raw("<h3>Figures</h3>\n");
-            match &cross {
-                Some(cross) => tables::grids(page, run, estimates, cross),
+            match &pivot {
+                Some(pivot) => tables::grids(page, run, estimates, pivot),
                 None => tables::whole(page, run, estimates),
             }
             footnotes(page, run, estimates);
-            if cross.is_none() && estimates.blocks.kept > 0 {
+            if pivot.is_none() && estimates.blocks.kept > 0 {
                 tables::traffic(page, run, estimates);
             }
-            if !told.parts.is_empty() {
+            if !report.parts.is_empty() {
                 page.out.raw("<h3>Then and now</h3>\n");
             }
             (heading::above(run, estimates), notes::below(run, estimates))
         }
     };
-    for part in &told.parts {
+    for part in &report.parts {
         tables::part(page, part);
     }
 
@@ -140,8 +147,8 @@ pub(super) fn section(page: &mut Page, told: &Told, name: &Name, before: Option<
     list(page, &above);
     machine::details(&mut page.out, run, before);
 
-    page.out.raw("<h3>Why to believe it</h3>\n");
-    // Warnings carry their severity as a label.
+    page.out.raw("<h3>Controls and conditions</h3>\n");
+    // The label of a warning is its severity.
     let (warnings, notes): (Vec<Note>, Vec<Note>) =
         below.into_iter().partition(|note| matches!(note.label, "note" | "doubt" | "WITHHELD" | "UNKNOWN"));
     list(page, &notes);
@@ -152,15 +159,15 @@ pub(super) fn section(page: &mut Page, told: &Told, name: &Name, before: Option<
         list(page, &warnings);
     }
 
-    let blocks = spread(run);
+    let blocks = cost_series(run);
     if blocks.iter().any(|strip| strip.ns_per_kib.len() > 1) {
         page.out.raw("<h3>Raw spread</h3>\n");
-        strips::strips(page, estimates, cross.as_ref(), &blocks);
+        strips::strips(page, estimates, pivot.as_ref(), &blocks);
     }
     page.out.raw("</section>\n");
 }
 
-/// The meaning of the marks, and what could not be had.
+/// The meaning of the marks, and what was not available.
 fn footnotes(page: &mut Page, run: &Run, estimates: &Estimates) {
     let marks = notes::footnotes(run, estimates);
     if !marks.is_empty() {
@@ -172,7 +179,7 @@ fn footnotes(page: &mut Page, run: &Run, estimates: &Estimates) {
     }
     let unavailable = notes::unavailable(run);
     if !unavailable.is_empty() {
-        page.out.raw("<h4>Not to be had here</h4>\n<dl>\n");
+        page.out.raw("<h4>Not available here</h4>\n<dl>\n");
         for (name, reason) in unavailable {
             page.out.element("dt", &[], &name).element("dd", &[], &reason).raw("\n");
         }

@@ -1,28 +1,28 @@
-//! Stacked bars: what a cost is made of. Each part has a letter, in the bar where there is room and in the legend, so that
-//! neighbours are not told apart by colour alone.
+//! Stacked bars of the parts of a cost. Each part has a letter in the bar, where there is room, and
+//! in the legend, so that colour is not the only distinction.
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot::{self, BELOW, Words};
+use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
 use zc_analysis::Figure;
 
-/// A bar, from the left to the right.
+/// A bar, its parts from left to right.
 pub(super) struct Bar {
     pub(super) label: String,
-    /// Which entry of the legend, and how much.
+    /// The legend index and size of each part.
     pub(super) parts: Vec<(usize, Figure)>,
 }
 
-/// A bar's height.
+/// The height of a bar in pixels.
 const HIGH: f64 = 30.0;
-/// Parts narrower than this share of the width have no letter in them.
+/// Parts narrower than this share of the width get no letter.
 const LETTERED: f64 = 0.045;
 
 /// Draws them.
-pub(super) fn stacked(page: &mut Page, words: Words, legend: &[String], bars: &[Bar]) {
+pub(super) fn stacked(page: &mut Page, caption: Caption, legend: &[String], bars: &[Bar]) {
     let sum = |bar: &Bar| bar.parts.iter().map(|(_, cost)| cost.value.max(0.0)).sum::<f64>();
-    // From 0 whatever the spread: lengths are what is compared.
+    // Always from 0: a bar compares lengths.
     let Some(scale) = bars.iter().map(sum).max_by(f64::total_cmp).and_then(Scale::linear) else { return };
     let height = bars.len() as f64 * HIGH;
     let mut out = Markup::default();
@@ -59,11 +59,11 @@ pub(super) fn stacked(page: &mut Page, words: Words, legend: &[String], bars: &[
             all.push((name, *cost));
         }
     }
-    let seen = plot::extremes(page, &all);
+    let description = plot::extremes(page, &all);
     let gutter = bars.iter().map(|bar| bar.label.chars().count()).max().unwrap_or(0);
     let used =
         |part: &usize| bars.iter().flat_map(|bar| &bar.parts).any(|(other, cost)| other == part && cost.value > 0.0);
     let legend: Vec<(usize, &str)> =
         legend.iter().map(String::as_str).enumerate().filter(|(part, _)| used(part)).collect();
-    plot::lettered(page, &Words { seen, ..words }, &legend, gutter, height + BELOW, &out);
+    plot::lettered(page, &Caption { description, ..caption }, &legend, gutter, height + BELOW, &out);
 }

@@ -1,53 +1,53 @@
-//! The raw spread: a strip to a cell, on it a dot for each block at what that block cost by the median of all of its cell, so that
-//! all cells share an axis without a unit. Blocks go from the top of a strip to its bottom in the order of time: what drifts, leans.
+//! The raw spread: one strip per cell, with one dot per block at the block's cost divided by the
+//! cell's median, so that all cells share an axis without unit. Blocks are in order of time from
+//! top to bottom: drift shows as a slope.
 
 use super::markup::{Markup, number, percent};
 use super::page::Page;
-use super::plot::{self, BELOW, Words};
+use super::plot::{self, BELOW, Caption};
 use super::scale::Scale;
-use crate::escape;
-use crate::pivot::Cross;
-use zc_analysis::{CellEstimate, Estimates, Figure, Strip};
+use crate::pivot::Pivot;
+use zc_analysis::{CellEstimate, CostSeries, Estimates, Figure};
+use zc_run::escape;
 
-/// A strip's height.
+/// The height of a strip in pixels.
 const HIGH: f64 = 18.0;
-/// No more dots than this over all strips of a run; of more blocks every second, third ... is drawn.
+/// The largest number of dots per run; of more blocks every second, third ... is drawn.
 const MOST: usize = 1500;
-/// No more strips than this in one picture, so that it fits on a sheet of paper.
+/// The largest number of strips in one picture, so that it fits a printed page.
 const TOGETHER: usize = 30;
 
 /// A line of the picture.
 enum Line<'a> {
-    /// What the strips below have in common.
+    /// The levels that the strips below share.
     Heading(String),
     Strip {
         label: String,
-        strip: &'a Strip,
+        strip: &'a CostSeries,
         cost: Figure,
     },
 }
 
 /// Draws all cells of a run.
-pub(super) fn strips(page: &mut Page, estimates: &Estimates, cross: Option<&Cross>, strips: &[Strip]) {
-    let lines = lines(estimates, cross, strips);
-    let told: Vec<(&Strip, f64)> = lines
+pub(super) fn strips(page: &mut Page, estimates: &Estimates, pivot: Option<&Pivot>, strips: &[CostSeries]) {
+    let lines = lines(estimates, pivot, strips);
+    let drawn: Vec<(&CostSeries, f64)> = lines
         .iter()
         .filter_map(|line| match line {
             Line::Strip { strip, cost, .. } => Some((*strip, cost.value)),
             Line::Heading(_) => None,
         })
         .collect();
-    if told.is_empty() {
+    if drawn.is_empty() {
         return;
     }
-    let shares = told.iter().flat_map(|(strip, median)| strip.ns_per_kib.iter().map(move |cost| cost / median));
+    let shares = drawn.iter().flat_map(|(strip, median)| strip.ns_per_kib.iter().map(move |cost| cost / median));
     let reach = reach(shares.collect());
     let scale = Scale::log_between(1.0 / reach, reach);
-    let blocks = told.iter().map(|(strip, _)| strip.ns_per_kib.len()).max().unwrap_or(1);
-    let every = blocks.div_ceil((MOST / told.len()).max(20)).max(1);
+    let blocks = drawn.iter().map(|(strip, _)| strip.ns_per_kib.len()).max().unwrap_or(1);
+    let every = blocks.div_ceil((MOST / drawn.len()).max(20)).max(1);
     let mut note = format!(
-        "A dot is a block, at its cost by the median of the cell; from top to bottom as time went. The bar is the interval of the \
-         median. Dots at an end lie beyond it (a factor of {}).",
+        "A dot is a block: its cost divided by the cell's median, in order of time from top to bottom. The bar is the interval of the median. Dots at an end lie beyond it (a factor of {}).",
         plot::tick_text(reach)
     );
     if every > 1 {
@@ -59,31 +59,32 @@ pub(super) fn strips(page: &mut Page, estimates: &Estimates, cross: Option<&Cros
         if parts > 1 {
             title.push_str(&format!(", {} of {parts}", part + 1));
         }
-        let words = Words {
+        let caption = Caption {
             title,
             note: if part == 0 { note.clone() } else { String::new() },
-            seen: format!("{} cells, up to {blocks} blocks each.", told.len()),
+            description: format!("{} cells, up to {blocks} blocks each.", drawn.len()),
         };
-        picture(page, &words, lines, &scale, every);
+        picture(page, &caption, lines, &scale, every);
     }
 }
 
-/// Under a heading to each row of a plan of several factors its columns; else a strip to a cell. The control comes last.
-fn lines<'a>(estimates: &Estimates, cross: Option<&Cross>, strips: &'a [Strip]) -> Vec<Line<'a>> {
+/// For a plan of several factors one heading per row with its columns below; otherwise one strip
+/// per cell. The control comes last.
+fn lines<'a>(estimates: &Estimates, pivot: Option<&Pivot>, strips: &'a [CostSeries]) -> Vec<Line<'a>> {
     let line = |cell: &CellEstimate, label: &str| {
         let strip = strips.iter().find(|strip| strip.cell == cell.label && strip.ns_per_kib.len() > 1)?;
         let cost = cell.cost_ns_per_kib.both.filter(|cost| cost.value > 0.0)?;
         Some(Line::Strip { label: escape(label, 40), strip, cost })
     };
     let mut lines = Vec::new();
-    match cross {
+    match pivot {
         None => {
             let cells = estimates.cells.iter().filter(|cell| !cell.control);
             lines.extend(cells.filter_map(|cell| line(cell, &cell.label)));
         }
-        Some(cross) => {
-            for row in &cross.rows {
-                let named = cross.columns.iter().zip(&row.cells);
+        Some(pivot) => {
+            for row in &pivot.rows {
+                let named = pivot.columns.iter().zip(&row.cells);
                 let of_row = named.filter_map(|(column, placed)| line(placed.as_ref()?.figures, column));
                 let of_row: Vec<Line> = of_row.collect();
                 if !of_row.is_empty() {
@@ -98,7 +99,7 @@ fn lines<'a>(estimates: &Estimates, cross: Option<&Cross>, strips: &'a [Strip]) 
     lines
 }
 
-fn picture(page: &mut Page, words: &Words, lines: &[Line], scale: &Scale, every: usize) {
+fn picture(page: &mut Page, caption: &Caption, lines: &[Line], scale: &Scale, every: usize) {
     let height = lines.len() as f64 * HIGH;
     let mut out = Markup::default();
     let ticks = ticks(scale);
@@ -131,31 +132,31 @@ fn picture(page: &mut Page, words: &Words, lines: &[Line], scale: &Scale, every:
         let class = if *first { "c" } else { "c o" };
         out.element("text", &[("x", &percent(*place)), ("y", &number(height + 16.0)), ("class", class)], text);
     }
-    out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "block by median");
+    out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "block / median");
     let names = lines.iter().map(|line| match line {
         Line::Heading(text) => text,
         Line::Strip { label, .. } => label,
     });
     let gutter = names.map(|name| name.chars().count()).max().unwrap_or(0);
-    plot::frame(page, words, &[], gutter, height + BELOW, &out);
+    plot::frame(page, caption, &[], gutter, height + BELOW, &out);
 }
 
-/// A path of no length for each block: its round cap is the dot.
-fn dots(strip: &Strip, median: f64, every: usize, scale: &Scale, top: f64) -> String {
+/// A zero-length path segment per block: its round cap is the dot.
+fn dots(strip: &CostSeries, median: f64, every: usize, scale: &Scale, top: f64) -> String {
     let count = strip.ns_per_kib.len().max(2) - 1;
     let mut path = String::new();
     let mut from = (0, 0);
     for (place, cost) in strip.ns_per_kib.iter().enumerate().step_by(every) {
         let x = (scale.at(cost / median) * plot::WIDE) as i64;
         let y = (top + 4.0 + (HIGH - 8.0) * place as f64 / count as f64) as i64;
-        // From the last one: that is shorter.
+        // Relative coordinates are shorter.
         path.push_str(&format!("{}{} {}z", if path.is_empty() { "M" } else { "m" }, x - from.0, y - from.1));
         from = (x, y);
     }
     path
 }
 
-/// The factor that nearly all blocks lie within of their median.
+/// The factor around the median that includes nearly all blocks.
 fn reach(shares: Vec<f64>) -> f64 {
     let mut off: Vec<f64> =
         shares.into_iter().filter(|share| *share > 0.0).map(|share| share.max(1.0 / share)).collect();
@@ -164,7 +165,7 @@ fn reach(shares: Vec<f64>) -> f64 {
     [1.1, 1.25, 1.5, 2.0, 3.0].into_iter().find(|reach| nearly_all <= *reach).unwrap_or(5.0)
 }
 
-/// Places with their names, and whether they are named where there is little room too.
+/// Ticks: position, label, and whether the label is kept where there is little room.
 fn ticks(scale: &Scale) -> Vec<(f64, String, bool)> {
     let (low, high) = (scale.value(0.0), scale.value(1.0));
     let (named, first): (&[f64], &[f64]) = if high > 2.5 {

@@ -1,22 +1,22 @@
-//! Tables: those of the other reports, with headings that say what they head, costs that change with the unit, and what to sort
-//! a cell by where its text does not say it.
+//! HTML tables with the content of the other reports. Headings name their units, costs change with
+//! the unit, and cells have sort keys where their text does not sort.
 
 use super::page::Page;
 use crate::block::Part;
 use crate::grid::{self, Grid};
 use crate::grids::{self, CostOf};
-use crate::pivot::Cross;
+use crate::pivot::Pivot;
 use crate::rows::{self, Field};
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::Run;
 
-/// What stands behind a cell's text.
+/// What a cell's text stands for.
 #[derive(Default)]
-pub(super) struct Behind {
-    /// It is this cost.
-    pub(super) cost: Option<Figure>,
-    /// It is sorted by this.
-    pub(super) sort: Option<f64>,
+pub(crate) struct Behind {
+    /// The cost that it shows.
+    pub(crate) cost: Option<Figure>,
+    /// Its sort key.
+    pub(crate) sort: Option<f64>,
 }
 
 /// A column of the table of a plan whose cells are its rows.
@@ -34,7 +34,7 @@ const fn cost(field: Field, of: CostOf) -> Column {
     Column { field, cost: Some(of), sort: None }
 }
 
-/// Without an interval.
+/// A figure without an interval.
 fn bare(ns_per_kib: Option<f64>) -> Option<Figure> {
     ns_per_kib.map(|value| Figure { value, interval: None, half_width: None, blocks: 0 })
 }
@@ -58,7 +58,7 @@ const WHOLE: &[Column] = &[
 ];
 
 /// The main table of a plan of one factor.
-pub(super) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
+pub(crate) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
     let fields: Vec<Field> = WHOLE.iter().map(|column| column.field).collect();
     let cells = rows::sorted(estimates);
     let caption = "Costs are us/MB, medians over blocks with the half-width of their intervals";
@@ -69,8 +69,8 @@ pub(super) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
     });
 }
 
-/// What was counted beside the soakers, of a plan of one factor.
-pub(super) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
+/// Traffic counters of a plan of one factor.
+pub(crate) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
     let grid = rows::grid(run, estimates, rows::TRAFFIC);
     table(page, "Traffic: packets, calls and interrupts in the windows of the costs", 1, &grid, |_, _| {
         Behind::default()
@@ -78,14 +78,14 @@ pub(super) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
 }
 
 /// The grids of a plan of several factors.
-pub(super) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, cross: &Cross) {
-    // Those of costs come first, in the order of whose costs there are.
-    let mut whose: Vec<CostOf> = grids::whose(estimates).iter().map(|(_, of)| *of).collect();
-    whose.retain(|of| cross.cells().any(|placed| of(placed.figures).is_some()));
-    for (place, part) in grids::grids(run, estimates, cross).iter().enumerate() {
+pub(crate) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, pivot: &Pivot) {
+    // The grids of costs come first, in the order of `sides`.
+    let mut whose: Vec<CostOf> = grids::sides(estimates).iter().map(|(_, of)| *of).collect();
+    whose.retain(|of| pivot.cells().any(|placed| of(placed.figures).is_some()));
+    for (place, part) in grids::grids(run, estimates, pivot).iter().enumerate() {
         match (part, whose.get(place)) {
             (Part::Table { caption, keys, grid }, Some(of)) => table(page, caption, *keys, grid, |row, column| {
-                let placed = cross.rows.get(row).and_then(|row| *row.cells.get(column.checked_sub(*keys)?)?);
+                let placed = pivot.rows.get(row).and_then(|row| *row.cells.get(column.checked_sub(*keys)?)?);
                 Behind { cost: placed.and_then(|placed| of(placed.figures)), sort: None }
             }),
             _ => self::part(page, part),
@@ -93,12 +93,12 @@ pub(super) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, cross: &C
     }
 }
 
-/// A piece of another report.
-pub(super) fn part(page: &mut Page, part: &Part) {
+/// A part of another report.
+pub(crate) fn part(page: &mut Page, part: &Part) {
     match part {
         Part::Table { caption, keys, grid } => table(page, caption, *keys, grid, |_, _| Behind::default()),
         Part::Text(sentences) => {
-            page.out.raw("<ul class=\"says\">");
+            page.out.raw("<ul class=\"findings\">");
             for sentence in sentences {
                 page.out.element("li", &[], sentence);
             }
@@ -116,11 +116,11 @@ pub(super) fn part(page: &mut Page, part: &Part) {
     }
 }
 
-/// Any table: `keys` columns that name a row, and what stands behind the text of each cell, by row and column.
-pub(super) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, behind: impl Fn(usize, usize) -> Behind) {
+/// Writes a table: `keys` columns name a row; `behind` gives cost and sort key by row and column.
+pub(crate) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, behind: impl Fn(usize, usize) -> Behind) {
     let id = page.id();
     let first = page.costs.first().to_owned();
-    // A column in which nothing stands takes room that a telephone has not.
+    // Empty columns are left out: telephones have no room for them.
     let shown: Vec<usize> = (0..grid.columns.len())
         .filter(|column| {
             *column < keys || grid.rows.iter().any(|row| row.get(*column).is_some_and(|text| !text.is_empty()))
@@ -129,7 +129,7 @@ pub(super) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, be
     page.out.open("div", &[("class", "scroll"), ("tabindex", "0"), ("role", "region"), ("aria-labelledby", &id)]);
     page.out.raw("<table>\n").open("caption", &[("id", &id)]);
     let cells = || (0..grid.rows.len()).flat_map(|row| (0..grid.columns.len()).map(move |column| (row, column)));
-    // The unit in the headings changes where costs do; figures that only look like them stay.
+    // Only headings of cost columns change with the unit.
     let costs: Vec<bool> = (0..grid.columns.len())
         .map(|column| cells().any(|(row, other)| other == column && behind(row, column).cost.is_some()))
         .collect();
@@ -161,7 +161,7 @@ pub(super) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, be
             let text = row.get(index).map_or("", String::as_str);
             let behind = behind(place, index);
             let cost = behind.cost.map(|cost| page.cost(cost));
-            // What follows a cost are marks.
+            // The text behind a cost is its marks.
             let marks = cost.as_ref().and_then(|(_, written)| text.strip_prefix(written.as_str())).unwrap_or_default();
             let sort = behind.sort.or_else(|| in_bytes(text)).map(|number| number.to_string());
             let mut attributes = vec![];
@@ -183,7 +183,7 @@ pub(super) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, be
     page.out.raw("</tbody></table></div>\n");
 }
 
-/// A column's heading in one line, with its unit behind a comma or a slash.
+/// A column's heading in one line: name, comma or slash, unit.
 fn heading(column: &grid::Column) -> String {
     match &column.head {
         [first, second] if second.starts_with('/') => format!("{first}{second}"),
@@ -194,7 +194,8 @@ fn heading(column: &grid::Column) -> String {
     }
 }
 
-/// Sizes and rates as numbers, for sorting: `64k`, `1.6 GB/s`. `None` for all text that is sorted right as it stands.
+/// Sizes and rates as numbers for sorting: `64k`, `1.6 GB/s`. `None` for text that sorts correctly
+/// as it is.
 fn in_bytes(text: &str) -> Option<f64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at_checked(end)?;

@@ -1,12 +1,14 @@
-//! What must hold of every page, whatever its runs say: it is well-formed, nothing foreign becomes markup, it holds no address, and it
-//! is the same for the same runs. How it looks is for the eye, and for tests/browser.
+//! What must hold of every page, whatever its runs say: it is well-formed, nothing foreign becomes
+//! markup, it holds no address, and it is the same for the same runs. How it looks is for the eye,
+//! and for tests/browser.
 
 use proptest::prelude::*;
 
+use super::skeleton::{SCRIPT, STYLE};
 use super::*;
 use crate::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
 use crate::fixture_plans;
-use zc_analysis::compare::{Part, compare};
+use zc_analysis::compare::{Selection, compare};
 use zc_analysis::estimate;
 use zc_run::{Severity, Support, SupportRow, Unavailable, Warning};
 use zc_testkit::synthetic::Synthetic;
@@ -77,7 +79,8 @@ fn the_page_opens_with_the_answer_and_the_paths_come_first() {
     let figure = place("<figure");
     assert!(place("id=\"run-1\"") < figure && figure < place("<table>"));
     assert!(
-        place("<h3>Machine and plan") < place("<h3>Why to believe it") && place("<h3>Warnings") < place("id=\"run-2\"")
+        place("<h3>Machine and plan") < place("<h3>Controls and conditions")
+            && place("<h3>Warnings") < place("id=\"run-2\"")
     );
 }
 
@@ -101,8 +104,9 @@ fn a_run_of_many_cells_and_blocks_stays_within_its_bytes() {
     assert!(page.contains("One block in"), "not every block is drawn, and it is said");
 }
 
-/// Two runs held against one another, one of another kernel in which sendfile is dearer, each called `name`.
-fn against(name: &str, say: impl Fn(&mut Run)) -> String {
+/// Two runs held against one another, one of another kernel in which sendfile is dearer, each
+/// called `name`.
+fn comparison_page(name: &str, change: impl Fn(&mut Run)) -> String {
     let run = |seed: u64, sendfile: f64| {
         let mut world = Synthetic { seed, blocks: 60, block_drift: 0.002, ..Synthetic::default() };
         for cell in world.cells.iter_mut().filter(|cell| cell.cell.label == "sendfile") {
@@ -115,17 +119,17 @@ fn against(name: &str, say: impl Fn(&mut Run)) -> String {
     };
     let (old, mut new) = (run(1, 1.0), run(2, 2.0));
     new.header.host.kernel_release = "6.19.0".to_owned();
-    say(&mut new);
-    let part = |run| Part { name: name.to_owned(), run, cell: None, state: None };
+    change(&mut new);
+    let part = |run| Selection { name: name.to_owned(), run, cell: None, state: None };
     let mut other = part(&new);
     other.name.push('2');
     let (compared, judgement) = compare(&part(&old), &[part(&new), other], Some(0.05));
-    comparison(&compared, judgement.as_ref())
+    crate::compare::html(&compared, judgement.as_ref())
 }
 
 #[test]
 fn a_page_of_comparisons_opens_with_the_answer_and_shows_every_pair() {
-    let page = against("run.json", |_| {});
+    let page = comparison_page("run.json", |_| {});
     tags(&page);
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text:?} is not there in {page}"));
     assert!(place("Worse by more than 5.0 %: run.json: sendfile") < place("<a href=\"#pair-1\">run.json</a>: "));
@@ -135,7 +139,7 @@ fn a_page_of_comparisons_opens_with_the_answer_and_shows_every_pair() {
     let own = page.replace(SCRIPT, "").replace(STYLE, "");
     assert!(!own.contains("NaN") && !own.contains("inf%") && !own.contains("Infinity"), "{own}");
     // Nothing to be compared is a page too.
-    let nothing = against("run.json", |run| run.header.plan.fixed.rate_bytes_per_s = 1.0);
+    let nothing = comparison_page("run.json", |run| run.header.plan.fixed.rate_bytes_per_s = 1.0);
     tags(&nothing);
     let nothing = nothing.replace(SCRIPT, "").replace(STYLE, "");
     assert!(nothing.contains("Cannot be compared") && !nothing.contains("<figure"), "{nothing}");
@@ -144,33 +148,33 @@ fn a_page_of_comparisons_opens_with_the_answer_and_shows_every_pair() {
 /// A run that says `text` wherever a run can say something.
 fn saying(text: &str) -> (Run, Estimates) {
     let mut run = Synthetic { blocks: 3, ..Synthetic::default() }.run();
-    let say = || text.to_owned();
+    let change = || text.to_owned();
     let header = &mut run.header;
-    header.zc_version = say();
-    header.started_at = say();
-    header.command = vec![say()];
-    header.plan.files.origin = say();
-    header.plan.files.filesystem = say();
-    header.plan.fixed.congestion = say();
+    header.zc_version = change();
+    header.started_at = change();
+    header.command = vec![change()];
+    header.plan.files.origin = change();
+    header.plan.files.filesystem = change();
+    header.plan.fixed.congestion = change();
     let host = &mut header.host;
     for field in
         [&mut host.hostname, &mut host.kernel_release, &mut host.kernel_version, &mut host.machine, &mut host.cpu.model]
     {
-        *field = say();
+        *field = change();
     }
     for field in [&mut host.kernel_command_line, &mut host.hypervisor, &mut host.clocksource, &mut host.cpu.governor] {
-        *field = Some(say());
+        *field = Some(change());
     }
-    host.sysctls.insert(say(), say());
-    host.mitigations.insert(say(), say());
-    header.link.device = say();
-    header.link.passed_over = vec![say()];
-    header.link.offloads = Some([(say(), true)].into());
-    header.warnings = vec![Warning::new(text, Severity::Doubt, say()).remedy(say())];
+    host.sysctls.insert(change(), change());
+    host.mitigations.insert(change(), change());
+    header.link.device = change();
+    header.link.passed_over = vec![change()];
+    header.link.offloads = Some([(change(), true)].into());
+    header.warnings = vec![Warning::new(text, Severity::Doubt, change()).remedy(change())];
     header.unavailable = vec![SupportRow {
-        what: say(),
-        name: say(),
-        support: Support::No(Unavailable::unsupported(say()).remedy(say())),
+        what: change(),
+        name: change(),
+        support: Support::No(Unavailable::unsupported(change()).remedy(change())),
     }];
     header.plan.experiment = format!("x{text}");
     // Labels tell cells apart: the text begins all of them.
@@ -201,7 +205,7 @@ proptest! {
         let page = html(&[(&run, &estimates)]);
         prop_assert_eq!(&page, &html(&[(&run, &estimates)]), "the same document, the same bytes");
         prop_assert_eq!(tags(&page), tags(&html(&[(&harmless, &of_harmless)])));
-        let differing = |name: &str, text: &str| against(name, |run| run.header.host.hostname = format!("x{text}"));
+        let differing = |name: &str, text: &str| comparison_page(name, |run| run.header.host.hostname = format!("x{text}"));
         prop_assert_eq!(tags(&differing(&text, &text)), tags(&differing("run.json", "host")));
     }
 }

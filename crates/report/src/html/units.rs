@@ -1,6 +1,6 @@
-//! The units in which a cost can be shown, and the texts of every cost of the page in each of them. They are all written here, by
-//! the rules of `digits` that all other reports follow, so that the page's script has no arithmetic of its own: it puts the
-//! text of another unit in the place of the one that stands there.
+//! The units of cost, and the text of every cost of the page in each of them. All texts are written
+//! here by the rules of `digits`, as in all other reports. So the page's script has no arithmetic
+//! of its own: it exchanges texts.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use zc_run::Run;
 
 /// A unit of cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Unit {
-    /// As it stands behind a figure and over a column.
-    pub(super) name: String,
-    /// What it is, for the list to choose from.
-    pub(super) says: String,
-    /// How many of it a nanosecond per KiB is.
+pub(crate) struct Unit {
+    /// The name, behind a figure and in a heading.
+    pub(crate) name: String,
+    /// An explanation, for the list of units.
+    pub(crate) about: String,
+    /// The value of one ns per KiB in this unit.
     #[serde(skip)]
-    pub(super) per_ns_per_kib: f64,
+    pub(crate) per_ns_per_kib: f64,
 }
 
-/// Those that the figures of these runs can be told in; the first is the one that the page is written in.
-pub(super) fn units(runs: &[(&Run, &Estimates)]) -> Vec<Unit> {
-    let unit = |name: &str, says: &str, per_ns_per_kib: f64| Unit {
+/// The units available for these runs; the page is written in the first.
+pub(crate) fn units(runs: &[(&Run, &Estimates)]) -> Vec<Unit> {
+    let unit = |name: &str, about: &str, per_ns_per_kib: f64| Unit {
         name: name.to_owned(),
-        says: says.to_owned(),
+        about: about.to_owned(),
         per_ns_per_kib,
     };
     let mut units = vec![
@@ -35,8 +35,8 @@ pub(super) fn units(runs: &[(&Run, &Estimates)]) -> Vec<Unit> {
         unit("ns/KiB", "nanoseconds of CPU per 1024 bytes", 1.0),
     ];
     if let Some(ghz) = clock_ghz(runs) {
-        let says = format!("at the CPU's nominal {} GHz, not at the clock that it ran at", trimmed(&significant(ghz)));
-        units.push(unit("cycles/byte", &says, ghz / 1024.0));
+        let about = format!("at the CPU's nominal {} GHz, not at the clock that it ran at", trimmed(&significant(ghz)));
+        units.push(unit("cycles/byte", &about, ghz / 1024.0));
     }
     units.push(unit("CPU s/GB", "CPU seconds per 10^9 bytes", us_per_mb(1.0) / 1e3));
     for gbit in [10.0, 40.0, 100.0] {
@@ -50,7 +50,8 @@ pub(super) fn units(runs: &[(&Run, &Estimates)]) -> Vec<Unit> {
     units
 }
 
-/// The clock that the CPU's name promises (`... @ 2.10GHz`), where all runs are of one clock. No other is in a saved run.
+/// The nominal clock in the CPU's name (`... @ 2.10GHz`), where all runs have the same; a saved run
+/// records no other.
 fn clock_ghz(runs: &[(&Run, &Estimates)]) -> Option<f64> {
     let mut clocks = runs.iter().map(|(run, _)| {
         let (_, clock) = run.header.host.cpu.model.rsplit_once('@')?;
@@ -63,37 +64,37 @@ fn clock_ghz(runs: &[(&Run, &Estimates)]) -> Option<f64> {
 
 /// The costs of the page, each once.
 #[derive(Debug)]
-pub(super) struct Costs {
+pub(crate) struct Costs {
     units: Vec<Unit>,
-    /// By the bits of value and half-width, in ns per KiB.
+    /// Keyed by the bits of value and half-width, in ns per KiB.
     known: BTreeMap<(u64, Option<u64>), usize>,
     texts: Vec<Vec<String>>,
 }
 
-/// What the script is given.
+/// The JSON for the script.
 #[derive(Serialize)]
 struct Document<'a> {
     units: &'a [Unit],
-    /// By place of the cost, then by unit.
+    /// Texts by index of the cost, then by unit.
     texts: &'a [Vec<String>],
 }
 
 impl Costs {
-    pub(super) fn new(units: Vec<Unit>) -> Self {
+    pub(crate) fn new(units: Vec<Unit>) -> Self {
         Self { units, known: BTreeMap::new(), texts: Vec::new() }
     }
 
-    pub(super) fn units(&self) -> &[Unit] {
+    pub(crate) fn units(&self) -> &[Unit] {
         &self.units
     }
 
     /// The unit that the page is written in.
-    pub(super) fn first(&self) -> &str {
+    pub(crate) fn first(&self) -> &str {
         self.units.first().map_or("", |unit| &unit.name)
     }
 
-    /// The place of a cost of so many ns per KiB among those of the page.
-    pub(super) fn place(&mut self, cost: Figure) -> usize {
+    /// The index of a cost in ns per KiB among those of the page.
+    pub(crate) fn place(&mut self, cost: Figure) -> usize {
         let key = (cost.value.to_bits(), cost.half_width.map(f64::to_bits));
         let (units, texts) = (&self.units, &mut self.texts);
         *self.known.entry(key).or_insert_with(|| {
@@ -106,13 +107,13 @@ impl Costs {
         })
     }
 
-    /// Its text in the unit that the page is written in.
-    pub(super) fn text(&self, place: usize) -> &str {
+    /// The text of a cost in the unit that the page is written in.
+    pub(crate) fn text(&self, place: usize) -> &str {
         self.texts.get(place).and_then(|texts| texts.first()).map_or("", String::as_str)
     }
 
     /// Every text in every unit, as JSON.
-    pub(super) fn json(&self) -> String {
+    pub(crate) fn json(&self) -> String {
         serde_json::to_string(&Document { units: &self.units, texts: &self.texts })
             .expect("these types always serialise: no maps with keys other than strings")
     }

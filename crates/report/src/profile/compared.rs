@@ -1,4 +1,4 @@
-//! Profiles of two runs against one another: what each class of a path costs in the one and in the other.
+//! The profiles of two runs compared, class by class.
 
 use serde::Serialize;
 
@@ -6,38 +6,42 @@ use super::super::block::Part;
 use super::super::digits::with_half_width;
 use super::super::grid::{Column, Grid};
 use super::super::json::text;
-use super::super::markdown::Width;
-use super::super::notes::shown;
+use super::super::layout::Layout;
+use super::super::text::shown;
+use super::super::width::Width;
 use super::grids::signed;
 use zc_analysis::profile::{Difference, PartDifference, difference, labels};
 use zc_run::Run;
 
-/// What is less than this on both sides has no row, ns per KiB.
+/// Classes below this on both sides have no row, ns per KiB.
 const SMALL: f64 = 0.5;
 
-/// A run, and one of its cells where one is named.
+/// A run, and optionally one of its cells.
 pub type Named<'a> = (&'a Run, Option<&'a str>);
 
-/// What is held against what, and the cells of it that were sampled in both, each by its name.
-pub type Told = (String, Vec<(String, Difference)>);
+/// The title of a comparison, and the cells that were sampled in both runs, by name.
+pub type ComparedCells = (String, Vec<(String, Difference)>);
 
-/// For a terminal: of each cell the classes and contexts, the largest difference first; a sentence where there is nothing to hold against
-/// one another.
-pub fn compared(told: &[Told], columns: usize) -> String {
-    let parts = |told: &Told| parts(told).iter().map(|part| part.terminal(columns)).collect::<Vec<_>>().join("\n");
-    told.iter().map(parts).collect::<Vec<_>>().join("\n")
+/// For a terminal: classes and contexts of each cell, the largest difference first; a sentence
+/// where no cell was sampled in both.
+pub fn compared(pairs: &[ComparedCells], columns: usize) -> String {
+    let parts = |pairs: &ComparedCells| {
+        parts(pairs).iter().map(|part| part.terminal(Layout::plain(columns))).collect::<Vec<_>>().join("\n")
+    };
+    pairs.iter().map(parts).collect::<Vec<_>>().join("\n")
 }
 
 /// The same in Markdown, in 80 columns.
-pub fn compared_markdown(told: &[Told]) -> String {
+pub fn compared_markdown(pairs: &[ComparedCells]) -> String {
     let width = Width::Columns(80);
-    let parts = |told: &Told| parts(told).iter().map(|part| part.markdown(width)).collect::<Vec<_>>().join("\n");
-    told.iter().map(parts).collect::<Vec<_>>().join("\n")
+    let parts =
+        |pairs: &ComparedCells| parts(pairs).iter().map(|part| part.markdown(width)).collect::<Vec<_>>().join("\n");
+    pairs.iter().map(parts).collect::<Vec<_>>().join("\n")
 }
 
 /// The same as one JSON document.
-pub fn compared_json(told: &[Told]) -> String {
-    let each: Vec<Compared<'_>> = told
+pub fn compared_json(pairs: &[ComparedCells]) -> String {
+    let each: Vec<Compared<'_>> = pairs
         .iter()
         .map(|(compared, found)| {
             let cells = found.iter().map(|(cell, difference)| Cell { cell, difference }).collect();
@@ -47,12 +51,12 @@ pub fn compared_json(told: &[Told]) -> String {
     text(&each)
 }
 
-/// As it stands in JSON.
+/// A comparison in JSON.
 #[derive(Debug, Serialize)]
 struct Compared<'a> {
-    /// What is held against what, as it was typed.
+    /// The two runs, as they were typed.
     compared: &'a str,
-    /// What was sampled in both.
+    /// The cells that were sampled in both.
     cells: Vec<Cell<'a>>,
 }
 
@@ -80,7 +84,7 @@ pub fn differences(old: Named<'_>, new: Named<'_>) -> Vec<(String, Difference)> 
     found.collect()
 }
 
-fn parts((compared, found): &Told) -> Vec<Part> {
+fn parts((compared, found): &ComparedCells) -> Vec<Part> {
     let head = shown(compared);
     if found.is_empty() {
         return vec![Part::Text(vec![format!("{head}: no cell was sampled in both runs; zc profile samples.")])];
@@ -90,15 +94,13 @@ fn parts((compared, found): &Told) -> Vec<Part> {
 }
 
 fn table(name: &str, difference: &Difference) -> Part {
-    let mut grid = Grid {
-        columns: vec![
-            Column::left("class", "or context"),
-            Column::right("old", "ns/KiB"),
-            Column::right("new", "ns/KiB"),
-            Column::right("difference", "ns/KiB"),
-        ],
-        rows: Vec::new(),
-    };
+    let columns = vec![
+        Column::left("class", "or context"),
+        Column::right("old", "ns/KiB"),
+        Column::right("new", "ns/KiB"),
+        Column::right("difference", "ns/KiB"),
+    ];
+    let mut grid = Grid::new(columns, Vec::new());
     grid.rows.extend(difference.classes.iter().filter_map(|class| row(class.what.name(), class)));
     if let Some(all) = &difference.all {
         grid.rows.push(vec!["all".to_owned(), String::new(), String::new(), signed(all)]);
@@ -110,7 +112,7 @@ fn table(name: &str, difference: &Difference) -> Part {
 
 fn row<T>(name: &str, part: &PartDifference<T>) -> Option<Vec<String>> {
     let (old, new) = (part.first_ns_per_kib, part.second_ns_per_kib);
-    // With as many digits as the difference has.
+    // To as many digits as the difference.
     let cost = |value: f64| {
         let text = with_half_width(value, part.difference.half_width.filter(|half| *half > 0.0));
         text.split(" ±").next().unwrap_or_default().to_owned()

@@ -1,10 +1,11 @@
-//! Folded stacks: a line to a stack, its frames from the outermost to the innermost with semicolons between them, and how often it was
-//! found; what flamegraph.pl, inferno and speedscope read.
+//! Folded stacks: one line per stack, frames from the outermost to the innermost joined by
+//! semicolons, then the count; the input of flamegraph.pl, inferno and speedscope.
 
 use zc_analysis::profile::{Flame, tree};
 use zc_run::Run;
 
-/// The stacks of all cells but the control, each under its label; nothing for a run that was not sampled.
+/// The stacks of all cells except the control, under their labels; empty for a run that was not
+/// sampled.
 pub fn folded(run: &Run) -> String {
     let mut out = String::new();
     for cell in run.header.plan.cells.iter().filter(|cell| !cell.control) {
@@ -16,7 +17,7 @@ pub fn folded(run: &Run) -> String {
 }
 
 fn fold(flame: &Flame, above: &str, out: &mut String) {
-    // What would end a frame or a line; names of functions have neither.
+    // Function names contain no separators; hostile input may.
     let name = flame.name.replace([';', '\n', '\r'], "_");
     let stack = if above.is_empty() { name } else { format!("{above};{name}") };
     if flame.itself() > 0 {

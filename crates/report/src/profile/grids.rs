@@ -1,14 +1,14 @@
-//! The tables of a profile: a column pair to a path, and with two paths what the one spends more than the other.
+//! The tables of a profile: columns per path, and the difference where there are two.
 
 use super::super::block::Part as Piece;
 use super::super::digits::{percent, significant, with_half_width};
 use super::super::grid::{Column, Grid};
-use super::super::notes::shown;
+use super::super::text::shown;
 use zc_analysis::Figure;
 use zc_analysis::profile::{CellProfile, Class, Context, Difference, Part, ProfileEstimates, difference};
 use zc_run::Run;
 
-/// What is less than this share of every path is named below the table and has no row.
+/// Classes below this share of every path are named in the caption and have no row.
 const SMALL: f64 = 0.0005;
 
 /// The cells that are shown: sampled, and not the control.
@@ -17,71 +17,71 @@ pub(crate) fn cells(profile: &ProfileEstimates) -> impl Iterator<Item = &CellPro
 }
 
 /// The difference of the only two paths.
-pub(super) fn beside(run: &Run, profile: &ProfileEstimates) -> Option<Difference> {
+pub(super) fn only_difference(run: &Run, profile: &ProfileEstimates) -> Option<Difference> {
     let labels: Vec<&str> = cells(profile).map(|cell| cell.label.as_str()).collect();
     let [first, second] = labels[..] else { return None };
     difference((run, first), (run, second))
 }
 
-/// What each class costs, the largest first.
-pub(super) fn classes(profile: &ProfileEstimates, beside: Option<&Difference>) -> Piece {
+/// The cost by class, the largest first.
+pub(super) fn classes(profile: &ProfileEstimates, between: Option<&Difference>) -> Piece {
     let largest = |class: Class| {
         cells(profile).filter_map(|cell| cell.class(class).ns_per_kib).map(|cost| cost.value).fold(0.0, f64::max)
     };
     let (mut shown, small): (Vec<Class>, Vec<Class>) =
         Class::ALL.into_iter().partition(|class| cells(profile).any(|cell| cell.class(*class).share.abs() >= SMALL));
     shown.sort_by(|a, b| largest(*b).total_cmp(&largest(*a)));
-    let mut grid = Grid { columns: columns(profile, "class", beside), rows: Vec::new() };
+    let mut grid = Grid::new(columns(profile, "class", between), Vec::new());
     for class in shown {
         let parts = cells(profile).map(|cell| cell.class(class)).collect();
-        let more = beside.and_then(|beside| beside.classes.iter().find(|each| each.what == class));
-        grid.rows.push(row(class.name(), parts, is_wide(profile), beside.map(|_| more.map(|more| more.difference))));
+        let more = between.and_then(|between| between.classes.iter().find(|each| each.what == class));
+        grid.rows.push(row(class.name(), parts, is_wide(profile), between.map(|_| more.map(|more| more.difference))));
     }
-    grid.rows.push(all(profile, beside));
+    grid.rows.push(all(profile, between));
     let names: Vec<&str> = small.into_iter().map(Class::name).collect();
-    let none = if names.is_empty() { String::new() } else { format!("; next to nothing: {}", names.join(", ")) };
+    let none = if names.is_empty() { String::new() } else { format!("; negligible: {}", names.join(", ")) };
     Piece::Table { caption: format!("What the CPU time goes to{none}"), keys: 1, grid }
 }
 
-/// What each context costs, and what getrusage is able to see of it.
-pub(super) fn contexts(profile: &ProfileEstimates, beside: Option<&Difference>) -> Piece {
+/// The cost by context, and the part that getrusage covers.
+pub(super) fn contexts(profile: &ProfileEstimates, between: Option<&Difference>) -> Piece {
     let part = |cell: &CellProfile, context: Context| {
         cell.contexts.iter().find(|each| each.context == context).map_or_else(Part::default, |each| each.part)
     };
-    let mut grid = Grid { columns: columns(profile, "context", beside), rows: Vec::new() };
+    let mut grid = Grid::new(columns(profile, "context", between), Vec::new());
     for context in Context::ALL {
         if cells(profile).any(|cell| part(cell, context).share.abs() >= SMALL) {
-            let more = beside.and_then(|beside| beside.contexts.iter().find(|each| each.what == context));
+            let more = between.and_then(|between| between.contexts.iter().find(|each| each.what == context));
             let parts = cells(profile).map(|cell| part(cell, context)).collect();
             grid.rows.push(row(
                 context.name(),
                 parts,
                 is_wide(profile),
-                beside.map(|_| more.map(|more| more.difference)),
+                between.map(|_| more.map(|more| more.difference)),
             ));
         }
     }
-    grid.rows.push(all(profile, beside));
+    grid.rows.push(all(profile, between));
     let own = cells(profile).map(|cell| cell.own).collect();
-    grid.rows.push(row("of it on the threads' own time", own, is_wide(profile), beside.map(|_| None)));
-    let mut said = vec!["of it in getrusage".to_owned()];
+    grid.rows.push(row("of it on the threads' own time", own, is_wide(profile), between.map(|_| None)));
+    let mut row = vec!["of it in getrusage".to_owned()];
     for cell in cells(profile) {
         let (share, cost) =
             cell.getrusage_by_soaked.zip(cell.cost_ns_per_kib).map_or_else(Default::default, |(share, cost)| {
                 (format!("{:.1} %", share * 100.0), significant(cost.value * share))
             });
         if is_wide(profile) {
-            said.extend([share, cost]);
+            row.extend([share, cost]);
         } else {
-            said.push(format!("{cost} ({share})"));
+            row.push(format!("{cost} ({share})"));
         }
     }
-    said.extend(beside.map(|_| String::new()));
-    grid.rows.push(said);
-    Piece::Table { caption: "In whose context it is spent".to_owned(), keys: 1, grid }
+    row.extend(between.map(|_| String::new()));
+    grid.rows.push(row);
+    Piece::Table { caption: "In which context it is spent".to_owned(), keys: 1, grid }
 }
 
-/// The functions that cost most by themselves.
+/// The functions with the largest self cost.
 pub(super) fn functions(profile: &ProfileEstimates) -> Vec<Piece> {
     let most = |cell: &CellProfile| {
         let each = cell.functions.iter().take(5);
@@ -95,17 +95,17 @@ pub(super) fn functions(profile: &ProfileEstimates) -> Vec<Piece> {
     if lines.is_empty() {
         return Vec::new();
     }
-    let mut sentences = vec!["The functions that cost most by themselves".to_owned()];
+    let mut sentences = vec!["The functions with the largest self cost".to_owned()];
     sentences.extend(lines);
     vec![Piece::Text(sentences)]
 }
 
-/// Up to two paths have their shares in a column of their own, with intervals; of more each has one column.
+/// Whether shares have columns of their own, with intervals: with up to two paths.
 fn is_wide(profile: &ProfileEstimates) -> bool {
     cells(profile).count() <= 2
 }
 
-fn columns(profile: &ProfileEstimates, what: &str, beside: Option<&Difference>) -> Vec<Column> {
+fn columns(profile: &ProfileEstimates, what: &str, between: Option<&Difference>) -> Vec<Column> {
     let mut columns = vec![Column::left(what, "")];
     for cell in cells(profile) {
         if is_wide(profile) {
@@ -115,7 +115,7 @@ fn columns(profile: &ProfileEstimates, what: &str, beside: Option<&Difference>) 
             columns.push(Column::right(shown(&cell.label), "ns/KiB (share)"));
         }
     }
-    columns.extend(beside.map(|_| Column::right("difference", "ns/KiB")));
+    columns.extend(between.map(|_| Column::right("difference", "ns/KiB")));
     columns
 }
 
@@ -136,8 +136,8 @@ fn row(name: &str, parts: Vec<Part>, wide: bool, difference: Option<Option<Figur
     row
 }
 
-/// The sum of all parts: what the table of paths has.
-fn all(profile: &ProfileEstimates, beside: Option<&Difference>) -> Vec<String> {
+/// The sum of all parts: the cost in the table of paths.
+fn all(profile: &ProfileEstimates, between: Option<&Difference>) -> Vec<String> {
     let mut row = vec!["all".to_owned()];
     for cell in cells(profile) {
         if is_wide(profile) {
@@ -145,7 +145,7 @@ fn all(profile: &ProfileEstimates, beside: Option<&Difference>) -> Vec<String> {
         }
         row.push(cell.cost_ns_per_kib.map_or_else(String::new, |cost| figure(&cost)));
     }
-    row.extend(beside.map(|beside| beside.all.as_ref().map_or_else(String::new, signed)));
+    row.extend(between.map(|between| between.all.as_ref().map_or_else(String::new, signed)));
     row
 }
 
@@ -159,12 +159,12 @@ fn share(part: &Part) -> String {
     }
 }
 
-/// What rounds to nothing has no sign.
+/// Zero without a sign for values that round to it.
 fn positive_zero(value: f64, least: f64) -> f64 {
     if value.abs() < least { 0.0 } else { value }
 }
 
-/// A cost; one of which nothing was found is 0.
+/// A cost; 0 where no sample was found.
 fn figure(cost: &Figure) -> String {
     match cost.half_width {
         Some(half) if half < 0.05 && cost.value.abs() < 0.05 => "0".to_owned(),
@@ -172,13 +172,13 @@ fn figure(cost: &Figure) -> String {
     }
 }
 
-/// The larger distance of the ends of a share's interval from it.
+/// The larger distance of an interval's ends from its share.
 fn half_width(part: &Part) -> Option<f64> {
     let interval = part.interval?;
     Some((interval.high? - part.share).max(part.share - interval.low))
 }
 
-/// With its sign.
+/// A difference with its sign.
 pub(super) fn signed(difference: &Figure) -> String {
     let text = figure(difference);
     if difference.value > 0.0 && text != "0" { format!("+{text}") } else { text }

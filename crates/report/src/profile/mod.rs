@@ -1,45 +1,61 @@
-//! The report of a run that was sampled: what each path spends its CPU time on, and in whose context, in place of the table of paths.
+//! The report of a sampled run: what each path spends its CPU time on, and in which context,
+//! instead of the table of paths.
 
 mod compared;
 mod folded;
 mod grids;
 mod summary;
 
-pub use compared::{Named, Told, compared, compared_json, compared_markdown, differences};
+pub use compared::{ComparedCells, Named, compared, compared_json, compared_markdown, differences};
 pub use folded::folded;
 
 pub(super) use grids::cells;
 
 use super::block::Part;
-use super::grid::{markdown_text, wrap};
-use super::markdown::Width;
-use super::notes::{Note, note};
-use super::{heading, notes, prose};
+use super::layout::Layout;
+use super::note::Note;
+use super::text::{markdown_text, wrap};
+use super::width::Width;
+use super::{answer, brief, heading, note, notes, prose};
 use zc_analysis::Estimates;
 use zc_analysis::profile::ProfileEstimates;
 use zc_run::Run;
 
-/// Where the text of notes begins.
-const INDENT: usize = 14;
-
-/// For a terminal.
-pub(super) fn table(run: &Run, estimates: &Estimates, profile: &ProfileEstimates, columns: usize) -> String {
-    let mut out = String::new();
-    let told = |notes: Vec<Note>| -> String {
-        notes.into_iter().map(|note| wrap(note.label, &note.text, INDENT, columns)).collect()
-    };
-    out.push_str(&told(above(run, estimates, profile)));
+/// For a terminal, in full.
+pub(super) fn table(run: &Run, estimates: &Estimates, profile: &ProfileEstimates, layout: Layout) -> String {
+    let mut out = note::terminal(&above(run, estimates, profile), layout);
     out.push('\n');
     for part in parts(run, profile) {
-        out.push_str(&part.terminal(columns));
+        out.push_str(&part.terminal(layout));
         out.push('\n');
     }
-    out.push_str(&told(below(run, estimates, profile)));
+    out.push_str(&note::terminal(&below(run, estimates, profile), layout));
     out.push('\n');
     for sentence in sentences(run, estimates, profile) {
-        out.push_str(&wrap("", &sentence, 0, columns));
+        out.push_str(&wrap("", &sentence, 0, layout.columns));
     }
     out
+}
+
+/// For a terminal, in short: the classes and contexts, the controls and the answer.
+pub(super) fn brief(run: &Run, estimates: &Estimates, profile: &ProfileEstimates, layout: Layout) -> String {
+    let mut above = brief::above(run, estimates);
+    above.push(note::note("sampled", summary::sampled(run, profile)));
+    let mut out = note::terminal(&above, layout);
+    out.push('\n');
+    for part in tables(run, profile) {
+        out.push_str(&part.terminal(layout));
+        out.push('\n');
+    }
+    let mut controls = brief::controls(run, estimates);
+    controls.extend(summary::unknown(profile));
+    out.push_str(&note::terminal(&controls, layout));
+    out.push('\n');
+    let mut answer = answer::answer(run, estimates, None);
+    if estimates.verdict.stands() {
+        answer.extend(summary::where_it_went(run, profile));
+    }
+    out + &brief::closing(&answer, layout)
 }
 
 /// In Markdown.
@@ -53,7 +69,7 @@ pub(super) fn markdown(run: &Run, estimates: &Estimates, profile: &ProfileEstima
         out.push('\n');
         out.push_str(&part.markdown(width));
     }
-    out.push_str(&format!("\n### Why to believe it\n\n{}", listed(below(run, estimates, profile))));
+    out.push_str(&format!("\n### Controls and conditions\n\n{}", listed(below(run, estimates, profile))));
     out.push_str("\n### Verdict\n\n");
     for sentence in sentences(run, estimates, profile) {
         out.push_str(&width.paragraph(&sentence));
@@ -64,33 +80,40 @@ pub(super) fn markdown(run: &Run, estimates: &Estimates, profile: &ProfileEstima
 pub(super) fn above(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
     let mut notes = heading::above(run, estimates);
     notes.retain(|note| note.label != "figures");
-    notes.push(note("sampled", summary::sampled(run, profile)));
-    notes.push(note("figures", summary::figures(estimates, profile)));
+    notes.push(note::note("sampled", summary::sampled(run, profile)));
+    notes.push(note::note("figures", summary::figures(estimates, profile)));
     notes
 }
 
 pub(super) fn parts(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
-    if grids::cells(profile).next().is_none() {
-        return Vec::new();
+    let mut parts = tables(run, profile);
+    if !parts.is_empty() {
+        parts.extend(grids::functions(profile));
     }
-    let beside = grids::beside(run, profile);
-    let mut parts = vec![grids::classes(profile, beside.as_ref()), grids::contexts(profile, beside.as_ref())];
-    parts.extend(grids::functions(profile));
     parts
 }
 
+/// The tables by class and by context; none where no sample counts.
+fn tables(run: &Run, profile: &ProfileEstimates) -> Vec<Part> {
+    if grids::cells(profile).next().is_none() {
+        return Vec::new();
+    }
+    let between = grids::only_difference(run, profile);
+    vec![grids::classes(profile, between.as_ref()), grids::contexts(profile, between.as_ref())]
+}
+
 pub(super) fn below(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<Note> {
-    let mut all = summary::believe(run, profile);
+    let mut all = summary::reliability(run, profile);
     all.extend(notes::below(run, estimates));
     all
 }
 
 pub(super) fn sentences(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<String> {
-    let mut said = prose::verdict(run, estimates);
+    let mut sentences = prose::verdict(run, estimates);
     if estimates.verdict.stands() {
-        said.extend(summary::where_it_went(run, profile));
+        sentences.extend(summary::where_it_went(run, profile));
     }
-    said
+    sentences
 }
 
 #[cfg(test)]

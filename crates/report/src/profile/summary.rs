@@ -1,30 +1,31 @@
-//! The sentences about a profile: how it was sampled and what that cannot see, why to believe it, and where the CPU time went.
+//! Sentences about a profile: how it was sampled, what sampling misses, its controls, and where the
+//! CPU time goes.
 
 use super::super::digits::{percent, significant, us_per_mb};
-use super::super::notes::{Note, note, shown};
-use super::super::prose::list;
-use super::grids::{beside, cells};
+use super::super::note::{Note, note};
+use super::super::text::{list, shown};
+use super::grids::{cells, only_difference};
 use zc_analysis::profile::{CellProfile, Class, ProfileEstimates, difference};
 use zc_analysis::{Estimates, Figure};
 use zc_run::{Run, SampledEvent};
 
-/// Above this share of the cost what has no class is a warning.
+/// Above this share of the cost, unclassified functions raise a warning.
 const UNKNOWN: f64 = 0.05;
 
-/// What made the samples, how many there are, and how many are not.
+/// The sampled event, the number of samples per path and the losses.
 pub(super) fn sampled(run: &Run, profile: &ProfileEstimates) -> String {
     let cpus = run.header.sampling.as_ref().map_or(0, |sampling| sampling.cpus.len());
     let why = profile.no_cycles.as_ref().map_or_else(String::new, |why| format!(" ({})", shown(why)));
     let each: Vec<String> = cells(profile)
-        .map(|cell| format!("{} of {} found {}", cell.samples, cell.samples_of_all, shown(&cell.label)))
+        .map(|cell| format!("{} of {} in {}", cell.samples, cell.samples_of_all, shown(&cell.label)))
         .collect();
     let lost: u64 = profile.cells.iter().map(|cell| cell.lost).fold(0, u64::saturating_add);
-    let lost = if lost == 0 { "none was lost".to_owned() } else { format!("{lost} WERE LOST") };
+    let lost = if lost == 0 { "no sample was lost".to_owned() } else { format!("{lost} WERE LOST") };
     let each = if each.is_empty() { "no sample counts".to_owned() } else { list(&each) };
     format!("{}{why}, {} Hz on {cpus} CPUs; {each}; {lost}", profile.event.name(), profile.frequency_hz)
 }
 
-/// What the figures are.
+/// The meaning of the figures.
 pub(super) fn figures(estimates: &Estimates, profile: &ProfileEstimates) -> String {
     let whose = if estimates.sender_alone { "the sender" } else { "both ends" };
     let costs: Vec<String> = cells(profile)
@@ -35,25 +36,24 @@ pub(super) fn figures(estimates: &Estimates, profile: &ProfileEstimates) -> Stri
         .collect();
     let all = if costs.is_empty() { String::new() } else { format!(" ({})", list(&costs)) };
     format!(
-        "shares of the soaked cost of {whose}, and ns of it per KiB, ± half-width of the {:.0} % interval over blocks; all of it is \
-         what zc run prints{all}",
+        "shares of the soaked cost of {whose}, and ns of it per KiB, ± half-width of the {:.0} % interval over blocks; their sum is the cost that zc run prints{all}",
         estimates.confidence * 100.0
     )
 }
 
-/// What a reader must know to believe it.
-pub(super) fn believe(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
+/// Coverage, limits and controls of the samples.
+pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
     let mut notes = Vec::new();
     let seen: Vec<String> =
-        cells(profile).filter_map(|cell| Some(format!("{} of {}", percent(cell.seen?), shown(&cell.label)))).collect();
+        cells(profile).filter_map(|cell| Some(format!("{} ({})", percent(cell.seen?), shown(&cell.label)))).collect();
     if !seen.is_empty() {
-        notes.push(note("seen", format!("the samples found {} of the CPU time that the soakers lost", list(&seen))));
+        notes.push(note("seen", format!("of the CPU time that the soakers lost, the samples cover {}", list(&seen))));
     }
     if profile.event == SampledEvent::CpuClock {
         notes.push(note(
             "unseen",
-            "cpu-clock is a timer: what runs with interrupts off is found where they are enabled again (at the end of a lock \
-             or a switch, at the entry into softirqs), and an interrupt that ends in a soaker is not found at all",
+            "cpu-clock is a timer: code that runs with interrupts off is sampled where they are enabled again (at the end of a lock \
+             or a switch, at the entry into softirqs), and an interrupt that returns to a soaker is not sampled at all",
         ));
     }
     notes.extend(unknown(profile));
@@ -61,27 +61,26 @@ pub(super) fn believe(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
     if profile.irq_time_accounting == Some(true) {
         notes.push(note(
             "getrusage",
-            "this kernel keeps interrupts and softirqs out of the accounts of threads (CONFIG_IRQ_TIME_ACCOUNTING): it sees \
-             system calls and user mode alone",
+            "this kernel keeps interrupts and softirqs out of the accounts of threads (CONFIG_IRQ_TIME_ACCOUNTING): it covers system calls and user mode only",
         ));
     }
     notes
 }
 
 /// A warning with the largest functions that have no class.
-fn unknown(profile: &ProfileEstimates) -> Option<Note> {
-    let told = |cell: &CellProfile| {
+pub(super) fn unknown(profile: &ProfileEstimates) -> Option<Note> {
+    let unclassified = |cell: &CellProfile| {
         let share = cell.class(Class::Unknown).share;
         let largest =
             cell.unknown.iter().take(5).map(|each| format!("{} {}", shown(&each.function), percent(each.part.share)));
         let largest = largest.collect::<Vec<_>>().join(", ");
         (share >= UNKNOWN).then(|| format!("{} of {} ({largest})", percent(share), shown(&cell.label)))
     };
-    let told: Vec<String> = cells(profile).filter_map(told).collect();
-    (!told.is_empty()).then(|| note("UNKNOWN", format!("no class is known of {}", list(&told))))
+    let unclassified: Vec<String> = cells(profile).filter_map(unclassified).collect();
+    (!unclassified.is_empty()).then(|| note("UNKNOWN", format!("no class is known for {}", list(&unclassified))))
 }
 
-/// What the reference spends differently from itself: how far differences are to be believed.
+/// The A/A control by class.
 fn same(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
     let control = profile.cells.iter().find(|cell| cell.control && cell.blocks > 0)?;
     let reference = profile.cells.iter().find(|cell| cell.reference && cell.blocks > 0)?;
@@ -95,7 +94,7 @@ fn same(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
     let with_intervals = found.classes.iter().filter(|class| class.difference.interval.is_some()).count();
     let text = match apart.len() {
         _ if with_intervals == 0 => return None,
-        0 => "no class differs, as it should be".to_owned(),
+        0 => "no class differs, as expected".to_owned(),
         several => format!(
             "{several} of {with_intervals} classes differ where none does: {} ns/KiB; one in twenty is to be expected",
             list(&apart)
@@ -108,13 +107,13 @@ fn stands_out(difference: &Figure) -> bool {
     difference.interval.is_some_and(|interval| !interval.contains(0.0))
 }
 
-/// With two paths: what the one saves, by its largest classes.
+/// With two paths: the difference, by its largest classes.
 pub(super) fn where_it_went(run: &Run, profile: &ProfileEstimates) -> Vec<String> {
-    let Some(found) = beside(run, profile) else { return Vec::new() };
+    let Some(found) = only_difference(run, profile) else { return Vec::new() };
     let labels: Vec<String> = cells(profile).map(|cell| shown(&cell.label)).collect();
     let (Some(all), [first, second]) = (found.all, &labels[..]) else { return Vec::new() };
     if !stands_out(&all) {
-        return vec![format!("{second} and {first} cost the same here, as far as these samples tell.")];
+        return vec![format!("{second} and {first} do not differ in cost within the intervals of these samples.")];
     }
     let less = all.value < 0.0;
     let (saves, word) = (all.value.abs(), if less { "less" } else { "more" });
@@ -126,13 +125,13 @@ pub(super) fn where_it_went(run: &Run, profile: &ProfileEstimates) -> Vec<String
         found.classes.iter().filter(|class| stands_out(&class.difference)).filter(|class| !side(class)).take(2);
     let against: Vec<String> =
         against.map(|class| format!("{} {}", significant(class.difference.value.abs()), class.what.name())).collect();
-    let mut said = format!("{second} spends {} ns per KiB {word} than {first}", significant(saves));
+    let mut sentence = format!("{second} spends {} ns per KiB {word} than {first}", significant(saves));
     if !largest.is_empty() {
-        said.push_str(&format!(": {}", list(&largest)));
+        sentence.push_str(&format!(": {}", list(&largest)));
     }
     if !against.is_empty() {
-        said.push_str(&format!("; and {} {}", list(&against), if less { "more" } else { "less" }));
+        sentence.push_str(&format!("; and {} {}", list(&against), if less { "more" } else { "less" }));
     }
-    said.push('.');
-    vec![said]
+    sentence.push('.');
+    vec![sentence]
 }

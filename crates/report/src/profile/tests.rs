@@ -2,7 +2,7 @@
 
 use zc_analysis::estimate;
 use zc_run::{Run, SampledTask, SendPath};
-use zc_testkit::samples::{Spent, sampled};
+use zc_testkit::samples::{CpuShare, with_samples};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
 const SYSCALL: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg"];
@@ -18,10 +18,10 @@ fn run(paths: &[SendPath], unknown: f64) -> Run {
     }
     cells.push(cells[0].control());
     let world = Synthetic { cells, blocks: 24, noise: 0.02, block_drift: 0.0, ..Synthetic::default() };
-    sampled(world.run(), |cell| {
+    with_samples(world.run(), |cell| {
         use SampledTask::{Receiver, Sender, Soaker};
         let Some(label) = cell else { return Vec::new() };
-        let of = |cpu, task, stack, share| Spent { cpu, task, stack, share };
+        let of = |cpu, task, stack, share| CpuShare { cpu, task, stack, share };
         let way = if label.starts_with("read+send") { of(0, Sender, COPY, 0.20) } else { of(0, Sender, SPLICE, 0.04) };
         vec![
             way,
@@ -35,13 +35,15 @@ fn run(paths: &[SendPath], unknown: f64) -> Run {
 }
 
 fn table(run: &Run, columns: usize) -> String {
-    crate::table(run, &estimate(run), columns)
+    crate::table(run, &estimate(run), crate::Layout::plain(columns))
 }
 
 #[test]
 fn two_paths_stand_side_by_side() {
     let run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
     insta::assert_snapshot!("profile_of_two", table(&run, 120));
+    let short = crate::Layout { verbose: false, ..crate::Layout::plain(120) };
+    insta::assert_snapshot!("profile_of_two_brief", crate::table(&run, &estimate(&run), short));
     insta::assert_snapshot!("profile_of_two_markdown", crate::markdown(&run, &estimate(&run)));
 }
 
@@ -72,10 +74,10 @@ fn a_run_without_a_block_that_counts_says_so() {
 fn two_runs_are_held_against_one_another_by_class() {
     let paths = [SendPath::ReadSend, SendPath::Sendfile];
     let (old, new) = (run(&paths, 0.001), run(&paths, 0.02));
-    let told = vec![("new against old".to_owned(), super::differences((&old, None), (&new, None)))];
-    insta::assert_snapshot!("profiles_compared", super::compared(&told, 100));
-    assert!(super::compared_markdown(&told).lines().all(|line| line.chars().count() <= 80));
-    let json: serde_json::Value = serde_json::from_str(&super::compared_json(&told)).unwrap();
+    let pairs = vec![("new against old".to_owned(), super::differences((&old, None), (&new, None)))];
+    insta::assert_snapshot!("profiles_compared", super::compared(&pairs, 100));
+    assert!(super::compared_markdown(&pairs).lines().all(|line| line.chars().count() <= 80));
+    let json: serde_json::Value = serde_json::from_str(&super::compared_json(&pairs)).unwrap();
     assert_eq!(json[0]["cells"][1]["cell"], "sendfile");
     let one = super::differences((&old, Some("read+send")), (&old, Some("sendfile")));
     assert_eq!(one.len(), 1);

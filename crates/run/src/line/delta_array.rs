@@ -1,18 +1,21 @@
-//! Differences of counts as they stand in the file: an array of whole numbers, without the zeros at its end.
+//! Differences of counts as the file holds them: arrays of whole numbers without the zeros at their end.
+//!
+//! A later minor version may append numbers to an array of known length, so what follows the known ones is ignored.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Error, IgnoredAny, SeqAccess, Visitor};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::ser::SerializeSeq as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What `count` is more than `before`. Counters that ran backwards, and those that are no counters, come back too: it is arithmetic
-/// modulo 2^64.
+/// The difference `count - before`, modulo 2^64: counters that ran backwards, and numbers that are no counters, are restored too.
 pub(super) fn since(before: u64, count: u64) -> i64 {
     count.wrapping_sub(before) as i64
 }
 
-/// The count that is so much more than `before`.
+/// The count of which [`since`] made `more`.
 pub(super) fn then(before: u64, more: i64) -> u64 {
     before.wrapping_add(more as u64)
 }
@@ -59,7 +62,7 @@ impl<'de, const N: usize> Deserialize<'de> for DeltaArray<N> {
             type Value = DeltaArray<N>;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(out, "at most {N} whole numbers")
+                write!(out, "whole numbers, of which the first {N} count")
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<DeltaArray<N>, A::Error> {
@@ -70,21 +73,44 @@ impl<'de, const N: usize> Deserialize<'de> for DeltaArray<N> {
                         None => return Ok(few),
                     }
                 }
-                match seq.next_element::<IgnoredAny>()? {
-                    None => Ok(few),
-                    Some(_) => Err(A::Error::invalid_length(N + 1, &self)),
-                }
+                ignore_rest(&mut seq)?;
+                Ok(few)
             }
         }
         from.deserialize_seq(Numbers::<N>)
     }
 }
 
+impl<const N: usize> JsonSchema for DeltaArray<N> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("DeltaArray{N}").into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        numbers()
+    }
+}
+
+/// An array of differences.
+fn numbers() -> Schema {
+    json_schema!({ "type": "array", "items": { "type": "integer" } })
+}
+
+/// Reads an array to its end: a later minor version may have appended to it.
+pub(super) fn ignore_rest<'de, A: SeqAccess<'de>>(seq: &mut A) -> Result<(), A::Error> {
+    while seq.next_element::<IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
 /// How many counts of a list lie in it itself.
 const INLINE: usize = 4;
 
-/// A set of counts whose number the line tells: a count to a CPU. There are some ten lists in a reading, and most machines that are
-/// measured on are small: up to four counts take no memory of their own.
+/// A set of counts whose number is that of the CPUs. A reading has some ten of them, and most machines that are measured are small:
+/// up to four counts take no memory of their own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct List {
     few: [i64; INLINE],
@@ -114,6 +140,20 @@ impl List {
             let kept: Self = trimmed(&self.many).iter().copied().collect();
             *self = kept;
         }
+    }
+}
+
+impl JsonSchema for List {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "List".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        numbers()
     }
 }
 

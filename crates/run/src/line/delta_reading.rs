@@ -1,69 +1,87 @@
-//! A reading as it stands in the file. What each array holds, and what it differs from:
+//! A reading as the file holds it: differences from the reading before.
 //!
-//! | key | numbers | less |
-//! |---|---|---|
-//! | `soak` | `at_ns`, `[units]`, `[stamp_ns]`, by CPU | that of the last reading with soakers at work; stamps: its own `at_ns` |
-//! | `still` | `at_ns` of a reading while the soakers are stopped, in place of `soak` | the reading before |
-//! | `process` | `process_cpu_ns` | the reading before |
-//! | `stat` | `[at_ns, context_switches, interrupts]`, then `[user, nice, system, idle, iowait, irq, softirq, steal]` by CPU | the reading before |
-//! | `softirqs` | by kind and CPU; kinds that did not grow are left out | the reading before |
-//! | `interrupts` | by CPU | the reading before |
-//! | `ksoftirqd` | `ksoftirqd_ns`; left out where it is not known | the last that was |
-//! | `link` | `[at_ns, tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]`; left out in idle windows | the last that was |
-//! | `sender`, `receiver` | `[at_ns, cpu_ns, voluntary_switches, involuntary_switches]` | the window's opening, which differs from nothing |
-//! | `sent` | `[bytes, calls, completions, copied, enobufs, short]` | as `sender` |
-//! | `received` | `[bytes, calls, mapped_bytes]` | as `sender` |
-//! | `tcp` | as in [`TcpReading`], from `at_ns` to `snd_cwnd` | as `sender` |
-//!
-//! Every `at_ns` but the first is less the reading's own first. Zeros at an array's end are left out, and CPUs without anything else
-//! at the end of a list. A reading that is `anew` differs from nothing, and nothing is left out of its lists: the first of a block
-//! is one, and any that has more or fewer CPUs or kinds than the one before.
+//! docs/format.md has the rules, for readers in other languages. In short: counters of the machine differ from the last reading that
+//! had them, those of a flow from the reading at which their window opened, which differs from nothing. Every `at_ns` but the
+//! reading's first is less that first one. Zeros at an array's end are left out, and CPUs without anything else at the end of a
+//! list. An `absolute` reading differs from nothing, and nothing is left out of its lists: the first of a block is one, and any
+//! that has more or fewer CPUs or kinds than the one before.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{MapAccess, Visitor};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Text;
-use super::delta_array::{DeltaArray, List, since, then};
+use super::delta_array::{DeltaArray, List, ignore_rest, since, then};
 use crate::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,
     TcpReading,
 };
 
-/// A reading, less what [`DeltaCodec`] says.
-#[derive(Debug, Default, Serialize, Deserialize)]
+/// All meters at one edge of a window, as differences. In the arrays zeros at the end are left out, and a later minor version may
+/// append numbers.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(super) struct DeltaReading<'a> {
-    #[serde(default, skip_serializing_if = "is_false")]
-    anew: bool,
+    /// The reading differs from nothing: all that earlier ones held is 0, and the lengths of its lists are those of the lists to
+    /// come.
+    #[serde(default, alias = "anew", skip_serializing_if = "is_false")] // in format 2
+    absolute: bool,
+    /// Soakers at work: `[at_ns, [units by CPU], [stamp_ns by CPU]]`. `at_ns` is less that of the reading before, units less those
+    /// of the last reading with soakers at work, stamps less this reading's `at_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    soak: Option<(i64, List, List)>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    still: Option<i64>,
+    soak: Option<SoakDelta>,
+    /// Soakers stopped: `at_ns` less that of the reading before, in place of `soak`.
+    #[serde(default, alias = "still", skip_serializing_if = "Option::is_none")] // in format 2
+    stopped: Option<i64>,
+    /// `process_cpu_ns`, less the reading before.
     #[serde(default, skip_serializing_if = "is_zero")]
     process: i64,
+    /// /proc/stat: `[[at_ns, context_switches, interrupts], [[user, nice, system, idle, iowait, irq, softirq, steal] by CPU]]`.
+    /// `at_ns` is less this reading's `at_ns`, all else less the reading before.
     #[serde(default)]
-    stat: (DeltaArray<3>, Vec<DeltaArray<8>>),
+    stat: StatDelta,
+    /// /proc/softirqs: by kind, the counts by CPU, less the reading before. Kinds that did not grow are left out.
     #[serde(borrow, default, skip_serializing_if = "Rows::is_empty")]
     softirqs: Rows<'a>,
+    /// Device interrupts by CPU, less the reading before.
     #[serde(default, skip_serializing_if = "is_empty")]
     interrupts: List,
+    /// `ksoftirqd_ns`, less the last that was known; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ksoftirqd: Option<i64>,
+    /// The sender threads: `[at_ns, cpu_ns, voluntary_switches, involuntary_switches]`. `at_ns` is less this reading's `at_ns`, all
+    /// else less the reading that opened the window, which itself differs from nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sender: Option<DeltaArray<4>>,
+    /// The receiver threads, as `sender`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     receiver: Option<DeltaArray<4>>,
+    /// `[bytes, calls, completions, copied, enobufs, short]`, less the reading that opened the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sent: Option<DeltaArray<6>>,
+    /// `[bytes, calls, mapped_bytes]`, less the reading that opened the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     received: Option<DeltaArray<3>>,
+    /// TCP_INFO: `[at_ns, bytes_sent, bytes_acked, bytes_retrans, total_retrans, segs_out, segs_in, busy_us, rwnd_limited_us,
+    /// sndbuf_limited_us, snd_mss, snd_cwnd]`, as `sender`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tcp: Option<DeltaArray<12>>,
+    /// The sending device: `[at_ns, tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]`. `at_ns` is less this reading's `at_ns`,
+    /// all else less the last reading that had it; absent in idle windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     link: Option<DeltaArray<6>>,
 }
+
+/// `[at_ns, [units by CPU], [stamp_ns by CPU]]`.
+#[derive(Debug, Default, Serialize)]
+struct SoakDelta(i64, List, List);
+
+/// `[[at_ns, context_switches, interrupts], [ticks by CPU]]`.
+#[derive(Debug, Default, Serialize)]
+struct StatDelta(DeltaArray<3>, Vec<DeltaArray<8>>);
 
 fn is_empty(list: &List) -> bool {
     list.is_empty()
@@ -145,12 +163,12 @@ impl DeltaCodec {
             ksoftirqd_ns,
         } = reading;
         let at_work = !(units.is_empty() && stamp_ns.is_empty());
-        let anew = (at_work && units.len() != self.units.len())
+        let absolute = (at_work && units.len() != self.units.len())
             || stat.cpus.len() != self.cpus.len()
             || interrupts.len() != self.interrupts.len()
             || softirqs.kinds() != self.softirqs.kinds()
             || softirqs.counts().len() != self.softirqs.counts().len();
-        if anew {
+        if absolute {
             let mut known = softirqs.clone();
             known.counts_mut().fill(0);
             *self = Self {
@@ -164,7 +182,7 @@ impl DeltaCodec {
         }
         let list = |before: &[u64], counts: &[u64]| -> List {
             let mut numbers: List = std::iter::zip(before, counts).map(|(&from, &to)| since(from, to)).collect();
-            if !anew {
+            if !absolute {
                 numbers.trim();
             }
             numbers
@@ -174,7 +192,7 @@ impl DeltaCodec {
         let ticks: Vec<[u64; 8]> = stat.cpus.iter().map(columns).collect();
         let mut cpus: Vec<DeltaArray<8>> =
             std::iter::zip(&self.cpus, &ticks).map(|(&from, &to)| DeltaArray::since(from, to)).collect();
-        if !anew {
+        if !absolute {
             let end = cpus.iter().rposition(|cpu| *cpu != DeltaArray::default()).map_or(0, |last| last + 1);
             cpus.truncate(end);
         }
@@ -182,14 +200,15 @@ impl DeltaCodec {
         let [switched, interrupted] = DeltaArray::since(self.stat, stat_counts).0;
         let rows = std::iter::zip(softirqs.iter(), self.softirqs.iter())
             .map(|((kind, to), (_, from))| (Text(kind.into()), list(from, to)))
-            .filter(|(_, counts)| anew || !counts.is_empty());
+            .filter(|(_, counts)| absolute || !counts.is_empty());
         let edge = DeltaReading {
-            anew,
-            soak: at_work
-                .then(|| (own_at, list(&self.units, units), stamp_ns.iter().map(|&stamp| at(stamp)).collect())),
-            still: (!at_work).then_some(own_at),
+            absolute,
+            soak: at_work.then(|| {
+                SoakDelta(own_at, list(&self.units, units), stamp_ns.iter().map(|&stamp| at(stamp)).collect())
+            }),
+            stopped: (!at_work).then_some(own_at),
             process: since(self.process_cpu_ns, *process_cpu_ns),
-            stat: (DeltaArray([at(stat.at_ns), switched, interrupted]), cpus),
+            stat: StatDelta(DeltaArray([at(stat.at_ns), switched, interrupted]), cpus),
             softirqs: Rows(rows.collect()),
             interrupts: list(&self.interrupts, interrupts),
             ksoftirqd: ksoftirqd_ns.map(|ns| since(self.ksoftirqd_ns, ns)),
@@ -217,7 +236,7 @@ impl DeltaCodec {
     /// The reading at the opening of a window, from what is written.
     ///
     /// # Errors
-    /// It has more CPUs or kinds than the one before, and is not `anew`.
+    /// It has more CPUs or kinds than the one before, and is not `absolute`.
     pub(super) fn opened(&mut self, edge: &DeltaReading<'_>) -> Result<Reading, String> {
         self.flows = Flows::default();
         let reading = self.read(edge)?;
@@ -234,28 +253,28 @@ impl DeltaCodec {
     }
 
     fn read(&mut self, edge: &DeltaReading<'_>) -> Result<Reading, String> {
-        if edge.anew {
+        if edge.absolute {
             *self = Self {
-                units: vec![0; edge.soak.as_ref().map_or(0, |(_, units, _)| units.len())],
+                units: vec![0; edge.soak.as_ref().map_or(0, |SoakDelta(_, units, _)| units.len())],
                 cpus: vec![[0; 8]; edge.stat.1.len()],
-                softirqs: edge.softirqs.anew().sharing(&self.known),
+                softirqs: edge.softirqs.zeros().sharing(&self.known),
                 interrupts: vec![0; edge.interrupts.len()],
                 flows: self.flows,
                 known: std::mem::take(&mut self.known),
                 ..Self::default()
             };
         }
-        let own_at = edge.soak.as_ref().map(|(at, ..)| *at).or(edge.still).unwrap_or(0);
+        let own_at = edge.soak.as_ref().map(|SoakDelta(at, ..)| *at).or(edge.stopped).unwrap_or(0);
         self.at_ns = then(self.at_ns, own_at);
         let at = |less: i64| then(self.at_ns, less);
         let (units, stamp_ns) = match &edge.soak {
             None => (Vec::new(), Vec::new()),
-            Some((_, units, stamps)) => {
+            Some(SoakDelta(_, units, stamps)) => {
                 grow(&mut self.units, units)?;
                 (self.units.clone(), stamps.iter().map(|&stamp| at(stamp)).collect())
             }
         };
-        let (DeltaArray([stat_at, switched, interrupted]), cpus) = &edge.stat;
+        let StatDelta(DeltaArray([stat_at, switched, interrupted]), cpus) = &edge.stat;
         self.stat = DeltaArray([*switched, *interrupted]).then(self.stat);
         if cpus.len() > self.cpus.len() {
             return Err(more_than_before());
@@ -444,7 +463,7 @@ fn tcp_of(at_ns: u64, counts: [u64; 11]) -> TcpReading {
         busy_us,
         rwnd_limited_us,
         sndbuf_limited_us,
-        // Both are 32 bits in TCP_INFO; more than that was written by nobody.
+        // Both are 32 bits in TCP_INFO.
         snd_mss: snd_mss as u32,
         snd_cwnd: snd_cwnd as u32,
     }
@@ -460,7 +479,7 @@ impl Rows<'_> {
     }
 
     /// Zeros, for the kinds and CPUs of a reading that differs from nothing.
-    fn anew(&self) -> SoftirqCounts {
+    fn zeros(&self) -> SoftirqCounts {
         let rows = self.0.iter().map(|(kind, counts)| (kind.0.to_string(), vec![0; counts.len()]));
         rows.collect::<BTreeMap<_, _>>().into()
     }
@@ -495,5 +514,94 @@ impl<'de: 'a, 'a> Deserialize<'de> for Rows<'a> {
             }
         }
         from.deserialize_map(Kinds)
+    }
+}
+
+impl<'de> Deserialize<'de> for SoakDelta {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Parts;
+        impl<'de> Visitor<'de> for Parts {
+            type Value = SoakDelta;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a time, units by CPU, and stamps by CPU")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<SoakDelta, A::Error> {
+                let at = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                let units = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+                let stamps = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(2, &self))?;
+                ignore_rest(&mut seq)?;
+                Ok(SoakDelta(at, units, stamps))
+            }
+        }
+        from.deserialize_seq(Parts)
+    }
+}
+
+impl<'de> Deserialize<'de> for StatDelta {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Parts;
+        impl<'de> Visitor<'de> for Parts {
+            type Value = StatDelta;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("counts of the machine, and ticks by CPU")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<StatDelta, A::Error> {
+                let counts = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                let cpus = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+                ignore_rest(&mut seq)?;
+                Ok(StatDelta(counts, cpus))
+            }
+        }
+        from.deserialize_seq(Parts)
+    }
+}
+
+impl JsonSchema for SoakDelta {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "SoakDelta".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let list = generator.subschema_for::<List>();
+        json_schema!({ "type": "array", "minItems": 3, "prefixItems": [{ "type": "integer" }, list, list] })
+    }
+}
+
+impl JsonSchema for StatDelta {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "StatDelta".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let counts = generator.subschema_for::<DeltaArray<3>>();
+        let cpus = generator.subschema_for::<Vec<DeltaArray<8>>>();
+        json_schema!({ "type": "array", "minItems": 2, "prefixItems": [counts, cpus] })
+    }
+}
+
+impl JsonSchema for Rows<'_> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Rows".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let list = generator.subschema_for::<List>();
+        json_schema!({ "type": "object", "additionalProperties": list })
     }
 }

@@ -1,14 +1,15 @@
-//! A block as it stands on its line of the file: every observation as it was made, written as what it differs in from the one before it.
+//! A block as one line of the file: every observation, written as its difference from the one before.
 //!
-//! Counters grow by little from one edge of a window to the next, so differences are a third as long as the counts, and read as much
-//! faster. Nothing is computed away: [`delta_reading`] has the rules, and every [`Block`] comes back as it was. A line stands for itself: the
-//! first reading of a block differs from nothing.
+//! Counters grow by little from one edge of a window to the next, so differences take a third of the room of the counts, and of the
+//! time to read them. Nothing is lost: [`delta_reading`] has the rules, and every [`Block`] is restored as it was. A line can be read
+//! by itself: the first reading of a block is absolute.
 
 mod delta_array;
 mod delta_reading;
 
 use std::borrow::Cow;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -22,7 +23,7 @@ pub(super) fn write(block: &Block) -> String {
     serde_json::to_string(&BlockLine::of(block)).expect("these types always serialise: no maps with non-string keys")
 }
 
-/// The block that stands in a line. Names that `known` holds already are shared with it, and `known` holds those of this block after.
+/// The block of a line. Names that `known` holds already are shared with it, and `known` holds those of this block afterwards.
 ///
 /// # Errors
 /// The line is no block. The error's column is that of the line.
@@ -30,56 +31,79 @@ pub(super) fn read(line: &[u8], known: &mut SoftirqCounts) -> serde_json::Result
     serde_json::from_slice::<BlockLine<'_>>(line)?.block(known)
 }
 
-/// What stands in a line.
-#[derive(Debug, Serialize, Deserialize)]
+/// A block: every cell of the plan once, in random order, with its idle windows. One line of the file.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Block")]
 pub(super) struct BlockLine<'a> {
+    /// Counts from 0.
     index: usize,
+    /// When it began: CLOCK_MONOTONIC.
     began_ns: u64,
+    /// A short memcpy of memory that is in no cache.
     memcpy_bytes_per_s: Option<f64>,
+    /// Idle windows and trials in the order of time.
     #[serde(borrow)]
     slots: Vec<SlotLine<'a>>,
+    /// Trials that failed. The rest of the block counts.
     #[serde(default, skip_serializing_if = "<[FailedTrial]>::is_empty")]
     failed: Cow<'a, [FailedTrial]>,
+    /// What was sampled, in runs of `zc profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     samples: Option<Cow<'a, BlockSamples>>,
+    /// Null when the block counts; else why it does not.
     dropped: Option<Dropped>,
 }
 
-/// A window: an idle one where it has no `cell`.
-#[derive(Debug, Serialize, Deserialize)]
+/// A window with its trial; an idle window where there is no `cell`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Slot")]
 struct SlotLine<'a> {
+    /// The cell's label.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     cell: Option<Text<'a>>,
+    /// How the trial was driven; present where `cell` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<TrialKind>,
+    /// All meters as the window opened.
     #[serde(borrow)]
     opened: DeltaReading<'a>,
+    /// All meters as it closed.
     #[serde(borrow)]
     closed: DeltaReading<'a>,
+    /// Bytes sent and received over the whole trial, warm-up and drain included.
     #[serde(default, skip_serializing_if = "is_zero")]
     whole_bytes: u64,
+    /// Zero-copy sends completed over the whole trial.
     #[serde(default, skip_serializing_if = "is_zero")]
     whole_completions: u64,
+    /// Those of them that the kernel flagged as copied.
     #[serde(default, skip_serializing_if = "is_zero")]
     whole_copied: u64,
+    /// CPU time of the sender threads over the whole trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     whole_sender_usage: Option<Usage>,
+    /// The same window on the other machine, where a zc measures there. Its readings differ from one another alone.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     remote: Option<RemoteLine<'a>>,
+    /// What the far end said of the trial, where it is no zc.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     remote_report: Option<RemoteReport>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+/// A window on the other machine, by its own clock.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "RemoteWindow")]
 struct RemoteLine<'a> {
+    /// All meters as the window opened.
     #[serde(borrow)]
     opened: DeltaReading<'a>,
+    /// All meters as it closed.
     #[serde(borrow)]
     closed: DeltaReading<'a>,
 }
 
 /// Text that is borrowed from the line unless something in it is escaped there.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -103,7 +127,7 @@ impl<'a> BlockLine<'a> {
     }
 
     /// # Errors
-    /// A reading that cannot be one.
+    /// A reading contradicts the one before it.
     pub(super) fn block(self, known: &mut SoftirqCounts) -> serde_json::Result<Block> {
         let Self { index, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped } = self;
         let (mut near, mut far) = (DeltaCodec::sharing(known), DeltaCodec::sharing(known));

@@ -70,6 +70,7 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: AckOptions, timing
         align: Align::Page,
         pages: CopyPages::Scattered,
         placement: Placement::Separate,
+        more: Default::default(),
     };
     Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None, sampler: None }).expect("a rig")
 }

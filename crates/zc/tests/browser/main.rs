@@ -1,15 +1,19 @@
 //! The pages of `zc report` and `zc compare` in a real browser, opened from a file: what a reader of it sees and can do. Debian's chromium,
 //! headless, by its own driver; skipped where it is not installed (`apt-get install chromium chromium-driver`).
 
+#[path = "../it/support/running.rs"]
+#[expect(dead_code, reason = "the tests of the page need a part of it")]
+mod running;
 mod webdriver;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use running::Bounded as _;
 use serde_json::Value;
 use webdriver::{Browser, key};
 use zc_run::{Factor, Level, Run, SendPath, Severity, Warning, append_block, close, open};
-use zc_testkit::synthetic::{Synthetic, TrueCell, lines, null};
+use zc_testkit::synthetic::{Synthetic, TrueCell, null_link, size_sweep};
 
 /// A browser, or the reason why there is none on stderr.
 fn browser() -> Option<Browser> {
@@ -59,9 +63,9 @@ fn runs() -> Vec<Run> {
     let sizes: Vec<usize> = (8..23).map(|power| 1 << power).collect();
     let paths =
         [(SendPath::ReadSend, 1500.0, 250.0), (SendPath::Sendfile, 3500.0, 120.0), (SendPath::Splice, 4500.0, 110.0)];
-    let mut by_size = null(
+    let mut by_size = null_link(
         Synthetic {
-            cells: lines(&paths, &sizes),
+            cells: size_sweep(&paths, &sizes),
             factors: vec![Factor::Message, Factor::Send],
             blocks: 16,
             ..Synthetic::default()
@@ -105,7 +109,7 @@ fn written(folder: &Path, args: &[&str], runs: &[Run]) -> PathBuf {
         std::fs::write(folder.join(&name), text).unwrap();
         command.arg(name);
     }
-    let output = command.args(["-o", "page.html"]).output().unwrap();
+    let output = command.args(["-o", "page.html"]).finish().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     folder.join("page.html")
 }
@@ -180,6 +184,8 @@ fn it_opens_from_a_file_without_an_error_and_every_chart_and_table_is_seen() {
                     && Array.from(table.tHead.rows[0].cells).every(cell => cell.scope === 'col'))).map(table => table.textContent)",
         );
         assert_eq!(strings(&tables), [""; 0], "tables without caption or scopes");
+        let tables = browser.script("return document.querySelectorAll('table').length").as_u64();
+        assert!(tables >= Some(6), "a table for each run at least: {tables:?}");
     }
     let outline = browser.script(
         "let last = 0;

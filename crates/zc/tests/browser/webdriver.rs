@@ -9,26 +9,18 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Ends the driver however its user ends.
-struct Driver(Child);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use crate::running::{Bounded as _, Running};
 
 /// A browser with one window.
 pub(crate) struct Browser {
     port: u16,
     session: String,
-    _driver: Driver,
+    _driver: Running,
     /// The browser's files, removed with it.
     _folder: tempfile::TempDir,
 }
@@ -47,19 +39,17 @@ impl Browser {
         let chromedriver = installed(&["chromedriver"])
             .ok_or_else(|| Missing("chromedriver is not installed (Debian: chromium-driver)".to_owned()))?;
         let folder = tempfile::tempdir().unwrap();
-        let mut driver = Driver(
-            Command::new(chromedriver)
-                .arg("--port=0")
-                .env("HOME", folder.path())
-                .env("TMPDIR", folder.path())
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap(),
-        );
+        let mut driver = Command::new(chromedriver)
+            .arg("--port=0")
+            .env("HOME", folder.path())
+            .env("TMPDIR", folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .start()
+            .unwrap();
         // `ChromeDriver was started successfully on port 39231.`, behind `Starting ChromeDriver 156.0 (...) on port 0`.
-        let mut lines = BufReader::new(driver.0.stdout.take().unwrap()).lines();
+        let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port = lines
             .by_ref()
             .map_while(Result::ok)

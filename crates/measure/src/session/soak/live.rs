@@ -31,7 +31,7 @@ pub enum Heard<'a> {
 /// Watches the machine until `stop` is up, `hear` says that it has enough, or the count is reached.
 ///
 /// # Errors
-/// [`ErrorKind::Interrupted`](zc_run::FaultKind) when `stop` came up before the first window; the soakers cannot be had.
+/// [`ErrorKind::Interrupted`](zc_run::ErrorKind) when `stop` came up before the first window; the soakers cannot be had.
 pub fn live(
     options: &LiveOptions,
     stop: &AtomicBool,

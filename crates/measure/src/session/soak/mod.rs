@@ -15,7 +15,7 @@ pub use verify::{VerifyOptions, verify};
 
 use crate::meter::LoadMeter;
 /// The other end of a process that zc has started for itself: see [`crate::meter::serve`].
-pub use crate::meter::serve as outside;
+pub use crate::meter::serve as helper;
 use zc_run::{Error, ErrorKind, Result, SoakStart, SoakWindow, SoakerKind};
 
 /// Idle windows before (and after) what is measured, and how long each is. Several, because their scatter is what says how

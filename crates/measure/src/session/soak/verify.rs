@@ -44,7 +44,7 @@ pub struct VerifyOptions {
 /// Visits every load, round after round, until the budget is spent; `round` is told how many rounds of how many are done.
 ///
 /// # Errors
-/// [`ErrorKind::Interrupted`](zc_run::FaultKind) when `stop` came up before there were two rounds; soakers cannot be had.
+/// [`ErrorKind::Interrupted`](zc_run::ErrorKind) when `stop` came up before there were two rounds; soakers cannot be had.
 pub fn verify(options: &VerifyOptions, stop: &AtomicBool, round: &mut dyn FnMut(usize, usize)) -> Result<SoakVerify> {
     let cpus = options.soaked.cpus()?;
     // The last: on most machines the first one has more of the interrupts.
@@ -114,7 +114,12 @@ impl Bench {
             let controls = self.control_round(&cases, stop)?;
             self.soakers.resume();
             let Some(controls) = controls else { break };
-            visits.extend(soaked.into_iter().zip(controls).map(|(visit, control)| VerifyVisit { control, ..visit }));
+            visits.extend(
+                soaked
+                    .into_iter()
+                    .zip(controls)
+                    .map(|(visit, control)| VerifyVisit { unsoaked_control: control, ..visit }),
+            );
             round(done + 1, rounds);
         }
         Ok(visits)
@@ -139,7 +144,11 @@ impl Bench {
                 soaker_cpu_ns: seen.soaker_cpu_ns,
                 switches: seen.switches,
                 idle_after: idle.window,
-                control: UnsoakedControl { opened: Default::default(), closed: Default::default(), truth_ns: 0 },
+                unsoaked_control: UnsoakedControl {
+                    opened: Default::default(),
+                    closed: Default::default(),
+                    truth_ns: 0,
+                },
             });
         }
         Ok(Some(visits))

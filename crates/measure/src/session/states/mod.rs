@@ -19,9 +19,6 @@ use zc_kernel::spawn::wait_readable;
 use self::watchdog::{Asked, Done};
 use zc_run::{Error, HostState, HostStates, Result};
 
-/// What zc is called with to be a keeper.
-pub const KEEPER: &str = "keep-state";
-
 /// How much longer than a command may take its keeper is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -146,7 +143,7 @@ struct Watchdog {
 impl Watchdog {
     fn start() -> Result<Self> {
         let mut child = Command::new("/proc/self/exe")
-            .arg(KEEPER)
+            .args([crate::INTERNAL, crate::WATCHDOG])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

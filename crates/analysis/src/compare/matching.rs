@@ -1,0 +1,89 @@
+//! Which cells of two runs are compared with one another.
+
+use super::config_diff;
+use super::model::{Compared, Incomparable, Weight};
+use super::selection::Selection;
+use crate::kept::KeptBlocks;
+use zc_run::{Cell, HostState, Levels};
+
+/// The places of the cells that are compared, in the two plans.
+pub(super) fn common(
+    compared: &mut Compared,
+    old: &Selection<'_>,
+    before: &KeptBlocks<'_>,
+    new: &Selection<'_>,
+    after: &KeptBlocks<'_>,
+    one_session: bool,
+) -> Vec<(usize, usize)> {
+    let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
+    let place = |cells: &[Cell], label: &str| cells.iter().position(|cell| cell.label == label);
+    let of_state = |cells: &[Cell], cell: usize, state: HostState| {
+        let partner = |other: &Cell| Levels { state: Some(state), ..cells[cell].levels.clone() } == other.levels;
+        let same = |other: &Cell| (other.send, other.recv) == (cells[cell].send, cells[cell].recv);
+        cells.iter().position(|other| !other.control && same(other) && partner(other))
+    };
+    let wanted: Vec<(usize, usize)> = match (&old.cell, &new.cell) {
+        (None, None) if old.state.is_some() || new.state.is_some() => {
+            // One of the two may be a run that knows of no states.
+            let state = |part: &Selection<'_>, cell: &Cell| cell.levels.state == part.state && !cell.control;
+            let own = of_old.iter().enumerate().filter(|(_, cell)| state(old, cell));
+            let matching = |cell: usize| match (one_session, new.state) {
+                (true, Some(state)) => of_state(of_old, cell, state),
+                _ => place(of_new, &of_old[cell].label),
+            };
+            own.filter_map(|(at, _)| Some((at, matching(at)?))).collect()
+        }
+        (None, None) => {
+            let measured = |cells: &[Cell], other: &[Cell]| -> Vec<String> {
+                let alone = cells.iter().filter(|cell| !cell.control && place(other, &cell.label).is_none());
+                alone.map(|cell| cell.label.clone()).collect()
+            };
+            compared.only_old = measured(of_old, of_new);
+            compared.only_new = measured(of_new, of_old);
+            let both = of_old.iter().enumerate().filter(|(_, cell)| !cell.control);
+            both.filter_map(|(at, cell)| Some((at, place(of_new, &cell.label)?))).collect()
+        }
+        (of, other) => {
+            let labels = (of.as_ref().or(other.as_ref()), other.as_ref().or(of.as_ref()));
+            let places =
+                labels.0.and_then(|label| place(of_old, label)).zip(labels.1.and_then(|label| place(of_new, label)));
+            places.into_iter().collect()
+        }
+    };
+    let named = old.cell.is_some() || new.cell.is_some();
+    wanted
+        .into_iter()
+        .filter(|&(at, other)| {
+            let (cell, new_cell) = (&of_old[at], &of_new[other]);
+            let differences = config_diff::between_cells((before.header, cell), (after.header, new_cell));
+            let disqualified = !one_session && differences.iter().any(|each| each.weight == Weight::Disqualifies);
+            if disqualified {
+                compared.incomparable.push(Incomparable { label: cell.label.clone(), differences });
+            } else if named {
+                compared.differences.extend(differences);
+            } else {
+                // What all cells share is said once.
+                for each in differences {
+                    if !compared.differences.contains(&each) {
+                        compared.differences.push(each);
+                    }
+                }
+            }
+            !disqualified
+        })
+        .collect()
+}
+
+/// The place, in either plan, of the cell that both take for their reference, or one of them does and the other has.
+pub(super) fn shared_reference(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> Option<(usize, usize)> {
+    let find = |kept: &KeptBlocks<'_>, label: &str| kept.header.plan.cells.iter().position(|cell| cell.label == label);
+    let own = before.reference.and_then(|place| Some((place, find(after, &before.header.plan.cells[place].label)?)));
+    let other =
+        || after.reference.and_then(|place| Some((find(before, &after.header.plan.cells[place].label)?, place)));
+    let comparable = |(place, new_place): &(usize, usize)| {
+        let cells = (&before.header.plan.cells[*place], &after.header.plan.cells[*new_place]);
+        let differences = config_diff::between_cells((before.header, cells.0), (after.header, cells.1));
+        differences.iter().all(|each| each.weight != Weight::Disqualifies)
+    };
+    own.or_else(other).filter(comparable)
+}

@@ -1,0 +1,196 @@
+//! Two selections and what is known about each cell that both have.
+
+use super::config_diff;
+use super::effect::{CONFIDENCE, Effect};
+use super::matching::{common, shared_reference};
+use super::model::{Basis, CellChange, ChangeVerdict, Compared, Impossible, JudgedBy, Weight};
+use super::normalization::Normalizations;
+use super::selection::{Selection, facts};
+use super::session_spread::cost_between_sessions;
+use super::trust::assess;
+use crate::costs::Side;
+use crate::figures::figure;
+use crate::kept::KeptBlocks;
+use crate::model::figure::{Figure, Sides};
+use crate::ratios::{baseline, divisors, pairs};
+
+/// Two parts, and what is known of each cell that both have.
+pub(super) struct Pair {
+    pub(super) compared: Compared,
+    pub(super) rows: Vec<Row>,
+    /// The row of the reference.
+    reference: Option<usize>,
+}
+
+/// What is known of one cell, of both sides together.
+pub(super) struct Row {
+    cost: Option<Effect>,
+    relative: Option<Effect>,
+}
+
+impl Row {
+    pub(super) fn judged_by(&self, reference_moved: bool) -> Option<JudgedBy> {
+        match self {
+            Self { relative: Some(_), .. } if !reference_moved => Some(JudgedBy::Relative),
+            Self { cost: Some(_), .. } => Some(JudgedBy::Cost),
+            _ => None,
+        }
+    }
+
+    pub(super) fn effect(&self, reference_moved: bool) -> Option<&Effect> {
+        match self.judged_by(reference_moved)? {
+            JudgedBy::Relative => self.relative.as_ref(),
+            JudgedBy::Cost => self.cost.as_ref(),
+        }
+    }
+}
+
+impl Pair {
+    /// `after` is `None` where the new part is of the old one's session.
+    pub(super) fn of(
+        old: &Selection<'_>,
+        before: &KeptBlocks<'_>,
+        new: &Selection<'_>,
+        after: Option<KeptBlocks<'_>>,
+    ) -> Self {
+        let one_session = after.is_none();
+        let after = after.as_ref().unwrap_or(before);
+        let mut pair = Self {
+            compared: Compared {
+                old: facts(old, before),
+                new: facts(new, after),
+                basis: if one_session { Basis::OneSession } else { Basis::TwoSessions },
+                confidence: CONFIDENCE,
+                reference: None,
+                relative_to: None,
+                differences: config_diff::between_runs(&old.run.header, &new.run.header),
+                impossible: Vec::new(),
+                withheld: Vec::new(),
+                doubts: Vec::new(),
+                cells: Vec::new(),
+                incomparable: Vec::new(),
+                only_old: Vec::new(),
+                only_new: Vec::new(),
+                reference_moved: false,
+                none_worse_by: None,
+            },
+            rows: Vec::new(),
+            reference: None,
+        };
+        pair.fill(old, before, new, after, one_session);
+        pair
+    }
+
+    fn fill(
+        &mut self,
+        old: &Selection<'_>,
+        before: &KeptBlocks<'_>,
+        new: &Selection<'_>,
+        after: &KeptBlocks<'_>,
+        one_session: bool,
+    ) {
+        let compared = &mut self.compared;
+        if one_session && (&old.cell, old.state) == (&new.cell, new.state) {
+            compared.impossible.push(Impossible::SameRun);
+            return;
+        }
+        let mut none_kept: Vec<&Selection<'_>> = [(old, before), (new, after)]
+            .iter()
+            .filter(|(_, kept)| kept.blocks.is_empty())
+            .map(|(part, _)| *part)
+            .collect();
+        none_kept.dedup_by_key(|part| part.name.clone());
+        compared.impossible.extend(none_kept.iter().map(|part| Impossible::NoKeptBlocks { name: part.name.clone() }));
+        let common = common(compared, old, before, new, after, one_session);
+        if compared.impossible.is_empty() && common.is_empty() {
+            let disqualified = !compared.incomparable.is_empty();
+            compared.impossible.push(if disqualified { Impossible::Disqualified } else { Impossible::NoCommonCell });
+        }
+        if !one_session && compared.differences.iter().any(|each| each.weight == Weight::Disqualifies) {
+            compared.impossible.push(Impossible::Disqualified);
+            compared.impossible.dedup();
+        }
+        if !compared.impossible.is_empty() {
+            return;
+        }
+        assess(compared, old, before, new, after, one_session);
+        let reference = (!one_session).then(|| shared_reference(before, after)).flatten();
+        compared.reference = reference.map(|(place, _)| before.header.plan.cells[place].label.clone());
+        let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
+        let same_labels = common.iter().all(|(cell, other)| of_old[*cell].label == of_new[*other].label);
+        let base = reference.map(|reference| Normalizations::of(before, after, reference, same_labels));
+        compared.relative_to = base.as_ref().map(|base| base.relative_to);
+        for &(of_old, of_new) in &common {
+            let is_reference = reference == Some((of_old, of_new));
+            let change = |side| -> (Option<Effect>, Option<Effect>) {
+                if one_session {
+                    (within_session(before, of_old, of_new, side), None)
+                } else {
+                    let relative = base.as_ref().filter(|_| !is_reference).and_then(|base| {
+                        let (old, new) = (base.old.logs(before, of_old, side), base.new.logs(after, of_new, side));
+                        Effect::independent(&old, &new, base.between_sessions())
+                    });
+                    let (old, new) = (cost_logs(before, of_old, side), cost_logs(after, of_new, side));
+                    (Effect::independent(&old, &new, cost_between_sessions(before, after)), relative)
+                }
+            };
+            let (sender, receiver, both) = (change(Side::Sender), change(Side::Receiver), change(Side::Both));
+            let figure_of = |each: &Option<Effect>| each.as_ref().and_then(Effect::change);
+            let (label, new_label) = (&before.header.plan.cells[of_old].label, &after.header.plan.cells[of_new].label);
+            compared.cells.push(CellChange {
+                label: label.clone(),
+                new_label: (new_label != label).then(|| new_label.clone()),
+                reference: is_reference,
+                old_cost_ns_per_kib: costs(before, of_old),
+                new_cost_ns_per_kib: costs(after, of_new),
+                cost: Sides {
+                    sender: figure_of(&sender.0),
+                    receiver: figure_of(&receiver.0),
+                    both: figure_of(&both.0),
+                },
+                relative: Sides {
+                    sender: figure_of(&sender.1),
+                    receiver: figure_of(&receiver.1),
+                    both: figure_of(&both.1),
+                },
+                judged_by: None,
+                verdict: ChangeVerdict::Undecided,
+            });
+            if is_reference {
+                self.reference = Some(self.rows.len());
+            }
+            self.rows.push(Row { cost: both.0, relative: both.1 });
+        }
+        if compared.cells.iter().all(|cell| cell.cost.both.is_none()) {
+            compared.impossible.push(Impossible::NoCosts);
+        }
+    }
+
+    /// Whether the reference's own cost has changed, at this level.
+    pub(super) fn reference_moved(&self, alpha: f64) -> bool {
+        let cost = self.reference.and_then(|row| self.rows[row].cost.as_ref());
+        cost.and_then(Effect::change).and_then(|change| change.p_value).is_some_and(|p| p <= alpha)
+    }
+}
+
+/// A cell and another one of the same session, as `zc show` compares them: where the old one is what the new one refers to, with the
+/// control's help.
+fn within_session(kept: &KeptBlocks<'_>, old: usize, new: usize, side: Side) -> Option<Effect> {
+    let plan = &kept.header.plan;
+    let by = if baseline(plan, new) == Some(old) { divisors(plan, new) } else { vec![old] };
+    Effect::paired(pairs(&kept.costs, new, &by, side), kept.level)
+}
+
+/// Logarithms of a cell's costs, by block.
+fn cost_logs(kept: &KeptBlocks<'_>, cell: usize, side: Side) -> Vec<f64> {
+    let costs = kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
+    costs.filter(|cost| !cost.is_nan()).map(|cost| cost.max(0.0).ln()).collect()
+}
+
+fn costs(kept: &KeptBlocks<'_>, cell: usize) -> Sides<Figure> {
+    let of = |side| {
+        let costs = kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
+        figure(&costs.collect::<Vec<_>>(), kept.level)
+    };
+    Sides { sender: of(Side::Sender), receiver: of(Side::Receiver), both: of(Side::Both) }
+}

@@ -1,0 +1,46 @@
+//! What withholds the verdicts of a comparison, and what casts doubt on them.
+
+use super::model::{Compared, Reason};
+use super::selection::Selection;
+use crate::account;
+use crate::cells;
+use crate::estimate::control;
+use crate::kept::KeptBlocks;
+use crate::model::verdict::Withheld;
+use crate::verdict;
+use zc_run::Run;
+
+/// What forbids words, and what makes them doubtful. That the A/A control of a run differs from itself happens in one run of twenty by
+/// chance; where that run's own ratios are what is compared, it forbids words as in the run's own report; of two sessions it is a doubt.
+pub(super) fn assess(
+    compared: &mut Compared,
+    old: &Selection<'_>,
+    before: &KeptBlocks<'_>,
+    new: &Selection<'_>,
+    after: &KeptBlocks<'_>,
+    one_session: bool,
+) {
+    let parts = [(old, before), (new, after)];
+    for (part, kept) in parts.iter().take(if one_session { 1 } else { 2 }) {
+        for why in withheld(part.run, kept) {
+            let doubt = match why {
+                Withheld::ControlDiffers { .. } | Withheld::NoControl | Withheld::ReferenceSaturated { .. } => {
+                    !one_session
+                }
+                Withheld::NoReference => part.cell.is_some(),
+                Withheld::TooFewBlocks { .. } => true, // there is no interval then, and so no word
+                Withheld::BusyMachine { .. } | Withheld::Warning { .. } => false,
+            };
+            let reason = Reason { name: part.name.clone(), why };
+            if doubt { compared.doubts.push(reason) } else { compared.withheld.push(reason) }
+        }
+    }
+}
+
+/// What forbids a run's own verdict.
+fn withheld(run: &Run, kept: &KeptBlocks<'_>) -> Vec<Withheld> {
+    let plan = &kept.header.plan;
+    let judged = plan.cells.iter().enumerate().filter(|(place, cell)| cell.control || kept.reference == Some(*place));
+    let cells: Vec<_> = judged.map(|(place, _)| cells::cell(kept, place)).collect();
+    verdict::withheld(run, kept, &cells, control(&cells).as_ref(), &account::blocks(run))
+}

@@ -1,0 +1,91 @@
+//! What may be said: a word for each cell by Holm's procedure over all of them, and the answer to "is any dearer by more than x".
+//!
+//! The answer is a three-way one, so that neither of its two ends is said by chance. *No cell is* claims something of every cell, and each
+//! must bear it by itself at one-sided 5 %; the claim as a whole is then wrong no more often (an intersection-union test, Berger 1982).
+//! *Some cell is* is claimed as soon as one cell shows it, so it is corrected for their number, by Holm's first step. Everything else is
+//! undecided.
+
+use super::effect::{CONFIDENCE, Effect};
+use super::model::{Change, ChangeVerdict};
+use crate::verdict::EQUIVALENCE_MARGIN;
+
+/// What all words may be wrong in together.
+pub(super) const ALPHA: f64 = 1.0 - CONFIDENCE;
+
+/// A word for each piece of evidence, all of it taken together.
+pub(super) fn verdicts(effects: &[Option<&Effect>]) -> Vec<ChangeVerdict> {
+    let mut verdicts = vec![ChangeVerdict::Undecided; effects.len()];
+    let all: Vec<(usize, &Effect)> = effects.iter().enumerate().filter_map(|(at, each)| Some((at, (*each)?))).collect();
+    let mut ordered: Vec<(f64, usize, Change)> = all
+        .iter()
+        .filter_map(|(at, effect)| {
+            let (above, below) = effect.one_sided_p_values(0.0)?;
+            Some(((2.0 * above.min(below)).min(1.0), *at, effect.change()?))
+        })
+        .collect();
+    ordered.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let tested = ordered.len();
+    let mut differs = true;
+    for (rank, (p, at, change)) in ordered.into_iter().enumerate() {
+        differs &= p <= alpha_of(effects[at]) / (tested - rank) as f64;
+        verdicts[at] = verdict(&change, differs);
+    }
+    verdicts
+}
+
+/// In one session its looks have spent a part.
+fn alpha_of(effect: Option<&Effect>) -> f64 {
+    match effect {
+        Some(Effect::Paired { level, .. }) => 1.0 - level,
+        _ => ALPHA,
+    }
+}
+
+fn verdict(change: &Change, differs: bool) -> ChangeVerdict {
+    match (differs, change.within()) {
+        (true, _) if change.ratio < 1.0 => ChangeVerdict::Better { by: 1.0 - change.ratio },
+        (true, _) if change.ratio > 1.0 => ChangeVerdict::Worse { by: change.ratio - 1.0 },
+        (_, Some(within)) if within <= EQUIVALENCE_MARGIN => ChangeVerdict::Same { within },
+        _ => ChangeVerdict::Undecided,
+    }
+}
+
+/// Whether one piece of evidence is above, below, or neither.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MarginTest {
+    /// Above the margin, all of them taken together.
+    Above,
+    /// Not above it.
+    NotAbove,
+    /// Neither can be said.
+    Undecided,
+}
+
+/// Each piece of evidence tests against a margin.
+pub(super) fn against_margin(effects: &[Option<&Effect>], margin: f64) -> Vec<MarginTest> {
+    let tested = effects.iter().flatten().count().max(1);
+    let p_values: Vec<Option<(f64, f64)>> =
+        effects.iter().map(|each| each.and_then(|each| each.one_sided_p_values(margin))).collect();
+    let mut ordered: Vec<(f64, usize)> =
+        p_values.iter().enumerate().filter_map(|(at, found)| Some(((*found)?.0, at))).collect();
+    ordered.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut tests: Vec<MarginTest> = p_values
+        .iter()
+        .map(|p_values| {
+            if p_values.is_some_and(|(_, below)| below <= ALPHA) { MarginTest::NotAbove } else { MarginTest::Undecided }
+        })
+        .collect();
+    for (rank, (p, at)) in ordered.into_iter().enumerate() {
+        if p > alpha_of(effects[at]) / (tested - rank) as f64 {
+            break;
+        }
+        tests[at] = MarginTest::Above;
+    }
+    tests
+}
+
+/// No ratio is further above 1 than this; `None` where one has no bound.
+pub(super) fn none_worse_by(effects: &[Option<&Effect>]) -> Option<f64> {
+    let bounds: Option<Vec<f64>> = effects.iter().map(|each| each.as_ref()?.upper_bound(ALPHA)).collect();
+    bounds?.into_iter().reduce(f64::max).map(|most| (most - 1.0).max(0.0))
+}

@@ -1,0 +1,46 @@
+//! What each block said of each cell, before anything is made of it: for whoever wants to see the raw spread.
+
+use crate::costs::Side;
+use crate::figures::finite;
+use crate::kept::KeptBlocks;
+use zc_run::Run;
+
+/// The blocks' costs of one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CostSeries {
+    /// The cell's label.
+    pub cell: String,
+    /// Soaked CPU time of both sides in ns per KiB (of the sender where it is alone), for each kept block that has one, in the
+    /// order in which they were measured.
+    pub ns_per_kib: Vec<f64>,
+}
+
+/// One for each cell of the plan, in the plan's order.
+pub fn cost_series(run: &Run) -> Vec<CostSeries> {
+    let kept = KeptBlocks::of(run);
+    let of = |place: usize| {
+        kept.costs.iter().filter_map(move |block| block.get(place)?.as_ref()?.ns_per_kib(Side::Both).and_then(finite))
+    };
+    let cells = kept.header.plan.cells.iter().enumerate();
+    cells.map(|(place, cell)| CostSeries { cell: cell.label.clone(), ns_per_kib: of(place).collect() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate;
+    use zc_testkit::synthetic::Synthetic;
+
+    #[test]
+    fn a_cell_s_median_is_that_of_its_strip() {
+        let run = Synthetic::default().run();
+        let estimates = estimate(&run);
+        let cost_series = cost_series(&run);
+        assert_eq!(cost_series.len(), estimates.cells.len());
+        for (strip, cell) in std::iter::zip(&cost_series, &estimates.cells) {
+            assert_eq!(strip.cell, cell.label);
+            assert_eq!(strip.ns_per_kib.len(), cell.blocks);
+            assert_eq!(zc_stats::median(&strip.ns_per_kib), cell.cost_ns_per_kib.both.map(|cost| cost.value));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The analysis of a run: everything that can be computed from it.
+
+use crate::account;
+use crate::cells;
+use crate::costs::{sender_alone, sides_apart};
+use crate::interim::CONFIDENCE;
+use crate::kept::KeptBlocks;
+use crate::model::cell::CellEstimate;
+use crate::model::estimates::{Control, Estimates};
+use crate::netperf;
+use crate::parallel;
+use crate::sizes;
+use crate::verdict;
+use zc_run::Run;
+
+/// All that can be computed from a run. Takes any run that parses: none, one or many blocks, readings missing or not.
+pub fn estimate(run: &Run) -> Estimates {
+    let kept = KeptBlocks::of(run);
+    let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
+    let control = control(&cells);
+    let blocks = account::blocks(run);
+    let verdict = verdict::verdict(run, &kept, &cells, control.as_ref(), &blocks);
+    Estimates {
+        sizes: sizes::sizes(&kept),
+        accounts: netperf::accounts(&kept, &cells),
+        confidence: CONFIDENCE,
+        interval_level: kept.level,
+        reference: run.header.plan.reference.clone(),
+        sides_apart: sides_apart(&run.header),
+        sender_alone: sender_alone(&run.header),
+        cells,
+        control,
+        blocks,
+        conditions: account::conditions(run),
+        verdict,
+    }
+}
+
+/// The A/A control among the cells.
+pub(super) fn control(cells: &[CellEstimate]) -> Option<Control> {
+    cells.iter().find(|cell| cell.control).map(|cell| Control {
+        label: cell.label.clone(),
+        ratio: cell.ratio,
+        fits: cell.ratio.both.and_then(|ratio| ratio.interval).map(|interval| interval.contains(1.0)),
+    })
+}

@@ -1,0 +1,55 @@
+//! The blocks of a run that count, with the costs of their trials.
+
+use std::collections::HashMap;
+
+use crate::costs::{TrialCost, block_costs};
+use crate::interim::level_of;
+use crate::parallel;
+use zc_run::{Block, Header, Run, Slot, Trial, TrialKind};
+
+/// The part of a run that counts: the blocks that were not dropped, with the costs of their soaked trials.
+pub(super) struct KeptBlocks<'a> {
+    pub(super) header: &'a Header,
+    pub(super) blocks: Vec<&'a Block>,
+    /// The trials of a cell by kind, each with its block's place among those that count.
+    trials: HashMap<&'a str, [Vec<(usize, &'a Trial)>; 3]>,
+    /// By block, then by cell of the plan.
+    pub(super) costs: Vec<Vec<Option<TrialCost>>>,
+    /// The place of the reference among the plan's cells.
+    pub(super) reference: Option<usize>,
+    /// The confidence of each interval.
+    pub(super) level: f64,
+}
+
+impl<'a> KeptBlocks<'a> {
+    pub(super) fn of(run: &'a Run) -> Self {
+        let header = &run.header;
+        let blocks: Vec<&Block> = run.blocks.iter().filter(|block| block.dropped.is_none()).collect();
+        Self {
+            header,
+            costs: parallel::each(blocks.len(), |block| block_costs(blocks[block], header)),
+            trials: by_cell(&blocks),
+            blocks,
+            reference: header.plan.cells.iter().position(|cell| cell.label == header.plan.reference),
+            level: level_of(run.end.as_ref()),
+        }
+    }
+
+    /// The trials of a cell of one kind, by block.
+    pub(super) fn trials(&self, label: &str, kind: TrialKind) -> impl Iterator<Item = (usize, &'a Trial)> {
+        self.trials.get(label).into_iter().flat_map(move |kinds| kinds[kind as usize].iter().copied())
+    }
+}
+
+/// Looked up a dozen times for each cell: walking over all blocks each time would take longer than reading them.
+fn by_cell<'a>(blocks: &[&'a Block]) -> HashMap<&'a str, [Vec<(usize, &'a Trial)>; 3]> {
+    let mut found: HashMap<&str, [Vec<(usize, &Trial)>; 3]> = HashMap::new();
+    for (place, block) in blocks.iter().enumerate() {
+        for slot in &block.slots {
+            if let Slot::Trial(trial) = slot {
+                found.entry(&trial.cell).or_default()[trial.kind as usize].push((place, trial));
+            }
+        }
+    }
+    found
+}

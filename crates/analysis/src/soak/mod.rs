@@ -1,0 +1,18 @@
+//! Windows of `zc soak` to loads and CPU seconds.
+//!
+//! A load is always a subtraction: the share of a soaker's idle rate that it did not reach. The interval of a command's
+//! CPU seconds comes from how much the idle rate scattered and shifted around it; docs/soak.md has the formula.
+
+mod command;
+mod load;
+mod model;
+mod verify;
+mod window;
+
+pub use command::command_cost;
+pub use load::{idle_rates, load, not_quiet, paces, taken_share};
+pub use model::{Against, CommandCost, Load, PlusMinus, TakenShare, Verified, VerifyRow};
+pub use verify::verified;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! Soaked windows whose true load is known.
+
+use super::*;
+use zc_run::{
+    BurnShape, Burnt, CommandEnd, CpuTicks, SoakCommand, SoakEdge, SoakReading, SoakStart, SoakVerify, SoakWindow,
+    SoakerKind, SoakerPace, SoakerRank, StatReading, Taken, UnsoakedControl, VerifyVisit,
+};
+
+const S: u64 = 1_000_000_000;
+
+/// A window from `at` for `seconds`, in which each soaker ran `units[cpu]` units of 1 us, and /proc/stat counted
+/// `ticks` in `user` on CPU 0.
+fn window(at_s: f64, seconds: f64, units: &[u64], ticks: u64) -> SoakWindow {
+    let edge = |at: f64, units: Vec<u64>, ticks| {
+        let at_ns = (at * 1e9) as u64;
+        let mut cpus = vec![CpuTicks::default(); units.len()];
+        cpus[0].user = ticks;
+        SoakEdge {
+            soaker_cpu_ns: units.iter().sum::<u64>() * 1000,
+            soak: SoakReading { at_ns, stamp_ns: vec![at_ns; units.len()], units },
+            stat: StatReading { at_ns, cpus, ..StatReading::default() },
+        }
+    };
+    SoakWindow { opened: edge(at_s, vec![0; units.len()], 0), closed: edge(at_s + seconds, units.to_vec(), ticks) }
+}
+
+fn start(idle: Vec<SoakWindow>) -> SoakStart {
+    SoakStart {
+        cpus: vec![0, 1],
+        soaker: SoakerKind::Alu,
+        rank: SoakerRank::Autogroup,
+        idle,
+        pace: vec![SoakerPace { units: 500, cpu_ns: 1_000_000 }, SoakerPace { units: 900, cpu_ns: 900_000 }],
+        taken: None,
+    }
+}
+
+/// Ten idle windows of 0.1 s whose rates are those of `per_window` on both CPUs.
+fn idle(from_s: f64, per_window: [u64; 10]) -> Vec<SoakWindow> {
+    (0..10).map(|i| window(from_s + 0.1 * i as f64, 0.1, &[per_window[i], per_window[i]], 0)).collect()
+}
+
+fn command(before: [u64; 10], units: [u64; 2], after: [u64; 10]) -> CommandCost {
+    let seen = SoakCommand {
+        command: vec!["true".into()],
+        start: start(idle(0.0, before)),
+        window: window(1.0, 4.0, &units, 150),
+        end: CommandEnd::Exited { code: 0 },
+        user_ns: S,
+        system_ns: S / 2,
+        idle_after: idle(5.0, after),
+    };
+    command_cost(&seen).unwrap()
+}
+
+#[test]
+fn a_load_is_what_the_soakers_did_not_get() {
+    let rates = idle_rates(&idle(0.0, [100_000; 10])).unwrap();
+    let load = load(&window(1.0, 2.0, &[1_500_000, 2_020_000], 100), &rates).unwrap();
+    assert!((load.cpus[0] - 0.25).abs() < 1e-9 && (load.cpus[1] + 0.01).abs() < 1e-9, "{load:?}");
+    assert!((load.busy_cpus - 0.24).abs() < 1e-9);
+    assert!((load.stat_cpus - 0.5).abs() < 1e-9);
+    assert_eq!(load.elapsed_ns, 2 * S);
+}
+
+#[test]
+fn a_command_costs_what_the_soakers_lost() {
+    let cost = command([100_000; 10], [2_000_000, 3_900_000], [100_000; 10]);
+    assert!((cost.soaked_cpu_s.value - 2.1).abs() < 1e-6, "{cost:?}");
+    assert!((cost.getrusage_cpu_s - 1.5).abs() < 1e-9);
+    assert!((cost.stat_cpu_s - 1.5).abs() < 1e-6);
+    assert!((cost.beyond_getrusage_s - 0.6).abs() < 1e-6);
+}
+
+#[test]
+fn a_difference_counts_only_beyond_the_interval() {
+    let scatter = [99_900, 100_100, 99_950, 100_050, 100_000, 99_900, 100_100, 99_950, 100_050, 100_000];
+    let sure = command(scatter, [2_000_000, 3_900_000], scatter);
+    assert_eq!(sure.against_getrusage, Against::More);
+    assert!(sure.soaked_cpu_s.half_width.unwrap() < 0.02, "{sure:?}");
+    let same = command(scatter, [2_500_000, 4_000_000], scatter);
+    assert_eq!(same.against_getrusage, Against::Same, "{same:?}");
+    let less = command(scatter, [3_500_000, 4_000_000], scatter);
+    assert_eq!(less.against_getrusage, Against::Less);
+}
+
+#[test]
+fn a_shift_of_the_idle_rate_widens_the_interval_by_half_of_it() {
+    let scatter = |base: u64| std::array::from_fn(|i| base + [0, 10][i % 2]);
+    let cost = command(scatter(100_000), [2_000_000, 2_000_000], scatter(99_000));
+    assert!((cost.idle_shift.unwrap() + 0.01).abs() < 1e-5, "{cost:?}");
+    // 1 % of two CPUs that were half idle, for 4 s; half of that.
+    assert!((cost.soaked_cpu_s.half_width.unwrap() - 0.02).abs() < 0.002, "{cost:?}");
+}
+
+#[test]
+fn without_idle_windows_after_it_there_is_a_value_without_an_interval() {
+    let seen = SoakCommand {
+        command: vec![],
+        start: start(idle(0.0, [100_000; 10])),
+        window: window(1.0, 1.0, &[1_000_000, 500_000], 0),
+        end: CommandEnd::Killed { signal: 15 },
+        user_ns: 0,
+        system_ns: 0,
+        idle_after: vec![],
+    };
+    let cost = command_cost(&seen).unwrap();
+    assert!((cost.soaked_cpu_s.value - 0.5).abs() < 1e-9);
+    assert_eq!(cost.soaked_cpu_s.half_width, None);
+    assert_eq!(cost.against_getrusage, Against::Unknown);
+}
+
+#[test]
+fn what_was_taken_is_the_soakers_share_while_others_were_busy() {
+    let burnt = |cpu_ns| Burnt { wall_ns: S, cpu_ns };
+    let reading = |at_ns, units: u64| SoakReading { at_ns, units: vec![units; 2], stamp_ns: vec![at_ns; 2] };
+    let taken = Taken {
+        other_cgroup: true,
+        soaked: vec![burnt(S - S / 200); 2],
+        unsoaked: vec![burnt(S - S / 1000); 2],
+        opened: reading(0, 0),
+        closed: reading(S, 3000),
+    };
+    let share = taken_share(&taken, &[1e-3, 1e-3]).unwrap();
+    assert!((share.soakers - 0.003).abs() < 1e-12);
+    assert!((share.lost - 0.005).abs() < 1e-12 && (share.lost_unsoaked - 0.001).abs() < 1e-12);
+    assert_eq!(taken_share(&Taken { soaked: vec![], ..taken }, &[1e-3, 1e-3]), None);
+}
+
+#[test]
+fn a_soaker_s_pace_is_by_its_own_cpu_time() {
+    let mut start = start(vec![]);
+    assert_eq!(paces(&start), Some(vec![5e-4, 1e-3]));
+    start.pace[1].cpu_ns = 0;
+    assert_eq!(paces(&start), None);
+}
+
+#[test]
+fn a_machine_that_is_in_use_is_not_quiet() {
+    assert_eq!(not_quiet(&start(idle(0.0, [99_500; 10]))), None);
+    let warning = not_quiet(&start(idle(0.0, [90_000; 10]))).unwrap();
+    assert_eq!(warning.name, "busy-machine");
+    assert!(warning.text.contains("10.0 %"), "{}", warning.text);
+}
+
+#[test]
+fn on_a_busy_machine_nothing_is_said_about_a_difference() {
+    for (before, after) in [(80_000, 99_000), (99_000, 80_000)] {
+        let cost = command([before; 10], [2_000_000, 2_000_000], [after; 10]);
+        assert_eq!(cost.against_getrusage, Against::Withheld, "{cost:?}");
+    }
+}
+
+#[test]
+fn a_known_load_gives_an_error_and_one_that_only_wakes_up_the_cost_of_that() {
+    // 200 ms of which the burner had `truth` and the soaker `units` of 1 us; 200 wake-ups.
+    let visit = |percent, truth_ns, units| VerifyVisit {
+        shape: BurnShape::Smooth,
+        percent,
+        idle_before: window(0.0, 0.1, &[100_000, 100_000], 0),
+        window: window(0.1, 0.2, &[200_000, units], 0),
+        truth_ns,
+        soaker_cpu_ns: 200_000_000 - truth_ns,
+        switches: 200,
+        idle_after: window(0.3, 0.1, &[100_000, 100_000], 0),
+        unsoaked_control: UnsoakedControl {
+            opened: window(0.0, 0.1, &[0, 0], 0).opened.stat,
+            closed: window(0.0, 0.1, &[0, 0], 0).closed.stat,
+            truth_ns: 50_000_000,
+        },
+    };
+    // Each wake-up costs 10 us that the thread clock does not show; eight visits, with a scatter of 0 to 7 units.
+    let visits = (0..8).flat_map(|i| [visit(50, 100_000_000, 98_000 + i), visit(0, 1_000_000, 197_000 + i)]).collect();
+    let seen = SoakVerify { cpus: vec![0, 1], burner: 1, soaker: SoakerKind::Alu, visits };
+    let verified = verified(&seen);
+    let cost = verified.wakeup_cost_ns.unwrap();
+    assert!((cost.value - 10_000.0).abs() < 50.0 && cost.half_width.unwrap() < 50.0, "{cost:?}");
+    let rows = verified.rows;
+    assert_eq!(rows.iter().map(|row| (row.percent, row.visits)).collect::<Vec<_>>(), [(0, 8), (50, 8)]);
+    assert!((rows[1].truth - 0.5).abs() < 1e-9 && (rows[1].error.value - 0.01).abs() < 1e-4, "{:?}", rows[1]);
+    assert!((rows[1].stat_error.value + 0.5).abs() < 1e-9 && (rows[1].stat_unsoaked_error.value + 0.5).abs() < 1e-9);
+    assert!((rows[1].wakeups_per_s - 1000.0).abs() < 1e-6);
+    let mut busy = seen.clone();
+    busy.visits[0].soaker_cpu_ns -= 10_000_000;
+    busy.visits[3].idle_after.closed.soaker_cpu_ns -= 10_000_000;
+    let busy = super::verified(&busy);
+    assert_eq!((busy.dropped, busy.rows[0].visits, busy.rows[1].visits), (2, 7, 7));
+    let few = SoakVerify { visits: seen.visits[..4].to_vec(), ..seen };
+    assert_eq!(super::verified(&few).rows[0].error.half_width, None);
+}
+
+#[test]
+fn readings_of_other_cpus_or_of_no_time_are_none() {
+    assert_eq!(idle_rates(&[]), None);
+    assert_eq!(idle_rates(&[window(0.0, 1.0, &[0], 0)]), None);
+    assert_eq!(idle_rates(&[window(0.0, 0.0, &[1], 0)]), None);
+    assert_eq!(load(&window(0.0, 1.0, &[1], 0), &[1.0, 1.0]), None);
+    assert_eq!(load(&window(0.0, 0.0, &[1], 0), &[1.0]), None);
+}

@@ -1,0 +1,13 @@
+//! `pages`: what the resident copy of the files is made of.
+
+use super::Effect;
+use crate::path::SendSetup;
+use zc_run::{Cell, FixedParams};
+
+pub(super) struct Pages;
+
+impl Effect for Pages {
+    fn set_up(&self, _cell: &Cell, fixed: &FixedParams, setup: &mut SendSetup) {
+        setup.pages = fixed.pages;
+    }
+}

@@ -1,0 +1,204 @@
+//! The short report for a terminal: what was measured in three lines, the one table that decides,
+//! the controls in a line each, and the answer last. What it leaves out is in the full report.
+
+use super::block::Part;
+use super::digits::signed_percent;
+use super::grid::Grid;
+use super::layout::{Layout, Tone};
+use super::note::{self, Note, note};
+use super::pivot::Pivot;
+use super::rates::rates;
+use super::rows::{self, Field};
+use super::text::{list, shown, wrap};
+use super::{answer, grids, heading, notes};
+use zc_analysis::{CellEstimate, Estimates};
+use zc_run::{Run, Severity};
+
+/// The columns that decide.
+const COLUMNS: [Field; 10] = [
+    rows::PATH,
+    rows::SENDER,
+    rows::RECEIVER,
+    rows::BOTH,
+    rows::RATIO,
+    rows::VERDICT,
+    rows::PER_CORE,
+    rows::TOP,
+    rows::COPIED,
+    rows::GETRUSAGE,
+];
+
+/// The columns that are left out where there is no room, the first step first.
+const STEPS: [&[Field]; 5] =
+    [&[rows::GETRUSAGE], &[rows::COPIED], &[rows::SENDER, rows::RECEIVER], &[rows::TOP], &[rows::PER_CORE]];
+
+/// The whole of it.
+pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String {
+    let mut out = note::terminal(&above(run, estimates), layout);
+    out.push('\n');
+    let pivot = Pivot::of(run, estimates);
+    match &pivot {
+        Some(pivot) => out.push_str(&ratios(run, estimates, pivot).terminal(layout)),
+        None => out.push_str(&table(run, estimates, layout.columns).terminal(layout)),
+    }
+    out.push_str(&unavailable(run, layout.columns));
+    out.push_str(&wrap("", &legend(estimates, pivot.is_some()), 0, layout.columns));
+    out.push_str(&note::terminal(&controls(run, estimates), layout));
+    out.push('\n');
+    out + &closing(&answer::answer(run, estimates, pivot.as_ref()), layout)
+}
+
+/// What was measured, where, and by which run.
+pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
+    let host = &run.header.host;
+    let hypervisor = host.hypervisor.as_deref().map_or_else(String::new, |name| format!(", {}", shown(name)));
+    let machine = format!(
+        "{}, Linux {}, {}, {} of {} CPUs{hypervisor}",
+        shown(&host.hostname),
+        shown(&host.kernel_release),
+        shown(&host.cpu.model),
+        host.cpu.allowed.len(),
+        host.cpu.online
+    );
+    let to = match &run.header.remote {
+        None if estimates.sender_alone => ", the sender alone",
+        None => "",
+        Some(remote) => match &remote.machine {
+            None => ", the sender alone: nothing measures at the other end",
+            Some(machine) if machine.same_machine => ", both ends on this machine",
+            Some(_) => ", to another host",
+        },
+    };
+    let cells = heading::factors(run).map_or_else(String::new, |cells| format!("{cells}; "));
+    vec![
+        note("files", format!("{} at {}, {}", heading::file_set(run), rates(run), heading::flows_and_buffers(run))),
+        note("link", format!("{}{to}; {machine}", heading::link(run))),
+        note("run", format!("{cells}{}; {}", heading::version(run), heading::ended(run))),
+    ]
+}
+
+/// The table of a plan of one factor, without the columns that are empty and those for which there
+/// is no room.
+fn table(run: &Run, estimates: &Estimates, columns: usize) -> Grid {
+    let cells = rows::sorted(estimates);
+    // Where only the sender was measured "both" is the sender's cost once more.
+    let doubled = |field: &Field| estimates.sender_alone && field.is(&rows::BOTH);
+    let filled = |field: &Field| {
+        let mut cells = cells.iter().filter(|cell| !cell.reference || !field.is(&rows::VERDICT));
+        cells.any(|cell| !field.text(estimates, cell).is_empty())
+    };
+    let mut fields: Vec<Field> = COLUMNS.into_iter().filter(|field| filled(field) && !doubled(field)).collect();
+    if fields.is_empty() {
+        fields.push(rows::PATH);
+    }
+    let mut grid = rows::grid(run, estimates, &fields);
+    for step in STEPS {
+        if grid.columns_wide() <= columns {
+            break;
+        }
+        let both = fields.iter().any(|field| field.is(&rows::BOTH));
+        let goes = |field: &Field| step.iter().any(|other| field.is(other)) && (both || !field.is(&rows::SENDER));
+        fields.retain(|field| !goes(field));
+        grid = rows::grid(run, estimates, &fields);
+    }
+    grid
+}
+
+/// The grid of a plan of several factors: ratios, or costs where nothing was compared.
+fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Part {
+    let none = || Part::Text(vec![format!("No figures yet for any of {} cells.", pivot.cells().count())]);
+    grids::ratios(run, estimates, pivot)
+        .or_else(|| grids::grids(run, estimates, pivot).into_iter().next())
+        .unwrap_or_else(none)
+}
+
+/// What is not available, a line each: with its remedy where there is room.
+fn unavailable(run: &Run, columns: usize) -> String {
+    let rows: Vec<_> = run.header.unavailable.iter().filter_map(notes::reason).collect();
+    let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0).min(30);
+    let line = |(name, reason, remedy): &(String, String, String)| {
+        let short = format!("{name:<width$}  {reason}");
+        let whole = format!("{short}{remedy}");
+        one_line(if whole.chars().count() <= columns { &whole } else { &short }, columns)
+    };
+    rows.iter().map(line).collect()
+}
+
+/// What `±` and the marks mean.
+fn legend(estimates: &Estimates, several: bool) -> String {
+    let costs = if several { "" } else { "us of CPU time per MB " };
+    let mut parts = vec![format!("{costs}± half of the {:.0} % interval", estimates.confidence * 100.0)];
+    parts.extend(rows::marks_in_use(estimates).iter().map(|mark| format!("{} {}", mark.sign, mark.brief)));
+    if several {
+        parts.extend(grids::footnote(estimates).map(|_| format!("{} undecided", grids::UNDECIDED)));
+    }
+    parts.join("; ")
+}
+
+/// The controls, a line each. Doubts are named and explained in the full report.
+pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
+    let mut controls = vec![notes::control(estimates)];
+    controls.extend(perturbation(estimates));
+    controls.push(note("blocks", blocks(estimates)));
+    let failed: usize = run.blocks.iter().map(|block| block.failed.len()).sum();
+    if failed > 0 {
+        let trials = if failed == 1 { "1 trial".to_owned() } else { format!("{failed} trials") };
+        controls.push(note("failed", format!("{trials}; zc show -v explains")));
+    }
+    let mut doubts: Vec<String> = Vec::new();
+    for warning in notes::warnings(run).into_iter().filter(|warning| warning.severity != Severity::Note) {
+        let name = shown(&warning.name);
+        if !doubts.contains(&name) {
+            doubts.push(name);
+        }
+    }
+    if !doubts.is_empty() {
+        controls.push(note("doubts", format!("{}; zc show -v explains", doubts.join(", "))));
+    }
+    controls
+}
+
+/// What the soakers changed.
+fn perturbation(estimates: &Estimates) -> Option<Note> {
+    let change = |cell: &CellEstimate| cell.perturbation.soaked_by_unsoaked_control.map(|share| share - 1.0);
+    let mut parts = Vec::new();
+    if let Some(((_, low), (_, high))) = notes::extremes(estimates, change) {
+        parts.push(format!("soakers changed throughput by {} to {}", signed_percent(low), signed_percent(high)));
+    }
+    parts.extend(notes::soaked_cost(estimates));
+    (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))
+}
+
+/// `143 of 150 kept; dropped: 4 for steal, 2 for idle drift`.
+fn blocks(estimates: &Estimates) -> String {
+    let account = &estimates.blocks;
+    let dropped = &account.dropped;
+    let reasons = [
+        (dropped.steal, "steal"),
+        (dropped.idle_drift, "idle drift"),
+        (dropped.foreign, "other work"),
+        (dropped.trial_failed, "failed trials"),
+        (dropped.unfinished, "cut short"),
+    ];
+    let reasons = reasons.into_iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
+    let reasons: Vec<String> = reasons.collect();
+    let kept = format!("{} of {} kept", account.kept, account.measured);
+    if reasons.is_empty() { kept } else { format!("{kept}; dropped: {}", list(&reasons)) }
+}
+
+/// The answer, which stands out.
+pub(super) fn closing(answer: &[String], layout: Layout) -> String {
+    let lines = answer.iter().map(|sentence| wrap("", sentence, 0, layout.columns));
+    let paint = |line: &str| layout.paint(Tone::Answer, line) + "\n";
+    lines.collect::<String>().lines().map(paint).collect()
+}
+
+/// A text cut to one line.
+fn one_line(text: &str, columns: usize) -> String {
+    let columns = columns.max(20);
+    if text.chars().count() <= columns {
+        return format!("{text}\n");
+    }
+    let cut: String = text.chars().take(columns - 3).collect();
+    format!("{}...\n", cut.trim_end())
+}

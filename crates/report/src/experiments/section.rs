@@ -1,0 +1,12 @@
+//! What an experiment adds to the report of its run.
+
+use crate::block::Part;
+
+/// The additions of an experiment.
+#[derive(Default)]
+pub(crate) struct Section {
+    /// Parts under the grids.
+    pub(crate) parts: Vec<Part>,
+    /// The conclusion, under the verdict. `None` where verdicts are withheld.
+    pub(crate) conclusion: Option<String>,
+}

@@ -1,0 +1,36 @@
+//! A labelled line above or below the tables. The terminal aligns labels, Markdown and HTML make
+//! lists.
+
+use super::layout::{Layout, Tone};
+use super::text::wrap;
+
+/// A line above or below a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Note {
+    pub(super) label: &'static str,
+    pub(super) text: String,
+}
+
+pub(super) fn note(label: &'static str, text: impl Into<String>) -> Note {
+    Note { label, text: text.into() }
+}
+
+/// Where the text of notes begins on a terminal.
+const INDENT: usize = 14;
+
+/// Notes for a terminal, their labels in a column of their own.
+pub(super) fn terminal(notes: &[Note], layout: Layout) -> String {
+    notes.iter().map(|note| labelled(note.label, &note.text, layout)).collect()
+}
+
+fn labelled(label: &str, text: &str, layout: Layout) -> String {
+    let line = wrap(label, text, INDENT, layout.columns);
+    let tone = match label {
+        "doubt" | "doubts" | "failed" | "WITHHELD" | "UNKNOWN" => Tone::Unclear,
+        _ => Tone::Dim,
+    };
+    match line.strip_prefix(label) {
+        Some(rest) => layout.paint(tone, label) + rest,
+        None => line,
+    }
+}

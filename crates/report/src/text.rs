@@ -1,0 +1,109 @@
+//! Pieces of text that all reports share: lists, counts, escaped names, wrapped lines and
+//! Markdown-safe text.
+
+use zc_run::escape;
+
+/// Text from outside, escaped and cut to 80 characters.
+pub(super) fn shown(text: &str) -> String {
+    escape(text, 80)
+}
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [init @ .., last] => format!("{} and {last}", init.join(", ")),
+    }
+}
+
+/// `1 block was`, `3 blocks were`.
+pub(super) fn was(count: usize, thing: &str) -> String {
+    match count {
+        0 => format!("no {thing} was"),
+        1 => format!("1 {thing} was"),
+        _ => format!("{count} {thing}s were"),
+    }
+}
+
+/// The distinct items in order of first occurrence.
+pub(super) fn distinct(all: impl Iterator<Item = String>) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for one in all {
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
+/// Escaped Markdown: no cell borders, emphasis or HTML.
+pub(super) fn markdown_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in escape(text, 2000).chars() {
+        if matches!(character, '|' | '*' | '_' | '`' | '<' | '[' | '\\' | '#' | '~') {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out
+}
+
+/// Wraps `text` at `columns`; the first line begins with `label`, the others are indented by
+/// `indent`.
+pub(super) fn wrap(label: &str, text: &str, indent: usize, columns: usize) -> String {
+    let room = columns.saturating_sub(indent).max(20);
+    let mut out = format!("{label:<indent$}");
+    let mut used = 0;
+    for word in words(text) {
+        let long = word.chars().count();
+        if used > 0 && used + 1 + long > room {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            used = 0;
+        }
+        if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out.push_str(&word);
+        used += long;
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
+/// The words of a text; a number and its unit are one word.
+fn words(text: &str) -> Vec<String> {
+    const UNITS: &[&str] = &["%", "s", "ms", "us", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "Hz"];
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match words.last_mut() {
+            Some(number)
+                if number.ends_with(|c: char| c.is_ascii_digit())
+                    && UNITS.contains(&word.trim_end_matches([',', ';', '.', ':', ')'])) =>
+            {
+                number.push(' ');
+                number.push_str(word);
+            }
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_wrap_under_their_label() {
+        assert_eq!(
+            wrap("note", "one two three four five six seven", 6, 26),
+            "note  one two three four\n      five six seven\n"
+        );
+        assert_eq!(wrap("note", "", 6, 26), "note\n");
+        assert_eq!(wrap("", "the budget of twenty 60 s, spent", 0, 23), "the budget of twenty\n60 s, spent\n");
+    }
+}

@@ -1,0 +1,61 @@
+//! `align`: where on its page a message begins.
+
+use super::{Definition, Factor, FactorOption, Parameter, Value};
+use crate::names::names;
+use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
+
+names! {
+    /// Where on its page a message begins.
+    Align, "alignment", {
+        /// At its beginning, as far as the files do.
+        Page = "page",
+        /// One byte later: buffers begin so, and files are sent from their second byte on.
+        Byte = "byte",
+    }
+}
+
+/// The factor.
+pub(super) struct AlignFactor;
+
+impl Definition for AlignFactor {
+    fn factor(&self) -> Factor {
+        Factor::Align
+    }
+
+    fn name(&self) -> &'static str {
+        "align"
+    }
+
+    fn levels(&self) -> &'static str {
+        "`page`, `byte`: messages begin one byte after a page boundary, in the file as in memory"
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        Align::NAMES
+    }
+
+    fn parse(&self, text: &str) -> Result<Value> {
+        Value::known::<Align>(text)
+    }
+
+    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+        Value::Name(at.align.to_string())
+    }
+
+    fn put(&self, level: &Value, cell: &mut Cell) {
+        cell.levels.align = level.name();
+    }
+
+    fn apply(&self, own: &Levels, at: &mut FixedParams) {
+        at.align = own.align.unwrap_or(at.align);
+    }
+
+    fn option(&self) -> Option<FactorOption> {
+        let help = "Where on its page a message begins: page (at its beginning) or byte (one later) [default: page]";
+        Some(FactorOption::expert("align", "WHERE", "push", help).of(Align::NAMES))
+    }
+
+    fn parameter(&self) -> Parameter {
+        Parameter::explaining("align", "alignment")
+    }
+}

@@ -1,0 +1,55 @@
+//! `flows`: connections at a time.
+
+use std::ops::RangeInclusive;
+
+use super::{Definition, Factor, FactorOption, Parameter, Value};
+use crate::units;
+use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
+
+/// More threads than that are no traffic but a test of the scheduler.
+const FLOWS: RangeInclusive<u64> = 1..=1024;
+
+/// The factor.
+pub(super) struct FlowsFactor;
+
+impl Definition for FlowsFactor {
+    fn factor(&self) -> Factor {
+        Factor::Flows
+    }
+
+    fn name(&self) -> &'static str {
+        "flows"
+    }
+
+    fn levels(&self) -> &'static str {
+        "connections at a time"
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &["1000", "1"]
+    }
+
+    fn parse(&self, text: &str) -> Result<Value> {
+        units::count("number of flows", text, FLOWS).map(Value::Number)
+    }
+
+    fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
+        Value::Number(at.flows as u64)
+    }
+
+    fn put(&self, level: &Value, cell: &mut Cell) {
+        cell.levels.flows = level.number();
+    }
+
+    fn apply(&self, own: &Levels, at: &mut FixedParams) {
+        at.flows = own.flows.unwrap_or(at.flows);
+    }
+
+    fn option(&self) -> Option<FactorOption> {
+        Some(FactorOption::carried("flows", "N", "rtt", "Connections at a time [default: 1]"))
+    }
+
+    fn parameter(&self) -> Parameter {
+        Parameter::explaining("flows", "flows:")
+    }
+}

@@ -1,0 +1,64 @@
+//! `mtu`: MTU of the link's devices. Each MTU of a plan has a link of its own.
+
+use std::ops::RangeInclusive;
+
+use super::{Definition, Difference, Factor, FactorOption, Parameter, Side, Value};
+use crate::units;
+use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
+
+/// Less is no MTU (RFC 791), more does not fit into a packet's length.
+pub const MTU_BYTES: RangeInclusive<u64> = 576..=65_535;
+
+/// What a comparison calls it, also where whole runs differ in it.
+pub const MTU: Parameter = Parameter::explaining("mtu", "MTU");
+
+/// The factor.
+pub(super) struct MtuFactor;
+
+impl Definition for MtuFactor {
+    fn factor(&self) -> Factor {
+        Factor::Mtu
+    }
+
+    fn name(&self) -> &'static str {
+        "mtu"
+    }
+
+    fn levels(&self) -> &'static str {
+        "576 to 65535, of the links `veth` and `null`"
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &["16436", "1500"]
+    }
+
+    fn parse(&self, text: &str) -> Result<Value> {
+        units::size(text, MTU_BYTES).map(Value::Number)
+    }
+
+    fn of(&self, cell: &Cell, _at: &FixedParams, link: &LinkFacts) -> Value {
+        Value::Number(link.wanted(&cell.levels).0.into())
+    }
+
+    fn put(&self, level: &Value, cell: &mut Cell) {
+        cell.levels.mtu_bytes = level.number();
+    }
+
+    fn apply(&self, _own: &Levels, _at: &mut FixedParams) {}
+
+    fn option(&self) -> Option<FactorOption> {
+        Some(FactorOption::carried("mtu", "SIZE", "ip", "MTU of the links null and veth [default: 1500]"))
+    }
+
+    fn parameter(&self) -> Parameter {
+        MTU
+    }
+
+    fn differences(&self, old: &Side<'_>, new: &Side<'_>) -> Vec<Difference> {
+        if !old.has_own_link() && !new.has_own_link() {
+            return Vec::new(); // that of their runs, which are compared as such
+        }
+        let of = |side: &Side<'_>| side.link().map(|link| link.mtu_bytes.to_string());
+        Difference::between(MTU, of(old), of(new))
+    }
+}

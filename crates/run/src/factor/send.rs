@@ -1,0 +1,104 @@
+//! `send`: the send path. The list of send paths is here, crates/measure/src/path/send/ has a file for each.
+
+use super::{Definition, Difference, Factor, FactorOption, Level, Side, Value};
+use crate::names::names;
+use crate::nearest::unknown;
+use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
+
+names! {
+    /// One way of getting the bytes of files into a TCP socket. docs/paths/ has a page for each.
+    SendPath, "send path", {
+        /// `read(2)` into a buffer, `write(2)` out of it.
+        ReadWrite = "read+write",
+        /// `read(2)` into a buffer, `send(2)` out of it: the reference.
+        ReadSend = "read+send",
+        /// `write(2)` straight out of the mapped file.
+        MmapWrite = "mmap+write",
+        /// `sendfile(2)`.
+        Sendfile = "sendfile",
+        /// `splice(2)` file to pipe, pipe to socket.
+        Splice = "splice",
+        /// `vmsplice(2)` of user pages into a pipe, `splice(2)` to the socket.
+        Vmsplice = "vmsplice",
+        /// `send(2)` with `MSG_ZEROCOPY` from a resident copy of the file set.
+        MsgZerocopy = "msg-zerocopy",
+        /// `send(2)` with `MSG_ZEROCOPY` out of the mapped file.
+        MsgZerocopyMmap = "msg-zerocopy-mmap",
+        /// `IORING_OP_READ` linked to `IORING_OP_SEND`.
+        UringSend = "uring-send",
+        /// `IORING_OP_SEND_ZC` from a resident copy of the file set.
+        UringSendZc = "uring-send-zc",
+        /// `IORING_OP_SEND_ZC` from a resident copy that is registered with the ring.
+        UringSendZcFixed = "uring-send-zc-fixed",
+        /// `IORING_OP_SPLICE` file to pipe, linked to pipe to socket.
+        UringSplice = "uring-splice",
+    }
+}
+
+/// What a plan may say for every path that there is.
+const ALL: &str = "all";
+
+/// The factor.
+pub(super) struct SendFactor;
+
+impl Definition for SendFactor {
+    fn factor(&self) -> Factor {
+        Factor::Send
+    }
+
+    fn name(&self) -> &'static str {
+        "send"
+    }
+
+    fn levels(&self) -> &'static str {
+        "names of send paths; `\"all\"` is every one"
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &["sendfile", "read+send"]
+    }
+
+    fn parse(&self, text: &str) -> Result<Value> {
+        Value::known::<SendPath>(text)
+    }
+
+    fn group(&self, text: &str) -> Option<Vec<Value>> {
+        (text == ALL).then(|| SendPath::ALL.iter().map(|path| Value::Name(path.to_string())).collect())
+    }
+
+    fn usual_reference(&self) -> Option<Value> {
+        Some(Value::Name(SendPath::ReadSend.to_string()))
+    }
+
+    fn of(&self, cell: &Cell, _at: &FixedParams, _link: &LinkFacts) -> Value {
+        Value::Name(cell.send.to_string())
+    }
+
+    fn put(&self, level: &Value, cell: &mut Cell) {
+        cell.send = level.name().unwrap_or(cell.send);
+    }
+
+    fn apply(&self, _own: &Levels, _at: &mut FixedParams) {}
+
+    fn option(&self) -> Option<FactorOption> {
+        let help = "Send paths to compare, separated by commas; read+send is always among them [default: the plan's]";
+        Some(FactorOption::sent("paths", "NAMES", "files", help).of(SendPath::NAMES).several())
+    }
+
+    fn typed(&self, text: &str) -> Result<Vec<Level>> {
+        let mut levels = Vec::new();
+        for name in text.split(',') {
+            let path = name.trim().parse::<SendPath>().map_err(unknown)?;
+            let level = Level::named(Factor::Send, path.name());
+            if !levels.contains(&level) {
+                levels.push(level);
+            }
+        }
+        Ok(levels)
+    }
+
+    /// Cells of different paths are compared on purpose.
+    fn differences(&self, _old: &Side<'_>, _new: &Side<'_>) -> Vec<Difference> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,116 @@
+//! Examples of each command, as its long help and its man page show them.
+
+use clap::Command;
+
+/// A command line, and what it is good for.
+pub(super) type Example = (&'static str, &'static str);
+
+const ZC: &[Example] = &[
+    ("zc run", "measure what each send path costs here, in a minute"),
+    ("zc doctor", "say beforehand what can be measured on this machine"),
+    ("zc show -v zc-DATE.json", "print a saved run again, with everything that is known"),
+    ("zc soak -- COMMAND", "measure what a command costs the whole machine"),
+];
+
+const RUN: &[Example] = &[
+    ("zc run", "all send paths, over the best link that this user may use"),
+    ("sudo zc run --paths sendfile,msg-zerocopy", "two paths against read+send, zero-copy sends uncopied"),
+    ("zc run sizes", "from which message size on does a path pay?"),
+    ("zc run --files /srv/www/* --rate 5Gbit/s", "your files at your rate"),
+    ("zc run --via 'ssh HOST'", "this machine sends, HOST receives"),
+    ("zc run --ab 'sysctl -qw net.ipv4.tcp_sack=1' --ab 'sysctl -qw net.ipv4.tcp_sack=0'", "two states of this host"),
+];
+
+const PROFILE: &[Example] = &[("sudo zc profile read+send sendfile", "where the cycles of two paths go")];
+
+const PLAN: &[Example] =
+    &[("zc plan", "list the plans"), ("zc plan sizes > mine.toml; zc run --plan mine.toml", "a plan of your own")];
+
+const SERVE: &[Example] = &[
+    ("zc serve --listen 192.0.2.1", "receive for a zc run --remote on another machine; prints a one-time token"),
+    ("zc serve --iperf3", "be an iperf3 server"),
+];
+
+const SHOW: &[Example] = &[
+    ("zc show run.json", "print the table again"),
+    ("zc show run.json --json | jq .estimates", "the estimates for a program"),
+    ("zc show profile.json --folded > stacks", "folded stacks for a flame graph"),
+];
+
+const REPORT: &[Example] = &[
+    ("zc report run.json -o report.html", "one page to send to somebody, with charts"),
+    ("zc report *.json --markdown", "several runs in 80 columns, for a pull request"),
+];
+
+const COMPARE: &[Example] = &[
+    ("zc compare before.json after.json", "did the kernel upgrade cost anything?"),
+    ("zc compare run.json:read+send run.json:sendfile", "two cells of one run"),
+    ("zc compare before.json after.json --fail-if-worse 5%", "the answer as an exit code, for CI"),
+];
+
+const SOAK: &[Example] = &[
+    ("zc soak", "the load of this machine by subtraction, a line a second"),
+    ("zc soak -- tar cf /dev/null /usr", "what a command costs the whole machine"),
+    ("zc soak --verify", "check the soakers against known loads"),
+];
+
+const GENERATE: &[Example] = &[
+    ("zc generate man /usr/local/share/man/man1", "man pages"),
+    ("zc generate completions DIR", "completions for bash, zsh and fish"),
+];
+
+/// The examples of a command; `zc` is the program itself.
+pub(super) fn of(command: &str) -> &'static [Example] {
+    match command {
+        "zc" => ZC,
+        "run" => RUN,
+        "profile" => PROFILE,
+        "plan" => PLAN,
+        "serve" => SERVE,
+        "show" => SHOW,
+        "report" => REPORT,
+        "compare" => COMPARE,
+        "soak" => SOAK,
+        "generate" => GENERATE,
+        _ => &[],
+    }
+}
+
+/// The command with its examples, and those of its subcommands, at the end of each long help.
+pub(super) fn with(command: Command) -> Command {
+    let name = command.get_name().to_owned();
+    let command = match of(&name) {
+        [] => command,
+        examples => command.after_long_help(text(examples)),
+    };
+    command.mut_subcommands(with)
+}
+
+fn text(examples: &[Example]) -> String {
+    let lines = examples.iter().map(|(line, what)| format!("\n  {line}\n      {what}"));
+    format!("Examples:{}", lines.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::args::Cli;
+
+    #[test]
+    fn every_example_is_understood() {
+        let names = Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
+        for name in names.iter().map(String::as_str).chain(["zc"]) {
+            for (line, _) in of(name) {
+                // Up to the first thing that only a shell understands.
+                let line = line.split(['>', '|', ';']).next().unwrap_or_default().replace('\'', "");
+                let words = line.split_whitespace().skip_while(|word| *word == "sudo");
+                // Quoted commands have spaces, which a parser of examples need not understand.
+                if !line.contains("--ab") && !line.contains("--via") {
+                    assert!(Cli::command().try_get_matches_from(words).is_ok(), "{line}");
+                }
+            }
+        }
+    }
+}

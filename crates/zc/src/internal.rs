@@ -1,0 +1,25 @@
+//! What zc starts itself as: processes of its own, each `zc --internal JOB`. No user types these, so they are no commands and
+//! in no help, man page or completion.
+
+use std::ffi::OsString;
+use std::io;
+
+use zc_measure::session::{soak, states};
+use zc_measure::{HELPER, INTERNAL, WATCHDOG};
+use zc_run::{Error, Result};
+
+/// Does the job that this process was started for, if it was started for one.
+pub(super) fn asked_for() -> Option<Result<()>> {
+    let mut words = std::env::args_os().skip(1);
+    (words.next()? == INTERNAL).then(|| job(&words.collect::<Vec<_>>()))
+}
+
+fn job(words: &[OsString]) -> Result<()> {
+    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    match words[..] {
+        [WATCHDOG] => states::watchdog::keep(),
+        [HELPER, job] => soak::helper(job, io::stdin().lock(), io::stdout()),
+        _ => Err(Error::usage(format!("\"{INTERNAL}\" is for processes that zc starts itself"))
+            .help("zc --help lists the commands")),
+    }
+}

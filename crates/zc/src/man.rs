@@ -1,0 +1,77 @@
+//! Man pages: clap's sections, and those that clap does not know (EXAMPLES, EXIT STATUS, FILES, SEE ALSO).
+
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use clap::Command;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use zc_run::ErrorKind;
+
+use super::examples;
+
+/// Writes a page for the program and one for each of its commands into `folder`.
+///
+/// # Errors
+/// The folder cannot be written to.
+pub(super) fn write(mut command: Command, folder: &Path) -> io::Result<()> {
+    command.build();
+    let commands: Vec<Command> = command.get_subcommands().filter(|each| each.get_name() != "help").cloned().collect();
+    for each in [command].into_iter().chain(commands) {
+        let page = Man::new(each.clone()).manual("zc");
+        let mut text = Vec::new();
+        page.render_title(&mut text)?;
+        page.render_name_section(&mut text)?;
+        page.render_synopsis_section(&mut text)?;
+        page.render_description_section(&mut text)?;
+        page.render_options_section(&mut text)?;
+        if each.get_name() == "zc" {
+            page.render_subcommands_section(&mut text)?;
+        }
+        more(&each).to_writer(&mut text)?;
+        std::fs::File::create(folder.join(page.get_filename()))?.write_all(&text)?;
+    }
+    Ok(())
+}
+
+/// The sections that clap does not know.
+fn more(command: &Command) -> Roff {
+    let mut page = Roff::new();
+    let examples = examples::of(command.get_name());
+    if !examples.is_empty() {
+        page.control("SH", ["EXAMPLES"]);
+        for (line, what) in examples {
+            page.control("TP", []).text([bold(*line)]).text([roman(*what)]);
+        }
+    }
+    page.control("SH", ["EXIT STATUS"]);
+    page.control("TP", []).text([bold("0")]).text([roman("Success.")]);
+    for kind in ErrorKind::ALL {
+        page.control("TP", []).text([bold(kind.exit_code().to_string())]).text([roman(kind.summary())]);
+    }
+    if command.get_name() == "soak" {
+        page.control("PP", []).text([roman(
+            "Around a command: the command's own exit code; 125 if zc failed, 126 if the command may not be run, 127 if \
+             there is none.",
+        )]);
+    }
+    page.control("SH", ["FILES"]);
+    page.control("TP", []).text([bold("zc-DATE.json")]).text([roman(
+        "A saved run in the current folder, written after every block of measurements; docs/format.md describes it.",
+    )]);
+    page.control("SH", ["SEE ALSO"]);
+    page.text([bold(see_also(command))]);
+    page
+}
+
+fn see_also(command: &Command) -> &'static str {
+    match command.get_name() {
+        "zc" => "zc-run(1), zc-show(1), zc-report(1), zc-compare(1), zc-soak(1), zc-doctor(1)",
+        "run" => "zc-plan(1), zc-show(1), zc-report(1), zc-doctor(1), tcp(7), sendfile(2), splice(2)",
+        "profile" => "zc-run(1), zc-show(1), perf_event_open(2)",
+        "compare" => "zc-run(1), zc-report(1)",
+        "soak" => "zc-run(1), sched(7), getrusage(2), proc_stat(5)",
+        "zcs" | "zcc" | "cyclesoak" | "run-rr" | "ttcp" => "zc-install-classic(1), zc-run(1)",
+        _ => "zc(1), zc-run(1)",
+    }
+}

@@ -1,0 +1,405 @@
+//! The binary from outside: what is wrong with what was typed or given is one sentence and a hint on stderr, nothing on
+//! stdout, and the exit code that docs/exit-codes.md names. Nothing here measures.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use tempfile::TempDir;
+use zc_testkit::synthetic::Synthetic;
+
+use crate::support::{Bounded as _, zc_in as command};
+
+/// Runs `zc` in an empty folder of its own.
+fn zc(args: &[&str]) -> Output {
+    let folder = tempfile::tempdir().unwrap();
+    zc_in(folder.path(), args)
+}
+
+fn zc_in(folder: &Path, args: &[&str]) -> Output {
+    command(folder, args).finish().unwrap()
+}
+
+/// The first line of stderr without `error: `, after checking that this is a refusal in the house's form.
+#[track_caller]
+fn refused(output: &Output, code: i32) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "a refusal prints nothing on stdout");
+    let lines: Vec<&str> = stderr.lines().collect();
+    // Progress may come first where the session had begun to prepare.
+    let at = lines.iter().position(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("no error: {stderr}"));
+    assert_eq!(lines.len(), at + 2, "a sentence and a hint: {stderr}");
+    assert!(lines[at + 1].starts_with("hint: "), "{stderr}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    lines[at]["error: ".len()..].to_owned()
+}
+
+#[track_caller]
+fn printed(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// A saved run of five synthetic blocks, as `zc run` would have written it.
+fn saved_run() -> String {
+    let run = Synthetic { blocks: 5, ..Synthetic::default() }.run();
+    zc_run::whole(&run)
+}
+
+fn with_file(name: &str, bytes: &[u8]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(name), bytes).unwrap();
+    folder
+}
+
+#[test]
+fn zc_alone_prints_the_short_help_as_zc_help_does() {
+    let alone = printed(&zc(&[]));
+    assert!(alone.contains("Usage: zc <COMMAND>") && !alone.contains("Examples:"), "{alone}");
+    assert!(printed(&zc(&["help", "run"])).contains("Examples:"));
+}
+
+#[test]
+fn what_was_typed_wrong_is_exit_code_2() {
+    for (args, message) in [
+        (&["rnu"][..], "unknown command \"rnu\""),
+        (&["run", "--paths", "senfile"], "unknown send path \"senfile\""),
+        (&["run", "--paths", ""], "the name of a send path is empty"),
+        (&["run", "--recv", "reecv"], "unknown receive path \"reecv\""),
+        (&["run", "--link", "ethernet"], "unknown link \"ethernet\""),
+        (
+            &["run", "--link", "null", "--recv", "splice"],
+            "--recv: the link \"null\" has no receiver, and \"splice\" was asked for",
+        ),
+        (&["run", "--ack-every", "2m"], "--ack-every: size \"2m\" is too large: at most 1m"),
+        (&["run", "--rtt", "1"], "--rtt: duration \"1\" has no unit"),
+        (&["run", "--soaker", "fpu"], "unknown soaker \"fpu\""),
+        (&["run", "--buffer", "64x"], "--buffer: size \"64x\" has an unknown unit \"x\""),
+        (&["run", "--buffer", "64kB"], "--buffer: size \"64kB\" could be binary or decimal: \"kB\" means both"),
+        (&["run", "--buffer", "-1"], "--buffer: size \"-1\" is negative"),
+        (&["run", "--buffer", "-64k"], "--buffer: size \"-64k\" is negative"),
+        (&["run", "--buffer", "0"], "--buffer: size \"0\" is zero"),
+        (&["run", "--buffer", "99999999999999999999g"], "--buffer: size \"99999999999999999999g\" is too large"),
+        (&["run", "--sndbuf", "4g"], "--sndbuf: size \"4g\" is too large: at most 1g"),
+        (&["run", "--rate", "10G"], "--rate: rate \"10G\" could be bits or bytes a second: \"G\" does not say"),
+        (&["run", "--rate", "-5MB/s"], "--rate: rate \"-5MB/s\" is negative"),
+        (&["run", "--rate", "900TB/s"], "--rate: rate \"900TB/s\" is too high: at most 1TB/s"),
+        (&["run", "--budget", "60"], "--budget: duration \"60\" has no unit"),
+        (&["run", "--budget", "-1s"], "--budget: duration \"-1s\" is negative"),
+        (&["run", "--budget", "1000h"], "--budget: duration \"1000h\" is too long: at most 24h"),
+        (&["run", "--target", "0%"], "--target: percentage \"0%\" is zero"),
+        (&["run", "--flows", "0"], "--flows: number of flows \"0\" is zero"),
+        (&["run", "--flows", "1000000"], "--flows: number of flows \"1000000\" is too large"),
+        (&["run", "--seed", "1.5"], "--seed: seed \"1.5\" is not a whole number"),
+        (&["run", "--cpus", "0,0"], "--cpus: \"0,0\" puts both sides on one CPU"),
+        (&["run", "--cpus", "0"], "--cpus: \"0\" is not two CPUs"),
+        (&["run", "--congestion", ""], "--congestion: \"\" cannot be a congestion control"),
+        (&["run", "--json", "--csv"], "\"--json\" and \"--csv\" exclude one another"),
+        (&["run", "--csv", "--markdown"], "\"--csv\" and \"--markdown\" exclude one another"),
+        (&["run", "--rate"], "\"--rate\" needs a value"),
+        (&["run", "--frob"], "unknown option \"--frob\""),
+        (&["run", "file"], "unknown experiment \"file\""),
+        (&["run", "paths", "sizes", "--out", "x.json"], "\"--out\" is for one experiment, and 2 are named"),
+        (&["run", "paths", "file"], "unknown experiment \"file\""),
+        (&["run", "cork", "--paths", "sendfile,splice"], "--paths: the plan \"cork\" has one send path"),
+        (&["run", "paths", "--plan", "x.toml"], "\"[NAME]...\" and \"--plan\" exclude one another"),
+        (&["plan", "memory"], "the experiment \"memory\" sends nothing, so it has no plan"),
+        (&["plan", "size"], "unknown experiment \"size\""),
+        (&["run", "memory", "--budget", "1"], "--budget: duration \"1\" has no unit"),
+        (&["run", "memory", "--seed", "-1"], "--seed: seed \"-1\" is negative"),
+        (&["run", "memory", "--rate", "1GB/s"], "\"--rate\" is no option of the experiment \"memory\""),
+        (&["run", "--csv", "memory", "--remote", "x"], "\"--remote\" is no option of the experiment \"memory\""),
+        (&["run", "--with", "x.json"], "\"--with\" is no option of the experiment \"paths\""),
+        (&["run", "--ab", "true"], "\"--ab\" was given once, and it takes two states to compare"),
+        (&["run", "--ab", "a", "--ab", "b", "--ab", "c"], "\"--ab\" was given 3 times, and two states are compared"),
+        (&["run", "--ab", "true", "--ab", " "], "a command of \"--ab\" is empty"),
+        (&["run", "--ab", "a", "--ab", "b", "--ab-limit", "5"], "--ab-limit: duration \"5\" has no unit"),
+        (&["show"], "\"<FILE>\" is missing"),
+        (&["doctor", "--json"], "unknown option \"--json\""),
+        (&["generate", "beer", "."], "unknown thing to generate \"beer\""),
+        (&["run", "--out", ""], "\"--out\" needs a value"),
+    ] {
+        let output = zc(args);
+        assert_eq!(refused(&output, 2), message, "{args:?}");
+    }
+}
+
+#[test]
+fn an_unknown_path_is_told_with_the_nearest_and_all_known_ones() {
+    let output = zc(&["run", "--paths", "splice,senfile"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("hint: did you mean \"sendfile\"? known: read+write, read+send, "), "{stderr}");
+}
+
+#[test]
+fn cpus_that_do_not_exist_are_refused() {
+    let first = zc_kernel::sched::allowed_cpus().unwrap()[0];
+    let message = refused(&zc(&["run", "--link", "loopback", "--cpus", &format!("{first},60000")]), 2);
+    assert!(message.contains("60000"), "{message}");
+}
+
+#[test]
+fn control_characters_in_arguments_do_not_reach_the_terminal() {
+    for args in [&["run", "--paths", "a\u{1b}[2Jb"][..], &["show", "a\u{1b}[2Jb\n"], &["\u{1b}c"]] {
+        let output = zc(args);
+        assert!(!output.stderr.contains(&0x1b), "{args:?}");
+    }
+}
+
+#[test]
+fn help_and_version_are_exit_code_0_on_stdout() {
+    for args in
+        [&["--help"][..], &["-h"], &["run", "--help"], &["run", "-h"], &["show", "--help"], &["doctor", "--help"]]
+    {
+        assert!(printed(&zc(args)).contains("Usage: zc"), "{args:?}");
+    }
+    assert_eq!(printed(&zc(&["--version"])), format!("zc {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn a_saved_run_is_shown_in_every_format() {
+    let folder = with_file("run.json", saved_run().as_bytes());
+    let table = printed(&zc_in(folder.path(), &["show", "run.json"]));
+    assert!(table.contains("read+send") && table.contains("A/A control"), "{table}");
+    let json: serde_json::Value =
+        serde_json::from_str(&printed(&zc_in(folder.path(), &["show", "run.json", "--json"]))).unwrap();
+    assert_eq!(json["run"]["blocks"], 5);
+    assert!(printed(&zc_in(folder.path(), &["show", "run.json", "--csv"])).starts_with("path,recv,status,"));
+    assert!(printed(&zc_in(folder.path(), &["show", "run.json", "--markdown"])).starts_with("## zc "));
+}
+
+#[test]
+fn a_truncated_run_is_shown_as_far_as_it_goes_with_a_warning() {
+    let text = saved_run();
+    let cut = text.len() * 3 / 5;
+    let folder = with_file("cut.json", &text.as_bytes()[..cut]);
+    let output = zc_in(folder.path(), &["show", "cut.json"]);
+    assert!(printed(&output).contains("read+send"));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.starts_with("warning: file \"cut.json\" is cut off: what is shown rests on the "), "{stderr}");
+}
+
+#[test]
+fn a_run_cut_anywhere_is_shown_or_refused_but_never_a_panic() {
+    let text = saved_run();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.json");
+    for part in 0..40 {
+        let mut cut = text.len() * part / 40;
+        while !text.is_char_boundary(cut) {
+            cut += 1;
+        }
+        std::fs::write(&path, &text[..cut]).unwrap();
+        let output = zc_in(folder.path(), &["show", "cut.json"]);
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{cut}: {:?}", output.status);
+        assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
+    }
+}
+
+#[test]
+fn what_is_no_run_is_exit_code_3_and_named() {
+    let future = saved_run().replacen("{\"zc_run\":3,", "{\"zc_run\":99,", 1);
+    let run = saved_run();
+    let (head, in_a_string) = (&run[..200], &run[..run.find("paths").unwrap() + 2]);
+    for (bytes, message) in [
+        (&b""[..], "cannot read \"x.json\": it is empty"),
+        (b"\x00\xff\xfe\x80", "cannot read \"x.json\": it is not a saved run of zc"),
+        (b"hello", "cannot read \"x.json\": it is not a saved run of zc"),
+        (b"{\"a\": 1}", "cannot read \"x.json\": it is not a saved run of zc"),
+        (b"[]", "cannot read \"x.json\": it is not a saved run of zc"),
+        (
+            future.as_bytes(),
+            "cannot read \"x.json\": it is a saved run of format 99.0, and this zc reads formats 2 and 3",
+        ),
+        (head.as_bytes(), "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show"),
+        (
+            in_a_string.as_bytes(),
+            "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show",
+        ),
+    ] {
+        let folder = with_file("x.json", bytes);
+        assert_eq!(refused(&zc_in(folder.path(), &["show", "x.json"]), 3), message);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_shown_is_exit_code_3() {
+    let folder = tempfile::tempdir().unwrap();
+    let show = |name: &str| refused(&zc_in(folder.path(), &["show", name]), 3);
+    assert_eq!(show("missing.json"), "cannot read \"missing.json\": no such file or directory");
+    assert_eq!(show("."), "cannot read \".\": it is a directory");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        folder.path().join("fifo"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    assert_eq!(show("fifo"), "cannot read \"fifo\": it is not a regular file");
+    assert_eq!(show("/dev/zero"), "cannot read \"/dev/zero\": it is not a regular file");
+}
+
+/// A command as somebody without privileges. None, with a line on stderr, when that cannot be had.
+fn as_nobody(folder: &Path, args: &[&str]) -> Option<Output> {
+    let mut command = command(folder, args);
+    if rustix::process::geteuid().is_root() {
+        command.uid(65_534).gid(65_534);
+        match command.finish() {
+            Ok(output) => return Some(output),
+            Err(error) => {
+                eprintln!("skipped: the binary cannot be run as another user here: {error}");
+                return None;
+            }
+        }
+    }
+    Some(command.finish().unwrap())
+}
+
+#[test]
+fn a_run_that_may_not_be_read_is_exit_code_3() {
+    let folder = with_file("secret.json", saved_run().as_bytes());
+    let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    set(folder.path(), 0o755);
+    set(&folder.path().join("secret.json"), 0o000);
+    if let Some(output) = as_nobody(folder.path(), &["show", "secret.json"]) {
+        assert_eq!(refused(&output, 3), "cannot read \"secret.json\": permission denied");
+    }
+}
+
+#[test]
+fn an_output_file_that_exists_is_not_written_over() {
+    let folder = with_file("run.json", b"precious");
+    let output = zc_in(folder.path(), &["run", "--out", "run.json"]);
+    assert_eq!(refused(&output, 5), "file \"run.json\" exists, and zc does not write over anything");
+    assert_eq!(std::fs::read(folder.path().join("run.json")).unwrap(), b"precious");
+}
+
+#[test]
+fn a_place_where_nothing_can_be_saved_is_exit_code_5() {
+    let folder = with_file("file", b"x");
+    std::os::unix::fs::symlink("nowhere", folder.path().join("dangling")).unwrap();
+    for (out, message) in [
+        ("no/such/run.json", "cannot save the run in folder \"no/such\": no such file or directory"),
+        ("file/run.json", "cannot save the run in folder \"file\": it is not a directory"),
+        (".", "cannot save the run as \".\": it is a directory"),
+        ("dangling", "file \"dangling\" exists, and zc does not write over anything"),
+    ] {
+        assert_eq!(refused(&zc_in(folder.path(), &["run", "--out", out]), 5), message);
+    }
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_told_before_anything_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o555)).unwrap();
+    if let Some(output) = as_nobody(folder.path(), &["run"]) {
+        assert_eq!(refused(&output, 5), "cannot save the run in this folder: permission denied");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("--out"));
+    }
+    // A read-only file system refuses root too.
+    let sys = Path::new("/sys/kernel");
+    if sys.is_dir() {
+        let message = refused(&zc(&["run", "--out", "/sys/kernel/run.json"]), 5);
+        assert!(message.contains("/sys/kernel"), "{message}");
+    } else {
+        eprintln!("skipped: no /sys");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_sent_are_exit_code_3_and_leave_nothing_behind() {
+    let folder = with_file("empty", b"");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        folder.path().join("fifo"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    std::fs::create_dir(folder.path().join("dir")).unwrap();
+    for (file, word) in [("missing", "does not exist"), ("empty", "is empty"), ("fifo", "FIFO"), ("dir", "directory")] {
+        let output = zc_in(folder.path(), &["run", "--link", "loopback", "--budget", "5s", "--files", file]);
+        let message = refused(&output, 3);
+        assert!(message.contains(&format!("\"{file}\"")) && message.contains(word), "{message}");
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 3, "{left:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let folder = with_file("run.json", saved_run().as_bytes());
+    for args in [&["show", "run.json"][..], &["show", "run.json", "--json"], &["run", "--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let zc = command(folder.path(), args).stdout(writer).stderr(Stdio::piped()).start().unwrap();
+        let output = zc.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+    }
+}
+
+#[test]
+fn a_full_disk_behind_stdout_is_exit_code_5() {
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        eprintln!("skipped: no /dev/full");
+        return;
+    };
+    let folder = with_file("run.json", saved_run().as_bytes());
+    let zc = command(folder.path(), &["show", "run.json"]).stdout(full).stderr(Stdio::piped()).start().unwrap();
+    let output = zc.wait_with_output().unwrap();
+    assert_eq!(refused(&output, 5), "cannot write the result to stdout: no space left on device");
+}
+
+#[test]
+fn the_table_fits_the_columns_it_is_given() {
+    let folder = with_file("run.json", saved_run().as_bytes());
+    for columns in ["80", "100", "120"] {
+        let output = command(folder.path(), &["show", "run.json"]).env("COLUMNS", columns).finish().unwrap();
+        let most = columns.parse::<usize>().unwrap();
+        let table = printed(&output);
+        assert!(table.contains("read+send"), "{table}");
+        for line in table.lines() {
+            assert!(line.chars().count() <= most, "{columns}: {line}");
+        }
+    }
+}
+
+#[test]
+fn man_pages_and_completions_change_only_on_purpose() {
+    let folder = tempfile::tempdir().unwrap();
+    for what in ["man", "completions"] {
+        assert_eq!(printed(&zc_in(folder.path(), &["generate", what, "."])), "");
+    }
+    let mut names: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    insta::assert_snapshot!("generated_files", names.join("\n"));
+    for name in ["zc.1", "zc-run.1", "zc.bash"] {
+        let text = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        insta::assert_snapshot!(name, text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+    }
+}
+
+#[test]
+fn the_help_of_every_command_changes_only_on_purpose() {
+    for args in [&["--help"][..], &["run", "--help"], &["show", "--help"], &["soak", "--help"], &["doctor", "--help"]] {
+        insta::assert_snapshot!(format!("help_{}", args.join("_").replace("--", "")), printed(&zc(args)));
+    }
+}
+
+#[test]
+fn every_exit_code_is_documented() {
+    use zc_run::ErrorKind;
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/exit-codes.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    for kind in ErrorKind::ALL {
+        assert!(text.contains(&format!("| {} |", kind.exit_code())), "{kind:?}");
+    }
+}

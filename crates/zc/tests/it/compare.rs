@@ -1,0 +1,129 @@
+//! `zc compare` from outside: what it takes for a run or a cell, what it says, and its exit codes (docs/exit-codes.md).
+
+use std::path::Path;
+use std::process::Output;
+
+use zc_run::{Run, SendPath};
+use zc_testkit::synthetic::{Synthetic, TrueCell};
+
+use crate::support::{Bounded as _, zc_in};
+
+/// A run of three paths, saved under a name; sendfile's costs times `factor`.
+fn save(folder: &Path, name: &str, seed: u64, factor: f64, change: impl FnOnce(&mut Run)) {
+    let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
+    let control = reference.control();
+    let cells = vec![
+        reference,
+        TrueCell::new(SendPath::Sendfile, 180.0 * factor, 390.0 * factor),
+        TrueCell::new(SendPath::Splice, 210.0, 390.0),
+        control,
+    ];
+    let world = Synthetic { cells, seed, blocks: 80, noise: 0.03, block_drift: 0.002, ..Synthetic::default() };
+    let mut run = world.run();
+    run.header.started_at = format!("2026-11-21T12:00:{seed:02}Z");
+    change(&mut run);
+    let (mut text, mut tail) = zc_run::open(&run.header);
+    for (index, block) in run.blocks.iter().enumerate() {
+        let (more, new_tail) = zc_run::append_block(block, index == 0);
+        text.push_str(&more);
+        tail = new_tail;
+    }
+    text.push_str(&run.end.as_ref().map_or(tail, zc_run::close));
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
+fn compare(folder: &Path, args: &[&str]) -> Output {
+    zc_in(folder, &["compare"]).args(args).finish().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Exit code, and the first line of stderr.
+fn refused(output: &Output) -> (Option<i32>, String) {
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(stdout(output), "", "a refusal prints nothing on stdout");
+    assert_eq!(stderr.lines().count(), 2, "a sentence and a hint: {stderr}");
+    (output.status.code(), stderr.lines().next().unwrap_or_default().replacen("error: ", "", 1))
+}
+
+#[test]
+fn the_exit_code_answers_whether_any_cell_is_worse() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), "old.json", 1, 1.0, |_| {});
+    save(folder.path(), "same.json", 2, 1.0, |_| {});
+    save(folder.path(), "worse.json", 3, 1.5, |_| {});
+    save(folder.path(), "slightly.json", 4, 1.1, |_| {});
+    save(folder.path(), "rate.json", 5, 1.0, |run| run.header.plan.fixed.rate_bytes_per_s = 1e8);
+    save(folder.path(), "empty.json", 6, 1.0, |run| run.blocks.clear());
+    let code = |args: &[&str]| {
+        let output = compare(folder.path(), args);
+        (output.status.code(), stdout(&output).lines().last().unwrap_or_default().to_owned())
+    };
+    let judged = |new: &str| code(&["--fail-if-worse", "10%", "old.json:sendfile", new]);
+    assert_eq!(judged("same.json"), (Some(0), "No cell is worse by more than 10 %.".to_owned()));
+    assert_eq!(judged("worse.json"), (Some(1), "Worse by more than 10 %: worse.json: sendfile.".to_owned()));
+    let undecided = "Undecided whether any is worse by more than 10 %: slightly.json: sendfile.";
+    assert_eq!(judged("slightly.json"), (Some(10), undecided.to_owned()));
+    assert_eq!(judged("rate.json"), (Some(14), "Cannot be compared.".to_owned()));
+    assert_eq!(judged("empty.json"), (Some(13), "Cannot be compared.".to_owned()));
+    // Nobody asked: a difference is no failure, and what cannot be compared is one all the same.
+    assert_eq!(code(&["old.json", "worse.json"]).0, Some(0));
+    assert_eq!(code(&["old.json", "rate.json"]).0, Some(14));
+    assert_eq!(code(&["old.json", "rate.json", "same.json"]).0, Some(0));
+    let old = compare(folder.path(), &["old.json", "empty.json"]);
+    assert!(stdout(&old).contains("Cannot be compared: \"empty.json\" has no block that counts."), "{}", stdout(&old));
+}
+
+#[test]
+fn a_cell_is_named_behind_the_last_colon_that_follows_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let colon = |run: &mut Run| {
+        run.header.plan.cells[2].label = "splice: 64k, a/b".to_owned();
+        for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+            if let zc_run::Slot::Trial(trial) = slot
+                && trial.cell == "splice"
+            {
+                trial.cell = "splice: 64k, a/b".to_owned();
+            }
+        }
+    };
+    save(folder.path(), "a:b.json", 1, 1.0, colon);
+    let output = compare(folder.path(), &["a:b.json:sendfile", "a:b.json:splice: 64k, a/b"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stdout(&output).contains("sendfile -> splice: 64k, a/b"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("in the same blocks"), "{}", stdout(&output));
+
+    let unknown = compare(folder.path(), &["a:b.json:sendfile", "a:b.json:spilce"]);
+    assert_eq!(refused(&unknown), (Some(11), "unknown cell \"spilce\"".to_owned()));
+    let twice = compare(folder.path(), &["a:b.json", "a:b.json"]);
+    assert_eq!(twice.status.code(), Some(14));
+    assert!(stdout(&twice).contains("name two of its cells"), "{}", stdout(&twice));
+}
+
+#[test]
+fn what_is_no_run_or_no_percentage_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    save(folder.path(), "run.json", 1, 1.0, |_| {});
+    std::fs::write(folder.path().join("x.json"), "hello").unwrap();
+    let said = |args: &[&str]| refused(&compare(folder.path(), args));
+    assert_eq!(
+        said(&["run.json", "nothing.json"]),
+        (Some(3), "cannot read \"nothing.json\": no such file or directory".to_owned())
+    );
+    assert_eq!(
+        said(&["run.json", "nothing.json:sendfile"]),
+        (Some(3), "cannot read \"nothing.json:sendfile\": no such file or directory".to_owned())
+    );
+    assert_eq!(said(&["run.json", "x.json"]).0, Some(3));
+    assert_eq!(said(&["run.json"]).0, Some(2));
+    assert_eq!(
+        said(&["--fail-if-worse", "5x", "run.json", "run.json:sendfile"]),
+        (Some(2), "--fail-if-worse: percentage \"5x\" has an unknown unit \"x\"".to_owned())
+    );
+    assert_eq!(
+        said(&["--json", "--markdown", "run.json", "run.json"]),
+        (Some(2), "\"--json\" and \"--markdown\" exclude one another".to_owned())
+    );
+}

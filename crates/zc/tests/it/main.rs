@@ -1,0 +1,20 @@
+//! The program from outside: every test here starts the real binary. One binary holds them all, so that they are linked once;
+//! `cargo test -p zc --test it run::` runs the tests of one module.
+
+mod support;
+
+mod ab;
+mod classic;
+mod cli;
+mod compare;
+mod docs;
+mod format;
+mod hostile_runs;
+mod memory;
+mod plans;
+mod profile;
+mod remote;
+mod report;
+mod run;
+mod soak;
+mod via;

@@ -1,0 +1,408 @@
+//! Two ends as two machines would have them: `zc serve` and `zc run --remote` over 127.0.0.1 as anybody, and as root in two
+//! network namespaces, the far one with another boot id and another CPU, so that it passes for another machine. And far ends that
+//! are no zc. What is measured is not looked at: other tests run at the same time.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::{ChildStderr, Command, Output, Stdio};
+
+use zc_kernel::netlink::Devices;
+use zc_kernel::netns::NetNs;
+use zc_run::{EndReason, LinkKind, PeerKind, Run, Slot};
+
+use crate::support::{Bounded as _, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks, zc, zc_in};
+
+/// A run that has a block or two.
+const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
+
+/// A far end that waits to be called.
+struct Far {
+    child: Running,
+    says: BufReader<ChildStderr>,
+}
+
+impl Far {
+    fn start(words: &[&str]) -> Self {
+        let mut command = zc(&["serve"]);
+        let mut child = command.args(words).stdout(Stdio::null()).stderr(Stdio::piped()).start().unwrap();
+        let says = BufReader::new(child.stderr.take().unwrap());
+        Self { child, says }
+    }
+
+    /// Its next line that has `what` in it.
+    #[track_caller]
+    fn hear(&mut self, what: &str) -> String {
+        let mut line = String::new();
+        while !line.contains(what) {
+            line.clear();
+            assert!(self.says.read_line(&mut line).unwrap() > 0, "it ended without a word of \"{what}\"");
+        }
+        line
+    }
+
+    /// Where it listens.
+    fn address(&mut self) -> String {
+        let line = self.hear("listening on ");
+        line["listening on ".len()..].split(';').next().unwrap().to_owned()
+    }
+
+    /// Its next one-time token.
+    fn token(&mut self) -> String {
+        self.hear("--token ").trim().rsplit(' ').next().unwrap().to_owned()
+    }
+}
+
+fn near(folder: &Path, words: &[&str]) -> Command {
+    let mut command = zc_in(folder, &["run"]);
+    command.args(words).args(["--out", "run.json"]);
+    command
+}
+
+/// The run that is saved when it has so many blocks.
+#[track_caller]
+fn measured(folder: &Path, words: &[&str], blocks: usize) -> (Run, Output) {
+    let output = blocks_of(folder, &mut near(folder, &[words, &["-v"]].concat()), blocks);
+    (the_run(folder, &output), output)
+}
+
+#[track_caller]
+fn the_run(folder: &Path, output: &Output) -> Run {
+    assert!(matches!(output.status.code(), Some(0 | 130)), "{}", text(&output.stderr));
+    let run = saved(folder);
+    assert!(!run.blocks.is_empty());
+    assert_eq!(run.header.plan.fixed.link, LinkKind::Remote);
+    run
+}
+
+#[track_caller]
+fn refused(output: &Output, code: i32) -> String {
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    stderr.lines().find(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("{stderr}")).to_owned()
+}
+
+/// Every slot of every whole block has what was read at the far end. In a short window on a busy machine a receiver may not have had
+/// its CPU yet, so that it has received something is asked of the run and not of each trial.
+#[track_caller]
+fn read_at_both_ends(run: &Run) {
+    let mut seen = [0_u64; 3];
+    for block in &run.blocks {
+        for slot in &block.slots {
+            let (near, far) = match slot {
+                Slot::Idle(window) => (&window.closed, window.remote.as_ref()),
+                Slot::Trial(trial) => (&trial.closed, trial.remote.as_ref()),
+            };
+            let far = far.expect("a window at the far end");
+            assert!(far.closed.soak.at_ns > far.opened.soak.at_ns);
+            assert!(far.closed.process_cpu_ns >= far.opened.process_cpu_ns);
+            if let Slot::Trial(trial) = slot {
+                assert!(trial.whole_bytes > 0 && near.received.bytes > 0);
+                let far = &far.closed;
+                let new = [far.received.bytes, far.received.calls, far.receiver.cpu_ns];
+                seen = std::array::from_fn(|what| seen[what] + new[what]);
+            }
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 0), "bytes, calls and CPU time of the receivers: {seen:?}");
+}
+
+#[test]
+fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
+    let output = near(folder.path(), &[&SHORT[..], &["--remote", &far.address()]].concat()).finish().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run = the_run(folder.path(), &output);
+    read_at_both_ends(&run);
+    let remote = run.header.remote.unwrap();
+    assert_eq!(remote.kind, PeerKind::Zc);
+    let machine = remote.machine.unwrap();
+    assert!(machine.same_machine && machine.soaked_cpus.is_empty());
+    assert!(
+        run.header.probes.iter().any(|probe| matches!(probe, zc_run::Probe::Proof { cell, .. } if cell == "sendfile")),
+        "the bytes were proven at the far end"
+    );
+    assert!(text(&output.stdout).contains("both ends on this machine"), "{}", text(&output.stdout));
+    assert!(far.hear("session has ended").contains("127.0.0.1:"));
+}
+
+#[test]
+fn every_receive_path_takes_the_bytes_at_the_far_end_too() {
+    let _turn = measuring();
+    let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
+    let address = far.address();
+    for recv in ["splice", "recv-trunc:128k", "zerocopy-receive"] {
+        let folder = tempfile::tempdir().unwrap();
+        let words = ["--paths", "splice", "--recv", recv, "--flows", "3", "--remote", &address];
+        let (run, _) = measured(folder.path(), &words, 2);
+        read_at_both_ends(&run);
+    }
+}
+
+#[test]
+fn a_path_that_cannot_run_at_the_far_end_is_a_sentence() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
+    let words = ["--flows", "1024", "--recv", "recv:1g", "--remote", &far.address()];
+    let message = refused(&near(folder.path(), &words).finish().unwrap(), 1);
+    assert!(message.contains("more than a far end gives"), "{message}");
+    assert!(!folder.path().join("run.json").exists(), "there is nothing to save");
+}
+
+#[test]
+fn a_one_time_token_opens_one_session_and_is_not_saved() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    // 127.0.0.2 is loopback too, so that a token is only wanted where it is given.
+    let secret = folder.path().join("token");
+    std::fs::write(&secret, "a token that is long enough\n").unwrap();
+    std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut far = Far::start(&["--listen", "127.0.0.2:0", "--token-file", secret.to_str().unwrap()]);
+    let address = far.address();
+    for (words, what) in [
+        (vec!["--remote", &address], "wants a token"),
+        (vec!["--remote", &address, "--token", "another that is long enough"], "refuses the token"),
+    ] {
+        let message = refused(&near(folder.path(), &words).finish().unwrap(), 6);
+        assert!(message.contains(what), "{message}");
+    }
+    let words = ["--paths", "sendfile", "--remote", &address, "--token", "a token that is long enough"];
+    let (run, _) = measured(folder.path(), &words, 1);
+    assert!(!run.header.command.iter().any(|word| word.contains("long enough")), "{:?}", run.header.command);
+
+    let mut far = Far::start(&["--listen", "0.0.0.0:0"]);
+    let port = far.address().rsplit_once(':').unwrap().1.to_owned();
+    let token = far.token();
+    let address = format!("127.0.0.1:{port}");
+    let words = ["--paths", "sendfile", "--remote", &address, "--token", &token];
+    let again = tempfile::tempdir().unwrap();
+    measured(again.path(), &words, 1);
+    let third = tempfile::tempdir().unwrap();
+    let message = refused(&near(third.path(), &words).finish().unwrap(), 6);
+    assert!(message.contains("refuses the token"), "{message}");
+    assert_ne!(far.token(), token);
+}
+
+#[test]
+fn a_second_caller_is_told_that_the_far_end_is_busy() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
+    let address = far.address();
+    let words = ["--budget", "60s", "--paths", "sendfile", "--remote", &address];
+    let mut first = near(folder.path(), &words).stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
+    far.hear("a session begins");
+    let second = tempfile::tempdir().unwrap();
+    let message = refused(&near(second.path(), &words).finish().unwrap(), 6);
+    assert!(message.contains("busy"), "{message}");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // Whoever is killed leaves a far end that serves the next.
+    far.hear("session has ended");
+    let third = tempfile::tempdir().unwrap();
+    measured(third.path(), &["--paths", "sendfile", "--remote", &address], 1);
+}
+
+#[test]
+fn a_far_end_that_is_killed_in_the_middle_ends_the_run_with_what_was_measured() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
+    let words = ["--budget", "120s", "--paths", "sendfile", "--remote", &far.address()];
+    let mut run = near(folder.path(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    wait_for_blocks(folder.path(), &mut run, 2);
+    drop(far);
+    let output = run.wait_with_output().unwrap();
+    refused(&output, 6);
+    assert!(text(&output.stdout).contains("read+send"), "what is known is printed");
+    let run = saved(folder.path());
+    assert!(matches!(run.end.unwrap().reason, EndReason::Failed { .. }));
+}
+
+#[test]
+fn a_far_end_that_is_stopped_says_so_to_the_other() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
+    let words = ["--budget", "120s", "--paths", "sendfile", "--remote", &far.address()];
+    let run = near(folder.path(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    far.hear("a session begins");
+    zc_kernel::spawn::kill(far.child.id() as i32, libc_sigterm()).unwrap();
+    let output = run.wait_with_output().unwrap();
+    assert!(matches!(output.status.code(), Some(1 | 6)), "{}", text(&output.stderr));
+    assert_eq!(far.child.wait().unwrap().code(), Some(0));
+}
+
+fn libc_sigterm() -> i32 {
+    15
+}
+
+#[test]
+fn a_sink_takes_bytes_and_the_sender_s_cost_is_all_there_is() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let sink = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("discard://{}", sink.local_addr().unwrap());
+    // It ends with the test's process.
+    std::thread::spawn(move || {
+        for socket in sink.incoming() {
+            std::thread::spawn(move || swallow(socket.unwrap()));
+        }
+    });
+    let (run, output) = measured(folder.path(), &["--paths", "sendfile", "--remote", &address], 2);
+    let remote = run.header.remote.as_ref().unwrap();
+    assert_eq!((remote.kind, &remote.machine), (PeerKind::Discard, &None));
+    assert!(text(&output.stdout).contains("the receiver was not measured"), "{}", text(&output.stdout));
+}
+
+fn swallow(mut socket: TcpStream) {
+    let mut buffer = vec![0; 1 << 18];
+    while socket.read(&mut buffer).is_ok_and(|len| len > 0) {}
+}
+
+#[test]
+fn an_unmodified_iperf3_server_is_a_far_end() {
+    let _turn = measuring();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let Ok(server) =
+        Command::new("iperf3").args(["-s", "-p", &free]).stdout(Stdio::null()).stderr(Stdio::null()).start()
+    else {
+        eprintln!("skipped: no iperf3");
+        return;
+    };
+    let mut server = Far::of(server);
+    let folder = tempfile::tempdir().unwrap();
+    // zc waits for it as it waits between two tests.
+    let address = format!("iperf3://127.0.0.1:{free}");
+    let (run, _) = measured(folder.path(), &["--paths", "sendfile", "--remote", &address], 2);
+    assert!(server.child.try_wait().unwrap().is_none(), "it serves on");
+    let reports = run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
+        Slot::Trial(trial) => Some((trial.whole_bytes, trial.remote_report.expect("what the server says"))),
+        Slot::Idle(_) => None,
+    });
+    let reports: Vec<_> = reports.collect();
+    assert!(!reports.is_empty());
+    for (sent, report) in reports {
+        assert!(report.received_bytes <= sent && report.received_bytes > sent / 2, "{sent} {report:?}");
+        assert!(report.seconds > 0.0 && report.cpu_percent >= 0.0);
+    }
+}
+
+#[test]
+fn unmodified_iperf3_clients_are_served_one_after_the_other() {
+    let _turn = measuring();
+    let mut far = Far::start(&["--iperf3", "--listen", "127.0.0.1:0"]);
+    let port = far.address().rsplit_once(':').unwrap().1.to_owned();
+    for (words, streams, direction) in [(&["-n", "50M"][..], 1, "from"), (&["-n", "50M", "-P", "3", "-R"], 3, "to")] {
+        let client = Command::new("iperf3").args(["-c", "127.0.0.1", "-p", &port, "-J"]).args(words).finish();
+        let Ok(output) = client else {
+            eprintln!("skipped: no iperf3");
+            return;
+        };
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let received = said["end"]["sum_received"]["bytes"].as_u64().unwrap_or_else(|| panic!("{said}"));
+        assert!(received >= 50 << 20, "{said}");
+        let plural = if streams == 1 { "" } else { "s" };
+        far.hear(&format!("a test begins, {streams} stream{plural} {direction} it"));
+        far.hear("Gbit/s");
+    }
+    let refused = Command::new("iperf3").args(["-c", "127.0.0.1", "-p", &port, "-u"]).finish().unwrap();
+    assert!(!refused.status.success());
+    assert!(far.hear("not had here").contains("UDP"));
+}
+
+impl Far {
+    /// Somebody else's server, of which nothing is heard.
+    fn of(child: Running) -> Self {
+        let mut echo = Command::new("true").stderr(Stdio::piped()).start().unwrap();
+        let says = BufReader::new(echo.stderr.take().unwrap());
+        echo.wait().unwrap();
+        Self { child, says }
+    }
+}
+
+/// Two namespaces with a wire between them, in which this thread stands at the near end. The far end is entered through a file
+/// descriptor, and all is gone with the test.
+struct Wire {
+    far: NetNs,
+}
+
+impl Wire {
+    fn new() -> Option<Self> {
+        let Ok(far) = NetNs::unshare() else {
+            eprintln!("skipped: needs CAP_SYS_ADMIN");
+            return None;
+        };
+        let far_devices = Devices::open().unwrap();
+        far_devices.bring_up(far_devices.find("lo").unwrap().index).unwrap();
+        NetNs::unshare().unwrap();
+        let near_devices = Devices::open().unwrap();
+        near_devices.bring_up(near_devices.find("lo").unwrap().index).unwrap();
+        near_devices.make_veth("near0", "far0", far.as_fd()).unwrap();
+        for (devices, name, last) in [(&near_devices, "near0", 1), (&far_devices, "far0", 2)] {
+            let index = devices.find(name).unwrap().index;
+            devices.add_address(index, Ipv4Addr::new(10, 83, 0, last).into(), 24).unwrap();
+            devices.bring_up(index).unwrap();
+        }
+        Some(Self { far })
+    }
+}
+
+#[test]
+fn two_machines_have_a_cost_each() {
+    let _turn = measuring();
+    // In a thread of its own: a namespace belongs to a thread.
+    std::thread::spawn(|| {
+        let [near_cpu, far_cpu, ..] = zc_kernel::sched::allowed_cpus().unwrap()[..] else {
+            return eprintln!("skipped: two machines need two CPUs");
+        };
+        let Some(wire) = Wire::new() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let mut boot_id = File::create(folder.path().join("boot_id")).unwrap();
+        boot_id.write_all(b"00000000-0000-0000-0000-000000000001\n").unwrap();
+        let far = std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&wire.far.as_fd())))
+            .unwrap();
+        assert!(far.to_string_lossy().starts_with("net:"));
+        // The last argument is the shell that --via adds.
+        let via = format!(
+            "nsenter --net=/proc/{}/fd/{} unshare --mount sh -c 'mount --bind {} /proc/sys/kernel/random/boot_id && \
+             exec env PATH=\"{}:$PATH\" taskset -c {far_cpu} \"$0\"'",
+            std::process::id(),
+            std::os::fd::AsRawFd::as_raw_fd(&wire.far.as_fd()),
+            folder.path().join("boot_id").display(),
+            // It is not looked for where everybody may put a file of that name, as in a checkout below /tmp.
+            Path::new(ZC).parent().unwrap().display()
+        );
+        let mut command = Command::new("taskset");
+        command.args(["-c", &near_cpu.to_string(), ZC, "run", "-v", "--paths", "sendfile", "--via", &via]);
+        command.args(["--out", "run.json"]).current_dir(folder.path()).stdin(Stdio::null());
+        let output = blocks_of(folder.path(), &mut command, 2);
+        let run = the_run(folder.path(), &output);
+        read_at_both_ends(&run);
+        let remote = run.header.remote.as_ref().unwrap();
+        let machine = remote.machine.as_ref().unwrap();
+        assert!(!machine.same_machine);
+        assert_eq!(
+            (machine.soaked_cpus.as_slice(), run.header.plan.fixed.soaked_cpus.as_slice()),
+            (&[far_cpu][..], &[near_cpu][..])
+        );
+        assert!(remote.address.starts_with("10.83.0.2:"), "{}", remote.address);
+        // Dropped blocks have costs too; whether they count is not this test's business.
+        let costs: Vec<_> =
+            run.blocks.iter().flat_map(|block| zc_analysis::costs::block_costs(block, &run.header)).flatten().collect();
+        let all_dropped = run.blocks.iter().all(|block| block.dropped.is_some());
+        if costs.is_empty() && all_dropped {
+            eprintln!("skipped: something else uses this machine: soakers counted nothing in any block");
+        }
+        assert!(!costs.is_empty() || all_dropped);
+        assert!(costs.iter().all(|cost| cost.sender_ns.is_some() && cost.receiver_ns.is_some()));
+        assert!(text(&output.stdout).contains("far machine"), "{}", text(&output.stdout));
+    })
+    .join()
+    .unwrap();
+}

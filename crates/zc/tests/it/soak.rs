@@ -1,0 +1,305 @@
+//! `zc soak` as it is used: a command's streams, signals and exit code are its own, the soakers rank behind a process of
+//! another session, and nothing is left behind.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{Bounded as _, Running, measuring, stderr};
+
+fn zc(arguments: &[&str]) -> Command {
+    let mut command = crate::support::zc(&["soak"]);
+    command.args(arguments);
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    zc(arguments).finish().unwrap()
+}
+
+/// Whether soakers found no CPU time at all, which other programs decide: the result of zc is missing then, and nothing else is.
+fn is_starved(said: &str) -> bool {
+    let is_starved = said.contains("got no CPU time");
+    if is_starved {
+        eprintln!("skipped: something else uses this machine");
+    }
+    is_starved
+}
+
+/// The JSON document that a command's result is.
+fn result(output: &Output) -> Value {
+    let text = stderr(output);
+    let line = text.lines().last().unwrap_or_default();
+    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[track_caller]
+fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    crate::support::until(what, || happened().then_some(()));
+}
+
+/// The processes whose parent is `pid`, by their name.
+fn children(pid: u32) -> Vec<(String, u32)> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers
+        .filter_map(|number| {
+            let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+            let parent: u32 = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()?;
+            let name = std::fs::read(format!("/proc/{number}/cmdline")).ok()?;
+            let name = name.split(|byte| *byte == 0).next().map(String::from_utf8_lossy)?.into_owned();
+            (parent == pid).then_some((name, number))
+        })
+        .collect()
+}
+
+/// A process that has ended may stay a zombie where nobody waits for orphans.
+fn is_gone(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+/// Cgroups of zc's own that there are at this moment.
+fn cgroups() -> Vec<PathBuf> {
+    ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]
+        .iter()
+        .flat_map(|place| ["zc-soakers", "zc-strangers"].map(|name| Path::new(place).join(name)))
+        .filter(|path| path.exists())
+        .collect()
+}
+
+/// Starts a command under `zc soak` and waits until it has said something.
+fn started(script: &str) -> (Running, BufReader<std::process::ChildStdout>) {
+    // A shell starts what it puts in the background with SIGINT ignored, a shell cannot trap what was ignored when it was
+    // started, and the test would wait for ever. What is caught here has its default again in the child (execve(2)).
+    let default = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, default).unwrap();
+    let mut child =
+        zc(&["--", "sh", "-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).start().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    (child, stdout)
+}
+
+fn kill(pid: u32, signal: &str) {
+    assert!(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn a_command_s_exit_code_and_streams_are_its_own() {
+    let _turn = measuring();
+    let mut child = zc(&["--", "sh", "-c", "cat; echo err >&2; exit 7"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .start()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"through\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "through\n");
+    let stderr = stderr(&output);
+    assert!(stderr.starts_with("err\n"), "{stderr}");
+    if is_starved(&stderr) {
+        return;
+    }
+    assert!(stderr.contains("exited with 7") && stderr.contains("getrusage"), "{stderr}");
+}
+
+#[test]
+fn a_command_killed_by_a_signal_is_128_and_the_signal() {
+    let _turn = measuring();
+    let output = output(&["--", "sh", "-c", "kill -KILL $$"]);
+    assert_eq!(output.status.code(), Some(137));
+    let said = stderr(&output);
+    assert!(is_starved(&said) || said.contains("killed by signal 9"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
+    let _turn = measuring();
+    for (arguments, code, word) in [
+        (&["--", "zc-no-such-command"][..], 127, "\"zc-no-such-command\""),
+        (&["--", "/etc/passwd"], 126, "\"/etc/passwd\""),
+        (&["--cpus", "99999", "--", "true"], 125, "\"99999\""),
+        (&["--output", "/proc/nothing/out", "--", "true"], 125, "\"/proc/nothing/out\""),
+        (&["--output", "/etc/passwd", "--", "true"], 125, "\"/etc/passwd\""),
+        (&["--period", "1"], 2, "\"1\""),
+        (&["--period", "1ms"], 2, "\"1ms\""),
+        (&["--cpus", "x"], 2, "\"x\""),
+        (&["--soaker", "mmx"], 2, "\"mmx\""),
+        (&["--count", "0"], 2, "\"0\""),
+        (&["--verify", "--", "true"], 2, "--verify"),
+    ] {
+        let output = output(arguments);
+        let stderr = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(word) && stderr.contains("error: "), "{arguments:?}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+    }
+}
+
+/// Whether this process ignores a signal, and with it what it starts: `SigIgn` of proc_pid_status(5).
+fn ignored(signal: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
+}
+
+#[test]
+fn signals_are_passed_on_to_the_command() {
+    let _turn = measuring();
+    for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1), ("USR1", 10)] {
+        if ignored(number) {
+            // A shell cannot trap what was ignored when it began (POSIX, 2.12): under nohup it would wait for ever.
+            eprintln!("skipped: SIG{signal} is ignored by whoever runs these tests");
+            continue;
+        }
+        let script = format!("trap 'echo got; exit 3' {signal}; echo ready; while :; do sleep 0.02; done");
+        let (child, mut stdout) = started(&script);
+        kill(child.id(), signal);
+        let mut rest = String::new();
+        stdout.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "got\n", "{signal}");
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(3), "{signal}");
+    }
+}
+
+#[test]
+fn a_stopped_zc_stops_the_command_and_both_go_on() {
+    let _turn = measuring();
+    let (child, mut stdout) = started("echo ready; while [ ! -e /dev/null/x ]; do sleep 0.02; done");
+    let stopped = |pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('T')
+    };
+    let command = children(child.id()).into_iter().find(|(name, _)| name == "sh").unwrap().1;
+    kill(child.id(), "TSTP");
+    until("both have stopped", || stopped(child.id()) && stopped(command));
+    kill(child.id(), "CONT");
+    until("both go on", || !stopped(child.id()) && !stopped(command));
+    kill(child.id(), "TERM");
+    let mut rest = String::new();
+    stdout.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(143));
+}
+
+#[test]
+fn nothing_is_left_behind_when_zc_is_killed() {
+    let _turn = measuring();
+    let (mut child, stdout) = started("echo ready; exec sleep 1000");
+    let pid_of = |wanted: &str| children(child.id()).into_iter().find(|(name, _)| name == wanted).map(|(_, pid)| pid);
+    // The shell says that it is ready and becomes sleep after that.
+    until("soakers and command run", || pid_of("zc-soakers").is_some() && pid_of("sleep").is_some());
+    let (soakers, command) = (pid_of("zc-soakers").unwrap(), pid_of("sleep").unwrap());
+    kill(child.id(), "KILL");
+    assert_eq!(child.wait().unwrap().signal(), Some(9)); // its pipes stay open: the command has them
+    until("the soakers are gone", || is_gone(soakers));
+    // The command is not zc's: it goes on, as under time(1).
+    assert!(!is_gone(command));
+    kill(command, "KILL");
+    drop(stdout);
+    // No other test has soakers now.
+    until("their cgroup is gone", || cgroups().is_empty());
+}
+
+#[test]
+fn the_cost_of_a_known_load_is_found() {
+    let _turn = measuring();
+    // A shell loop whose CPU time getrusage knows; the machine may be busy, so only gross errors are errors.
+    let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    let output = output(&["--json", "--", "sh", "-c", script]);
+    if is_starved(&stderr(&output)) {
+        return;
+    }
+    let result = result(&output);
+    let cost = &result["cost"];
+    let number = |value: &Value| value.as_f64().unwrap();
+    if cost["against_getrusage"] == "withheld" {
+        eprintln!("skipped: something else uses this machine");
+        return;
+    }
+    let (soaked, own) = (number(&cost["soaked_cpu_s"]["value"]), number(&cost["getrusage_cpu_s"]));
+    assert!(own > 0.0);
+    assert!((0.5..2.0).contains(&(soaked / own)), "{cost}");
+    assert_eq!(result["seen"]["end"]["code"], 0);
+}
+
+#[test]
+fn live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is() {
+    let _turn = measuring();
+    let output = output(&["--period", "50ms", "--count", "3"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if is_starved(&stderr(&output)) {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(text.lines().count(), 4, "{text}");
+    assert!(text.starts_with("  calibrated") && text.lines().last().unwrap().contains(" s ago"), "{text}");
+    assert!(stderr(&output).contains("soakers on CPU"), "{}", stderr(&output));
+}
+
+#[test]
+fn live_load_in_json_has_a_document_to_a_line() {
+    let _turn = measuring();
+    let output = output(&["--period", "50ms", "--count", "2", "--json"]);
+    if is_starved(&stderr(&output)) {
+        return;
+    }
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3);
+    assert!(lines[0]["start"]["idle"].as_array().unwrap().len() > 1);
+    assert!(lines[2]["load"]["busy_cpus"].is_number() && lines[2]["calibrated_ns_ago"].is_number());
+}
+
+#[test]
+fn ctrl_c_ends_live_load_cleanly() {
+    let _turn = measuring();
+    let mut child = zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while stdout.read_line(&mut line).unwrap() > 0 && line.lines().count() < 2 {}
+    if line.is_empty() {
+        let said = stderr(&child.wait_with_output().unwrap());
+        return assert!(is_starved(&said), "{said}");
+    }
+    kill(child.id(), "INT");
+    std::io::copy(&mut stdout, &mut std::io::sink()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_live_load() {
+    let _turn = measuring();
+    let mut child = zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.code() == Some(0) || is_starved(&stderr(&output)), "{}", stderr(&output));
+}
+
+#[test]
+fn the_result_of_a_command_goes_where_it_is_wanted() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("cost.json");
+    let output = output(&["--json", "--output", file.to_str().unwrap(), "--", "sh", "-c", "exit 0"]);
+    if is_starved(&stderr(&output)) {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), "");
+    let result: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert!(result["cost"]["elapsed_s"].as_f64().unwrap() > 0.0);
+    let rank = &result["seen"]["start"]["rank"]["by"];
+    assert!(["cgroup", "autogroup", "class"].iter().any(|by| rank == by), "{rank}");
+    match result["taken"]["soakers"].as_f64() {
+        Some(share) => assert!((-0.01..0.5).contains(&share), "{share}"),
+        None => eprintln!("skipped: the machine was too busy to see what the soakers take"),
+    }
+}

@@ -1,0 +1,116 @@
+//! What the tests share: how the program is started, how a saved run is read, how long anything is waited for, and the lock
+//! that keeps tests that measure from running at the same time.
+
+pub(crate) mod measuring;
+pub(crate) mod running;
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use zc_run::Run;
+
+pub(crate) use measuring::measuring;
+pub(crate) use running::{Bounded, LIMIT, Running, until};
+
+/// The program under test.
+pub(crate) const ZC: &str = env!("CARGO_BIN_EXE_zc");
+
+/// `zc` with these arguments, nothing on stdin, and no setting of the terminal that the tests run in.
+pub(crate) fn zc(args: &[&str]) -> Command {
+    let mut command = Command::new(ZC);
+    command.args(args).stdin(Stdio::null()).env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
+    command
+}
+
+/// The same in a folder.
+pub(crate) fn zc_in(folder: &Path, args: &[&str]) -> Command {
+    let mut command = zc(args);
+    command.current_dir(folder);
+    command
+}
+
+/// Output of a program as text.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What a program said on stderr.
+pub(crate) fn stderr(output: &Output) -> String {
+    text(&output.stderr)
+}
+
+/// The run that must have been saved whole, as `run.json`.
+#[track_caller]
+pub(crate) fn saved(folder: &Path) -> Run {
+    let text = std::fs::read_to_string(folder.join("run.json")).unwrap();
+    let (run, broken) = zc_run::parse(&text).unwrap();
+    assert_eq!(broken, 0, "the file is a whole document");
+    run
+}
+
+/// Waits until the run saved in `folder` holds so many blocks; panics when `zc` ends before.
+#[track_caller]
+pub(crate) fn wait_for_blocks(folder: &Path, zc: &mut Running, blocks: usize) {
+    until("a block is saved", || {
+        if blocks_saved(folder) >= blocks {
+            return Some(());
+        }
+        if let Some(status) = zc.try_wait().unwrap() {
+            let mut said = String::new();
+            if let Some(mut stderr) = zc.stderr.take() {
+                drop(std::io::Read::read_to_string(&mut stderr, &mut said));
+            }
+            assert!(blocks_saved(folder) >= blocks, "zc ended ({status}) before block {blocks}: {said}");
+        }
+        None
+    });
+}
+
+/// What a run prints and saves that is ended, as by Ctrl-C, once it has so many blocks: no budget is too short for it, however
+/// busy the machine is, and none is waited for.
+#[track_caller]
+pub(crate) fn blocks_of(folder: &Path, zc: &mut Command, blocks: usize) -> Output {
+    let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    wait_for_blocks(folder, &mut zc, blocks);
+    // It may have ended by itself.
+    let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&zc), rustix::process::Signal::INT);
+    let output = zc.wait_with_output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 130)), "{}: {}", output.status, stderr(&output));
+    output
+}
+
+/// How many blocks the run saved in `folder` holds so far.
+pub(crate) fn blocks_saved(folder: &Path) -> usize {
+    std::fs::read_to_string(folder.join("run.json")).unwrap_or_default().matches("{\"index\":").count()
+}
+
+/// The link that was asked for does not exist on this host: exit code 4 and its sentence.
+pub(crate) fn link_is_unavailable(output: &Output) -> bool {
+    output.status.code() == Some(4) && stderr(output).contains("error: the link \"")
+}
+
+/// The next connection, on which no read or write waits for ever.
+#[track_caller]
+pub(crate) fn accept(listener: &TcpListener) -> TcpStream {
+    listener.set_nonblocking(true).unwrap();
+    let stream = until("a connection arrives", || match listener.accept() {
+        Ok((stream, _)) => Some(stream),
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => None,
+        Err(error) => panic!("accept: {error}"),
+    });
+    stream.set_nonblocking(false).unwrap();
+    bounded(stream)
+}
+
+/// A connection on which no read or write waits for ever.
+#[track_caller]
+pub(crate) fn connect(port: u16) -> TcpStream {
+    bounded(TcpStream::connect(("127.0.0.1", port)).unwrap())
+}
+
+fn bounded(stream: TcpStream) -> TcpStream {
+    stream.set_read_timeout(Some(LIMIT)).unwrap();
+    stream.set_write_timeout(Some(LIMIT)).unwrap();
+    stream
+}
