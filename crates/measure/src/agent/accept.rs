@@ -1,5 +1,5 @@
-//! The flows' connections as they arrive: each says the greeting that it was told, and whoever says another one, or nothing, is
-//! nobody's flow.
+//! Accepts the connections of flows. Each sends a greeting first; connections with a wrong one, or
+//! none, are not flows.
 
 use std::io::{self, Read as _};
 use std::net::{TcpListener, TcpStream};
@@ -12,25 +12,25 @@ use super::hex::{hex, unhex};
 use super::protocol::GREETING_BYTES;
 use zc_run::{Error, Result};
 
-/// Connections that have not said their greeting yet; when there are more, the oldest is dropped.
+/// Limit of connections without a complete greeting. The oldest is dropped for a newer one.
 const MOST_PENDING: usize = 64;
 
-/// What a flow's connection says first.
+/// What a flow's connection sends first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Greeting([u8; GREETING_BYTES]);
 
 impl Greeting {
-    /// One that nobody can guess.
+    /// A random greeting.
     pub(super) fn fresh() -> Self {
         Self(rand::random())
     }
 
-    /// As it travels.
+    /// The greeting in hexadecimal digits.
     pub(super) fn to_hex(self) -> String {
         hex(&self.0)
     }
 
-    /// What stands in the digits of one; `None` for anything else.
+    /// Decodes a greeting from its digits. `None` for anything else.
     pub(super) fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
         unhex::<GREETING_BYTES>(text).map(Vec::from)
     }
@@ -44,7 +44,7 @@ struct PendingFlow {
 /// Waits for a connection with each of `greetings`, and returns them in that order.
 ///
 /// # Errors
-/// Not all of them have come in time.
+/// Not all of them arrived in time.
 pub(super) fn gather(listener: &TcpListener, greetings: &[Greeting], patience: Duration) -> Result<Vec<TcpStream>> {
     let failed = |error| Error::os("accept a flow", error);
     listener.set_nonblocking(true).map_err(failed)?;
@@ -105,7 +105,7 @@ pub(super) fn gather(listener: &TcpListener, greetings: &[Greeting], patience: D
 }
 
 impl PendingFlow {
-    /// Takes what has come of the greeting and not a byte more; true when it is whole.
+    /// Reads what has arrived of the greeting and not a byte more. True when it is complete.
     fn listen(&mut self) -> io::Result<bool> {
         let mut bytes = [0; GREETING_BYTES];
         let wanted = GREETING_BYTES - self.said.len();

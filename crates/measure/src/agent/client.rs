@@ -1,4 +1,5 @@
-//! The near half's view of a zc at the far end: each request, its answer, and what is still owed when something broke in between.
+//! The client of a zc server: sends requests, checks the answers, and skips those still outstanding
+//! after a failure.
 
 use std::io::Read as _;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -11,30 +12,31 @@ use super::via::Via;
 use crate::trial::{RecvConfig, RemoteEnded, RemoteSide, SentFlow, Target, TrialError};
 use zc_run::{Error, RemoteWindow, Result};
 
-/// How long an answer may take beyond what was asked for: flows arrive, drain and end within ten seconds there.
+/// How long an answer may take beyond the requested time. Flows arrive, drain and end within ten
+/// seconds on the server.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long each address of the far end is tried.
+/// How long each address of the server is tried.
 const TO_CONNECT: Duration = Duration::from_secs(2);
 
-/// A zc at the far end.
+/// A connection to a zc server with a prepared session.
 #[derive(Debug)]
 pub struct Client<T> {
     connection: Connection,
     data: SocketAddr,
-    /// A window was asked for, which lasts so long, and has not been answered.
+    /// Length of a requested window that has not been answered.
     window: Option<Duration>,
-    /// What keeps the stream alive (a process, say); dropped with this.
+    /// Keeps the stream alive, such as a process. Dropped with this.
     transport: T,
 }
 
 /// What keeps a control connection alive.
 pub trait Transport: Send {
-    /// What it has said last of why the connection is gone, if it is.
+    /// The last error message of the transport, for when the connection is lost.
     fn last_error(&self) -> Option<String>;
 }
 
-/// A connection that needs nobody.
+/// A connection that needs nothing to keep it alive.
 impl Transport for () {
     fn last_error(&self) -> Option<String> {
         None
@@ -47,22 +49,23 @@ impl Transport for Via {
     }
 }
 
-/// How the far end was found.
+/// The server as it was reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// What it is.
+    /// Description of its machine.
     pub ready: Ready,
-    /// Where flows go to.
+    /// Address for flows.
     pub data: SocketAddr,
-    /// The round trip to there (tcpi_min_rtt).
+    /// Round-trip time to that address (tcpi_min_rtt).
     pub rtt_ns: u64,
 }
 
 impl<T: Transport> Client<T> {
-    /// Prepares the far end, and finds the way to it: by `named`, or else by one of the addresses that it says it has.
+    /// Prepares the server and finds an address for data: `named`, or one of those that the server
+    /// reports.
     ///
     /// # Errors
-    /// It cannot measure, or cannot be reached by any of them.
+    /// It cannot measure, or cannot be reached at any of them.
     pub fn prepare(
         connection: Connection,
         prepare: Prepare,
@@ -188,7 +191,7 @@ impl<T: Transport> RemoteSide for Client<T> {
         if self.connection.send(&Request::GiveUp).is_err() {
             return; // it is gone, and the next request says so
         }
-        // Answers that are still owed come first.
+        // Outstanding answers come first.
         while let Ok(Received::Message(reply)) = self.connection.receive::<Reply>(LONGEST_REPLY, patience) {
             if reply == Reply::GivenUp {
                 return;
@@ -197,7 +200,7 @@ impl<T: Transport> RemoteSide for Client<T> {
     }
 }
 
-/// Connects, greets, and waits to be known.
+/// Connects, sends the greeting, and waits for the byte that confirms it.
 fn meet(address: SocketAddr, greeting: &[u8]) -> Option<(SocketAddr, u64)> {
     let mut socket = TcpStream::connect_timeout(&address, TO_CONNECT).ok()?;
     std::io::Write::write_all(&mut socket, greeting).ok()?;
@@ -235,7 +238,7 @@ mod tests {
         RecvConfig { path: RecvPath::Recv, buffer_bytes: 1, cpus: vec![0], checksum: false }
     }
 
-    /// A near end whose far end has said `replies` already, whatever it will be asked.
+    /// A client whose server has sent `replies` in advance.
     fn told(replies: &[Reply]) -> (Client<()>, Connection) {
         let [connection, mut far] = pair();
         for reply in replies {
@@ -274,7 +277,7 @@ mod tests {
         near.open_window(0, 0).unwrap();
         near.give_up();
         near.soak(false).unwrap();
-        // What was asked is what came.
+        // The requests arrived as sent.
         for _ in 0..3 {
             assert!(matches!(far.receive::<Request>(1000, Duration::from_secs(5)).unwrap(), Received::Message(_)));
         }

@@ -1,6 +1,7 @@
-//! The wire of the control connection: a message is one line of JSON, over a socket or over two pipes. Every message has a
-//! greatest length and a time by which it must have come, so that a peer that stalls, floods or talks nonsense costs a
-//! bounded amount of memory and time. docs/protocol.md is its description.
+//! The control connection: messages of one line of JSON each, over a socket or a pair of pipes.
+//!
+//! Every message has a maximum length and a deadline. A peer that stalls, floods or sends garbage
+//! costs a bounded amount of memory and time. docs/protocol.md describes it.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -13,10 +14,10 @@ use zc_kernel::spawn::{wait_readable, wait_writable};
 
 use zc_run::{Error, ErrorKind, Result};
 
-/// How much is read, and written, at a time: no more than a pipe takes at once when it takes anything (PIPE_BUF).
+/// Bytes read or written at a time: no more than a writable pipe takes at once (PIPE_BUF).
 const CHUNK_BYTES: usize = 4096;
 
-/// How long a peer may leave a message of ours unread.
+/// How long a peer may leave a message unread.
 const PATIENCE_TO_WRITE: Duration = Duration::from_secs(10);
 
 /// One end of a control connection.
@@ -24,53 +25,53 @@ const PATIENCE_TO_WRITE: Duration = Duration::from_secs(10);
 pub struct Connection {
     read: File,
     write: File,
-    /// What has come and has not been heard yet.
+    /// Bytes received and not yet returned.
     pending: Vec<u8>,
 }
 
-/// What became of waiting for a message.
+/// Result of waiting for a message.
 #[derive(Debug)]
 pub enum Received<T> {
-    /// It came.
+    /// A complete message.
     Message(T),
-    /// Nothing, or not all of it, came in time.
+    /// It was not complete in time.
     Late,
-    /// The other end has closed the stream.
+    /// The peer has closed the stream.
     Closed,
-    /// What came is longer than it may be.
+    /// The message exceeds its maximum length.
     TooLong,
-    /// What came has no meaning.
+    /// The message cannot be decoded.
     Nonsense,
 }
 
 impl Connection {
-    /// Over what is read from one descriptor and written to another; of a socket, a duplicate of the same.
+    /// A connection that reads one descriptor and writes another. For a socket they are duplicates.
     pub fn new(read: OwnedFd, write: OwnedFd) -> Self {
         Self { read: File::from(read), write: File::from(write), pending: Vec::new() }
     }
 
-    /// Over a connection. Its messages wait for no others: without TCP_NODELAY a short one that follows another is held back
-    /// until that was acknowledged, which a receiver may delay by 40 ms (tcp(7)).
+    /// A connection over a TCP socket, with TCP_NODELAY. Without that option a short message after
+    /// another one waits for an acknowledgement, which a receiver may delay by 40 ms (tcp(7)).
     ///
     /// # Errors
-    /// No more descriptors, or it is no TCP connection.
+    /// No descriptors are left, or it is not a TCP connection.
     pub fn over(socket: std::net::TcpStream) -> Result<Self> {
         socket.set_nodelay(true).map_err(|error| Error::os("set TCP_NODELAY", error))?;
         let write = socket.try_clone().map_err(|error| Error::os("duplicate a socket", error))?;
         Ok(Self::new(socket.into(), write.into()))
     }
 
-    /// Says a message.
+    /// Sends a message.
     ///
     /// # Errors
-    /// The other end is gone, or reads nothing for ten seconds.
+    /// The peer is gone, or has read nothing for ten seconds.
     pub fn send(&mut self, message: &impl Serialize) -> Result<()> {
         let mut line = serde_json::to_vec(message).map_err(|error| Error::failed(error.to_string()))?;
         line.push(b'\n');
         self.write_all(&line)
     }
 
-    /// Writes bytes as they are.
+    /// Sends raw bytes.
     ///
     /// # Errors
     /// As for [`send`](Self::send).
@@ -90,7 +91,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Hears the next message, of at most `most_bytes`, which must have come within `patience`.
+    /// Receives the next message, of at most `most_bytes`, within `patience`.
     ///
     /// # Errors
     /// The stream is broken.
@@ -105,7 +106,8 @@ impl Connection {
         Ok(serde_json::from_slice(&line).map_or(Received::Nonsense, Received::Message))
     }
 
-    /// The next line as it came, without its end. One that comes late stays where it is and may be waited for again.
+    /// Receives the next line without its end. An incomplete line stays buffered and may be waited
+    /// for again.
     ///
     /// # Errors
     /// The stream is broken.

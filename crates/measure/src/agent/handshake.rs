@@ -1,7 +1,10 @@
-//! How two ends find out that they speak the same protocol and know the same token, by challenge and response: the token
-//! never travels, and what was recorded once is worth nothing again, as each end brings a nonce of its own. It protects the
-//! beginning of a session and nothing else: what follows is neither secret nor protected against whoever sits
-//! on the path. (Where that matters there is `--via ssh`.) docs/protocol.md describes it byte for byte.
+//! The handshake: both ends agree on the protocol and prove that they know the token, by challenge
+//! and response.
+//!
+//! The token is never sent. Each end adds a nonce, so a recorded handshake cannot be replayed. The
+//! handshake protects the start of a session only: the rest is neither encrypted nor protected
+//! against changes on the path. `--via ssh` provides that. docs/protocol.md describes it byte for
+//! byte.
 
 use std::time::{Duration, Instant};
 
@@ -12,25 +15,26 @@ use super::hex::{hex, unhex};
 use super::secret::{BYTES, Secret, random};
 use zc_run::{Error, Result};
 
-/// Which protocol this zc speaks. Ends that differ in it have nothing to say to each other; ends of different versions that
-/// agree in it have.
+/// Protocol version. Ends with different protocols cannot work together; ends with the same
+/// protocol can, whatever their versions.
 pub const PROTOCOL: u32 = 2;
 
-/// This zc's version, as it tells it to the other end.
+/// Version of this zc, as sent to the peer.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The longest line of a handshake.
+/// Longest line of a handshake in bytes.
 pub const MOST_BYTES: usize = 1024;
 
 const KNOCK: &[u8] = b"zc knock\0";
 const WELCOME: &[u8] = b"zc welcome\0";
 const BUSY: &[u8] = b"zc busy\0";
 
-/// The lines of a handshake. In `serve` the fields `zc`, `protocol` and `version` are for ever; all else may change with the protocol.
+/// The lines of a handshake. In `serve` the fields `zc`, `protocol` and `version` never change. All
+/// else may change with the protocol.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "zc", rename_all = "lowercase")]
 pub(super) enum Line {
-    /// The serving end's first.
+    /// The server's first line.
     Serve {
         protocol: u32,
         #[serde(default)]
@@ -38,34 +42,34 @@ pub(super) enum Line {
         #[serde(default)]
         nonce: String,
     },
-    /// The calling end's answer.
+    /// The client's answer.
     Knock { protocol: u32, version: String, nonce: String, proof: String },
-    /// The serving end lets it in, and proves that it may.
+    /// The server admits the client, and proves that it knows the token too.
     Welcome { proof: String },
-    /// It would, but it has a session already.
+    /// The server would admit the client, but has a session already.
     Busy { proof: String },
-    /// It does not, and does not say why.
+    /// The server rejects the client, without a reason.
     Refused,
 }
 
-/// What a serving end asks one caller, once.
+/// The server's challenge to one client.
 #[derive(Debug)]
 pub(super) struct Challenge([u8; BYTES]);
 
-/// What a caller's answer to it comes to.
+/// Verdict on a client's answer.
 #[derive(Debug)]
 pub(super) enum Answer {
-    /// It knows the token.
+    /// It proves the token.
     Right(Known),
-    /// It does not.
+    /// It does not prove the token.
     WrongToken,
     /// It speaks another protocol.
     OtherProtocol(u32),
-    /// It speaks none.
+    /// It is not an answer of this protocol.
     Nonsense,
 }
 
-/// A caller that knows the token.
+/// A client that has proven the token.
 #[derive(Debug)]
 pub(super) struct Known {
     nonces: [[u8; BYTES]; 2],
@@ -73,18 +77,20 @@ pub(super) struct Known {
 }
 
 impl Challenge {
+    /// A challenge with a random nonce.
+    ///
     /// # Errors
     /// The kernel gives no random bytes.
     pub(super) fn fresh() -> Result<Self> {
         Ok(Self(random()?))
     }
 
-    /// The line that puts it.
+    /// The line that poses the challenge.
     pub(super) fn line(&self) -> Line {
         Line::Serve { protocol: PROTOCOL, version: VERSION.to_owned(), nonce: hex(&self.0) }
     }
 
-    /// Judges an answer.
+    /// Checks an answer.
     pub(super) fn judge(&self, line: &[u8], secret: &Secret) -> Answer {
         let (protocol, version, nonce, proof) = match serde_json::from_slice(line) {
             Ok(Line::Knock { protocol, version, nonce, proof }) => (protocol, version, unhex(&nonce), unhex(&proof)),
@@ -112,11 +118,12 @@ impl Known {
     }
 }
 
-/// The calling end: hears what the far end is, shows that it knows the token, and has the far end show it too.
+/// Authenticates as a client: receives the server's line, proves the token, and checks the server's
+/// proof.
 ///
 /// # Errors
-/// Nobody answers within `patience`; what answers is no `zc serve`, or one of another protocol, or refuses, or is busy, or does
-/// not know the token itself.
+/// Nothing answers within `patience`. What answers is not `zc serve`, or speaks another protocol,
+/// refuses, is busy, or does not know the token itself.
 pub fn knock(mut connection: Connection, secret: &Secret, patience: Duration) -> Result<Connection> {
     let until = Instant::now() + patience;
     let hello = match connection.line(MOST_BYTES, patience)? {
@@ -135,7 +142,7 @@ pub fn knock(mut connection: Connection, secret: &Secret, patience: Duration) ->
     knock_at(connection, serde_json::from_slice(&hello).map_err(|_| no_zc())?, secret, until)
 }
 
-/// The same once the far end has said what it is.
+/// The same once the server's first line has been received.
 pub(super) fn knock_at(mut connection: Connection, hello: Line, secret: &Secret, until: Instant) -> Result<Connection> {
     let Line::Serve { protocol, version, nonce } = hello else { return Err(no_zc()) };
     if protocol != PROTOCOL {
@@ -184,7 +191,7 @@ fn refused(secret: &Secret) -> Error {
     }
 }
 
-/// The far end speaks another protocol.
+/// The error for a server of another protocol.
 fn other_protocol(protocol: u32, version: &str) -> Error {
     let version = plain(version);
     Error::remote(format!(
@@ -193,7 +200,7 @@ fn other_protocol(protocol: u32, version: &str) -> Error {
     .help("`cargo install --locked --path crates/zc` in the same source tree, on both machines")
 }
 
-/// What another end calls its version, as far as a terminal may be shown it.
+/// A peer's version string, reduced to characters that are safe for a terminal.
 pub(super) fn plain(version: &str) -> String {
     let kept = |c: &char| c.is_ascii_alphanumeric() || ".+-".contains(*c);
     let kept: String = version.chars().filter(kept).take(32).collect();
@@ -212,7 +219,8 @@ mod tests {
         Secret::from_word("the word of the day").unwrap()
     }
 
-    /// What `knock` makes of a far end that says `lines`, each once it has heard one more of ours (the first at once).
+    /// The error of `knock` with a server that sends `lines`: the first at once, each
+    /// further one after a line of ours.
     fn received(lines: &[&str]) -> Error {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let ours = Connection::new(ours.try_clone().unwrap().into(), ours.into());
@@ -223,7 +231,7 @@ mod tests {
                     if place > 0 {
                         theirs.line(MOST_BYTES, SOON).unwrap();
                     }
-                    // It may have heard enough before it was told all.
+                    // The client may have closed the connection before all is sent.
                     drop(theirs.write_all(line.as_bytes()));
                 }
             });

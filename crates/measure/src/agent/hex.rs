@@ -1,11 +1,11 @@
-//! Bytes as lower-case hexadecimal digits, as nonces, proofs and greetings travel.
+//! Lower-case hexadecimal encoding of nonces, proofs and greetings.
 
-/// Two digits a byte.
+/// Encodes bytes, two digits each.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The `N` bytes that `2 * N` digits stand for; `None` for anything else.
+/// Decodes `2 * N` digits. `None` for anything else.
 pub(super) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let text = text.as_bytes();
     let digit = |byte: u8| char::from(byte).to_digit(16);

@@ -1,7 +1,8 @@
-//! The door of a serving end: who may come in, and what those who may not can make it do. One thread and poll(2) for all
-//! strangers; none of them costs more than [`MOST_BYTES`] and `PATIENCE`, and no more than `MOST_PENDING` are there at
-//! a time. The one that has waited longest goes when another comes: a caller that knows the token needs one round trip, so whoever
-//! is slower than the flood is part of it.
+//! Authenticates clients and bounds what unauthenticated ones can cost.
+//!
+//! One thread polls all pending connections. Each costs at most [`MOST_BYTES`] and `PATIENCE`,
+//! and there are at most `MOST_PENDING`. When another one arrives, the oldest is dropped: a
+//! client that knows the token needs one round trip, so a slower one is part of the flood.
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
@@ -18,51 +19,51 @@ use super::reject_log::{ListenerEvent, RejectLog, RejectReason};
 use super::secret::Secret;
 use zc_run::{Error, Result};
 
-/// Strangers that may stand at the door at a time.
+/// Limit of pending connections.
 const MOST_PENDING: usize = 256;
-/// How long each may.
+/// How long each may take to authenticate.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How many are let to the door before those who are there are heard again.
+/// Connections accepted at once, before the pending ones are read again.
 const ACCEPTED_AT_ONCE: usize = 32;
-/// How often a flag that was raised is looked at.
+/// Interval at which the stop flag is checked.
 const STEP: Duration = Duration::from_millis(50);
-/// How long nobody is let to the door when there were no descriptors or no memory for the last.
+/// Pause of accepting after descriptors or memory ran out.
 const REST: Duration = Duration::from_millis(100);
-/// Connections that the kernel keeps for us.
+/// Backlog of listen(2) between sessions.
 const BACKLOG: i32 = 128;
 
-/// While a session is under way the door looks out this often, whatever happens in front of it ...
+/// Interval at which pending connections are served during a session, whatever arrives.
 const SESSION_STEP: Duration = Duration::from_millis(250);
-/// ... lets in so many at a time: 16 strangers a second, 80 of them at the door, some 500 system calls a second, which is some
-/// 0.1 % of a CPU ...
+/// Connections accepted per interval during a session: 16 per second, 80 pending, about 500 system
+/// calls per second, which is about 0.1 % of a CPU.
 const SESSION_ACCEPTED: usize = 4;
-/// ... and has the kernel keep no more than it lets in within a second. What the kernel itself spends on a flood of
-/// SYNs no program can help.
+/// Backlog of listen(2) during a session: no more than is accepted within a second. What the kernel
+/// itself spends on a flood of SYNs cannot be limited here.
 const SESSION_BACKLOG: i32 = 16;
 
-/// A listener, and what must be known to come in.
+/// A listening socket, its pending connections, and the secret that authenticates clients.
 #[derive(Debug)]
 pub struct Listener {
     listener: TcpListener,
     secret: Secret,
     /// The secret was a one-time token and has been used.
     used_up: bool,
-    /// The one that has waited longest first.
+    /// Oldest first.
     pending: VecDeque<PendingConnection>,
     rests_until: Option<Instant>,
     rejects: RejectLog,
 }
 
-/// Somebody who knows the token.
+/// An authenticated client.
 #[derive(Debug)]
 pub struct AcceptedClient {
-    /// The control connection, just behind the handshake.
+    /// The control connection after the handshake.
     pub connection: Connection,
-    /// Where it comes from.
+    /// Address of the client.
     pub peer: SocketAddr,
-    /// By which of this machine's addresses.
+    /// Local address of the connection.
     pub local: SocketAddr,
-    /// The caller's version of zc: letters, digits, `.`, `+` and `-`.
+    /// The client's version of zc: letters, digits, `.`, `+` and `-`.
     pub version: String,
 }
 
@@ -75,21 +76,21 @@ struct PendingConnection {
     said: Vec<u8>,
 }
 
-/// What came of listening to a stranger.
+/// Result of reading a pending connection.
 enum Turn {
-    /// It has not said all of it.
+    /// Its answer is not complete.
     Stays,
-    /// It is to go.
+    /// It is rejected.
     Goes(RejectReason),
-    /// It knows the token.
+    /// It has proven the token.
     Knows(Known),
 }
 
 impl Listener {
-    /// Opens a door.
+    /// Makes a listening socket the listener.
     ///
     /// # Errors
-    /// It is no listening socket.
+    /// It cannot be made non-blocking.
     pub fn new(listener: TcpListener, secret: Secret) -> Result<Self> {
         listener.set_nonblocking(true).map_err(|error| Error::os("make the listener non-blocking", error))?;
         Ok(Self {
@@ -105,19 +106,19 @@ impl Listener {
     /// The address that it listens on.
     ///
     /// # Errors
-    /// None that is known.
+    /// None known.
     pub fn address(&self) -> Result<SocketAddr> {
         self.listener.local_addr().map_err(|error| Error::os("ask for the listener's address", error))
     }
 
-    /// From now on another secret is wanted, also from those that stand at the door.
+    /// Replaces the secret, also for connections that are pending.
     pub fn change_secret(&mut self, secret: Secret) {
         self.secret = secret;
         self.used_up = false;
     }
 
-    /// Waits for a caller that knows the token; none once `stop` is raised (seen within 50 ms). `reject_log` hears of those that were
-    /// refused, a few in ten seconds and then their number.
+    /// Waits for a client that knows the token. `None` once `stop` is set, which is noticed within
+    /// 50 ms. `report` receives rejections, limited in rate.
     ///
     /// # Errors
     /// poll(2) fails, or the kernel gives no random bytes.
@@ -132,9 +133,9 @@ impl Listener {
             if !rests {
                 fds.push(self.listener.as_fd());
             }
-            // A deadline is missed by a step at most, which is no harm.
+            // A deadline is exceeded by one step at most, which is harmless.
             let ready = wait_readable(&fds, Some(STEP)).map_err(|error| Error::os("wait for callers", error))?;
-            // From behind, so that the places of those before stay what they are.
+            // Backwards, so that removals do not move the earlier entries.
             for place in (0..self.pending.len()).rev().filter(|&place| ready[place]) {
                 if let Some((pending, known)) = self.receive(place, report)
                     && let Some(client) = self.let_in(pending, known)
@@ -149,9 +150,11 @@ impl Listener {
         Ok(None)
     }
 
-    /// The same while a session is under way on another thread: tells callers that know the token that it is busy, until `done`
-    /// is raised (seen within 50 ms). It looks out four times a second and not when something comes, so that nobody outside
-    /// can take a measurement's CPU by it.
+    /// Answers authenticated clients that the server is busy, while a session runs on another
+    /// thread, until `done` is set (noticed within 50 ms).
+    ///
+    /// It wakes four times per second and not on events, so that clients cannot take CPU time from
+    /// the measurement.
     ///
     /// # Errors
     /// As for [`next`](Self::next).
@@ -178,8 +181,7 @@ impl Listener {
         Ok(())
     }
 
-    /// Has the kernel keep so many connections until they are accepted. listen(2) of a socket that listens already changes that
-    /// number and nothing else.
+    /// Sets the backlog. listen(2) on a listening socket changes only that.
     fn keep(&self, backlog: i32) -> Result<()> {
         rustix::net::listen(&self.listener, backlog).map_err(|error| Error::os("listen", error))
     }
@@ -192,7 +194,7 @@ impl Listener {
 
     fn send_away(&mut self, place: usize, why: RejectReason, report: &mut dyn FnMut(ListenerEvent)) {
         if let Some(mut pending) = self.pending.remove(place) {
-            // Who has said nothing wrong is not told that it had.
+            // A peer that made no error gets no refusal.
             if !matches!(why, RejectReason::Slow | RejectReason::Left | RejectReason::Crowded) {
                 pending.send(&Line::Refused);
             }
@@ -200,7 +202,8 @@ impl Listener {
         }
     }
 
-    /// Hears what one of them has to say. It is gone from the door if that was wrong, and handed out if it was right.
+    /// Reads one pending connection. It is removed when it is rejected, and returned when it has
+    /// authenticated.
     fn receive(&mut self, place: usize, report: &mut dyn FnMut(ListenerEvent)) -> Option<(PendingConnection, Known)> {
         match self.pending.get_mut(place)?.turn(&self.secret, self.used_up) {
             Turn::Stays => None,
@@ -212,7 +215,7 @@ impl Listener {
         }
     }
 
-    /// Lets in one that knows the token; none if it has gone in the meantime.
+    /// Admits a client that knows the token. `None` if it has closed the connection meanwhile.
     fn let_in(&mut self, mut pending: PendingConnection, known: Known) -> Option<AcceptedClient> {
         if !pending.send(&known.welcome(&self.secret)) {
             return None;
@@ -224,7 +227,7 @@ impl Listener {
         Some(AcceptedClient { connection, peer, local, version: known.version })
     }
 
-    /// Lets up to `most` strangers to the door.
+    /// Accepts up to `most` connections.
     fn accept(&mut self, most: usize, report: &mut dyn FnMut(ListenerEvent)) -> Result<()> {
         if self.rests_until.is_some_and(|until| Instant::now() < until) {
             return Ok(());
@@ -242,8 +245,8 @@ impl Listener {
                     continue;
                 }
                 Err(error) => {
-                    // No descriptors or no memory: the connection stays with the kernel, so poll(2) would not wait. Room is
-                    // made by whoever has waited longest.
+                    // No descriptors or no memory. The connection stays in the backlog, so poll(2)
+                    // would return at once. Dropping the oldest pending connection makes room.
                     self.rests_until = Some(Instant::now() + REST);
                     self.send_away(0, RejectReason::Crowded, report);
                     self.rejects.report(ListenerEvent::NotAccepted(Error::os("accept a connection", error)), report);
@@ -265,14 +268,15 @@ impl Listener {
 }
 
 impl PendingConnection {
-    /// Says one line, and says whether it could: a socket that does not take the first few hundred bytes has nobody at its end.
+    /// Sends one line and returns whether that succeeded. A socket that does not take a few hundred
+    /// bytes has no peer.
     fn send(&mut self, line: &Line) -> bool {
         let Ok(mut line) = serde_json::to_vec(line) else { return false };
         line.push(b'\n');
         matches!(self.stream.write(&line), Ok(len) if len == line.len())
     }
 
-    /// Reads what there is, without waiting.
+    /// Reads what is there, without waiting.
     fn turn(&mut self, secret: &Secret, used_up: bool) -> Turn {
         let mut chunk = [0; MOST_BYTES + 1];
         match self.stream.read(&mut chunk[self.said.len()..]) {
@@ -290,7 +294,7 @@ impl PendingConnection {
             return if self.said.len() > MOST_BYTES { Turn::Goes(RejectReason::TooLong) } else { Turn::Stays };
         };
         if end + 1 < self.said.len() {
-            // Who talks on before it was welcomed follows no protocol of ours.
+            // Data after the answer and before the welcome violates the protocol.
             return Turn::Goes(RejectReason::Nonsense);
         }
         match self.challenge.judge(&self.said[..end], secret) {
@@ -314,7 +318,7 @@ mod tests {
     const SOON: Duration = Duration::from_secs(20);
     const WORD: &str = "the word of the day";
 
-    /// A door on a port of its own with somebody behind it, who hands out what comes in.
+    /// A listener on a port of its own, served by a thread that passes on the admitted clients.
     struct House {
         address: SocketAddr,
         callers: mpsc::Receiver<AcceptedClient>,
@@ -324,7 +328,7 @@ mod tests {
     }
 
     impl House {
-        /// With a session under way, or without.
+        /// With a session in progress, or without.
         fn new(secret: Secret, busy: bool) -> Self {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
@@ -355,7 +359,7 @@ mod tests {
             knock(Connection::over(self.pending())?, &Secret::from_word(word)?, SOON)
         }
 
-        /// Somebody who knows the token gets in and can be talked to.
+        /// A client that knows the token is admitted, and messages pass.
         fn lets_in(&self) {
             let mut near = self.knock(WORD).unwrap();
             let mut far = self.callers.recv_timeout(SOON).unwrap();
@@ -396,7 +400,7 @@ mod tests {
         line
     }
 
-    /// What it says until it hangs up, however it does that.
+    /// What the peer sends until it closes or resets the connection.
     fn rest(mut stream: TcpStream) -> String {
         let mut rest = Vec::new();
         if let Err(error) = stream.read_to_end(&mut rest) {
@@ -428,7 +432,7 @@ mod tests {
     #[test]
     fn a_recorded_knock_opens_nothing() {
         let house = House::new(secret(), false);
-        // Somebody on the path, who passes everything on and keeps a copy of what the caller says.
+        // An eavesdropper that forwards everything and records what the client sends.
         let path = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(path.local_addr().unwrap()).unwrap();
         let (mut from_near, _) = path.accept().unwrap();
@@ -505,7 +509,7 @@ mod tests {
     fn a_mebibyte_without_an_end_is_not_read() {
         let house = House::new(secret(), false);
         let mut pending = house.pending();
-        // It may be cut off before it is through.
+        // It may be cut off before all is sent.
         drop(pending.write_all(&vec![b'x'; 1 << 20]));
         assert_eq!(house.why(), RejectReason::TooLong);
         drop(rest(pending));
@@ -532,7 +536,7 @@ mod tests {
         let silent: Vec<TcpStream> = (0..300).map(|_| house.pending()).collect();
         let began = Instant::now();
         house.lets_in();
-        // Not because they had been sent away for their silence.
+        // Not because they were dropped for their silence.
         assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
         assert_eq!(house.why(), RejectReason::Crowded);
         drop(silent);
@@ -549,7 +553,8 @@ mod tests {
                     if let Ok(stream) = TcpStream::connect(house.address) {
                         open.push_back(stream);
                     }
-                    // Some stay, as many as leave room for the other tests of this process under an ordinary limit of 1024.
+                    // Some stay open: as many as leave room for other tests of this process under
+                    // the usual limit of 1024.
                     if open.len() > 300 || number % 2 == 0 {
                         open.pop_front();
                     }
@@ -558,7 +563,8 @@ mod tests {
             });
             let mut came_in = 0;
             while flooding.load(Relaxed) {
-                // On a machine that is busy with other tests 256 may come between a caller's two steps; then it tries again.
+                // On a busy machine 256 connections may arrive between a client's two steps. Then
+                // it tries again.
                 if house.knock(WORD).is_ok() {
                     house.callers.recv_timeout(SOON).unwrap();
                     came_in += 1;
@@ -567,7 +573,7 @@ mod tests {
             assert!(came_in > 0);
         });
         house.lets_in();
-        // What is told of it are five in ten seconds and a number.
+        // Five events per ten seconds and a number are reported.
         let told = house.events.try_iter().count();
         assert!(told < 100, "{told}");
     }
@@ -585,11 +591,12 @@ mod tests {
     #[test]
     fn during_a_session_a_flood_is_let_in_at_a_slow_pace_and_who_comes_behind_it_is_still_answered() {
         let house = House::new(secret(), true);
-        // Those that find no room with the kernel would wait for it: not here.
+        // Without waiting for connections that find no room in the backlog.
         let flood: Vec<_> = (0..1000)
             .filter_map(|_| TcpStream::connect_timeout(&house.address, Duration::from_millis(1)).ok())
             .collect();
-        // As many as the kernel keeps, one more by its way of counting, and what was accepted in the meantime.
+        // The size of the backlog, one more by the kernel's way of counting, and what was accepted
+        // meanwhile.
         assert!(flood.len() < 500, "{}", flood.len());
         assert!(house.knock(WORD).unwrap_err().message.contains("busy"));
     }

@@ -1,5 +1,8 @@
-//! The far half of a trial: who receives on another machine, and how the two machines come to an understanding about it over
-//! a stream of bytes. It prints nothing and computes no figure.
+//! Control connections between machines: the handshake, the messages of a session, zc's client and
+//! server, and zc as an iperf3 client and server.
+//!
+//! The client sends the data and asks; the server receives the data and answers. Nothing here
+//! prints or computes results.
 
 mod accept;
 mod client;

@@ -1,5 +1,5 @@
-//! Far ends that are no zc: an iperf3 server, which says what getrusage says of it, and a bare sink, which says nothing. The
-//! sender's cost is measured all the same.
+//! Receivers that are not zc: an iperf3 server, which reports its getrusage figure, and a discard
+//! port, which reports nothing. The sender's cost is measured all the same.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use super::iperf3::{Test, settle};
 use crate::trial::{RecvConfig, RemoteEnded, RemoteSide, SentFlow, Target, TrialError};
 use zc_run::{Error, ErrorKind, RemoteReport, Result};
 
-/// How long a far end may take for each step.
+/// How long the receiver may take for each step.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An unmodified iperf3 server. Each trial is a test of its own.
@@ -27,7 +27,8 @@ impl Iperf3 {
         Self { to, test: None }
     }
 
-    /// Asks whether there is an iperf3 server at `to` that takes a test now, and gives the round trip to it.
+    /// Checks that an iperf3 server at `to` accepts a test now, and returns the round-trip time in
+    /// ns.
     ///
     /// # Errors
     /// There is none, or it is busy.
@@ -57,7 +58,8 @@ impl RemoteSide for Iperf3 {
         let report = test.end(&filled, seconds)?;
         let filling = filled.iter().sum::<u64>() - flows.iter().map(|flow| flow.bytes).sum::<u64>();
         Ok(RemoteEnded {
-            // What it says may be behind by what its process had not read when it heard of the end: nothing to hold a trial to.
+            // Its count may lack what its process had not read when the test ended, so the trial is
+            // not checked against it.
             received_bytes: None,
             crc32: None,
             report: Some(RemoteReport {
@@ -73,14 +75,14 @@ impl RemoteSide for Iperf3 {
     }
 }
 
-/// A port that swallows bytes.
+/// A port that discards bytes.
 #[derive(Debug)]
 pub struct Discard {
     to: SocketAddr,
 }
 
 impl Discard {
-    /// The sink that listens at `to`.
+    /// The discard port at `to`.
     pub fn new(to: SocketAddr) -> Self {
         Self { to }
     }
@@ -95,7 +97,8 @@ impl RemoteSide for Discard {
         Ok(())
     }
 
-    /// Ends the flows and waits until their kernel has taken everything; whether a process has read it nobody tells.
+    /// Ends the flows and waits until the receiving kernel has acknowledged everything. Whether a
+    /// process has read it is unknown.
     fn finish(&mut self, flows: &[SentFlow<'_>], _: f64) -> std::result::Result<RemoteEnded, TrialError> {
         let until = Instant::now() + PATIENCE;
         for flow in flows {

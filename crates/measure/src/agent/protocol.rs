@@ -1,5 +1,5 @@
-//! The messages of a session: the end that sends asks, the end that receives answers, one at a time. docs/protocol.md describes
-//! them for those who write another end.
+//! The messages of a session: the client sends one request at a time and the server replies to it.
+//! docs/protocol.md describes them for other implementations.
 
 use std::net::IpAddr;
 
@@ -7,124 +7,127 @@ use serde::{Deserialize, Serialize};
 
 use zc_run::{ErrorKind, RecvPath, RemoteMachine, RemoteWindow, SoakerKind, Unavailable, Warning};
 
-/// The port of `zc serve` where none is named; the one above it is for data.
+/// Default control port of `zc serve`. Data uses the port above it.
 pub const PORT: u16 = 2223;
 
-/// The longest request: a list of a thousand CPUs fits.
+/// Longest request in bytes. It has room for a list of a thousand CPUs.
 pub(super) const LONGEST_REQUEST: usize = 64 << 10;
 
-/// The longest reply: the readings of a thousand CPUs fit.
+/// Longest reply in bytes. It has room for the readings of a thousand CPUs.
 pub(super) const LONGEST_REPLY: usize = 8 << 20;
 
-/// What a flow's connection says first. Drawn anew for each, so that nobody else's connection is taken for it.
+/// Bytes of a greeting, which a data connection sends first. Each is random, so that a foreign
+/// connection is not taken for a flow.
 pub(super) const GREETING_BYTES: usize = 16;
 
-/// What the receiving end is asked.
+/// What the client asks of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "ask")]
 pub(super) enum Request {
-    /// The first one: set up, and say what the machine is.
+    /// The first request: set up the session and describe the machine.
     Prepare(Prepare),
-    /// Wait for a connection with the greeting that is answered, and say a byte on it: the way is found by trying.
+    /// Wait for a connection with the greeting of the reply and send one byte on it. The client
+    /// tries addresses this way.
     Meet,
-    /// Let soakers work or sleep.
+    /// Start or stop the soakers' work.
     Soak {
-        /// Work.
+        /// True starts it.
         on: bool,
     },
-    /// Make ready for the flows of a trial.
+    /// Prepare for the flows of a trial.
     Flows {
-        /// How many.
+        /// Number of flows.
         flows: usize,
-        /// The receive path.
+        /// Receive path.
         path: RecvPath,
-        /// Bytes per call.
+        /// Receive buffer in bytes.
         buffer_bytes: usize,
-        /// Compute the CRC-32 of each.
+        /// Compute the CRC-32 of each flow.
         checksum: bool,
     },
     /// Read the meters at both edges of a window.
     Window {
-        /// From when this was heard.
+        /// Delay from the receipt of this request to the opening edge.
         opens_in_ns: u64,
-        /// From edge to edge.
+        /// Time between the edges.
         lasts_ns: u64,
     },
-    /// Wait for the ends of the flows.
+    /// Wait until the flows have ended.
     Finish,
     /// Drop the flows.
     GiveUp,
 }
 
-/// What the sending end says of itself and wants.
+/// Description and wishes of the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Prepare {
-    /// Of its kernel (/proc/sys/kernel/random/boot_id), by which two ends on one machine are told.
+    /// Boot id of the client's kernel (/proc/sys/kernel/random/boot_id). It shows whether both run
+    /// on one machine.
     pub boot_id: String,
-    /// The CPUs that it soaks.
+    /// CPUs that the client soaks.
     pub soaked_cpus: Vec<usize>,
-    /// The CPU that it sends on.
+    /// CPU that the client sends on.
     pub sender_cpu: usize,
-    /// What soakers do.
+    /// Kind of soaker.
     pub soaker: SoakerKind,
-    /// The CPU to receive on; null to choose.
+    /// CPU to receive on. `None` leaves the choice to the server.
     pub receiver_cpu: Option<usize>,
-    /// SO_RCVBUF; null leaves the kernel's tuning on.
+    /// SO_RCVBUF. `None` leaves the kernel's autotuning on.
     pub rcvbuf_bytes: Option<usize>,
 }
 
-/// What the receiving end answers.
+/// What the server answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "answer")]
 #[allow(clippy::large_enum_variant)] // one at a time
 pub(super) enum Reply {
-    /// To `prepare`.
+    /// Answer to `prepare`.
     Ready(Ready),
-    /// To `meet` and `flows`: what each connection is to say first, in hexadecimal digits.
+    /// Answer to `meet` and `flows`: the greeting of each connection, in hexadecimal digits.
     Listening {
-        /// One for each.
+        /// One per connection.
         greetings: Vec<String>,
     },
-    /// After `listening`: all of them have come.
+    /// Follows `listening`: all connections have arrived.
     Arrived,
-    /// To `window`.
+    /// Answer to `window`.
     Window(RemoteWindow),
-    /// To `finish`.
+    /// Answer to `finish`.
     Finished {
         /// Payload bytes of each flow.
         received_bytes: Vec<u64>,
-        /// Of the first flow; 0 where none was asked for.
+        /// CRC-32 of the first flow; 0 where none was requested.
         crc32: u32,
     },
-    /// To `soak`.
+    /// Answer to `soak`.
     Done,
-    /// To `give-up`.
+    /// Answer to `give-up`.
     GivenUp,
-    /// The receive path cannot run here.
+    /// The receive path cannot run on this machine.
     CannotRun {
-        /// Why.
+        /// Kind, reason and remedy.
         unavailable: Unavailable,
     },
-    /// It went wrong.
+    /// The request failed.
     Error {
         /// Decides the exit code at the client.
         kind: ErrorKind,
-        /// As on the other end's stderr.
+        /// As it would be printed on the server's stderr.
         message: String,
         /// What helps.
         help: Option<String>,
     },
 }
 
-/// The receiving machine.
+/// Description of the server's machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ready {
     /// The machine, and what measures on it.
     pub machine: RemoteMachine,
-    /// Where it listens for flows.
+    /// Port on which it listens for flows.
     pub data_port: u16,
-    /// Addresses by which it may be reached, the likeliest first.
+    /// Addresses at which it may be reached, the most likely first.
     pub addresses: Vec<IpAddr>,
-    /// What makes it unfit to measure.
+    /// Doubts about the machine's fitness to measure.
     pub warnings: Vec<Warning>,
 }

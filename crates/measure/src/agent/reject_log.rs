@@ -1,5 +1,5 @@
-//! What a serving end tells of those it did not let in: a few of them, and of the rest the number, so that a flood at the door
-//! is not one on the screen or in the log.
+//! Log of rejected connections, limited in rate: the first few in a period, then the number of the
+//! rest. A flood of connections does not become a flood of messages.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,33 +7,33 @@ use std::time::{Duration, Instant};
 
 use zc_run::Error;
 
-/// So many are told one by one ...
+/// Events reported individually per [`PERIOD`].
 const TOLD: u32 = 5;
-/// ... in so long.
+/// Length of a period.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Something that happened at the door. As text it is a sentence.
+/// An event at the listener. Its text is a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenerEvent {
-    /// Somebody was sent away.
+    /// A pending connection was rejected.
     Refused {
-        /// Who.
+        /// Address of the peer.
         peer: SocketAddr,
-        /// Why. They were not told.
+        /// The reason, which is not sent to the peer.
         why: RejectReason,
     },
-    /// Somebody who knows the token was told that there is a session already.
+    /// An authenticated client was refused because a session is in progress.
     Busy {
-        /// Who.
+        /// Address of the client.
         peer: SocketAddr,
     },
     /// A connection could not be accepted.
     NotAccepted(Error),
-    /// So many more things of these happened, and were not told.
+    /// Number of further events of this period.
     Untold(u64),
 }
 
-/// Why somebody was sent away.
+/// Why a pending connection was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RejectReason {
     /// It does not know the token.
@@ -42,15 +42,15 @@ pub enum RejectReason {
     UsedUp,
     /// It speaks this other protocol.
     OtherProtocol(u32),
-    /// It speaks something else altogether.
+    /// It does not speak zc's protocol at all.
     Nonsense,
-    /// It said more than a stranger may.
+    /// It sent more than a pending connection may.
     TooLong,
-    /// It did not say enough in time.
+    /// It did not authenticate in time.
     Slow,
-    /// It has gone by itself.
+    /// It closed the connection.
     Left,
-    /// Others came after it, and there is no more room.
+    /// Newer connections took its place.
     Crowded,
 }
 
@@ -84,12 +84,12 @@ impl fmt::Display for RejectReason {
     }
 }
 
-/// An address as people know it: an IPv4 address that came over an IPv6 socket is an IPv4 address.
+/// The address as people know it: an IPv4 address on an IPv6 socket as IPv4.
 fn shown(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
-/// Keeps telling within bounds.
+/// Limits the rate of reports.
 #[derive(Debug, Default)]
 pub(super) struct RejectLog {
     period_began: Option<Instant>,
@@ -98,7 +98,7 @@ pub(super) struct RejectLog {
 }
 
 impl RejectLog {
-    /// Tells an event, or counts it.
+    /// Reports an event, or counts it.
     pub(super) fn report(&mut self, event: ListenerEvent, report: &mut dyn FnMut(ListenerEvent)) {
         let now = Instant::now();
         self.catch_up(now, report);
@@ -111,7 +111,7 @@ impl RejectLog {
         }
     }
 
-    /// Tells how many were not told, once their period is over.
+    /// Reports the number of suppressed events once their period is over.
     pub(super) fn catch_up(&mut self, now: Instant, report: &mut dyn FnMut(ListenerEvent)) {
         if self.period_began.is_some_and(|began| now.duration_since(began) >= PERIOD) {
             if self.untold > 0 {

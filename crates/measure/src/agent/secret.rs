@@ -1,4 +1,4 @@
-//! What both ends must know before one understands the other: a token, of which nothing but proofs ever travels.
+//! The token that client and server share. Only proofs of it are sent, never the token.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,31 +11,31 @@ use sha2::Sha256;
 
 use zc_run::{Error, Result};
 
-/// A file with a token in it is not longer than that.
+/// Longest content of a token file.
 const MOST_BYTES: usize = 4 << 10;
 
-/// Whoever records a handshake may try words on it at home, some 10^8 a second to a CPU. A word of a person's is never
-/// good enough against that; this keeps out those that are found at once.
+/// Shortest token. An eavesdropper on a handshake can test guesses offline, about 10^8 per second
+/// and CPU. No memorable word withstands that; the limit excludes those that are found at once.
 const FEWEST_BYTES: usize = 16;
 
-/// Of a one-time token: 160 bits.
+/// Random bytes of a one-time token: 160 bits.
 const ONE_TIME_BYTES: usize = 20;
 
-/// Crockford's base 32: no letter looks like a digit, and a double click selects the whole word.
+/// Crockford's base 32: no letter looks like a digit, and a double click selects the whole token.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
 /// Bytes of a nonce and of a proof.
 pub(super) const BYTES: usize = 32;
 
-/// What both ends must know.
+/// A token, or none.
 #[derive(Clone)]
 pub struct Secret {
-    /// Empty where no token is wanted.
+    /// Empty if no token is required.
     key: Vec<u8>,
     one_time: bool,
 }
 
-/// Without what it holds, which belongs in no log.
+/// Leaves out the token, which belongs in no log.
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if self.is_open() { "Secret(open)" } else { "Secret(..)" })
@@ -43,15 +43,16 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// No token is wanted: whoever can reach the socket is let in. For loopback alone.
+    /// No token: every client that reaches the socket is admitted. For loopback only.
     pub fn open() -> Self {
         Self { key: Vec::new(), one_time: false }
     }
 
-    /// A fresh token that opens one session, and the word that the other end is to be told.
+    /// A random token that opens one session, and its text for the client.
     ///
     /// # Errors
-    /// The kernel gives no random bytes (getrandom(2): only a seccomp filter is known to do that).
+    /// The kernel gives no random bytes. Only a seccomp filter is known to cause that
+    /// (getrandom(2)).
     pub fn one_time() -> Result<(Self, String)> {
         let word: String = random::<ONE_TIME_BYTES>()?
             .chunks(5)
@@ -63,7 +64,7 @@ impl Secret {
         Ok((Self { key: word.clone().into_bytes(), one_time: true }, word))
     }
 
-    /// A token that somebody typed or pasted. White space around it is not part of it.
+    /// A token that was typed or pasted. Surrounding white space is ignored.
     ///
     /// # Errors
     /// It is empty, too short to be a secret, or too long.
@@ -71,16 +72,16 @@ impl Secret {
         Self::from_bytes(word.trim().as_bytes(), "the token")
     }
 
-    /// The first line of a file.
+    /// The token in the first line of a file.
     ///
     /// # Errors
-    /// The file cannot be read; others than its owner may read or write it; it holds no token, or one that is too short, or more than
-    /// 4 KiB.
+    /// The file cannot be read, others than its owner may read or write it, or it is longer than 4
+    /// KiB. It holds no token, or one that is too short.
     pub fn from_file(path: &Path) -> Result<Self> {
         let name = format!("token file \"{}\"", path.display());
         let read = |error| Error::os(format!("read {name}"), error).kind(zc_run::ErrorKind::Input);
         let file = File::open(path).map_err(read)?;
-        // Of what was opened, not of the name, which may lead elsewhere by then.
+        // Metadata of the opened file, not of the name, which may lead elsewhere by then.
         let meta = file.metadata().map_err(read)?;
         let mode = meta.permissions().mode();
         if meta.is_file() && mode & 0o077 != 0 {
@@ -119,22 +120,22 @@ impl Secret {
         Ok(Self { key: bytes.to_vec(), one_time: false })
     }
 
-    /// No token is wanted.
+    /// Whether no token is required.
     pub fn is_open(&self) -> bool {
         self.key.is_empty()
     }
 
-    /// It opens one session only.
+    /// Whether it opens one session only.
     pub fn is_one_time(&self) -> bool {
         self.one_time
     }
 
-    /// What only somebody who knows this can say: HMAC-SHA256(token, label, nonces), RFC 2104.
+    /// Proof of knowing the token: HMAC-SHA256(token, label, nonces), RFC 2104.
     pub(super) fn proof(&self, label: &[u8], nonces: &[[u8; BYTES]; 2]) -> [u8; BYTES] {
         self.mac(label, nonces).finalize().into_bytes().into()
     }
 
-    /// Whether `proof` is that. How long it takes does not tell how much of it is right.
+    /// Whether `proof` is correct. The comparison takes constant time.
     pub(super) fn is_proven(&self, label: &[u8], nonces: &[[u8; BYTES]; 2], proof: &[u8; BYTES]) -> bool {
         self.mac(label, nonces).verify_slice(proof).is_ok()
     }
@@ -147,7 +148,7 @@ impl Secret {
     }
 }
 
-/// Bytes from the kernel that nobody can foresee.
+/// Unpredictable bytes from the kernel.
 ///
 /// # Errors
 /// A seccomp filter forbids it.
@@ -155,7 +156,8 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     let mut done = 0;
     while done < N {
-        // Up to 256 bytes come whole once the kernel's generator is seeded; before that a signal may interrupt the wait.
+        // Up to 256 bytes come complete once the kernel's generator is seeded. Before that a signal
+        // may interrupt the wait.
         match getrandom(&mut bytes[done..], GetRandomFlags::empty()) {
             Ok(len) => done += len,
             Err(rustix::io::Errno::INTR) => {}
@@ -165,7 +167,7 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A path as a shell takes it for one word.
+/// A path quoted as one word for a shell.
 fn shell_word(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }

@@ -1,4 +1,4 @@
-//! The far half: answers the requests of one session, from its first to the end of its stream, however that comes.
+//! The server: answers the requests of one session, from the first one to the end of the stream.
 
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -15,50 +15,51 @@ use crate::meter::{self, Environment, InstanceLock, checks};
 use crate::trial::{self, Machine, Receivers, RecvConfig, TrialError};
 use zc_run::{Error, RemoteMachine, Result, Severity, Warning};
 
-/// A session that asks nothing for so long is over: files of many gigabytes are read meanwhile, at the other end.
+/// A session without requests for this long is over. The client may read files of many gigabytes
+/// meanwhile.
 const IDLE: Duration = Duration::from_secs(600);
 
 /// How long flows may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often a request that does not come lets the stop flag be looked at.
+/// Interval at which the stop flag is checked while waiting for a request.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// As many flows as a trial may have.
+/// Limit of flows of a trial.
 const MOST_FLOWS: usize = 1024;
 
-/// Memory that receivers may ask for together.
+/// Limit of the receivers' memory.
 const MOST_BUFFER_BYTES: usize = 4 << 30;
 
-/// No window lasts longer, or waits longer to open.
+/// Limit of a window's length, and of the delay before it.
 const LONGEST_WINDOW_NS: u64 = 120_000_000_000;
 
-/// Where flows are to arrive.
+/// Where flows arrive.
 #[derive(Debug, Clone, Copy)]
 pub struct DataPort {
-    /// The address to listen on, and the port; 0 takes a free one.
+    /// Address and port to listen on. Port 0 takes a free one.
     pub at: SocketAddr,
-    /// Another port will do when this one is taken.
+    /// Whether another port may be used if this one is taken.
     pub or_another: bool,
 }
 
-/// Why a session is over.
+/// Why a session has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionEnd {
-    /// The other end has closed the stream.
+    /// The client has closed the stream.
     Closed,
-    /// This end was told to stop.
+    /// The server was stopped.
     Stopped,
-    /// It asked nothing for ten minutes.
+    /// No request for ten minutes.
     Idle,
-    /// It said what no session says.
+    /// An invalid request.
     Nonsense,
 }
 
-/// Serves one session over `connection`, whose other end has proven that it may ask.
+/// Serves one session over an authenticated connection.
 ///
 /// # Errors
-/// The stream broke. What goes wrong in answering is the other end's to hear, and the session goes on.
+/// The stream broke. Failed requests are reported to the client, and the session goes on.
 pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> Result<SessionEnd> {
     let mut session: Option<Session> = None;
     loop {
@@ -71,7 +72,7 @@ pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> R
                         SessionEnd::Idle => "the far end heard nothing for ten minutes and ended the session",
                         _ => "the far end did not understand what it was asked",
                     };
-                    // The other end may be gone as well.
+                    // The client may be gone too.
                     let _ = connection.send(&told(Error::remote(message)));
                 }
                 return Ok(end);
@@ -116,7 +117,7 @@ struct Session {
     listener: TcpListener,
     receiver_cpu: usize,
     receivers: Option<Receivers>,
-    /// Held, so that another zc sees this one.
+    /// Held, so that another zc detects this one.
     _alone: InstanceLock,
 }
 
@@ -202,7 +203,7 @@ impl Session {
         }
     }
 
-    /// One connection, to find a way that leads here.
+    /// Accepts one connection, by which the client finds a usable address.
     fn meet(&mut self, connection: &mut Connection) -> Result<Reply> {
         let greeting = Greeting::fresh();
         connection.send(&Reply::Listening { greetings: vec![greeting.to_hex()] })?;
@@ -242,19 +243,19 @@ fn listen(data: DataPort, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
     }
 }
 
-/// The CPU that receives: not the one that the other end sends on, where that is of this machine.
+/// CPU to receive on: not the one that the client sends on, if that is on this machine.
 fn choose_cpu(allowed: &[usize], sender_cpu: Option<usize>) -> usize {
     let (first, second) = trial::choose_cpus(allowed);
     if Some(first) == sender_cpu { second } else { first }
 }
 
-/// The device by which this machine is spoken to; where it listens on all of them, nothing can be said.
+/// The device of the address that the session listens on. Unknown if it listens on all of them.
 fn device_of(local: IpAddr) -> String {
     let device = Devices::open().and_then(|devices| devices.towards(local));
     device.map_or_else(|_| String::new(), |device| device.name)
 }
 
-/// Addresses that may lead here: the one by which ssh came first.
+/// Addresses that may lead here: first that of the ssh connection.
 fn addresses() -> Vec<IpAddr> {
     let by_ssh = std::env::var("SSH_CONNECTION").ok();
     // "client port server port", sshd(8).
@@ -265,12 +266,12 @@ fn addresses() -> Vec<IpAddr> {
     addresses
 }
 
-/// On one machine the sender's end tells what it is like, and both zc are this run's.
+/// On one machine the client reports the machine's notes, and both zc belong to this run.
 fn worth_telling(warning: &Warning, same_machine: bool) -> bool {
     !(same_machine && (warning.severity == Severity::Note || warning.name == "another-zc"))
 }
 
-/// Said of the far end.
+/// Marks a warning as one about the server's machine.
 fn there(mut warning: Warning) -> Warning {
     warning.name = format!("far-{}", warning.name);
     warning.text = format!("at the far end: {}", warning.text);
@@ -288,7 +289,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(20);
 
-    /// A session, and the wire of whoever holds it.
+    /// A session, and the client's end of its connection.
     fn session() -> (Connection, JoinHandle<Result<SessionEnd>>) {
         let [near, far] = {
             let (near, far) = UnixStream::pair().unwrap();
@@ -298,7 +299,7 @@ mod tests {
         (near, std::thread::spawn(move || serve(far, data, &AtomicBool::new(false))))
     }
 
-    /// On this machine, all of whose CPUs are soaked already.
+    /// For this machine, all of whose CPUs are soaked by the client.
     fn prepare() -> Request {
         Request::Prepare(Prepare {
             boot_id: meter::boot_id().unwrap_or_default(),
@@ -340,7 +341,7 @@ mod tests {
         let window = Request::Window { opens_in_ns: 4_000_000, lasts_ns: 1_000_000 };
         let Reply::Window(window) = ask(&mut connection, &window) else { panic!() };
         assert!(window.closed.soak.at_ns > window.opened.soak.at_ns);
-        // A second beginning is a beginning.
+        // A second `prepare` starts over.
         assert!(matches!(ask(&mut connection, &prepare()), Reply::Ready(_)));
         connection.write_all(b"{\"ask\":\"for the moon\"}\n").unwrap();
         assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Nonsense);

@@ -1,5 +1,5 @@
-//! What a command says on its stderr: read for as long as it runs, because a full pipe would stop it, and of all that the last
-//! few lines kept.
+//! The last lines of a command's stderr. It is read as long as the command runs, because a full
+//! pipe would block the command.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -15,11 +15,11 @@ use zc_kernel::spawn::wait_readable;
 
 use zc_run::{Error, Result};
 
-/// Lines that are kept.
+/// Lines kept.
 const MOST_LINES: usize = 16;
-/// Bytes of a line that are kept.
+/// Bytes kept of a line.
 const MOST_BYTES: usize = 300;
-/// What is still read of a command that has ended: more than a pipe holds.
+/// Bytes still read after the command has ended: more than a pipe holds.
 const LAST_BYTES: usize = 1 << 20;
 
 /// The last lines of a command's stderr.
@@ -37,10 +37,10 @@ struct Lines {
 }
 
 impl StderrTail {
-    /// Reads on a thread of its own until the command, and all who have its stderr, have closed it, or this is dropped.
+    /// Reads on a thread of its own until all writers have closed the pipe, or this is dropped.
     ///
     /// # Errors
-    /// No more descriptors or threads.
+    /// No descriptors or threads are left.
     pub(super) fn of(stderr: ChildStderr) -> Result<Self> {
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| Error::os("make an eventfd", error))?;
         let (lines, stop) = (Arc::<Mutex<Lines>>::default(), Arc::new(stop));
@@ -53,19 +53,19 @@ impl StderrTail {
         Ok(Self { lines, stop, thread: Some(thread) })
     }
 
-    /// Reads what there still is of a command that has ended, and stops. (Its end alone is not the end of its stderr: what it has
-    /// left in the background, ssh's ControlPersist for one, keeps that open.)
+    /// Reads what remains after the command has ended, and stops. It does not wait for the end of
+    /// stderr, because background processes may keep that open (such as ssh with ControlPersist).
     pub(super) fn finish(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // An eventfd that nobody reads takes far more than this one.
+            // An eventfd that is never read accepts far more than this one.
             let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
-            // It has no word for anybody, not in a panic either.
+            // The thread has no result, not even if it panics.
             drop(thread.join());
         }
     }
 
-    /// The line that is most likely to say what is wrong: the last one that calls itself an error, as programs with usage
-    /// lines behind it do, else the last one. Fit for a terminal.
+    /// The line that most likely names the problem, fit for a terminal: the last one that begins
+    /// with "error", as in programs that print usage lines after it, else the last one.
     pub(super) fn last(&self) -> Option<String> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<String> = lines.whole.iter().chain([&lines.begun]).map(|line| shown(line)).collect();
@@ -121,7 +121,7 @@ impl Lines {
     }
 }
 
-/// Of what somebody else says, what a terminal may be shown: no control characters, nothing that is no text.
+/// A foreign line made safe for a terminal: valid text without control characters.
 pub(super) fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()

@@ -1,5 +1,5 @@
-//! The serving end of a stream that somebody has started it on: `zc serve --stdio`, behind a shell and whatever brought
-//! bytes to it. The token is the starter's, and the first line that comes.
+//! The server side of a stream that a client has started: `zc serve --stdio`, behind a shell and
+//! the command that carries the bytes. The client chooses the token and sends it in its first line.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -11,25 +11,27 @@ use super::handshake::{Answer, Challenge, Line, MOST_BYTES};
 use super::secret::Secret;
 use zc_run::{Error, Result};
 
-/// The wire over this process's stdin and stdout.
+/// The control connection over this process's stdin and stdout.
 ///
 /// # Errors
-/// No more descriptors, or one of the two is closed.
+/// No descriptors are left, or one of the two is closed.
 pub fn connection() -> Result<Connection> {
-    // Above 2, so that what is opened later is not taken for one of the three, and not for children.
+    // Above 2, so that no later descriptor is mistaken for a standard one. Close-on-exec, so
+    // children do not get it.
     let own = |fd: BorrowedFd<'_>| -> Result<OwnedFd> {
         fcntl_dupfd_cloexec(fd, 3).map_err(|error| Error::os("use stdin and stdout", error))
     };
     Ok(Connection::new(own(std::io::stdin().as_fd())?, own(std::io::stdout().as_fd())?))
 }
 
-/// Says what this is, hears the token and then the knock that proves it, and welcomes the starter.
+/// Runs the handshake: sends the server's line, receives the token and then its proof, and welcomes
+/// the client.
 ///
-/// The starter says nothing before it has heard from zc: dash and busybox read ahead of the script that starts it, and what they
-/// have read is lost for zc.
+/// The client sends nothing before it has received the first line: dash and busybox read ahead of
+/// the script that starts zc, and what they have read is lost for zc.
 ///
 /// # Errors
-/// The starter is gone, says nothing for `patience`, or is no zc.
+/// The client is gone, sends nothing for `patience`, or is not zc.
 pub fn welcome(mut connection: Connection, patience: Duration) -> Result<Connection> {
     let until = Instant::now() + patience;
     let challenge = Challenge::fresh()?;
@@ -99,7 +101,7 @@ mod tests {
         for said in ["help\n", "a token that is long enough\nhelp\n", "", &"x".repeat(5000)] {
             let [mut near, far] = pair();
             let far = std::thread::spawn(move || welcome(far, SOON));
-            // It may have heard enough before it was told all.
+            // The server may close the connection before all is sent.
             drop(near.write_all(said.as_bytes()));
             drop(near);
             assert!(far.join().unwrap().is_err(), "{said}");

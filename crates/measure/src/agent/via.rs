@@ -1,10 +1,11 @@
-//! A far end that the near end starts itself, through any command that brings bytes to a shell there and back: `ssh host`,
-//! `kubectl exec -i pod --`, `docker exec -i c`, `srun -w node`, `ip netns exec ns`.
+//! Starts a server through any command that connects to a shell: `ssh host`, `kubectl exec -i pod
+//! --`, `docker exec -i c`, `srun -w node`, `ip netns exec ns`.
 //!
-//! The command gets one argument more, `sh`, and that shell reads a script from its stdin (via.sh): so nothing needs quoting,
-//! whether the command joins its arguments to a line (ssh) or not (docker). The script becomes `zc serve --stdio`. Nothing is
-//! sent behind it before zc has said its hello, because dash and busybox read ahead and would have eaten it. The token is made for this
-//! one session and travels inside the stream, so that it is in no list of processes.
+//! The command gets one more argument, `sh`, and that shell reads a script from its stdin (via.sh).
+//! So nothing needs quoting, whether the command joins its arguments to a line (ssh) or not
+//! (docker). The script becomes `zc serve --stdio`. Nothing is sent after it before zc has sent its
+//! hello, because dash and busybox read ahead and would consume it. The token is made for this
+//! session and sent inside the stream, so that it appears in no process list.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
@@ -24,11 +25,11 @@ use zc_run::{Error, Result};
 
 const SCRIPT: &str = include_str!("via.sh");
 
-/// What may come before zc says its hello: messages of the day, and what shells say on their way.
+/// Limit of output before zc's hello: messages of the day and of shells.
 const MOST_NOISE_BYTES: usize = 64 << 10;
-/// How often somebody looks whether the command is stopped.
+/// Interval at which the command is checked for being stopped.
 const STEP: Duration = Duration::from_millis(200);
-/// How long a command whose stdout has ended has to end itself.
+/// How long a command may take to end after its stdout has ended.
 const TO_END: Duration = Duration::from_secs(2);
 /// The same after SIGTERM, and after SIGKILL.
 const TO_TERMINATE: Duration = Duration::from_millis(500);
@@ -36,33 +37,37 @@ const TO_TERMINATE: Duration = Duration::from_millis(500);
 const SIGTERM: i32 = signal_hook::consts::SIGTERM;
 const SIGKILL: i32 = 9;
 
-/// A command that has started a far end. When it is dropped everything ends: let the [`Connection`] go first, at whose end the far zc leaves
-/// and the command after it. What has not gone two seconds later is killed, with all that it has started.
+/// A command that has started a server. Dropping it ends everything it has started.
 ///
-/// The command is in a process group of its own, so that Ctrl-C reaches zc alone, which then ends in order. It stays in the session, as
-/// ranks between zc's threads and those of a far end on this same machine mean something only within one (sched(7), autogroups).
+/// Drop the [`Connection`] first: the server ends with it, and the command after the server. What
+/// is left two seconds later is killed, with its whole process group.
+///
+/// The command has a process group of its own, so that Ctrl-C reaches zc alone, which then ends in
+/// order. It stays in the session, because priorities between zc's threads and those of a server on
+/// this machine hold only within one (sched(7), autogroups).
 #[derive(Debug)]
 pub struct Via {
     command: String,
     child: Child,
-    /// Readable once the child has ended.
+    /// A pidfd, readable once the child has ended.
     ended: OwnedFd,
     stderr: StderrTail,
-    /// It has been waited for: its number may be somebody else's by now.
+    /// The child has been waited for, so its id may belong to another process.
     is_over: bool,
 }
 
 impl Via {
-    /// Runs `command`, has it start zc there and shakes hands with it; all within `patience`.
+    /// Runs `command`, which starts zc on the other machine, and authenticates; all within
+    /// `patience`.
     ///
     /// # Errors
-    /// In one sentence: the command does not exist, ends, says nothing, wants to ask something at the terminal; there is no zc
-    /// there, or one that does not fit.
+    /// The command does not exist, ends, prints nothing, or asks something at the terminal. There
+    /// is no zc, or an unsuitable one.
     pub fn start(command: &str, patience: Duration) -> Result<(Self, Connection)> {
         Self::start_beside(command, own_path().as_deref(), patience)
     }
 
-    /// The same with the path of the near end's own file given.
+    /// The same with a given path of this machine's zc.
     fn start_beside(command: &str, near: Option<&Path>, patience: Duration) -> Result<(Self, Connection)> {
         let command = command.trim();
         if command.is_empty() {
@@ -72,7 +77,7 @@ impl Via {
         let (secret, word) = Secret::one_time()?;
         let (mut via, mut connection) = Self::spawn(command)?;
         let mut found = Found::beside(near);
-        // Who does not take it has ended or will say why not.
+        // A command that does not read it has ended, or will report why.
         drop(connection.write_all(script(near).as_bytes()));
         let hello = match via.hello(&mut connection, &mut found, until) {
             Ok(hello) => hello,
@@ -87,7 +92,7 @@ impl Via {
         }
     }
 
-    /// What the command has said last on its stderr: why the far end is gone, if it is.
+    /// The last line of the command's stderr, which may tell why the server is gone.
     pub fn last_error(&self) -> Option<String> {
         self.stderr.last()
     }
@@ -117,7 +122,7 @@ impl Via {
         }
     }
 
-    /// Hears lines until zc says its hello.
+    /// Reads lines until zc's hello.
     fn hello(
         &mut self,
         connection: &mut Connection,
@@ -145,7 +150,7 @@ impl Via {
     }
 
     fn explain(&mut self, connection: Connection, failure: Failure, found: &Found, patience: Duration) -> Error {
-        // At the end of its stdin a command that only waits for more ends.
+        // A command that only waits for input ends at the end of its stdin.
         drop(connection);
         let failure = match failure {
             Failure::Ended(_) => Failure::Ended(self.end(TO_END)),
@@ -158,8 +163,8 @@ impl Via {
         failure.explain(&self.command, found, self.stderr.last(), patience)
     }
 
-    /// Sees that it ends, by itself within `patience` or not, and all that it has started in its group. How it ended, unless it
-    /// cannot be killed (sudo).
+    /// Ends the command within `patience`, or kills it, and its process group. Returns the status,
+    /// unless it cannot be killed (sudo).
     fn end(&mut self, patience: Duration) -> Option<ExitStatus> {
         if !self.is_over {
             let group = self.child.id() as i32;
@@ -167,8 +172,8 @@ impl Via {
                 drop(kill_group(group, SIGTERM));
                 self.ends_within(TO_TERMINATE)
             };
-            // Also when it has ended, for the sake of what it has left behind. It has not been waited for, so the number is still
-            // that of its group and nobody else's.
+            // Also after it has ended, for processes that it has left. It has not been waited for,
+            // so the number is still that of its group.
             drop(kill_group(group, SIGKILL));
             if !ended && !self.ends_within(TO_TERMINATE) {
                 return None;
@@ -184,7 +189,7 @@ impl Via {
             let left = until.saturating_duration_since(Instant::now());
             match wait_readable(&[self.ended.as_fd()], Some(left)) {
                 Ok(ready) if ready == [true] => return true,
-                // A signal came, or the time is over.
+                // Interrupted by a signal, or out of time.
                 Ok(_) if !left.is_zero() => {}
                 _ => return false,
             }
@@ -198,7 +203,7 @@ impl Drop for Via {
     }
 }
 
-/// The hello in a line, behind whatever a prompt or a message without an end has put before it.
+/// The hello in a line, after a prompt or a message without a line end.
 fn hello_in(line: &[u8]) -> Option<Line> {
     let begin = line.windows(6).position(|window| window == b"{\"zc\":")?;
     serde_json::from_slice(&line[begin..]).ok().filter(|line| matches!(line, Line::Serve { .. }))
@@ -209,8 +214,8 @@ fn script(near: Option<&Path>) -> String {
     format!("zc_wants='zc {VERSION}'\nzc_near='{}'\n{SCRIPT}", near.replace('\'', r"'\''"))
 }
 
-/// This program's own file, for a far end that has the same files. Not from where everybody may put one of that name, like /tmp: on
-/// another machine that could be anybody's.
+/// Path of this program, for another machine with the same files. `None` if others may write to its
+/// folder, like /tmp: on another machine that file could come from anyone.
 fn own_path() -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?;
     let others_write = |path: &Path| std::fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o002 != 0);
@@ -228,7 +233,7 @@ mod tests {
     const SOON: Duration = Duration::from_secs(20);
     const IN_CHILD: &str = "ZC_TEST_FAR_END";
 
-    /// A folder that stands for another machine: what is in `bin` is on its PATH, and it is its user's home.
+    /// A folder that stands for another machine: `bin` is on its PATH, and it is the user's home.
     struct Far(tempfile::TempDir);
 
     impl Far {
@@ -243,8 +248,9 @@ mod tests {
             self.0.path().join(name).display().to_string()
         }
 
-        /// Puts a script there, without ever having it open for writing here: another test might start a child just then, which
-        /// would have it open too, and then it cannot be run (ETXTBSY).
+        /// Writes a script by a child process. If this process had the file open for writing, a
+        /// child started by another test could inherit that descriptor, and the script could not be
+        /// run (ETXTBSY).
         fn script(&self, name: &str, text: &str) -> &Self {
             let mut writer = Command::new("sh");
             writer.args(["-c", "cat >\"$0\" && chmod +x \"$0\"", &self.path(name)]).stdin(Stdio::piped());
@@ -254,7 +260,7 @@ mod tests {
             self
         }
 
-        /// Puts something there that does what zc of `version` does.
+        /// Writes a script that behaves like zc of `version`.
         fn zc(&self, name: &str, version: &str) -> &Self {
             let test = std::env::current_exe().unwrap().display().to_string();
             let text = format!(
@@ -269,7 +275,7 @@ mod tests {
         }
     }
 
-    /// What the stand-in for zc does: the handshake, then it says who it is and waits for the end.
+    /// The stand-in for zc: the handshake, then its name and process id, then it waits for the end.
     #[test]
     fn what_runs_in_a_child() {
         let Ok(name) = std::env::var(IN_CHILD) else { return };
@@ -278,7 +284,7 @@ mod tests {
         assert!(matches!(connection.line(10, SOON).unwrap(), Received::Closed));
     }
 
-    /// Starts a far end, and says which file it is and its process.
+    /// Starts a server, and returns its file and its process id.
     fn started(command: &str, near: Option<&Path>) -> (Via, Connection, String, i32) {
         let (via, mut connection) = Via::start_beside(command, near, SOON).unwrap();
         match connection.receive::<(String, i32)>(1000, SOON).unwrap() {
@@ -291,7 +297,8 @@ mod tests {
         Via::start_beside(command, near, patience).map(drop).unwrap_err()
     }
 
-    /// Whether a process ends. (One that was killed may take a moment, and has maybe been waited for by whoever inherited it.)
+    /// Whether a process ends. (A killed one may take a moment, and its new parent may have waited
+    /// for it.)
     fn ends(pid: i32) -> bool {
         pidfd(pid).is_ok_and(|ended| wait_readable(&[ended.as_fd()], Some(SOON)).unwrap() == [true])
             || pidfd(pid).is_err()
@@ -328,7 +335,7 @@ mod tests {
         let command = format!("'{}' -p 22 {}", far.path("like ssh"), far.command());
         let (via, connection, name, pid) = started(&command, None);
         assert_eq!(name, far.path(".cargo/bin/zc"));
-        // Without the wire's end it is killed.
+        // The connection is still open, so it is killed.
         drop(via);
         assert!(ends(pid));
         drop(connection);
@@ -343,7 +350,7 @@ mod tests {
         assert_eq!(started(&far.command(), near).2, far.path(".cargo/bin/zc"));
         std::fs::remove_file(far.path(".cargo/bin/zc")).unwrap();
         assert_eq!(started(&far.command(), near).2, far.path("near"));
-        // One of another version, if that is all: the protocol decides.
+        // A different version, if there is no other: the protocol decides.
         assert_eq!(started(&far.command(), None).2, far.path("bin/zc"));
     }
 

@@ -1,5 +1,5 @@
-//! Why a command did not bring a far end about, in a sentence with what helps. Most of these are somebody's first minute with
-//! `--via`, so each names the command that was given and what is to be done.
+//! Explains why a command did not start a server. Most of these errors occur at the first use of
+//! `--via`, so each names the command and a remedy.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use std::time::Duration;
 use super::handshake::{VERSION, plain};
 use zc_run::{Error, ErrorKind};
 
-/// What the script at the far end has said on its way.
+/// What the script on the other machine has reported.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// The near end's own file, which it tried too.
+    /// Path of this machine's zc, which the script tried too.
     near: Option<PathBuf>,
-    /// The version and the path of the zc that it runs.
+    /// Version and path of the zc that it runs.
     runs: Option<(String, String)>,
     broken: Option<String>,
     is_missing: bool,
@@ -26,25 +26,25 @@ pub(super) struct Found {
 /// Why there was no hello.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The command's stdout has ended. How the command did, if it did.
+    /// The command's stdout has ended. Its exit status, if it ended.
     Ended(Option<ExitStatus>),
-    /// It is stopped, as it wants to use the terminal.
+    /// It is stopped, because it tried to use the terminal.
     Asks,
-    /// Nothing came that could be a hello.
+    /// No hello in time.
     Silent,
-    /// So many bytes and more came, and no hello.
+    /// More than this number of bytes without a hello.
     Noise(usize),
     /// The pipes are broken.
     Connection(Error),
 }
 
 impl Found {
-    /// Nothing yet. The script will try `client`, too.
+    /// No reports yet. The script will try `near` too.
     pub(super) fn beside(near: Option<&Path>) -> Self {
         Self { near: near.map(Path::to_owned), ..Self::default() }
     }
 
-    /// Takes a line that is no hello.
+    /// Takes a line that is not a hello.
     pub(super) fn receive(&mut self, line: &str) {
         let words: Vec<&str> = line.splitn(3, ' ').collect();
         match words[..] {
@@ -62,7 +62,7 @@ impl Found {
         }
     }
 
-    /// A fault of the handshake, and which file it was at the far end.
+    /// Adds the path of the other machine's zc to an error of the handshake.
     pub(super) fn add_to(&self, mut error: Error) -> Error {
         if let Some((_, path)) = &self.runs {
             let at = format!("at the far end it is \"{path}\"");
@@ -73,7 +73,7 @@ impl Found {
 }
 
 impl Failure {
-    /// The sentence. `said` is what the command has said last on its stderr.
+    /// The error. `said` is the last line of the command's stderr.
     pub(super) fn explain(self, command: &str, found: &Found, said: Option<String>, patience: Duration) -> Error {
         let error = |message: String| Error::new(ErrorKind::Remote, message);
         let by_hand = format!("`{command} true` must work by hand, and ask nothing, before zc can use it");

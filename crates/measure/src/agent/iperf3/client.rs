@@ -1,5 +1,6 @@
-//! A test against an iperf3 server, of which this end is the sender: the server receives, counts, and says in the end what it
-//! counted and what it paid. The streams are the caller's: whoever prices a way of sending connects and feeds them himself.
+//! A test against an iperf3 server, with this end as the sender. The server receives, counts, and
+//! reports its count and its CPU use at the end. The caller connects and feeds the streams, so that
+//! it can measure its own way of sending.
 
 use std::borrow::Borrow;
 use std::io::{self, Write as _};
@@ -13,29 +14,31 @@ use super::control::{COOKIE_BYTES, Control, Lost, State, cookie, meaning};
 use super::messages::{Parameters, Results, StreamResults};
 use zc_run::{Error, Result};
 
-/// How many streams a test of iperf3 can have.
+/// Limit of streams in an iperf3 test.
 pub const MOST_STREAMS: usize = 128;
 
-/// What the server reads at a time: iperf3's own default.
+/// Bytes that the server reads at a time: iperf3's own default.
 pub const BLOCK_BYTES: usize = 128 << 10;
 
-/// The longest message that is taken. What a server says of 128 streams is some 30 KiB.
+/// Longest message accepted. The results of 128 streams take about 30 KiB.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How long the server is told that the test takes at most; 40 seconds after that it would give it up.
+/// Longest test announced to the server. It gives the test up 40 seconds after that.
 const LONGEST_S: u32 = 3600;
 
-/// The first pause before a server is tried again; it grows to the second.
+/// First pause before a server is tried again, and the largest one.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
-/// How long the second number of an error is waited for: some versions say one alone.
+/// How long to wait for the second number of an error. Some versions send only one.
 const SECOND_NUMBER: Duration = Duration::from_millis(200);
 
-/// A test that is under way. Dropping it closes the control connection, at which the server gives the test up.
+/// A test in progress. Dropping it closes the control connection, and the server then gives the
+/// test up.
 ///
-/// The order: [`open`](Self::open); connect the streams, one after the other, each of which sends the
-/// [`cookie`](Self::cookie) first; [`running`](Self::running); send; [`settle`]; [`end`](Self::end), and only then
-/// close the streams: one that is reset before makes the server give up.
+/// The order of calls: [`open`](Self::open); connect the streams, one after the other, each of
+/// which sends the [`cookie`](Self::cookie) first; [`running`](Self::running); send; [`settle`];
+/// [`end`](Self::end). Close the streams only after that, because a reset before it makes the
+/// server give up.
 #[derive(Debug)]
 pub struct Test {
     name: String,
@@ -45,41 +48,43 @@ pub struct Test {
     patience: Duration,
 }
 
-/// What the server says of a test.
+/// The server's report of a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ServerReport {
-    /// `cpu_util_total`: CPU time of the server's process, all its threads together, in percent of the time from the start of the
-    /// test to the moment when it heard of the end. 100 is one whole CPU. By clock(3): exact, but blind to what the kernel
-    /// does for the connection on nobody's account or on somebody else's.
+    /// `cpu_util_total`: CPU time of the server's process with all its threads, in percent of the
+    /// time from the start of the test to its end. 100 is one whole CPU. By clock(3): exact, but
+    /// without kernel work for the connection that is charged to other tasks or to none.
     pub cpu_percent: f64,
     /// `cpu_util_user`: by getrusage(2), in percent as above.
     pub cpu_user_percent: f64,
     /// `cpu_util_system`: by getrusage(2), in percent as above.
     pub cpu_system_percent: f64,
-    /// Bytes that the server had read from all streams when it heard of the end.
+    /// Bytes that the server had read from all streams when the test ended.
     pub received_bytes: u64,
     /// Seconds from start to end by the server's clock.
     pub seconds: f64,
 }
 
-/// What became of an attempt to open a test.
+/// Result of an attempt to open a test.
 enum Attempt {
     Ready(Test),
-    /// It may be otherwise in a moment.
+    /// Another attempt may succeed.
     Later(Error),
     Never(Error),
 }
 
 impl Test {
-    /// Connects the control connection from the calling thread's network namespace and agrees with the server on `streams` TCP
-    /// streams towards it. Returns when the server waits for these.
+    /// Connects the control connection from the calling thread's network namespace, and requests
+    /// `streams` TCP streams towards the server. Returns when the server waits for these.
     ///
-    /// A server that refuses the connection, hangs up on it before it has said anything, or is busy is tried again until `patience`
-    /// is over: between two tests an iperf3 closes its listening socket with all who wait there. Every later wait for
-    /// the server is bounded by `patience` too.
+    /// The attempt is repeated until `patience` is over if the server refuses the connection,
+    /// closes it before its first message, or is busy: between two tests iperf3 closes its
+    /// listening socket with its whole backlog. `patience` also bounds every later wait for the
+    /// server.
     ///
     /// # Errors
-    /// Nobody answers, or not as an iperf3 server does; the server is busy all the time; it does not want such a test.
+    /// Nothing answers, or not as an iperf3 server does. The server stays busy, or rejects such a
+    /// test.
     pub fn open(to: SocketAddr, streams: usize, patience: Duration) -> Result<Self> {
         if !(1..=MOST_STREAMS).contains(&streams) {
             return Err(Error::usage(format!("an iperf3 server takes 1 to {MOST_STREAMS} streams, not \"{streams}\""))
@@ -112,7 +117,8 @@ impl Test {
             }
         };
         let mut test = Self { name, control, cookie: cookie(), streams, patience };
-        // Up to its first word the server may not have seen us at all, and the socket that held us in its queue may be gone.
+        // Before its first byte the server may not have accepted us, and the socket whose backlog
+        // held us may be closed.
         let first = match test.control.write(&test.cookie, left()) {
             Ok(()) => test.control.wait_for(left(), Control::take_state),
             Err(lost) => Err(lost),
@@ -143,7 +149,7 @@ impl Test {
         self.expect(State::CreateStreams)
     }
 
-    /// The round trip of the control connection, as the kernel measured it, in microseconds.
+    /// Minimum round-trip time of the control connection in us, as measured by the kernel.
     pub fn rtt_us(&self) -> u32 {
         tcp::info(&self.control).map_or(0, |info| info.min_rtt_us)
     }
@@ -153,21 +159,22 @@ impl Test {
         &self.cookie
     }
 
-    /// Waits until the server has all streams and counts what comes from them. To be called when they are connected and have sent
-    /// the cookie.
+    /// Waits until the server has all streams and counts their bytes. Call it when they are
+    /// connected and have sent the cookie.
     ///
     /// # Errors
-    /// The server misses a stream, cannot go on, or is gone.
+    /// The server lacks a stream, cannot go on, or is gone.
     pub fn running(&mut self) -> Result<()> {
         self.expect(State::TestStart)?;
         self.expect(State::TestRunning)
     }
 
-    /// Ends the test. `sent` is what was sent on each stream, in the order in which they were connected, without the cookie;
-    /// `seconds` is for how long. What the server has not read yet (see [`settle`]) it will not count.
+    /// Ends the test. `sent` is the number of bytes sent on each stream in the order of connection,
+    /// without the cookie; `seconds` is the time taken. The server does not count what it has not
+    /// read by then (see [`settle`]).
     ///
     /// # Errors
-    /// The server is gone, or says something that cannot be its results.
+    /// The server is gone, or sends invalid results.
     pub fn end(mut self, sent: &[u64], seconds: f64) -> Result<ServerReport> {
         if sent.len() != self.streams {
             return Err(Error::failed(format!("{} streams were opened and {} ended", self.streams, sent.len())));
@@ -175,7 +182,7 @@ impl Test {
         let said = self.control.say(State::TestEnd, self.patience);
         said.map_err(|lost| self.lost(&lost))?;
         self.expect(State::ExchangeResults)?;
-        // What a server makes of ours is its printout. The CPU figure there is for a client that iperf3 is.
+        // The server only prints our results. Their CPU figures are those of an iperf3 client.
         let ours = Results {
             cpu_util_total: 0.0,
             cpu_util_user: 0.0,
@@ -197,8 +204,8 @@ impl Test {
                 self.streams
             )));
         }
-        // It has said everything. Whether it hears this is its affair; when it has, it hangs up, and then the next test need not
-        // knock at a server that is not done with this one.
+        // The test is complete, so an error here does not matter. The server closes the connection
+        // when it is done, and the next test then finds it ready.
         if self.control.say(State::IperfDone, self.patience).is_ok() {
             while matches!(self.control.fill(self.patience), Ok(true)) {}
         }
@@ -256,18 +263,18 @@ impl Test {
     }
 }
 
-/// How long after the last acknowledgement the server's process is given to read what its kernel has.
+/// Time for the server's process to read what its kernel has, after the last acknowledgement.
 const QUIET: Duration = Duration::from_millis(10);
 
-/// Brings every stream to its end as far as an iperf3 server is concerned, and adds to `sent`, the bytes that were sent on each, what
-/// that took. Between the last byte and [`Test::end`]; the streams stay open.
+/// Completes every stream for an iperf3 server, and adds to `sent`, the bytes sent on each, what
+/// that took. Call it between the last byte and [`Test::end`]. The streams stay open.
 ///
-/// An iperf3 server counts what it has read when it hears of the end, and no more, and since 3.16 it counts a block
-/// ([`BLOCK_BYTES`]) when it has read all of it. So the last block of every stream is filled up with zeros; then everything
-/// has to be acknowledged, which TCP_INFO tells; and as nobody tells when the server's process has read what its kernel
-/// acknowledged, 10 ms of quiet are left to it: enough unless its machine is
-/// overloaded, and no proof. (Ending the streams for writing would do in place of the zeros, but a server turns in
-/// circles on a stream that is at its end, and its CPU figure with it.)
+/// An iperf3 server counts what it has read when the test ends, and since 3.16 it counts a block
+/// ([`BLOCK_BYTES`]) when it has read all of it. So the last block of every stream is filled up
+/// with zeros. Then everything has to be acknowledged, by TCP_INFO. Nothing reports when the
+/// server's process has read what its kernel acknowledged, so it gets 10 ms: enough unless its
+/// machine is overloaded, and no proof. (Ending the streams for writing could replace the zeros,
+/// but a server busy-loops on a stream at its end, which inflates its CPU figure.)
 ///
 /// # Errors
 /// A stream is broken, or is not acknowledged within `patience`.
@@ -306,10 +313,10 @@ mod tests {
 
     use super::*;
 
-    /// Long enough for a peer on the same machine, and for nothing to wait for it.
+    /// Long enough for a peer on the same machine. Nothing waits that long.
     const PATIENCE: Duration = Duration::from_secs(10);
 
-    /// A server that reads and says what it is told to; a text is one of bytes.
+    /// A step of a scripted server. A text is preceded by its length.
     enum Turn {
         Read(usize),
         ReadText,
@@ -318,7 +325,7 @@ mod tests {
     }
     use Turn::{Read as Hear, ReadText, Say, SayText};
 
-    /// What every server begins with.
+    /// The first steps of every server.
     const BEGIN: [Turn; 4] = [Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\x0a")];
 
     fn server(turns: impl IntoIterator<Item = Turn>) -> SocketAddr {
@@ -328,7 +335,7 @@ mod tests {
         std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             for turn in turns {
-                // Whoever tests a fault may be gone before the peer has said all.
+                // The client may be gone before all is sent.
                 let done = match turn {
                     Hear(length) => stream.read_exact(&mut vec![0; length]),
                     ReadText => {
@@ -361,7 +368,7 @@ mod tests {
         message(&Test::open(at, 1, patience).unwrap_err(), at)
     }
 
-    /// The fault of a test whose server says `turns` after it was told that the test is over.
+    /// The error of a test whose server takes `turns` after the end of the test was announced.
     fn end_fault(turns: impl IntoIterator<Item = Turn>) -> String {
         let at = server(BEGIN.into_iter().chain([Say(b"\x01\x02"), Hear(1)]).chain(turns));
         let mut test = Test::open(at, 1, PATIENCE).unwrap();

@@ -1,5 +1,6 @@
-//! The control connection of iperf3: states, which are a signed byte each, and JSON texts behind a big-endian length of four
-//! bytes. Whose turn it is follows from the state. A length is looked at before anything is allocated for it, and every wait ends.
+//! The control connection of iperf3: states of one signed byte each, and JSON messages after a
+//! big-endian length of four bytes. The state decides which end sends next. A length is checked
+//! before anything is allocated for it, and every wait has a limit.
 
 use std::fmt;
 use std::io;
@@ -11,19 +12,19 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zc_kernel::tcp;
 
-/// A cookie: 36 characters and a zero. It tells the connections of one test from those of another.
+/// Bytes of a cookie: 36 characters and a NUL. It identifies the connections of one test.
 pub(super) const COOKIE_BYTES: usize = 37;
 
-/// What cookies are made of.
+/// Characters of a cookie.
 const COOKIE_LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// How much is read at a time.
+/// Bytes read at a time.
 const CHUNK_BYTES: usize = 4096;
 
-/// What an end of a control connection says about where the test is.
+/// State of a test, as sent by either end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// The streams are there; the test is about to begin.
+    /// The streams are connected, and the test is about to begin.
     TestStart,
     /// The streams may send.
     TestRunning,
@@ -33,19 +34,19 @@ pub(super) enum State {
     ParamExchange,
     /// The server waits for the streams.
     CreateStreams,
-    /// The server goes away.
+    /// The server terminates.
     ServerTerminate,
-    /// The client goes away.
+    /// The client terminates.
     ClientTerminate,
-    /// The server waits for the client's results, and answers them with its own.
+    /// The server waits for the client's results, and answers with its own.
     ExchangeResults,
     /// The results have been exchanged.
     DisplayResults,
-    /// The client needs the server no more.
+    /// The client no longer needs the server.
     IperfDone,
     /// The server is busy.
     AccessDenied,
-    /// The server cannot go on; two numbers follow: one of iperf3's own errors, and an errno.
+    /// The server cannot go on. Two numbers follow: an error of iperf3, and an errno.
     ServerError,
 }
 
@@ -65,7 +66,7 @@ const STATES: [(State, i8); 12] = [
 ];
 
 impl State {
-    /// What it is on the wire.
+    /// The byte that is sent.
     pub(super) fn byte(self) -> u8 {
         // Every state is in the table.
         STATES.iter().find(|(state, _)| *state == self).map_or(0, |(_, number)| number.cast_unsigned())
@@ -76,7 +77,7 @@ impl State {
     }
 }
 
-/// A new cookie.
+/// A random cookie.
 pub(super) fn cookie() -> [u8; COOKIE_BYTES] {
     let mut cookie: [u8; COOKIE_BYTES] = rand::random();
     for byte in &mut cookie {
@@ -86,7 +87,7 @@ pub(super) fn cookie() -> [u8; COOKIE_BYTES] {
     cookie
 }
 
-/// Why a control connection is of no more use: a sentence that goes on after who is at its other end.
+/// Why a control connection is unusable. Its text continues a sentence whose subject is the peer.
 #[derive(Debug)]
 pub(super) enum Lost {
     Closed,
@@ -118,7 +119,8 @@ impl fmt::Display for Lost {
 #[derive(Debug)]
 pub(super) struct Control {
     stream: TcpStream,
-    /// What has come and has not been taken. No more is read than what is waited for lacks, save a part of [`CHUNK_BYTES`].
+    /// Bytes received and not yet taken. At most one chunk ([`CHUNK_BYTES`]) is read beyond what is
+    /// waited for.
     came: Vec<u8>,
 }
 
@@ -129,13 +131,13 @@ impl AsFd for Control {
 }
 
 impl Control {
-    /// Over a connection, whose messages go out at once (TCP_NODELAY) as those of iperf3 do.
+    /// A control connection over a socket, with TCP_NODELAY as in iperf3.
     pub(super) fn over(stream: TcpStream) -> io::Result<Self> {
         tcp::set_nodelay(&stream, true)?;
         Ok(Self { stream, came: Vec::new() })
     }
 
-    /// Reads what is there, once there is something; no more than one chunk. False when nothing came in time.
+    /// Waits for data and reads one chunk at most. False if none arrived in time.
     pub(super) fn fill(&mut self, at_most: Duration) -> Result<bool, Lost> {
         if !tcp::wait_readable(&self.stream, at_most).map_err(Lost::Broken)? {
             return Ok(false);
@@ -152,23 +154,23 @@ impl Control {
         }
     }
 
-    /// A cookie that has come.
+    /// A received cookie.
     pub(super) fn take_cookie(&mut self) -> Option<[u8; COOKIE_BYTES]> {
         self.take()
     }
 
-    /// A state that has come.
+    /// A received state.
     pub(super) fn take_state(&mut self) -> Result<Option<State>, Lost> {
         let Some([byte]) = self.take() else { return Ok(None) };
         State::of(byte).map(Some).ok_or(Lost::NoState(byte.cast_signed()))
     }
 
-    /// A number that has come.
+    /// A received number.
     pub(super) fn take_number(&mut self) -> Option<u32> {
         self.take().map(u32::from_be_bytes)
     }
 
-    /// A JSON text that has come, of at most `most` bytes.
+    /// A received JSON message of at most `most` bytes.
     pub(super) fn take_json<T: DeserializeOwned>(&mut self, most: usize) -> Result<Option<T>, Lost> {
         let Some(&length) = self.came.first_chunk() else { return Ok(None) };
         let announced = u32::from_be_bytes(length);
@@ -188,7 +190,7 @@ impl Control {
         Some(bytes)
     }
 
-    /// Waits until `take` has something.
+    /// Waits until `take` returns something.
     pub(super) fn wait_for<T>(
         &mut self,
         patience: Duration,
@@ -205,12 +207,12 @@ impl Control {
         }
     }
 
-    /// Says a state.
+    /// Sends a state.
     pub(super) fn say(&mut self, state: State, patience: Duration) -> Result<(), Lost> {
         self.write(&[state.byte()], patience)
     }
 
-    /// Says that the server cannot go on: one of iperf3's errors, and an errno.
+    /// Sends that the server cannot go on: one of iperf3's errors, and an errno.
     pub(super) fn say_error(&mut self, error: u32, errno: u32, patience: Duration) -> Result<(), Lost> {
         let mut message = vec![State::ServerError.byte()];
         message.extend(error.to_be_bytes());
@@ -218,21 +220,21 @@ impl Control {
         self.write(&message, patience)
     }
 
-    /// Sends a JSON text.
+    /// Sends a JSON message.
     pub(super) fn say_json(&mut self, message: &impl Serialize, patience: Duration) -> Result<(), Lost> {
         let text = serde_json::to_vec(message).map_err(|error| Lost::Nonsense(error.to_string()))?;
-        // Ours are some thousand bytes.
+        // Ours are a few thousand bytes.
         let length = u32::try_from(text.len()).map_err(|error| Lost::Nonsense(error.to_string()))?;
         let mut message = length.to_be_bytes().to_vec();
         message.extend(text);
         self.write(&message, patience)
     }
 
-    /// Sends bytes as they are, within `patience` all together.
+    /// Sends raw bytes, all within `patience`.
     pub(super) fn write(&mut self, mut bytes: &[u8], patience: Duration) -> Result<(), Lost> {
         let until = Instant::now() + patience;
         while !bytes.is_empty() {
-            // No time at all would be a timeout without end to the kernel.
+            // The kernel takes 0 as no timeout.
             let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
             let written = self.stream.set_write_timeout(Some(left)).and_then(|()| tcp::send(&self.stream, bytes));
             match written {
@@ -250,18 +252,18 @@ impl Control {
         Ok(())
     }
 
-    /// The connection itself.
+    /// The socket.
     pub(super) fn stream(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// The connection itself, for what is no control connection after all, and what has been read from it too much.
+    /// The socket, if this is not a control connection after all, and the bytes read from it.
     pub(super) fn into_stream(self) -> (TcpStream, Vec<u8>) {
         (self.stream, self.came)
     }
 }
 
-/// What an error number of a server means, for those that a client of ours may meet.
+/// Meaning of a server's error number, for those that our client may receive.
 pub(super) fn meaning(error: u32) -> &'static str {
     match error {
         5 => "the test would take longer than it may",

@@ -1,4 +1,4 @@
-//! Against a real iperf3, of the version that is installed, or of the one that `ZC_IPERF3` names.
+//! Tests against a real iperf3: the installed one, or that of `ZC_IPERF3`.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -27,7 +27,7 @@ fn knows(option: &str) -> bool {
     iperf3().arg("--help").output().is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains(option))
 }
 
-/// A real server on a port of its own; dropping it ends it.
+/// A real server on a port of its own. Dropping it ends it.
 struct Server {
     child: Child,
     at: SocketAddr,
@@ -54,8 +54,8 @@ impl Drop for Server {
     }
 }
 
-/// A test of `streams` streams that send pieces of a length that fits nothing for `time`. Returns what was sent, filling
-/// included, and what the server says.
+/// A test of `streams` streams that send for `time`, in pieces of a length that matches no block.
+/// Returns the bytes sent, including padding, and the server's report.
 fn test(at: SocketAddr, streams: usize, time: Duration) -> (u64, ServerReport) {
     let mut test = Test::open(at, streams, PATIENCE).unwrap();
     let mut connections = Vec::new();
@@ -90,7 +90,7 @@ fn a_hundred_short_tests_in_a_row_against_one_server_count_what_was_sent() {
         equal += usize::from(report.received_bytes == sent);
         assert!(report.cpu_percent > 0.0 && report.seconds > 0.0, "{report:?}");
     }
-    // All of them, on a machine that has a CPU to spare for the server; this one runs other tests.
+    // All of them, if a CPU is free for the server. This machine runs other tests.
     assert!(equal >= 50, "{equal} of 100");
 }
 
@@ -130,7 +130,7 @@ fn a_second_client_is_told_that_the_server_is_busy() {
 }
 
 impl Serving {
-    /// Runs a client of iperf3 and returns its JSON.
+    /// Runs an iperf3 client and returns its JSON.
     fn client(&self, arguments: &[&str]) -> Value {
         let port = self.at.port().to_string();
         let output = iperf3()
@@ -154,7 +154,7 @@ fn clients_of_iperf3_send_to_the_server_and_every_byte_is_counted() {
         return;
     }
     let serving = Serving::start(Limits::default());
-    // 3.12 has it not.
+    // 3.12 lacks the option.
     let skip = if knows("--skip-rx-copy") { &["-n", "100M", "--skip-rx-copy"][..] } else { &["-n", "100M"] };
     for arguments in [
         skip,
@@ -167,7 +167,7 @@ fn clients_of_iperf3_send_to_the_server_and_every_byte_is_counted() {
         let report = serving.client(arguments);
         assert!(report.get("error").is_none(), "{arguments:?}: {report:#}");
         let (sent, received) = (number(&report, "/end/sum_sent/bytes"), number(&report, "/end/sum_received/bytes"));
-        // Newer clients do not count the block that each stream was at when it was ended.
+        // Newer clients do not count the block in progress of each stream.
         let streams = report["start"]["connected"].as_array().unwrap().len() as f64;
         let block = number(&report, "/start/test_start/blksize");
         assert!(
@@ -223,7 +223,7 @@ fn what_is_omitted_is_not_counted() {
         let report = serving.client(&[&["-t", "1", "-O", "1", "-b", "80M"], direction].concat());
         for end in ["sum_sent", "sum_received"] {
             let bytes = number(&report, &format!("/end/{end}/bytes"));
-            // 10 MB a second; without omission it would be 20.
+            // 10 MB/s for one second. Without omission it would be 20 MB.
             assert!((1e6..16e6).contains(&bytes), "{direction:?}: {end} is {bytes}");
         }
     }

@@ -1,9 +1,9 @@
-//! The two JSON texts of iperf3: what a client wants, and what each end measured. Fields that are not known are passed over,
-//! as iperf3 does; what iperf3 requires is required.
+//! The two JSON messages of iperf3: the client's parameters, and each end's results. Unknown fields
+//! are ignored, as iperf3 does. What iperf3 requires is required.
 
 use serde::{Deserialize, Serialize};
 
-/// Something that iperf3 says as `true`, or as 1.
+/// A flag that iperf3 writes as `true` or as 1.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Flag {
@@ -21,7 +21,7 @@ impl Flag {
     }
 }
 
-/// What a client wants. What it does not say is nothing, or iperf3's own default.
+/// A client's parameters. Missing ones are off, or iperf3's own default.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Parameters {
@@ -45,28 +45,28 @@ pub(super) struct Parameters {
     skip_rx_copy: Option<Flag>,
     #[serde(skip_serializing)]
     repeating_payload: Option<Flag>,
-    /// Seconds at the beginning that do not count.
+    /// Initial seconds that do not count.
     pub(super) omit: f64,
-    /// Seconds; 0 is until the client ends it.
+    /// Seconds; 0 is until the client ends the test.
     pub(super) time: f64,
     /// Bytes of all streams together; 0 is no limit.
     pub(super) num: f64,
     /// Blocks of all streams together; 0 is no limit.
     pub(super) blockcount: f64,
-    /// Streams.
+    /// Number of streams.
     pub(super) parallel: f64,
     /// Bytes of a block: what is read or written at a time.
     pub(super) len: f64,
-    /// Bits a second of a stream; 0 is as fast as it goes.
+    /// Bits per second of a stream; 0 is unlimited.
     #[serde(skip_serializing)]
     pub(super) bandwidth: f64,
-    /// The same, to be kept by the fq queueing discipline.
+    /// The same, enforced by the fq queueing discipline.
     #[serde(skip_serializing)]
     pub(super) fqrate: f64,
-    /// Bytes of a socket buffer; 0 is the kernel's own.
+    /// Bytes of a socket buffer; 0 leaves it to the kernel.
     #[serde(skip_serializing)]
     pub(super) window: f64,
-    /// Type of service; 0 is the usual one.
+    /// IP type of service; 0 is the default.
     #[serde(skip_serializing, rename = "TOS")]
     pub(super) tos: f64,
     #[serde(skip_serializing)]
@@ -110,7 +110,8 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// TCP streams from the client to the server, until the client says that it is enough, and for `longest_s` at most.
+    /// TCP streams from the client to the server, until the client ends the test, for `longest_s`
+    /// at most.
     pub(super) fn to_server(streams: usize, block_bytes: usize, longest_s: u32) -> Self {
         Self {
             tcp: Some(Flag::Bool(true)),
@@ -147,40 +148,40 @@ impl Parameters {
         Flag::is_up(self.nodelay)
     }
 
-    /// Whoever sends does so by sendfile(2).
+    /// The sender uses sendfile(2).
     pub(super) fn wants_sendfile(&self) -> bool {
         Flag::is_up(self.zerocopy)
     }
 
-    /// Whoever receives does not copy what comes.
+    /// The receiver does not copy (MSG_TRUNC).
     pub(super) fn skips_copy(&self) -> bool {
         Flag::is_up(self.skip_rx_copy)
     }
 
-    /// Whoever sends repeats a pattern.
+    /// The sender repeats a pattern.
     pub(super) fn repeats(&self) -> bool {
         Flag::is_up(self.repeating_payload)
     }
 }
 
-/// What an end measured.
+/// One end's results.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Results {
-    /// CPU time of the process per time of the test, in percent: 200 is two whole CPUs. By clock(3).
+    /// CPU time of the process, in percent of the test's time: 200 is two whole CPUs. By clock(3).
     pub(super) cpu_util_total: f64,
-    /// Of that in user mode, by getrusage(2).
+    /// The part in user mode, by getrusage(2).
     pub(super) cpu_util_user: f64,
-    /// Of that in the kernel, by getrusage(2).
+    /// The part in the kernel, by getrusage(2).
     pub(super) cpu_util_system: f64,
-    /// 1: `retransmits` say something; 0: they do not; -1: this end does not send.
+    /// 1: `retransmits` are valid; 0: they are not; -1: this end does not send.
     pub(super) sender_has_retransmits: f64,
-    /// The congestion control of its streams.
+    /// Congestion control of its streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) congestion_used: Option<String>,
     pub(super) streams: Vec<StreamResults>,
 }
 
-/// What an end measured of one stream.
+/// One end's results of one stream.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct StreamResults {
     id: f64,
@@ -199,9 +200,9 @@ pub(super) struct StreamResults {
 }
 
 impl StreamResults {
-    /// Of the stream that was connected as the `position`th, from 0 on.
+    /// Results of the stream that was connected in `position`, from 0 on.
     pub(super) fn new(position: usize, bytes: u64, retransmits: Option<u32>, seconds: f64) -> Self {
-        // 1, 3, 4, 5 ...: an accident of the first version, which its successors keep for its sake.
+        // 1, 3, 4, 5 ...: an accident of the first version, kept for compatibility.
         let id = if position == 0 { 1 } else { position + 2 };
         Self {
             id: id as f64,
@@ -212,9 +213,9 @@ impl StreamResults {
         }
     }
 
-    /// Bytes, as far as a number can be taken for them.
+    /// The bytes as an integer.
     pub(super) fn bytes(&self) -> u64 {
-        // Negative ones and what is no number become 0.
+        // Negative values and NaN become 0.
         self.bytes as u64
     }
 

@@ -1,8 +1,9 @@
-//! iperf3 at the other end, of either kind: as a client of an unmodified server ([`Test`]), so that somebody whose far end runs
-//! iperf3 already measures his sender with nothing to install there; and as a server of unmodified clients ([`serve`]).
+//! iperf3: a client for unmodified servers ([`Test`]), which measures this machine's sender without
+//! installing anything on the other, and a server for unmodified clients ([`serve`]).
 //!
-//! There is no description of the protocol but its implementation (<https://github.com/esnet/iperf>, `iperf_api.c` and its
-//! neighbours); docs/iperf3.md says what is spoken here, and what the figures of an iperf3 are worth.
+//! The protocol is defined only by its implementation (<https://github.com/esnet/iperf>,
+//! `iperf_api.c` and others). docs/iperf3.md describes what is supported here, and how far iperf3's
+//! figures can be trusted.
 
 mod client;
 mod control;

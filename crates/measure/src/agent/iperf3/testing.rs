@@ -1,4 +1,4 @@
-//! zc's server, for the tests of both who speak iperf3 and who do not.
+//! zc's iperf3 server, for tests with good and bad clients.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use super::{Event, Limits, serve};
 
-/// Long enough for whatever happens on one machine, and for nothing to wait for it.
+/// Long enough for everything on one machine. Nothing waits that long.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A server on a port of its own; dropping it ends it.
+/// A server on a port of its own. Dropping it ends it.
 pub(super) struct Serving {
     pub(super) at: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -32,12 +32,12 @@ impl Serving {
         Self { at, stop, thread: Some(thread), events }
     }
 
-    /// What it tells next.
+    /// The next event.
     pub(super) fn next_event(&self) -> Event {
         self.events.recv_timeout(PATIENCE).unwrap()
     }
 
-    /// Ends it, which must not take long, and returns what it told and nobody has heard yet.
+    /// Ends the server, which must not take long, and returns the remaining events.
     pub(super) fn end(mut self) -> Vec<Event> {
         let began = Instant::now();
         self.stop.store(true, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Connections that have not yet said what they are: the control connection of a new client, a stream of the test that is being
-//! prepared, or nothing that iperf3 knows. Each has a place, a little memory and a little time; none of them holds up another.
+//! Pending connections: not yet known to be a client's control connection, a stream of the test in
+//! preparation, or neither. Each has a limited place, memory and time, and none delays another.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -10,11 +10,11 @@ use super::super::control::{COOKIE_BYTES, Control, State};
 use super::super::messages::Parameters;
 use super::TICK;
 
-/// How many there can be. The oldest makes room for the next.
+/// Limit of pending connections. The oldest makes room for the next.
 const MOST_VISITORS: usize = 64;
-/// How many are taken at a time, so that a flood of them does not keep the test waiting.
+/// Connections accepted at a time, so that a flood does not delay the test.
 const MOST_AT_ONCE: usize = 16;
-/// The longest parameters. iperf3's own are some 200 bytes, and 8 KiB at most since 3.18.
+/// Longest parameters. iperf3's own take about 200 bytes, and 8 KiB at most since 3.18.
 const MOST_PARAMETER_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Default)]
@@ -25,31 +25,32 @@ struct Visitor {
     control: Control,
     peer: SocketAddr,
     since: Instant,
-    /// What it said first, once it has; then it is asked for its parameters.
+    /// The cookie, which arrives first. Parameters are requested after it.
     cookie: Option<[u8; COOKIE_BYTES]>,
 }
 
-/// Whom the server has time for.
+/// What the server can accept.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Busy<'a> {
-    /// For a new test.
+    /// A new test.
     Idle,
-    /// For the streams of a test, which know its cookie.
+    /// Streams of a test, which know its cookie.
     Prepares(&'a [u8; COOKIE_BYTES]),
-    /// For nobody.
+    /// Nothing.
     Tests,
 }
 
-/// A visitor who is let in.
+/// A connection that was accepted as one or the other.
 #[derive(Debug)]
 pub(super) enum Arrival {
-    /// Somebody who wants a test.
+    /// A client that wants a test.
     Client { control: Control, peer: SocketAddr, cookie: [u8; COOKIE_BYTES], parameters: Box<Parameters> },
-    /// A stream of the test that is being prepared, and how many bytes of it have been read already.
+    /// A stream of the test in preparation, and the number of its payload bytes that have been read
+    /// already.
     Stream { stream: TcpStream, early: usize },
 }
 
-/// What becomes of a visitor.
+/// What to do with a pending connection.
 enum Fate {
     Stays,
     Goes,
@@ -63,20 +64,20 @@ impl Visitors {
         self.0.iter().map(|visitor| visitor.control.as_fd())
     }
 
-    /// Takes what those of them said that are `ready`, and lets those go that hung up.
+    /// Reads from those that are `ready`, and removes those that have been closed.
     pub(super) fn receive(&mut self, ready: &[bool]) {
         let mut ready = ready.iter();
         self.0.retain_mut(|visitor| ready.next() != Some(&true) || visitor.control.fill(Duration::ZERO).is_ok());
     }
 
-    /// Takes connections.
+    /// Accepts connections.
     pub(super) fn accept(&mut self, listener: &TcpListener) -> std::io::Result<()> {
         for _ in 0..MOST_AT_ONCE {
             let taken = listener.accept().and_then(|(stream, peer)| Ok((Control::over(stream)?, peer)));
             let (control, peer) = match taken {
                 Ok(taken) => taken,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // It has gone again, or a signal came.
+                // Closed by the peer already, or interrupted by a signal.
                 Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
                     continue;
                 }
@@ -85,14 +86,14 @@ impl Visitors {
             if self.0.len() >= MOST_VISITORS {
                 self.0.remove(0);
             }
-            // An IPv4 address that came over an IPv6 socket is an IPv4 address.
+            // An IPv4 address on an IPv6 socket is shown as IPv4.
             let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
             self.0.push(Visitor { control, peer, since: Instant::now(), cookie: None });
         }
         Ok(())
     }
 
-    /// The next one who is let in; `refused` learns who was not, and why.
+    /// The next accepted connection. `refused` receives the others and the reason.
     pub(super) fn next(
         &mut self,
         busy: Busy<'_>,
@@ -145,7 +146,7 @@ impl Visitor {
             }
         }
         if !matches!(busy, Busy::Idle) {
-            // Not only said, but ended in peace, so that a client has the time to hear it.
+            // With an orderly end, so that the client can read the state.
             drop(self.control.say(State::AccessDenied, TICK));
             drop(self.control.stream().shutdown(Shutdown::Write));
             return Fate::IsRefused("came while another client's test ran".to_owned());
@@ -154,7 +155,7 @@ impl Visitor {
             Ok(None) => Fate::Stays,
             Ok(Some(parameters)) => Fate::Enters(Box::new(parameters)),
             Err(lost) => {
-                // IERECVPARAMS: its client says that parameters could not be received.
+                // IERECVPARAMS: the client prints that parameters could not be received.
                 drop(self.control.say_error(114, 0, TICK));
                 Fate::IsRefused(lost.to_string())
             }

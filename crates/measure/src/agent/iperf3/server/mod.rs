@@ -1,8 +1,8 @@
 //! An iperf3 server: one test at a time, over TCP, in either direction, for unmodified clients.
 //!
-//! One thread looks after the listener, the connections that have not yet said what they want, and the control connection of
-//! the test; every stream has a thread of its own. What a stranger may cost is bounded: a place among
-//! 64 for [`Limits::patience`] and 64 KiB there, and then, if he speaks iperf3, a test within [`Limits`].
+//! One thread serves the listener, the pending connections, and the control connection of the test.
+//! Every stream has a thread of its own. The cost of an unknown peer is bounded: one of 64 places
+//! for [`Limits::patience`] with 64 KiB, and then, if it speaks iperf3, a test within [`Limits`].
 
 mod clients;
 mod request;
@@ -26,28 +26,29 @@ use super::client::MOST_STREAMS;
 use super::control::Control;
 use zc_run::{Error, Result};
 
-/// How often it is looked whether the server is to stop, or a client does nothing.
+/// Interval at which the stop flag and idle clients are checked.
 const TICK: Duration = Duration::from_millis(100);
-/// How long no connections are taken when one could not be, for want of descriptors or memory.
+/// Pause of accepting after descriptors or memory ran out.
 const REST: Duration = Duration::from_secs(1);
-/// No more than one refusal in this time is told: else a stranger could fill the screen.
+/// At most one refusal per interval is reported, so that a flood does not fill the screen.
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// What a test may take.
+/// Limits of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Streams of a test.
+    /// Number of streams.
     pub streams: usize,
-    /// How long a client may take for the next step of the protocol: parameters, a stream, results.
+    /// How long a client may take for a step of the protocol: parameters, a stream, results.
     pub patience: Duration,
-    /// A test on whose streams nothing moves for so long is given up.
+    /// A test whose streams move nothing for this long is given up.
     pub idle: Duration,
     /// The longest test.
     pub longest: Duration,
 }
 
 impl Default for Limits {
-    /// As many streams, and as long a test (a day), as iperf3 takes; 10 seconds for a step, and 60 of nothing.
+    /// As many streams, and as long a test (a day), as iperf3 allows; 10 seconds per step, and 60
+    /// without progress.
     fn default() -> Self {
         Self {
             streams: MOST_STREAMS,
@@ -58,60 +59,62 @@ impl Default for Limits {
     }
 }
 
-/// What happens at the server.
+/// An event at the server.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// A test runs.
+    /// A test has begun.
     Began {
-        /// The client.
+        /// Address of the client.
         peer: SocketAddr,
-        /// How many streams it has.
+        /// Number of streams.
         streams: usize,
-        /// The server sends.
+        /// Whether the server sends.
         reverse: bool,
     },
-    /// A test has ended well.
+    /// A test has ended successfully.
     Ended(Ended),
-    /// A test has ended otherwise.
+    /// A test was given up.
     GivenUp {
-        /// The client.
+        /// Address of the client.
         peer: SocketAddr,
-        /// A sentence that goes on after its name.
+        /// The reason, which continues a sentence whose subject is the client.
         why: String,
-        /// What had been received, or sent, by then.
+        /// Bytes received, or sent, by then.
         bytes: u64,
     },
-    /// A client was not served.
+    /// A client was refused.
     Refused {
-        /// The client.
+        /// Address of the client.
         peer: SocketAddr,
-        /// A sentence that goes on after its name.
+        /// The reason, which continues a sentence whose subject is the client.
         why: String,
-        /// So many refusals before this one were not told, since there were more than one in a second.
+        /// Number of refusals before this one that were not reported.
         untold: u64,
     },
-    /// A connection could not be taken; for a second none is.
+    /// A connection could not be accepted. Accepting pauses for a second.
     NotTaken(Error),
 }
 
-/// A test that has ended well.
+/// A test that has ended successfully.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ended {
-    /// The client.
+    /// Address of the client.
     pub peer: SocketAddr,
-    /// How many streams it had.
+    /// Number of streams.
     pub streams: usize,
-    /// The server sent.
+    /// Whether the server sent.
     pub reverse: bool,
-    /// Payload bytes of all streams, received or sent; without those of the time that is omitted.
+    /// Payload bytes of all streams, received or sent, without those of the omitted time.
     pub bytes: u64,
-    /// From the start, or the end of what is omitted, to the client's end of the test or the last byte, if that came later.
+    /// From the start, or the end of the omitted time, to the client's end of the test or the last
+    /// byte, whichever is later.
     pub seconds: f64,
-    /// CPU time of this process (getrusage(2)) in percent of the time of the test; 100 is a whole CPU.
+    /// CPU time of this process (getrusage(2)) in percent of the time of the test. 100 is a whole
+    /// CPU.
     pub cpu_percent: f64,
 }
 
-/// Serves until `stop` is up, which it notices within a tenth of a second.
+/// Serves until `stop` is set, which is noticed within a tenth of a second.
 ///
 /// # Errors
 /// The kernel cannot wait for connections.
@@ -132,14 +135,14 @@ pub fn serve(listener: TcpListener, stop: &AtomicBool, limits: Limits, tell: &mu
     Ok(())
 }
 
-/// Why a client's wish cannot be had.
+/// Why a client's request is refused.
 #[derive(Debug, PartialEq)]
 struct Refusal {
-    /// The error of iperf3 that its client has a text for (`iperf_api.h`).
+    /// The error number of iperf3 for which its client has a text (`iperf_api.h`).
     error: u32,
-    /// The errno that the client adds in words, where its text is one that takes one.
+    /// The errno that the client prints, with errors that have one.
     errno: u32,
-    /// A sentence that goes on after the client's name.
+    /// The reason, which continues a sentence whose subject is the client.
     why: String,
 }
 
@@ -153,7 +156,7 @@ struct Server<'a> {
     rests_until: Option<Instant>,
 }
 
-/// When the last refusal was told, and what was not told since.
+/// When the last refusal was reported, and the number suppressed since.
 #[derive(Debug, Default)]
 struct Refusals {
     told: Option<Instant>,
@@ -165,7 +168,8 @@ impl Server<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Waits for a tick at most; takes connections, and what visitors say. Whether `also` can be read.
+    /// Waits for one tick at most, accepts connections, and reads pending ones. Returns whether
+    /// `also` is readable.
     fn wait(&mut self, also: Option<BorrowedFd<'_>>) -> Result<bool> {
         self.rests_until = self.rests_until.filter(|until| Instant::now() < *until);
         let mut fds: Vec<BorrowedFd<'_>> = self.visitors.fds().collect();
@@ -185,7 +189,7 @@ impl Server<'_> {
         Ok(also_ready)
     }
 
-    /// The next visitor who has said enough to be let in. Those who cannot be are refused.
+    /// The next accepted connection. Others are refused and reported.
     fn next_arrival(&mut self, busy: Busy<'_>) -> Option<Arrival> {
         let mut refused = Vec::new();
         let arrival = self.visitors.next(busy, self.limits.patience, &mut refused);
@@ -195,9 +199,9 @@ impl Server<'_> {
         arrival
     }
 
-    /// Tells the client of a test why it cannot be had.
+    /// Sends the client the reason for refusing its test.
     fn refuse(&mut self, mut control: Control, peer: SocketAddr, refusal: &Refusal) {
-        // It may have gone; then it knows already that there is no test.
+        // It may have closed the connection, and then knows that there is no test.
         drop(control.say_error(refusal.error, refusal.errno, TICK));
         self.tell_refusal(peer, refusal.why.clone());
     }

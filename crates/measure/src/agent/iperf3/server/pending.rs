@@ -1,4 +1,5 @@
-//! What the server does with those who are no clients of iperf3, or bad ones. Afterwards it must serve a good one.
+//! Tests of the server with peers that do not speak iperf3, or speak it badly. Each ends with a
+//! good client being served.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,7 +18,7 @@ impl Serving {
         stream
     }
 
-    /// A good client is served, and the server ends when it is told to.
+    /// A good client is served, and the server ends when it is stopped.
     fn serves_a_good_client(self) -> Vec<Event> {
         let mut test = Test::open(self.at, 2, PATIENCE).unwrap();
         let mut streams = Vec::new();
@@ -35,17 +36,17 @@ impl Serving {
     }
 }
 
-/// The parameters as they are on the wire.
+/// Encoded parameters.
 fn parameters(text: &str) -> Vec<u8> {
     let mut bytes = u32::try_from(text.len()).unwrap().to_be_bytes().to_vec();
     bytes.extend(text.as_bytes());
     bytes
 }
 
-/// What the server says until it hangs up.
+/// Everything that the server sends until it closes the connection.
 fn all_of(mut stream: &TcpStream) -> Vec<u8> {
     let mut said = Vec::new();
-    // A reset after the last word is an end too.
+    // A reset after the last byte is an end too.
     drop(stream.read_to_end(&mut said));
     said
 }
@@ -89,7 +90,7 @@ fn a_client_that_goes_at_any_point_leaves_the_server_well() {
         let mut stream = serving.connect();
         stream.write_all(&whole[..length]).unwrap();
     }
-    // And in the midst of its test, and of its results.
+    // And during its test and its results.
     for last in [&b""[..], b"\x04", b"\x04\0\0\0\x05{}"] {
         let mut control = loop {
             let mut control = serving.connect();
@@ -120,7 +121,7 @@ fn a_client_that_stalls_is_given_up() {
     let short = Duration::from_millis(200);
     let serving = Serving::start(Limits { patience: short, idle: short, ..Limits::default() });
     let wants = parameters("{\"tcp\":true}");
-    // Before its parameters, before its streams, and with nothing to send.
+    // Before its parameters, before its streams, and without sending.
     let mut one = serving.connect();
     one.write_all(&COOKIE).unwrap();
     assert_eq!(all_of(&one), b"\x09");
@@ -132,7 +133,7 @@ fn a_client_that_stalls_is_given_up() {
     expect(&three, b"\x09\x0a");
     stream.write_all(&COOKIE).unwrap();
     assert_eq!(all_of(&three), b"\x01\x02\xfe\0\0\0\x90\0\0\0\0");
-    // And one that takes nothing of what the server sends.
+    // And one that does not read what the server sends.
     let (mut four, mut stream) = (serving.connect(), serving.connect());
     four.write_all(&[&COOKIE[..], &parameters("{\"tcp\":true,\"reverse\":true}")].concat()).unwrap();
     expect(&four, b"\x09\x0a");
@@ -172,7 +173,7 @@ fn streams_of_others_and_more_streams_than_there_are_get_no_access() {
     let mut replayed = serving.connect();
     replayed.write_all(&COOKIE).unwrap();
     assert_eq!(all_of(&replayed), b"\xff");
-    // A state that is none here ends the test with a word.
+    // A state that is invalid here ends the test with an error.
     control.write_all(b"\x0e").unwrap();
     assert_eq!(all_of(&control), b"\xfe\0\0\0\x6e\0\0\0\0");
     serving.serves_a_good_client();

@@ -1,5 +1,5 @@
-//! What a client wants, and whether it can have it. What it cannot have is refused with that error of iperf3 whose text comes closest,
-//! rather than done otherwise than it was meant.
+//! Checks a client's parameters. What is not supported is refused with the closest error of iperf3,
+//! rather than served differently than requested.
 
 use std::time::Duration;
 
@@ -8,34 +8,36 @@ use zc_kernel::sched::allowed_cpus;
 use super::super::messages::Parameters;
 use super::{Limits, Refusal};
 
-/// iperf3's own limits (`iperf.h`): bytes of a block, of a socket buffer, and seconds that are omitted.
+/// iperf3's own limits (`iperf.h`): bytes of a block, of a socket buffer, and seconds that are
+/// omitted.
 const MOST_BLOCK_BYTES: f64 = (1 << 20) as f64;
 const MOST_WINDOW_BYTES: f64 = (512 << 20) as f64;
 const MOST_OMITTED_S: f64 = 600.0;
-/// How long after its time a client may take to end a test: as iperf3 has it, ten changes of state at a round trip of 4 s.
+/// How much longer than its time a test may take: as in iperf3, ten changes of state at a round
+/// trip of 4 s.
 const GRACE: Duration = Duration::from_secs(40);
 
-/// A test that can be had.
+/// A test that can be served.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Request {
     pub(super) streams: usize,
-    /// The server sends.
+    /// Whether the server sends.
     pub(super) reverse: bool,
-    /// What is read or written at a time.
+    /// Bytes read or written at a time.
     pub(super) block_bytes: usize,
     pub(super) omit: Duration,
-    /// When the test is given up although bytes move.
+    /// When the test is given up even if bytes move.
     pub(super) longest: Duration,
-    /// How many blocks the server sends at most, on all streams together.
+    /// Limit of blocks that the server sends, on all streams together.
     pub(super) most_blocks: Option<u64>,
-    /// Bits a second at which the server sends on a stream.
+    /// Bits per second that the server sends on a stream.
     pub(super) rate_bits: Option<f64>,
     pub(super) window_bytes: Option<usize>,
     pub(super) nodelay: bool,
     pub(super) tos: Option<u8>,
     pub(super) congestion: Option<String>,
     pub(super) cpu: Option<usize>,
-    /// Send by sendfile(2).
+    /// Send with sendfile(2).
     pub(super) by_sendfile: bool,
     /// Receive without copying (MSG_TRUNC).
     pub(super) skip_copy: bool,
@@ -98,19 +100,21 @@ impl Request {
             },
         };
         let reverse = wanted.is_reverse();
-        // IESETPACING, EOPNOTSUPP. A server that receives has nothing to pace.
+        // IESETPACING, EOPNOTSUPP. A receiving server has nothing to pace.
         if reverse && wanted.fqrate > 0.0 {
             let why = "wants the server to be paced by fq (--fq-rate), which is not had here".to_owned();
             return Err(Refusal { error: 140, errno: 95, why });
         }
         let congestion = wanted.congestion.clone().filter(|_| reverse);
         if let Some(name) = congestion.as_deref().filter(|name| !is_available(name)) {
-            // IESETCONGESTION, ENOENT. Asking the kernel for it would load a module, for a stranger.
+            // IESETCONGESTION, ENOENT. Asking the kernel for it could load a module on behalf of an
+            // unknown client.
             let why = format!("wants congestion control \"{}\", which is not loaded here", name.escape_default());
             return Err(Refusal { error: 134, errno: 2, why });
         }
         let longest = if time_s > 0.0 { Duration::from_secs_f64(time_s + omit_s) + GRACE } else { limits.longest };
-        // What is omitted is sent over and above what is asked for, and when that ends the client alone knows.
+        // Omitted bytes are sent in addition to the requested ones, and only the client knows when
+        // the omitted time ends.
         let blocks = [wanted.blockcount, (wanted.num / block_bytes).ceil()].into_iter().find(|blocks| *blocks >= 1.0);
         Ok(Self {
             streams: streams as usize,
@@ -132,12 +136,12 @@ impl Request {
     }
 }
 
-/// The number, if it is one of those; NaN is none.
+/// The number, if it is in the range. NaN is not.
 fn within(number: f64, least: f64, most: f64) -> Option<f64> {
     (least..=most).contains(&number).then_some(number)
 }
 
-/// Whether the kernel has it without loading anything (tcp(7), tcp_available_congestion_control).
+/// Whether the kernel has it without loading a module (tcp(7), tcp_available_congestion_control).
 fn is_available(name: &str) -> bool {
     std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
         .is_ok_and(|names| names.split_whitespace().any(|known| known == name))

@@ -1,5 +1,5 @@
-//! One test, from the agreement on it to its results: prepared, running, ended, exchanged. While it lasts, other clients are told
-//! that the server is busy.
+//! One test from the accepted request to its results: preparation, run, end, exchange of results.
+//! Other clients are refused as busy meanwhile.
 
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd as _;
@@ -17,11 +17,12 @@ use super::streams::Streams;
 use super::{Ended, Event, Refusal, Server, TICK};
 use zc_run::{Error, Result};
 
-/// The longest results of a client. Of 128 streams they are some 30 KiB.
+/// Longest results of a client. Those of 128 streams take about 30 KiB.
 const MOST_RESULT_BYTES: usize = 256 << 10;
-/// What is still under way when the client ends the test is waited for until nothing has come for this long,
+/// After the client's end of the test, bytes in flight are waited for until none has arrived for
+/// this long,
 const STILL: Duration = Duration::from_millis(500);
-/// and for this long at most: newer clients wait 10 s for an answer.
+/// and for this long at most. Newer clients wait 10 s for an answer.
 const DRAIN: Duration = Duration::from_secs(5);
 
 pub(super) struct Running<'s, 'a> {
@@ -33,13 +34,13 @@ pub(super) struct Running<'s, 'a> {
     prepares: bool,
 }
 
-/// Why a test does not end well.
+/// Why a test ends early.
 enum Halt {
-    /// This server is told to stop.
+    /// This server is stopped.
     Stopped,
-    /// The client is not to be heard of any more, or makes no sense.
+    /// The client is gone, or violates the protocol.
     Lost(String),
-    /// The client is told why not.
+    /// The client is sent an error.
     Refused(Refusal),
     /// The server itself cannot go on.
     Failed(Error),
@@ -53,14 +54,14 @@ impl From<Lost> for Halt {
 
 type Step<T> = std::result::Result<T, Halt>;
 
-/// From when on bytes count, and how many there were before.
+/// The time and the bytes of each stream at which counting starts.
 struct Baseline {
     since_ns: u64,
     bytes: Vec<u64>,
 }
 
 impl<'s, 'a> Running<'s, 'a> {
-    /// Runs it, and tells how it went. An error is one of the server, not of the test.
+    /// Runs the test and reports how it ended. An error is one of the server, not of the test.
     pub(super) fn run(
         server: &'s mut Server<'a>,
         control: Control,
@@ -113,7 +114,7 @@ impl<'s, 'a> Running<'s, 'a> {
         self.control.say(State::ExchangeResults, TICK)?;
         let theirs: Results = self.receive(|control| control.take_json(MOST_RESULT_BYTES))?;
         if !reverse {
-            // With something omitted the two ends do not count from the same byte on.
+            // With omitted time the two ends do not count from the same byte on.
             if self.request.omit.is_zero() {
                 let sent = theirs.streams.iter().map(StreamResults::bytes).fold(0, u64::saturating_add);
                 self.drain(streams, sent)?;
@@ -134,12 +135,14 @@ impl<'s, 'a> Running<'s, 'a> {
             cpu_percent: ours.cpu_util_total,
         };
         (self.server.tell)(Event::Ended(ended));
-        // It has got its results. Whether it says goodbye or just goes makes no difference.
+        // The client has its results. Whether it sends the last state or just closes makes no
+        // difference.
         drop(self.receive(Control::take_state));
         Ok(())
     }
 
-    /// The connections of all streams, and how many bytes of payload came with the cookie of each.
+    /// The connections of all streams, and the number of payload bytes that arrived with each
+    /// cookie.
     fn connections(&mut self) -> Step<Vec<(TcpStream, usize)>> {
         let mut connections = Vec::new();
         let mut until = Instant::now() + self.server.limits.patience;
@@ -149,7 +152,7 @@ impl<'s, 'a> Running<'s, 'a> {
                 until = Instant::now() + self.server.limits.patience;
                 continue;
             }
-            // Nothing is to be said in this state but farewell.
+            // Only a termination is valid in this state.
             if let Some(state) = self.turn(Control::take_state)? {
                 return Err(unexpected(state));
             }
@@ -164,18 +167,18 @@ impl<'s, 'a> Running<'s, 'a> {
         Ok(connections)
     }
 
-    /// A stream that has come, as the client wants it.
+    /// An accepted stream with the client's socket options.
     fn stream(&mut self) -> Step<Option<(TcpStream, usize)>> {
         let arrival = self.server.next_arrival(Busy::Prepares(&self.cookie));
         let Some(Arrival::Stream { stream, early }) = arrival else { return Ok(None) };
         let request = &self.request;
-        // Not every control connection's TCP_NODELAY is a stream's.
+        // TCP_NODELAY is set on every control connection, but on a stream only by request.
         tcp::set_nodelay(&stream, request.nodelay).map_err(|error| refuse(122, &error, "TCP_NODELAY"))?;
         if let Some(bytes) = request.window_bytes {
             let given = tcp::set_rcvbuf(&stream, bytes)
                 .and_then(|()| tcp::set_sndbuf(&stream, bytes))
                 .and_then(|()| Ok(tcp::rcvbuf(&stream)?.min(tcp::sndbuf(&stream)?)));
-            // What the kernel says is twice what it was asked for, as far as it gave it. IESETBUF, IESETBUF2.
+            // The kernel reports twice the size that it granted. IESETBUF, IESETBUF2.
             if given.map_err(|error| refuse(124, &error, "socket buffers"))? < bytes {
                 let why = format!("wants socket buffers of {bytes} bytes, which the kernel does not give");
                 return Err(Halt::Refused(Refusal { error: 141, errno: 0, why }));
@@ -193,7 +196,7 @@ impl<'s, 'a> Running<'s, 'a> {
         Ok(Some((stream, early)))
     }
 
-    /// Lets it run until the client says that it is over. Returns from when on it counts.
+    /// Waits until the client ends the test. Returns where counting starts.
     fn until_the_end(&mut self, streams: &Streams, began_ns: u64) -> Step<Baseline> {
         let mut baseline = Baseline { since_ns: began_ns, bytes: vec![0; self.request.streams] };
         let (mut omits, began) = (!self.request.omit.is_zero(), Instant::now());
@@ -244,7 +247,7 @@ impl<'s, 'a> Running<'s, 'a> {
         }
     }
 
-    /// Waits until `take` has something of the control connection.
+    /// Waits until `take` returns something from the control connection.
     fn receive<T>(&mut self, mut take: impl FnMut(&mut Control) -> std::result::Result<Option<T>, Lost>) -> Step<T> {
         let until = Instant::now() + self.server.limits.patience;
         loop {
@@ -257,7 +260,7 @@ impl<'s, 'a> Running<'s, 'a> {
         }
     }
 
-    /// Waits for a tick at most, and looks after visitors.
+    /// Waits for one tick at most, and serves pending connections.
     fn turn<T>(
         &mut self,
         mut take: impl FnMut(&mut Control) -> std::result::Result<Option<T>, Lost>,
@@ -272,7 +275,7 @@ impl<'s, 'a> Running<'s, 'a> {
             self.control.fill(Duration::ZERO)?;
         }
         if !self.prepares {
-            // Nobody is let in: they are refused.
+            // None is accepted: all are refused.
             let _ = self.server.next_arrival(Busy::Tests);
         }
         Ok(take(&mut self.control)?)

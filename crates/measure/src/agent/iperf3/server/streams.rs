@@ -1,5 +1,5 @@
-//! The streams of a test: a thread each that receives and drops, or sends. They count what they move, and know nothing of the
-//! protocol. Dropping them ends them.
+//! The streams of a test: one thread each, which receives and discards, or sends. They count bytes
+//! and know nothing of the protocol. Dropping them ends them.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -15,24 +15,24 @@ use super::request::Request;
 
 /// Enough for a loop around recv(2).
 const STACK_BYTES: usize = 256 << 10;
-/// What all receivers together may have for buffers: blocks that are larger than their share are read in parts.
+/// Limit of all receive buffers together. Blocks larger than their share are read in parts.
 const MOST_BUFFER_BYTES: usize = 64 << 20;
-/// How long a sender that waits for its time does not look up.
+/// Longest sleep of a paced sender between checks of the stop flag.
 const NAP_NS: u64 = 50_000_000;
 
-/// What is common to the threads of a test.
+/// State shared by the threads of a test.
 #[derive(Debug)]
 struct Shared {
     stopping: AtomicBool,
-    /// Blocks that may still be begun, on all streams together.
+    /// Blocks that may still be started, on all streams together.
     blocks_left: Option<AtomicU64>,
 }
 
-/// What a thread publishes.
+/// Counters of one thread.
 #[derive(Debug, Default)]
 struct Count {
     bytes: AtomicU64,
-    /// When it last moved one.
+    /// When it last moved a byte.
     last_ns: AtomicU64,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Streams {
     shared: Arc<Shared>,
 }
 
-/// Where a sender has its block from.
+/// Where a sender takes its block from.
 #[derive(Debug, Clone)]
 enum Source {
     Memory(Arc<[u8]>),
@@ -68,7 +68,7 @@ impl Source {
         let block: Arc<[u8]> = if request.repeating {
             b"0123456789".iter().copied().cycle().take(request.block_bytes).collect()
         } else {
-            // So that nothing on the way can make it smaller.
+            // Random bytes cannot be compressed on the way.
             let mut block = vec![0; request.block_bytes];
             rand::fill(block.as_mut_slice());
             block.into()
@@ -91,7 +91,8 @@ impl Source {
 }
 
 impl Streams {
-    /// Starts a thread on every connection. Of each, as many bytes of payload as are said beside it have been read already.
+    /// Starts a thread per connection. The number with each connection is that of payload bytes
+    /// read already.
     pub(super) fn start(request: &Request, connections: Vec<(TcpStream, usize)>) -> io::Result<Self> {
         let blocks_left = request.most_blocks.map(AtomicU64::new);
         let shared = Arc::new(Shared { stopping: AtomicBool::new(false), blocks_left });
@@ -105,10 +106,11 @@ impl Streams {
                 let (socket, count, shared) = (Arc::clone(&socket), Arc::clone(&count), Arc::clone(&started.shared));
                 let work = move || {
                     if let Some(cpu) = request.cpu {
-                        // It was one of those that may be used a moment ago; if it is no more, the kernel chooses.
+                        // The CPU was allowed a moment ago. If it no longer is, the kernel chooses
+                        // one.
                         drop(sched::pin(&[cpu]));
                     }
-                    // A stream that breaks has ended: the client, which has broken it, will be heard of on the control connection.
+                    // A broken stream has ended. The control connection will show why.
                     drop(match source {
                         Some(source) => send(&socket, &source, &request, &count, &shared),
                         None => receive(&socket, &request, &count, &shared),
@@ -121,27 +123,27 @@ impl Streams {
         Ok(started)
     }
 
-    /// Bytes that each has moved.
+    /// Bytes moved by each stream.
     pub(super) fn bytes(&self) -> Vec<u64> {
         self.streams.iter().map(|stream| stream.count.bytes.load(Relaxed)).collect()
     }
 
-    /// When the last byte was moved, on the monotonic clock.
+    /// Time of the last byte moved, on the monotonic clock.
     pub(super) fn last_ns(&self) -> u64 {
         self.streams.iter().map(|stream| stream.count.last_ns.load(Relaxed)).max().unwrap_or(0)
     }
 
-    /// Segments that each has sent again.
+    /// Retransmitted segments of each stream.
     pub(super) fn retransmits(&self) -> Vec<Option<u32>> {
         self.streams.iter().map(|stream| tcp::info(&stream.socket).ok().map(|info| info.total_retrans)).collect()
     }
 
-    /// The congestion control of the first.
+    /// Congestion control of the first stream.
     pub(super) fn congestion(&self) -> Option<String> {
         self.streams.first().and_then(|stream| tcp::congestion(&stream.socket).ok())
     }
 
-    /// Ends all threads; what they have moved stays known.
+    /// Ends all threads. The counters stay readable.
     pub(super) fn stop(&mut self) {
         self.shared.stopping.store(true, Relaxed);
         for stream in &self.streams {
