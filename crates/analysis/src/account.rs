@@ -29,14 +29,20 @@ pub(super) fn blocks(run: &Run) -> BlockAccount {
 pub(super) fn conditions(run: &Run) -> Conditions {
     let machine = Machine::local(&run.header);
     let kept = || run.blocks.iter().filter(|block| block.dropped.is_none());
-    let memcpy: Vec<f64> =
-        kept().filter_map(|block| block.memcpy_bytes_per_s).filter(|speed| speed.is_finite()).collect();
+    let memcpy: Vec<f64> = kept()
+        .filter_map(|block| block.memcpy_bytes_per_s)
+        .filter(|speed| speed.is_finite())
+        .collect();
     let drifts: Vec<f64> = kept().filter_map(|block| rules::idle_drift(block, &machine)).collect();
     let (stolen_ns, all_ns) = run
         .blocks
         .iter()
-        .flat_map(|block| Machine::all(&run.header).filter_map(|machine| rules::steal(block, &machine)))
-        .fold((0.0, 0.0), |sums, steal| (sums.0 + steal.share() * steal.available_ns, sums.1 + steal.available_ns));
+        .flat_map(|block| {
+            Machine::all(&run.header).filter_map(|machine| rules::steal(block, &machine))
+        })
+        .fold((0.0, 0.0), |sums, steal| {
+            (sums.0 + steal.share() * steal.available_ns, sums.1 + steal.available_ns)
+        });
     Conditions {
         memcpy_bytes_per_s: median(&memcpy),
         memcpy_slowest_bytes_per_s: memcpy.iter().copied().reduce(f64::min),

@@ -30,7 +30,11 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     };
     let other_cpus = cost_figure(Side::OtherCpus);
     let to_base = |side| to_base(kept, place, side);
-    let ratio = Sides { sender: to_base(Side::Sender), receiver: to_base(Side::Receiver), both: to_base(Side::Both) };
+    let ratio = Sides {
+        sender: to_base(Side::Sender),
+        receiver: to_base(Side::Receiver),
+        both: to_base(Side::Both),
+    };
     let both = costs(Side::Both);
     let copied_share = copied_share(kept, &cell.label);
     CellEstimate {
@@ -38,7 +42,8 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         send: cell.send,
         recv: cell.recv,
         levels: cell.levels.clone(),
-        by: baseline(&kept.header.plan, place).map(|base| kept.header.plan.cells[base].label.clone()),
+        by: baseline(&kept.header.plan, place)
+            .map(|base| kept.header.plan.cells[base].label.clone()),
         reference: is_reference,
         control: cell.control,
         blocks: both.len(),
@@ -74,41 +79,51 @@ fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
 }
 
 fn top_speed(kept: &KeptBlocks, label: &str) -> Option<Figure> {
-    let speeds: Vec<f64> = kept.trials(label, TrialKind::TopSpeed).filter_map(|(_, trial)| throughput(trial)).collect();
+    let speeds: Vec<f64> = kept
+        .trials(label, TrialKind::TopSpeed)
+        .filter_map(|(_, trial)| throughput(trial))
+        .collect();
     figure(&speeds, kept.level)
 }
 
 fn top_speed_by_memcpy(kept: &KeptBlocks, label: &str) -> Option<Figure> {
-    let shares = kept
-        .trials(label, TrialKind::TopSpeed)
-        .filter_map(|(block, trial)| per(throughput(trial)?, kept.blocks[block].memcpy_bytes_per_s?));
+    let shares = kept.trials(label, TrialKind::TopSpeed).filter_map(|(block, trial)| {
+        per(throughput(trial)?, kept.blocks[block].memcpy_bytes_per_s?)
+    });
     figure(&shares.collect::<Vec<_>>(), kept.level)
 }
 
 fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
     let nominal = kept.header.plan.fixed.at(&cell.levels).rate_bytes_per_s;
     let of = |kind| -> Vec<(usize, f64)> {
-        kept.trials(&cell.label, kind).filter_map(|(block, trial)| Some((block, throughput(trial)?))).collect()
+        kept.trials(&cell.label, kind)
+            .filter_map(|(block, trial)| Some((block, throughput(trial)?)))
+            .collect()
     };
     let (soaked, controls) = (of(TrialKind::Soaked), of(TrialKind::UnsoakedControl));
     let in_one_block: Vec<f64> = controls
         .iter()
         .filter_map(|(block, control)| {
-            let (_, soaked) =
-                soaked.get(soaked.partition_point(|(other, _)| other < block)).filter(|(other, _)| other == block)?;
+            let (_, soaked) = soaked
+                .get(soaked.partition_point(|(other, _)| other < block))
+                .filter(|(other, _)| other == block)?;
             per(*soaked, *control)
         })
         .collect();
-    let speeds = |of: &[(usize, f64)]| median(&of.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
+    let speeds =
+        |of: &[(usize, f64)]| median(&of.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
     // By all bytes and all time: a window holds a burst more or less, and their median with it.
     let (bytes, ns) = kept
         .trials(&cell.label, TrialKind::Soaked)
         .filter_map(|(_, trial)| Some((bytes(trial), elapsed_ns(trial)?)))
-        .fold((0.0, 0.0), |(bytes, ns), (sent, elapsed)| (bytes + sent as f64, ns + elapsed as f64));
+        .fold((0.0, 0.0), |(bytes, ns), (sent, elapsed)| {
+            (bytes + sent as f64, ns + elapsed as f64)
+        });
     let soaked_by_nominal = per(bytes, ns / 1e9).and_then(|speed| per(speed, nominal));
     Perturbation {
         // Twins that stand in blocks of their own are compared as a whole.
-        soaked_by_unsoaked_control: median(&in_one_block).or_else(|| per(speeds(&soaked)?, speeds(&controls)?)),
+        soaked_by_unsoaked_control: median(&in_one_block)
+            .or_else(|| per(speeds(&soaked)?, speeds(&controls)?)),
         soaked_by_nominal,
         saturated: soaked_by_nominal.is_some_and(|share| share < RATE_HELD),
     }

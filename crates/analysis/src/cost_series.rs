@@ -19,10 +19,17 @@ pub struct CostSeries {
 pub fn cost_series(run: &Run) -> Vec<CostSeries> {
     let kept = KeptBlocks::of(run);
     let of = |place: usize| {
-        kept.costs.iter().filter_map(move |block| block.get(place)?.as_ref()?.ns_per_kib(Side::Both).and_then(finite))
+        kept.costs.iter().filter_map(move |block| {
+            block.get(place)?.as_ref()?.ns_per_kib(Side::Both).and_then(finite)
+        })
     };
     let cells = kept.header.plan.cells.iter().enumerate();
-    cells.map(|(place, cell)| CostSeries { cell: cell.label.clone(), ns_per_kib: of(place).collect() }).collect()
+    cells
+        .map(|(place, cell)| CostSeries {
+            cell: cell.label.clone(),
+            ns_per_kib: of(place).collect(),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -40,7 +47,10 @@ mod tests {
         for (strip, cell) in std::iter::zip(&cost_series, &estimates.cells) {
             assert_eq!(strip.cell, cell.label);
             assert_eq!(strip.ns_per_kib.len(), cell.blocks);
-            assert_eq!(zc_stats::median(&strip.ns_per_kib), cell.cost_ns_per_kib.both.map(|cost| cost.value));
+            assert_eq!(
+                zc_stats::median(&strip.ns_per_kib),
+                cell.cost_ns_per_kib.both.map(|cost| cost.value)
+            );
         }
     }
 }

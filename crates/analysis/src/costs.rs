@@ -109,7 +109,8 @@ pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCo
     if header.plan.fixed.link == LinkKind::Remote {
         between_machines(cost, &lost, block, slot, header)
     } else {
-        let levels = header.plan.cells.iter().find(|cell| cell.label == trial.cell).map(|cell| &cell.levels);
+        let levels =
+            header.plan.cells.iter().find(|cell| cell.label == trial.cell).map(|cell| &cell.levels);
         within_machine(cost, &lost, header, levels.unwrap_or(&Levels::default()))
     }
 }
@@ -123,7 +124,12 @@ fn arrived(opened: &Reading, closed: &Reading) -> Option<u64> {
 pub fn cpus_of_both(header: &Header, levels: &Levels) -> Vec<usize> {
     let fixed = header.plan.fixed.at(levels);
     let any = fixed.link == LinkKind::Remote || fixed.placement == Placement::Free;
-    fixed.soaked_cpus.iter().copied().filter(|cpu| any || is_of_both(header, &fixed, *cpu)).collect()
+    fixed
+        .soaked_cpus
+        .iter()
+        .copied()
+        .filter(|cpu| any || is_of_both(header, &fixed, *cpu))
+        .collect()
 }
 
 fn is_of_both(header: &Header, fixed: &FixedParams, cpu: usize) -> bool {
@@ -140,7 +146,12 @@ fn steered_cpu(header: &Header, fixed: &FixedParams) -> usize {
 }
 
 /// Each end on a CPU of one machine, or wherever the cell has placed them.
-fn within_machine(cost: TrialCost, lost: &Lost, header: &Header, levels: &Levels) -> Option<TrialCost> {
+fn within_machine(
+    cost: TrialCost,
+    lost: &Lost,
+    header: &Header,
+    levels: &Levels,
+) -> Option<TrialCost> {
     let fixed = header.plan.fixed.at(levels);
     if fixed.placement == Placement::Free {
         // Any soaked CPU may have done anything.
@@ -171,7 +182,13 @@ fn within_machine(cost: TrialCost, lost: &Lost, header: &Header, levels: &Levels
 
 /// Each end on a machine of its own, all of whose losses are its cost; or both in different namespaces of one, whose
 /// losses are the cost of both.
-fn between_machines(cost: TrialCost, local: &Lost, block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
+fn between_machines(
+    cost: TrialCost,
+    local: &Lost,
+    block: &Block,
+    slot: usize,
+    header: &Header,
+) -> Option<TrialCost> {
     let local_ns: f64 = local.by_cpu_ns.iter().sum();
     let remote_ns = match Machine::remote(header) {
         None => None,
@@ -210,7 +227,8 @@ fn lost(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Lost> {
     let towards_after = (window.middle_ns - before.middle_ns) / span;
     let by_cpu_ns = (0..machine.cpus.len())
         .map(|cpu| {
-            let idle = before.units_per_ns[cpu] + towards_after * (after.units_per_ns[cpu] - before.units_per_ns[cpu]);
+            let idle = before.units_per_ns[cpu]
+                + towards_after * (after.units_per_ns[cpu] - before.units_per_ns[cpu]);
             (idle > 0.0).then(|| (1.0 - window.units_per_ns[cpu] / idle) * window.elapsed_ns)
         })
         .collect::<Option<_>>()?;
@@ -222,7 +240,9 @@ pub fn block_costs(block: &Block, header: &Header) -> Vec<Option<TrialCost>> {
     let mut costs = vec![None; header.plan.cells.len()];
     for (slot, what) in block.slots.iter().enumerate() {
         let Slot::Trial(trial) = what else { continue };
-        let Some(cell) = header.plan.cells.iter().position(|cell| cell.label == trial.cell) else { continue };
+        let Some(cell) = header.plan.cells.iter().position(|cell| cell.label == trial.cell) else {
+            continue;
+        };
         if costs[cell].is_none() {
             costs[cell] = trial_cost(block, slot, header);
         }
@@ -241,7 +261,11 @@ pub(super) struct Rates {
 
 impl Rates {
     /// `None` when the window has no length or a counter is missing or ran backwards.
-    pub(super) fn between(opened: &Reading, closed: &Reading, machine: &Machine<'_>) -> Option<Self> {
+    pub(super) fn between(
+        opened: &Reading,
+        closed: &Reading,
+        machine: &Machine<'_>,
+    ) -> Option<Self> {
         let (from, to) = (&opened.soak, &closed.soak);
         let elapsed_ns = to.at_ns.checked_sub(from.at_ns).filter(|ns| *ns > 0)? as f64;
         let cpus = machine.cpus.len();
@@ -267,7 +291,8 @@ impl Rates {
 pub(super) fn idle_rates(slot: &Slot, machine: &Machine<'_>) -> Option<Rates> {
     let Slot::Idle(_) = slot else { return None };
     let (opened, closed) = machine.edges(slot)?;
-    Rates::between(opened, closed, machine).filter(|rates| rates.units_per_ns.iter().all(|rate| *rate > 0.0))
+    Rates::between(opened, closed, machine)
+        .filter(|rates| rates.units_per_ns.iter().all(|rate| *rate > 0.0))
 }
 
 #[cfg(test)]
@@ -276,7 +301,13 @@ mod tests {
     use zc_testkit::synthetic::{Synthetic, two_machines};
 
     fn quiet() -> Synthetic {
-        Synthetic { blocks: 4, noise: 0.0, block_drift: 0.0, idle_noise: 0.0, ..Synthetic::default() }
+        Synthetic {
+            blocks: 4,
+            noise: 0.0,
+            block_drift: 0.0,
+            idle_noise: 0.0,
+            ..Synthetic::default()
+        }
     }
 
     #[test]
@@ -287,8 +318,13 @@ mod tests {
             let costs = block_costs(block, &run.header);
             for (cell, cost) in world.cells.iter().zip(costs) {
                 let cost = cost.unwrap();
-                assert!((cost.ns_per_kib(Side::Sender).unwrap() - cell.sender_ns_per_kib).abs() < 1.0);
-                assert!((cost.ns_per_kib(Side::Receiver).unwrap() - cell.receiver_ns_per_kib).abs() < 1.0);
+                assert!(
+                    (cost.ns_per_kib(Side::Sender).unwrap() - cell.sender_ns_per_kib).abs() < 1.0
+                );
+                assert!(
+                    (cost.ns_per_kib(Side::Receiver).unwrap() - cell.receiver_ns_per_kib).abs()
+                        < 1.0
+                );
                 let both = cell.sender_ns_per_kib + cell.receiver_ns_per_kib;
                 assert!((cost.ns_per_kib(Side::Both).unwrap() - both).abs() < 2.0);
                 assert_eq!(cost.ns_per_kib(Side::OtherCpus), None);
@@ -303,8 +339,13 @@ mod tests {
         for block in &run.blocks {
             for (cell, cost) in world.cells.iter().zip(block_costs(block, &run.header)) {
                 let cost = cost.unwrap();
-                assert!((cost.ns_per_kib(Side::Sender).unwrap() - cell.sender_ns_per_kib).abs() < 1.0);
-                assert!((cost.ns_per_kib(Side::Receiver).unwrap() - cell.receiver_ns_per_kib).abs() < 1.0);
+                assert!(
+                    (cost.ns_per_kib(Side::Sender).unwrap() - cell.sender_ns_per_kib).abs() < 1.0
+                );
+                assert!(
+                    (cost.ns_per_kib(Side::Receiver).unwrap() - cell.receiver_ns_per_kib).abs()
+                        < 1.0
+                );
                 let both = cell.sender_ns_per_kib + cell.receiver_ns_per_kib;
                 assert!((cost.ns_per_kib(Side::Both).unwrap() - both).abs() < 2.0);
                 assert_eq!(cost.other_cpus_ns, None);
@@ -318,7 +359,8 @@ mod tests {
         let before = block_costs(&run.blocks[0], &run.header)[0].unwrap();
         // The far window is twice as long, and everything in it happened twice.
         for slot in &mut run.blocks[0].slots {
-            let (Slot::Idle(zc_run::IdleWindow { remote, .. }) | Slot::Trial(zc_run::Trial { remote, .. })) = slot;
+            let (Slot::Idle(zc_run::IdleWindow { remote, .. })
+            | Slot::Trial(zc_run::Trial { remote, .. })) = slot;
             let window = remote.as_mut().unwrap();
             let (opened, closed) = (&window.opened, &mut window.closed);
             closed.soak.at_ns += closed.soak.at_ns - opened.soak.at_ns;
@@ -329,7 +371,12 @@ mod tests {
         }
         let after = block_costs(&run.blocks[0], &run.header)[0].unwrap();
         let receiver = |cost: TrialCost| cost.ns_per_kib(Side::Receiver).unwrap();
-        assert!((receiver(before) - receiver(after)).abs() < 1.0, "{} {}", receiver(before), receiver(after));
+        assert!(
+            (receiver(before) - receiver(after)).abs() < 1.0,
+            "{} {}",
+            receiver(before),
+            receiver(after)
+        );
     }
 
     #[test]
@@ -341,7 +388,9 @@ mod tests {
         let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
         assert_eq!(cost.receiver_ns, None);
         assert_eq!(cost.sender_ns, Some(cost.both_ns));
-        assert!((cost.ns_per_kib(Side::Both).unwrap() - world.cells[0].sender_ns_per_kib).abs() < 1.0);
+        assert!(
+            (cost.ns_per_kib(Side::Both).unwrap() - world.cells[0].sender_ns_per_kib).abs() < 1.0
+        );
     }
 
     #[test]
@@ -355,9 +404,10 @@ mod tests {
 
     #[test]
     fn sides_are_told_apart_only_where_link_and_cpus_allow_it() {
-        for world in
-            [Synthetic { sides_apart: false, ..quiet() }, Synthetic { cpus: 1, rate_bytes_per_s: 4e8, ..quiet() }]
-        {
+        for world in [
+            Synthetic { sides_apart: false, ..quiet() },
+            Synthetic { cpus: 1, rate_bytes_per_s: 4e8, ..quiet() },
+        ] {
             let run = world.run();
             let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
             assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
@@ -377,7 +427,8 @@ mod tests {
     #[test]
     fn ends_that_share_a_cpu_cost_what_it_lost_and_what_packets_cost_where_they_are_steered_to() {
         let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, ..quiet() };
-        let near = |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
+        let near =
+            |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
         let (cost, separate) = placed(&world, Placement::Same, false);
         assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
         near(cost.ns_per_kib(Side::Both), 500.0);
@@ -430,11 +481,27 @@ mod tests {
             trial_cost(&block, 1, header)
         };
         assert_eq!(spoilt(&|trial| trial.kind = TrialKind::UnsoakedControl), None);
-        assert_eq!(spoilt(&|trial| trial.closed.received = trial.opened.received), None, "no bytes");
-        assert_eq!(spoilt(&|trial| trial.closed.soak.at_ns = trial.opened.soak.at_ns), None, "no length");
+        assert_eq!(
+            spoilt(&|trial| trial.closed.received = trial.opened.received),
+            None,
+            "no bytes"
+        );
+        assert_eq!(
+            spoilt(&|trial| trial.closed.soak.at_ns = trial.opened.soak.at_ns),
+            None,
+            "no length"
+        );
         assert_eq!(spoilt(&|trial| trial.closed.soak.at_ns = 0), None, "backwards");
-        assert_eq!(spoilt(&|trial| trial.closed.soak.units.truncate(1)), None, "a counter is missing");
-        assert_eq!(spoilt(&|trial| trial.closed.soak.units[0] = 0), None, "a counter ran backwards");
+        assert_eq!(
+            spoilt(&|trial| trial.closed.soak.units.truncate(1)),
+            None,
+            "a counter is missing"
+        );
+        assert_eq!(
+            spoilt(&|trial| trial.closed.soak.units[0] = 0),
+            None,
+            "a counter ran backwards"
+        );
 
         let mut cut = run.blocks[0].clone();
         cut.slots.truncate(2);
@@ -448,6 +515,10 @@ mod tests {
         assert_eq!(trial_cost(&still, 1, header), None, "soakers stood still");
         let mut elsewhere = run.header.clone();
         elsewhere.plan.fixed.sender_cpu = 7;
-        assert_eq!(trial_cost(&run.blocks[0], 1, &elsewhere), None, "the sender's CPU has no soaker");
+        assert_eq!(
+            trial_cost(&run.blocks[0], 1, &elsewhere),
+            None,
+            "the sender's CPU has no soaker"
+        );
     }
 }

@@ -41,6 +41,10 @@ pub(super) fn control(cells: &[CellEstimate]) -> Option<Control> {
     cells.iter().find(|cell| cell.control).map(|cell| Control {
         label: cell.label.clone(),
         ratio: cell.ratio,
-        fits: cell.ratio.both.and_then(|ratio| ratio.interval).map(|interval| interval.contains(1.0)),
+        fits: cell
+            .ratio
+            .both
+            .and_then(|ratio| ratio.interval)
+            .map(|interval| interval.contains(1.0)),
     })
 }

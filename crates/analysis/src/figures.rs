@@ -32,8 +32,11 @@ pub(super) fn with_interval(value: f64, interval: Option<Bounds>, blocks: usize)
 
 /// A figure in another unit: every number of it times `by`, which is above 0.
 pub(super) fn scaled(figure: &Figure, by: f64) -> Figure {
-    let bounds =
-        |interval: Bounds| Bounds { low: interval.low * by, high: interval.high.map(|high| high * by), ..interval };
+    let bounds = |interval: Bounds| Bounds {
+        low: interval.low * by,
+        high: interval.high.map(|high| high * by),
+        ..interval
+    };
     Figure {
         value: figure.value * by,
         interval: figure.interval.map(bounds),
@@ -46,14 +49,22 @@ pub(super) fn scaled(figure: &Figure, by: f64) -> Figure {
 pub(super) fn gbit_per_core(cost: &Figure) -> Option<Figure> {
     let gbit = |ns_per_kib: f64| per(8.0 * 1024.0, ns_per_kib);
     let interval = cost.interval.and_then(|interval| {
-        Some(Bounds { low: gbit(interval.high?)?, high: gbit(interval.low), confidence: interval.confidence })
+        Some(Bounds {
+            low: gbit(interval.high?)?,
+            high: gbit(interval.low),
+            confidence: interval.confidence,
+        })
     });
     Some(with_interval(gbit(cost.value)?, interval, cost.blocks))
 }
 
 /// An interval without infinities; `None` when nothing bounds it below.
 pub(super) fn bounds(interval: Interval) -> Option<Bounds> {
-    Some(Bounds { low: finite(interval.low)?, high: finite(interval.high), confidence: interval.achieved_confidence })
+    Some(Bounds {
+        low: finite(interval.low)?,
+        high: finite(interval.high),
+        confidence: interval.achieved_confidence,
+    })
 }
 
 /// A ratio as it is handed out.

@@ -24,20 +24,32 @@ pub(super) struct KeptBlocks<'a> {
 impl<'a> KeptBlocks<'a> {
     pub(super) fn of(run: &'a Run) -> Self {
         let header = &run.header;
-        let blocks: Vec<&Block> = run.blocks.iter().filter(|block| block.dropped.is_none()).collect();
+        let blocks: Vec<&Block> =
+            run.blocks.iter().filter(|block| block.dropped.is_none()).collect();
         Self {
             header,
             costs: parallel::each(blocks.len(), |block| block_costs(blocks[block], header)),
             trials: by_cell(&blocks),
             blocks,
-            reference: header.plan.cells.iter().position(|cell| cell.label == header.plan.reference),
+            reference: header
+                .plan
+                .cells
+                .iter()
+                .position(|cell| cell.label == header.plan.reference),
             level: level_of(run.end.as_ref()),
         }
     }
 
     /// The trials of a cell of one kind, by block.
-    pub(super) fn trials(&self, label: &str, kind: TrialKind) -> impl Iterator<Item = (usize, &'a Trial)> {
-        self.trials.get(label).into_iter().flat_map(move |kinds| kinds[kind as usize].iter().copied())
+    pub(super) fn trials(
+        &self,
+        label: &str,
+        kind: TrialKind,
+    ) -> impl Iterator<Item = (usize, &'a Trial)> {
+        self.trials
+            .get(label)
+            .into_iter()
+            .flat_map(move |kinds| kinds[kind as usize].iter().copied())
     }
 }
 

@@ -36,7 +36,9 @@ pub use model::cell::{CellEstimate, LimitedBy, OtherMethod, Others, Perturbation
 pub use model::estimates::{BlockAccount, Conditions, Control, DropCounts, Estimates};
 pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
-pub use model::sizes::{Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided};
+pub use model::sizes::{
+    Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided,
+};
 pub use model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
 pub use unit::us_per_mb;
 

@@ -21,8 +21,17 @@ impl<'a> Machine<'a> {
 
     /// The machine at the far end, where a zc measured there and soaked a CPU.
     pub fn remote(header: &'a Header) -> Option<Self> {
-        let machine = header.remote.as_ref()?.machine.as_ref().filter(|machine| !machine.soaked_cpus.is_empty())?;
-        Some(Self { cpus: &machine.soaked_cpus, irq_time: machine.host.irq_time_accounting, remote: true })
+        let machine = header
+            .remote
+            .as_ref()?
+            .machine
+            .as_ref()
+            .filter(|machine| !machine.soaked_cpus.is_empty())?;
+        Some(Self {
+            cpus: &machine.soaked_cpus,
+            irq_time: machine.host.irq_time_accounting,
+            remote: true,
+        })
     }
 
     /// All of them.
@@ -46,10 +55,18 @@ fn edges(slot: &Slot, is_remote: bool) -> Option<(&Reading, &Reading)> {
         Slot::Idle(window) => ((&window.opened, &window.closed), &window.remote),
         Slot::Trial(trial) => ((&trial.opened, &trial.closed), &trial.remote),
     };
-    if is_remote { remote.as_ref().map(|window| (&window.opened, &window.closed)) } else { Some(near) }
+    if is_remote {
+        remote.as_ref().map(|window| (&window.opened, &window.closed))
+    } else {
+        Some(near)
+    }
 }
 
 /// Whether both ends are on one machine although the link is `remote`: what either reads is the work of both.
 pub fn same_machine(header: &Header) -> bool {
-    header.remote.as_ref().and_then(|remote| remote.machine.as_ref()).is_some_and(|machine| machine.same_machine)
+    header
+        .remote
+        .as_ref()
+        .and_then(|remote| remote.machine.as_ref())
+        .is_some_and(|machine| machine.same_machine)
 }

@@ -121,7 +121,11 @@ pub fn memory(seen: &MemoryRun) -> MemoryEstimates {
 }
 
 /// The paths of a saved run beside the memory of this one. None where either has nothing to set beside the other.
-pub fn roofline(seen: &MemoryRun, estimates: &MemoryEstimates, run: &Estimates) -> Option<Roofline> {
+pub fn roofline(
+    seen: &MemoryRun,
+    estimates: &MemoryEstimates,
+    run: &Estimates,
+) -> Option<Roofline> {
     let largest = (0..seen.sets.len()).max_by_key(|place| seen.sets[*place].bytes)?;
     let memcpy = estimates.figure(MemoryLoop::Memcpy, largest)?;
     let mut rows: Vec<RooflineRow> = run
@@ -135,7 +139,11 @@ pub fn roofline(seen: &MemoryRun, estimates: &MemoryEstimates, run: &Estimates) 
                 let confidence = (top.confidence + memcpy.confidence - 1.0).max(0.0);
                 Some(Bounds { low: top.low / memcpy.high?, high, confidence })
             });
-            let share = with_interval(per(top.value, memcpy.value)?, interval, top.blocks.min(memcpy.blocks));
+            let share = with_interval(
+                per(top.value, memcpy.value)?,
+                interval,
+                top.blocks.min(memcpy.blocks),
+            );
             Some(RooflineRow { label: cell.label.clone(), top_bytes_per_s: top, by_memcpy: share })
         })
         .collect();
@@ -156,7 +164,8 @@ impl MemoryEstimates {
 }
 
 fn speed(seen: &MemoryRun, name: MemoryLoop, set: usize) -> Option<Figure> {
-    let speeds: Vec<f64> = seen.blocks.iter().filter_map(|block| in_block(&block.visits, name, set)).collect();
+    let speeds: Vec<f64> =
+        seen.blocks.iter().filter_map(|block| in_block(&block.visits, name, set)).collect();
     figure(&speeds, CONFIDENCE)
 }
 
@@ -208,9 +217,16 @@ mod tests {
     #[test]
     fn the_folded_loop_is_judged_by_its_interval() {
         let within = |estimates: &MemoryEstimates| {
-            estimates.folded.iter().map(|folded| folded.map(|folded| folded.within)).collect::<Vec<_>>()
+            estimates
+                .folded
+                .iter()
+                .map(|folded| folded.map(|folded| folded.within))
+                .collect::<Vec<_>>()
         };
-        assert_eq!(within(&memory(&memory_run(12, &SPEEDS))), [Some(Within::No), Some(Within::Yes)]);
+        assert_eq!(
+            within(&memory(&memory_run(12, &SPEEDS))),
+            [Some(Within::No), Some(Within::Yes)]
+        );
         assert_eq!(within(&memory(&memory_run(3, &SPEEDS))), [Some(Within::TooFewBlocks); 2]);
         let near = [(MemoryLoop::Memcpy, [100e9, 20e9]), (MemoryLoop::FoldedAvx2, [95e9, 1.0])];
         assert_eq!(within(&memory(&memory_run(12, &near))), [Some(Within::Undecided), None]);
@@ -244,8 +260,14 @@ mod tests {
         assert_eq!(roofline.set_bytes, 128 << 20);
         let memcpy = estimates.figure(MemoryLoop::Memcpy, 1).unwrap();
         for row in &roofline.rows {
-            assert!((row.by_memcpy.value * memcpy.value / row.top_bytes_per_s.value - 1.0).abs() < 1e-9);
-            assert!(row.by_memcpy.interval.is_none_or(|interval| interval.contains(row.by_memcpy.value)));
+            assert!(
+                (row.by_memcpy.value * memcpy.value / row.top_bytes_per_s.value - 1.0).abs() < 1e-9
+            );
+            assert!(
+                row.by_memcpy
+                    .interval
+                    .is_none_or(|interval| interval.contains(row.by_memcpy.value))
+            );
         }
     }
 }

@@ -25,7 +25,10 @@ pub(super) fn accounts(kept: &KeptBlocks, cells: &[CellEstimate]) -> Option<Acco
         return None;
     }
     let rows = cells.iter().enumerate().map(|(place, cell)| row(kept, place, cell)).collect();
-    let ratios = stream_and_others(kept).into_iter().map(|(above, below)| account_ratio(kept, above, below)).collect();
+    let ratios = stream_and_others(kept)
+        .into_iter()
+        .map(|(above, below)| account_ratio(kept, above, below))
+        .collect();
     Some(Accounts { rows, ratios })
 }
 
@@ -36,8 +39,10 @@ fn row(kept: &KeptBlocks, place: usize, cell: &CellEstimate) -> AccountRow {
     let reached = |figure: Option<Figure>| figure.map(|figure| within(&figure).unwrap_or(false));
     let cost = cell.cost_ns_per_kib;
     let demand = |cost: Option<Figure>| cost.map(|cost| scaled(&cost, 1e-3));
-    let speeds: Vec<f64> =
-        kept.trials(&cell.label, TrialKind::Soaked).filter_map(|(_, trial)| throughput(trial)).collect();
+    let speeds: Vec<f64> = kept
+        .trials(&cell.label, TrialKind::Soaked)
+        .filter_map(|(_, trial)| throughput(trial))
+        .collect();
     let mbit = |speed: Figure| scaled(&speed, 8e-6);
     let throughput = figure(&speeds, kept.level).map(mbit);
     AccountRow {
@@ -77,7 +82,8 @@ fn utilisation(kept: &KeptBlocks, place: usize, side: Side) -> Option<Figure> {
         let ns = cost.ns_per_kib(side)? * cost.bytes as f64 / 1024.0;
         per(ns * 100.0, cost.window_ns * cpus as f64)
     };
-    let shares: Vec<f64> = kept.costs.iter().filter_map(|block| share(block.get(place)?.as_ref()?)).collect();
+    let shares: Vec<f64> =
+        kept.costs.iter().filter_map(|block| share(block.get(place)?.as_ref()?)).collect();
     figure(&shares, kept.level)
 }
 
@@ -120,7 +126,10 @@ fn time_line(kept: &KeptBlocks, label: &str) -> Option<TimeLine> {
     let cpu = figure(&shares, kept.level)?;
     let cpu_s = scaled(&cpu, RUN_S);
     // The split rests on ticks: it is that of all trials together, as one long run would have had it.
-    let split = trials.iter().filter_map(|trial| trial.split_ns).reduce(|sum, each| (sum.0 + each.0, sum.1 + each.1));
+    let split = trials
+        .iter()
+        .filter_map(|trial| trial.split_ns)
+        .reduce(|sum, each| (sum.0 + each.0, sum.1 + each.1));
     let user_share = split.and_then(|(user, system)| per(user, user + system));
     Some(TimeLine {
         user_s: user_share.map(|share| cpu_s.value * share),
@@ -134,7 +143,9 @@ fn time_line(kept: &KeptBlocks, label: &str) -> Option<TimeLine> {
 /// Pairs of cells that differ in their send path alone: one of the reference's path, and another one.
 fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
     let (header, plan) = (kept.header, &kept.header.plan);
-    let Some(stream) = kept.reference.map(|reference| plan.cells[reference].send) else { return Vec::new() };
+    let Some(stream) = kept.reference.map(|reference| plan.cells[reference].send) else {
+        return Vec::new();
+    };
     let levels = |cell: &Cell| -> Vec<Level> {
         let others = plan.factors.iter().filter(|factor| **factor != Factor::Send);
         others.map(|factor| Level::of(*factor, cell, &plan.fixed, &header.link)).collect()
@@ -149,7 +160,8 @@ fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
     let others = cells.iter().filter(|(_, cell, _)| cell.send != stream);
     others
         .filter_map(|(below, _, levels)| {
-            let (above, ..) = cells.iter().find(|(_, cell, own)| cell.send == stream && own == levels)?;
+            let (above, ..) =
+                cells.iter().find(|(_, cell, own)| cell.send == stream && own == levels)?;
             Some((*above, *below))
         })
         .collect()
@@ -157,18 +169,27 @@ fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
 
 fn account_ratio(kept: &KeptBlocks, above: usize, below: usize) -> AccountRatio {
     let plan = &kept.header.plan;
-    let by_pairs = |pairs: &[(f64, f64)]| ratio(pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target));
+    let by_pairs = |pairs: &[(f64, f64)]| {
+        ratio(pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target))
+    };
     let by_soakers = |side| by_pairs(&pairs(&kept.costs, above, &[below], side));
-    let demand =
-        Sides { sender: by_soakers(Side::Sender), receiver: by_soakers(Side::Receiver), both: by_soakers(Side::Both) };
+    let demand = Sides {
+        sender: by_soakers(Side::Sender),
+        receiver: by_soakers(Side::Receiver),
+        both: by_soakers(Side::Both),
+    };
     let per_byte = |cell: usize| -> BTreeMap<usize, f64> {
         let trials = kept.trials(&plan.cells[cell].label, TrialKind::Soaked);
-        let in_block = |(block, trial)| Process::of(trial).map(|process| (block, process.cpu_ns / process.bytes));
+        let in_block = |(block, trial)| {
+            Process::of(trial).map(|process| (block, process.cpu_ns / process.bytes))
+        };
         trials.filter_map(in_block).collect()
     };
     let (of_above, of_below) = (per_byte(above), per_byte(below));
-    let time: Vec<(f64, f64)> =
-        of_above.iter().filter_map(|(block, above)| Some((*above, *of_below.get(block)?))).collect();
+    let time: Vec<(f64, f64)> = of_above
+        .iter()
+        .filter_map(|(block, above)| Some((*above, *of_below.get(block)?)))
+        .collect();
     let time = by_pairs(&time);
     AccountRatio {
         above: plan.cells[above].label.clone(),
@@ -201,13 +222,24 @@ mod tests {
             cell.cell.by = Some(format!("{sockbuf} read+send"));
             cell
         };
-        let both =
-            |sockbuf| [cell(SendPath::ReadSend, sockbuf, 400.0, 0.8), cell(SendPath::Sendfile, sockbuf, 200.0, 0.4)];
+        let both = |sockbuf| {
+            [
+                cell(SendPath::ReadSend, sockbuf, 400.0, 0.8),
+                cell(SendPath::Sendfile, sockbuf, 200.0, 0.4),
+            ]
+        };
         let mut cells: Vec<TrueCell> = [both(32_768), both(65_536)].concat();
         cells[0].cell.by = None;
         cells.push(cells[0].control());
         let factors = vec![Factor::Sockbuf, Factor::Send];
-        Synthetic { cells, factors, blocks: 40, block_drift: 0.0, user_share: Some(0.1), ..Synthetic::default() }
+        Synthetic {
+            cells,
+            factors,
+            blocks: 40,
+            block_drift: 0.0,
+            user_share: Some(0.1),
+            ..Synthetic::default()
+        }
     }
 
     fn accounts(run: &Run) -> Accounts {
@@ -226,13 +258,20 @@ mod tests {
         assert!(near(row.throughput_mbit_per_s.unwrap().value, 6400.0, 1e-6));
         assert_eq!(row.throughput_within_target, Some(true));
         let sides = |sides: Sides<Figure>| {
-            [sides.sender, sides.receiver, sides.both].map(|figure| figure.map_or(f64::NAN, |figure| figure.value))
+            [sides.sender, sides.receiver, sides.both]
+                .map(|figure| figure.map_or(f64::NAN, |figure| figure.value))
         };
         let [sender, receiver, both] = sides(row.demand_us_per_kb);
-        assert!(near(sender, 0.4, 0.05) && near(receiver, 0.3, 0.05) && near(both, 0.7, 0.05), "{sender} {receiver}");
+        assert!(
+            near(sender, 0.4, 0.05) && near(receiver, 0.3, 0.05) && near(both, 0.7, 0.05),
+            "{sender} {receiver}"
+        );
         // 781,250 KiB/s x 0.4 us/KiB = 0.3125 CPUs of two.
         let [sender, receiver, both] = sides(row.utilisation_percent);
-        assert!(near(sender, 15.6, 0.05) && near(receiver, 11.7, 0.05) && near(both, 27.3, 0.05), "{sender}");
+        assert!(
+            near(sender, 15.6, 0.05) && near(receiver, 11.7, 0.05) && near(both, 27.3, 0.05),
+            "{sender}"
+        );
         assert!(row.utilisation_percent.sender.unwrap().interval.is_some());
         assert!(row.demand_within_target.both.is_some());
     }
@@ -263,8 +302,12 @@ mod tests {
     #[test]
     fn the_two_accounts_disagree_as_in_2006() {
         let accounts = accounts(&world().run());
-        let labels: Vec<_> = accounts.ratios.iter().map(|ratio| (&ratio.above[..], &ratio.below[..])).collect();
-        assert_eq!(labels, [("32768 read+send", "32768 sendfile"), ("65536 read+send", "65536 sendfile")]);
+        let labels: Vec<_> =
+            accounts.ratios.iter().map(|ratio| (&ratio.above[..], &ratio.below[..])).collect();
+        assert_eq!(
+            labels,
+            [("32768 read+send", "32768 sendfile"), ("65536 read+send", "65536 sendfile")]
+        );
         for ratio in &accounts.ratios {
             assert!(near(ratio.demand.sender.unwrap().value, 2.0, 0.05), "{ratio:?}");
             assert!(near(ratio.demand.both.unwrap().value, 1.4, 0.05), "{ratio:?}");
@@ -273,7 +316,9 @@ mod tests {
         }
         let mut honest = world();
         honest.cells.iter_mut().for_each(|cell| cell.rusage_share = 1.0);
-        assert!(self::accounts(&honest.run()).ratios.iter().all(|ratio| ratio.disagree == Some(false)));
+        assert!(
+            self::accounts(&honest.run()).ratios.iter().all(|ratio| ratio.disagree == Some(false))
+        );
     }
 
     #[test]
@@ -289,7 +334,9 @@ mod tests {
     fn nobody_asked_or_nothing_was_measured() {
         assert_eq!(estimate(&Synthetic::default().run()).accounts, None);
         let empty = accounts(&Synthetic { blocks: 0, ..world() }.run());
-        assert!(empty.rows.iter().all(|row| row.time.is_none() && row.throughput_mbit_per_s.is_none()));
+        assert!(
+            empty.rows.iter().all(|row| row.time.is_none() && row.throughput_mbit_per_s.is_none())
+        );
         assert!(empty.ratios.iter().all(|ratio| ratio.time.is_none() && ratio.disagree.is_none()));
         let few = accounts(&Synthetic { blocks: 3, ..world() }.run());
         assert!(

@@ -14,7 +14,12 @@ use crate::rules::{TICK_NS, ticks_by_cpu};
 use crate::window::{bytes, elapsed_ns, remote_edges};
 use zc_run::{CpuTicks, Header, LinkKind, Trial, TrialKind};
 
-pub(super) fn others(kept: &KeptBlocks, label: &str, soaked: &Sides<Figure>, other_cpus: Option<&Figure>) -> Others {
+pub(super) fn others(
+    kept: &KeptBlocks,
+    label: &str,
+    soaked: &Sides<Figure>,
+    other_cpus: Option<&Figure>,
+) -> Others {
     let soaked = Sides {
         sender: soaked.sender.map(|figure| figure.value),
         receiver: soaked.receiver.map(|figure| figure.value),
@@ -50,9 +55,13 @@ fn getrusage(kept: &KeptBlocks, label: &str, kind: TrialKind, soaked: &Sides<f64
 
 /// What a far end that is no zc says that its process used over whole soaked trials, per KiB that it says came.
 fn far_process(kept: &KeptBlocks, label: &str) -> Option<f64> {
-    let reports = kept.trials(label, TrialKind::Soaked).filter_map(|(_, trial)| trial.remote_report);
+    let reports =
+        kept.trials(label, TrialKind::Soaked).filter_map(|(_, trial)| trial.remote_report);
     let (cpu_ns, bytes) = reports.fold((0.0, 0.0), |(cpu_ns, bytes), report| {
-        (cpu_ns + report.cpu_percent / 100.0 * report.seconds * 1e9, bytes + report.received_bytes as f64)
+        (
+            cpu_ns + report.cpu_percent / 100.0 * report.seconds * 1e9,
+            bytes + report.received_bytes as f64,
+        )
     });
     per(cpu_ns * 1024.0, bytes)
 }
@@ -82,7 +91,12 @@ fn proc_stat(kept: &KeptBlocks, label: &str, soaked: &Sides<f64>) -> OtherMethod
 fn busy_ticks(header: &Header, trial: &Trial, not_counted: Option<usize>) -> Option<u64> {
     let local = Machine::local(header);
     let by_cpu = ticks_by_cpu(&trial.opened, &trial.closed, &local, busy)?;
-    let counted = local.cpus.iter().zip(by_cpu).filter(|(cpu, _)| Some(**cpu) != not_counted).map(|(_, ticks)| ticks);
+    let counted = local
+        .cpus
+        .iter()
+        .zip(by_cpu)
+        .filter(|(cpu, _)| Some(**cpu) != not_counted)
+        .map(|(_, ticks)| ticks);
     let far = match (Machine::remote(header), remote_edges(trial)) {
         (Some(machine), Some((opened, closed))) => ticks_by_cpu(opened, closed, &machine, busy)?,
         _ => Vec::new(),
@@ -114,8 +128,10 @@ impl Estimates {
     /// at once what was woken: more wake-ups, smaller batches. `None` without twins.
     pub fn cost_ratio_with_soakers(&self) -> Option<Figure> {
         let times = self.cells.iter().filter_map(|cell| {
-            let (soaked, twin) = (&cell.others.getrusage_soaked, &cell.others.getrusage_unsoaked_control);
-            let times = soaked.cost_ns_per_kib.both? / twin.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
+            let (soaked, twin) =
+                (&cell.others.getrusage_soaked, &cell.others.getrusage_unsoaked_control);
+            let times = soaked.cost_ns_per_kib.both?
+                / twin.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
             times.is_finite().then_some(times)
         });
         figure(&times.collect::<Vec<_>>(), self.confidence)

@@ -44,7 +44,10 @@ mod tests {
     #[test]
     fn the_order_is_that_of_the_numbers() {
         for count in [0, 1, 2, 7, 1000] {
-            assert_eq!(each(count, |place| place * 2), (0..count).map(|place| place * 2).collect::<Vec<_>>());
+            assert_eq!(
+                each(count, |place| place * 2),
+                (0..count).map(|place| place * 2).collect::<Vec<_>>()
+            );
         }
     }
 }

@@ -51,7 +51,8 @@ impl Ratio {
 /// `level` is the confidence of the interval (see [`super::interim`]). `None` without a pair, or when the reference has no cost on
 /// the whole.
 pub fn ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
-    let pairs: Vec<(f64, f64)> = pairs.iter().copied().filter(|(a, b)| a.is_finite() && b.is_finite()).collect();
+    let pairs: Vec<(f64, f64)> =
+        pairs.iter().copied().filter(|(a, b)| a.is_finite() && b.is_finite()).collect();
     log_ratio(&pairs, level).or_else(|| ranked(&pairs, level))
 }
 
@@ -66,7 +67,13 @@ fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
         high: interval.high.exp(),
         achieved_confidence: interval.achieved_confidence,
     });
-    Some(Ratio { value, interval, method: Method::HodgesLehmann, p_value: wilcoxon_p_value(&logs), blocks: logs.len() })
+    Some(Ratio {
+        value,
+        interval,
+        method: Method::HodgesLehmann,
+        p_value: wilcoxon_p_value(&logs),
+        blocks: logs.len(),
+    })
 }
 
 /// The logarithm of a pair's ratio; `None` where there is none. What is below 0 by noise is no less than nothing: a cell that cost
@@ -107,22 +114,35 @@ pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
 
 /// The cost of a cell and the mean cost of its [`divisors`] (by their places in the plan) in one block, per KiB; `None` unless the block
 /// has them all.
-pub fn pair(costs: &[Option<TrialCost>], cell: usize, divisors: &[usize], side: Side) -> Option<(f64, f64)> {
+pub fn pair(
+    costs: &[Option<TrialCost>],
+    cell: usize,
+    divisors: &[usize],
+    side: Side,
+) -> Option<(f64, f64)> {
     let of = |cell: usize| costs.get(cell)?.as_ref()?.ns_per_kib(side);
     let sum = divisors.iter().map(|&divisor| of(divisor)).sum::<Option<f64>>()?;
     (!divisors.is_empty()).then_some((of(cell)?, sum / divisors.len() as f64))
 }
 
 /// The [`pair`] of every block that has one.
-pub fn pairs(costs: &[Vec<Option<TrialCost>>], cell: usize, divisors: &[usize], side: Side) -> Vec<(f64, f64)> {
+pub fn pairs(
+    costs: &[Vec<Option<TrialCost>>],
+    cell: usize,
+    divisors: &[usize],
+    side: Side,
+) -> Vec<(f64, f64)> {
     costs.iter().filter_map(|block| pair(block, cell, divisors, side)).collect()
 }
 
 /// How far a run is: the ratio of each cell of the plan (of both sides together) from the blocks that are kept so far;
 /// `None` for cells that have none, and for those without a cost yet.
 pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Ratio>> {
-    let costs: Vec<_> =
-        blocks.iter().filter(|block| block.dropped.is_none()).map(|block| block_costs(block, header)).collect();
+    let costs: Vec<_> = blocks
+        .iter()
+        .filter(|block| block.dropped.is_none())
+        .map(|block| block_costs(block, header))
+        .collect();
     let plan = &header.plan;
     let of = |cell| ratio(&pairs(&costs, cell, &divisors(plan, cell), Side::Both), level);
     (0..plan.cells.len()).map(of).collect()
@@ -131,9 +151,13 @@ pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Rat
 /// Whether every cell that refers to another has a ratio whose half-width is within `target`.
 pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
     let plan = &header.plan;
-    let referring: Vec<usize> = (0..plan.cells.len()).filter(|cell| baseline(plan, *cell).is_some()).collect();
+    let referring: Vec<usize> =
+        (0..plan.cells.len()).filter(|cell| baseline(plan, *cell).is_some()).collect();
     let half_width = |cell: usize| progress.get(cell)?.as_ref()?.half_width();
-    !referring.is_empty() && referring.into_iter().all(|cell| half_width(cell).is_some_and(|half| half <= plan.target))
+    !referring.is_empty()
+        && referring
+            .into_iter()
+            .all(|cell| half_width(cell).is_some_and(|half| half <= plan.target))
 }
 
 #[cfg(test)]
@@ -145,7 +169,11 @@ mod tests {
     #[test]
     fn a_cell_is_divided_by_the_one_that_it_names() {
         let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 400.0, 100.0)];
-        let world = Synthetic { cells: size_sweep(&paths, &[1024, 65_536]), blocks: 30, ..Synthetic::default() };
+        let world = Synthetic {
+            cells: size_sweep(&paths, &[1024, 65_536]),
+            blocks: 30,
+            ..Synthetic::default()
+        };
         let run = world.run();
         let mut plan = run.header.plan.clone();
         // read+send 1024 with its control in the fifth place, sendfile 1024, read+send 65536, sendfile 65536
@@ -195,7 +223,8 @@ mod tests {
 
     #[test]
     fn a_cost_below_zero_in_one_block_counts_as_the_least_of_all() {
-        let mut pairs = pairs_of(&[0.10, 0.11, 0.12, 0.09, 0.10, 0.13, 0.12, 0.11, 0.10, 0.12, 0.11, 0.10]);
+        let mut pairs =
+            pairs_of(&[0.10, 0.11, 0.12, 0.09, 0.10, 0.13, 0.12, 0.11, 0.10, 0.12, 0.11, 0.10]);
         let without = ratio(&pairs, 0.95).unwrap();
         pairs[3].0 = -0.5;
         let with = ratio(&pairs, 0.95).unwrap();
@@ -217,7 +246,9 @@ mod tests {
 
     #[test]
     fn one_block_in_which_the_reference_cost_nothing_and_one_that_stalled_do_not_matter() {
-        let mut pairs = pairs_of(&[0.50, 0.51, 0.52, 0.49, 0.50, 0.53, 0.52, 0.51, 0.50, 0.52, 0.51, 0.50].repeat(4));
+        let mut pairs = pairs_of(
+            &[0.50, 0.51, 0.52, 0.49, 0.50, 0.53, 0.52, 0.51, 0.50, 0.52, 0.51, 0.50].repeat(4),
+        );
         (pairs[3].1, pairs[7].0) = (-0.1, 1e6);
         let found = ratio(&pairs, 0.95).unwrap();
         assert_eq!(found.method, Method::HodgesLehmann);

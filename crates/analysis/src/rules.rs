@@ -36,13 +36,17 @@ pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
 }
 
 fn drop_reason_of(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<Dropped> {
-    if let Some(steal) = steal(block, machine).filter(|steal| steal.share() > STEAL_LIMIT && steal.ticks >= 2) {
+    if let Some(steal) =
+        steal(block, machine).filter(|steal| steal.share() > STEAL_LIMIT && steal.ticks >= 2)
+    {
         return Some(Dropped::Steal { share: steal.share() });
     }
     if let Some(share) = foreign(block, header, machine).filter(|share| *share > FOREIGN_LIMIT) {
         return Some(Dropped::Foreign { share });
     }
-    idle_drift(block, machine).filter(|share| *share > DRIFT_LIMIT).map(|share| Dropped::IdleDrift { share })
+    idle_drift(block, machine)
+        .filter(|share| *share > DRIFT_LIMIT)
+        .map(|share| Dropped::IdleDrift { share })
 }
 
 /// What the hypervisor took in a block.
@@ -63,7 +67,8 @@ impl Steal {
 
 /// What the hypervisor took over the whole block, from its first reading to its last.
 pub fn steal(block: &Block, machine: &Machine<'_>) -> Option<Steal> {
-    let (opened, closed) = (machine.edges(block.slots.first()?)?.0, machine.edges(block.slots.last()?)?.1);
+    let (opened, closed) =
+        (machine.edges(block.slots.first()?)?.0, machine.edges(block.slots.last()?)?.1);
     let elapsed_ns = closed.stat.at_ns.checked_sub(opened.stat.at_ns).filter(|ns| *ns > 0)? as f64;
     let ticks = ticks_between(opened, closed, machine, |cpu| cpu.steal)?;
     Some(Steal { ticks, available_ns: elapsed_ns * machine.cpus.len() as f64 })
@@ -71,10 +76,16 @@ pub fn steal(block: &Block, machine: &Machine<'_>) -> Option<Steal> {
 
 /// The median relative difference between neighbouring idle windows of a block.
 pub fn idle_drift(block: &Block, machine: &Machine<'_>) -> Option<f64> {
-    let rates: Vec<f64> =
-        block.slots.iter().filter_map(|slot| idle_rates(slot, machine)).map(|rates| Rates::total(&rates)).collect();
-    let differences: Vec<f64> =
-        rates.windows(2).map(|pair| (pair[1] - pair[0]).abs() * 2.0 / (pair[0] + pair[1])).collect();
+    let rates: Vec<f64> = block
+        .slots
+        .iter()
+        .filter_map(|slot| idle_rates(slot, machine))
+        .map(|rates| Rates::total(&rates))
+        .collect();
+    let differences: Vec<f64> = rates
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]).abs() * 2.0 / (pair[0] + pair[1]))
+        .collect();
     zc_stats::median(&differences)
 }
 
@@ -92,7 +103,9 @@ pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<
             Slot::Trial(_) => continue,
         }
         let Some((opened, closed)) = machine.edges(slot) else { continue };
-        let Some((available, unexplained)) = unexplained(opened, closed, machine, irq_time == Some(true)) else {
+        let Some((available, unexplained)) =
+            unexplained(opened, closed, machine, irq_time == Some(true))
+        else {
             continue;
         };
         available_ns += available;
@@ -107,20 +120,29 @@ pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<
 /// CPU time of the process at the other end, in its own window of the same length.
 fn process_ns_of_the_other(slot: &Slot, machine: &Machine<'_>) -> f64 {
     let other = machine.other_edges(slot);
-    other.map_or(0.0, |(opened, closed)| closed.process_cpu_ns.saturating_sub(opened.process_cpu_ns) as f64)
+    other.map_or(0.0, |(opened, closed)| {
+        closed.process_cpu_ns.saturating_sub(opened.process_cpu_ns) as f64
+    })
 }
 
 /// CPU time that there was in a window, and what of it nobody owns up to. The clock is that of /proc/stat, beside which
 /// the process's CPU time is read.
-fn unexplained(opened: &Reading, closed: &Reading, machine: &Machine<'_>, irq_time: bool) -> Option<(f64, f64)> {
+fn unexplained(
+    opened: &Reading,
+    closed: &Reading,
+    machine: &Machine<'_>,
+    irq_time: bool,
+) -> Option<(f64, f64)> {
     let elapsed_ns = closed.stat.at_ns.checked_sub(opened.stat.at_ns).filter(|ns| *ns > 0)? as f64;
-    let own_ns = closed.process_cpu_ns.checked_sub(opened.process_cpu_ns).filter(|ns| *ns > 0)? as f64;
+    let own_ns =
+        closed.process_cpu_ns.checked_sub(opened.process_cpu_ns).filter(|ns| *ns > 0)? as f64;
     let ksoftirqd_ns = match (opened.ksoftirqd_ns, closed.ksoftirqd_ns) {
         (Some(opened), Some(closed)) => closed.saturating_sub(opened) as f64,
         _ => 0.0,
     };
-    let taken =
-        |cpu: &CpuTicks| cpu.steal.saturating_add(if irq_time { cpu.irq.saturating_add(cpu.softirq) } else { 0 });
+    let taken = |cpu: &CpuTicks| {
+        cpu.steal.saturating_add(if irq_time { cpu.irq.saturating_add(cpu.softirq) } else { 0 })
+    };
     let taken_ns = ticks_between(opened, closed, machine, taken)? as f64 * TICK_NS;
     let available_ns = elapsed_ns * machine.cpus.len() as f64;
     Some((available_ns, available_ns - own_ns - ksoftirqd_ns - taken_ns))
@@ -175,7 +197,11 @@ mod tests {
     #[test]
     fn steal_drops_a_block_from_one_per_cent_on() {
         let run = reasons(&Synthetic { steal_share: 0.03, ..small() });
-        assert!(run.iter().all(|reason| matches!(reason, Some(Dropped::Steal { share }) if *share > 0.02)), "{run:?}");
+        assert!(
+            run.iter()
+                .all(|reason| matches!(reason, Some(Dropped::Steal { share }) if *share > 0.02)),
+            "{run:?}"
+        );
         assert!(reasons(&Synthetic { steal_share: 0.005, ..small() }).iter().all(Option::is_none));
     }
 
@@ -185,16 +211,24 @@ mod tests {
             let run = two_machines(world.run());
             run.blocks.iter().map(|block| drop_reason(block, &run.header)).collect::<Vec<_>>()
         };
-        assert!(reasons_of_two(small()).iter().all(Option::is_none), "{:?}", reasons_of_two(small()));
+        assert!(
+            reasons_of_two(small()).iter().all(Option::is_none),
+            "{:?}",
+            reasons_of_two(small())
+        );
         let stolen = reasons_of_two(Synthetic { steal_share: 0.03, ..small() });
-        assert!(stolen.iter().all(|reason| matches!(reason, Some(Dropped::Steal { .. }))), "{stolen:?}");
+        assert!(
+            stolen.iter().all(|reason| matches!(reason, Some(Dropped::Steal { .. }))),
+            "{stolen:?}"
+        );
 
         // Only the far one.
         let mut run = zc_testkit::synthetic::two_machines(small().run());
         for slot in &mut run.blocks[0].slots {
             let (Slot::Idle(IdleWindow { remote, .. }) | Slot::Trial(Trial { remote, .. })) = slot;
             let window = remote.as_mut().unwrap();
-            window.closed.process_cpu_ns -= (window.closed.process_cpu_ns - window.opened.process_cpu_ns) / 10;
+            window.closed.process_cpu_ns -=
+                (window.closed.process_cpu_ns - window.opened.process_cpu_ns) / 10;
         }
         assert!(matches!(drop_reason(&run.blocks[0], &run.header), Some(Dropped::Foreign { .. })));
         assert_eq!(drop_reason(&run.blocks[1], &run.header), None);
@@ -202,8 +236,12 @@ mod tests {
 
     #[test]
     fn one_tick_of_steal_is_not_enough() {
-        let mut run = Synthetic { cells: Synthetic::default().cells[..1].to_vec(), blocks: 1, ..small() }.run();
-        let Some(Slot::Idle(last)) = run.blocks[0].slots.last_mut() else { panic!("a block ends idle") };
+        let mut run =
+            Synthetic { cells: Synthetic::default().cells[..1].to_vec(), blocks: 1, ..small() }
+                .run();
+        let Some(Slot::Idle(last)) = run.blocks[0].slots.last_mut() else {
+            panic!("a block ends idle")
+        };
         last.closed.stat.cpus[0].steal += 1;
         let steal = steal(&run.blocks[0], &Machine::local(&run.header)).unwrap();
         assert!(steal.share() > STEAL_LIMIT && steal.ticks == 1);
@@ -213,7 +251,10 @@ mod tests {
     #[test]
     fn idle_rates_that_jump_drop_a_block_and_one_jump_does_not() {
         let run = reasons(&Synthetic { idle_noise: 0.08, ..small() });
-        assert!(run.iter().all(|reason| matches!(reason, Some(Dropped::IdleDrift { .. }))), "{run:?}");
+        assert!(
+            run.iter().all(|reason| matches!(reason, Some(Dropped::IdleDrift { .. }))),
+            "{run:?}"
+        );
 
         let mut run = Synthetic { blocks: 1, ..small() }.run();
         let Slot::Idle(window) = &mut run.blocks[0].slots[4] else { panic!("slot 4 is idle") };
@@ -238,17 +279,27 @@ mod tests {
         // The same missing time, but the kernel says where it went: 5 % of two CPUs, in ticks.
         let mut passed_ns = 0;
         for slot in &mut run.blocks[0].slots {
-            let (Slot::Idle(IdleWindow { opened, closed, .. }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
+            let (Slot::Idle(IdleWindow { opened, closed, .. })
+            | Slot::Trial(Trial { opened, closed, .. })) = slot;
             opened.stat.cpus[0].softirq = passed_ns / 10 / 10_000_000;
             passed_ns += closed.stat.at_ns - opened.stat.at_ns;
             closed.stat.cpus[0].softirq = passed_ns / 10 / 10_000_000;
         }
         run.header.host.irq_time_accounting = Some(true);
-        assert!(foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap() < FOREIGN_LIMIT);
+        assert!(
+            foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap()
+                < FOREIGN_LIMIT
+        );
         run.header.host.irq_time_accounting = Some(false);
-        assert!(foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap() > FOREIGN_LIMIT);
+        assert!(
+            foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap()
+                > FOREIGN_LIMIT
+        );
         run.header.host.irq_time_accounting = None;
-        assert!(foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap() > FOREIGN_LIMIT);
+        assert!(
+            foreign(&run.blocks[0], &run.header, &Machine::local(&run.header)).unwrap()
+                > FOREIGN_LIMIT
+        );
     }
 
     #[test]
@@ -259,7 +310,8 @@ mod tests {
         assert_eq!(drop_reason(&empty, &run.header), None);
         let mut bare = run.blocks[0].clone();
         for slot in &mut bare.slots {
-            let (Slot::Idle(IdleWindow { opened, closed, .. }) | Slot::Trial(Trial { opened, closed, .. })) = slot;
+            let (Slot::Idle(IdleWindow { opened, closed, .. })
+            | Slot::Trial(Trial { opened, closed, .. })) = slot;
             (*opened, *closed) = (Reading::default(), Reading::default());
         }
         assert_eq!(drop_reason(&bare, &run.header), None);

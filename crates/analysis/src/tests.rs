@@ -1,7 +1,9 @@
 //! Estimates of runs whose truth is known, and of runs that are broken in every way that still parses.
 
 use super::*;
-use zc_run::{Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Slot, Trial, Warning};
+use zc_run::{
+    Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Slot, Trial, Warning,
+};
 use zc_testkit::synthetic::{Synthetic, null_link, size_sweep};
 
 fn cell<'a>(estimates: &'a Estimates, label: &str) -> &'a CellEstimate {
@@ -37,7 +39,11 @@ fn the_truth_comes_back_within_its_intervals() {
         }
         let ratio = found.ratio.both.unwrap();
         let interval = ratio.interval.unwrap();
-        assert!((ratio.value / (both / reference) - 1.0).abs() < 0.05, "{}: {ratio:?}", found.label);
+        assert!(
+            (ratio.value / (both / reference) - 1.0).abs() < 0.05,
+            "{}: {ratio:?}",
+            found.label
+        );
         assert!(interval.low <= ratio.value && ratio.value <= interval.high.unwrap());
         assert!(interval.confidence >= estimates.interval_level);
         let sender = found.ratio.sender.unwrap();
@@ -48,9 +54,13 @@ fn the_truth_comes_back_within_its_intervals() {
     assert!(estimates.verdict.stands(), "{:?}", estimates.verdict.withheld);
     assert_eq!(estimates.verdict.cheapest, ["sendfile"]);
     assert_eq!(estimates.verdict.cheapest_by.len(), 1);
-    assert!(matches!(comparison(&estimates, "sendfile"), Comparison::Cheaper { by } if (by - 0.3667).abs() < 0.03));
+    assert!(
+        matches!(comparison(&estimates, "sendfile"), Comparison::Cheaper { by } if (by - 0.3667).abs() < 0.03)
+    );
     assert!(matches!(comparison(&estimates, "uring-send-zc"), Comparison::Dearer { .. }));
-    assert!(matches!(comparison(&estimates, "read+write"), Comparison::Same { within } if within < 0.05));
+    assert!(
+        matches!(comparison(&estimates, "read+write"), Comparison::Same { within } if within < 0.05)
+    );
     assert_eq!(estimates.verdict.comparisons, 8);
 }
 
@@ -114,20 +124,30 @@ fn each_cell_is_held_to_its_own_rate_and_to_the_cell_that_it_names() {
     };
     let estimates = estimate(&world.run());
     let by: Vec<_> = estimates.cells.iter().map(|cell| cell.by.as_deref()).collect();
-    assert_eq!(by, [None, Some("read+send 1024"), None, Some("read+send 65536"), Some("read+send 1024")]);
-    assert!(estimates.cells.iter().all(|cell| !cell.perturbation.saturated), "rates differ, and each is reached");
+    assert_eq!(
+        by,
+        [None, Some("read+send 1024"), None, Some("read+send 65536"), Some("read+send 1024")]
+    );
+    assert!(
+        estimates.cells.iter().all(|cell| !cell.perturbation.saturated),
+        "rates differ, and each is reached"
+    );
     let ratio = |label: &str| cell(&estimates, label).ratio.both.unwrap().value;
     assert!((ratio("sendfile 1024") / (500.0 / 700.0) - 1.0).abs() < 0.05);
     assert!((ratio("sendfile 65536") / (106.25 / 404.7) - 1.0).abs() < 0.05);
     assert_eq!(cell(&estimates, "read+send 65536").ratio, Sides::default());
-    assert!(!cell(&estimates, "read+send 65536").reference && cell(&estimates, "read+send 1024").reference);
+    assert!(
+        !cell(&estimates, "read+send 65536").reference
+            && cell(&estimates, "read+send 1024").reference
+    );
     assert_eq!(cell(&estimates, "sendfile 65536").levels.message_bytes, Some(65_536));
 
     let verdict = &estimates.verdict;
     assert!(verdict.stands(), "{:?}", verdict.withheld);
     assert_eq!((verdict.cells.len(), verdict.comparisons), (2, 2));
     assert!(verdict.cheapest.is_empty(), "of what, at which size?");
-    let cheapest: Vec<_> = verdict.cheapest_by.iter().map(|group| (&group.by[..], &group.cells[..])).collect();
+    let cheapest: Vec<_> =
+        verdict.cheapest_by.iter().map(|group| (&group.by[..], &group.cells[..])).collect();
     let (one, other) = (["sendfile 1024".to_owned()], ["sendfile 65536".to_owned()]);
     assert_eq!(cheapest, [("read+send 1024", &one[..]), ("read+send 65536", &other[..])]);
 }
@@ -138,16 +158,23 @@ fn a_cell_that_cannot_hold_the_rate_is_called_saturated_and_nothing_is_compared_
     run.header.plan.fixed.rate_bytes_per_s = 1e9;
     let estimates = estimate(&run);
     assert!(estimates.cells.iter().all(|cell| cell.perturbation.saturated));
-    assert!(matches!(estimates.verdict.withheld[..], [Withheld::ReferenceSaturated { reached }] if reached < 0.98));
+    assert!(
+        matches!(estimates.verdict.withheld[..], [Withheld::ReferenceSaturated { reached }] if reached < 0.98)
+    );
 }
 
 #[test]
 fn the_other_methods_are_held_against_the_soakers() {
-    let estimates = estimate(&Synthetic { blocks: 40, block_drift: 0.0, ..Synthetic::default() }.run());
+    let estimates =
+        estimate(&Synthetic { blocks: 40, block_drift: 0.0, ..Synthetic::default() }.run());
     for cell in &estimates.cells {
         let others = &cell.others;
         for method in [&others.getrusage_soaked, &others.getrusage_unsoaked_control] {
-            assert!((method.by_soaked.both.unwrap() - 0.8).abs() < 0.05, "{}: {method:?}", cell.label);
+            assert!(
+                (method.by_soaked.both.unwrap() - 0.8).abs() < 0.05,
+                "{}: {method:?}",
+                cell.label
+            );
             assert!(method.by_soaked.sender.is_some() && method.cost_ns_per_kib.receiver.is_some());
         }
         let stat = &others.proc_stat;
@@ -183,7 +210,10 @@ fn without_sides_only_both_has_a_cost() {
         assert_eq!((cell.cost_ns_per_kib.sender, cell.cost_ns_per_kib.receiver), (None, None));
         assert_eq!((cell.ratio.sender, cell.gbit_per_core.sender), (None, None));
         assert!(cell.cost_ns_per_kib.both.is_some());
-        assert!(cell.others.getrusage_soaked.cost_ns_per_kib.sender.is_some(), "threads are always apart");
+        assert!(
+            cell.others.getrusage_soaked.cost_ns_per_kib.sender.is_some(),
+            "threads are always apart"
+        );
     }
 }
 
@@ -193,7 +223,9 @@ fn a_control_that_differs_withholds_the_verdicts() {
     world.cells[1].sender_ns_per_kib *= 1.3;
     let estimates = estimate(&world.run());
     assert_eq!(estimates.control.as_ref().unwrap().fits, Some(false));
-    assert!(matches!(estimates.verdict.withheld[..], [Withheld::ControlDiffers { ratio, .. }] if ratio > 1.1));
+    assert!(
+        matches!(estimates.verdict.withheld[..], [Withheld::ControlDiffers { ratio, .. }] if ratio > 1.1)
+    );
     assert!(!estimates.verdict.stands());
 }
 
@@ -210,7 +242,12 @@ fn a_plan_without_control_and_a_run_without_its_reference_are_withheld() {
     let estimates = estimate(&run);
     assert_eq!(estimates.verdict.withheld, [Withheld::NoReference]);
     assert!(estimates.verdict.cheapest.is_empty());
-    assert!(estimates.cells.iter().all(|cell| cell.ratio.both.is_none() && cell.cost_ns_per_kib.both.is_some()));
+    assert!(
+        estimates
+            .cells
+            .iter()
+            .all(|cell| cell.ratio.both.is_none() && cell.cost_ns_per_kib.both.is_some())
+    );
 }
 
 #[test]
@@ -244,7 +281,8 @@ fn dropped_blocks_are_counted_by_rule_and_not_used() {
         block.dropped = Some(reason.clone());
     }
     let estimates = estimate(&run);
-    let dropped = DropCounts { steal: 3, idle_drift: 2, foreign: 2, trial_failed: 2, unfinished: 2 };
+    let dropped =
+        DropCounts { steal: 3, idle_drift: 2, foreign: 2, trial_failed: 2, unfinished: 2 };
     assert_eq!(estimates.blocks, BlockAccount { measured: 20, kept: 9, dropped });
     assert_eq!(estimates.cells, kept.cells);
     assert_eq!(estimates.verdict.withheld, [], "9 of 18 finished blocks are not more than half");
@@ -256,12 +294,19 @@ fn dropped_blocks_are_counted_by_rule_and_not_used() {
 #[test]
 fn a_warning_that_says_so_withholds() {
     let mut run = Synthetic::default().run();
-    run.header.warnings.push(Warning::new("virtual-machine", Severity::Note, "this is a virtual machine"));
+    run.header.warnings.push(Warning::new(
+        "virtual-machine",
+        Severity::Note,
+        "this is a virtual machine",
+    ));
     assert!(estimate(&run).verdict.stands());
     let end = run.end.as_mut().unwrap();
     end.warnings.push(Warning::new("busy-machine", Severity::Withhold, "something else runs"));
     let withheld = estimate(&run).verdict.withheld;
-    assert_eq!(withheld, [Withheld::Warning { name: "busy-machine".to_owned(), severity: Severity::Withhold }]);
+    assert_eq!(
+        withheld,
+        [Withheld::Warning { name: "busy-machine".to_owned(), severity: Severity::Withhold }]
+    );
 }
 
 #[test]
@@ -301,7 +346,12 @@ fn a_reference_that_is_noise_tells_nothing() {
 
 #[test]
 fn what_other_cpus_lose_is_a_figure_of_its_own() {
-    let world = Synthetic { cpus: 4, other_cpus_ns_per_kib: 77.0, block_drift: 0.0, ..Synthetic::default() };
+    let world = Synthetic {
+        cpus: 4,
+        other_cpus_ns_per_kib: 77.0,
+        block_drift: 0.0,
+        ..Synthetic::default()
+    };
     let estimates = estimate(&world.run());
     assert!((cell(&estimates, "splice").other_cpus_ns_per_kib.unwrap().value - 77.0).abs() < 8.0);
     let stat = cell(&estimates, "read+send").others.proc_stat.by_soaked.both.unwrap();
@@ -330,7 +380,8 @@ fn an_early_stop_widens_the_intervals() {
     (end.reason, end.interim_analyses_at_blocks) = (EndReason::TargetReached, vec![15, 25]);
     let early = estimate(&run);
     assert!((early.interval_level - 0.9945).abs() < 1e-3, "{}", early.interval_level);
-    let half = |estimates: &Estimates| cell(estimates, "splice").ratio.both.unwrap().half_width.unwrap();
+    let half =
+        |estimates: &Estimates| cell(estimates, "splice").ratio.both.unwrap().half_width.unwrap();
     assert!(half(&early) > half(&full));
 }
 
@@ -363,7 +414,8 @@ mod any_run {
             Harm::Huge => {
                 reading.soak.units.fill(u64::MAX);
                 reading.stat.cpus.iter_mut().for_each(|cpu| {
-                    (cpu.user, cpu.system, cpu.steal, cpu.irq) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX);
+                    (cpu.user, cpu.system, cpu.steal, cpu.irq) =
+                        (u64::MAX, u64::MAX, u64::MAX, u64::MAX);
                 });
                 (reading.received.bytes, reading.sent.enobufs) = (u64::MAX, u64::MAX);
                 (reading.sender.cpu_ns, reading.process_cpu_ns) = (u64::MAX, u64::MAX);

@@ -56,8 +56,13 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
         packet_bytes: sums.link.as_ref().and_then(|link| per(link.bytes, link.packets)),
         packets_per_s: sums.link.as_ref().and_then(|link| per(link.packets * 1e9, link.elapsed_ns)),
         rx_packet_bytes: sums.link.as_ref().and_then(|link| per(link.rx_bytes, link.rx_packets)),
-        rx_packets_per_s: sums.link.as_ref().and_then(|link| per(link.rx_packets * 1e9, link.elapsed_ns)),
-        interrupts_per_s: sums.interrupts.and_then(|interrupts| per(interrupts * 1e9, sums.interrupts_ns)),
+        rx_packets_per_s: sums
+            .link
+            .as_ref()
+            .and_then(|link| per(link.rx_packets * 1e9, link.elapsed_ns)),
+        interrupts_per_s: sums
+            .interrupts
+            .and_then(|interrupts| per(interrupts * 1e9, sums.interrupts_ns)),
         switches_per_mb: per(sums.switches, sums.switches_mb),
         retransmits: sums.tcp.as_ref().map(|tcp| tcp.retransmits),
         enobufs: sums.enobufs,
@@ -84,18 +89,22 @@ impl Sums {
         self.elapsed_ns = self.elapsed_ns.saturating_add(elapsed);
         self.send_calls += since(opened.sent.calls, closed.sent.calls);
         self.short += since(opened.sent.short, closed.sent.short);
-        self.enobufs = self.enobufs.saturating_add(closed.sent.enobufs.saturating_sub(opened.sent.enobufs));
+        self.enobufs =
+            self.enobufs.saturating_add(closed.sent.enobufs.saturating_sub(opened.sent.enobufs));
         // The receiver's own counts, on whichever machine it is.
         let (remote_opened, remote_closed) = remote_edges(trial).unwrap_or((opened, closed));
         self.recv_calls += since(remote_opened.received.calls, remote_closed.received.calls);
-        self.mapped_bytes += since(remote_opened.received.mapped_bytes, remote_closed.received.mapped_bytes);
+        self.mapped_bytes +=
+            since(remote_opened.received.mapped_bytes, remote_closed.received.mapped_bytes);
         let stat_ns = since(opened.stat.at_ns, closed.stat.at_ns);
         self.switches_mb += bytes(trial) as f64 / 1e6 * stat_ns / elapsed as f64;
-        self.switches +=
-            switches(&opened.sender, &closed.sender) + switches(&remote_opened.receiver, &remote_closed.receiver);
+        self.switches += switches(&opened.sender, &closed.sender)
+            + switches(&remote_opened.receiver, &remote_closed.receiver);
         if let Some(interrupts) = interrupts(opened, closed) {
             let interrupts = interrupts
-                + remote_edges(trial).and_then(|(opened, closed)| self::interrupts(opened, closed)).unwrap_or(0.0);
+                + remote_edges(trial)
+                    .and_then(|(opened, closed)| self::interrupts(opened, closed))
+                    .unwrap_or(0.0);
             *self.interrupts.get_or_insert(0.0) += interrupts;
             self.interrupts_ns += since(opened.stat.at_ns, closed.stat.at_ns); // read right after /proc/stat
         }
@@ -120,7 +129,9 @@ impl LinkSums {
 
 impl TcpSums {
     fn add(&mut self, opened: &TcpReading, closed: &TcpReading) {
-        self.retransmits = self.retransmits.saturating_add(closed.total_retrans.saturating_sub(opened.total_retrans));
+        self.retransmits = self
+            .retransmits
+            .saturating_add(closed.total_retrans.saturating_sub(opened.total_retrans));
         self.busy_us += since(opened.busy_us, closed.busy_us);
         self.rwnd_limited_us += since(opened.rwnd_limited_us, closed.rwnd_limited_us);
         self.sndbuf_limited_us += since(opened.sndbuf_limited_us, closed.sndbuf_limited_us);

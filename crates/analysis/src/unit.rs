@@ -29,7 +29,11 @@ impl Cost for f64 {
 
 impl Cost for Figure {
     fn times(&self, factor: f64) -> Self {
-        let bounds = |bounds: Bounds| Bounds { low: bounds.low * factor, high: bounds.high.times(factor), ..bounds };
+        let bounds = |bounds: Bounds| Bounds {
+            low: bounds.low * factor,
+            high: bounds.high.times(factor),
+            ..bounds
+        };
         Self {
             value: self.value * factor,
             interval: self.interval.map(bounds),
@@ -47,17 +51,27 @@ impl<T: Cost> Cost for Option<T> {
 
 impl<T: Cost> Cost for Sides<T> {
     fn times(&self, factor: f64) -> Self {
-        Self { sender: self.sender.times(factor), receiver: self.receiver.times(factor), both: self.both.times(factor) }
+        Self {
+            sender: self.sender.times(factor),
+            receiver: self.receiver.times(factor),
+            both: self.both.times(factor),
+        }
     }
 }
 
 /// Serialises nanoseconds per KiB as microseconds per MB.
-pub(super) fn from_ns_per_kib<T: Cost + Serialize, S: Serializer>(cost: &T, out: S) -> Result<S::Ok, S::Error> {
+pub(super) fn from_ns_per_kib<T: Cost + Serialize, S: Serializer>(
+    cost: &T,
+    out: S,
+) -> Result<S::Ok, S::Error> {
     cost.times(US_PER_MB).serialize(out)
 }
 
 /// Serialises microseconds per KB of 1024 bytes, netperf's unit, as microseconds per MB.
-pub(super) fn from_us_per_kb<T: Cost + Serialize, S: Serializer>(cost: &T, out: S) -> Result<S::Ok, S::Error> {
+pub(super) fn from_us_per_kb<T: Cost + Serialize, S: Serializer>(
+    cost: &T,
+    out: S,
+) -> Result<S::Ok, S::Error> {
     cost.times(1e3 * US_PER_MB).serialize(out)
 }
 
@@ -73,9 +87,11 @@ mod tests {
     #[test]
     fn a_figure_keeps_its_confidence_and_its_blocks() {
         let bounds = Bounds { low: 1024.0, high: Some(3072.0), confidence: 0.95 };
-        let figure = Figure { value: 2048.0, interval: Some(bounds), half_width: Some(1024.0), blocks: 7 };
+        let figure =
+            Figure { value: 2048.0, interval: Some(bounds), half_width: Some(1024.0), blocks: 7 };
         let bounds = Bounds { low: 1000.0, high: Some(3000.0), confidence: 0.95 };
-        let expected = Figure { value: 2000.0, interval: Some(bounds), half_width: Some(1000.0), blocks: 7 };
+        let expected =
+            Figure { value: 2000.0, interval: Some(bounds), half_width: Some(1000.0), blocks: 7 };
         assert_eq!(figure.times(US_PER_MB), expected);
     }
 }

@@ -26,10 +26,14 @@ pub(super) fn verdict(
     blocks: &BlockAccount,
 ) -> Verdict {
     let plan = &kept.header.plan;
-    let compared: Vec<usize> =
-        (0..cells.len()).filter(|cell| cells[*cell].by.is_some() && !cells[*cell].control).collect();
+    let compared: Vec<usize> = (0..cells.len())
+        .filter(|cell| cells[*cell].by.is_some() && !cells[*cell].control)
+        .collect();
     let with_ratio = compared.iter().filter(|cell| cells[**cell].ratio.both.is_some()).count();
-    let differs = significant(kept, &compared.iter().map(|cell| (*cell, divisors(plan, *cell))).collect::<Vec<_>>());
+    let differs = significant(
+        kept,
+        &compared.iter().map(|cell| (*cell, divisors(plan, *cell))).collect::<Vec<_>>(),
+    );
     let cheapest_by = cheapest(kept, cells, &compared);
     let cheapest = match &cheapest_by[..] {
         [all] => all.cells.clone(),
@@ -44,7 +48,10 @@ pub(super) fn verdict(
                 let cell = &cells[*cell];
                 CellVerdict {
                     label: cell.label.clone(),
-                    comparison: cell.ratio.both.map_or(Comparison::Undecided, |ratio| comparison(&ratio, differs)),
+                    comparison: cell
+                        .ratio
+                        .both
+                        .map_or(Comparison::Undecided, |ratio| comparison(&ratio, differs)),
                     interval_excludes_one: cell
                         .ratio
                         .both
@@ -68,7 +75,8 @@ fn comparison(ratio: &RatioFigure, differs: bool) -> Comparison {
             Comparison::Dearer { by: ratio.value - 1.0 }
         };
     }
-    let within = ratio.interval.and_then(|interval| Some((interval.high? - 1.0).max(1.0 - interval.low)));
+    let within =
+        ratio.interval.and_then(|interval| Some((interval.high? - 1.0).max(1.0 - interval.low)));
     match within {
         Some(within) if within <= EQUIVALENCE_MARGIN => Comparison::Same { within },
         _ => Comparison::Undecided,
@@ -129,8 +137,14 @@ fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Ve
     let label = |cell: usize| cells[cell].label.clone();
     std::iter::zip(bases, groups)
         .map(|(by, group)| {
-            let alike = group[1..].iter().filter(|_| differ_from_leader.next() == Some(false)).map(|cell| label(*cell));
-            Cheapest { by: label(by), cells: std::iter::once(label(group[0])).chain(alike).collect() }
+            let alike = group[1..]
+                .iter()
+                .filter(|_| differ_from_leader.next() == Some(false))
+                .map(|cell| label(*cell));
+            Cheapest {
+                by: label(by),
+                cells: std::iter::once(label(group[0])).chain(alike).collect(),
+            }
         })
         .collect()
 }
@@ -147,18 +161,27 @@ pub(super) fn withheld(
     let reference = cells.iter().find(|cell| cell.reference);
     if blocks.kept < needed {
         reasons.push(Withheld::TooFewBlocks { kept: blocks.kept, needed });
-    } else if !reference.is_some_and(|cell| cell.cost_ns_per_kib.both.is_some_and(|cost| cost.value > 0.0)) {
+    } else if !reference
+        .is_some_and(|cell| cell.cost_ns_per_kib.both.is_some_and(|cost| cost.value > 0.0))
+    {
         reasons.push(Withheld::NoReference);
     } else {
         match control.and_then(|control| control.ratio.both) {
-            Some(RatioFigure { value: ratio, interval: Some(interval), .. }) if !interval.contains(1.0) => {
-                reasons.push(Withheld::ControlDiffers { ratio, low: interval.low, high: interval.high });
+            Some(RatioFigure { value: ratio, interval: Some(interval), .. })
+                if !interval.contains(1.0) =>
+            {
+                reasons.push(Withheld::ControlDiffers {
+                    ratio,
+                    low: interval.low,
+                    high: interval.high,
+                });
             }
             Some(RatioFigure { interval: Some(_), .. }) => {}
             _ => reasons.push(Withheld::NoControl),
         }
     }
-    let saturated = reference.map(|cell| cell.perturbation).filter(|perturbation| perturbation.saturated);
+    let saturated =
+        reference.map(|cell| cell.perturbation).filter(|perturbation| perturbation.saturated);
     if let Some(reached) = saturated.and_then(|perturbation| perturbation.soaked_by_nominal) {
         reasons.push(Withheld::ReferenceSaturated { reached });
     }
@@ -168,10 +191,8 @@ pub(super) fn withheld(
         reasons.push(Withheld::BusyMachine { dropped, measured: finished });
     }
     let warnings = run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings));
-    reasons.extend(
-        warnings
-            .filter(|warning| warning.severity == Severity::Withhold)
-            .map(|warning| Withheld::Warning { name: warning.name.clone(), severity: warning.severity }),
-    );
+    reasons.extend(warnings.filter(|warning| warning.severity == Severity::Withhold).map(
+        |warning| Withheld::Warning { name: warning.name.clone(), severity: warning.severity },
+    ));
     reasons
 }

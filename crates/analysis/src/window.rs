@@ -17,7 +17,10 @@ pub(super) fn elapsed_ns(trial: &Trial) -> Option<u64> {
     let (opened, closed) = (&trial.opened, &trial.closed);
     // The soakers' clock is the window's own. A window without soakers may lack it.
     let clocks = [(opened.soak.at_ns, closed.soak.at_ns), (opened.stat.at_ns, closed.stat.at_ns)];
-    clocks.into_iter().filter(|(from, _)| *from > 0).find_map(|(from, to)| to.checked_sub(from).filter(|ns| *ns > 0))
+    clocks
+        .into_iter()
+        .filter(|(from, _)| *from > 0)
+        .find_map(|(from, to)| to.checked_sub(from).filter(|ns| *ns > 0))
 }
 
 /// Payload bytes per second in a trial's window.

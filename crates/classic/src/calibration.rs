@@ -53,13 +53,21 @@ impl Calibration {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                     "make room, or go to another folder; cyclesoak looks for it in the folder where it is started"
                 }
-                _ => "go to a folder that may be written; cyclesoak looks for it in the folder where it is started",
+                _ => {
+                    "go to a folder that may be written; cyclesoak looks for it in the folder where it is started"
+                }
             };
-            Error::output(format!("cannot write \"{FILE_NAME}\" in this folder: {}", in_words(&error))).help(help)
+            Error::output(format!(
+                "cannot write \"{FILE_NAME}\" in this folder: {}",
+                in_words(&error)
+            ))
+            .help(help)
         };
         if path.metadata().is_ok_and(|found| !found.is_file()) {
-            return Err(Error::output(format!("\"{FILE_NAME}\" in this folder is not a regular file"))
-                .help("move it away, or go to another folder"));
+            return Err(Error::output(format!(
+                "\"{FILE_NAME}\" in this folder is not a regular file"
+            ))
+            .help("move it away, or go to another folder"));
         }
         // Whole or not at all: a cyclesoak that starts meanwhile reads the old one.
         let new = folder.join(format!(".{FILE_NAME}.{}", std::process::id()));
@@ -110,9 +118,13 @@ impl Calibration {
         File::open(&path)
             .and_then(|file| file.take(LARGEST_BYTES).read_to_end(&mut text))
             .map_err(|error| wrong(&in_words(&error)))?;
-        let read = parse(&String::from_utf8_lossy(&text), &good_for(&meter::host())).map_err(|what| wrong(&what))?;
+        let read = parse(&String::from_utf8_lossy(&text), &good_for(&meter::host()))
+            .map_err(|what| wrong(&what))?;
         if read.cpus != cpus {
-            return Err(wrong(&format!("it was made for CPUs {:?}, and now it is {cpus:?}", read.cpus)));
+            return Err(wrong(&format!(
+                "it was made for CPUs {:?}, and now it is {cpus:?}",
+                read.cpus
+            )));
         }
         Ok(read)
     }
@@ -130,7 +142,9 @@ fn good_for(host: &Host) -> Vec<(&'static str, String)> {
         ("governor", or_none(host.cpu.governor.clone())),
         ("boost", or_none(host.cpu.boost.map(|on| on.to_string()))),
     ];
-    values.map(|(name, value)| (name, value.split_whitespace().collect::<Vec<_>>().join(" "))).to_vec()
+    values
+        .map(|(name, value)| (name, value.split_whitespace().collect::<Vec<_>>().join(" ")))
+        .to_vec()
 }
 
 fn parse(text: &str, here: &[(&'static str, String)]) -> std::result::Result<Calibration, String> {
@@ -144,7 +158,8 @@ fn parse(text: &str, here: &[(&'static str, String)]) -> std::result::Result<Cal
         }
         .to_owned());
     }
-    let mut read = Calibration { good_for: here.to_vec(), cpus: Vec::new(), counts_per_s: Vec::new() };
+    let mut read =
+        Calibration { good_for: here.to_vec(), cpus: Vec::new(), counts_per_s: Vec::new() };
     let mut values = here.iter();
     for line in lines {
         let (name, value) = line.split_once(' ').unwrap_or((line, ""));
@@ -162,7 +177,9 @@ fn parse(text: &str, here: &[(&'static str, String)]) -> std::result::Result<Cal
         match values.next() {
             Some((expected, now)) if *expected == name => {
                 if now != value {
-                    return Err(format!("it was made with {name} \"{value}\", and now it is \"{now}\""));
+                    return Err(format!(
+                        "it was made with {name} \"{value}\", and now it is \"{now}\""
+                    ));
                 }
             }
             _ => return Err(format!("its line \"{line}\" makes no sense")),
@@ -200,19 +217,30 @@ mod tests {
             made.write(folder.path()).unwrap();
             assert_eq!(Calibration::read(folder.path(), &[0, 2]).unwrap(), made);
         }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            1,
+            "nothing is left beside it"
+        );
     }
 
     #[test]
     fn what_came_from_elsewhere_is_refused_and_says_what_is_different() {
         let text = made().text();
-        let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+        let line =
+            |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
         for name in ["made-by", "soaker", "host", "kernel", "model", "governor", "boost"] {
             let other = text.replace(&line(name), &format!("{name} another"));
             let why = refused(&other);
-            assert!(why.starts_with(&format!("it was made with {name} \"another\", and now it is \"")), "{why}");
+            assert!(
+                why.starts_with(&format!("it was made with {name} \"another\", and now it is \"")),
+                "{why}"
+            );
         }
-        assert_eq!(refused(&text.replace("cpu 2", "cpu 1")), "it was made for CPUs [0, 1], and now it is [0, 2]");
+        assert_eq!(
+            refused(&text.replace("cpu 2", "cpu 1")),
+            "it was made for CPUs [0, 1], and now it is [0, 2]"
+        );
     }
 
     #[test]
@@ -235,7 +263,10 @@ mod tests {
     fn no_file_and_no_regular_file_are_told_apart() {
         let folder = tempfile::tempdir().unwrap();
         let error = Calibration::read(folder.path(), &[0]).unwrap_err();
-        assert!(error.message.starts_with("there is no file \"counts_per_sec\" in this folder"), "{error}");
+        assert!(
+            error.message.starts_with("there is no file \"counts_per_sec\" in this folder"),
+            "{error}"
+        );
         std::fs::create_dir(folder.path().join(FILE_NAME)).unwrap();
         let error = Calibration::read(folder.path(), &[0]).unwrap_err();
         assert!(error.message.ends_with("it is not a regular file"), "{error}");

@@ -53,8 +53,14 @@ impl CyclesoakOptions {
     /// It makes no sense.
     pub fn read(words: &[OsString]) -> Result<Self> {
         let words = KNOWN.read(Tool::Cyclesoak, words)?;
-        let mut options =
-            Self { help: false, debug: 0, calibrate: false, nr_cpus: None, period_ns: S, each_cpu: false };
+        let mut options = Self {
+            help: false,
+            debug: 0,
+            calibrate: false,
+            nr_cpus: None,
+            period_ns: S,
+            each_cpu: false,
+        };
         for (letter, value) in &words.given {
             let value = value.as_deref();
             match letter {
@@ -67,14 +73,18 @@ impl CyclesoakOptions {
                     options.period_ns = S * number(*letter, "period in seconds", value, 1..=3600)?;
                 }
                 Letter::Short('m') => {
-                    options.period_ns = MS * number(*letter, "period in milliseconds", value, 10..=3_600_000)?;
+                    options.period_ns =
+                        MS * number(*letter, "period in milliseconds", value, 10..=3_600_000)?;
                 }
                 Letter::Short(_) | Letter::Long(_) => {} // all of them are above
             }
         }
         if let (Some(operand), false) = (words.operands.first(), options.help) {
-            return Err(Error::usage(format!("unexpected argument \"{}\"", operand.to_string_lossy()))
-                .help("cyclesoak takes options alone; zc soak -- COMMAND measures a command"));
+            return Err(Error::usage(format!(
+                "unexpected argument \"{}\"",
+                operand.to_string_lossy()
+            ))
+            .help("cyclesoak takes options alone; zc soak -- COMMAND measures a command"));
         }
         Ok(options)
     }
@@ -85,7 +95,8 @@ impl CyclesoakOptions {
 /// # Errors
 /// There are not so many.
 pub fn cpus_for(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
-    let mut cpus = sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error))?;
+    let mut cpus =
+        sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error))?;
     match nr_cpus {
         Some(wanted) if wanted > cpus.len() => {
             Err(Error::usage(format!("-N: there are {} CPUs here, not \"{wanted}\"", cpus.len()))
@@ -159,7 +170,8 @@ impl Soaking {
 /// # Errors
 /// They cannot be had, or `stop` came up.
 pub fn calibrate(cpus: &[usize], stop: &AtomicBool) -> Result<SoakStart> {
-    let interrupted = || Error::new(ErrorKind::Interrupted, "interrupted before the calibration was done");
+    let interrupted =
+        || Error::new(ErrorKind::Interrupted, "interrupted before the calibration was done");
     let mut meter = LoadMeter::start(cpus, KIND)?;
     if clock::sleep_until_or_stop(clock::monotonic_ns() + SETTLE_NS, stop) {
         return Err(interrupted());

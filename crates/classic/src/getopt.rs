@@ -88,7 +88,8 @@ impl Known {
     ) -> Result<(Letter, Option<OsString>)> {
         let mut parts = typed.splitn(2, |byte| *byte == b'=');
         let (name, value) = (parts.next().unwrap_or_default(), parts.next());
-        let Some((name, kind)) = self.long.iter().find(|(known, _)| known.as_bytes() == name) else {
+        let Some((name, kind)) = self.long.iter().find(|(known, _)| known.as_bytes() == name)
+        else {
             return Err(unknown(tool, &format!("--{}", String::from_utf8_lossy(name))));
         };
         let letter = Letter::Long(name);
@@ -97,7 +98,9 @@ impl Known {
             (true, None) => Some(words.next().cloned().ok_or_else(|| lacks_value(tool, letter))?),
             (false, None) => None,
             (false, Some(_)) => {
-                return Err(Error::usage(format!("option \"{letter}\" takes no value")).help(help(tool)));
+                return Err(
+                    Error::usage(format!("option \"{letter}\" takes no value")).help(help(tool))
+                );
             }
         };
         Ok((letter, value))
@@ -150,7 +153,12 @@ fn lacks_value(tool: Tool, letter: Letter) -> Error {
 ///
 /// # Errors
 /// It is not one, or out of bounds; told with the option.
-pub(super) fn number(letter: Letter, what: &str, value: Option<&OsStr>, bounds: RangeInclusive<u64>) -> Result<u64> {
+pub(super) fn number(
+    letter: Letter,
+    what: &str,
+    value: Option<&OsStr>,
+    bounds: RangeInclusive<u64>,
+) -> Result<u64> {
     let text = value.unwrap_or_default().to_string_lossy();
     let wrong = |is: String| Error::usage(format!("{letter}: {what} \"{text}\" {is}"));
     let help = format!("a whole number from {} to {}", bounds.start(), bounds.end());
@@ -185,8 +193,12 @@ mod tests {
 
     use super::*;
 
-    const KNOWN: Known =
-        Known { plain: "cCd", valued: "np", long: &[("raw", 'r'), ("interval", 'I')], stops_at_operand: false };
+    const KNOWN: Known = Known {
+        plain: "cCd",
+        valued: "np",
+        long: &[("raw", 'r'), ("interval", 'I')],
+        stops_at_operand: false,
+    };
 
     fn read(words: &[&str]) -> Result<Words> {
         KNOWN.read(Tool::Zcc, &words.iter().map(OsString::from).collect::<Vec<_>>())
@@ -239,7 +251,8 @@ mod tests {
     #[test]
     fn a_command_s_own_options_are_left_alone() {
         let known = Known { stops_at_operand: true, ..KNOWN };
-        let words: Vec<OsString> = ["-d", "ls", "-d", "--", "-x"].iter().map(OsString::from).collect();
+        let words: Vec<OsString> =
+            ["-d", "ls", "-d", "--", "-x"].iter().map(OsString::from).collect();
         let read = known.read(Tool::RunRr, &words).unwrap();
         assert_eq!(read.given.len(), 1);
         assert_eq!(read.operands, &words[1..]);
@@ -247,7 +260,9 @@ mod tests {
 
     #[test]
     fn numbers_are_digits_within_bounds() {
-        let number = |text: &str| number(Letter::Short('n'), "number of loops", Some(OsStr::new(text)), 1..=100);
+        let number = |text: &str| {
+            number(Letter::Short('n'), "number of loops", Some(OsStr::new(text)), 1..=100)
+        };
         assert_eq!(number("100").unwrap(), 100);
         for (text, is) in [
             ("0", "too small: at least 1"),
@@ -259,7 +274,10 @@ mod tests {
             ("+5", "not a whole number"),
             ("0x10", "not a whole number"),
         ] {
-            assert_eq!(number(text).unwrap_err().message, format!("-n: number of loops \"{text}\" is {is}"));
+            assert_eq!(
+                number(text).unwrap_err().message,
+                format!("-n: number of loops \"{text}\" is {is}")
+            );
         }
     }
 

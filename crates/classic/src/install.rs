@@ -23,14 +23,16 @@ pub struct Installed {
 /// Something else has one of the names, or the folder cannot be written.
 pub fn install(folder: &Path) -> Result<Vec<Installed>> {
     let program = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|error| {
-        Error::os("find the file of this program", error).help("was it removed or built anew while it was running?")
+        Error::os("find the file of this program", error)
+            .help("was it removed or built anew while it was running?")
     })?;
     if !folder.is_dir() {
         return Err(Error::output(format!("there is no folder \"{}\"", folder.display()))
             .help("make it first, and have it in the PATH"));
     }
     let names = Tool::ALL.into_iter().map(Tool::name).chain(["ttcp-sf"]);
-    let planned: Vec<Installed> = names.map(|name| look(folder.join(name), &program)).collect::<Result<_>>()?;
+    let planned: Vec<Installed> =
+        names.map(|name| look(folder.join(name), &program)).collect::<Result<_>>()?;
     for one in planned.iter().filter(|one| !one.was_there) {
         std::os::unix::fs::symlink(&one.program, &one.link).map_err(|error| {
             Error::os(format!("make the link \"{}\"", one.link.display()), error)
@@ -44,8 +46,11 @@ pub fn install(folder: &Path) -> Result<Vec<Installed>> {
 fn look(link: PathBuf, program: &Path) -> Result<Installed> {
     let was_there = link.symlink_metadata().is_ok();
     if was_there && !std::fs::canonicalize(&link).is_ok_and(|target| target == program) {
-        return Err(Error::output(format!("\"{}\" exists, and zc does not write over anything", link.display()))
-            .help("move it away, or choose another folder"));
+        return Err(Error::output(format!(
+            "\"{}\" exists, and zc does not write over anything",
+            link.display()
+        ))
+        .help("move it away, or choose another folder"));
     }
     Ok(Installed { link, program: program.to_owned(), was_there })
 }
@@ -59,7 +64,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let first = install(folder.path()).unwrap();
         assert_eq!(first.len(), 6);
-        assert!(first.iter().all(|one| !one.was_there && one.link.canonicalize().unwrap() == one.program));
+        assert!(
+            first
+                .iter()
+                .all(|one| !one.was_there && one.link.canonicalize().unwrap() == one.program)
+        );
         assert!(install(folder.path()).unwrap().iter().all(|one| one.was_there));
 
         let zcc = folder.path().join("zcc");
@@ -68,7 +77,10 @@ mod tests {
         std::fs::write(&zcc, b"mine").unwrap();
         let error = install(folder.path()).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Output);
-        assert!(!folder.path().join("zcs").exists(), "all names are looked at before a link is made");
+        assert!(
+            !folder.path().join("zcs").exists(),
+            "all names are looked at before a link is made"
+        );
         assert_eq!(std::fs::read(&zcc).unwrap(), b"mine");
         assert!(install(&zcc).is_err());
     }

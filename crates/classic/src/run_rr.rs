@@ -47,7 +47,9 @@ impl RunRrOptions {
     pub fn program(&self) -> OsString {
         match self.command.first() {
             Some(program) => program.clone(),
-            None => std::env::var_os("SHELL").filter(|shell| !shell.is_empty()).unwrap_or_else(|| "/bin/sh".into()),
+            None => std::env::var_os("SHELL")
+                .filter(|shell| !shell.is_empty())
+                .unwrap_or_else(|| "/bin/sh".into()),
         }
     }
 }
@@ -86,11 +88,15 @@ fn guard_of(root: &Path, release: &str) -> Guard {
     let number = |path: PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<i64>().ok();
     let servers = root.join("sys/kernel/debug/sched/fair_server");
     // One to a CPU; the first stands for all.
-    let server = |name: &str| number(servers.join("cpu0").join(name)).and_then(|ns| u64::try_from(ns).ok());
+    let server =
+        |name: &str| number(servers.join("cpu0").join(name)).and_then(|ns| u64::try_from(ns).ok());
     match (server("runtime"), server("period")) {
         (Some(0), Some(_)) => return Guard::None,
         (Some(runtime_ns), Some(period_ns)) => {
-            return Guard::FairServer { runtime_us: runtime_ns / 1000, period_us: period_ns / 1000 };
+            return Guard::FairServer {
+                runtime_us: runtime_ns / 1000,
+                period_us: period_ns / 1000,
+            };
         }
         _ => {}
     }
@@ -110,7 +116,8 @@ fn guard_of(root: &Path, release: &str) -> Guard {
 
 /// `6.12` and later.
 fn has_fair_server(release: &str) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
     (numbers.next(), numbers.next()) >= (Some(6), Some(12))
 }
 
@@ -159,7 +166,9 @@ mod tests {
 
     #[test]
     fn a_command_s_letters_are_its_own() {
-        let read = |words: &[&str]| RunRrOptions::read(&words.iter().map(OsString::from).collect::<Vec<_>>());
+        let read = |words: &[&str]| {
+            RunRrOptions::read(&words.iter().map(OsString::from).collect::<Vec<_>>())
+        };
         let options = read(&["ls", "-h", "--", "-x"]).unwrap();
         assert!(!options.help);
         assert_eq!(options.command, ["ls", "-h", "--", "-x"]);

@@ -66,7 +66,12 @@ pub(super) fn listen(port: u16, buffers: Buffers) -> Result<(TcpListener, Vec<Ca
     let both = listen_on(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)), buffers);
     let listening = match both {
         // Without IPv6, or with its addresses switched off.
-        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL)) => {
+        Err(error)
+            if matches!(
+                Errno::from_io_error(&error),
+                Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL)
+            ) =>
+        {
             listen_on(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), buffers)
         }
         other => other,
@@ -74,7 +79,9 @@ pub(super) fn listen(port: u16, buffers: Buffers) -> Result<(TcpListener, Vec<Ca
     listening.map_err(|error| {
         let help = match error.kind() {
             io::ErrorKind::AddrInUse => "another server has it: choose another port with -p",
-            io::ErrorKind::PermissionDenied => "ports below 1024 want root: choose another one with -p",
+            io::ErrorKind::PermissionDenied => {
+                "ports below 1024 want root: choose another one with -p"
+            }
             _ => "choose another port with -p",
         };
         Error::os(format!("listen on port \"{port}\""), error).help(help)
@@ -101,11 +108,16 @@ fn listen_on(address: SocketAddr, buffers: Buffers) -> io::Result<(TcpListener, 
 ///
 /// # Errors
 /// The name is unknown, or nobody listens.
-pub(super) fn connect(server: &str, port: u16, buffers: Buffers) -> Result<(TcpStream, Vec<Capped>)> {
+pub(super) fn connect(
+    server: &str,
+    port: u16,
+    buffers: Buffers,
+) -> Result<(TcpStream, Vec<Capped>)> {
     let name = if server == "0" { "127.0.0.1" } else { server };
     let addresses = (name, port).to_socket_addrs().map_err(|error| {
         // The resolver's own words come with a prefix that says nothing.
-        let why = error.to_string().replace("failed to lookup address information: ", "").to_lowercase();
+        let why =
+            error.to_string().replace("failed to lookup address information: ", "").to_lowercase();
         Error::failed(format!("cannot find server \"{server}\": {why}"))
             .help("a server is a host name, an address, or 0 for this host")
     })?;
@@ -142,7 +154,9 @@ fn connect_to(address: SocketAddr, buffers: Buffers) -> io::Result<(TcpStream, V
 /// The other end reset the connection: then it has not got everything.
 pub(super) fn finish(stream: &TcpStream) -> Result<()> {
     let lost = |error: io::Error| match error.kind() {
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::NotConnected => {
+        io::ErrorKind::ConnectionReset
+        | io::ErrorKind::BrokenPipe
+        | io::ErrorKind::NotConnected => {
             Error::failed("the receiver closed the connection before it had taken everything")
         }
         _ => Error::os("end the connection", error),
@@ -190,7 +204,8 @@ mod tests {
         let (listener, capped) = listen(0, Buffers::default()).unwrap();
         assert!(capped.is_empty());
         let port = listener.local_addr().unwrap().port();
-        for (server, from) in [("0", "127.0.0.1:"), ("127.0.0.1", "127.0.0.1:"), ("::1", "[::1]:")] {
+        for (server, from) in [("0", "127.0.0.1:"), ("127.0.0.1", "127.0.0.1:"), ("::1", "[::1]:")]
+        {
             if server == "::1" && TcpListener::bind((server, 0)).is_err() {
                 eprintln!("skipped: no IPv6 here");
                 continue;
@@ -223,13 +238,17 @@ mod tests {
         assert!(error.message.contains(&format!("\"{port}\"")), "{error}");
         drop(listener);
         let error = connect("0", port, Buffers::default()).unwrap_err();
-        assert!(error.message.starts_with(&format!("cannot connect to \"0\", port {port}: ")), "{error}");
+        assert!(
+            error.message.starts_with(&format!("cannot connect to \"0\", port {port}: ")),
+            "{error}"
+        );
     }
 
     #[test]
     fn the_end_is_heard_of_although_the_other_side_stays_open() {
         let (listener, _) = listen(0, Buffers::default()).unwrap();
-        let (mut stream, _) = connect("0", listener.local_addr().unwrap().port(), Buffers::default()).unwrap();
+        let (mut stream, _) =
+            connect("0", listener.local_addr().unwrap().port(), Buffers::default()).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         stream.write_all(&[7; 1000]).unwrap();
         finish(&stream).unwrap();
@@ -241,7 +260,8 @@ mod tests {
     #[test]
     fn what_the_other_end_says_does_not_make_the_end_a_reset() {
         let (listener, _) = listen(0, Buffers::default()).unwrap();
-        let (stream, _) = connect("0", listener.local_addr().unwrap().port(), Buffers::default()).unwrap();
+        let (stream, _) =
+            connect("0", listener.local_addr().unwrap().port(), Buffers::default()).unwrap();
         let (mut other, _) = listener.accept().unwrap();
         other.write_all(&[1; 10_000]).unwrap();
         assert_eq!(send_all(&stream, &[7; 1000]).unwrap(), 1);
@@ -255,7 +275,8 @@ mod tests {
     #[test]
     fn a_receiver_that_leaves_bytes_behind_is_an_error() {
         let (listener, _) = listen(0, Buffers::default()).unwrap();
-        let (mut stream, _) = connect("0", listener.local_addr().unwrap().port(), Buffers::default()).unwrap();
+        let (mut stream, _) =
+            connect("0", listener.local_addr().unwrap().port(), Buffers::default()).unwrap();
         let (other, _) = listener.accept().unwrap();
         stream.write_all(&[7; 1000]).unwrap();
         assert!(tcp::wait_readable(&other, Duration::from_secs(10)).unwrap());

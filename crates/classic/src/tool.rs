@@ -78,7 +78,9 @@ mod tests {
         assert_eq!(asked(&["zc", "run-rr", "-d"]), Some((Tool::RunRr, rest.clone())));
         assert_eq!(asked(&["./ttcp-sf", "-d"]), Some((Tool::Ttcp, rest)));
         assert_eq!(asked(&["zcc", "zcs"]), Some((Tool::Zcc, vec![OsString::from("zcs")])));
-        for other in [&["zc"][..], &["zc", "run"], &["zc", "--", "zcs"], &[], &["zc-soakers", "soak"]] {
+        for other in
+            [&["zc"][..], &["zc", "run"], &["zc", "--", "zcs"], &[], &["zc-soakers", "soak"]]
+        {
             assert_eq!(asked(other), None, "{other:?}");
         }
     }

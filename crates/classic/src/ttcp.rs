@@ -31,7 +31,8 @@ const PORT: u16 = 5001;
 const LENGTH: usize = 8192;
 const NUMBER: u32 = 2048;
 
-const KNOWN: Known = Known { plain: "trsvDch", valued: "lnpbF", long: &[], stops_at_operand: false };
+const KNOWN: Known =
+    Known { plain: "trsvDch", valued: "lnpbF", long: &[], stops_at_operand: false };
 
 /// What `ttcp` is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +97,8 @@ impl TtcpOptions {
                 Letter::Short('c') => options.sendfile = true,
                 Letter::Short('l') => options.length = buffer(*letter, text)?,
                 Letter::Short('n') => {
-                    options.number = number(*letter, "number of buffers", text, 1..=u32::MAX.into())? as u32;
+                    options.number =
+                        number(*letter, "number of buffers", text, 1..=u32::MAX.into())? as u32;
                 }
                 Letter::Short('p') => options.port = port(*letter, text, 0)?,
                 Letter::Short('b') => options.socket_buffer = Some(buffer(*letter, text)?),
@@ -109,26 +111,41 @@ impl TtcpOptions {
         }
         let wrong = |message: &str, help: &str| Err(Error::usage(message).help(help));
         match (options.transmit, receive) {
-            (true, true) => return wrong("\"-t\" and \"-r\" exclude one another", "-t sends, -r receives"),
-            (false, false) => return wrong("neither \"-t\" nor \"-r\" is given", "-t sends, -r receives"),
+            (true, true) => {
+                return wrong("\"-t\" and \"-r\" exclude one another", "-t sends, -r receives");
+            }
+            (false, false) => {
+                return wrong("neither \"-t\" nor \"-r\" is given", "-t sends, -r receives");
+            }
             (true, false) if words.operands.is_empty() => {
                 return wrong("the host is missing", "ttcp -t -s HOST sends a pattern to HOST");
             }
             (false, true) if options.file.is_some() => {
-                return wrong("\"-F\" is for the side that sends", "-r writes what comes to stdout");
+                return wrong(
+                    "\"-F\" is for the side that sends",
+                    "-r writes what comes to stdout",
+                );
             }
             _ if options.file.is_some() && options.sink => {
-                return wrong("\"-F\" and \"-s\" exclude one another", "-s sends a pattern, -F a file");
+                return wrong(
+                    "\"-F\" and \"-s\" exclude one another",
+                    "-s sends a pattern, -F a file",
+                );
             }
             _ => {}
         }
         if options.transmit && options.port == 0 {
-            return wrong("-p: port \"0\" is too small: at least 1", "a whole number from 1 to 65535");
+            return wrong(
+                "-p: port \"0\" is too small: at least 1",
+                "a whole number from 1 to 65535",
+            );
         }
         if let Some(word) = words.operands.get(1) {
-            return Err(
-                Error::usage(format!("unexpected argument \"{}\"", word.to_string_lossy())).help("there is one host")
-            );
+            return Err(Error::usage(format!(
+                "unexpected argument \"{}\"",
+                word.to_string_lossy()
+            ))
+            .help("there is one host"));
         }
         options.host = match words.operands.first() {
             Some(host) => Some(server(Some(host))?),
@@ -243,7 +260,12 @@ fn source(options: &TtcpOptions) -> Result<Source> {
 
 /// A file from `from` to its end.
 fn whole(set: FileSet, from: u64, options: &TtcpOptions) -> Source {
-    Source::File { set, from, times: 1, path: if options.sendfile { SendPath::Sendfile } else { SendPath::ReadWrite } }
+    Source::File {
+        set,
+        from,
+        times: 1,
+        path: if options.sendfile { SendPath::Sendfile } else { SendPath::ReadWrite },
+    }
 }
 
 /// The pieces of a file, `step` bytes to a call.
@@ -265,8 +287,10 @@ impl Steps {
 
 /// The bytes that ttcp has always sent: the printing characters of ASCII, over and over.
 fn pattern(options: &TtcpOptions) -> Result<Source> {
-    let wrong = |error: io::Error| Error::os(format!("make a pattern of {} bytes", options.length), error);
-    let fd = rustix::fs::memfd_create("ttcp-pattern", MemfdFlags::CLOEXEC).map_err(|error| wrong(error.into()))?;
+    let wrong =
+        |error: io::Error| Error::os(format!("make a pattern of {} bytes", options.length), error);
+    let fd = rustix::fs::memfd_create("ttcp-pattern", MemfdFlags::CLOEXEC)
+        .map_err(|error| wrong(error.into()))?;
     let mut file = File::from(fd);
     let bytes: Vec<u8> = (b' '..=b'~').cycle().take(options.length).collect();
     file.write_all(&bytes).map_err(wrong)?;
@@ -275,9 +299,16 @@ fn pattern(options: &TtcpOptions) -> Result<Source> {
     Ok(Source::File { set: FileSet::new(vec![source]), from: 0, times: options.number, path })
 }
 
-fn send_file(stream: &TcpStream, set: FileSet, steps: Steps, times: u32, path: SendPath) -> Result<(u64, u64)> {
+fn send_file(
+    stream: &TcpStream,
+    set: FileSet,
+    steps: Steps,
+    times: u32,
+    path: SendPath,
+) -> Result<(u64, u64)> {
     let setup = SendSetup::new(Arc::new(set), steps.step);
-    let mut sender = open_sender(path, stream, &setup).map_err(|no| Error::unsupported(no.reason))?;
+    let mut sender =
+        open_sender(path, stream, &setup).map_err(|no| Error::unsupported(no.reason))?;
     for _ in 0..times {
         steps.pieces().try_for_each(|piece| sender.send(piece))?;
     }
@@ -313,14 +344,18 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
     let (stream, address) = loop {
         match listener.accept() {
             Ok(taken) => break taken,
-            Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {}
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+                ) => {}
             Err(error) => return Err(Error::os("take the connection", error)),
         }
     };
     drop(listener);
     hear(TtcpSaid::Accepted(socket::shown(address)));
-    let mut receiver =
-        open_receiver(RecvPath::Recv, &stream, options.length).map_err(|no| Error::unsupported(no.reason))?;
+    let mut receiver = open_receiver(RecvPath::Recv, &stream, options.length)
+        .map_err(|no| Error::unsupported(no.reason))?;
     let watch = Watch::start()?;
     let mut stdout = io::stdout().lock();
     let mut written = Ok(());
@@ -381,7 +416,10 @@ mod tests {
     fn the_commands_of_2001_are_understood() {
         let sender = read(&["-t", "-c", "-l", "32768", "-v", "receiver_host"]).unwrap();
         assert!(sender.transmit && sender.sendfile && sender.verbose && !sender.sink);
-        assert_eq!((sender.length, sender.port, sender.host.as_deref()), (32_768, 5001, Some("receiver_host")));
+        assert_eq!(
+            (sender.length, sender.port, sender.host.as_deref()),
+            (32_768, 5001, Some("receiver_host"))
+        );
         let receiver = read(&["-c", "-r", "-l", "32768", "-v", "sender_host"]).unwrap();
         assert!(!receiver.transmit && !receiver.writes_to_stdout());
         assert!(read(&["-r"]).unwrap().writes_to_stdout());
@@ -407,7 +445,10 @@ mod tests {
     #[test]
     fn a_file_is_sent_in_calls_of_the_length() {
         let lens = |from, step| {
-            Steps { from, len: 10, step }.pieces().map(|piece| (piece.offset, piece.len)).collect::<Vec<_>>()
+            Steps { from, len: 10, step }
+                .pieces()
+                .map(|piece| (piece.offset, piece.len))
+                .collect::<Vec<_>>()
         };
         assert_eq!(lens(0, 4), [(0, 4), (4, 4), (8, 2)]);
         assert_eq!(lens(7, 4), [(7, 3)]);

@@ -119,8 +119,11 @@ impl Decoder {
 
     /// Where it stopped, when it stopped before its end: as the end of a sentence about the sender.
     pub(super) fn stopped(&self) -> Option<String> {
-        let partly =
-            if self.number_bytes > 0 { format!(", {} bytes into it", self.number_bytes) } else { String::new() };
+        let partly = if self.number_bytes > 0 {
+            format!(", {} bytes into it", self.number_bytes)
+        } else {
+            String::new()
+        };
         let file = || format!("file {} of {}", u64::from(self.file_at) + 1, self.files);
         let turn = || format!("loop {} of {}", u64::from(self.loop_at) + 1, self.loops);
         match self.state {
@@ -178,8 +181,14 @@ mod tests {
             (b"\0\0", "at the number of loops, 2 bytes into it"),
             (b"\0\0\0\x01\0", "at the number of files of loop 1 of 1, 1 bytes into it"),
             (b"\0\0\0\x02\0\0\0\x01", "at the length of file 1 of 1, loop 1 of 2"),
-            (b"\0\0\0\x01\0\0\0\x01\xff\xff\xff\xffabc", "after 3 of the 4294967295 bytes of file 1 of 1, loop 1 of 1"),
-            (b"GET / HTTP/1.1\r\n", "after 4 of the 1414541105 bytes of file 1 of 790644820, loop 1 of 1195725856"),
+            (
+                b"\0\0\0\x01\0\0\0\x01\xff\xff\xff\xffabc",
+                "after 3 of the 4294967295 bytes of file 1 of 1, loop 1 of 1",
+            ),
+            (
+                b"GET / HTTP/1.1\r\n",
+                "after 4 of the 1414541105 bytes of file 1 of 790644820, loop 1 of 1195725856",
+            ),
         ] {
             assert_eq!(after(bytes).stopped().as_deref(), Some(stopped));
         }

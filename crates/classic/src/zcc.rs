@@ -30,7 +30,8 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// Between two lines of load while sending.
 const LOAD_PERIOD: Duration = Duration::from_secs(5);
 
-const KNOWN: Known = Known { plain: "cCdhkSw", valued: "bBionNps", long: &[("raw", 'r')], stops_at_operand: false };
+const KNOWN: Known =
+    Known { plain: "cCdhkSw", valued: "bBionNps", long: &[("raw", 'r')], stops_at_operand: false };
 
 /// What `zcc` is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,11 +104,14 @@ impl ZccOptions {
                 Letter::Short('S') => read = true,
                 Letter::Short('w') => write = true,
                 Letter::Short('b') => options.buffer_bytes = buffer(*letter, value)?,
-                Letter::Short('B') => options.cpu = Some(number(*letter, "CPU", value, 0..=1023)? as usize),
+                Letter::Short('B') => {
+                    options.cpu = Some(number(*letter, "CPU", value, 0..=1023)? as usize)
+                }
                 Letter::Short('i') => options.buffers.receive = Some(buffer(*letter, value)?),
                 Letter::Short('o') => options.buffers.send = Some(buffer(*letter, value)?),
                 Letter::Short('n') => {
-                    options.loops = number(*letter, "number of loops", value, 1..=u32::MAX.into())? as u32;
+                    options.loops =
+                        number(*letter, "number of loops", value, 1..=u32::MAX.into())? as u32;
                 }
                 Letter::Short('N') => options.nr_cpus = Some(nr_cpus(*letter, value)?),
                 Letter::Short('p') => options.port = port(*letter, value, 1)?,
@@ -121,8 +125,9 @@ impl ZccOptions {
             (true, false) => SendPath::ReadSend,
             (true, true) => SendPath::ReadWrite,
             (false, true) => {
-                return Err(Error::usage("option \"-w\" has no meaning without \"-S\"")
-                    .help("-S -w reads and writes; -S alone reads and sends; neither is sendfile"));
+                return Err(Error::usage("option \"-w\" has no meaning without \"-S\"").help(
+                    "-S -w reads and writes; -S alone reads and sends; neither is sendfile",
+                ));
             }
         };
         options.check()?;
@@ -131,15 +136,19 @@ impl ZccOptions {
 
     /// What is missing.
     fn check(&self) -> Result<()> {
-        let only_calibrates = self.calibrate && self.server.is_none() && self.files.is_empty() && !self.load;
+        let only_calibrates =
+            self.calibrate && self.server.is_none() && self.files.is_empty() && !self.load;
         if self.help || only_calibrates {
             return Ok(());
         }
         if self.server.is_none() {
-            return Err(Error::usage("the server is missing").help("-s names it; -s 0 is this host"));
+            return Err(
+                Error::usage("the server is missing").help("-s names it; -s 0 is this host")
+            );
         }
         if self.files.is_empty() {
-            return Err(Error::usage("there are no files to send").help("name some: zcc -s 0 /usr/bin/* -n100"));
+            return Err(Error::usage("there are no files to send")
+                .help("name some: zcc -s 0 /usr/bin/* -n100"));
         }
         Ok(())
     }
@@ -206,7 +215,8 @@ pub fn zcc(options: &ZccOptions, calibration: Option<&Calibration>, hear: Hear<'
         tcp::set_cork(&stream, true).map_err(|error| Error::os("set TCP_CORK", error))?;
     }
     let sending = ZccSaid::Sending { files: files.order.len(), bytes: files.total_bytes() };
-    let before = skipped.into_iter().map(ZccSaid::Skipped).chain(capped.into_iter().map(ZccSaid::Capped));
+    let before =
+        skipped.into_iter().map(ZccSaid::Skipped).chain(capped.into_iter().map(ZccSaid::Capped));
     if before.chain([sending]).try_for_each(&mut *hear).is_break() {
         return Ok(());
     }
@@ -237,7 +247,8 @@ fn send_while_soaking(
                 Ok(sent) => {
                     let whole = soaking.whole()?;
                     // Whoever does not listen any more does not need the second one either.
-                    let _ = hear(ZccSaid::WholeLoad(whole)).is_continue() && hear(sent?).is_continue();
+                    let _ =
+                        hear(ZccSaid::WholeLoad(whole)).is_continue() && hear(sent?).is_continue();
                     return Ok(());
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {
@@ -259,7 +270,10 @@ fn send_while_soaking(
 
 /// Sends everything, and waits until it is acknowledged.
 fn send(options: &ZccOptions, files: &Files, stream: &TcpStream) -> Result<ZccSaid> {
-    let setup = SendSetup { cpu: options.cpu, ..SendSetup::new(Arc::clone(&files.set), options.buffer_bytes) };
+    let setup = SendSetup {
+        cpu: options.cpu,
+        ..SendSetup::new(Arc::clone(&files.set), options.buffer_bytes)
+    };
     let mut sender = open_sender(options.path, stream, &setup).map_err(|no| {
         let error = Error::unsupported(no.reason);
         match no.remedy.as_deref() {
@@ -289,7 +303,8 @@ fn send(options: &ZccOptions, files: &Files, stream: &TcpStream) -> Result<ZccSa
     sender.drain()?;
     socket::finish(stream)?;
     let loops = u64::from(options.loops);
-    let tally = Tally { loops, files: loops * files.order.len() as u64, file_bytes: sender.counts().bytes };
+    let tally =
+        Tally { loops, files: loops * files.order.len() as u64, file_bytes: sender.counts().bytes };
     Ok(ZccSaid::Sent { tally, elapsed_ns: clock::monotonic_ns() - began_ns })
 }
 
@@ -310,8 +325,10 @@ enum Entry {
 impl Files {
     /// Opens what can be sent, and says why the rest cannot.
     fn open(paths: &[PathBuf], raw: bool) -> Result<(Self, Vec<String>)> {
-        let is_empty = |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.len() == 0);
-        let (empty, other): (Vec<PathBuf>, Vec<PathBuf>) = paths.iter().cloned().partition(is_empty);
+        let is_empty =
+            |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.len() == 0);
+        let (empty, other): (Vec<PathBuf>, Vec<PathBuf>) =
+            paths.iter().cloned().partition(is_empty);
         let empty: HashSet<PathBuf> = empty.into_iter().collect();
         let (set, skipped) = match FileSet::open(&other) {
             Ok((set, facts)) => (set, facts.skipped),
@@ -355,7 +372,8 @@ fn length(name: &str, len: u64, raw: bool) -> Result<usize> {
         ))
         .help("send bare bytes with --raw, here and at the server: zcs --raw"));
     }
-    usize::try_from(len).map_err(|_| Error::input(format!("file \"{name}\" is too large for this machine")))
+    usize::try_from(len)
+        .map_err(|_| Error::input(format!("file \"{name}\" is too large for this machine")))
 }
 
 #[cfg(test)]
@@ -369,16 +387,27 @@ mod tests {
     #[test]
     fn the_transcript_of_2001_is_understood() {
         let options = read(&["-s", "0", "/usr/local/bin/a", "/usr/local/bin/b", "-n100"]).unwrap();
-        assert_eq!((options.server.as_deref(), options.loops, options.port), (Some("0"), 100, 2222));
-        assert_eq!((options.path, options.buffer_bytes, options.files.len()), (SendPath::Sendfile, 65_536, 2));
+        assert_eq!(
+            (options.server.as_deref(), options.loops, options.port),
+            (Some("0"), 100, 2222)
+        );
+        assert_eq!(
+            (options.path, options.buffer_bytes, options.files.len()),
+            (SendPath::Sendfile, 65_536, 2)
+        );
     }
 
     #[test]
     fn every_letter_of_the_manual_is_taken() {
-        let options =
-            read(&["-cCdkSw", "-b64", "-B", "0", "-i1", "-o2", "-n3", "-N4", "-p5", "-shost", "f", "--raw"]).unwrap();
+        let options = read(&[
+            "-cCdkSw", "-b64", "-B", "0", "-i1", "-o2", "-n3", "-N4", "-p5", "-shost", "f", "--raw",
+        ])
+        .unwrap();
         assert!(options.load && options.calibrate && options.cork && options.raw && !options.help);
-        assert_eq!((options.path, options.buffer_bytes, options.cpu), (SendPath::ReadWrite, 64, Some(0)));
+        assert_eq!(
+            (options.path, options.buffer_bytes, options.cpu),
+            (SendPath::ReadWrite, 64, Some(0))
+        );
         assert_eq!(options.buffers, Buffers { receive: Some(1), send: Some(2) });
         assert_eq!((options.loops, options.nr_cpus, options.port), (3, Some(4), 5));
         assert_eq!(read(&["-S", "-s0", "f"]).unwrap().path, SendPath::ReadSend);

@@ -47,8 +47,12 @@ const REST_NS: u64 = 1_000_000_000;
 /// What is wrong with a client that goes on after its last file.
 const MORE_THAN_ANNOUNCED: &str = "sent more bytes than it had announced";
 
-const KNOWN: Known =
-    Known { plain: "dh", valued: "Bpio", long: &[("raw", 'r'), ("interval", 'I')], stops_at_operand: false };
+const KNOWN: Known = Known {
+    plain: "dh",
+    valued: "Bpio",
+    long: &[("raw", 'r'), ("interval", 'I')],
+    stops_at_operand: false,
+};
 
 /// What `zcs` is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,19 +98,25 @@ impl ZcsOptions {
                 Letter::Short('h') => options.help = true,
                 Letter::Short('d') => options.debug += 1,
                 Letter::Short('p') => options.port = port(*letter, value, 0)?,
-                Letter::Short('B') => options.cpu = Some(number(*letter, "CPU", value, 0..=1023)? as usize),
+                Letter::Short('B') => {
+                    options.cpu = Some(number(*letter, "CPU", value, 0..=1023)? as usize)
+                }
                 Letter::Short('i') => options.buffers.receive = Some(buffer(*letter, value)?),
                 Letter::Short('o') => options.buffers.send = Some(buffer(*letter, value)?),
                 Letter::Long("raw") => options.raw = true,
                 Letter::Long(_) => {
-                    options.interval_ns = 1_000_000_000 * number(*letter, "number of seconds", value, 1..=3600)?;
+                    options.interval_ns =
+                        1_000_000_000 * number(*letter, "number of seconds", value, 1..=3600)?;
                 }
                 Letter::Short(_) => {} // all of them are above
             }
         }
         if let (Some(operand), false) = (words.operands.first(), options.help) {
-            return Err(Error::usage(format!("unexpected argument \"{}\"", operand.to_string_lossy()))
-                .help("zcs takes options alone; zcc takes the files"));
+            return Err(Error::usage(format!(
+                "unexpected argument \"{}\"",
+                operand.to_string_lossy()
+            ))
+            .help("zcs takes options alone; zcc takes the files"));
         }
         Ok(options)
     }
@@ -258,12 +268,18 @@ impl Drop for EndSignals {
 ///
 /// # Errors
 /// The port or the CPU cannot be had.
-pub fn zcs(options: &ZcsOptions, signals: &EndSignals, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> Result<()> {
+pub fn zcs(
+    options: &ZcsOptions,
+    signals: &EndSignals,
+    hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>,
+) -> Result<()> {
     if let Some(cpu) = options.cpu {
         pin(cpu)?;
     }
     let (listener, capped) = socket::listen(options.port, options.buffers)?;
-    listener.set_nonblocking(true).map_err(|error| Error::os("make the listener non-blocking", error))?;
+    listener
+        .set_nonblocking(true)
+        .map_err(|error| Error::os("make the listener non-blocking", error))?;
     let port = listener.local_addr().map_err(|error| Error::os("ask for the port", error))?.port();
     let woken = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
         .map_err(|error| Error::os("make an eventfd", error))?;
@@ -291,13 +307,19 @@ pub fn zcs(options: &ZcsOptions, signals: &EndSignals, hear: &mut dyn FnMut(ZcsS
 /// Lets this process, and the threads that it will start, run on one CPU alone.
 pub(super) fn pin(cpu: usize) -> Result<()> {
     sched::pin(&[cpu]).map_err(|error| {
-        Error::usage(format!("cannot bind to CPU \"{cpu}\": {}", in_words(&error)))
-            .help(format!("the CPUs that may be used here are {:?}", sched::allowed_cpus().unwrap_or_default()))
+        Error::usage(format!("cannot bind to CPU \"{cpu}\": {}", in_words(&error))).help(format!(
+            "the CPUs that may be used here are {:?}",
+            sched::allowed_cpus().unwrap_or_default()
+        ))
     })
 }
 
 impl Server<'_> {
-    fn serve(&mut self, signals: &HeldSignals, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> Result<()> {
+    fn serve(
+        &mut self,
+        signals: &HeldSignals,
+        hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>,
+    ) -> Result<()> {
         let interval_ns = self.options.interval_ns;
         let (mut window_ns, mut window_bytes) = (clock::monotonic_ns(), 0);
         loop {
@@ -307,8 +329,10 @@ impl Server<'_> {
             if resting_ns == 0 {
                 fds.push(self.listener.as_fd());
             }
-            let tick_ns = (!self.clients.is_empty()).then(|| (window_ns + interval_ns).saturating_sub(now_ns));
-            let wait_ns = [tick_ns, (resting_ns > 0).then_some(resting_ns)].into_iter().flatten().min();
+            let tick_ns = (!self.clients.is_empty())
+                .then(|| (window_ns + interval_ns).saturating_sub(now_ns));
+            let wait_ns =
+                [tick_ns, (resting_ns > 0).then_some(resting_ns)].into_iter().flatten().min();
             let ready = wait_readable(&fds, wait_ns.map(Duration::from_nanos))
                 .map_err(|error| Error::os("wait for clients", error))?;
             // It stays to be read, so that whoever writes the last lines knows of it too.
@@ -325,13 +349,17 @@ impl Server<'_> {
                     return Ok(());
                 }
                 if was_idle {
-                    (window_ns, window_bytes) = (clock::monotonic_ns(), self.shared.received_bytes.load(Relaxed));
+                    (window_ns, window_bytes) =
+                        (clock::monotonic_ns(), self.shared.received_bytes.load(Relaxed));
                 }
             }
             let now_ns = clock::monotonic_ns();
             if !self.clients.is_empty() && now_ns >= window_ns + interval_ns {
                 let bytes = self.shared.received_bytes.load(Relaxed);
-                let came = ZcsSaid::Throughput { bytes: bytes - window_bytes, elapsed_ns: now_ns - window_ns };
+                let came = ZcsSaid::Throughput {
+                    bytes: bytes - window_bytes,
+                    elapsed_ns: now_ns - window_ns,
+                };
                 if bytes > window_bytes && hear(came).is_break() {
                     return Ok(());
                 }
@@ -342,7 +370,10 @@ impl Server<'_> {
 
     /// Takes one client, or turns it away.
     fn accept(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
-        let taken = self.listener.accept().and_then(|(stream, address)| Ok((stream.try_clone()?, stream, address)));
+        let taken = self
+            .listener
+            .accept()
+            .and_then(|(stream, address)| Ok((stream.try_clone()?, stream, address)));
         let (twin, stream, address) = match taken {
             Ok(taken) => taken,
             // It has gone again, or a signal came.
@@ -371,13 +402,18 @@ impl Server<'_> {
                 hear(ZcsSaid::Full { client, clients: MOST_CLIENTS })
             };
         }
-        let (shared, tell_end, woken) = (Arc::clone(&self.shared), self.tell_end.clone(), Arc::clone(&self.woken));
-        let pulse =
-            Arc::new(Pulse { last_ns: AtomicU64::new(clock::monotonic_ns()), under_way: AtomicBool::new(false) });
-        let (number, raw, idle, name) = (self.next, self.options.raw, self.options.idle, client.clone());
+        let (shared, tell_end, woken) =
+            (Arc::clone(&self.shared), self.tell_end.clone(), Arc::clone(&self.woken));
+        let pulse = Arc::new(Pulse {
+            last_ns: AtomicU64::new(clock::monotonic_ns()),
+            under_way: AtomicBool::new(false),
+        });
+        let (number, raw, idle, name) =
+            (self.next, self.options.raw, self.options.idle, client.clone());
         let its_pulse = Arc::clone(&pulse);
         let serve = move || {
-            let end = Serving { stream: &stream, raw, idle, shared: &shared, pulse: &its_pulse }.serve(name);
+            let end = Serving { stream: &stream, raw, idle, shared: &shared, pulse: &its_pulse }
+                .serve(name);
             if end.wrong.is_some() {
                 // A reset, and not a friendly end: a client that waits for room in our window would otherwise wait for the
                 // minute that the kernel keeps such a connection (tcp_fin_timeout). If it fails, that is what it does.
@@ -388,11 +424,17 @@ impl Server<'_> {
             drop(tell_end.send((number, end)));
             let _ = rustix::io::write(&*woken, &1_u64.to_ne_bytes());
         };
-        let thread = std::thread::Builder::new().name(format!("zcs/{number}")).stack_size(STACK_BYTES).spawn(serve);
+        let thread = std::thread::Builder::new()
+            .name(format!("zcs/{number}"))
+            .stack_size(STACK_BYTES)
+            .spawn(serve);
         match thread {
             Ok(thread) => {
                 self.next += 1;
-                self.clients.insert(number, Client { stream: twin, thread, pulse, made_room_after_ns: None });
+                self.clients.insert(
+                    number,
+                    Client { stream: twin, thread, pulse, made_room_after_ns: None },
+                );
                 hear(ZcsSaid::Came { client })
             }
             Err(error) => self.rest(Error::os(format!("serve client \"{client}\""), error), hear),
@@ -400,7 +442,11 @@ impl Server<'_> {
     }
 
     /// Takes no clients for a while: what is missing now would be missing at once again.
-    fn rest(&mut self, error: Error, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn rest(
+        &mut self,
+        error: Error,
+        hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         self.rests_until_ns = clock::monotonic_ns() + REST_NS;
         hear(ZcsSaid::NotTaken(error))
     }
@@ -420,7 +466,10 @@ impl Server<'_> {
     /// a flood of silent connections makes room for itself, and a client gets through it that says its first number at once.
     fn make_room(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
         let now_ns = clock::monotonic_ns();
-        let silent = self.clients.iter_mut().filter_map(|(_, client)| Some((client.idleness(now_ns)?, client)));
+        let silent = self
+            .clients
+            .iter_mut()
+            .filter_map(|(_, client)| Some((client.idleness(now_ns)?, client)));
         let Some(((_, silent_ns), client)) = silent.max_by_key(|(idleness, _)| *idleness) else {
             return ControlFlow::Continue(());
         };
@@ -442,7 +491,10 @@ impl Server<'_> {
             // It has said its last word; a panic after that has nothing left to spoil.
             drop(client.thread.join());
             if let (Some(silent_ns), Some(wrong)) = (client.made_room_after_ns, &mut end.wrong) {
-                *wrong = format!("had said nothing for {:.1} s and made room for another", silent_ns as f64 / 1e9);
+                *wrong = format!(
+                    "had said nothing for {:.1} s and made room for another",
+                    silent_ns as f64 / 1e9
+                );
             }
         }
         self.was_full = false;
@@ -482,7 +534,11 @@ impl Serving<'_> {
         let mut tally = Tally::default();
         let swallowed = self.swallow(&mut tally);
         let was_cut_off = self.shared.stopping.load(Relaxed) && (self.raw || swallowed.is_err());
-        let wrong = if was_cut_off { Some("was cut off, as zcs was told to end".to_owned()) } else { swallowed.err() };
+        let wrong = if was_cut_off {
+            Some("was cut off, as zcs was told to end".to_owned())
+        } else {
+            swallowed.err()
+        };
         let elapsed_ns = self.pulse.last_ns.load(Relaxed) - accepted_ns;
         ClientEnd { client, tally, raw: self.raw, elapsed_ns, wrong }
     }
@@ -490,7 +546,9 @@ impl Serving<'_> {
     /// Counts what comes into `tally`. What is wrong is a sentence that goes on after the client's address.
     fn swallow(&self, tally: &mut Tally) -> std::result::Result<(), String> {
         let stream = self.stream;
-        stream.set_read_timeout(Some(self.idle)).map_err(|error| format!("cannot be served: {error}"))?;
+        stream
+            .set_read_timeout(Some(self.idle))
+            .map_err(|error| format!("cannot be served: {error}"))?;
         let mut receiver = open_receiver(RecvPath::Recv, stream, READ_BYTES)
             .map_err(|no| format!("cannot be served: {}", no.reason))?;
         let mut decoder = Decoder::default();
@@ -498,7 +556,8 @@ impl Serving<'_> {
         loop {
             let mut announced = true;
             let waits_from_ns = clock::monotonic_ns();
-            let received = receiver.receive(Some(&mut |bytes| announced = self.raw || decoder.take(bytes)));
+            let received =
+                receiver.receive(Some(&mut |bytes| announced = self.raw || decoder.take(bytes)));
             let now_ns = clock::monotonic_ns();
             match received {
                 // When zcs is to end: bytes would go on to come for as long as they are sent, shut down or not.
@@ -519,7 +578,8 @@ impl Serving<'_> {
                     return Err(format!("has said nothing for {} s", self.idle.as_secs_f64()));
                 }
                 Err(error) => {
-                    let place = place(&decoder).map(|place| format!(" {place}")).unwrap_or_default();
+                    let place =
+                        place(&decoder).map(|place| format!(" {place}")).unwrap_or_default();
                     return Err(format!("is gone{place}: {}", error.message));
                 }
             }
@@ -554,7 +614,9 @@ mod tests {
 
     #[test]
     fn every_letter_of_the_manual_is_taken() {
-        let options = read(&["-ddh", "-B1", "-p", "0", "-i4096", "-o", "8192", "--raw", "--interval", "1"]).unwrap();
+        let options =
+            read(&["-ddh", "-B1", "-p", "0", "-i4096", "-o", "8192", "--raw", "--interval", "1"])
+                .unwrap();
         assert!(options.help && options.raw);
         assert_eq!((options.debug, options.cpu, options.port), (2, Some(1), 0));
         assert_eq!(options.buffers, Buffers { receive: Some(4096), send: Some(8192) });
@@ -565,7 +627,10 @@ mod tests {
     fn files_are_for_the_client() {
         let error = read(&["file"]).unwrap_err();
         assert_eq!(error.message, "unexpected argument \"file\"");
-        assert_eq!(read(&["-p", "65536"]).unwrap_err().message, "-p: port \"65536\" is too large: at most 65535");
+        assert_eq!(
+            read(&["-p", "65536"]).unwrap_err().message,
+            "-p: port \"65536\" is too large: at most 65535"
+        );
     }
 
     /// Serves as `options` say, lets `clients` talk to it at its port, and gives the first end that it tells.
@@ -573,7 +638,9 @@ mod tests {
         let (mut clients, mut held, mut first) = (Some(clients), Vec::new(), None);
         zcs(options, &EndSignals::hold().unwrap(), &mut |said| {
             match said {
-                ZcsSaid::Listening { port } => held = clients.take().map(|clients| clients(port)).unwrap_or_default(),
+                ZcsSaid::Listening { port } => {
+                    held = clients.take().map(|clients| clients(port)).unwrap_or_default()
+                }
                 ZcsSaid::Ended(end) => {
                     first.get_or_insert(end);
                     return ControlFlow::Break(());
@@ -591,7 +658,8 @@ mod tests {
     fn a_client_that_says_nothing_for_too_long_is_let_go() {
         use std::io::Write as _;
         for (said, counted) in [(&b""[..], 0), (b"\0\0\0\x01\0\0\0\x01\0\0\0\x09abc", 3)] {
-            let options = ZcsOptions { port: 0, idle: Duration::from_millis(50), ..read(&[]).unwrap() };
+            let options =
+                ZcsOptions { port: 0, idle: Duration::from_millis(50), ..read(&[]).unwrap() };
             let end = first_end(&options, |port| {
                 let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
                 client.write_all(said).unwrap();

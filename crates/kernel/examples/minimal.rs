@@ -68,7 +68,14 @@ fn pin(cpu: usize) {
     rustix::thread::sched_setaffinity(None, &set).expect("pin");
 }
 
-fn send(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usize, stop: &AtomicBool) {
+fn send(
+    path: &str,
+    socket: &TcpStream,
+    files: &[File],
+    buffer: usize,
+    cpu: usize,
+    stop: &AtomicBool,
+) {
     match path {
         "read+write" | "read+send" => {
             let mut bytes = vec![0; buffer];
@@ -84,7 +91,9 @@ fn send(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usiz
         "mmap+write" => {
             let maps = maps(files, true);
             each(files, buffer, stop, |file, _, offset, len| {
-                (&mut &*socket).write_all(&maps[file][offset as usize..offset as usize + len]).expect("write");
+                (&mut &*socket)
+                    .write_all(&maps[file][offset as usize..offset as usize + len])
+                    .expect("write");
             });
         }
         "sendfile" => each(files, PIECE, stop, |file, _, offset, len| {
@@ -100,9 +109,15 @@ fn send(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usiz
                 let mut at = offset;
                 while at < offset + len as u64 {
                     let left = (offset + len as u64 - at) as usize;
-                    let got =
-                        rustix::pipe::splice(&files[file], Some(&mut at), &into, None, left, SpliceFlags::empty())
-                            .expect("splice");
+                    let got = rustix::pipe::splice(
+                        &files[file],
+                        Some(&mut at),
+                        &into,
+                        None,
+                        left,
+                        SpliceFlags::empty(),
+                    )
+                    .expect("splice");
                     drain_pipe(&out, socket, got, left > got);
                 }
             });
@@ -134,8 +149,14 @@ fn send(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usiz
 
 /// Calls `part` for every part of every file, repeatedly: file, its length, offset, length of the
 /// part.
-fn each(files: &[File], step: usize, stop: &AtomicBool, mut part: impl FnMut(usize, u64, u64, usize)) {
-    let lens: Vec<u64> = files.iter().map(|file| file.metadata().expect("metadata").len()).collect();
+fn each(
+    files: &[File],
+    step: usize,
+    stop: &AtomicBool,
+    mut part: impl FnMut(usize, u64, u64, usize),
+) {
+    let lens: Vec<u64> =
+        files.iter().map(|file| file.metadata().expect("metadata").len()).collect();
     loop {
         for (file, &len) in lens.iter().enumerate() {
             let mut offset = 0;
@@ -197,7 +218,9 @@ fn maps(files: &[File], shared: bool) -> Vec<&'static [u8]> {
                 let layout = std::alloc::Layout::from_size_align(len, 4096).expect("layout");
                 // SAFETY: `len` is not 0. The memory is written completely before it is read, and
                 // never freed.
-                let bytes = unsafe { std::slice::from_raw_parts_mut(std::alloc::alloc_zeroed(layout), len) };
+                let bytes = unsafe {
+                    std::slice::from_raw_parts_mut(std::alloc::alloc_zeroed(layout), len)
+                };
                 file.read_exact_at(bytes, 0).expect("read");
                 &*bytes
             }
@@ -209,8 +232,15 @@ fn msg_zerocopy(path: &str, socket: &TcpStream, files: &[File], buffer: usize, s
     let maps = maps(files, path == "msg-zerocopy-mmap");
     let on: libc::c_int = 1;
     // SAFETY: an int option with its size.
-    let set =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, (&raw const on).cast(), 4) };
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ZEROCOPY,
+            (&raw const on).cast(),
+            4,
+        )
+    };
     assert_eq!(set, 0, "SO_ZEROCOPY");
     let mut since = 0;
     each(files, buffer, stop, |file, _, offset, len| {
@@ -247,13 +277,27 @@ fn reap(socket: &TcpStream, wait: bool) {
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = control.len();
         // SAFETY: the control buffer outlives the call.
-        if unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) } < 0 {
+        if unsafe {
+            libc::recvmsg(
+                socket.as_raw_fd(),
+                &raw mut message,
+                libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT,
+            )
+        } < 0
+        {
             return;
         }
     }
 }
 
-fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usize, stop: &AtomicBool) {
+fn uring(
+    path: &str,
+    socket: &TcpStream,
+    files: &[File],
+    buffer: usize,
+    cpu: usize,
+    stop: &AtomicBool,
+) {
     let mut ring = IoUring::new(256).expect("ring");
     let to = types::Fd(socket.as_raw_fd());
     match path {
@@ -280,7 +324,10 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
             if fixed {
                 let vectors: Vec<libc::iovec> = maps
                     .iter()
-                    .map(|map| libc::iovec { iov_base: map.as_ptr().cast_mut().cast(), iov_len: map.len() })
+                    .map(|map| libc::iovec {
+                        iov_base: map.as_ptr().cast_mut().cast(),
+                        iov_len: map.len(),
+                    })
                     .collect();
                 // SAFETY: the memory is never freed.
                 unsafe { ring.submitter().register_buffers(&vectors) }.expect("register");
@@ -292,7 +339,9 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
                     let left = offset as usize + len - at;
                     let send = opcode::SendZc::new(to, maps[file][at..].as_ptr(), left as u32)
                         .flags(libc::MSG_WAITALL | libc::MSG_NOSIGNAL);
-                    let send = if fixed { send.buf_index(Some(file as u16)) } else { send }.build().user_data(1);
+                    let send = if fixed { send.buf_index(Some(file as u16)) } else { send }
+                        .build()
+                        .user_data(1);
                     // SAFETY: the memory is never freed nor written.
                     unsafe { ring.submission().push(&send) }.expect("push");
                     let mut done = None;
@@ -337,7 +386,8 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
                 let mut at = offset;
                 while at < offset + len as u64 {
                     let left = (offset + len as u64 - at) as u32;
-                    let fill = opcode::Splice::new(from, at as i64, into, -1, left).build().user_data(1);
+                    let fill =
+                        opcode::Splice::new(from, at as i64, into, -1, left).build().user_data(1);
                     // SAFETY: splice uses no memory of this process.
                     unsafe { ring.submission().push(&fill) }.expect("push");
                     ring.submit_and_wait(1).expect("enter");
@@ -346,7 +396,9 @@ fn uring(path: &str, socket: &TcpStream, files: &[File], buffer: usize, cpu: usi
                     at += got as u64;
                     let mut in_pipe = got;
                     while in_pipe > 0 {
-                        let drain = opcode::Splice::new(out, -1, to, -1, in_pipe as u32).build().user_data(2);
+                        let drain = opcode::Splice::new(out, -1, to, -1, in_pipe as u32)
+                            .build()
+                            .user_data(2);
                         // SAFETY: splice uses no memory of this process.
                         unsafe { ring.submission().push(&drain) }.expect("push");
                         ring.submit_and_wait(1).expect("enter");

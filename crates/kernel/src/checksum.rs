@@ -95,8 +95,9 @@ fn plain_copy(to: &mut [u8], from: &[u8]) -> u16 {
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m256i, _mm_sfence, _mm256_add_epi64, _mm256_and_si256, _mm256_loadu_si256, _mm256_set1_epi64x,
-        _mm256_setzero_si256, _mm256_srli_epi64, _mm256_storeu_si256, _mm256_stream_si256,
+        __m256i, _mm_sfence, _mm256_add_epi64, _mm256_and_si256, _mm256_loadu_si256,
+        _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_srli_epi64, _mm256_storeu_si256,
+        _mm256_stream_si256,
     };
 
     use crate::checksum::{fold, words};
@@ -132,7 +133,11 @@ mod x86 {
 
         #[target_feature(enable = "avx2")]
         fn sum(&self) -> u64 {
-            let all = self.even.iter().chain(&self.odd).fold(_mm256_setzero_si256(), |a, b| _mm256_add_epi64(a, *b));
+            let all = self
+                .even
+                .iter()
+                .chain(&self.odd)
+                .fold(_mm256_setzero_si256(), |a, b| _mm256_add_epi64(a, *b));
             let mut lanes = [0_u64; 4];
             // SAFETY: the array has the 32 bytes that an unaligned store writes.
             unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), all) };
@@ -150,7 +155,8 @@ mod x86 {
                 for place in 0..4 {
                     // SAFETY: `place` is below 4, so the 32 bytes from there on are within the 128
                     // of the iteration.
-                    let vector = unsafe { _mm256_loadu_si256(step.as_ptr().add(VECTOR * place).cast()) };
+                    let vector =
+                        unsafe { _mm256_loadu_si256(step.as_ptr().add(VECTOR * place).cast()) };
                     lanes.add(place, vector);
                 }
             }
@@ -201,7 +207,8 @@ mod x86 {
                 for place in 0..4 {
                     // SAFETY: `place` is below 4, so the 32 bytes from there on are within the 128
                     // of the iteration.
-                    let vector = unsafe { _mm256_loadu_si256(from.as_ptr().add(VECTOR * place).cast()) };
+                    let vector =
+                        unsafe { _mm256_loadu_si256(from.as_ptr().add(VECTOR * place).cast()) };
                     lanes.add(place, vector);
                     // SAFETY: as for the load. `to` is as long as `from`, and no other reference to
                     // it exists.
@@ -268,9 +275,10 @@ mod tests {
                 let from = &all[start..start + len];
                 assert_eq!(avx2.sum(from), words(from), "{len} from {start}");
                 for place in [0, 1, 3, 31, 32] {
-                    for (name, copy) in
-                        [("copy", Avx2::copy as fn(_, &mut [u8], &[u8]) -> u16), ("stream", Avx2::stream)]
-                    {
+                    for (name, copy) in [
+                        ("copy", Avx2::copy as fn(_, &mut [u8], &[u8]) -> u16),
+                        ("stream", Avx2::stream),
+                    ] {
                         to.fill(0xaa);
                         assert_eq!(
                             copy(avx2, &mut to[place..place + len], from),
@@ -278,7 +286,10 @@ mod tests {
                             "{name} {len} {start} {place}"
                         );
                         assert_eq!(&to[place..place + len], from, "{name} {len} {start} {place}");
-                        assert!(to[..place].iter().chain(&to[place + len..]).all(|byte| *byte == 0xaa), "{name} {len}");
+                        assert!(
+                            to[..place].iter().chain(&to[place + len..]).all(|byte| *byte == 0xaa),
+                            "{name} {len}"
+                        );
                     }
                 }
             }

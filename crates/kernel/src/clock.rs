@@ -232,7 +232,11 @@ mod tests {
         const TICK_NS: u64 = 10_000_000;
         assert!((before.saturating_sub(TICK_NS)..=process_cpu_ns() + TICK_NS).contains(&other));
         for no_process in [-1, 1 << 22, i32::MAX >> 3, i32::MAX] {
-            assert_eq!(cpu_ns_of_process(no_process).unwrap_err().raw_os_error(), Some(libc::EINVAL), "{no_process}");
+            assert_eq!(
+                cpu_ns_of_process(no_process).unwrap_err().raw_os_error(),
+                Some(libc::EINVAL),
+                "{no_process}"
+            );
         }
     }
 

@@ -80,13 +80,21 @@ impl Completion {
 /// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
 #[doc(alias = "send")]
 #[doc(alias = "MSG_ZEROCOPY")]
-pub fn send_zerocopy(socket: impl AsFd, pages: &Pages, range: Range<usize>, more: bool) -> io::Result<usize> {
-    let bytes = pages.as_slice().get(range).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+pub fn send_zerocopy(
+    socket: impl AsFd,
+    pages: &Pages,
+    range: Range<usize>,
+    more: bool,
+) -> io::Result<usize> {
+    let bytes =
+        pages.as_slice().get(range).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
     // SAFETY: send(2) reads at most `bytes.len()` bytes from the slice, which is valid during the
     // call. What the kernel keeps are references to the pages themselves, which outlive the
     // mapping. It never writes to them.
-    over_signals(|| unsafe { libc::send(socket.as_fd().as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags) })
+    over_signals(|| unsafe {
+        libc::send(socket.as_fd().as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags)
+    })
 }
 
 /// Takes the next completion from a socket's error queue with recvmsg(2), MSG_ERRQUEUE. Does not
@@ -113,7 +121,8 @@ pub fn next_completion(socket: impl AsFd) -> io::Result<Option<Completion>> {
         let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
         // SAFETY: the message has no name and no data. Its control part is `control` with its true
         // size. Both live through the call.
-        let received = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) };
+        let received =
+            unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut message, flags) };
         if received < 0 {
             let error = io::Error::last_os_error();
             match error.kind() {
@@ -136,14 +145,21 @@ fn completion_of(message: &libc::msghdr) -> Option<Completion> {
     while !header.is_null() {
         // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return null or a header that lies completely within
         // the control part.
-        let (level, kind, len) = unsafe { ((*header).cmsg_level, (*header).cmsg_type, (*header).cmsg_len as usize) };
-        let is_error = matches!((level, kind), (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR));
+        let (level, kind, len) =
+            unsafe { ((*header).cmsg_level, (*header).cmsg_type, (*header).cmsg_len as usize) };
+        let is_error = matches!(
+            (level, kind),
+            (libc::SOL_IP, libc::IP_RECVERR) | (libc::SOL_IPV6, libc::IPV6_RECVERR)
+        );
         // SAFETY: CMSG_LEN only computes.
-        let enough = unsafe { libc::CMSG_LEN(mem::size_of::<libc::sock_extended_err>() as u32) } as usize;
+        let enough =
+            unsafe { libc::CMSG_LEN(mem::size_of::<libc::sock_extended_err>() as u32) } as usize;
         if is_error && len >= enough {
             // SAFETY: by its length, a complete sock_extended_err follows the header. It consists
             // of integers and is read without regard to alignment.
-            let error = unsafe { ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::sock_extended_err>()) };
+            let error = unsafe {
+                ptr::read_unaligned(libc::CMSG_DATA(header).cast::<libc::sock_extended_err>())
+            };
             if error.ee_origin == SO_EE_ORIGIN_ZEROCOPY && error.ee_errno == 0 {
                 return Some(Completion {
                     first: error.ee_info,
@@ -226,7 +242,9 @@ mod tests {
                     assert!(completion.copied, "loopback copies");
                     next += u32::try_from(completion.sends()).unwrap();
                 }
-                None => assert_eq!(wait_for_completion(&one, Duration::from_secs(10))?, Woken::Error),
+                None => {
+                    assert_eq!(wait_for_completion(&one, Duration::from_secs(10))?, Woken::Error)
+                }
             }
         }
         assert_eq!(next_completion(&one)?, None);
@@ -278,7 +296,12 @@ mod tests {
     }
 
     /// A message with one control message of 16 bytes of data.
-    fn made(control: &mut ControlBuffer, level: i32, kind: i32, data: libc::sock_extended_err) -> libc::msghdr {
+    fn made(
+        control: &mut ControlBuffer,
+        level: i32,
+        kind: i32,
+        data: libc::sock_extended_err,
+    ) -> libc::msghdr {
         // SAFETY: a msghdr consists of integers and pointers, for which all zeros are valid.
         let mut message: libc::msghdr = unsafe { mem::zeroed() };
         message.msg_control = control.as_mut_ptr().cast();

@@ -10,7 +10,9 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use netlink_packet_core::{DecodeError, DefaultNla, Emitable, NLA_F_NESTED, NlasIterator, ParseableParametrized};
+use netlink_packet_core::{
+    DecodeError, DefaultNla, Emitable, NLA_F_NESTED, NlasIterator, ParseableParametrized,
+};
 use netlink_packet_generic::ctrl::nlas::GenlCtrlAttrs;
 use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd};
 use netlink_packet_generic::{GenlFamily, GenlHeader, GenlMessage};
@@ -100,14 +102,21 @@ impl Ethtool {
     #[doc(alias = "CTRL_CMD_GETFAMILY")]
     pub fn open() -> io::Result<Self> {
         let channel = Channel::open(NETLINK_GENERIC)?;
-        let request =
-            GenlCtrl { cmd: GenlCtrlCmd::GetFamily, nlas: vec![GenlCtrlAttrs::FamilyName(FAMILY.to_owned())] };
+        let request = GenlCtrl {
+            cmd: GenlCtrlCmd::GetFamily,
+            nlas: vec![GenlCtrlAttrs::FamilyName(FAMILY.to_owned())],
+        };
         let answers = channel.request(GenlMessage::from_payload(request), 0)?;
-        let family = answers.iter().flat_map(|answer| &answer.payload.nlas).find_map(|attribute| match attribute {
-            GenlCtrlAttrs::FamilyId(id) => Some(*id),
-            _ => None,
+        let family = answers.iter().flat_map(|answer| &answer.payload.nlas).find_map(|attribute| {
+            match attribute {
+                GenlCtrlAttrs::FamilyId(id) => Some(*id),
+                _ => None,
+            }
         });
-        Ok(Self { channel, family: family.ok_or_else(|| undecodable("a family without a number"))? })
+        Ok(Self {
+            channel,
+            family: family.ok_or_else(|| undecodable("a family without a number"))?,
+        })
     }
 
     /// Active features of `device` with ETHTOOL_MSG_FEATURES_GET, by ethtool's names
@@ -158,7 +167,8 @@ impl Ethtool {
     }
 
     fn request(&self, command: u8, attributes: Vec<DefaultNla>) -> io::Result<Vec<Features>> {
-        let mut message = GenlMessage::from_payload(Features { command, attributes: bytes(&attributes) });
+        let mut message =
+            GenlMessage::from_payload(Features { command, attributes: bytes(&attributes) });
         message.set_resolved_family_id(self.family);
         let answers = self.channel.request(message, 0)?;
         Ok(answers.into_iter().map(|answer| answer.into_parts().1).collect())
@@ -251,7 +261,9 @@ mod tests {
                 ethtool.set("zc0", &BTreeMap::from([(TSO.to_owned(), on)])).unwrap();
                 assert_eq!(is_on(), on);
             }
-            let unknown = ethtool.set("zc0", &BTreeMap::from([("no-such-offload".to_owned(), true)])).unwrap_err();
+            let unknown = ethtool
+                .set("zc0", &BTreeMap::from([("no-such-offload".to_owned(), true)]))
+                .unwrap_err();
             assert_eq!(unknown.raw_os_error(), Some(libc::EOPNOTSUPP));
         })
         .join()

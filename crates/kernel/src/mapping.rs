@@ -54,8 +54,10 @@ impl FileMapping {
         // SAFETY: a null address without MAP_FIXED lets the kernel choose a free range, so no
         // existing mapping is touched. The file may change or shrink while it is mapped: that is
         // harmless, because no reference to its bytes is ever made.
-        let start = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, flags, file, 0) }?;
-        let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let start =
+            unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, flags, file, 0) }?;
+        let start = NonNull::new(start.cast::<u8>())
+            .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { start, len })
     }
 
@@ -101,7 +103,13 @@ impl FileMapping {
     /// [Documentation/networking/msg_zerocopy.rst]: https://docs.kernel.org/networking/msg_zerocopy.html
     #[doc(alias = "send")]
     #[doc(alias = "MSG_ZEROCOPY")]
-    pub fn send_zerocopy(&self, socket: impl AsFd, offset: u64, len: usize, more: bool) -> io::Result<usize> {
+    pub fn send_zerocopy(
+        &self,
+        socket: impl AsFd,
+        offset: u64,
+        len: usize,
+        more: bool,
+    ) -> io::Result<usize> {
         let from = self.at(offset, len)?;
         let flags = libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
         // SAFETY: send(2) reads at most `len` bytes from `from`, all within the mapping, and keeps
@@ -111,7 +119,8 @@ impl FileMapping {
     }
 
     fn at(&self, offset: u64, len: usize) -> io::Result<*const u8> {
-        let offset = usize::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let offset =
+            usize::try_from(offset).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         if offset.checked_add(len).is_none_or(|end| end > self.len) {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
@@ -145,12 +154,14 @@ impl Drop for FileMapping {
 pub fn may_lock(bytes: usize) -> bool {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a null address without MAP_FIXED touches no existing mapping.
-    let Ok(start) = (unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), bytes.max(1), ProtFlags::READ, flags) })
-    else {
+    let Ok(start) = (unsafe {
+        rustix::mm::mmap_anonymous(ptr::null_mut(), bytes.max(1), ProtFlags::READ, flags)
+    }) else {
         return false;
     };
     // SAFETY: the range is the mapping just made, which nothing refers to.
-    let locked = unsafe { rustix::mm::mlock_with(start, bytes.max(1), MlockFlags::ONFAULT) }.is_ok();
+    let locked =
+        unsafe { rustix::mm::mlock_with(start, bytes.max(1), MlockFlags::ONFAULT) }.is_ok();
     // SAFETY: as above; unmapping also unlocks.
     let _ = unsafe { rustix::mm::munmap(start, bytes.max(1)) };
     locked
@@ -204,7 +215,11 @@ mod tests {
 
     #[test]
     fn a_page_may_be_locked_and_the_whole_address_space_may_not() {
-        assert!(may_lock(1) || rustix::process::getrlimit(rustix::process::Resource::Memlock).current == Some(0));
+        assert!(
+            may_lock(1)
+                || rustix::process::getrlimit(rustix::process::Resource::Memlock).current
+                    == Some(0)
+        );
         assert!(!may_lock(usize::MAX / 2));
     }
 

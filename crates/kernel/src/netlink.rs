@@ -17,16 +17,21 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError};
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkDeserializable,
-    NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
+    NetlinkDeserializable, NetlinkHeader, NetlinkMessage, NetlinkPayload, NetlinkSerializable,
 };
-use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope};
+use netlink_packet_route::address::{
+    AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope,
+};
 use netlink_packet_route::link::{
     InfoBridge, InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
-use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol,
+    RouteScope, RouteType,
 };
 use netlink_packet_route::stats::{StatsAttribute, StatsFilterMask, StatsMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
@@ -86,7 +91,9 @@ impl Channel {
                 match answer.payload {
                     NetlinkPayload::InnerMessage(inner) => answers.push(inner),
                     NetlinkPayload::Error(error) if error.code.is_some() => {
-                        return Err(io::Error::from_raw_os_error(error.raw_code().saturating_neg()));
+                        return Err(io::Error::from_raw_os_error(
+                            error.raw_code().saturating_neg(),
+                        ));
                     }
                     // An error of 0 is the acknowledgement.
                     NetlinkPayload::Error(_) | NetlinkPayload::Done(_) => return Ok(answers),
@@ -237,7 +244,9 @@ impl Devices {
     /// [rtnetlink(7)]: https://man7.org/linux/man-pages/man7/rtnetlink.7.html
     #[doc(alias = "RTM_GETADDR")]
     pub fn addresses(&self) -> io::Result<Vec<IpAddr>> {
-        let answers = self.channel.request(RouteNetlinkMessage::GetAddress(AddressMessage::default()), NLM_F_DUMP)?;
+        let answers = self
+            .channel
+            .request(RouteNetlinkMessage::GetAddress(AddressMessage::default()), NLM_F_DUMP)?;
         let mut addresses = Vec::new();
         for answer in answers {
             let RouteNetlinkMessage::NewAddress(address) = answer else { continue };
@@ -419,7 +428,8 @@ impl Devices {
         request.header.index = index;
         request.attributes.push(AddressAttribute::Local(address));
         request.attributes.push(AddressAttribute::Address(address));
-        self.channel.request(RouteNetlinkMessage::NewAddress(request), NLM_F_CREATE | NLM_F_EXCL)?;
+        self.channel
+            .request(RouteNetlinkMessage::NewAddress(request), NLM_F_CREATE | NLM_F_EXCL)?;
         Ok(())
     }
 
@@ -444,9 +454,12 @@ impl Devices {
         request.header.family = family(address);
         request.header.ifindex = index;
         request.header.state = NeighbourState::Permanent;
-        request.attributes =
-            vec![NeighbourAttribute::Destination(destination), NeighbourAttribute::LinkLayerAddress(mac.to_vec())];
-        self.channel.request(RouteNetlinkMessage::NewNeighbour(request), NLM_F_CREATE | NLM_F_REPLACE)?;
+        request.attributes = vec![
+            NeighbourAttribute::Destination(destination),
+            NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
+        ];
+        self.channel
+            .request(RouteNetlinkMessage::NewNeighbour(request), NLM_F_CREATE | NLM_F_REPLACE)?;
         Ok(())
     }
 
@@ -467,7 +480,13 @@ impl Devices {
     /// [ip-route(8)]: https://man7.org/linux/man-pages/man8/ip-route.8.html
     #[doc(alias = "RTM_NEWROUTE")]
     #[doc(alias = "initcwnd")]
-    pub fn set_initial_window(&self, index: u32, address: IpAddr, prefix_bits: u8, packets: u32) -> io::Result<()> {
+    pub fn set_initial_window(
+        &self,
+        index: u32,
+        address: IpAddr,
+        prefix_bits: u8,
+        packets: u32,
+    ) -> io::Result<()> {
         let (network, source) = match address {
             IpAddr::V4(address) => {
                 let host_bits = u32::MAX.checked_shr(prefix_bits.into()).unwrap_or(0);
@@ -498,7 +517,8 @@ impl Devices {
             // (IP6_RT_PRIO_ADDRCONF, include/uapi/linux/ipv6_route.h).
             request.attributes.push(RouteAttribute::Priority(256));
         }
-        self.channel.request(RouteNetlinkMessage::NewRoute(request), NLM_F_CREATE | NLM_F_REPLACE)?;
+        self.channel
+            .request(RouteNetlinkMessage::NewRoute(request), NLM_F_CREATE | NLM_F_REPLACE)?;
         Ok(())
     }
 
@@ -648,7 +668,11 @@ mod tests {
             assert_eq!(devices.towards(peer.into()).unwrap().name, "zc0");
             assert_eq!(devices.addresses().unwrap(), [IpAddr::from([192, 0, 2, 1])]);
             devices.set_initial_window(index, Ipv4Addr::new(192, 0, 2, 1).into(), 30, 40).unwrap();
-            assert_eq!(devices.towards(peer.into()).unwrap().name, "zc0", "the route was replaced and not removed");
+            assert_eq!(
+                devices.towards(peer.into()).unwrap().name,
+                "zc0",
+                "the route was replaced and not removed"
+            );
             let gone = devices.add_neighbour(9999, peer.into(), [2, 0, 0, 0, 0, 9]).unwrap_err();
             assert_eq!(gone.raw_os_error(), Some(libc::ENODEV));
             match devices.make_bridge("zcbr", devices.find("zc1").unwrap().index) {

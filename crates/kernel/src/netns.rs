@@ -142,11 +142,17 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
     Ok(unsafe { unshare_unsafe(flags) }?)
 }
 
-fn mount(source: &CStr, target: &CStr, kind: Option<&CStr>, flags: libc::c_ulong) -> io::Result<()> {
+fn mount(
+    source: &CStr,
+    target: &CStr,
+    kind: Option<&CStr>,
+    flags: libc::c_ulong,
+) -> io::Result<()> {
     let kind = kind.map_or(std::ptr::null(), CStr::as_ptr);
     // SAFETY: the three pointers are NUL-terminated strings that outlive the call, or null where
     // mount(2) ignores them (the type when changing propagation, the data always).
-    let result = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, std::ptr::null()) };
+    let result =
+        unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, std::ptr::null()) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

@@ -44,13 +44,15 @@ impl FrameSender {
     pub fn open(index: u32) -> io::Result<Self> {
         // Protocol 0: nothing is ever received (packet(7)). SAFETY: socket(2) has no memory
         // arguments.
-        let socket = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+        let socket =
+            unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
         if socket < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: `socket` has just been opened and has no other owner.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-        let index = i32::try_from(index).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let index =
+            i32::try_from(index).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         // SAFETY: sockaddr_ll is plain data for which all zeros is a value.
         let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         address.sll_family = libc::AF_PACKET as u16;
@@ -93,8 +95,14 @@ impl FrameSender {
     /// [send(2)]: https://man7.org/linux/man-pages/man2/send.2.html
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         // SAFETY: `frame` is readable for its length.
-        let sent =
-            unsafe { libc::send(self.socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), libc::MSG_DONTWAIT) };
+        let sent = unsafe {
+            libc::send(
+                self.socket.as_raw_fd(),
+                frame.as_ptr().cast(),
+                frame.len(),
+                libc::MSG_DONTWAIT,
+            )
+        };
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
@@ -106,7 +114,10 @@ mod tests {
     #[test]
     fn a_device_that_is_not_there_is_enodev_or_the_socket_is_not_permitted() {
         let error = FrameSender::open(u32::MAX / 4).unwrap_err();
-        assert!(matches!(error.raw_os_error(), Some(libc::ENODEV | libc::EPERM | libc::EACCES)), "{error}");
+        assert!(
+            matches!(error.raw_os_error(), Some(libc::ENODEV | libc::EPERM | libc::EACCES)),
+            "{error}"
+        );
     }
 
     #[test]

@@ -123,7 +123,9 @@ fn map(len: usize) -> io::Result<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new anonymous mapping at an address of the kernel's choice changes no existing
     // memory.
-    let base = unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, access, MapFlags::PRIVATE)? };
+    let base = unsafe {
+        rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, access, MapFlags::PRIVATE)?
+    };
     Ok(NonNull::new(base.cast()).ok_or(rustix::io::Errno::NOMEM)?)
 }
 

@@ -190,7 +190,8 @@ impl Sampler {
             clockid: libc::CLOCK_MONOTONIC,
             ..Attr::default()
         };
-        let cpu = libc::c_int::try_from(cpu).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let cpu =
+            libc::c_int::try_from(cpu).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         let (every_task, no_group) = (-1, -1);
         // SAFETY: the call reads `size` bytes through the pointer, which are those of `attr`.
         let fd = unsafe {
@@ -203,7 +204,8 @@ impl Sampler {
                 PERF_FLAG_FD_CLOEXEC,
             )
         };
-        let fd = libc::c_int::try_from(fd).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
+        let fd =
+            libc::c_int::try_from(fd).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -213,7 +215,14 @@ impl Sampler {
         let bytes = (1 + PAGES) * page_bytes;
         // SAFETY: a new mapping at an address of the kernel's choice replaces nothing.
         let start = unsafe {
-            mmap(ptr::null_mut(), bytes, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, fd.as_fd(), 0)
+            mmap(
+                ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                fd.as_fd(),
+                0,
+            )
         }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { fd, start, page_bytes, record: Vec::new(), stack: Vec::new() })
@@ -345,7 +354,8 @@ impl Header {
 
 /// Decodes a record. `None` for an unknown kind, or for a record shorter than its kind requires.
 fn parse<'a>(header: Header, body: &[u8], stack: &'a mut Vec<u64>) -> Option<Record<'a>> {
-    let mut words = body.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
+    let mut words =
+        body.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap_or_default()));
     match header.kind {
         PERF_RECORD_SAMPLE => {
             let ids = words.next()?.to_ne_bytes();
@@ -353,7 +363,11 @@ fn parse<'a>(header: Header, body: &[u8], stack: &'a mut Vec<u64>) -> Option<Rec
             let at_ns = words.next()?;
             let entries = words.next()?;
             stack.clear();
-            stack.extend(words.take(usize::try_from(entries).ok()?).filter(|address| *address < PERF_CONTEXT_MAX));
+            stack.extend(
+                words
+                    .take(usize::try_from(entries).ok()?)
+                    .filter(|address| *address < PERF_CONTEXT_MAX),
+            );
             Some(Record::Sample(Sample {
                 at_ns,
                 pid: i32::from_ne_bytes([a, b, c, d]),
@@ -465,16 +479,21 @@ mod tests {
     fn records_that_are_not_whole_are_nothing() {
         let mut stack = Vec::new();
         let header = |kind| Header { kind, misc: PERF_RECORD_MISC_KERNEL, size: 0 };
-        let words = |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+        let words =
+            |words: &[u64]| words.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
         for kind in [PERF_RECORD_SAMPLE, PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES] {
             assert_eq!(parse(header(kind), &[1, 2, 3], &mut stack), None);
         }
         assert_eq!(parse(header(99), &words(&[1, 2, 3]), &mut stack), None);
-        assert_eq!(parse(header(PERF_RECORD_LOST), &words(&[7, 3]), &mut stack), Some(Record::Lost(3)));
+        assert_eq!(
+            parse(header(PERF_RECORD_LOST), &words(&[7, 3]), &mut stack),
+            Some(Record::Lost(3))
+        );
         // It claims more entries than it has. The first one is a context marker.
         let ids = u64::from_ne_bytes([1, 0, 0, 0, 2, 0, 0, 0]);
         let body = words(&[ids, 99, u64::MAX, -128_i64 as u64, 0xffff_ffff_8100_0000]);
-        let Some(Record::Sample(sample)) = parse(header(PERF_RECORD_SAMPLE), &body, &mut stack) else {
+        let Some(Record::Sample(sample)) = parse(header(PERF_RECORD_SAMPLE), &body, &mut stack)
+        else {
             panic!("not a sample");
         };
         assert_eq!((sample.pid, sample.tid, sample.at_ns, sample.user), (1, 2, 99, false));

@@ -30,10 +30,9 @@ pub fn euid() -> u32 {
 /// [proc_pid_status(5)]: https://man7.org/linux/man-pages/man5/proc_pid_status.5.html
 pub fn threads() -> io::Result<usize> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    status
-        .lines()
-        .find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok())
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "/proc/self/status has no count of threads"))
+    status.lines().find_map(|line| line.strip_prefix("Threads:")?.trim().parse().ok()).ok_or_else(
+        || io::Error::new(io::ErrorKind::InvalidData, "/proc/self/status has no count of threads"),
+    )
 }
 
 /// Whether the calling thread has the capabilities to create network namespaces and devices in them
@@ -49,7 +48,8 @@ pub fn threads() -> io::Result<usize> {
 #[doc(alias = "capget")]
 pub fn may_make_namespaces() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|sets| {
-        sets.effective.contains(CapabilitySet::SYS_ADMIN) && sets.effective.contains(CapabilitySet::NET_ADMIN)
+        sets.effective.contains(CapabilitySet::SYS_ADMIN)
+            && sets.effective.contains(CapabilitySet::NET_ADMIN)
     })
 }
 
@@ -114,7 +114,9 @@ impl Usage {
             minor_faults: self.minor_faults.saturating_sub(before.minor_faults),
             major_faults: self.major_faults.saturating_sub(before.major_faults),
             voluntary_switches: self.voluntary_switches.saturating_sub(before.voluntary_switches),
-            involuntary_switches: self.involuntary_switches.saturating_sub(before.involuntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(before.involuntary_switches),
         }
     }
 }
@@ -276,7 +278,10 @@ mod tests {
 
     #[test]
     fn the_effective_user_is_that_of_proc() {
-        assert_eq!(status_line("Uid:").split_whitespace().nth(1), Some(euid().to_string().as_str()));
+        assert_eq!(
+            status_line("Uid:").split_whitespace().nth(1),
+            Some(euid().to_string().as_str())
+        );
     }
 
     #[test]

@@ -29,7 +29,9 @@ pub fn set_idle() -> io::Result<()> {
     let param = libc::sched_param { sched_priority: 0 };
     // SAFETY: the call reads one sched_param through the pointer, which outlives it. Thread id 0 is
     // the calling thread.
-    let status = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const param) };
+    let status = unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const param)
+    };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -53,7 +55,8 @@ pub fn set_round_robin(priority: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: the call reads one sched_param through the pointer, which outlives it. Thread id 0 is
     // the calling thread.
-    let status = unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_RR, &raw const param) };
+    let status =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_RR, &raw const param) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -180,7 +183,10 @@ mod tests {
             Ok(policy) => assert_eq!(policy, "2"),
             Err(error) => eprintln!("skipped: SCHED_RR is not permitted: {error}"),
         }
-        assert_eq!(in_a_thread(|| set_round_robin(0)).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+        assert_eq!(
+            in_a_thread(|| set_round_robin(0)).unwrap_err().raw_os_error(),
+            Some(libc::EINVAL)
+        );
     }
 
     #[test]
@@ -224,7 +230,9 @@ mod tests {
 
     #[test]
     fn gettid_is_in_the_task_folder() {
-        let tid = in_a_thread(|| (gettid(), std::path::Path::new(&format!("/proc/self/task/{}", gettid())).exists()));
+        let tid = in_a_thread(|| {
+            (gettid(), std::path::Path::new(&format!("/proc/self/task/{}", gettid())).exists())
+        });
         assert!(tid.1);
         assert_ne!(tid.0, gettid());
     }

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
+    waitid,
 };
 
 /// Passes `fd` to the child of `command` as file descriptor `number` (3 or more) with dup2(2)
@@ -207,9 +208,12 @@ pub fn pidfd(pid: i32) -> io::Result<OwnedFd> {
 #[doc(alias = "ppoll")]
 #[doc(alias = "poll")]
 pub fn wait_readable(fds: &[BorrowedFd<'_>], patience: Option<Duration>) -> io::Result<Vec<bool>> {
-    let timeout = patience
-        .map(|patience| Timespec { tv_sec: patience.as_secs() as i64, tv_nsec: patience.subsec_nanos().into() });
-    let mut polled: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
+    let timeout = patience.map(|patience| Timespec {
+        tv_sec: patience.as_secs() as i64,
+        tv_nsec: patience.subsec_nanos().into(),
+    });
+    let mut polled: Vec<PollFd<'_>> =
+        fds.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)).collect();
     match poll(&mut polled, timeout.as_ref()) {
         Ok(_) => Ok(polled.iter().map(|fd| !fd.revents().is_empty()).collect()),
         Err(rustix::io::Errno::INTR) => Ok(vec![false; fds.len()]),
@@ -290,13 +294,15 @@ impl HeldSignals {
         // SAFETY: initialised above.
         let set = unsafe { set.assume_init() };
         // SAFETY: the set is initialised and outlives the call, which makes a new descriptor.
-        let fd = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        let fd =
+            unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         check(fd)?;
         // SAFETY: the descriptor is new and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
         // SAFETY: both sets outlive the call, which reads one and writes the other.
-        let status = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, before.as_mut_ptr()) };
+        let status =
+            unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, before.as_mut_ptr()) };
         if status != 0 {
             return Err(io::Error::from_raw_os_error(status));
         }
@@ -317,7 +323,8 @@ impl HeldSignals {
             Ok(length) if length == info.len() => {
                 // SAFETY: the kernel has filled the whole struct, which consists of integers. The
                 // read allows any alignment.
-                let info = unsafe { info.as_ptr().cast::<libc::signalfd_siginfo>().read_unaligned() };
+                let info =
+                    unsafe { info.as_ptr().cast::<libc::signalfd_siginfo>().read_unaligned() };
                 Some(Held { signal: info.ssi_signo as i32, by_kernel: info.ssi_code > 0 })
             }
             _ => None,
@@ -354,7 +361,8 @@ impl HeldSignals {
         for how in [libc::SIG_UNBLOCK, libc::SIG_BLOCK] {
             // SAFETY: the set is initialised and outlives the call. At SIG_UNBLOCK the signal takes
             // effect: the default action, or an installed handler.
-            let status = unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) };
+            let status =
+                unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) };
             if status != 0 {
                 return Err(io::Error::from_raw_os_error(status));
             }
@@ -373,7 +381,9 @@ impl HeldSignals {
         let before = self.before;
         let release = move || {
             // SAFETY: the set is a copy of one that pthread_sigmask wrote, and outlives the call.
-            let status = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+            let status = unsafe {
+                libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut())
+            };
             if status == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(status)) }
         };
         // SAFETY: the closure calls only pthread_sigmask, which is async-signal-safe, and allocates
@@ -391,7 +401,9 @@ impl AsFd for HeldSignals {
 impl Drop for HeldSignals {
     fn drop(&mut self) {
         // SAFETY: pthread_sigmask wrote the set. The call cannot fail with a valid `how`.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut()) };
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut())
+        };
     }
 }
 
@@ -482,7 +494,8 @@ mod tests {
             command.args(["SigBlk", "/proc/self/status"]);
             inner.release_in_child(&mut command);
             let status = String::from_utf8(command.output().unwrap().stdout).unwrap();
-            let blocked = u64::from_str_radix(status.split_whitespace().nth(1).unwrap(), 16).unwrap();
+            let blocked =
+                u64::from_str_radix(status.split_whitespace().nth(1).unwrap(), 16).unwrap();
             assert_eq!(blocked, 1 << (libc::SIGURG - 1));
         };
         std::thread::scope(|scope| scope.spawn(test).join().unwrap());

@@ -32,7 +32,12 @@ use crate::pages::Pages;
 /// [sendfile(2)]
 ///
 /// [sendfile(2)]: https://man7.org/linux/man-pages/man2/sendfile.2.html
-pub fn sendfile(socket: impl AsFd, file: impl AsFd, offset: &mut u64, len: usize) -> io::Result<usize> {
+pub fn sendfile(
+    socket: impl AsFd,
+    file: impl AsFd,
+    offset: &mut u64,
+    len: usize,
+) -> io::Result<usize> {
     let (socket, file) = (socket.as_fd(), file.as_fd());
     Ok(retry_on_intr(|| rustix::fs::sendfile(socket, file, Some(&mut *offset), len))?)
 }
@@ -72,7 +77,9 @@ impl Pipe {
         let (read_end, write_end) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let had_bytes = rustix::pipe::fcntl_getpipe_size(&write_end)?;
         let mut wanted_bytes = wanted_bytes;
-        while wanted_bytes > had_bytes && rustix::pipe::fcntl_setpipe_size(&write_end, wanted_bytes).is_err() {
+        while wanted_bytes > had_bytes
+            && rustix::pipe::fcntl_setpipe_size(&write_end, wanted_bytes).is_err()
+        {
             wanted_bytes /= 2;
         }
         let capacity_bytes = rustix::pipe::fcntl_getpipe_size(&write_end)?;
@@ -99,12 +106,24 @@ impl Pipe {
     ///
     /// [splice(2)]: https://man7.org/linux/man-pages/man2/splice.2.html
     #[doc(alias = "splice")]
-    pub fn fill_from_file(&self, file: impl AsFd, offset: &mut u64, len: usize) -> io::Result<usize> {
+    pub fn fill_from_file(
+        &self,
+        file: impl AsFd,
+        offset: &mut u64,
+        len: usize,
+    ) -> io::Result<usize> {
         let file = file.as_fd();
         // SPLICE_F_MOVE has had no effect on reading files since 2.6.21. Programs still set it, so
         // it is set in what is measured.
         Ok(retry_on_intr(|| {
-            rustix::pipe::splice(file, Some(&mut *offset), &self.write_end, None, len, SpliceFlags::MOVE)
+            rustix::pipe::splice(
+                file,
+                Some(&mut *offset),
+                &self.write_end,
+                None,
+                len,
+                SpliceFlags::MOVE,
+            )
         })?)
     }
 
@@ -124,7 +143,9 @@ impl Pipe {
     #[doc(alias = "splice")]
     pub fn fill_from_socket(&self, socket: impl AsFd, len: usize) -> io::Result<usize> {
         let socket = socket.as_fd();
-        Ok(retry_on_intr(|| rustix::pipe::splice(socket, None, &self.write_end, None, len, SpliceFlags::MOVE))?)
+        Ok(retry_on_intr(|| {
+            rustix::pipe::splice(socket, None, &self.write_end, None, len, SpliceFlags::MOVE)
+        })?)
     }
 
     /// Fills the pipe with references to a range of `pages` with vmsplice(2), and restarts after
@@ -146,13 +167,20 @@ impl Pipe {
     /// [vmsplice(2)]: https://man7.org/linux/man-pages/man2/vmsplice.2.html
     #[doc(alias = "vmsplice")]
     pub fn fill_from_pages(&self, pages: &Pages, range: Range<usize>) -> io::Result<usize> {
-        let bytes = pages.as_slice().get(range).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let bytes = pages
+            .as_slice()
+            .get(range)
+            .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         // SAFETY: the descriptor is the pipe's write end, so the kernel reads the memory and never
         // writes to it. The slice is valid during the call. What the pipe keeps are references to
         // the pages themselves, which outlive the mapping. SPLICE_F_GIFT, which would give the
         // pages away, is not set.
         Ok(retry_on_intr(|| unsafe {
-            rustix::pipe::vmsplice(&self.write_end, &[IoSliceRaw::from_slice(bytes)], SpliceFlags::empty())
+            rustix::pipe::vmsplice(
+                &self.write_end,
+                &[IoSliceRaw::from_slice(bytes)],
+                SpliceFlags::empty(),
+            )
         })?)
     }
 

@@ -442,7 +442,8 @@ pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
 /// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
 #[doc(alias = "TCP_INFO")]
 pub fn wait_acknowledged(socket: impl AsFd, at_most: Duration) -> io::Result<bool> {
-    let until_ns = monotonic_ns().saturating_add(u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX));
+    let until_ns =
+        monotonic_ns().saturating_add(u64::try_from(at_most.as_nanos()).unwrap_or(u64::MAX));
     // Bounds how late the last acknowledgement is noticed.
     let mut pause_ns = 100_000;
     loop {
@@ -474,7 +475,9 @@ pub fn wait_acknowledged(socket: impl AsFd, at_most: Duration) -> io::Result<boo
 /// [recv(2)]: https://man7.org/linux/man-pages/man2/recv.2.html
 pub fn recv(socket: impl AsFd, into: &mut [u8]) -> io::Result<usize> {
     let socket = socket.as_fd();
-    Ok(retry_on_intr(|| rustix::net::recv(socket, &mut *into, RecvFlags::empty()).map(|(len, _)| len))?)
+    Ok(retry_on_intr(|| {
+        rustix::net::recv(socket, &mut *into, RecvFlags::empty()).map(|(len, _)| len)
+    })?)
 }
 
 /// Removes up to `len` bytes from a TCP socket without copying them, with recv(2), MSG_TRUNC, and
@@ -495,7 +498,9 @@ pub fn recv_discard(socket: impl AsFd, len: usize) -> io::Result<usize> {
     let socket = socket.as_fd();
     // SAFETY: with MSG_TRUNC, TCP writes nothing through the pointer. If the socket is not TCP, the
     // kernel's write to the null address fails with EFAULT.
-    over_signals(|| unsafe { libc::recv(socket.as_raw_fd(), ptr::null_mut(), len, libc::MSG_TRUNC) })
+    over_signals(|| unsafe {
+        libc::recv(socket.as_raw_fd(), ptr::null_mut(), len, libc::MSG_TRUNC)
+    })
 }
 
 /// Makes close(2) reset the connection, with setsockopt(2), SO_LINGER with a time of 0.
@@ -559,10 +564,15 @@ impl Unconnected {
     #[doc(alias = "getsockname")]
     pub fn bind_towards(to: SocketAddr) -> io::Result<Self> {
         let (family, any) = match to {
-            SocketAddr::V4(_) => (AddressFamily::INET, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))),
-            SocketAddr::V6(_) => (AddressFamily::INET6, SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))),
+            SocketAddr::V4(_) => {
+                (AddressFamily::INET, SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)))
+            }
+            SocketAddr::V6(_) => {
+                (AddressFamily::INET6, SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)))
+            }
         };
-        let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let socket =
+            rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         rustix::net::bind(&socket, &any)?;
         let port = SocketAddr::try_from(rustix::net::getsockname(&socket)?)?.port();
         Ok(Self { socket, port })
@@ -647,9 +657,14 @@ pub fn wait_readable_forever(socket: impl AsFd) -> io::Result<()> {
 }
 
 /// poll(2) of one descriptor, restarted after signals. POLLERR and POLLHUP always end the wait.
-pub(crate) fn wait(socket: impl AsFd, events: PollFlags, at_most: Option<Duration>) -> io::Result<PollFlags> {
-    let until_ns =
-        at_most.map(|time| monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)));
+pub(crate) fn wait(
+    socket: impl AsFd,
+    events: PollFlags,
+    at_most: Option<Duration>,
+) -> io::Result<PollFlags> {
+    let until_ns = at_most.map(|time| {
+        monotonic_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    });
     let mut fds = [PollFd::new(&socket, events)];
     loop {
         let left = until_ns.map(|until_ns| {
@@ -691,7 +706,8 @@ mod tests {
             sent += bytes;
         }
         assert!(!wait_acknowledged(&ours, Duration::from_millis(2)).unwrap());
-        let reader = std::thread::spawn(move || std::io::Read::read_exact(&mut theirs, &mut vec![0; sent]));
+        let reader =
+            std::thread::spawn(move || std::io::Read::read_exact(&mut theirs, &mut vec![0; sent]));
         assert!(wait_acknowledged(&ours, Duration::from_secs(20)).unwrap());
         reader.join().unwrap().unwrap();
     }
@@ -706,7 +722,10 @@ mod tests {
         assert!(after.known_bytes >= 104, "{after:?}");
         assert!(after.snd_mss > 0 && after.snd_cwnd > 0);
         if after.known_bytes >= mem::size_of::<RawTcpInfo>() {
-            assert_eq!(after.bytes_sent - before.bytes_sent - (after.bytes_retrans - before.bytes_retrans), 100_000);
+            assert_eq!(
+                after.bytes_sent - before.bytes_sent - (after.bytes_retrans - before.bytes_retrans),
+                100_000
+            );
             assert!(after.segs_out > before.segs_out);
             assert_eq!(info(&other).unwrap().bytes_received, 100_000);
         }
@@ -723,7 +742,10 @@ mod tests {
         let (one, _other) = pair();
         set_congestion(&one, "reno").unwrap();
         assert_eq!(congestion(&one).unwrap(), "reno");
-        assert_eq!(set_congestion(&one, "nonesuch").unwrap_err().raw_os_error(), Some(libc::ENOENT));
+        assert_eq!(
+            set_congestion(&one, "nonesuch").unwrap_err().raw_os_error(),
+            Some(libc::ENOENT)
+        );
     }
 
     #[test]
@@ -763,7 +785,10 @@ mod tests {
         }
         assert_eq!(set_option(&one, 9_999, 1).unwrap_err().raw_os_error(), Some(libc::ENOPROTOOPT));
         let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        assert!(set_option(&udp, libc::TCP_NODELAY, 1).is_err() && option(&udp, libc::TCP_NODELAY).is_err());
+        assert!(
+            set_option(&udp, libc::TCP_NODELAY, 1).is_err()
+                && option(&udp, libc::TCP_NODELAY).is_err()
+        );
     }
 
     /// Whether two bytes arrive as one segment. The kernel holds the first one back for at most 200
@@ -839,7 +864,9 @@ mod tests {
         let until = std::time::Instant::now() + Duration::from_secs(60);
         let error = loop {
             match send(&one, &[0; 1000]) {
-                Ok(_) if std::time::Instant::now() > until => panic!("a minute later it can still send"),
+                Ok(_) if std::time::Instant::now() > until => {
+                    panic!("a minute later it can still send")
+                }
                 Ok(_) => std::thread::yield_now(),
                 Err(error) => break error,
             }

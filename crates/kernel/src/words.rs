@@ -7,7 +7,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
+};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 /// A shared mapping of a memfd: page-aligned words, initially 0. Every holder of the memfd can map
@@ -81,7 +83,14 @@ impl SharedWords {
         // SAFETY: a new mapping at an address of the kernel's choice replaces nothing. It is not
         // longer than the file, and the seal keeps the file from shrinking.
         let start = unsafe {
-            mmap(std::ptr::null_mut(), bytes(len)?, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, fd, 0)
+            mmap(
+                std::ptr::null_mut(),
+                bytes(len)?,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                fd,
+                0,
+            )
         }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, len })

@@ -93,8 +93,11 @@ impl ReceiveMapping {
             .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         // SAFETY: a null address without MAP_FIXED lets the kernel choose a free range, so no
         // existing mapping is touched.
-        let start = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, &socket, 0) }?;
-        let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
+        let start = unsafe {
+            rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, &socket, 0)
+        }?;
+        let start = NonNull::new(start.cast::<u8>())
+            .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         let mut mapping = Self { socket, start, len, mapped_bytes: 0 };
         mapping.ask(0)?;
         Ok(mapping)
@@ -163,7 +166,9 @@ impl ReceiveMapping {
         // SAFETY: the last call mapped pages over the first `mapped_bytes` of the range. They stay
         // until the next call or the drop, which need `self` exclusively. The pages are no longer
         // in the kernel's queue. They are copied by address and never borrowed.
-        unsafe { ptr::copy_nonoverlapping(self.start.as_ptr(), copy.as_mut_ptr(), self.mapped_bytes) };
+        unsafe {
+            ptr::copy_nonoverlapping(self.start.as_ptr(), copy.as_mut_ptr(), self.mapped_bytes)
+        };
         copy
     }
 }
@@ -229,7 +234,9 @@ mod tests {
                     other.read_exact(&mut rest).unwrap();
                     got.extend(rest);
                 }
-                Received::Nothing => assert!(crate::tcp::wait_readable(&other, Duration::from_secs(10)).unwrap()),
+                Received::Nothing => {
+                    assert!(crate::tcp::wait_readable(&other, Duration::from_secs(10)).unwrap())
+                }
                 Received::End => break,
             }
         }

@@ -10,7 +10,10 @@ use zc_kernel::spawn::new_session;
 
 const CASES: [(&str, fn()); 3] = [
     ("a_child_ends_with_the_result_of_the_attempt", a_child_ends_with_the_result_of_the_attempt),
-    ("a_user_namespace_gives_every_capability_and_keeps_the_user", a_user_namespace_gives_every_capability),
+    (
+        "a_user_namespace_gives_every_capability_and_keeps_the_user",
+        a_user_namespace_gives_every_capability,
+    ),
     ("a_new_session_is_made_by_a_process_that_leads_no_group", a_new_session_is_made),
 ];
 

@@ -15,7 +15,9 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use zc_kernel::spawn;
 use zc_kernel::tcp::Unconnected;
 use zc_measure::link::{AckedFlow, Link, Sides, Steering, bring_up, bring_up_with, try_out};
-use zc_run::{AckOptions, IpVersion, LinkKind, LinkOptions, OffloadSwitch, Support, UnavailableKind};
+use zc_run::{
+    AckOptions, IpVersion, LinkKind, LinkOptions, OffloadSwitch, Support, UnavailableKind,
+};
 
 /// How a case ends, unless it panics.
 enum End {
@@ -28,7 +30,10 @@ type Case = fn() -> End;
 const CASES: &[(&str, Case)] = &[
     ("loopback_counts_what_is_sent", loopback_counts_what_is_sent),
     ("veth_carries_tcp_and_counts_it", veth_carries_tcp_and_counts_it),
-    ("a_connection_over_veth_begins_with_the_window_that_the_facts_name", veth_begins_with_a_wide_window),
+    (
+        "a_connection_over_veth_begins_with_the_window_that_the_facts_name",
+        veth_begins_with_a_wide_window,
+    ),
     ("each_side_receives_on_its_own_cpu", each_side_receives_on_its_own_cpu),
     ("sysfs_steers_as_well_as_the_default_mask", sysfs_steers_as_well_as_the_default_mask),
     ("a_link_without_steering_is_found_out", a_link_without_steering_is_found_out),
@@ -41,22 +46,34 @@ const CASES: &[(&str, Case)] = &[
     ("a_process_with_threads_needs_root", a_process_with_threads_needs_root),
     ("a_limit_of_no_user_namespaces_is_named", a_limit_of_no_user_namespaces_is_named),
     ("tcp_settings_are_those_of_the_host", tcp_settings_are_those_of_the_host),
-    ("null_notes_and_acknowledges_what_is_sent_by_several_flows", null_notes_what_several_flows_send),
+    (
+        "null_notes_and_acknowledges_what_is_sent_by_several_flows",
+        null_notes_what_several_flows_send,
+    ),
     ("null_agrees_to_what_a_syn_asks_for", null_agrees_to_what_a_syn_asks_for),
     ("null_leaves_zero_copy_sends_uncopied", null_leaves_zero_copy_sends_uncopied),
-    ("null_tells_a_send_of_io_uring_that_joined_a_packet_from_one_that_was_copied", null_tells_joined_from_copied),
+    (
+        "null_tells_a_send_of_io_uring_that_joined_a_packet_from_one_that_was_copied",
+        null_tells_joined_from_copied,
+    ),
     ("null_counts_past_four_gib_in_one_flow", null_counts_past_four_gib),
     ("null_makes_up_a_round_trip_time", null_makes_up_a_round_trip_time),
     ("null_answers_again_what_is_asked_again_because_an_answer_got_lost", null_answers_again),
     ("every_link_carries_tcp_over_ipv6", every_link_carries_ipv6),
-    ("null_sees_packets_as_the_card_would_without_its_offloads", null_sees_packets_of_a_lesser_card),
+    (
+        "null_sees_packets_as_the_card_would_without_its_offloads",
+        null_sees_packets_of_a_lesser_card,
+    ),
     ("a_sniffer_makes_copies_where_packets_reach_it", a_sniffer_makes_copies),
     ("veth_is_the_card_that_was_asked_for", veth_is_the_card_that_was_asked_for),
     ("several_links_carry_each_its_own", several::each_carries_its_own),
     ("a_far_end_without_flows_takes_no_cpu_time", several::a_far_end_without_flows_rests),
     ("links_of_null_that_are_compared_have_the_same_card", several::links_of_null_have_one_card),
     ("loopback_is_no_other_device_for_some_cells", several::loopback_is_left_alone),
-    ("each_offload_switch_changes_what_packets_look_like_on_veth", several::each_switch_changes_packets),
+    (
+        "each_offload_switch_changes_what_packets_look_like_on_veth",
+        several::each_switch_changes_packets,
+    ),
     ("the_bytes_of_every_path_are_proven_at_every_mtu", several::every_path_is_proven_at_every_mtu),
     ("null_passes_what_goes_to_other_ports", null_passes_other_ports),
     ("null_sees_a_flow_that_is_reset", null_sees_a_reset),
@@ -66,7 +83,8 @@ const CASES: &[(&str, Case)] = &[
 ];
 
 /// Those that take long: with `--ignored`, as in `cargo test --test link -- --ignored`.
-const LONG_CASES: &[(&str, Case)] = &[("null_counts_past_a_hundred_gib_in_one_flow", null_counts_past_a_hundred_gib)];
+const LONG_CASES: &[(&str, Case)] =
+    &[("null_counts_past_a_hundred_gib_in_one_flow", null_counts_past_a_hundred_gib)];
 
 /// Far longer than anything here takes on a machine that is not stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -85,12 +103,18 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Cases measure, and the harness's own threads are in no case's process.
     arguments.test_threads = Some(1);
-    let users: &[Option<u32>] = if zc_kernel::process::euid() == 0 { &[None, Some(NOBODY)] } else { &[None] };
-    let cases = CASES.iter().map(|case| (case, LIMIT)).chain(LONG_CASES.iter().map(|case| (case, LONG_LIMIT)));
+    let users: &[Option<u32>] =
+        if zc_kernel::process::euid() == 0 { &[None, Some(NOBODY)] } else { &[None] };
+    let cases = CASES
+        .iter()
+        .map(|case| (case, LIMIT))
+        .chain(LONG_CASES.iter().map(|case| (case, LONG_LIMIT)));
     let trials = cases.flat_map(|(&(name, _), limit)| {
         users.iter().map(move |&user| {
             let who = if user.is_some() { "as_nobody::" } else { "" };
-            let trial = Trial::ignorable_test(format!("{who}{name}"), move || run_in_a_process(name, user, limit));
+            let trial = Trial::ignorable_test(format!("{who}{name}"), move || {
+                run_in_a_process(name, user, limit)
+            });
             trial.with_ignored_flag(limit == LONG_LIMIT)
         })
     });
@@ -112,7 +136,8 @@ fn run_in_a_process(name: &str, user: Option<u32>, limit: Duration) -> Result<Co
         stderr.read_to_end(&mut said).map(|_| String::from_utf8_lossy(&said).into_owned())
     });
     let process = spawn::pidfd(child.id().cast_signed())?;
-    let has_ended = spawn::wait_readable(&[std::os::fd::AsFd::as_fd(&process)], Some(limit))? == [true];
+    let has_ended =
+        spawn::wait_readable(&[std::os::fd::AsFd::as_fd(&process)], Some(limit))? == [true];
     if !has_ended {
         child.kill()?;
     }
@@ -184,7 +209,12 @@ fn veth(sides: Sides, steering: Steering) -> Result<Box<dyn Link>, End> {
     up(LinkKind::Veth, sides, steering, &LinkOptions::default())
 }
 
-fn up(kind: LinkKind, sides: Sides, steering: Steering, options: &LinkOptions) -> Result<Box<dyn Link>, End> {
+fn up(
+    kind: LinkKind,
+    sides: Sides,
+    steering: Steering,
+    options: &LinkOptions,
+) -> Result<Box<dyn Link>, End> {
     bring_up_with(kind, sides, steering, options).map_err(|no| match no.kind {
         UnavailableKind::Refused | UnavailableKind::Unsupported => End::Skipped(no.reason.clone()),
         UnavailableKind::Failed | UnavailableKind::Unknown => panic!("{no:?}"),
@@ -317,7 +347,8 @@ fn a_cpu_that_does_not_exist() -> End {
 
 /// The network namespaces that a process is in or holds open.
 fn namespaces_of(process: &Path) -> BTreeSet<PathBuf> {
-    let links = |folder: &str| std::fs::read_dir(process.join(folder)).into_iter().flatten().flatten();
+    let links =
+        |folder: &str| std::fs::read_dir(process.join(folder)).into_iter().flatten().flatten();
     let held = links("fd").map(|entry| entry.path());
     let within = links("task").map(|entry| entry.path().join("ns/net"));
     held.chain(within)
@@ -329,7 +360,10 @@ fn namespaces_of(process: &Path) -> BTreeSet<PathBuf> {
 /// Everything of this process that a link could change.
 fn whereabouts() -> (BTreeSet<PathBuf>, String, usize, usize) {
     let devices = std::fs::read_to_string("/proc/net/dev").unwrap();
-    let devices = devices.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect();
+    let devices = devices
+        .lines()
+        .filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned()))
+        .collect();
     let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
     let named = std::fs::read_dir("/run/netns").map_or(0, Iterator::count);
     (namespaces_of(Path::new("/proc/self")), devices, files, named)
@@ -397,7 +431,10 @@ fn hold() -> ! {
     let held = several::several(LinkKind::Veth, one_cpu(), &LinkOptions::default(), &others);
     let namespaces = namespaces_of(Path::new("/proc/self"));
     match held {
-        Ok(_) => println!("{}", namespaces.iter().map(|each| each.display().to_string()).collect::<Vec<_>>().join(" ")),
+        Ok(_) => println!(
+            "{}",
+            namespaces.iter().map(|each| each.display().to_string()).collect::<Vec<_>>().join(" ")
+        ),
         Err(_) => println!("{NO_LINK}"),
     }
     loop {
@@ -505,8 +542,16 @@ fn null_notes_what_several_flows_send() -> End {
                 stream.write_all(&vec![1; bytes]).unwrap();
                 drop(stream);
                 let counts = flow.wait_for_end(PATIENCE);
-                assert_eq!((counts.bytes, counts.acked_bytes), (bytes as u64, bytes as u64), "{counts:?}");
-                assert_eq!((counts.gaps, counts.ended, counts.reset), (0, true, false), "{counts:?}");
+                assert_eq!(
+                    (counts.bytes, counts.acked_bytes),
+                    (bytes as u64, bytes as u64),
+                    "{counts:?}"
+                );
+                assert_eq!(
+                    (counts.gaps, counts.ended, counts.reset),
+                    (0, true, false),
+                    "{counts:?}"
+                );
             });
         }
     });
@@ -564,7 +609,14 @@ fn null_tells_joined_from_copied() -> End {
         let counts = on_senders_side(&*link, || {
             let (stream, _flow) = connect_to_far_end(&*link);
             let pages = std::sync::Arc::new(zc_kernel::pages::Pages::new(65_536 + 5_000).unwrap());
-            let ring = zc_kernel::uring::ZeroCopy::new(stream.into(), pages, 65_536, false, false, PATIENCE);
+            let ring = zc_kernel::uring::ZeroCopy::new(
+                stream.into(),
+                pages,
+                65_536,
+                false,
+                false,
+                PATIENCE,
+            );
             let mut ring = ring.ok().filter(zc_kernel::uring::ZeroCopy::reports_copies)?;
             for _ in 0..200 {
                 ring.send(0, 65_536 + 5_000).unwrap();
@@ -572,7 +624,9 @@ fn null_tells_joined_from_copied() -> End {
             ring.drain().unwrap();
             Some(ring.counts())
         });
-        let Some(counts) = counts else { return End::Skipped("no io_uring that says what it copied".to_owned()) };
+        let Some(counts) = counts else {
+            return End::Skipped("no io_uring that says what it copied".to_owned());
+        };
         assert_eq!(counts.completions, 400);
         assert_eq!(counts.copied, if copies { 400 } else { 0 });
     }
@@ -603,7 +657,11 @@ fn null_counts(bytes: u64) -> End {
         drop(stream);
         let counts = flow.wait_for_end(PATIENCE);
         eprintln!("{bytes} bytes in {:.1} s: {counts:?}", began.elapsed().as_secs_f64());
-        assert_eq!((counts.bytes, counts.acked_bytes, counts.gaps), (bytes, bytes, 0), "{counts:?}");
+        assert_eq!(
+            (counts.bytes, counts.acked_bytes, counts.gaps),
+            (bytes, bytes, 0),
+            "{counts:?}"
+        );
         assert!(counts.ended, "{counts:?}");
     });
     End::Passed
@@ -646,7 +704,11 @@ fn every_link_carries_ipv6() -> End {
         counts_what_is_sent(&*link);
         if link.far_end().is_some() {
             let counts = sent_to_far_end(&*link, 10_000_000);
-            assert_eq!((counts.bytes, counts.acked_bytes, counts.ended), (10_000_000, 10_000_000, true), "{counts:?}");
+            assert_eq!(
+                (counts.bytes, counts.acked_bytes, counts.ended),
+                (10_000_000, 10_000_000, true),
+                "{counts:?}"
+            );
             on_senders_side(&*link, || {
                 let info = zc_kernel::tcp::info(connect_to_far_end(&*link).0).unwrap();
                 // MTU 1500 less 60 bytes of headers and 12 of timestamps; and the route has a wide window.
@@ -686,11 +748,18 @@ fn null_sees_packets_of_a_lesser_card() -> End {
         (vec![NoSg], 1500, segments(1500), None),
     ] {
         let switched_off = off.iter().copied().collect();
-        let link =
-            or_skip!(null_with(&LinkOptions { switched_off, mtu_bytes: Some(mtu_bytes), ..LinkOptions::default() }));
+        let link = or_skip!(null_with(&LinkOptions {
+            switched_off,
+            mtu_bytes: Some(mtu_bytes),
+            ..LinkOptions::default()
+        }));
         assert_eq!(u64::from(link.facts().mtu_bytes), u64::from(mtu_bytes));
         let counts = sent_to_far_end(&*link, 10_000_000);
-        assert_eq!((counts.bytes, counts.acked_bytes, counts.gaps), (10_000_000, 10_000_000, 0), "{off:?}: {counts:?}");
+        assert_eq!(
+            (counts.bytes, counts.acked_bytes, counts.gaps),
+            (10_000_000, 10_000_000, 0),
+            "{off:?}: {counts:?}"
+        );
         assert!(average.contains(&(counts.bytes / counts.packets)), "{off:?}: {counts:?}");
         let (done, found) = zero_copy_sends(&*link);
         assert_eq!((done, found), (100, copied.unwrap_or(found)), "{off:?}");
@@ -702,7 +771,8 @@ fn null_sees_packets_of_a_lesser_card() -> End {
 fn sniffer() -> std::os::fd::OwnedFd {
     use rustix::net::{AddressFamily, Protocol, SocketType, socket};
     const ETH_P_ALL: u16 = 3;
-    let protocol = Protocol::from_raw(std::num::NonZeroU32::new(u32::from(ETH_P_ALL.to_be())).unwrap());
+    let protocol =
+        Protocol::from_raw(std::num::NonZeroU32::new(u32::from(ETH_P_ALL.to_be())).unwrap());
     socket(AddressFamily::PACKET, SocketType::RAW, Some(protocol)).unwrap()
 }
 
@@ -727,8 +797,13 @@ fn veth_is_the_card_that_was_asked_for() -> End {
     let facts = link.facts();
     assert_eq!(facts.mtu_bytes, 9000);
     let offloads = facts.offloads.as_ref().expect("they have just been switched");
-    assert_eq!((offloads.get("tx-tcp-segmentation"), offloads.get("tx-scatter-gather")), (Some(&false), Some(&true)));
-    let no = bring_up_with(LinkKind::Loopback, one_cpu(), Steering::Best, &options).err().expect("lo is the host's");
+    assert_eq!(
+        (offloads.get("tx-tcp-segmentation"), offloads.get("tx-scatter-gather")),
+        (Some(&false), Some(&true))
+    );
+    let no = bring_up_with(LinkKind::Loopback, one_cpu(), Steering::Best, &options)
+        .err()
+        .expect("lo is the host's");
     assert!(no.reason.contains("left alone"), "{no:?}");
     End::Passed
 }
@@ -759,7 +834,11 @@ fn null_answers_again() -> End {
         drop(stream);
         let counts = flow.wait_for_end(PATIENCE);
         assert!(counts.ended && counts.repeats >= asked_for_bytes + 2, "{counts:?}");
-        assert_eq!((counts.bytes, counts.acked_bytes, counts.gaps), (10_000, 10_000, 0), "{counts:?}");
+        assert_eq!(
+            (counts.bytes, counts.acked_bytes, counts.gaps),
+            (10_000, 10_000, 0),
+            "{counts:?}"
+        );
     });
     End::Passed
 }
@@ -820,7 +899,9 @@ fn null_leaves_nothing() -> End {
 /// Not a case: brings null links up, says the numbers of their programs and waits for its end.
 fn hold_null() -> ! {
     let others = [several::with(Some(9000), &[]), several::with(None, &[OffloadSwitch::NoTso])];
-    let held = two_cpus().and_then(|sides| several::several(LinkKind::Null, sides, &LinkOptions::default(), &others));
+    let held = two_cpus().and_then(|sides| {
+        several::several(LinkKind::Null, sides, &LinkOptions::default(), &others)
+    });
     match held {
         Ok(several) => {
             let links = [&several.link].into_iter().chain(several.others.iter().flatten());
@@ -865,10 +946,19 @@ fn tcp_settings_are_those_of_the_host() -> End {
             return End::Skipped(format!("{name} cannot be set: {error}"));
         }
     }
-    let names = ["tcp_rmem", "tcp_wmem", "tcp_congestion_control", "tcp_timestamps", "tcp_sack", "tcp_min_tso_segs"];
-    let read = || names.map(|name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok());
+    let names = [
+        "tcp_rmem",
+        "tcp_wmem",
+        "tcp_congestion_control",
+        "tcp_timestamps",
+        "tcp_sack",
+        "tcp_min_tso_segs",
+    ];
+    let read =
+        || names.map(|name| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok());
     let host = read();
-    let link = veth(one_cpu(), Steering::Best).unwrap_or_else(|_| panic!("namespaces were had a moment ago"));
+    let link = veth(one_cpu(), Steering::Best)
+        .unwrap_or_else(|_| panic!("namespaces were had a moment ago"));
     assert_eq!(link.warnings(), []);
     std::thread::scope(|scope| {
         for enter in [Link::enter_sender, Link::enter_receiver] {

@@ -13,7 +13,8 @@ use zc_run::{MemoryLoop, MemoryRun, MemoryVisit};
 type Listed = (&'static str, &'static str, &'static str);
 
 /// Of a server CPU up to the second level.
-const LOWER: [Listed; 3] = [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K")];
+const LOWER: [Listed; 3] =
+    [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K")];
 
 /// A root in which each of `cpus` CPUs has these caches, and with as much memory as there is here, 8 GiB at most.
 fn machine(cpus: usize, caches: &[Listed]) -> tempfile::TempDir {
@@ -41,7 +42,8 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn run(root: &Path, budget_ms: u64) -> MemoryRun {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let options = MemoryOptions { budget_ns: budget_ms * 1_000_000, seed: Some(7), root: root.to_owned() };
+    let options =
+        MemoryOptions { budget_ns: budget_ms * 1_000_000, seed: Some(7), root: root.to_owned() };
     let mut begun = 0;
     let outcome = memory(&options, &AtomicBool::new(false), &mut |_| begun += 1).unwrap();
     assert!(outcome.error.is_none() && begun == 1);
@@ -52,7 +54,8 @@ fn run(root: &Path, budget_ms: u64) -> MemoryRun {
 /// wanted is there or named in a sentence.
 fn assert_complete(root: &Path, seen: &MemoryRun) {
     let bench = Bench::new();
-    let loops: Vec<MemoryLoop> = MemoryLoop::ALL.iter().copied().filter(|name| bench.has(*name)).collect();
+    let loops: Vec<MemoryLoop> =
+        MemoryLoop::ALL.iter().copied().filter(|name| bench.has(*name)).collect();
     let mut missed = Vec::new();
     for (place, set) in seen.sets.iter().enumerate() {
         for name in &loops {
@@ -70,7 +73,11 @@ fn assert_complete(root: &Path, seen: &MemoryRun) {
     } else {
         assert!(missed.is_empty(), "{missed:?}; {:?}", seen.left_out);
     }
-    let wanted = choose(&caches(root, seen.cpu).each, available_below(root), bench.has(MemoryLoop::FoldedAvx2));
+    let wanted = choose(
+        &caches(root, seen.cpu).each,
+        available_below(root),
+        bench.has(MemoryLoop::FoldedAvx2),
+    );
     let missing = wanted.sets.iter().filter(|set| !seen.sets.contains(set)).count();
     let said = seen.left_out.iter().filter(|sentence| sentence.starts_with("a set of ")).count();
     assert_eq!(missing + wanted.left_out.len(), said, "{:?}\n{:?}", seen.sets, seen.left_out);
@@ -104,7 +111,10 @@ fn one_cpu_is_enough_and_its_caches_count() {
     let root = machine(1, &LOWER);
     let seen = run(root.path(), 1000);
     assert_eq!(seen.cpu, cpu);
-    assert_eq!(seen.caches.iter().map(|cache| cache.bytes).collect::<Vec<_>>(), [48 << 10, 2 << 20]);
+    assert_eq!(
+        seen.caches.iter().map(|cache| cache.bytes).collect::<Vec<_>>(),
+        [48 << 10, 2 << 20]
+    );
     assert_complete(root.path(), &seen);
     assert_eq!(zc_kernel::sched::allowed_cpus().unwrap(), [cpu]);
 }

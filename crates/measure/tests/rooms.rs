@@ -22,7 +22,11 @@ fn every_room_imports_only_what_it_may() {
     for (room, may) in ALLOWED {
         for file in sources(&src().join(room)) {
             let text = std::fs::read_to_string(&file).unwrap();
-            let code = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+            let code = text
+                .lines()
+                .filter(|line| !line.trim_start().starts_with("//"))
+                .collect::<Vec<_>>()
+                .join("\n");
             let imported = rooms_in(&code);
             for other in imported.iter().filter(|other| *other != room && !may.contains(other)) {
                 wrong.push(format!("{}: {room} imports {other}", file.display()));
@@ -49,7 +53,10 @@ fn every_room_is_in_the_table() {
 #[test]
 fn the_test_sees_what_it_looks_for() {
     assert_eq!(rooms_in("use crate::session::run;"), ["session"]);
-    assert_eq!(rooms_in("fn f() -> crate::link::Link {}\nuse crate::{trial, plan::Plan};"), ["link", "trial", "plan"]);
+    assert_eq!(
+        rooms_in("fn f() -> crate::link::Link {}\nuse crate::{trial, plan::Plan};"),
+        ["link", "trial", "plan"]
+    );
     assert!(rooms_in("use crate::unknown;").is_empty());
 }
 
@@ -57,7 +64,9 @@ fn the_test_sees_what_it_looks_for() {
 fn rooms_in(code: &str) -> Vec<&'static str> {
     let groups = code.split("crate::").skip(1).map(|rest| match rest.strip_prefix('{') {
         Some(group) => &group[..group.find(';').unwrap_or(group.len())],
-        None => &rest[..rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len())],
+        None => {
+            &rest[..rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len())]
+        }
     });
     groups
         .flat_map(|group| group.split(|c: char| !c.is_alphanumeric() && c != '_'))

@@ -55,12 +55,18 @@ fn paths(run: &Run, estimates: &Estimates) -> String {
         }
     }
     let more: usize = groups.iter().skip(NAMED).map(|(_, names)| names.len()).sum();
-    let mut groups: Vec<String> =
-        groups.iter().take(NAMED).map(|(share, names)| format!("{} {share}", list(names))).collect();
+    let mut groups: Vec<String> = groups
+        .iter()
+        .take(NAMED)
+        .map(|(share, names)| format!("{} {share}", list(names)))
+        .collect();
     groups.extend((more > 0).then(|| format!("{more} more by less")));
     let others = if groups.is_empty() { String::new() } else { format!("; {}", groups.join(", ")) };
     let interval = interval(estimates, best.ratio.interval);
-    format!("{} needs {} less CPU than {reference} {place}{interval}{others}.", best.name, best.share)
+    format!(
+        "{} needs {} less CPU than {reference} {place}{interval}{others}.",
+        best.name, best.share
+    )
 }
 
 /// Those that were shown to cost less, the cheapest first. A zero-copy send that was copied is no
@@ -89,24 +95,34 @@ fn compared(estimates: &Estimates) -> impl Iterator<Item = (&CellEstimate, Compa
 
 /// `2 need more, 1 the same, 3 undecided`.
 fn counts(estimates: &Estimates) -> String {
-    let count = |wanted: fn(&Comparison) -> bool| compared(estimates).filter(|(_, is)| wanted(is)).count();
+    let count =
+        |wanted: fn(&Comparison) -> bool| compared(estimates).filter(|(_, is)| wanted(is)).count();
     let counts = [
         (count(|is| matches!(is, Comparison::Dearer { .. })), "more"),
         (count(|is| matches!(is, Comparison::Same { .. })), "the same"),
         (count(|is| matches!(is, Comparison::Undecided)), "undecided"),
     ];
-    let counts = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    let counts = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"));
     list(&counts.collect::<Vec<_>>())
 }
 
 /// ` (95 %: 32 to 34 %)`.
 fn interval(estimates: &Estimates, bounds: Option<Bounds>) -> String {
-    let Some((low, high)) = bounds.and_then(|bounds| Some((1.0 - bounds.high?, 1.0 - bounds.low))) else {
+    let Some((low, high)) = bounds.and_then(|bounds| Some((1.0 - bounds.high?, 1.0 - bounds.low)))
+    else {
         return String::new();
     };
     // With a decimal where the ends would look the same without one.
     let places = if high - low < 0.02 { 1 } else { 0 };
-    format!(" ({:.0} %: {:.places$} to {:.places$} %)", estimates.confidence * 100.0, low * 100.0, high * 100.0)
+    format!(
+        " ({:.0} %: {:.places$} to {:.places$} %)",
+        estimates.confidence * 100.0,
+        low * 100.0,
+        high * 100.0
+    )
 }
 
 /// `over veth`.

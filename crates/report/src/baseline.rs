@@ -45,7 +45,9 @@ impl Baseline {
         match (bases.len(), differs.first()) {
             (0, _) => return Self::Nothing,
             (1, _) => return Self::One(bases.into_keys().next().unwrap_or_default()),
-            (_, Some(Some((place, level)))) if differs.iter().all(|each| *each == Some((*place, level))) => {
+            (_, Some(Some((place, level))))
+                if differs.iter().all(|each| *each == Some((*place, level))) =>
+            {
                 if let Some(factor) = factors.get(*place) {
                     let same = factors.iter().copied().filter(|other| other != factor).collect();
                     return Self::Level { factor: *factor, level: (*level).to_owned(), same };

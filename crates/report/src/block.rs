@@ -26,12 +26,19 @@ impl Part {
         let columns = layout.columns;
         match self {
             Self::Table { caption, keys, grid } => {
-                let grids = grid.clone().split(*keys, columns).into_iter().map(|grid| grid.terminal(layout));
+                let grids = grid
+                    .clone()
+                    .split(*keys, columns)
+                    .into_iter()
+                    .map(|grid| grid.terminal(layout));
                 wrap("", caption, 0, columns) + &grids.collect::<Vec<_>>().join("\n")
             }
-            Self::Text(sentences) => sentences.iter().map(|sentence| wrap("", sentence, 0, columns)).collect(),
+            Self::Text(sentences) => {
+                sentences.iter().map(|sentence| wrap("", sentence, 0, columns)).collect()
+            }
             Self::Lines { caption, lines } => {
-                wrap("", caption, 0, columns) + &lines.iter().map(|line| format!("{line}\n")).collect::<String>()
+                wrap("", caption, 0, columns)
+                    + &lines.iter().map(|line| format!("{line}\n")).collect::<String>()
             }
         }
     }
@@ -41,7 +48,9 @@ impl Part {
             Self::Table { caption, keys, grid } => {
                 format!("{}\n{}", width.paragraph(caption), width.table(*keys, grid.clone()))
             }
-            Self::Text(sentences) => sentences.iter().map(|sentence| width.item(sentence)).collect(),
+            Self::Text(sentences) => {
+                sentences.iter().map(|sentence| width.item(sentence)).collect()
+            }
             Self::Lines { caption, lines } => {
                 // Every line begins with a number or five spaces: none can end the fence.
                 format!("{}\n```text\n{}\n```\n", width.paragraph(caption), lines.join("\n"))

@@ -29,8 +29,13 @@ const COLUMNS: [Field; 10] = [
 ];
 
 /// The columns that are left out where there is no room, the first step first.
-const STEPS: [&[Field]; 5] =
-    [&[rows::GETRUSAGE], &[rows::COPIED], &[rows::SENDER, rows::RECEIVER], &[rows::TOP], &[rows::PER_CORE]];
+const STEPS: [&[Field]; 5] = [
+    &[rows::GETRUSAGE],
+    &[rows::COPIED],
+    &[rows::SENDER, rows::RECEIVER],
+    &[rows::TOP],
+    &[rows::PER_CORE],
+];
 
 /// The whole of it.
 pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String {
@@ -51,7 +56,8 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String 
 /// What was measured, where, and by which run.
 pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let host = &run.header.host;
-    let hypervisor = host.hypervisor.as_deref().map_or_else(String::new, |name| format!(", {}", shown(name)));
+    let hypervisor =
+        host.hypervisor.as_deref().map_or_else(String::new, |name| format!(", {}", shown(name)));
     let machine = format!(
         "{}, Linux {}, {}, {} of {} CPUs{hypervisor}",
         shown(&host.hostname),
@@ -71,7 +77,15 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     };
     let cells = heading::factors(run).map_or_else(String::new, |cells| format!("{cells}; "));
     vec![
-        note("files", format!("{} at {}, {}", heading::file_set(run), rates(run), heading::flows_and_buffers(run))),
+        note(
+            "files",
+            format!(
+                "{} at {}, {}",
+                heading::file_set(run),
+                rates(run),
+                heading::flows_and_buffers(run)
+            ),
+        ),
         note("link", format!("{}{to}; {machine}", heading::link(run))),
         note("run", format!("{cells}{}; {}", heading::version(run), heading::ended(run))),
     ]
@@ -87,7 +101,8 @@ fn table(run: &Run, estimates: &Estimates, columns: usize) -> Grid {
         let mut cells = cells.iter().filter(|cell| !cell.reference || !field.is(&rows::VERDICT));
         cells.any(|cell| !field.text(estimates, cell).is_empty())
     };
-    let mut fields: Vec<Field> = COLUMNS.into_iter().filter(|field| filled(field) && !doubled(field)).collect();
+    let mut fields: Vec<Field> =
+        COLUMNS.into_iter().filter(|field| filled(field) && !doubled(field)).collect();
     if fields.is_empty() {
         fields.push(rows::PATH);
     }
@@ -97,7 +112,9 @@ fn table(run: &Run, estimates: &Estimates, columns: usize) -> Grid {
             break;
         }
         let both = fields.iter().any(|field| field.is(&rows::BOTH));
-        let goes = |field: &Field| step.iter().any(|other| field.is(other)) && (both || !field.is(&rows::SENDER));
+        let goes = |field: &Field| {
+            step.iter().any(|other| field.is(other)) && (both || !field.is(&rows::SENDER))
+        };
         fields.retain(|field| !goes(field));
         grid = rows::grid(run, estimates, &fields);
     }
@@ -106,7 +123,8 @@ fn table(run: &Run, estimates: &Estimates, columns: usize) -> Grid {
 
 /// The grid of a plan of several factors: ratios, or costs where nothing was compared.
 fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Part {
-    let none = || Part::Text(vec![format!("No figures yet for any of {} cells.", pivot.cells().count())]);
+    let none =
+        || Part::Text(vec![format!("No figures yet for any of {} cells.", pivot.cells().count())]);
     grids::ratios(run, estimates, pivot)
         .or_else(|| grids::grids(run, estimates, pivot).into_iter().next())
         .unwrap_or_else(none)
@@ -127,8 +145,11 @@ fn unavailable(run: &Run, columns: usize) -> String {
 /// What `±` and the marks mean.
 fn legend(estimates: &Estimates, several: bool) -> String {
     let costs = if several { "" } else { "us of CPU time per MB " };
-    let mut parts = vec![format!("{costs}± half of the {:.0} % interval", estimates.confidence * 100.0)];
-    parts.extend(rows::marks_in_use(estimates).iter().map(|mark| format!("{} {}", mark.sign, mark.brief)));
+    let mut parts =
+        vec![format!("{costs}± half of the {:.0} % interval", estimates.confidence * 100.0)];
+    parts.extend(
+        rows::marks_in_use(estimates).iter().map(|mark| format!("{} {}", mark.sign, mark.brief)),
+    );
     if several {
         parts.extend(grids::footnote(estimates).map(|_| format!("{} undecided", grids::UNDECIDED)));
     }
@@ -146,7 +167,9 @@ pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
         controls.push(note("failed", format!("{trials}; zc show -v explains")));
     }
     let mut doubts: Vec<String> = Vec::new();
-    for warning in notes::warnings(run).into_iter().filter(|warning| warning.severity != Severity::Note) {
+    for warning in
+        notes::warnings(run).into_iter().filter(|warning| warning.severity != Severity::Note)
+    {
         let name = shown(&warning.name);
         if !doubts.contains(&name) {
             doubts.push(name);
@@ -160,10 +183,15 @@ pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
 
 /// What the soakers changed.
 fn perturbation(estimates: &Estimates) -> Option<Note> {
-    let change = |cell: &CellEstimate| cell.perturbation.soaked_by_unsoaked_control.map(|share| share - 1.0);
+    let change =
+        |cell: &CellEstimate| cell.perturbation.soaked_by_unsoaked_control.map(|share| share - 1.0);
     let mut parts = Vec::new();
     if let Some(((_, low), (_, high))) = notes::extremes(estimates, change) {
-        parts.push(format!("soakers changed throughput by {} to {}", signed_percent(low), signed_percent(high)));
+        parts.push(format!(
+            "soakers changed throughput by {} to {}",
+            signed_percent(low),
+            signed_percent(high)
+        ));
     }
     parts.extend(notes::soaked_cost(estimates));
     (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))
@@ -180,7 +208,10 @@ fn blocks(estimates: &Estimates) -> String {
         (dropped.trial_failed, "failed trials"),
         (dropped.unfinished, "cut short"),
     ];
-    let reasons = reasons.into_iter().filter(|(count, _)| *count > 0).map(|(count, why)| format!("{count} {why}"));
+    let reasons = reasons
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, why)| format!("{count} {why}"));
     let reasons: Vec<String> = reasons.collect();
     let kept = format!("{} of {} kept", account.kept, account.measured);
     if reasons.is_empty() { kept } else { format!("{kept}; dropped: {}", list(&reasons)) }

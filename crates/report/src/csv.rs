@@ -91,7 +91,8 @@ pub(super) fn text(lines: Vec<Vec<String>>) -> String {
     let mut out = csv::Writer::from_writer(Vec::new());
     for cells in lines {
         let cells = cells.iter().map(|cell| escape(cell, usize::MAX));
-        out.write_record(cells).expect("a Vec takes every byte, and every line is as long as the heading");
+        out.write_record(cells)
+            .expect("a Vec takes every byte, and every line is as long as the heading");
     }
     let bytes = out.into_inner().expect("a Vec takes every byte");
     String::from_utf8(bytes).expect("strings and commas are UTF-8")
@@ -118,7 +119,8 @@ fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
         (_, true, _) => "control",
         _ => "measured",
     };
-    let mut cells = vec![cell.label.clone(), cell.recv.to_string(), status.to_owned(), cell.blocks.to_string()];
+    let mut cells =
+        vec![cell.label.clone(), cell.recv.to_string(), status.to_owned(), cell.blocks.to_string()];
     for figure in [cost.sender, cost.receiver, cost.both] {
         cells.push(number(figure.map(|figure: Figure| us_per_mb(figure.value))));
         cells.push(number(figure.and_then(|figure| figure.half_width).map(us_per_mb)));
@@ -156,7 +158,10 @@ fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
 
 /// The word of the verdict; `withheld` when nothing may be said.
 pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> &'static str {
-    let Some(found) = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label) else { return "" };
+    let Some(found) = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label)
+    else {
+        return "";
+    };
     if !estimates.verdict.stands() {
         return "withheld";
     }

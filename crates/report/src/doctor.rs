@@ -10,8 +10,10 @@ const INDENT: usize = 16;
 
 /// The machine, the rows grouped by kind, and the warnings, the gravest first.
 pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: usize) -> String {
-    let names = rows.iter().map(|row| &row.name).chain(warnings.iter().map(|warning| &warning.name));
-    let indent = names.map(|name| shown(name).chars().count() + 4).max().unwrap_or(0).clamp(INDENT, 40);
+    let names =
+        rows.iter().map(|row| &row.name).chain(warnings.iter().map(|warning| &warning.name));
+    let indent =
+        names.map(|name| shown(name).chars().count() + 4).max().unwrap_or(0).clamp(INDENT, 40);
     let mut out = machine(host, indent, columns);
     let mut kinds: Vec<&str> = Vec::new();
     for row in rows {
@@ -24,13 +26,19 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
         for row in rows.iter().filter(|row| row.what == kind) {
             let (text, remedy) = match &row.support {
                 Support::Yes => ("yes".to_owned(), None),
-                Support::No(no) => {
-                    (format!("no, {}: {}", no.kind.name(), escape(&no.reason, 600)), no.remedy.as_deref())
-                }
+                Support::No(no) => (
+                    format!("no, {}: {}", no.kind.name(), escape(&no.reason, 600)),
+                    no.remedy.as_deref(),
+                ),
             };
             out.push_str(&wrap(&format!("  {} ", shown(&row.name)), &text, indent, columns));
             if let Some(remedy) = remedy {
-                out.push_str(&wrap("", &format!("to change it: {}", escape(remedy, 600)), indent, columns));
+                out.push_str(&wrap(
+                    "",
+                    &format!("to change it: {}", escape(remedy, 600)),
+                    indent,
+                    columns,
+                ));
             }
         }
     }
@@ -47,16 +55,27 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
         let text = format!("{word}: {}", escape(&warning.text, 600));
         out.push_str(&wrap(&format!("  {} ", shown(&warning.name)), &text, indent, columns));
         if let Some(remedy) = &warning.remedy {
-            out.push_str(&wrap("", &format!("to change it: {}", escape(remedy, 600)), indent, columns));
+            out.push_str(&wrap(
+                "",
+                &format!("to change it: {}", escape(remedy, 600)),
+                indent,
+                columns,
+            ));
         }
     }
     let worst = warnings.first().map(|warning| warning.severity);
     out.push('\n');
     out.push_str(match worst {
         None => "This machine is fit to measure: nothing was found against it.\n",
-        Some(Severity::Note) => "This machine is fit to measure; the notes are conditions of the results.\n",
-        Some(Severity::Doubt) => "This machine can measure, with doubts: intervals may be wide, or figures off.\n",
-        Some(Severity::Withhold) => "This machine is not fit to measure as it is: verdicts would be withheld.\n",
+        Some(Severity::Note) => {
+            "This machine is fit to measure; the notes are conditions of the results.\n"
+        }
+        Some(Severity::Doubt) => {
+            "This machine can measure, with doubts: intervals may be wide, or figures off.\n"
+        }
+        Some(Severity::Withhold) => {
+            "This machine is not fit to measure as it is: verdicts would be withheld.\n"
+        }
     });
     out
 }
@@ -76,7 +95,9 @@ fn machine(host: &Host, indent: usize, columns: usize) -> String {
                 cpu.threads_per_core
                     .filter(|threads| *threads > 1)
                     .map_or_else(String::new, |threads| format!(", {threads} threads to a core")),
-                cpu.governor.as_deref().map_or_else(String::new, |governor| format!(", governor {}", shown(governor))),
+                cpu.governor
+                    .as_deref()
+                    .map_or_else(String::new, |governor| format!(", governor {}", shown(governor))),
                 match cpu.boost {
                     Some(true) => ", boost on",
                     Some(false) => ", boost off",
@@ -106,7 +127,9 @@ fn machine(host: &Host, indent: usize, columns: usize) -> String {
     if let Some(clocksource) = &host.clocksource {
         lines.push(("clock", shown(clocksource)));
     }
-    let limit = |value: Option<u64>| value.map_or_else(|| "unlimited".to_owned(), |value| bytes(value as f64));
+    let limit = |value: Option<u64>| {
+        value.map_or_else(|| "unlimited".to_owned(), |value| bytes(value as f64))
+    };
     lines.push((
         "limits",
         format!(

@@ -3,13 +3,15 @@
 //! of them.
 
 use zc_analysis::{
-    BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control, DropCounts, Estimates,
-    Figure, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod, Sides, Traffic, Verdict,
+    BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control,
+    DropCounts, Estimates, Figure, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod,
+    Sides, Traffic, Verdict,
 };
 use zc_run::{
-    AckOptions, Align, Cell, CopyPages, CpuFacts, End, EndReason, Factor, FileSetFacts, FixedParams, FormatVersion,
-    Header, Host, IpVersion, LinkFacts, LinkKind, MemoryFacts, PeerKind, Placement, Plan, Push, RecvPath, RemoteFacts,
-    RemoteMachine, Run, SendPath, Severity, SoakerKind, Support, SupportRow, Timing, Unavailable, Unsoaked, Warning,
+    AckOptions, Align, Cell, CopyPages, CpuFacts, End, EndReason, Factor, FileSetFacts,
+    FixedParams, FormatVersion, Header, Host, IpVersion, LinkFacts, LinkKind, MemoryFacts,
+    PeerKind, Placement, Plan, Push, RecvPath, RemoteFacts, RemoteMachine, Run, SendPath, Severity,
+    SoakerKind, Support, SupportRow, Timing, Unavailable, Unsoaked, Warning,
 };
 
 /// One path's made-up figures.
@@ -26,13 +28,48 @@ struct Path {
 /// zero-copies, one that did not converge, one that is missing.
 pub(super) fn veth() -> (Run, Estimates) {
     let paths = [
-        Path { send: SendPath::Sendfile, cost: (180.0, 420.0), half: 0.011, is: Comparison::Cheaper { by: 0.333 } },
-        Path { send: SendPath::Splice, cost: (186.0, 421.0), half: 0.014, is: Comparison::Cheaper { by: 0.326 } },
-        Path { send: SendPath::ReadSend, cost: (450.0, 450.0), half: 0.009, is: Comparison::Undecided },
-        Path { send: SendPath::ReadWrite, cost: (452.0, 449.0), half: 0.012, is: Comparison::Same { within: 0.013 } },
-        Path { send: SendPath::MmapWrite, cost: (470.0, 452.0), half: 0.031, is: Comparison::Undecided },
-        Path { send: SendPath::Vmsplice, cost: (600.0, 451.0), half: 0.02, is: Comparison::Dearer { by: 0.168 } },
-        Path { send: SendPath::MsgZerocopy, cost: (455.0, 610.0), half: 0.02, is: Comparison::Dearer { by: 0.183 } },
+        Path {
+            send: SendPath::Sendfile,
+            cost: (180.0, 420.0),
+            half: 0.011,
+            is: Comparison::Cheaper { by: 0.333 },
+        },
+        Path {
+            send: SendPath::Splice,
+            cost: (186.0, 421.0),
+            half: 0.014,
+            is: Comparison::Cheaper { by: 0.326 },
+        },
+        Path {
+            send: SendPath::ReadSend,
+            cost: (450.0, 450.0),
+            half: 0.009,
+            is: Comparison::Undecided,
+        },
+        Path {
+            send: SendPath::ReadWrite,
+            cost: (452.0, 449.0),
+            half: 0.012,
+            is: Comparison::Same { within: 0.013 },
+        },
+        Path {
+            send: SendPath::MmapWrite,
+            cost: (470.0, 452.0),
+            half: 0.031,
+            is: Comparison::Undecided,
+        },
+        Path {
+            send: SendPath::Vmsplice,
+            cost: (600.0, 451.0),
+            half: 0.02,
+            is: Comparison::Dearer { by: 0.168 },
+        },
+        Path {
+            send: SendPath::MsgZerocopy,
+            cost: (455.0, 610.0),
+            half: 0.02,
+            is: Comparison::Dearer { by: 0.183 },
+        },
         Path {
             send: SendPath::UringSendZcFixed,
             cost: (440.0, 612.0),
@@ -54,19 +91,31 @@ pub(super) fn veth() -> (Run, Estimates) {
         }
     }
     let mut control = cell(
-        &Path { send: SendPath::ReadSend, cost: (451.0, 450.5), half: 0.012, is: Comparison::Undecided },
+        &Path {
+            send: SendPath::ReadSend,
+            cost: (451.0, 450.5),
+            half: 0.012,
+            is: Comparison::Undecided,
+        },
         reference,
     );
     control.label = "read+send (A/A)".to_owned();
     control.reference = false;
     control.control = true;
     control.ratio.both = Some(ratio(1.002, 0.012));
-    let verdicts = paths.iter().filter(|path| path.send != SendPath::ReadSend).map(|path| CellVerdict {
-        label: path.send.to_string(),
-        comparison: path.is,
-        interval_excludes_one: matches!(path.is, Comparison::Cheaper { .. } | Comparison::Dearer { .. }),
-        failed_zero_copy: matches!(path.send, SendPath::MsgZerocopy | SendPath::UringSendZcFixed),
-    });
+    let verdicts =
+        paths.iter().filter(|path| path.send != SendPath::ReadSend).map(|path| CellVerdict {
+            label: path.send.to_string(),
+            comparison: path.is,
+            interval_excludes_one: matches!(
+                path.is,
+                Comparison::Cheaper { .. } | Comparison::Dearer { .. }
+            ),
+            failed_zero_copy: matches!(
+                path.send,
+                SendPath::MsgZerocopy | SendPath::UringSendZcFixed
+            ),
+        });
     let verdict = Verdict {
         withheld: Vec::new(),
         cells: verdicts.collect(),
@@ -93,7 +142,13 @@ pub(super) fn veth() -> (Run, Estimates) {
         blocks: BlockAccount {
             measured: 150,
             kept: 143,
-            dropped: DropCounts { steal: 4, idle_drift: 2, foreign: 0, trial_failed: 0, unfinished: 1 },
+            dropped: DropCounts {
+                steal: 4,
+                idle_drift: 2,
+                foreign: 0,
+                trial_failed: 0,
+                unfinished: 1,
+            },
         },
         conditions: Conditions {
             memcpy_bytes_per_s: Some(12.1e9),
@@ -160,7 +215,8 @@ pub(super) fn iperf3() -> (Run, Estimates) {
     "192.0.2.2:5201".clone_into(&mut facts.address);
     estimates.sender_alone = true;
     for cell in &mut estimates.cells {
-        cell.cost_ns_per_kib = Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
+        cell.cost_ns_per_kib =
+            Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
         cell.traffic.recv_calls_per_mb = None;
         cell.others.far_process_ns_per_kib = Some(150.0 + cell.label.len() as f64);
     }
@@ -175,16 +231,22 @@ pub(super) fn null() -> (Run, Estimates) {
     run.header.link.far_end = Some(AckOptions::default());
     estimates.sender_alone = true;
     for cell in &mut estimates.cells {
-        cell.cost_ns_per_kib = Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
+        cell.cost_ns_per_kib =
+            Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
         cell.ratio = Sides { receiver: None, both: cell.ratio.sender, ..cell.ratio };
         cell.traffic.recv_calls_per_mb = None;
         cell.failed_zero_copy = false;
         cell.copied_share = cell.copied_share.map(|_| 0.0);
-        for method in
-            [&mut cell.others.getrusage_soaked, &mut cell.others.getrusage_unsoaked_control, &mut cell.others.proc_stat]
-        {
-            method.cost_ns_per_kib =
-                Sides { receiver: None, both: method.cost_ns_per_kib.sender, ..method.cost_ns_per_kib };
+        for method in [
+            &mut cell.others.getrusage_soaked,
+            &mut cell.others.getrusage_unsoaked_control,
+            &mut cell.others.proc_stat,
+        ] {
+            method.cost_ns_per_kib = Sides {
+                receiver: None,
+                both: method.cost_ns_per_kib.sender,
+                ..method.cost_ns_per_kib
+            };
             method.by_soaked.receiver = None;
         }
     }
@@ -228,7 +290,10 @@ pub(super) fn without_blocks() -> (Run, Estimates) {
     estimates.blocks = BlockAccount::default();
     estimates.conditions = Conditions::default();
     estimates.verdict = Verdict {
-        withheld: vec![zc_analysis::Withheld::NoReference, zc_analysis::Withheld::TooFewBlocks { kept: 0, needed: 7 }],
+        withheld: vec![
+            zc_analysis::Withheld::NoReference,
+            zc_analysis::Withheld::TooFewBlocks { kept: 0, needed: 7 },
+        ],
         cells: Vec::new(),
         cheapest: Vec::new(),
         cheapest_by: Vec::new(),
@@ -240,7 +305,11 @@ pub(super) fn without_blocks() -> (Run, Estimates) {
 pub(super) fn figure(value: f64, half: f64) -> Figure {
     Figure {
         value,
-        interval: Some(Bounds { low: value * (1.0 - half), high: Some(value * (1.0 + half)), confidence: 0.975 }),
+        interval: Some(Bounds {
+            low: value * (1.0 - half),
+            high: Some(value * (1.0 + half)),
+            confidence: 0.975,
+        }),
         half_width: Some(value * half),
         blocks: 143,
     }
@@ -249,7 +318,11 @@ pub(super) fn figure(value: f64, half: f64) -> Figure {
 pub(super) fn ratio(value: f64, half: f64) -> RatioFigure {
     RatioFigure {
         value,
-        interval: Some(Bounds { low: value * (1.0 - half), high: Some(value * (1.0 + half)), confidence: 0.975 }),
+        interval: Some(Bounds {
+            low: value * (1.0 - half),
+            high: Some(value * (1.0 + half)),
+            confidence: 0.975,
+        }),
         half_width: Some(half),
         converged: half <= 0.025,
         method: RatioMethod::HodgesLehmann,
@@ -269,7 +342,11 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         both: Some(figure(both, half)),
     };
     let other = |by: f64| OtherMethod {
-        cost_ns_per_kib: Sides { sender: Some(sender * by), receiver: Some(receiver * by), both: Some(both * by) },
+        cost_ns_per_kib: Sides {
+            sender: Some(sender * by),
+            receiver: Some(receiver * by),
+            both: Some(both * by),
+        },
         by_soaked: Sides { sender: Some(by), receiver: Some(by), both: Some(by) },
         bytes: 4_576_000_000,
     };
@@ -292,7 +369,11 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         },
         at_noise_floor: false,
         blocks_not_positive: 0,
-        gbit_per_core: Sides { sender: None, receiver: None, both: Some(figure(8192.0 / both, path.half)) },
+        gbit_per_core: Sides {
+            sender: None,
+            receiver: None,
+            both: Some(figure(8192.0 / both, path.half)),
+        },
         top_speed_bytes_per_s: Some(figure(3.1e12 / both, 0.03)),
         top_speed_by_memcpy: Some(figure(3.1e12 / both / 12.1e9, 0.03)),
         perturbation: Perturbation {
@@ -329,7 +410,8 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
 }
 
 fn run(paths: &[Path], link: LinkKind) -> Run {
-    let mut cells: Vec<Cell> = paths.iter().map(|path| Cell::of_paths(path.send, RecvPath::Recv)).collect();
+    let mut cells: Vec<Cell> =
+        paths.iter().map(|path| Cell::of_paths(path.send, RecvPath::Recv)).collect();
     cells.push(Cell {
         label: "read+send (A/A)".to_owned(),
         control: true,
@@ -361,7 +443,12 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
             placement: Placement::Separate,
             more: Default::default(),
         },
-        timing: Timing { warmup_ns: 20_000_000, window_ns: 80_000_000, idle_ns: 40_000_000, unsoaked_ns: 80_000_000 },
+        timing: Timing {
+            warmup_ns: 20_000_000,
+            window_ns: 80_000_000,
+            idle_ns: 40_000_000,
+            unsoaked_ns: 80_000_000,
+        },
         files: FileSetFacts {
             origin: "generated".to_owned(),
             files: 63,
@@ -398,7 +485,9 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
         nofile: Some(1024),
         ..Host::default()
     };
-    let warning = |name: &str, severity, text: &str, remedy: &str| Warning::new(name, severity, text).remedy(remedy);
+    let warning = |name: &str, severity, text: &str, remedy: &str| {
+        Warning::new(name, severity, text).remedy(remedy)
+    };
     Run {
         header: Header {
             format: FormatVersion::current(),
@@ -428,13 +517,25 @@ fn run(paths: &[Path], link: LinkKind) -> Run {
                 what: "send path".to_owned(),
                 name: "uring-splice".to_owned(),
                 support: Support::No(
-                    Unavailable::refused("io_uring is switched off for this user (kernel.io_uring_disabled = 1)")
-                        .remedy("sysctl kernel.io_uring_disabled=0"),
+                    Unavailable::refused(
+                        "io_uring is switched off for this user (kernel.io_uring_disabled = 1)",
+                    )
+                    .remedy("sysctl kernel.io_uring_disabled=0"),
                 ),
             }],
             warnings: vec![
-                warning("virtual-machine", Severity::Note, "this is a virtual machine (kvm)", "measure on bare metal"),
-                warning("steal", Severity::Doubt, "the hypervisor took 0.3 % of the CPUs", "a quieter host"),
+                warning(
+                    "virtual-machine",
+                    Severity::Note,
+                    "this is a virtual machine (kvm)",
+                    "measure on bare metal",
+                ),
+                warning(
+                    "steal",
+                    Severity::Doubt,
+                    "the hypervisor took 0.3 % of the CPUs",
+                    "a quieter host",
+                ),
             ],
             probes: Vec::new(),
             sampling: None,

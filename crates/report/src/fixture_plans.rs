@@ -3,12 +3,13 @@
 
 use super::fixture::{figure, ratio, veth};
 use zc_analysis::{
-    AccountRatio, AccountRow, Accounts, CellEstimate, CellVerdict, Comparison, Crossover, CrossoverMethod, Estimates,
-    Line, Outcome, Perturbation, Residual, Series, Sides, SizePoint, Sizes, TimeLine, Undecided,
+    AccountRatio, AccountRow, Accounts, CellEstimate, CellVerdict, Comparison, Crossover,
+    CrossoverMethod, Estimates, Line, Outcome, Perturbation, Residual, Series, Sides, SizePoint,
+    Sizes, TimeLine, Undecided,
 };
 use zc_run::{
-    Block, Cell, Factor, FailedTrial, Level, LinkKind, OffloadSwitch, Placement, Push, RecvPath, Run, SendPath,
-    Support, SupportRow, Unavailable, Unsoaked,
+    Block, Cell, Factor, FailedTrial, Level, LinkKind, OffloadSwitch, Placement, Push, RecvPath,
+    Run, SendPath, Support, SupportRow, Unavailable, Unsoaked,
 };
 
 /// A run of `experiment`. Each cell costs what `cost` says, sender and receiver in ns/KiB, and is
@@ -95,8 +96,12 @@ pub(super) fn plan(
     estimates.verdict.cheapest_by.clear();
     estimates.verdict.comparisons = estimates.verdict.cells.len();
     let reference = run.header.plan.cells[0].label.clone();
-    let control =
-        Cell { label: format!("{reference} (A/A)"), control: true, by: None, ..run.header.plan.cells[0].clone() };
+    let control = Cell {
+        label: format!("{reference} (A/A)"),
+        control: true,
+        by: None,
+        ..run.header.plan.cells[0].clone()
+    };
     let figures = CellEstimate {
         label: control.label.clone(),
         reference: false,
@@ -129,11 +134,15 @@ fn of_path(send: SendPath) -> (f64, f64) {
 pub(super) fn sizes() -> (Run, Estimates) {
     let messages = ["256", "1k", "4k", "8k", "16k", "64k", "256k", "1m", "4m"];
     let sends = ["read+send", "sendfile", "msg-zerocopy", "uring-send"];
-    let (mut run, mut estimates) =
-        plan("sizes", &[(Factor::Message, &messages), (Factor::Send, &sends)], Factor::Send, |cell| {
+    let (mut run, mut estimates) = plan(
+        "sizes",
+        &[(Factor::Message, &messages), (Factor::Send, &sends)],
+        Factor::Send,
+        |cell| {
             let (call, kib) = of_path(cell.send);
             (call * 1024.0 / cell.levels.message_bytes.unwrap() as f64 + kib, 310.0)
-        });
+        },
+    );
     for (cell, figures) in run.header.plan.cells.iter_mut().zip(&mut estimates.cells) {
         let bytes = cell.levels.message_bytes.unwrap();
         cell.levels.rate_bytes_per_s = Some(if bytes < 4096 { 5e7 } else { 4e8 });
@@ -151,14 +160,24 @@ pub(super) fn sizes() -> (Run, Estimates) {
     let series = |send: SendPath| Series {
         name: send.to_string(),
         reference: send == SendPath::ReadSend,
-        points: vec![SizePoint { cell: format!("4m {send}"), size_bytes: 4 << 20, call_ns: Some(1e6) }],
+        points: vec![SizePoint {
+            cell: format!("4m {send}"),
+            size_bytes: 4 << 20,
+            call_ns: Some(1e6),
+        }],
         line: (send != SendPath::UringSend).then(|| line(of_path(send), 0.043)),
     };
-    let crossover = |of, outcome| Crossover { of, against: 0, outcome, method: Some(CrossoverMethod::Lines) };
+    let crossover =
+        |of, outcome| Crossover { of, against: 0, outcome, method: Some(CrossoverMethod::Lines) };
     estimates.sizes.both = Some(Sizes {
-        series: [SendPath::ReadSend, SendPath::Sendfile, SendPath::MsgZerocopy, SendPath::UringSend]
-            .map(series)
-            .to_vec(),
+        series: [
+            SendPath::ReadSend,
+            SendPath::Sendfile,
+            SendPath::MsgZerocopy,
+            SendPath::UringSend,
+        ]
+        .map(series)
+        .to_vec(),
         crossovers: vec![
             crossover(1, Outcome::From { size: 3034.0, low: Some(2800.0), high: 3300.0 }),
             crossover(2, Outcome::From { size: 9318.4, low: None, high: 10_650.0 }),
@@ -171,31 +190,40 @@ pub(super) fn sizes() -> (Run, Estimates) {
 
 pub(super) fn receive() -> (Run, Estimates) {
     let recvs = ["recv", "zerocopy-receive", "recv-trunc", "uring-recv"];
-    plan("receive", &[(Factor::RecvBuffer, &["16k", "64k", "1m"]), (Factor::Recv, &recvs)], Factor::Recv, |cell| {
-        let buffer = cell.levels.recv_buffer_bytes.unwrap() as f64;
-        let kib = match cell.recv {
-            RecvPath::Recv => 300.0,
-            RecvPath::ZerocopyReceive => 210.0,
-            RecvPath::RecvTrunc => 110.0,
-            _ => 301.0,
-        };
-        (400.0, kib + 900.0 * 1024.0 / buffer)
-    })
+    plan(
+        "receive",
+        &[(Factor::RecvBuffer, &["16k", "64k", "1m"]), (Factor::Recv, &recvs)],
+        Factor::Recv,
+        |cell| {
+            let buffer = cell.levels.recv_buffer_bytes.unwrap() as f64;
+            let kib = match cell.recv {
+                RecvPath::Recv => 300.0,
+                RecvPath::ZerocopyReceive => 210.0,
+                RecvPath::RecvTrunc => 110.0,
+                _ => 301.0,
+            };
+            (400.0, kib + 900.0 * 1024.0 / buffer)
+        },
+    )
 }
 
 /// One cell could not be had, one failed.
 pub(super) fn offloads() -> (Run, Estimates) {
     let levels = ["all", "no-tso", "no-tso+no-gso", "no-sg+no-checksum"];
     let sends = ["read+send", "sendfile", "msg-zerocopy"];
-    let (mut run, mut estimates) =
-        plan("offloads", &[(Factor::Offloads, &levels), (Factor::Send, &sends)], Factor::Offloads, |cell| {
+    let (mut run, mut estimates) = plan(
+        "offloads",
+        &[(Factor::Offloads, &levels), (Factor::Send, &sends)],
+        Factor::Offloads,
+        |cell| {
             let without = cell.levels.switched_off.as_ref().unwrap();
             let (call, kib) = of_path(cell.send);
             let sums = without.contains(&OffloadSwitch::NoChecksum);
             let cuts = without.contains(&OffloadSwitch::NoGso);
             let kib = if sums && cell.send != SendPath::ReadSend { kib + 240.0 } else { kib };
             (call / 64.0 + kib + if cuts { 380.0 } else { 0.0 }, 310.0)
-        });
+        },
+    );
     let gone = "no-sg+no-checksum msg-zerocopy";
     run.header.plan.cells.retain(|cell| cell.label != gone);
     estimates.cells.retain(|cell| cell.label != gone);
@@ -203,14 +231,18 @@ pub(super) fn offloads() -> (Run, Estimates) {
     run.header.unavailable = vec![SupportRow {
         what: "cell".to_owned(),
         name: gone.to_owned(),
-        support: Support::No(Unavailable::refused("ethtool refused it: Operation not permitted").remedy("run as root")),
+        support: Support::No(
+            Unavailable::refused("ethtool refused it: Operation not permitted")
+                .remedy("run as root"),
+        ),
     }];
     let failed = estimates.cells.iter_mut().find(|cell| cell.label == "no-tso sendfile").unwrap();
     failed.cost_ns_per_kib = Sides::default();
     failed.ratio = Sides::default();
     failed.top_speed_bytes_per_s = None;
     failed.blocks = 0;
-    let broke = FailedTrial { cell: failed.label.clone(), reason: "the far end hung up".to_owned() };
+    let broke =
+        FailedTrial { cell: failed.label.clone(), reason: "the far end hung up".to_owned() };
     run.blocks.push(Block {
         index: 0,
         began_ns: 0,
@@ -225,7 +257,8 @@ pub(super) fn offloads() -> (Run, Estimates) {
 
 pub(super) fn cork() -> (Run, Estimates) {
     let pushes = ["plain", "cork", "more", "nodelay"];
-    let factors: [(Factor, &[&str]); 2] = [(Factor::Message, &["64", "1k", "64k"]), (Factor::Push, &pushes)];
+    let factors: [(Factor, &[&str]); 2] =
+        [(Factor::Message, &["64", "1k", "64k"]), (Factor::Push, &pushes)];
     let (run, mut estimates) = plan("cork", &factors, Factor::Push, |cell| {
         let small = 64.0 / cell.levels.message_bytes.unwrap() as f64;
         match cell.levels.push.unwrap() {
@@ -244,8 +277,10 @@ pub(super) fn cork() -> (Run, Estimates) {
 
 /// Over loopback: the two ends are not told apart.
 pub(super) fn affinity() -> (Run, Estimates) {
-    let factors: [(Factor, &[&str]); 2] =
-        [(Factor::Placement, &["free", "separate", "same"]), (Factor::Send, &["sendfile", "read+send"])];
+    let factors: [(Factor, &[&str]); 2] = [
+        (Factor::Placement, &["free", "separate", "same"]),
+        (Factor::Send, &["sendfile", "read+send"]),
+    ];
     let (mut run, mut estimates) = plan("affinity", &factors, Factor::Placement, |cell| {
         let by = match cell.levels.placement.unwrap() {
             Placement::Free => 1.05,
@@ -255,7 +290,8 @@ pub(super) fn affinity() -> (Run, Estimates) {
         (of_path(cell.send).1 * by, 310.0 * by)
     });
     let plan = &mut run.header.plan;
-    (plan.fixed.link, plan.fixed.buffer_bytes, plan.unsoaked) = (LinkKind::Loopback, 8192, Unsoaked::TopSpeed);
+    (plan.fixed.link, plan.fixed.buffer_bytes, plan.unsoaked) =
+        (LinkKind::Loopback, 8192, Unsoaked::TopSpeed);
     estimates.sides_apart = false;
     for cell in &mut estimates.cells {
         cell.cost_ns_per_kib = Sides { both: cell.cost_ns_per_kib.both, ..Sides::default() };
@@ -276,14 +312,23 @@ pub(super) fn sockbuf() -> (Run, Estimates) {
         (Factor::Send, &["mmap+write", "sendfile"]),
     ];
     let (run, mut estimates) = plan("sockbuf", &factors, Factor::Send, |cell| {
-        let cuts = if cell.levels.switched_off.as_ref().is_some_and(|off| off.is_empty()) { 0.0 } else { 380.0 };
+        let cuts = if cell.levels.switched_off.as_ref().is_some_and(|off| off.is_empty()) {
+            0.0
+        } else {
+            380.0
+        };
         (of_path(cell.send).1 + cuts, 310.0)
     });
     let rows = estimates.cells.iter().enumerate().map(|(place, cell)| {
         let us_per_kb = |figure: zc_analysis::Figure| self::figure(figure.value / 1e3, 0.011);
         let cost = cell.cost_ns_per_kib;
-        let demand = Sides { sender: cost.sender.map(us_per_kb), receiver: cost.receiver.map(us_per_kb), both: None };
-        let percent = |ns_per_kib: zc_analysis::Figure| figure(ns_per_kib.value / 20.48 * 0.4, 0.011);
+        let demand = Sides {
+            sender: cost.sender.map(us_per_kb),
+            receiver: cost.receiver.map(us_per_kb),
+            both: None,
+        };
+        let percent =
+            |ns_per_kib: zc_analysis::Figure| figure(ns_per_kib.value / 20.48 * 0.4, 0.011);
         let cpu = cost.sender.unwrap().value * 0.0039 * 0.9;
         AccountRow {
             cell: cell.label.clone(),
@@ -295,7 +340,11 @@ pub(super) fn sockbuf() -> (Run, Estimates) {
                 both: None,
             },
             demand_us_per_kb: demand,
-            demand_within_target: Sides { sender: Some(place != 3), receiver: Some(true), both: None },
+            demand_within_target: Sides {
+                sender: Some(place != 3),
+                receiver: Some(true),
+                both: None,
+            },
             throughput_within_target: Some(true),
             time: (place != 5).then(|| TimeLine {
                 user_s: (place != 6).then_some(0.013),
@@ -310,7 +359,11 @@ pub(super) fn sockbuf() -> (Run, Estimates) {
     let ratios = estimates.cells.chunks_exact(2).enumerate().map(|(place, pair)| AccountRatio {
         above: pair[0].label.clone(),
         below: pair[1].label.clone(),
-        demand: Sides { sender: Some(ratio(2.0 + place as f64 / 10.0, 0.01)), receiver: None, both: None },
+        demand: Sides {
+            sender: Some(ratio(2.0 + place as f64 / 10.0, 0.01)),
+            receiver: None,
+            both: None,
+        },
         time: (place != 1).then(|| ratio(2.1 + place as f64, 0.02)),
         disagree: (place != 1).then_some(place > 0),
     });

@@ -30,7 +30,9 @@ impl Column {
         let [first, second] = &self.head;
         let (first, between) = match first.strip_suffix('-') {
             Some(part) if !self.broken && !second.is_empty() => (part, ""),
-            _ if self.broken || first.ends_with('/') || first.is_empty() || second.is_empty() => (first.as_str(), ""),
+            _ if self.broken || first.ends_with('/') || first.is_empty() || second.is_empty() => {
+                (first.as_str(), "")
+            }
             _ => (first.as_str(), " "),
         };
         format!("{first}{between}{second}")
@@ -40,7 +42,9 @@ impl Column {
     /// its middle.
     pub(super) fn named(name: &str) -> Self {
         let long = name.chars().count();
-        let off = |place: usize| (2 * name.get(..place).map_or(0, |part| part.chars().count())).abs_diff(long);
+        let off = |place: usize| {
+            (2 * name.get(..place).map_or(0, |part| part.chars().count())).abs_diff(long)
+        };
         let places = name.match_indices(['+', '-']).map(|(place, sign)| place + sign.len());
         match places.filter(|place| *place < name.len()).min_by_key(|place| off(*place)) {
             Some(place) if long > WHOLE => {
@@ -86,7 +90,9 @@ impl Grid {
         let mut out = String::new();
         for line in 0..2 {
             if self.columns.iter().any(|column| !column.head[line].is_empty()) {
-                self.line(&mut out, &widths, layout, |index| (&self.columns[index].head[line], Some(Tone::Dim)));
+                self.line(&mut out, &widths, layout, |index| {
+                    (&self.columns[index].head[line], Some(Tone::Dim))
+                });
             }
         }
         if layout.verbose {
@@ -95,7 +101,10 @@ impl Grid {
         }
         for (place, row) in self.rows.iter().enumerate() {
             self.line(&mut out, &widths, layout, |index| {
-                (row.get(index).map_or("", String::as_str), self.tones.get(&(place, index)).copied())
+                (
+                    row.get(index).map_or("", String::as_str),
+                    self.tones.get(&(place, index)).copied(),
+                )
             });
         }
         out
@@ -137,9 +146,11 @@ impl Grid {
         }
         let part = |group: Vec<usize>| {
             let places: Vec<usize> = (0..keys).chain(group).collect();
-            let columns = places.iter().filter_map(|place| self.columns.get(*place).cloned()).collect();
-            let pick =
-                |row: &Vec<String>| places.iter().map(|place| row.get(*place).cloned().unwrap_or_default()).collect();
+            let columns =
+                places.iter().filter_map(|place| self.columns.get(*place).cloned()).collect();
+            let pick = |row: &Vec<String>| {
+                places.iter().map(|place| row.get(*place).cloned().unwrap_or_default()).collect()
+            };
             let moved = self.tones.iter().filter_map(|((row, column), tone)| {
                 let column = places.iter().position(|place| place == column)?;
                 Some(((*row, column), *tone))
@@ -153,7 +164,8 @@ impl Grid {
     pub(super) fn markdown(&self) -> String {
         let mut out = String::new();
         out.push_str(&format!("| {} |\n", self.markdown_heads().join(" | ")));
-        let rules: Vec<&str> = self.columns.iter().map(|column| if column.left { ":---" } else { "---:" }).collect();
+        let rules: Vec<&str> =
+            self.columns.iter().map(|column| if column.left { ":---" } else { "---:" }).collect();
         out.push_str(&format!("| {} |\n", rules.join(" | ")));
         for row in &self.rows {
             let cells: Vec<String> = row.iter().map(|cell| markdown_text(cell)).collect();
@@ -166,10 +178,11 @@ impl Grid {
     pub(super) fn markdown_in_line(&self) -> String {
         let widths = self.markdown_widths();
         let line = |cells: Vec<String>| {
-            let cells = cells.iter().zip(&self.columns).zip(&widths).map(|((cell, column), width)| {
-                let fill = " ".repeat(width.saturating_sub(cell.chars().count()));
-                if column.left { format!("{cell}{fill}") } else { format!("{fill}{cell}") }
-            });
+            let cells =
+                cells.iter().zip(&self.columns).zip(&widths).map(|((cell, column), width)| {
+                    let fill = " ".repeat(width.saturating_sub(cell.chars().count()));
+                    if column.left { format!("{cell}{fill}") } else { format!("{fill}{cell}") }
+                });
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
         let rules = self.columns.iter().zip(&widths).map(|(column, width)| {
@@ -191,7 +204,8 @@ impl Grid {
 
     fn markdown_widths(&self) -> Vec<usize> {
         // A rule is at least a colon and three dashes.
-        let mut widths: Vec<usize> = self.markdown_heads().iter().map(|head| head.chars().count().max(4)).collect();
+        let mut widths: Vec<usize> =
+            self.markdown_heads().iter().map(|head| head.chars().count().max(4)).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
                 *width = (*width).max(markdown_text(cell).chars().count());
@@ -224,7 +238,9 @@ impl Grid {
     }
 
     fn widths(&self) -> Vec<usize> {
-        let head = |column: &Column| column.head.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+        let head = |column: &Column| {
+            column.head.iter().map(|text| text.chars().count()).max().unwrap_or(0)
+        };
         let mut widths: Vec<usize> = self.columns.iter().map(head).collect();
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
@@ -259,17 +275,24 @@ mod tests {
         grid.tones.insert((0, 1), Tone::More);
         grid.tones.insert((1, 0), Tone::Less);
         let text = grid.terminal(Layout { colour: true, ..Layout::plain(80) });
-        assert!(text.contains("a|b   \u{1b}[31m12 ±3\u{1b}[0m\n\u{1b}[32mc\u{1b}[0m\n"), "{text:?}");
+        assert!(
+            text.contains("a|b   \u{1b}[31m12 ±3\u{1b}[0m\n\u{1b}[32mc\u{1b}[0m\n"),
+            "{text:?}"
+        );
         let bare = ["\u{1b}[31m", "\u{1b}[32m", "\u{1b}[2m", "\u{1b}[0m"]
             .iter()
             .fold(text, |text, code| text.replace(code, ""));
-        let plain: Vec<String> = grid.terminal(Layout::plain(80)).lines().map(str::to_owned).collect();
+        let plain: Vec<String> =
+            grid.terminal(Layout::plain(80)).lines().map(str::to_owned).collect();
         assert_eq!(bare.lines().map(str::trim_end).collect::<Vec<_>>(), plain);
     }
 
     #[test]
     fn markdown_cells_cannot_end_themselves() {
-        assert_eq!(grid().markdown(), "| path | both us/MB |\n| :--- | ---: |\n| a\\|b | 12 ±3 |\n| c |  |\n");
+        assert_eq!(
+            grid().markdown(),
+            "| path | both us/MB |\n| :--- | ---: |\n| a\\|b | 12 ±3 |\n| c |  |\n"
+        );
     }
 
     #[test]
@@ -291,7 +314,12 @@ mod tests {
         assert_eq!(heads(20), [vec!["key", "aaaa", "bbbb"], vec!["key", "cccc"]]);
         assert_eq!(heads(0), [["key", "aaaa"], ["key", "bbbb"], ["key", "cccc"]]);
         assert_eq!(wide.clone().split(4, 0), vec![wide.clone()]);
-        let tones: Vec<_> = wide.clone().split(1, 0).into_iter().map(|grid| grid.tones.into_keys().next()).collect();
+        let tones: Vec<_> = wide
+            .clone()
+            .split(1, 0)
+            .into_iter()
+            .map(|grid| grid.tones.into_keys().next())
+            .collect();
         assert_eq!(tones, [None, None, Some((0, 1))], "a colour goes with its column");
     }
 

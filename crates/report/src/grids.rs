@@ -49,17 +49,26 @@ pub(super) fn grids(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Vec<Part
 
     parts.extend(ratios(run, estimates, pivot));
     if pivot.cells().any(|placed| placed.figures.ratio.both.is_some()) {
-        parts.extend(Baseline::of(pivot).listed().map(|text| Part::Text(vec![format!("Compared: {text}.")])));
+        parts.extend(
+            Baseline::of(pivot).listed().map(|text| Part::Text(vec![format!("Compared: {text}.")])),
+        );
     }
 
     let unit = Unit::of(run);
     let caption = format!("Top speed, unpaced and without soakers, {}", unit.name());
     parts.extend(table(run, pivot, caption, false, |placed| {
         // In plans that take unsoaked trials in turn, most cells have too few for an interval.
-        placed.figures.top_speed_bytes_per_s.filter(|speed| speed.interval.is_some()).map(|speed| unit.text(speed))
+        placed
+            .figures
+            .top_speed_bytes_per_s
+            .filter(|speed| speed.interval.is_some())
+            .map(|speed| unit.text(speed))
     }));
     if parts.is_empty() {
-        parts.push(Part::Text(vec![format!("No figures yet for any of {} cells.", pivot.cells().count())]));
+        parts.push(Part::Text(vec![format!(
+            "No figures yet for any of {} cells.",
+            pivot.cells().count()
+        )]));
     }
     parts
 }
@@ -69,7 +78,8 @@ pub(super) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
     if !pivot.cells().any(|placed| placed.figures.ratio.both.is_some()) {
         return None;
     }
-    let bases: BTreeSet<&str> = pivot.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
+    let bases: BTreeSet<&str> =
+        pivot.cells().filter_map(|placed| placed.figures.by.as_deref()).collect();
     let of = if estimates.sender_alone { "the sender's cost" } else { "the cost of both ends" };
     let caption = format!("Ratio of {of} to that of {}", Baseline::of(pivot).text());
     let mut part = table(run, pivot, caption, false, |placed| {
@@ -77,7 +87,8 @@ pub(super) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
         if cell.ratio.both.is_some() {
             return Some(ratio_of(cell) + if undecided(estimates, cell) { UNDECIDED } else { "" });
         }
-        let base = bases.contains(placed.cell.label.as_str()) && cell.cost_ns_per_kib.both.is_some();
+        let base =
+            bases.contains(placed.cell.label.as_str()) && cell.cost_ns_per_kib.both.is_some();
         base.then(|| "1".to_owned())
     });
     if let Some(Part::Table { keys, grid, .. }) = &mut part {
@@ -108,7 +119,8 @@ pub(super) fn table(
 ) -> Option<Part> {
     let mut any = false;
     let rates = if with_rates { rates(run, pivot) } else { None };
-    let mut columns: Vec<Column> = pivot.keys.iter().map(|key| Column::left(key.to_string(), "")).collect();
+    let mut columns: Vec<Column> =
+        pivot.keys.iter().map(|key| Column::left(key.to_string(), "")).collect();
     columns.extend(rates.iter().map(|_| Column::left("at", "")));
     let keys = columns.len();
     columns.extend(pivot.columns.iter().map(|level| Column::named(level)));
@@ -135,7 +147,10 @@ fn rates(run: &Run, pivot: &Pivot) -> Option<Vec<String>> {
     let of = |placed: Placed| rate(run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
     let all: BTreeSet<String> = pivot.cells().map(of).collect();
     // Rates in the order of the columns.
-    let each = pivot.rows.iter().map(|row| distinct(row.cells.iter().flatten().copied().map(of)).join(", "));
+    let each = pivot
+        .rows
+        .iter()
+        .map(|row| distinct(row.cells.iter().flatten().copied().map(of)).join(", "));
     (all.len() > 1).then(|| each.collect())
 }
 

@@ -23,7 +23,13 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let plan = &run.header.plan;
     notes.push(note(
         "run",
-        format!("{}, seed {}, {} soakers; {}", version(run), plan.seed, plan.fixed.soaker, ended(run)),
+        format!(
+            "{}, seed {}, {} soakers; {}",
+            version(run),
+            plan.seed,
+            plan.fixed.soaker,
+            ended(run)
+        ),
     ));
     notes.push(note("figures", figures(run, estimates)));
     notes
@@ -31,7 +37,8 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
 
 fn files(run: &Run) -> String {
     let files = &run.header.plan.files;
-    let average = if files.files == 0 { 0.0 } else { files.total_bytes as f64 / files.files as f64 };
+    let average =
+        if files.files == 0 { 0.0 } else { files.total_bytes as f64 / files.files as f64 };
     let skipped = match files.skipped.len() {
         0 => String::new(),
         several => format!("; {several} left out"),
@@ -48,19 +55,30 @@ fn files(run: &Run) -> String {
 /// `63 generated files`.
 pub(super) fn file_set(run: &Run) -> String {
     let files = &run.header.plan.files;
-    format!("{} {} file{}", files.files, shown(&files.origin), if files.files == 1 { "" } else { "s" })
+    format!(
+        "{} {} file{}",
+        files.files,
+        shown(&files.origin),
+        if files.files == 1 { "" } else { "s" }
+    )
 }
 
 fn rate(run: &Run, estimates: &Estimates) -> String {
     let chosen = match (run.header.plan.fixed.rate_chosen, several_rates(run)) {
-        (true, true) => " (chosen so that all cells that are compared with one another can sustain it)",
+        (true, true) => {
+            " (chosen so that all cells that are compared with one another can sustain it)"
+        }
         (true, false) => " (chosen so that every path can sustain it)",
         (false, _) => "",
     };
     let received = if estimates.sender_alone {
         String::new()
     } else {
-        format!(", received by {} of {}", receivers(run), spread(run, |at| size(at.recv_buffer_bytes)))
+        format!(
+            ", received by {} of {}",
+            receivers(run),
+            spread(run, |at| size(at.recv_buffer_bytes))
+        )
     };
     format!("{}{chosen}, {}{received}", rates(run), flows_and_buffers(run))
 }
@@ -75,11 +93,16 @@ pub(super) fn flows_and_buffers(run: &Run) -> String {
 /// Link, MTU, congestion control and offloads.
 pub(super) fn link(run: &Run) -> String {
     let header = &run.header;
-    let levels = |factor| header.plan.cells.iter().map(move |cell| level(header, cell, factor).to_string());
+    let levels =
+        |factor| header.plan.cells.iter().map(move |cell| level(header, cell, factor).to_string());
     let ip = if header.link.ip == IpVersion::V6 { ", IPv6" } else { "" };
     let mtu = distinct(levels(Factor::Mtu));
     let mtu = if mtu.is_empty() { header.link.mtu_bytes.to_string() } else { in_short(&mtu) };
-    let mut link = format!("{}{ip}, MTU {mtu}, {}", header.plan.fixed.link, spread(run, |at| shown(&at.congestion)));
+    let mut link = format!(
+        "{}{ip}, MTU {mtu}, {}",
+        header.plan.fixed.link,
+        spread(run, |at| shown(&at.congestion))
+    );
     if header.plan.factors.contains(&Factor::Offloads) {
         link.push_str(&format!(", offloads {}", in_short(&distinct(levels(Factor::Offloads)))));
     } else {
@@ -107,15 +130,23 @@ fn link_in_full(run: &Run) -> String {
 fn machines(run: &Run, estimates: &Estimates) -> String {
     let (plan, fixed) = (&run.header.plan, &run.header.plan.fixed);
     let receiver_here = !estimates.sender_alone && run.header.remote.is_none();
-    let placed = if plan.factors.contains(&Factor::Placement) { " where they have one each" } else { "" };
-    let receiver =
-        if receiver_here { format!(", receiver on CPU {}{placed}", fixed.receiver_cpu) } else { String::new() };
+    let placed =
+        if plan.factors.contains(&Factor::Placement) { " where they have one each" } else { "" };
+    let receiver = if receiver_here {
+        format!(", receiver on CPU {}{placed}", fixed.receiver_cpu)
+    } else {
+        String::new()
+    };
     format!("{}; sender on CPU {}{receiver}", machine(&run.header.host), fixed.sender_cpu)
 }
 
 /// `zc 0.1.0, 2026-11-21T20:25:00Z`.
 pub(super) fn version(run: &Run) -> String {
-    format!("zc {}, {}", shown(&run.header.zc_version), to_the_second(&shown(&run.header.started_at)))
+    format!(
+        "zc {}, {}",
+        shown(&run.header.zc_version),
+        to_the_second(&shown(&run.header.started_at))
+    )
 }
 
 /// How the run ended.
@@ -126,7 +157,11 @@ pub(super) fn ended(run: &Run) -> String {
     };
     match &end.reason {
         EndReason::TargetReached => {
-            format!("every interval within ±{} after {}", percent(plan.target), seconds(end.elapsed_ns))
+            format!(
+                "every interval within ±{} after {}",
+                percent(plan.target),
+                seconds(end.elapsed_ns)
+            )
         }
         EndReason::BudgetSpent => format!("the budget of {} was spent", seconds(plan.budget_ns)),
         EndReason::Interrupted => format!("interrupted after {}", seconds(end.elapsed_ns)),
@@ -147,7 +182,9 @@ fn figures(run: &Run, estimates: &Estimates) -> String {
             shown(&estimates.reference)
         )
     };
-    format!("us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; {more}")
+    format!(
+        "us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; {more}"
+    )
 }
 
 /// Factors that the heading names where they are not as by default: `, TCP_NOTSENT_LOWAT 16k`.
@@ -155,9 +192,13 @@ fn noted(run: &Run) -> String {
     let header = &run.header;
     let each = Factor::ALL.iter().filter_map(|factor| {
         let words = factor.definition().heading()?;
-        let levels = distinct(header.plan.cells.iter().map(|cell| level(header, cell, *factor).to_string()));
+        let levels =
+            distinct(header.plan.cells.iter().map(|cell| level(header, cell, *factor).to_string()));
         let default = factor.definition().default().to_string();
-        levels.iter().any(|level| *level != default).then(|| format!(", {words} {}", shown(&in_short(&levels))))
+        levels
+            .iter()
+            .any(|level| *level != default)
+            .then(|| format!(", {words} {}", shown(&in_short(&levels))))
     });
     each.collect()
 }
@@ -182,7 +223,11 @@ fn states(run: &Run) -> Option<Note> {
         Some(command) => format!("restored by \"{}\"", escape(command, 300)),
         None => "nothing restores it".to_owned(),
     };
-    let text = format!("A is set by \"{}\", B by \"{}\"; {restored}", escape(&states.a, 300), escape(&states.b, 300));
+    let text = format!(
+        "A is set by \"{}\", B by \"{}\"; {restored}",
+        escape(&states.a, 300),
+        escape(&states.b, 300)
+    );
     Some(note("states", text))
 }
 
@@ -207,7 +252,11 @@ fn far_end(remote: &RemoteFacts) -> String {
         (PeerKind::Iperf3, None) => "an iperf3 server".to_owned(),
         (PeerKind::Zc | PeerKind::Discard, None) => "a sink".to_owned(),
     };
-    format!("{what} at {}, round trip {} ms", shown(&remote.address), significant(remote.rtt_ns as f64 / 1e6))
+    format!(
+        "{what} at {}, round trip {} ms",
+        shown(&remote.address),
+        significant(remote.rtt_ns as f64 / 1e6)
+    )
 }
 
 /// The receiving machine, where zc measures there.
@@ -220,7 +269,9 @@ fn far_machine(run: &Run) -> Option<Note> {
 /// A time of RFC 3339 without its fraction of a second.
 fn to_the_second(time: &str) -> String {
     match time.split_once('.') {
-        Some((whole, rest)) => format!("{whole}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
+        Some((whole, rest)) => {
+            format!("{whole}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+        }
         None => time.to_owned(),
     }
 }

@@ -56,7 +56,12 @@ pub fn json_schema() -> String {
 
 /// The schema of a document as it is written.
 pub(super) fn schema_of<T: JsonSchema>() -> String {
-    text(&SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>())
+    text(
+        &SchemaSettings::draft2020_12()
+            .for_serialize()
+            .into_generator()
+            .into_root_schema_for::<T>(),
+    )
 }
 
 /// Indented, with a line feed at its end. JSON itself wants only characters below U+0020 escaped; those that move a terminal's cursor or

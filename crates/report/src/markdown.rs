@@ -32,8 +32,10 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
     match &pivot {
         None => out.push_str(&cells(run, estimates, width)),
         Some(pivot) => {
-            let grids: Vec<String> =
-                grids::grids(run, estimates, pivot).iter().map(|part| part.markdown(width)).collect();
+            let grids: Vec<String> = grids::grids(run, estimates, pivot)
+                .iter()
+                .map(|part| part.markdown(width))
+                .collect();
             out.push_str(&grids.join("\n"));
         }
     }
@@ -78,6 +80,8 @@ fn cells(run: &Run, estimates: &Estimates, width: Width) -> String {
     match width {
         Width::Any => rows::grid(run, estimates, WHOLE).markdown(),
         // Related columns stay together.
-        Width::Columns(_) => [COSTS, SIDES].map(|fields| width.table(1, rows::grid(run, estimates, fields))).join("\n"),
+        Width::Columns(_) => [COSTS, SIDES]
+            .map(|fields| width.table(1, rows::grid(run, estimates, fields)))
+            .join("\n"),
     }
 }

@@ -18,7 +18,10 @@ pub fn memory(run: &MemoryRun, estimates: &MemoryEstimates, roofline: Option<&Ro
     let figure = |figure: Option<Figure>| figure.map_or_else(|| "-".to_owned(), gigabytes);
     let rows = |wanted: &dyn Fn(&MemoryLoop) -> bool| -> Vec<Vec<String>> {
         let rows = estimates.rows.iter().filter(|row| wanted(&row.name));
-        rows.map(|row| labelled(row.name.name(), row.bytes_per_s.iter().map(|speed| figure(*speed)))).collect()
+        rows.map(|row| {
+            labelled(row.name.name(), row.bytes_per_s.iter().map(|speed| figure(*speed)))
+        })
+        .collect()
     };
     text.push_str(&table("GB/s", &run.sets, &rows(&own)));
 
@@ -27,7 +30,10 @@ pub fn memory(run: &MemoryRun, estimates: &MemoryEstimates, roofline: Option<&Ro
     let shown = |figure: &Option<Figure>| figure.map_or_else(|| "-".to_owned(), by_memcpy);
     let mut ratios: Vec<Vec<String>> =
         ratios.map(|row| labelled(row.name.name(), row.by_memcpy.iter().map(shown))).collect();
-    let taken = estimates.folded.iter().map(|folded| folded.map_or_else(|| "-".to_owned(), |folded| verdict(&folded)));
+    let taken = estimates
+        .folded
+        .iter()
+        .map(|folded| folded.map_or_else(|| "-".to_owned(), |folded| verdict(&folded)));
     ratios.push(labelled("folded is", taken));
     text.push_str(&table("by memcpy", &run.sets, &ratios));
 
@@ -38,7 +44,13 @@ pub fn memory(run: &MemoryRun, estimates: &MemoryEstimates, roofline: Option<&Ro
     }
     for row in &run.unavailable {
         if let zc_run::Support::No(no) = &row.support {
-            let _ = writeln!(text, "{}  {}: {}", escape(&row.name, 40), no.kind.name(), escape(&no.reason, 400));
+            let _ = writeln!(
+                text,
+                "{}  {}: {}",
+                escape(&row.name, 40),
+                no.kind.name(),
+                escape(&no.reason, 400)
+            );
         }
     }
     text.push('\n');
@@ -66,7 +78,8 @@ fn heading(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
     let host = &run.host;
     let caches = run.caches.iter().map(|cache| {
         let shared = cache.shared_by.as_deref().filter(|cpus| cpus.contains([',', '-']));
-        let shared = shared.map(|cpus| format!(" of CPUs {}", escape(cpus, 40))).unwrap_or_default();
+        let shared =
+            shared.map(|cpus| format!(" of CPUs {}", escape(cpus, 40))).unwrap_or_default();
         format!("L{} {}{shared}", cache.level, bytes(cache.bytes))
     });
     let caches = caches.collect::<Vec<_>>().join(", ");
@@ -81,12 +94,19 @@ fn heading(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
         escape(&host.kernel_release, 64),
         escape(&host.machine, 32),
         escape(&host.cpu.model, 64),
-        host.hypervisor.as_deref().map(|name| format!(", {}", escape(name, 32))).unwrap_or_default(),
+        host.hypervisor
+            .as_deref()
+            .map(|name| format!(", {}", escape(name, 32)))
+            .unwrap_or_default(),
         run.cpu,
         run.huge_pages.as_deref().map_or_else(|| "not known".to_owned(), |text| escape(text, 64)),
         escape(&run.zc_version, 32),
         run.seed,
-        if estimates.blocks == 1 { "1 block".to_owned() } else { format!("{} blocks", estimates.blocks) },
+        if estimates.blocks == 1 {
+            "1 block".to_owned()
+        } else {
+            format!("{} blocks", estimates.blocks)
+        },
         seconds(run.budget_ns),
     );
     for sentence in &run.left_out {
@@ -111,7 +131,9 @@ fn table(title: &str, sets: &[MemorySet], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let place = |set: &MemorySet| set.level.map_or_else(|| "memory".to_owned(), |level| format!("L{level}"));
+    let place = |set: &MemorySet| {
+        set.level.map_or_else(|| "memory".to_owned(), |level| format!("L{level}"))
+    };
     let mut columns = vec![Column::left(title, "")];
     columns.extend(sets.iter().map(|set| Column::right(bytes(set.bytes), place(set))));
     let mut text = Grid::new(columns, rows.to_vec()).terminal(Layout::plain(COLUMNS));
@@ -150,11 +172,17 @@ fn verdict(folded: &FoldedRatio) -> String {
 
 /// The top speeds of a run's paths relative to memcpy.
 fn roofline_table(roofline: &Roofline) -> String {
-    let mut text = format!("\ntop speed of each path by memcpy of a set of {}\n", bytes(roofline.set_bytes));
+    let mut text =
+        format!("\ntop speed of each path by memcpy of a set of {}\n", bytes(roofline.set_bytes));
     for row in &roofline.rows {
         let gbit = row.top_bytes_per_s;
         let gbit = with_half_width(gbit.value * 8e-9, gbit.half_width.map(|half| half * 8e-9));
-        let _ = writeln!(text, "{:<22} {:>16}  {gbit:>14} Gbit/s", escape(&row.label, 40), by_memcpy(row.by_memcpy));
+        let _ = writeln!(
+            text,
+            "{:<22} {:>16}  {gbit:>14} Gbit/s",
+            escape(&row.label, 40),
+            by_memcpy(row.by_memcpy)
+        );
     }
     text
 }
@@ -171,7 +199,11 @@ fn sentences(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
         .collect();
     if !beyond.is_empty() {
         let each = beyond.iter().map(|(set, folded)| {
-            format!("{} ({})", bound(folded.ratio.value, folded.ratio.half_width.unwrap_or(0.01)), bytes(set.bytes))
+            format!(
+                "{} ({})",
+                bound(folded.ratio.value, folded.ratio.half_width.unwrap_or(0.01)),
+                bytes(set.bytes)
+            )
         });
         let each = list(&each.collect::<Vec<_>>());
         let named = |wanted: Within| {
@@ -179,11 +211,14 @@ fn sentences(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
             list(&sets.map(|(set, _)| bytes(set.bytes)).collect::<Vec<_>>())
         };
         let all = beyond.iter().all(|(_, folded)| folded.within == Within::Yes);
-        let (no, undecided, few) = (named(Within::No), named(Within::Undecided), named(Within::TooFewBlocks));
+        let (no, undecided, few) =
+            (named(Within::No), named(Within::Undecided), named(Within::TooFewBlocks));
         let target = format!("{:.0} %", 100.0 * TARGET);
         let mut clauses = Vec::new();
         if all {
-            clauses.push(format!("it is nowhere more than {target} slower, so the checksum is free there"));
+            clauses.push(format!(
+                "it is nowhere more than {target} slower, so the checksum is free there"
+            ));
         }
         for (sets, what) in [
             (no, format!("it is more than {target} slower")),
@@ -207,13 +242,18 @@ fn sentences(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
             last.map_or_else(String::new, |last| bytes(run.sets[last].bytes)),
         ));
     }
-    let by = |name| last.and_then(|last| estimates.figure(name, last)).map(|speed| (name, speed.value));
+    let by =
+        |name| last.and_then(|last| estimates.figure(name, last)).map(|speed| (name, speed.value));
     let copies: Vec<(MemoryLoop, f64)> =
         [MemoryLoop::Memcpy, MemoryLoop::RepMovsb].into_iter().filter_map(by).collect();
     if !copies.is_empty() {
         let set = last.and_then(|last| run.sets.get(last)).map_or(0, |set| set.bytes);
         let copies = copies.iter().map(|(name, speed)| {
-            format!("{} GB/s ({} Gbit/s) by {name}", significant(speed / 1e9), significant(speed * 8e-9))
+            format!(
+                "{} GB/s ({} Gbit/s) by {name}",
+                significant(speed / 1e9),
+                significant(speed * 8e-9)
+            )
         });
         sentences.push(format!(
             "A path that copies each byte once on one CPU is bound by the copy: {} on a set of {}.",
@@ -247,8 +287,10 @@ mod tests {
         run.host.kernel_release = "6.18.0".to_owned();
         run.host.machine = "x86_64".to_owned();
         run.host.cpu.model = "Example CPU".to_owned();
-        let cache = |level, bytes, cpus: &str| Cache { level, bytes, shared_by: Some(cpus.to_owned()) };
-        run.caches = vec![cache(1, 48 << 10, "1"), cache(2, 1 << 20, "1"), cache(3, 32 << 20, "0-1")];
+        let cache =
+            |level, bytes, cpus: &str| Cache { level, bytes, shared_by: Some(cpus.to_owned()) };
+        run.caches =
+            vec![cache(1, 48 << 10, "1"), cache(2, 1 << 20, "1"), cache(3, 32 << 20, "0-1")];
         run.huge_pages = Some("always [madvise] never".to_owned());
         run
     }
@@ -266,10 +308,13 @@ mod tests {
         run.caches_known = false;
         run.host.hypervisor = Some("kvm".to_owned());
         for block in &mut run.blocks {
-            block.visits.retain(|visit| !matches!(visit.name, MemoryLoop::FoldedAvx2 | MemoryLoop::LmbenchBcopy));
+            block.visits.retain(|visit| {
+                !matches!(visit.name, MemoryLoop::FoldedAvx2 | MemoryLoop::LmbenchBcopy)
+            });
         }
         let support = Support::No(Unavailable::unsupported("this CPU has no AVX2"));
-        run.unavailable = vec![SupportRow { what: "memory loop".into(), name: "folded-avx2".into(), support }];
+        run.unavailable =
+            vec![SupportRow { what: "memory loop".into(), name: "folded-avx2".into(), support }];
         let text = memory(&run, &estimate(&run), None);
         for part in [
             "(assumed: the kernel reports none)",
@@ -298,7 +343,10 @@ mod tests {
         let paths = zc_analysis::estimate(&Synthetic::default().run());
         let roofline = roofline(&run, &estimates, &paths).unwrap();
         let text = roofline_table(&roofline);
-        assert!(text.starts_with("\ntop speed of each path by memcpy of a set of 128m\n"), "{text}");
+        assert!(
+            text.starts_with("\ntop speed of each path by memcpy of a set of 128m\n"),
+            "{text}"
+        );
         assert!(text.contains("\nread+send  "), "{text}");
         assert!(text.contains(" Gbit/s\n"), "{text}");
     }

@@ -7,7 +7,8 @@ use zc_run::Run;
 
 /// One section per run, in lines of at most 80 columns.
 pub fn markdown(runs: &[(&Run, &Estimates)]) -> String {
-    let sections: Vec<String> = runs.iter().map(|(run, estimates)| page::narrow(run, estimates)).collect();
+    let sections: Vec<String> =
+        runs.iter().map(|(run, estimates)| page::narrow(run, estimates)).collect();
     sections.join("\n")
 }
 
@@ -20,14 +21,17 @@ pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
     if let [(run, estimates)] = runs {
         return table::csv(run, estimates);
     }
-    let tables: Vec<Vec<Vec<String>>> = runs.iter().map(|(run, estimates)| table::lines(run, estimates)).collect();
+    let tables: Vec<Vec<Vec<String>>> =
+        runs.iter().map(|(run, estimates)| table::lines(run, estimates)).collect();
     let mut head: Vec<String> = Vec::new();
     for name in tables.iter().filter_map(|lines| lines.first()).flatten() {
         if !head.contains(name) {
             head.push(name.clone());
         }
     }
-    let mut lines = vec![RUN_COLUMNS.iter().map(|name| (*name).to_owned()).chain(head.iter().cloned()).collect()];
+    let mut lines = vec![
+        RUN_COLUMNS.iter().map(|name| (*name).to_owned()).chain(head.iter().cloned()).collect(),
+    ];
     for (number, ((run, _), own)) in runs.iter().zip(&tables).enumerate() {
         let Some((own_head, own_lines)) = own.split_first() else { continue };
         let place = |name: &String| own_head.iter().position(|own| own == name);
@@ -42,7 +46,9 @@ pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
             header.started_at.clone(),
         ];
         for line in own_lines {
-            let of = |place: &Option<usize>| place.and_then(|place| line.get(place)).cloned().unwrap_or_default();
+            let of = |place: &Option<usize>| {
+                place.and_then(|place| line.get(place)).cloned().unwrap_or_default()
+            };
             lines.push(run_fields.iter().cloned().chain(places.iter().map(of)).collect());
         }
     }
@@ -53,6 +59,8 @@ pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
 pub fn json(runs: &[(&Run, &Estimates)]) -> String {
     match runs {
         [(run, estimates)] => text(&Document::of(run, estimates)),
-        runs => text(&runs.iter().map(|(run, estimates)| Document::of(run, estimates)).collect::<Vec<_>>()),
+        runs => text(
+            &runs.iter().map(|(run, estimates)| Document::of(run, estimates)).collect::<Vec<_>>(),
+        ),
     }
 }

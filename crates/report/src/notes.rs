@@ -12,7 +12,9 @@ use zc_run::{LinkKind, PeerKind, RecvPath, Run, Severity, SupportRow, Warning};
 /// The paths that are not available, by name, each with its reason and remedy.
 pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
     let rows = run.header.unavailable.iter();
-    rows.filter_map(reason).map(|(name, reason, remedy)| (name, format!("{reason}{remedy}"))).collect()
+    rows.filter_map(reason)
+        .map(|(name, reason, remedy)| (name, format!("{reason}{remedy}")))
+        .collect()
 }
 
 /// Name, reason and remedy of what is not available.
@@ -23,15 +25,20 @@ pub(super) fn reason(row: &SupportRow) -> Option<(String, String, String)> {
     } else {
         format!(" ({})", shown(&row.what))
     };
-    let remedy = no.remedy.as_deref().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
+    let remedy = no
+        .remedy
+        .as_deref()
+        .map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
     let reason = format!("{}: {}", no.kind.name(), escape(&no.reason, 400));
     Some((format!("{}{what}", shown(&row.name)), reason, remedy))
 }
 
 /// What the marks in the table mean.
 pub(super) fn footnotes(run: &Run, estimates: &Estimates) -> Vec<String> {
-    let mut footnotes: Vec<String> =
-        rows::marks_in_use(estimates).iter().map(|mark| format!("{} {}", mark.sign, mark.meaning)).collect();
+    let mut footnotes: Vec<String> = rows::marks_in_use(estimates)
+        .iter()
+        .map(|mark| format!("{} {}", mark.sign, mark.meaning))
+        .collect();
     if run.header.plan.factors.len() > 1 {
         footnotes.extend(grids::footnote(estimates));
     }
@@ -42,8 +49,13 @@ pub(super) fn footnotes(run: &Run, estimates: &Estimates) -> Vec<String> {
 pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut notes = vec![control(estimates)];
     notes.extend(sides(run, estimates));
-    if !estimates.sender_alone && run.header.plan.cells.iter().any(|cell| cell.recv == RecvPath::RecvTrunc) {
-        notes.push(note("receiver", "recv-trunc drops the bytes uncopied: no real receiver costs so little"));
+    if !estimates.sender_alone
+        && run.header.plan.cells.iter().any(|cell| cell.recv == RecvPath::RecvTrunc)
+    {
+        notes.push(note(
+            "receiver",
+            "recv-trunc drops the bytes uncopied: no real receiver costs so little",
+        ));
     }
     notes.extend(perturbation(estimates));
     notes.extend(other_methods(estimates));
@@ -53,8 +65,10 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     notes.push(blocks(estimates));
     notes.extend(failed(run));
     notes.extend(warnings(run).into_iter().map(|warning| {
-        let remedy =
-            warning.remedy.as_deref().map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
+        let remedy = warning
+            .remedy
+            .as_deref()
+            .map_or_else(String::new, |remedy| format!("; remedy: {}", escape(remedy, 400)));
         let label = match warning.severity {
             Severity::Note => "note",
             Severity::Doubt => "doubt",
@@ -74,11 +88,17 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
             fixed.receiver_cpu
         )
     } else if estimates.sender_alone {
-        format!("over {} the receiver was not measured, so every figure is the sender's alone", fixed.link)
+        format!(
+            "over {} the receiver was not measured, so every figure is the sender's alone",
+            fixed.link
+        )
     } else if run.header.remote.is_some() && !estimates.sides_apart {
         "both ends are on one machine: its soakers lose time to both, so only the cost of both is given".to_owned()
     } else if !estimates.sides_apart {
-        format!("over {} the two ends share their CPUs, so only the cost of both is given", fixed.link)
+        format!(
+            "over {} the two ends share their CPUs, so only the cost of both is given",
+            fixed.link
+        )
     } else if estimates
         .cells
         .iter()
@@ -111,7 +131,11 @@ pub(super) fn control(estimates: &Estimates) -> Note {
                 "{} against itself {}: {}",
                 shown(&estimates.reference),
                 ratio(figure.value, figure.half_width),
-                if fits { "no difference, as expected" } else { "A DIFFERENCE WHERE THERE IS NONE" }
+                if fits {
+                    "no difference, as expected"
+                } else {
+                    "A DIFFERENCE WHERE THERE IS NONE"
+                }
             ),
             (Some(figure), None) => format!(
                 "{} against itself {}: too few blocks for an interval",
@@ -125,7 +149,9 @@ pub(super) fn control(estimates: &Estimates) -> Note {
 }
 
 fn perturbation(estimates: &Estimates) -> Option<Note> {
-    let shares = extremes(estimates, |cell| cell.perturbation.soaked_by_unsoaked_control.map(|share| share - 1.0));
+    let shares = extremes(estimates, |cell| {
+        cell.perturbation.soaked_by_unsoaked_control.map(|share| share - 1.0)
+    });
     let reached = extremes(estimates, |cell| cell.perturbation.soaked_by_nominal);
     let mut parts = Vec::new();
     if let Some(((least, low), (most, high))) = shares {
@@ -136,7 +162,11 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
         ));
     }
     if let Some(((least, low), (_, high))) = reached {
-        parts.push(format!("{} ({least}) to {} of the rate was reached", percent(low), percent(high)));
+        parts.push(format!(
+            "{} ({least}) to {} of the rate was reached",
+            percent(low),
+            percent(high)
+        ));
     }
     parts.extend(soaked_cost(estimates).map(|text| format!("{text}, by getrusage")));
     (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))
@@ -145,7 +175,9 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
 /// What a byte costs with soakers running, relative to the same traffic without them.
 pub(super) fn soaked_cost(estimates: &Estimates) -> Option<String> {
     let times = estimates.cost_ratio_with_soakers()?;
-    let half = times.half_width.map_or_else(String::new, |half| format!(" (±{})", percent(half / times.value)));
+    let half = times
+        .half_width
+        .map_or_else(String::new, |half| format!(" (±{})", percent(half / times.value)));
     let times = bound(times.value, times.half_width.unwrap_or(0.01));
     Some(format!("a byte costs {times} times as much with soakers running{half}"))
 }
@@ -153,7 +185,11 @@ pub(super) fn soaked_cost(estimates: &Estimates) -> Option<String> {
 fn other_methods(estimates: &Estimates) -> Option<Note> {
     let off = |by: fn(&CellEstimate) -> Option<f64>| {
         extremes(estimates, by).map(|((least, low), (most, high))| {
-            format!("off by {} ({least}) to {} ({most})", signed_percent(low - 1.0), signed_percent(high - 1.0))
+            format!(
+                "off by {} ({least}) to {} ({most})",
+                signed_percent(low - 1.0),
+                signed_percent(high - 1.0)
+            )
         })
     };
     let mut parts = Vec::new();
@@ -169,8 +205,12 @@ fn other_methods(estimates: &Estimates) -> Option<Note> {
 
 /// What a far end other than zc reports about itself.
 fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
-    let name =
-        run.header.remote.as_ref().filter(|remote| remote.kind == PeerKind::Iperf3).map(|_| "the iperf3 server")?;
+    let name = run
+        .header
+        .remote
+        .as_ref()
+        .filter(|remote| remote.kind == PeerKind::Iperf3)
+        .map(|_| "the iperf3 server")?;
     let cost = |cell: &CellEstimate| cell.others.far_process_ns_per_kib.map(us_per_mb);
     extremes(estimates, cost).map(|((least, low), (most, high))| {
         note(
@@ -184,7 +224,8 @@ fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
 
 /// CPU time lost on CPUs of neither end, which is in no column of the table.
 fn other_cpus(estimates: &Estimates) -> Option<Note> {
-    let cost = |cell: &CellEstimate| cell.other_cpus_ns_per_kib.map(|figure| us_per_mb(figure.value));
+    let cost =
+        |cell: &CellEstimate| cell.other_cpus_ns_per_kib.map(|figure| us_per_mb(figure.value));
     extremes(estimates, cost).map(|((least, low), (most, high))| {
         note(
             "other CPUs",
@@ -196,11 +237,17 @@ fn other_cpus(estimates: &Estimates) -> Option<Note> {
 fn memcpy(estimates: &Estimates) -> Option<Note> {
     let conditions = &estimates.conditions;
     let median = conditions.memcpy_bytes_per_s?;
-    let range = match (conditions.memcpy_slowest_bytes_per_s, conditions.memcpy_fastest_bytes_per_s) {
-        (Some(slowest), Some(fastest)) => format!(" ({} to {} between blocks)", rate(slowest), rate(fastest)),
+    let range = match (conditions.memcpy_slowest_bytes_per_s, conditions.memcpy_fastest_bytes_per_s)
+    {
+        (Some(slowest), Some(fastest)) => {
+            format!(" ({} to {} between blocks)", rate(slowest), rate(fastest))
+        }
         _ => String::new(),
     };
-    Some(note("memcpy", format!("{}{range}: the cost of paths that copy moves with it", rate(median))))
+    Some(note(
+        "memcpy",
+        format!("{}{range}: the cost of paths that copy moves with it", rate(median)),
+    ))
 }
 
 fn blocks(estimates: &Estimates) -> Note {
@@ -237,7 +284,8 @@ fn failed(run: &Run) -> Option<Note> {
         }
     }
     let each = cells.into_iter().map(|(cell, count, reason)| {
-        let trials = if count == 1 { "1 trial".to_owned() } else { format!("{count} trials, the last one") };
+        let trials =
+            if count == 1 { "1 trial".to_owned() } else { format!("{count} trials, the last one") };
         format!("{} in {trials}: {}", shown(cell), escape(reason, 400))
     });
     let text = each.collect::<Vec<_>>().join("; ");
@@ -249,8 +297,10 @@ pub(super) fn extremes(
     estimates: &Estimates,
     of: impl Fn(&CellEstimate) -> Option<f64>,
 ) -> Option<((String, f64), (String, f64))> {
-    let mut found: Vec<(String, f64)> =
-        rows::sorted(estimates).iter().filter_map(|cell| Some((shown(&cell.label), of(cell)?))).collect();
+    let mut found: Vec<(String, f64)> = rows::sorted(estimates)
+        .iter()
+        .filter_map(|cell| Some((shown(&cell.label), of(cell)?)))
+        .collect();
     found.sort_by(|(_, a), (_, b)| a.total_cmp(b));
     Some((found.first()?.clone(), found.last()?.clone()))
 }

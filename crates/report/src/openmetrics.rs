@@ -21,7 +21,11 @@ pub fn openmetrics(runs: &[(&Run, &Estimates)]) -> String {
         .iter()
         .enumerate()
         .map(|(number, &(run, estimates))| Told {
-            whose: if several { vec![("run".to_owned(), (number + 1).to_string())] } else { Vec::new() },
+            whose: if several {
+                vec![("run".to_owned(), (number + 1).to_string())]
+            } else {
+                Vec::new()
+            },
             run,
             estimates,
         })
@@ -63,9 +67,12 @@ impl Exposition {
     }
 
     fn sample(&mut self, name: &str, labels: &[(String, String)], value: &str) {
-        let each: Vec<String> =
-            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", label_value(value))).collect();
-        let series = if each.is_empty() { name.to_owned() } else { format!("{name}{{{}}}", each.join(",")) };
+        let each: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", label_value(value)))
+            .collect();
+        let series =
+            if each.is_empty() { name.to_owned() } else { format!("{name}{{{}}}", each.join(",")) };
         if self.seen.insert(series.clone()) {
             let _ = writeln!(self.text, "{series} {value}");
         }
@@ -192,14 +199,20 @@ const FAMILIES: &[Family] = &[
         unit: "us_per_mb",
         help: "What getrusage says of the threads at both ends in the same windows.",
         interval: false,
-        of: Of::Side(|cell| sides(&cell.others.getrusage_soaked.cost_ns_per_kib, |cost| Ends::alone(us_per_mb(*cost)))),
+        of: Of::Side(|cell| {
+            sides(&cell.others.getrusage_soaked.cost_ns_per_kib, |cost| {
+                Ends::alone(us_per_mb(*cost))
+            })
+        }),
     },
     Family {
         name: "zc_proc_stat_cost",
         unit: "us_per_mb",
         help: "What /proc/stat says in the same windows, soakers left out.",
         interval: false,
-        of: Of::Cell(|cell| cell.others.proc_stat.cost_ns_per_kib.both.map(|cost| Ends::alone(us_per_mb(cost)))),
+        of: Of::Cell(|cell| {
+            cell.others.proc_stat.cost_ns_per_kib.both.map(|cost| Ends::alone(us_per_mb(cost)))
+        }),
     },
     Family {
         name: "zc_copied",
@@ -234,21 +247,27 @@ const FAMILIES: &[Family] = &[
         unit: "calls_per_byte",
         help: "System calls of the sender.",
         interval: false,
-        of: Of::Cell(|cell| cell.traffic.send_calls_per_mb.map(|calls| Ends::alone(calls * PER_MB))),
+        of: Of::Cell(|cell| {
+            cell.traffic.send_calls_per_mb.map(|calls| Ends::alone(calls * PER_MB))
+        }),
     },
     Family {
         name: "zc_recv",
         unit: "calls_per_byte",
         help: "System calls of the receiver.",
         interval: false,
-        of: Of::Cell(|cell| cell.traffic.recv_calls_per_mb.map(|calls| Ends::alone(calls * PER_MB))),
+        of: Of::Cell(|cell| {
+            cell.traffic.recv_calls_per_mb.map(|calls| Ends::alone(calls * PER_MB))
+        }),
     },
     Family {
         name: "zc_context",
         unit: "switches_per_byte",
         help: "Context switches of the threads at both ends.",
         interval: false,
-        of: Of::Cell(|cell| cell.traffic.switches_per_mb.map(|switches| Ends::alone(switches * PER_MB))),
+        of: Of::Cell(|cell| {
+            cell.traffic.switches_per_mb.map(|switches| Ends::alone(switches * PER_MB))
+        }),
     },
     Family {
         name: "zc_device",
@@ -291,7 +310,14 @@ impl Family {
         }
     }
 
-    fn part(&self, out: &mut Exposition, runs: &[Told], part: &str, help: &str, of: impl Fn(&Ends) -> Option<f64>) {
+    fn part(
+        &self,
+        out: &mut Exposition,
+        runs: &[Told],
+        part: &str,
+        help: &str,
+        of: impl Fn(&Ends) -> Option<f64>,
+    ) {
         let name = format!("{}{part}_{}", self.name, self.unit);
         out.family(&name, "gauge", self.unit, help);
         let mut sample = |labels: &[(String, String)], ends: Option<Ends>| {
@@ -310,7 +336,9 @@ impl Family {
                 Of::Side(ends) => {
                     for (labels, cell) in told.cells() {
                         let Sides { sender, receiver, both } = ends(cell);
-                        for (side, ends) in [("sender", sender), ("receiver", receiver), ("both", both)] {
+                        for (side, ends) in
+                            [("sender", sender), ("receiver", receiver), ("both", both)]
+                        {
                             let side = [("side".to_owned(), side.to_owned())];
                             sample(&[labels.as_slice(), &side].concat(), ends);
                         }
@@ -325,7 +353,8 @@ impl Told<'_> {
     /// Each cell with its labels: its name, its paths, and the levels of what else the cells of the plan differ in.
     fn cells(&self) -> impl Iterator<Item = (Labels, &CellEstimate)> {
         let header = &self.run.header;
-        let factors = if header.plan.factors.len() > 1 { header.plan.factors.as_slice() } else { &[] };
+        let factors =
+            if header.plan.factors.len() > 1 { header.plan.factors.as_slice() } else { &[] };
         self.estimates.cells.iter().enumerate().map(move |(place, figures)| {
             let mut labels = self.whose.clone();
             labels.push(("cell".to_owned(), figures.label.clone()));
@@ -366,7 +395,12 @@ fn blocks(out: &mut Exposition, runs: &[Told]) {
 /// The words of the verdict, one of which is true of each cell that is compared with another.
 fn comparisons(out: &mut Exposition, runs: &[Told]) {
     const NAME: &str = "zc_comparison";
-    out.family(NAME, "stateset", "", "What may be said of a cell's cost against that of the cell it is compared with.");
+    out.family(
+        NAME,
+        "stateset",
+        "",
+        "What may be said of a cell's cost against that of the cell it is compared with.",
+    );
     for told in runs {
         for (labels, cell) in told.cells() {
             let found = comparison(told.estimates, cell);

@@ -54,9 +54,13 @@ impl<'a> Pivot<'a> {
                 columns.push(level);
                 columns.len() - 1
             });
-            let levels: Vec<String> = keys.iter().map(|key| level_text(&run.header, placed.cell, *key)).collect();
+            let levels: Vec<String> =
+                keys.iter().map(|key| level_text(&run.header, placed.cell, *key)).collect();
             let alike = known_rows.entry(levels.clone()).or_default();
-            let free = alike.iter().copied().find(|row| rows[*row].cells.get(column).is_none_or(Option::is_none));
+            let free = alike
+                .iter()
+                .copied()
+                .find(|row| rows[*row].cells.get(column).is_none_or(Option::is_none));
             let row = free.unwrap_or_else(|| {
                 rows.push(Row { levels, cells: Vec::new() });
                 alike.push(rows.len() - 1);
@@ -86,7 +90,10 @@ impl<'a> Pivot<'a> {
 }
 
 /// The cells of a plan with their figures, in the plan's order, without the control.
-pub(super) fn placed<'a>(run: &'a Run, estimates: &'a Estimates) -> impl Iterator<Item = Placed<'a>> {
+pub(super) fn placed<'a>(
+    run: &'a Run,
+    estimates: &'a Estimates,
+) -> impl Iterator<Item = Placed<'a>> {
     let both = run.header.plan.cells.iter().zip(&estimates.cells);
     both.map(|(cell, figures)| Placed { cell, figures }).filter(|placed| !placed.cell.control)
 }

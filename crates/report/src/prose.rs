@@ -10,7 +10,11 @@ use zc_run::{Run, escape};
 
 /// Two or three sentences.
 pub(super) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
-    let mut sentences = if estimates.verdict.stands() { comparisons(run, estimates) } else { withheld(run, estimates) };
+    let mut sentences = if estimates.verdict.stands() {
+        comparisons(run, estimates)
+    } else {
+        withheld(run, estimates)
+    };
     sentences.extend(failed_zero_copy(run, estimates));
     sentences
 }
@@ -60,7 +64,8 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         .iter()
         .filter(|cell| !cell.control && !cell.failed_zero_copy)
         .filter_map(|cell| {
-            let verdict = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label)?;
+            let verdict =
+                estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label)?;
             Some((cell.label.as_str(), cell.ratio.both?, verdict.comparison))
         })
         .collect();
@@ -74,9 +79,12 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
     match cheaper.next() {
         Some((label, best, _)) => {
             let others: Vec<String> = cheaper
-                .map(|(label, ratio, _)| format!("{} {}", shown(label), bound(ratio.value, width(ratio))))
+                .map(|(label, ratio, _)| {
+                    format!("{} {}", shown(label), bound(ratio.value, width(ratio)))
+                })
                 .collect();
-            let others = if others.is_empty() { String::new() } else { format!("; {}", list(&others)) };
+            let others =
+                if others.is_empty() { String::new() } else { format!("; {}", list(&others)) };
             sentences.push(format!(
                 "{place} {} costs {} times as much as {reference}{}{others}.",
                 shown(label),
@@ -92,7 +100,10 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
         .cheapest
         .iter()
         .filter(|label| {
-            !estimates.cells.iter().any(|cell| cell.label == **label && (cell.failed_zero_copy || cell.control))
+            !estimates
+                .cells
+                .iter()
+                .any(|cell| cell.label == **label && (cell.failed_zero_copy || cell.control))
         })
         .map(|label| shown(label))
         .collect();
@@ -111,7 +122,9 @@ fn comparisons(run: &Run, estimates: &Estimates) -> Vec<String> {
     let same: Vec<String> = rows
         .iter()
         .filter_map(|(label, _, is)| match is {
-            Comparison::Same { within } => Some(format!("{} (within {})", shown(label), percent(*within))),
+            Comparison::Same { within } => {
+                Some(format!("{} (within {})", shown(label), percent(*within)))
+            }
             _ => None,
         })
         .collect();
@@ -144,8 +157,14 @@ fn way(run: &Run) -> String {
     match &header.remote {
         None => format!("On this machine, over {}", header.plan.fixed.link),
         Some(remote) => match &remote.machine {
-            Some(machine) if machine.same_machine => format!("On this machine, to {}", shown(&remote.address)),
-            Some(machine) => format!("From {} to {}", shown(&header.host.hostname), shown(&machine.host.hostname)),
+            Some(machine) if machine.same_machine => {
+                format!("On this machine, to {}", shown(&remote.address))
+            }
+            Some(machine) => format!(
+                "From {} to {}",
+                shown(&header.host.hostname),
+                shown(&machine.host.hostname)
+            ),
             None => format!("From {} to {}", shown(&header.host.hostname), shown(&remote.address)),
         },
     }
@@ -169,7 +188,8 @@ fn failed_zero_copy(run: &Run, estimates: &Estimates) -> Option<String> {
     let failed: Vec<String> = copied
         .into_iter()
         .map(|(name, share)| {
-            let share = share.map_or_else(String::new, |share| format!(" ({} copied)", percent(share)));
+            let share =
+                share.map_or_else(String::new, |share| format!(" ({} copied)", percent(share)));
             format!("{name}{share}")
         })
         .collect();

@@ -8,7 +8,9 @@ pub(super) fn rates(run: &Run) -> String {
     let mut rates: Vec<f64> = each(run).map(|at| at.rate_bytes_per_s).collect();
     rates.sort_by(f64::total_cmp);
     match (rates.first(), rates.last()) {
-        (Some(least), Some(most)) if least != most => format!("{} to {}", rate(*least), rate(*most)),
+        (Some(least), Some(most)) if least != most => {
+            format!("{} to {}", rate(*least), rate(*most))
+        }
         (Some(only), _) => rate(*only),
         _ => rate(run.header.plan.fixed.rate_bytes_per_s),
     }

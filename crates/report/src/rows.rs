@@ -44,13 +44,20 @@ pub(super) const TRAFFIC: &[Field] =
     &[PATH, PACKETS, PACKET, SEND_CALLS, RECV_CALLS, SWITCHES, INTERRUPTS, ENOBUFS, RETRANSMITS];
 
 pub(super) const PATH: Field = Field { head: ["path", ""], left: true, text: |_, cell| name(cell) };
-pub(super) const SENDER: Field =
-    Field { head: ["sender", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.sender) };
-pub(super) const RECEIVER: Field =
-    Field { head: ["receiver", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.receiver) };
+pub(super) const SENDER: Field = Field {
+    head: ["sender", "us/MB"],
+    left: false,
+    text: |_, cell| cost(cell.cost_ns_per_kib.sender),
+};
+pub(super) const RECEIVER: Field = Field {
+    head: ["receiver", "us/MB"],
+    left: false,
+    text: |_, cell| cost(cell.cost_ns_per_kib.receiver),
+};
 pub(super) const BOTH: Field =
     Field { head: ["both", "us/MB"], left: false, text: |_, cell| cost(cell.cost_ns_per_kib.both) };
-pub(super) const RATIO: Field = Field { head: ["ratio to", "reference"], left: false, text: |_, cell| ratio_of(cell) };
+pub(super) const RATIO: Field =
+    Field { head: ["ratio to", "reference"], left: false, text: |_, cell| ratio_of(cell) };
 pub(super) const VERDICT: Field = Field { head: ["verdict", ""], left: true, text: verdict };
 pub(super) const PER_CORE: Field = Field {
     head: ["Gbit/s", "/core"],
@@ -60,7 +67,9 @@ pub(super) const PER_CORE: Field = Field {
 pub(super) const TOP: Field = Field {
     head: ["top", "Gbit/s"],
     left: false,
-    text: |_, cell| cell.top_speed_bytes_per_s.map_or_else(String::new, |figure| gbit(figure.value * 8.0 / 1e9)),
+    text: |_, cell| {
+        cell.top_speed_bytes_per_s.map_or_else(String::new, |figure| gbit(figure.value * 8.0 / 1e9))
+    },
 };
 pub(super) const COPIED: Field = Field {
     head: ["copied", "share"],
@@ -80,12 +89,16 @@ pub(super) const PROC_STAT: Field = Field {
 pub(super) const PACKETS: Field = Field {
     head: ["packets", "/s"],
     left: false,
-    text: |_, cell| cell.traffic.packets_per_s.map_or_else(String::new, |value| format!("{value:.0}")),
+    text: |_, cell| {
+        cell.traffic.packets_per_s.map_or_else(String::new, |value| format!("{value:.0}"))
+    },
 };
 pub(super) const PACKET: Field = Field {
     head: ["packet", "bytes"],
     left: false,
-    text: |_, cell| cell.traffic.packet_bytes.map_or_else(String::new, |value| format!("{value:.0}")),
+    text: |_, cell| {
+        cell.traffic.packet_bytes.map_or_else(String::new, |value| format!("{value:.0}"))
+    },
 };
 const SEND_CALLS: Field = Field {
     head: ["sends", "/MB"],
@@ -105,7 +118,9 @@ const SWITCHES: Field = Field {
 const INTERRUPTS: Field = Field {
     head: ["irqs", "/s"],
     left: false,
-    text: |_, cell| cell.traffic.interrupts_per_s.map_or_else(String::new, |value| format!("{value:.0}")),
+    text: |_, cell| {
+        cell.traffic.interrupts_per_s.map_or_else(String::new, |value| format!("{value:.0}"))
+    },
 };
 const ENOBUFS: Field = Field {
     head: ["ENO-", "BUFS"],
@@ -159,8 +174,11 @@ pub(super) const MARKS: &[Mark] = &[
 /// The cells that are rows, cheapest first; those without a cost last, in the plan's order. The
 /// control is a note, not a row.
 pub(super) fn sorted(estimates: &Estimates) -> Vec<&CellEstimate> {
-    let mut cells: Vec<&CellEstimate> = estimates.cells.iter().filter(|cell| !cell.control).collect();
-    let key = |cell: &CellEstimate| cell.cost_ns_per_kib.both.map_or(f64::INFINITY, |figure| figure.value);
+    let mut cells: Vec<&CellEstimate> =
+        estimates.cells.iter().filter(|cell| !cell.control).collect();
+    let key = |cell: &CellEstimate| {
+        cell.cost_ns_per_kib.both.map_or(f64::INFINITY, |figure| figure.value)
+    };
     cells.sort_by(|a, b| key(a).total_cmp(&key(b)));
     cells
 }
@@ -177,13 +195,19 @@ pub(super) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
     let cells = sorted(estimates);
     let mut columns: Vec<Column> = fields.iter().map(Field::column).collect();
     match (run.header.plan.factors.as_slice(), columns.as_mut_slice()) {
-        ([factor], [first, ..]) if *factor != Factor::Send => *first = Column::left(factor.to_string(), ""),
+        ([factor], [first, ..]) if *factor != Factor::Send => {
+            *first = Column::left(factor.to_string(), "")
+        }
         _ => {}
     }
-    let rows = cells.iter().map(|cell| fields.iter().map(|field| field.text(estimates, cell)).collect());
+    let rows =
+        cells.iter().map(|cell| fields.iter().map(|field| field.text(estimates, cell)).collect());
     let mut grid = Grid::new(columns, rows.collect());
     if let Some(column) = fields.iter().position(|field| field.is(&VERDICT)) {
-        let tones = cells.iter().enumerate().filter_map(|(row, cell)| Some(((row, column), tone(estimates, cell)?)));
+        let tones = cells
+            .iter()
+            .enumerate()
+            .filter_map(|(row, cell)| Some(((row, column), tone(estimates, cell)?)));
         grid.tones = tones.collect();
     }
     grid
@@ -195,12 +219,18 @@ fn name(cell: &CellEstimate) -> String {
 
 /// The marks of a cell, except that of its ratio.
 pub(super) fn signs(cell: &CellEstimate) -> String {
-    MARKS.iter().filter(|mark| mark.sign != "!" && (mark.applies)(cell)).map(|mark| mark.sign).collect()
+    MARKS
+        .iter()
+        .filter(|mark| mark.sign != "!" && (mark.applies)(cell))
+        .map(|mark| mark.sign)
+        .collect()
 }
 
 /// us/MB.
 pub(super) fn cost(figure: Option<Figure>) -> String {
-    figure.map_or_else(String::new, |figure| with_half_width(us_per_mb(figure.value), figure.half_width.map(us_per_mb)))
+    figure.map_or_else(String::new, |figure| {
+        with_half_width(us_per_mb(figure.value), figure.half_width.map(us_per_mb))
+    })
 }
 
 /// One decimal, so that a column lines up; more for small values.
@@ -241,7 +271,12 @@ pub(super) fn tone(estimates: &Estimates, cell: &CellEstimate) -> Option<Tone> {
 
 /// The verdict on a cell's cost.
 pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> Option<Comparison> {
-    estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label).map(|verdict| verdict.comparison)
+    estimates
+        .verdict
+        .cells
+        .iter()
+        .find(|verdict| verdict.label == cell.label)
+        .map(|verdict| verdict.comparison)
 }
 
 fn verdict(estimates: &Estimates, cell: &CellEstimate) -> String {

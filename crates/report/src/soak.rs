@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use zc_analysis::soak::{Against, CommandCost, Load, PlusMinus, TakenShare, Verified, VerifyRow};
-use zc_run::{BurnShape, CommandEnd, SoakCommand, SoakStart, SoakVerify, SoakerKind, SoakerRank, escape};
+use zc_run::{
+    BurnShape, CommandEnd, SoakCommand, SoakStart, SoakVerify, SoakerKind, SoakerRank, escape,
+};
 
 /// The largest number of CPUs with a column each.
 const MOST_COLUMNS: usize = 16;
@@ -12,9 +14,14 @@ const MOST_COLUMNS: usize = 16;
 pub fn start(start: &SoakStart, taken: Option<TakenShare>) -> String {
     let rank = match &start.rank {
         SoakerRank::Cgroup { path } => {
-            format!("ranked below all other tasks by cpu.idle of their cgroup, {}", escape(path, 200))
+            format!(
+                "ranked below all other tasks by cpu.idle of their cgroup, {}",
+                escape(path, 200)
+            )
         }
-        SoakerRank::Autogroup => "ranked below other sessions by nice 19 of their autogroup".to_owned(),
+        SoakerRank::Autogroup => {
+            "ranked below other sessions by nice 19 of their autogroup".to_owned()
+        }
         SoakerRank::Class { reason } => {
             format!("ranked below the tasks of their own group only: {}", escape(reason, 200))
         }
@@ -60,12 +67,19 @@ pub fn live_line(start: &SoakStart, load: &Load, age_ns: u64) -> String {
         for share in &load.cpus {
             let _ = write!(line, "{:>9}", percent(*share));
         }
-    } else if let Some((place, share)) = load.cpus.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) {
+    } else if let Some((place, share)) =
+        load.cpus.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))
+    {
         let cpu = start.cpus.get(place).copied().unwrap_or(place);
         let _ = write!(line, "{:>9}{:>9}", format!("cpu{cpu}"), percent(*share));
     }
-    let stolen = if load.steal_cpus > 0.0 { format!("{:.2}", load.steal_cpus) } else { "-".to_owned() };
-    line + &format!("{:>9}{:>12}{stolen:>9}\n", figure(load.busy_cpus, 2), figure(load.stat_cpus, 2))
+    let stolen =
+        if load.steal_cpus > 0.0 { format!("{:.2}", load.steal_cpus) } else { "-".to_owned() };
+    line + &format!(
+        "{:>9}{:>12}{stolen:>9}\n",
+        figure(load.busy_cpus, 2),
+        figure(load.stat_cpus, 2)
+    )
 }
 
 /// A command's cost by soakers and by the other accounts, and the difference in words.
@@ -84,14 +98,17 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
         cost.elapsed_s,
         cpus(&seen.start.cpus)
     );
-    let half = cost.soaked_cpu_s.half_width.map(|half| format!("±{half:.places$}")).unwrap_or_default();
+    let half =
+        cost.soaked_cpu_s.half_width.map(|half| format!("±{half:.places$}")).unwrap_or_default();
     let mut row = |name: &str, value: f64, half: &str, remark: &str| {
-        let _ = writeln!(text, "  {name:<11}{:>12} {half:<9}CPU s   {remark}", figure(value, places));
+        let _ =
+            writeln!(text, "  {name:<11}{:>12} {half:<9}CPU s   {remark}", figure(value, places));
     };
     row("soaked", cost.soaked_cpu_s.value, &half, "CPU time that the soakers lost");
     let (user_s, system_s) = (seen.user_ns as f64 / 1e9, seen.system_ns as f64 / 1e9);
-    let remark =
-        format!("{user_s:.places$} user, {system_s:.places$} system; the command and the children it waited for");
+    let remark = format!(
+        "{user_s:.places$} user, {system_s:.places$} system; the command and the children it waited for"
+    );
     row("getrusage", cost.getrusage_cpu_s, "", &remark);
     row(
         "/proc/stat",
@@ -172,10 +189,16 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     }
     let largest = |of: fn(&VerifyRow) -> f64| {
         let errors = rows.iter().map(|row| (100.0 * of(row).abs(), name(row)));
-        errors.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(error, at)| format!("{error:.2} points (at {at})"))
+        errors
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(error, at)| format!("{error:.2} points (at {at})"))
     };
-    let by = [("soakers", largest(|row| row.error.value)), ("/proc/stat", largest(|row| row.stat_error.value))];
-    let by: Vec<String> = by.into_iter().filter_map(|(who, most)| Some(format!("{who} {}", most?))).collect();
+    let by = [
+        ("soakers", largest(|row| row.error.value)),
+        ("/proc/stat", largest(|row| row.stat_error.value)),
+    ];
+    let by: Vec<String> =
+        by.into_iter().filter_map(|(who, most)| Some(format!("{who} {}", most?))).collect();
     let windows = rows.iter().map(|row| row.visits).min().unwrap_or(0);
     let _ = writeln!(text, "largest error of {windows} windows of each load: {}", by.join(", "));
     text
@@ -200,7 +223,11 @@ fn cpus(cpus: &[usize]) -> String {
     }
     let each: Vec<String> = ranges
         .into_iter()
-        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") })
+        .map(
+            |(first, last)| {
+                if first == last { first.to_string() } else { format!("{first}-{last}") }
+            },
+        )
         .collect();
     format!("{} {}", if cpus.len() == 1 { "CPU" } else { "CPUs" }, each.join(","))
 }
@@ -223,7 +250,10 @@ fn plus_minus(value: PlusMinus, places: usize) -> String {
 /// An error in percentage points.
 fn points(error: PlusMinus, places: usize) -> String {
     let sign = if error.value >= 0.0 { "+" } else { "" };
-    let scaled = PlusMinus { value: 100.0 * error.value, half_width: error.half_width.map(|half| 100.0 * half) };
+    let scaled = PlusMinus {
+        value: 100.0 * error.value,
+        half_width: error.half_width.map(|half| 100.0 * half),
+    };
     let text = plus_minus(scaled, places);
     if text.starts_with(['-', '+']) { text } else { format!("{sign}{text}") }
 }
@@ -246,7 +276,14 @@ mod tests {
     use super::*;
 
     fn soak_start(cpus: Vec<usize>, rank: SoakerRank) -> SoakStart {
-        SoakStart { cpus, soaker: SoakerKind::Alu, rank, idle: Vec::new(), pace: Vec::new(), taken: None }
+        SoakStart {
+            cpus,
+            soaker: SoakerKind::Alu,
+            rank,
+            idle: Vec::new(),
+            pace: Vec::new(),
+            taken: None,
+        }
     }
 
     fn cost(against: Against, beyond: f64) -> CommandCost {
@@ -283,15 +320,21 @@ mod tests {
         "#);
         assert!(command(&seen, &cost(Against::Same, 0.01)).contains("agree within ±0.083"));
         assert!(
-            command(&seen, &cost(Against::Less, -0.5)).contains("show 0.500 ±0.083 CPU s more than the machine lost")
+            command(&seen, &cost(Against::Less, -0.5))
+                .contains("show 0.500 ±0.083 CPU s more than the machine lost")
         );
     }
 
     #[test]
     fn lines_of_load_stand_under_their_heading() {
         let start = soak_start(vec![0, 1], SoakerRank::Autogroup);
-        let load =
-            Load { elapsed_ns: 1, cpus: vec![0.1234, -0.0001], busy_cpus: 0.1233, stat_cpus: 0.11, steal_cpus: 0.0 };
+        let load = Load {
+            elapsed_ns: 1,
+            cpus: vec![0.1234, -0.0001],
+            busy_cpus: 0.1233,
+            stat_cpus: 0.11,
+            steal_cpus: 0.0,
+        };
         insta::assert_snapshot!(live_heading(&start) + &live_line(&start, &load, 61_000_000_000), @"
          calibrated     cpu0     cpu1     CPUs  /proc/stat   stolen
            61 s ago   12.3 %    0.0 %     0.12        0.11        -
@@ -312,7 +355,8 @@ mod tests {
 
     #[test]
     fn the_rank_and_what_is_taken_are_told() {
-        let taken = TakenShare { soakers: 0.003, lost: 0.0041, lost_unsoaked: 0.001, other_cgroup: true };
+        let taken =
+            TakenShare { soakers: 0.003, lost: 0.0041, lost_unsoaked: 0.001, other_cgroup: true };
         let start = |rank| super::start(&soak_start(vec![0, 2, 3, 4], rank), Some(taken));
         insta::assert_snapshot!(start(SoakerRank::Cgroup { path: "/sys/fs/cgroup/zc-soakers".into() }), @"
         soakers on CPUs 0,2-4, ranked below all other tasks by cpu.idle of their cgroup, /sys/fs/cgroup/zc-soakers
@@ -345,7 +389,8 @@ mod tests {
             row(BurnShape::Bursty, 95, -0.0001),
         ];
         let wakeup_cost_ns = Some(PlusMinus { value: 10_230.0, half_width: Some(410.0) });
-        let seen = SoakVerify { cpus: vec![0, 1], burner: 1, soaker: SoakerKind::Alu, visits: Vec::new() };
+        let seen =
+            SoakVerify { cpus: vec![0, 1], burner: 1, soaker: SoakerKind::Alu, visits: Vec::new() };
         insta::assert_snapshot!(verify(&seen, &Verified { rows, wakeup_cost_ns, dropped: 0 }), @"
         known loads on CPU 1, in percent of it; errors in percentage points, with their 95 % interval;
         /proc/stat in the same windows, and once more without soakers
@@ -359,6 +404,9 @@ mod tests {
         10.2 ±0.4 us each, measured at smooth 0 %, where the burner only wakes up
         largest error of 8 windows of each load: soakers 1.31 points (at smooth 5 %), /proc/stat 9.50 points (at bursty 95 %)
         ");
-        assert!(verify(&seen, &Verified { rows: vec![], wakeup_cost_ns: None, dropped: 3 }).contains("load"));
+        assert!(
+            verify(&seen, &Verified { rows: vec![], wakeup_cost_ns: None, dropped: 3 })
+                .contains("load")
+        );
     }
 }

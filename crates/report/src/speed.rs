@@ -22,11 +22,14 @@ impl Unit {
     /// A throughput in bytes per second, in this unit.
     pub(super) fn text(self, speed: Figure) -> String {
         match self {
-            Self::Gbit => with_half_width(speed.value * 8e-9, speed.half_width.map(|half| half * 8e-9)),
+            Self::Gbit => {
+                with_half_width(speed.value * 8e-9, speed.half_width.map(|half| half * 8e-9))
+            }
             Self::Kbytes => {
                 let half = speed.half_width.map(|half| half / 1024.0);
                 // Whole numbers as in 2001, rounded to two digits of the half-width.
-                let step = half.map_or(1.0, |half| 10f64.powf(half.max(10.0).log10().floor() - 1.0));
+                let step =
+                    half.map_or(1.0, |half| 10f64.powf(half.max(10.0).log10().floor() - 1.0));
                 let rounded = |value: f64| (value / step).round() * step;
                 let value = format!("{:.0}", rounded(speed.value / 1024.0));
                 half.map_or(value.clone(), |half| format!("{value} ±{:.0}", rounded(half)))

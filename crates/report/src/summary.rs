@@ -29,9 +29,15 @@ pub(super) fn summary(estimates: &Estimates, pivot: &Pivot, place: &str) -> Opti
             None => groups.push((text, vec![name])),
         }
     }
-    let each: Vec<String> = groups.iter().map(|(text, names)| format!("{} {text}", list(names))).collect();
-    (!each.is_empty())
-        .then(|| format!("{place} the cost compared with {}: {}.", Baseline::of(pivot).text(), each.join("; ")))
+    let each: Vec<String> =
+        groups.iter().map(|(text, names)| format!("{} {text}", list(names))).collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "{place} the cost compared with {}: {}.",
+            Baseline::of(pivot).text(),
+            each.join("; ")
+        )
+    })
 }
 
 fn tally(estimates: &Estimates, pivot: &Pivot, column: usize) -> Tally {
@@ -59,7 +65,11 @@ impl Tally {
     /// `less in 7 of 9 (0.31 to 0.84), the same in 1 of 9 and undecided in 1 of 9`.
     fn text(&self) -> Option<String> {
         let count = |count: usize| {
-            if self.compared == 1 { String::new() } else { format!(" in {count} of {}", self.compared) }
+            if self.compared == 1 {
+                String::new()
+            } else {
+                format!(" in {count} of {}", self.compared)
+            }
         };
         let mut parts = Vec::new();
         for (ratios, word) in [(&self.cheaper, "less"), (&self.dearer, "more")] {
@@ -79,8 +89,12 @@ impl Tally {
 
 /// The least and the greatest.
 fn range(ratios: &[RatioFigure]) -> String {
-    let text = |ratio: &RatioFigure| bound(ratio.value, ratio.half_width.map_or(0.01, |half| ratio.value * half));
-    let least = ratios.iter().min_by(|a, b| a.value.total_cmp(&b.value)).map(text).unwrap_or_default();
-    let most = ratios.iter().max_by(|a, b| a.value.total_cmp(&b.value)).map(text).unwrap_or_default();
+    let text = |ratio: &RatioFigure| {
+        bound(ratio.value, ratio.half_width.map_or(0.01, |half| ratio.value * half))
+    };
+    let least =
+        ratios.iter().min_by(|a, b| a.value.total_cmp(&b.value)).map(text).unwrap_or_default();
+    let most =
+        ratios.iter().max_by(|a, b| a.value.total_cmp(&b.value)).map(text).unwrap_or_default();
     if least == most { least } else { format!("{least} to {most}") }
 }

@@ -19,20 +19,36 @@ fn all(run: &Run, estimates: &Estimates) -> [String; 5] {
 }
 
 fn doctor_rows() -> Vec<SupportRow> {
-    let row = |what: &str, name: &str, support| SupportRow { what: what.to_owned(), name: name.to_owned(), support };
+    let row = |what: &str, name: &str, support| SupportRow {
+        what: what.to_owned(),
+        name: name.to_owned(),
+        support,
+    };
     vec![
         row("send path", "sendfile", Support::Yes),
         row(
             "send path",
             "uring-send-zc",
             Support::No(
-                Unavailable::refused("io_uring is switched off for this user (kernel.io_uring_disabled = 1)")
-                    .remedy("sysctl kernel.io_uring_disabled=0"),
+                Unavailable::refused(
+                    "io_uring is switched off for this user (kernel.io_uring_disabled = 1)",
+                )
+                .remedy("sysctl kernel.io_uring_disabled=0"),
             ),
         ),
-        row("link", "veth", Support::No(Unavailable::unsupported("this kernel has no veth").remedy("modprobe veth"))),
+        row(
+            "link",
+            "veth",
+            Support::No(
+                Unavailable::unsupported("this kernel has no veth").remedy("modprobe veth"),
+            ),
+        ),
         row("link", "loopback", Support::Yes),
-        row("meter", "interrupts", Support::No(Unavailable::unknown("/proc/interrupts cannot be read"))),
+        row(
+            "meter",
+            "interrupts",
+            Support::No(Unavailable::unknown("/proc/interrupts cannot be read")),
+        ),
     ]
 }
 
@@ -76,7 +92,9 @@ fn over_a_link_without_a_receiver_every_text_is_about_the_sender() {
     insta::assert_snapshot!("table_null", table(&run, &estimates, Layout::plain(120)));
     for text in all(&run, &estimates).into_iter().take(3) {
         assert!(
-            !text.contains("both ends") && !text.contains("received by") && !text.contains("receiver on"),
+            !text.contains("both ends")
+                && !text.contains("received by")
+                && !text.contains("receiver on"),
             "{text}"
         );
     }
@@ -88,12 +106,16 @@ fn where_the_receiver_was_not_measured_every_text_is_about_the_sender() {
     run.header.plan.fixed.link = LinkKind::Remote;
     let text = table(&run, &estimates, Layout::plain(200));
     assert!(
-        text.contains("over remote the receiver was not measured, so every figure is the sender's alone"),
+        text.contains(
+            "over remote the receiver was not measured, so every figure is the sender's alone"
+        ),
         "{text}"
     );
     assert!(text.contains("over remote at 400 MB/s, for the sender alone,"), "{text}");
     assert!(
-        !text.contains("both ends") && !text.contains("received by") && !text.contains("has no receiver"),
+        !text.contains("both ends")
+            && !text.contains("received by")
+            && !text.contains("has no receiver"),
         "{text}"
     );
 }
@@ -120,7 +142,8 @@ fn what_the_estimate_makes_of_a_run_without_blocks_can_be_printed() {
 fn a_withheld_verdict_says_why_and_no_word_stands_in_the_table() {
     let (mut run, mut estimates) = veth();
     run.header.warnings.push(
-        Warning::new("sniffer", Severity::Withhold, "a packet socket listens to all protocols").remedy("stop tcpdump"),
+        Warning::new("sniffer", Severity::Withhold, "a packet socket listens to all protocols")
+            .remedy("stop tcpdump"),
     );
     estimates.verdict.withheld = vec![
         Withheld::ControlDiffers { ratio: 1.043, low: 1.01, high: Some(1.076) },
@@ -142,7 +165,10 @@ fn time_on_other_cpus_is_a_note() {
     assert!(!table(&run, &estimates, Layout::plain(120)).contains("other CPUs"));
     estimates.cells[0].other_cpus_ns_per_kib = estimates.cells[0].cost_ns_per_kib.sender;
     let text = table(&run, &estimates, Layout::plain(120));
-    assert!(text.contains("other CPUs    175.8 (sendfile) to 175.8 (sendfile) us/MB were used"), "{text}");
+    assert!(
+        text.contains("other CPUs    175.8 (sendfile) to 175.8 (sendfile) us/MB were used"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -191,7 +217,10 @@ fn the_doctor_groups_what_can_be_had() {
 fn the_doctor_of_a_perfect_machine_says_so() {
     let (run, _) = veth();
     let text = doctor(&run.header.host, &[], &[], 100);
-    assert!(text.ends_with("This machine is fit to measure: nothing was found against it.\n"), "{text}");
+    assert!(
+        text.ends_with("This machine is fit to measure: nothing was found against it.\n"),
+        "{text}"
+    );
 }
 
 /// A run in which everything that can come from outside is `text`.
@@ -235,7 +264,10 @@ fn hostile(text: &str) -> (Run, Estimates) {
 #[test]
 fn nothing_from_outside_can_move_the_cursor() {
     let (run, mut estimates) = hostile("a\u{1b}[2J\u{9b}1A\r\n\u{202e}|b");
-    for withheld in [vec![], vec![Withheld::Warning { name: "a\u{1b}[2J".to_owned(), severity: Severity::Withhold }]] {
+    for withheld in [
+        vec![],
+        vec![Withheld::Warning { name: "a\u{1b}[2J".to_owned(), severity: Severity::Withhold }],
+    ] {
         estimates.verdict.withheld = withheld;
         let rows = run.header.unavailable.clone();
         for text in [

@@ -40,7 +40,10 @@ fn the_answer_is_the_last_of_at_most_twenty_five_lines() {
         assert!(text.lines().count() <= 25, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
         let last = text.lines().last().unwrap();
-        assert!(last.starts_with("sendfile needs ") && last.contains(" less CPU than read+send"), "{text}");
+        assert!(
+            last.starts_with("sendfile needs ") && last.contains(" less CPU than read+send"),
+            "{text}"
+        );
     }
     insta::assert_snapshot!("brief_120", brief(&veth(), 120));
     insta::assert_snapshot!("brief_null", brief(&null(), 120));
@@ -104,7 +107,11 @@ fn where_nothing_costs_less_the_answer_counts_what_was_found() {
 fn doubts_and_failed_trials_are_named_and_notes_are_not() {
     let (mut run, estimates) = offloads();
     run.header.warnings.push(Warning::new("steal", Severity::Doubt, "the same name once more"));
-    run.header.warnings.push(Warning::new("sniffer", Severity::Withhold, "a packet socket listens"));
+    run.header.warnings.push(Warning::new(
+        "sniffer",
+        Severity::Withhold,
+        "a packet socket listens",
+    ));
     let text = brief(&(run, estimates), 100);
     assert!(text.contains("\ndoubts        sniffer, steal; zc show -v explains\n"), "{text}");
     assert!(text.contains("\nfailed        2 trials; zc show -v explains\n"), "{text}");
@@ -116,17 +123,28 @@ fn colours_change_nothing_but_colours() {
     for made in [veth(), null(), loopback(), without_blocks(), sizes(), offloads(), sockbuf()] {
         for columns in [60, 80, 120] {
             assert_eq!(bare(&coloured(&made, columns, false)), brief(&made, columns));
-            assert_eq!(bare(&coloured(&made, columns, true)), table(&made.0, &made.1, Layout::plain(columns)));
+            assert_eq!(
+                bare(&coloured(&made, columns, true)),
+                table(&made.0, &made.1, Layout::plain(columns))
+            );
         }
     }
     let text = coloured(&veth(), 120, false);
-    for painted in ["\u{1b}[32m33 % less\u{1b}[0m", "\u{1b}[31m17 % more\u{1b}[0m", "\u{1b}[33mundecided\u{1b}[0m"] {
+    for painted in [
+        "\u{1b}[32m33 % less\u{1b}[0m",
+        "\u{1b}[31m17 % more\u{1b}[0m",
+        "\u{1b}[33mundecided\u{1b}[0m",
+    ] {
         assert!(text.contains(painted), "{text:?}");
     }
     assert!(text.contains("\u{1b}[1msendfile needs"), "{text:?}");
     let text = coloured(&sizes(), 120, false);
     assert!(text.contains("\u{1b}[32m0.643 ±1.3 %\u{1b}[0m"), "{text:?}");
-    assert!(text.contains("\u{1b}[31m1.835 ±0.8 %\u{1b}[0m") && text.contains("\u{1b}[33m1.02 ±2.8 %!?"), "{text:?}");
+    assert!(
+        text.contains("\u{1b}[31m1.835 ±0.8 %\u{1b}[0m")
+            && text.contains("\u{1b}[33m1.02 ±2.8 %!?"),
+        "{text:?}"
+    );
 }
 
 proptest! {

@@ -33,7 +33,8 @@ fn exposed(text: &str) -> BTreeMap<String, Family> {
     for line in body.lines() {
         if let Some(told) = line.strip_prefix("# ") {
             let mut words = told.splitn(3, ' ');
-            let (what, name, rest) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+            let (what, name, rest) =
+                (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
             assert!(is_name(name, ":"), "{line}");
             if what == "TYPE" {
                 assert!(!families.contains_key(name), "{name} is interleaved or there twice");
@@ -51,7 +52,10 @@ fn exposed(text: &str) -> BTreeMap<String, Family> {
             };
             assert_eq!(slot.replace(rest.to_owned()), None, "{name} has two lines {what}");
             if what == "UNIT" {
-                assert!(name.ends_with(&format!("_{rest}")), "{name} does not end with its unit {rest}");
+                assert!(
+                    name.ends_with(&format!("_{rest}")),
+                    "{name} does not end with its unit {rest}"
+                );
             }
             continue;
         }
@@ -64,7 +68,11 @@ fn exposed(text: &str) -> BTreeMap<String, Family> {
         assert_eq!(family.kind == "stateset", labels.contains_key(&now), "{series}");
         let value = number(value);
         assert!(family.kind == "gauge" || [0.0, 1.0].contains(&value), "{line}");
-        assert_eq!(family.samples.insert(series.to_owned(), value), None, "{series} is there twice");
+        assert_eq!(
+            family.samples.insert(series.to_owned(), value),
+            None,
+            "{series} is there twice"
+        );
     }
     families
 }
@@ -102,29 +110,49 @@ fn labels(text: &str) -> BTreeMap<String, String> {
 
 /// A realnumber of the grammar: neither NaN nor an infinity.
 fn number(text: &str) -> f64 {
-    let of_digits =
-        text.trim_start_matches('-').chars().all(|c| c.is_ascii_digit() || ['.', 'e', '-', '+'].contains(&c));
+    let of_digits = text
+        .trim_start_matches('-')
+        .chars()
+        .all(|c| c.is_ascii_digit() || ['.', 'e', '-', '+'].contains(&c));
     assert!(of_digits && text.contains(|c: char| c.is_ascii_digit()), "{text}");
     text.parse().unwrap()
 }
 
 #[test]
 fn openmetrics_are_what_the_specification_asks_for() {
-    for made in [vec![veth()], vec![loopback()], vec![sizes()], vec![veth(), sizes(), sockbuf(), offloads()]] {
+    for made in [
+        vec![veth()],
+        vec![loopback()],
+        vec![sizes()],
+        vec![veth(), sizes(), sockbuf(), offloads()],
+    ] {
         let families = exposed(&openmetrics(&both(&made)));
-        assert!(families.values().all(|family| family.help.as_ref().is_some_and(|help| !help.is_empty())));
-        assert!(families.values().filter(|family| family.kind == "info").all(|family| family.unit.is_none()));
+        assert!(
+            families
+                .values()
+                .all(|family| family.help.as_ref().is_some_and(|help| !help.is_empty()))
+        );
+        assert!(
+            families
+                .values()
+                .filter(|family| family.kind == "info")
+                .all(|family| family.unit.is_none())
+        );
         assert_eq!(families["zc_run"].samples.len(), made.len());
         let cells = made.iter().flat_map(|(_, estimates)| &estimates.cells);
         let cells = cells.filter(|cell| cell.cost_ns_per_kib.both.is_some()).count();
-        let of_both =
-            |name: &str| families[name].samples.keys().filter(|series| series.contains("side=\"both\"")).count();
+        let of_both = |name: &str| {
+            families[name].samples.keys().filter(|series| series.contains("side=\"both\"")).count()
+        };
         assert_eq!(of_both("zc_cost_us_per_mb"), cells);
         // An interval's ends are on either side of its value.
         for (series, value) in &families["zc_cost_us_per_mb"].samples {
             let end = |end: &str| {
                 let family = format!("zc_cost_{end}_us_per_mb");
-                families[&family].samples.get(&series.replacen("zc_cost_us_per_mb", &family, 1)).copied()
+                families[&family]
+                    .samples
+                    .get(&series.replacen("zc_cost_us_per_mb", &family, 1))
+                    .copied()
             };
             assert!(end("low").is_none_or(|low| low <= *value), "{series}");
             assert!(end("high").is_none_or(|high| high >= *value), "{series}");
@@ -139,7 +167,8 @@ fn a_cost_is_the_same_number_wherever_programs_read_it() {
     let document: serde_json::Value = serde_json::from_str(&json(&run, &estimates)).unwrap();
     let text = csv(&run, &estimates);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
-    let column = reader.headers().unwrap().iter().position(|name| name == "both_us_per_mb").unwrap();
+    let column =
+        reader.headers().unwrap().iter().position(|name| name == "both_us_per_mb").unwrap();
     let lines: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
     let families = exposed(&openmetrics(&one));
     let charts: serde_json::Value = serde_json::from_str(&vega_lite(&one)).unwrap();
@@ -148,13 +177,18 @@ fn a_cost_is_the_same_number_wherever_programs_read_it() {
         let Some(cost) = cell.cost_ns_per_kib.both else { continue };
         let expected = cost.value * 1e6 / 1024.0 / 1e3;
         let label = cell.label.as_str();
-        let read = document["estimates"]["cells"][place]["cost_us_per_mb"]["both"]["value"].as_f64().unwrap();
+        let read = document["estimates"]["cells"][place]["cost_us_per_mb"]["both"]["value"]
+            .as_f64()
+            .unwrap();
         assert!((read / expected - 1.0).abs() < 1e-12, "{label}: {read}");
         assert_eq!(lines[place][column].parse::<f64>().unwrap(), read, "{label}");
-        let series =
-            format!("zc_cost_us_per_mb{{cell=\"{label}\",send=\"{}\",recv=\"recv\",side=\"both\"}}", cell.send);
+        let series = format!(
+            "zc_cost_us_per_mb{{cell=\"{label}\",send=\"{}\",recv=\"recv\",side=\"both\"}}",
+            cell.send
+        );
         assert_eq!(families["zc_cost_us_per_mb"].samples[&series], read, "{label}");
-        let Some(row) = rows.iter().find(|row| row["cell"] == label && row["side"] == "both") else {
+        let Some(row) = rows.iter().find(|row| row["cell"] == label && row["side"] == "both")
+        else {
             assert!(cell.control, "{label}: charts leave the control out, and nothing else");
             continue;
         };
@@ -184,8 +218,9 @@ fn no_field_of_json_has_a_cost_in_another_unit() {
         fields(&serde_json::from_str(&schema).unwrap(), &mut names);
     }
     assert!(names.contains("cost_us_per_mb") && names.contains("demand_us_per_mb"));
-    let other =
-        |name: &&String| ["kib", "per_kb", "per_byte", "twin", "elsewhere"].iter().any(|word| name.contains(word));
+    let other = |name: &&String| {
+        ["kib", "per_kb", "per_byte", "twin", "elsewhere"].iter().any(|word| name.contains(word))
+    };
     assert_eq!(names.iter().filter(other).collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
@@ -210,33 +245,69 @@ fn labels_from_outside_are_escaped() {
     }
     let families = exposed(&openmetrics(&[(&run, &estimates)]));
     assert_eq!(families["zc_run"].samples.len(), 1);
-    assert_eq!(families["zc_cost_us_per_mb"].samples.len(), 8 * 3, "the control is another of that name and path");
+    assert_eq!(
+        families["zc_cost_us_per_mb"].samples.len(),
+        8 * 3,
+        "the control is another of that name and path"
+    );
 }
 
 /// What of a specification may stand where, as far as zc's go: vega.github.io/vega-lite/docs.
 fn check_view(view: &serde_json::Value, above: &BTreeSet<String>) {
     let object = view.as_object().expect("a view is an object");
-    let known =
-        ["$schema", "description", "title", "data", "transform", "width", "vconcat", "layer", "mark", "encoding"];
+    let known = [
+        "$schema",
+        "description",
+        "title",
+        "data",
+        "transform",
+        "width",
+        "vconcat",
+        "layer",
+        "mark",
+        "encoding",
+    ];
     assert!(object.keys().all(|key| known.contains(&key.as_str())), "{:?}", object.keys());
     let mut fields = above.clone();
     if let Some(rows) = object.get("data").and_then(|data| data["values"].as_array()) {
         fields.extend(rows.iter().flat_map(|row| row.as_object().unwrap().keys().cloned()));
-        assert!(rows.iter().all(|row| row.as_object().unwrap().values().all(|v| !v.is_object() && !v.is_array())));
+        assert!(
+            rows.iter().all(|row| row
+                .as_object()
+                .unwrap()
+                .values()
+                .all(|v| !v.is_object() && !v.is_array()))
+        );
     }
     let parts: Vec<_> = ["vconcat", "layer"].iter().filter_map(|kind| object.get(*kind)).collect();
-    assert_eq!(parts.len() + usize::from(object.contains_key("mark")), 1, "one of them: {:?}", object.keys());
+    assert_eq!(
+        parts.len() + usize::from(object.contains_key("mark")),
+        1,
+        "one of them: {:?}",
+        object.keys()
+    );
     for part in parts.iter().flat_map(|parts| parts.as_array().unwrap()) {
         check_view(part, &fields);
     }
-    for (channel, encoding) in object.get("encoding").and_then(|all| all.as_object()).into_iter().flatten() {
-        assert!(["x", "x2", "y", "y2", "yOffset", "color", "tooltip"].contains(&channel.as_str()), "{channel}");
+    for (channel, encoding) in
+        object.get("encoding").and_then(|all| all.as_object()).into_iter().flatten()
+    {
+        assert!(
+            ["x", "x2", "y", "y2", "yOffset", "color", "tooltip"].contains(&channel.as_str()),
+            "{channel}"
+        );
         let all = encoding.as_array().cloned().unwrap_or_else(|| vec![encoding.clone()]);
         for each in all {
-            assert!(fields.contains(each["field"].as_str().unwrap()), "{each} is no field of {fields:?}");
+            assert!(
+                fields.contains(each["field"].as_str().unwrap()),
+                "{each} is no field of {fields:?}"
+            );
             let is_second = channel.ends_with('2');
             let kind = each.get("type").and_then(|kind| kind.as_str());
-            assert!(kind.map_or(is_second, |kind| ["quantitative", "nominal"].contains(&kind)), "{each}");
+            assert!(
+                kind.map_or(is_second, |kind| ["quantitative", "nominal"].contains(&kind)),
+                "{each}"
+            );
         }
     }
     if let Some(mark) = object.get("mark") {
@@ -253,17 +324,24 @@ fn vega_lite_is_a_specification_of_version_5_with_its_data() {
         assert_eq!(document["vconcat"].as_array().unwrap().len(), made.len());
         check_view(&document, &BTreeSet::new());
         let rows = document["vconcat"][0]["data"]["values"].as_array().unwrap();
-        let measured = rows.iter().filter(|row| row["side"] == "both" && row["cost_us_per_mb"].is_number()).count();
+        let measured = rows
+            .iter()
+            .filter(|row| row["side"] == "both" && row["cost_us_per_mb"].is_number())
+            .count();
         assert_eq!(measured, made[0].1.cells.iter().filter(|cell| !cell.control).count());
     }
 }
 
 #[test]
 fn markdown_of_eighty_columns() {
-    for (name, made) in [("veth", veth()), ("sizes", sizes()), ("offloads", offloads()), ("sockbuf", sockbuf())] {
+    for (name, made) in
+        [("veth", veth()), ("sizes", sizes()), ("offloads", offloads()), ("sockbuf", sockbuf())]
+    {
         let text = multi::markdown(&[(&made.0, &made.1)]);
-        let in_fence = |line: &&str| line.starts_with(' ') || line.starts_with(|c: char| c.is_ascii_digit());
-        let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 80 && !in_fence(line)).collect();
+        let in_fence =
+            |line: &&str| line.starts_with(' ') || line.starts_with(|c: char| c.is_ascii_digit());
+        let wide: Vec<&str> =
+            text.lines().filter(|line| line.chars().count() > 80 && !in_fence(line)).collect();
         // A table of two wide names and a figure has nothing to be split at.
         assert!(wide.is_empty() || name == "sockbuf", "{wide:#?}");
         insta::assert_snapshot!(format!("markdown_80_{name}"), text);

@@ -76,10 +76,15 @@ fn csv_has_a_column_to_a_factor() {
     let text = csv(&run, &estimates);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let heads = reader.headers().unwrap().clone();
-    assert_eq!(heads.iter().rev().take(4).collect::<Vec<_>>(), ["at_bytes_per_s", "compared_with", "send", "message"]);
+    assert_eq!(
+        heads.iter().rev().take(4).collect::<Vec<_>>(),
+        ["at_bytes_per_s", "compared_with", "send", "message"]
+    );
     let records: Vec<_> = reader.records().map(Result::unwrap).collect();
     assert_eq!(records.len(), 37);
-    let last = |record: &::csv::StringRecord| record.iter().rev().take(4).map(str::to_owned).collect::<Vec<_>>();
+    let last = |record: &::csv::StringRecord| {
+        record.iter().rev().take(4).map(str::to_owned).collect::<Vec<_>>()
+    };
     assert_eq!(last(&records[5]), ["50000000", "1k read+send", "sendfile", "1024"]);
     assert_eq!(last(&records[0]), ["50000000", "", "read+send", "256"]);
 }
@@ -167,7 +172,8 @@ fn experiments_that_add_a_sentence_alone() {
 
 #[test]
 fn withheld_verdicts_silence_every_experiment() {
-    for mut made in [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()] {
+    for mut made in [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()]
+    {
         made.1.verdict.withheld = vec![Withheld::NoControl];
         let text = shown(&made, 120);
         let (_, after) = text.split_once("Verdict withheld").unwrap();
@@ -179,7 +185,9 @@ fn withheld_verdicts_silence_every_experiment() {
 #[test]
 fn without_a_kept_block_there_is_the_plan_and_the_old_table() {
     insta::assert_snapshot!("plan_without_blocks", shown(&without_figures(offloads()), 100));
-    for made in [sizes(), receive(), cork(), affinity(), sockbuf(), mtu(), sixty()].map(without_figures) {
+    for made in
+        [sizes(), receive(), cork(), affinity(), sockbuf(), mtu(), sixty()].map(without_figures)
+    {
         let text = shown(&made, 100);
         assert!(text.contains("No figures yet for any of"), "{text}");
         let _ = markdown(&made.0, &made.1);
@@ -188,11 +196,15 @@ fn without_a_kept_block_there_is_the_plan_and_the_old_table() {
 
 #[test]
 fn what_the_estimate_makes_of_such_a_plan_without_blocks_can_be_printed() {
-    for (mut run, _) in [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()] {
+    for (mut run, _) in
+        [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()]
+    {
         run.end = None;
         run.blocks.clear();
         let estimates = estimate(&run);
-        assert!(shown(&(run.clone(), estimates.clone()), 100).contains("No figures yet for any of"));
+        assert!(
+            shown(&(run.clone(), estimates.clone()), 100).contains("No figures yet for any of")
+        );
         let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));
     }
 }
@@ -207,8 +219,12 @@ fn a_plan_of_one_factor_that_is_not_the_send_path_is_one_table() {
 
 #[test]
 fn one_level_of_each_factor_is_a_grid_of_one_cell() {
-    let made =
-        plan("mine", &[(Factor::Flows, &["7"]), (Factor::Send, &["sendfile"])], Factor::Send, |_| (130.0, 310.0));
+    let made = plan(
+        "mine",
+        &[(Factor::Flows, &["7"]), (Factor::Send, &["sendfile"])],
+        Factor::Send,
+        |_| (130.0, 310.0),
+    );
     let text = shown(&made, 80);
     assert!(text.contains("\nflows  sendfile\n"), "{text}");
     assert!(!text.contains("Ratio of"), "{text}");

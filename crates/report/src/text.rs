@@ -76,7 +76,8 @@ pub(super) fn wrap(label: &str, text: &str, indent: usize, columns: usize) -> St
 
 /// The words of a text; a number and its unit are one word.
 fn words(text: &str) -> Vec<String> {
-    const UNITS: &[&str] = &["%", "s", "ms", "us", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "Hz"];
+    const UNITS: &[&str] =
+        &["%", "s", "ms", "us", "B", "kB", "MB", "GB", "B/s", "kB/s", "MB/s", "GB/s", "Hz"];
     let mut words: Vec<String> = Vec::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         match words.last_mut() {
@@ -104,6 +105,9 @@ mod tests {
             "note  one two three four\n      five six seven\n"
         );
         assert_eq!(wrap("note", "", 6, 26), "note\n");
-        assert_eq!(wrap("", "the budget of twenty 60 s, spent", 0, 23), "the budget of twenty\n60 s, spent\n");
+        assert_eq!(
+            wrap("", "the budget of twenty 60 s, spent", 0, 23),
+            "the budget of twenty\n60 s, spent\n"
+        );
     }
 }

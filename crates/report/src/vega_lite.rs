@@ -50,7 +50,8 @@ fn view(run: &Run, estimates: &Estimates) -> Value {
 
 /// What ratios refer to, where that is one cell.
 fn compared_with(estimates: &Estimates) -> String {
-    let mut names: Vec<&str> = estimates.cells.iter().filter_map(|cell| cell.by.as_deref()).collect();
+    let mut names: Vec<&str> =
+        estimates.cells.iter().filter_map(|cell| cell.by.as_deref()).collect();
     names.sort_unstable();
     names.dedup();
     match names[..] {
@@ -83,7 +84,11 @@ fn data(run: &Run, estimates: &Estimates) -> Vec<Value> {
             put(&mut row, "cost_us_per_mb", cost.map(|figure| Ends::of(&figure).scaled(us_per_mb)));
             put(&mut row, "ratio", ratio.map(|ratio| Ends::of_ratio(&ratio)));
             let top = if side == "both" { cell.top_speed_bytes_per_s } else { None };
-            put(&mut row, "top_gbit_per_s", top.map(|figure| Ends::of(&figure).scaled(|speed| speed * 8e-9)));
+            put(
+                &mut row,
+                "top_gbit_per_s",
+                top.map(|figure| Ends::of(&figure).scaled(|speed| speed * 8e-9)),
+            );
             levels(&mut row, &run.header, cell, placed.cell);
             rows.push(row);
         }
@@ -107,7 +112,8 @@ fn levels(row: &mut Value, header: &Header, figures: &CellEstimate, cell: &zc_ru
             series.push(escape(&level.to_string(), 80));
         }
     }
-    row["series"] = json!(if series.is_empty() { figures.send.to_string() } else { series.join(" ") });
+    row["series"] =
+        json!(if series.is_empty() { figures.send.to_string() } else { series.join(" ") });
 }
 
 /// A value and the ends of its interval.
@@ -127,7 +133,11 @@ impl Ends {
     }
 
     fn within(value: f64, interval: Option<Bounds>) -> Self {
-        Self { value, low: interval.map(|interval| interval.low), high: interval.and_then(|interval| interval.high) }
+        Self {
+            value,
+            low: interval.map(|interval| interval.low),
+            high: interval.and_then(|interval| interval.high),
+        }
     }
 
     fn scaled(self, by: impl Fn(f64) -> f64) -> Self {
@@ -136,7 +146,8 @@ impl Ends {
 }
 
 fn put(row: &mut Value, name: &str, ends: Option<Ends>) {
-    let (value, low, high) = ends.map_or((None, None, None), |ends| (Some(ends.value), ends.low, ends.high));
+    let (value, low, high) =
+        ends.map_or((None, None, None), |ends| (Some(ends.value), ends.low, ends.high));
     row[name] = json!(value);
     row[format!("{name}_low")] = json!(low);
     row[format!("{name}_high")] = json!(high);
@@ -149,7 +160,8 @@ fn by_cell(rows: &str, field: &str, title: &str) -> Value {
         "field": rows, "type": "nominal", "title": null,
         "sort": {"field": field, "op": "min", "order": "ascending"},
     });
-    let x = json!({"field": field, "type": "quantitative", "title": title, "scale": {"zero": true}});
+    let x =
+        json!({"field": field, "type": "quantitative", "title": title, "scale": {"zero": true}});
     let common = json!({
         "y": y,
         "yOffset": {"field": "side", "type": "nominal"},

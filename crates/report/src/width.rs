@@ -34,7 +34,10 @@ impl Width {
         match self {
             Self::Any => grid.markdown(),
             Self::Columns(columns) => {
-                let tables = grid.split_markdown(keys, columns).into_iter().map(|grid| grid.markdown_in_line());
+                let tables = grid
+                    .split_markdown(keys, columns)
+                    .into_iter()
+                    .map(|grid| grid.markdown_in_line());
                 tables.collect::<Vec<_>>().join("\n")
             }
         }

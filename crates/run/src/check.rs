@@ -12,8 +12,11 @@ pub(super) fn run(run: &Run) -> Result<()> {
     let mut labels = BTreeSet::new();
     // Trials name their cells, so no two of these may have one name.
     if let Some(twice) = run.header.plan.cells.iter().find(|cell| !labels.insert(&cell.label)) {
-        return Err(Error::input(format!("two cells of its plan are called \"{}\"", super::escape(&twice.label, 80)))
-            .help("was it edited by hand?"));
+        return Err(Error::input(format!(
+            "two cells of its plan are called \"{}\"",
+            super::escape(&twice.label, 80)
+        ))
+        .help("was it edited by hand?"));
     }
     Ok(())
 }

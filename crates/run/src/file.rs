@@ -57,7 +57,8 @@ fn tail(end: Option<&End>) -> String {
 }
 
 fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string(value).expect("the record's types always serialise: no maps with non-string keys")
+    serde_json::to_string(value)
+        .expect("the record's types always serialise: no maps with non-string keys")
 }
 
 /// What follows the blocks.
@@ -119,7 +120,10 @@ pub fn schema() -> String {
 pub(super) fn read_document(text: &[u8]) -> serde_json::Result<Run> {
     let Document { header, blocks, end } = serde_json::from_slice(text)?;
     let mut known = SoftirqCounts::default();
-    let blocks = blocks.into_iter().map(|block| block.block(&mut known)).collect::<serde_json::Result<_>>()?;
+    let blocks = blocks
+        .into_iter()
+        .map(|block| block.block(&mut known))
+        .collect::<serde_json::Result<_>>()?;
     Ok(Run { header: converted(header), blocks, end })
 }
 
@@ -161,7 +165,8 @@ pub(super) fn check_version(text: &[u8]) -> Result<Found> {
 
 /// It is something else.
 pub(super) fn not_a_run() -> Error {
-    Error::input("it is not a saved run of zc").help("zc show reads what zc run has saved (zc-DATE.json)")
+    Error::input("it is not a saved run of zc")
+        .help("zc show reads what zc run has saved (zc-DATE.json)")
 }
 
 /// It is a run with something in it that cannot be; `line` counts from 1.
@@ -171,6 +176,8 @@ pub(super) fn unreadable(line: usize, error: &serde_json::Error) -> Error {
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or_default();
     let column = error.column();
-    Error::input(format!("it is a saved run that cannot be read: line {line}, column {column}: {what}"))
-        .help("was it edited by hand, or saved by a newer zc?")
+    Error::input(format!(
+        "it is a saved run that cannot be read: line {line}, column {column}: {what}"
+    ))
+    .help("was it edited by hand, or saved by a newer zc?")
 }

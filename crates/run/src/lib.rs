@@ -33,7 +33,8 @@ mod warning;
 pub use error::{Error, ErrorKind, Result, in_words};
 pub use escape::{escape, is_safe};
 pub use factor::{
-    Align, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement, Push, RecvPath, SendPath, Value,
+    Align, CopyPages, Factor, FactorLevels, HostState, Level, OffloadSwitch, Placement, Push,
+    RecvPath, SendPath, Value,
 };
 pub use file::{append_block, close, open, schema, whole};
 pub use host::{CpuFacts, Host, MemoryFacts};
@@ -41,16 +42,22 @@ pub use link::{AckOptions, LinkFacts, LinkOptions, Offloads};
 pub use memory::{Cache, MemoryBlock, MemoryRun, MemorySet, MemoryVisit};
 pub use names::{Experiment, IpVersion, LinkKind, MemoryLoop, SoakerKind, UnknownName};
 pub use plan::{Cell, FileSetFacts, FixedParams, HostStates, Levels, Plan, Timing, Unsoaked};
-pub use profile::{BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples};
+pub use profile::{
+    BlockSamples, Profile, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples,
+};
 pub use read::{parse, read};
 pub use reading::{
-    CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading, TcpReading, Usage,
+    CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading,
+    TcpReading, Usage,
 };
 pub use remote::{PeerKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
-pub use run::{Block, Dropped, End, EndReason, FailedTrial, Header, IdleWindow, Probe, Run, Slot, Trial, TrialKind};
+pub use run::{
+    Block, Dropped, End, EndReason, FailedTrial, Header, IdleWindow, Probe, Run, Slot, Trial,
+    TrialKind,
+};
 pub use soak::{
-    BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow, SoakerPace, SoakerRank,
-    Taken, UnsoakedControl, VerifyVisit,
+    BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow,
+    SoakerPace, SoakerRank, Taken, UnsoakedControl, VerifyVisit,
 };
 pub use softirqs::SoftirqCounts;
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};

@@ -41,7 +41,12 @@ pub struct LinkOptions {
 
 impl Default for LinkOptions {
     fn default() -> Self {
-        Self { far_end: AckOptions::default(), ip: IpVersion::V4, mtu_bytes: None, switched_off: BTreeSet::new() }
+        Self {
+            far_end: AckOptions::default(),
+            ip: IpVersion::V4,
+            mtu_bytes: None,
+            switched_off: BTreeSet::new(),
+        }
     }
 }
 
@@ -99,7 +104,10 @@ pub struct LinkFacts {
 impl LinkFacts {
     /// MTU and offloads of the link that a cell with these levels asks for, where this is the link of those that ask for none.
     pub fn wanted<'a>(&'a self, levels: &'a Levels) -> (u32, &'a BTreeSet<OffloadSwitch>) {
-        (levels.mtu_bytes.unwrap_or(self.mtu_bytes), levels.switched_off.as_ref().unwrap_or(&self.switched_off))
+        (
+            levels.mtu_bytes.unwrap_or(self.mtu_bytes),
+            levels.switched_off.as_ref().unwrap_or(&self.switched_off),
+        )
     }
 }
 

@@ -28,15 +28,18 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         return None;
     }
     let plain = normal(given);
-    let (name, distance) =
-        known.iter().map(|name| (*name, edits(&plain, &normal(name)))).min_by_key(|(_, distance)| *distance)?;
+    let (name, distance) = known
+        .iter()
+        .map(|name| (*name, edits(&plain, &normal(name))))
+        .min_by_key(|(_, distance)| *distance)?;
     if distance <= (plain.chars().count() / 3).max(1) {
         return Some(name);
     }
     if plain.chars().count() < 3 {
         return None;
     }
-    only(known, |name| name.starts_with(&plain)).or_else(|| only(known, |name| name.contains(&plain)))
+    only(known, |name| name.starts_with(&plain))
+        .or_else(|| only(known, |name| name.contains(&plain)))
 }
 
 /// The only one of `known` of which `fits` is true.
@@ -50,7 +53,10 @@ fn only<'a>(known: &[&'a str], fits: impl Fn(&str) -> bool) -> Option<&'a str> {
 
 /// Lower case, with `_`, `+` and space as `-`, so that `READ_SEND` is near `read+send`.
 fn normal(name: &str) -> String {
-    name.to_lowercase().chars().map(|c| if matches!(c, '_' | '+' | ' ') { '-' } else { c }).collect()
+    name.to_lowercase()
+        .chars()
+        .map(|c| if matches!(c, '_' | '+' | ' ') { '-' } else { c })
+        .collect()
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours that make `a` into `b` (optimal string alignment).
@@ -113,7 +119,10 @@ mod tests {
         let error = unknown("senfile".parse::<SendPath>().unwrap_err());
         assert_eq!(error.message, "unknown send path \"senfile\"");
         let help = error.help.unwrap();
-        assert!(help.starts_with("did you mean \"sendfile\"? known: read+write, read+send, "), "{help}");
+        assert!(
+            help.starts_with("did you mean \"sendfile\"? known: read+write, read+send, "),
+            "{help}"
+        );
     }
 
     proptest! {

@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push, RecvPath, SendPath,
-    SoakerKind,
+    Align, CopyPages, Factor, FactorLevels, HostState, LinkKind, OffloadSwitch, Placement, Push,
+    RecvPath, SendPath, SoakerKind,
 };
 
 /// One combination of factor levels that is measured once in every block.
@@ -33,7 +33,14 @@ pub struct Cell {
 impl Cell {
     /// A cell that differs from others in its paths alone, under the send path's name.
     pub fn of_paths(send: SendPath, recv: RecvPath) -> Self {
-        Self { label: send.name().to_owned(), send, recv, control: false, levels: Levels::default(), by: None }
+        Self {
+            label: send.name().to_owned(),
+            send,
+            recv,
+            control: false,
+            levels: Levels::default(),
+            by: None,
+        }
     }
 }
 

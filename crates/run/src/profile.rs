@@ -87,7 +87,9 @@ pub struct TaskSamples {
 }
 
 /// Whose time a sample fell into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum SampledTask {
     /// A thread that sends, a worker of its io_uring included.
@@ -142,7 +144,8 @@ impl Profile {
     /// The samples of a run; `None` for one that was not sampled, and for one whose tables do not fit together (a file that somebody edited).
     pub fn of(run: &Run) -> Option<Self> {
         let sampling = run.header.sampling.clone()?;
-        let mut profile = Self { sampling, symbols: Vec::new(), frames: Vec::new(), blocks: Vec::new() };
+        let mut profile =
+            Self { sampling, symbols: Vec::new(), frames: Vec::new(), blocks: Vec::new() };
         for block in &run.blocks {
             let samples = block.samples.clone().unwrap_or_default();
             profile.symbols.extend(samples.symbols);
@@ -155,19 +158,25 @@ impl Profile {
     fn fits(&self) -> bool {
         let mut depths: Vec<u32> = Vec::with_capacity(self.frames.len());
         let frames = self.frames.iter().all(|&(caller, symbol)| {
-            let above = if caller == 0 { Some(0) } else { depths.get(caller as usize - 1).copied() };
+            let above =
+                if caller == 0 { Some(0) } else { depths.get(caller as usize - 1).copied() };
             let depth = above.map(|depth| depth + 1).filter(|depth| *depth <= DEEPEST);
             depths.extend(depth);
             depth.is_some() && (symbol as usize) < self.symbols.len()
         });
         let mut tasks = self.blocks.iter().flatten().flat_map(|window| &window.tasks);
-        frames && tasks.all(|task| task.counts.iter().all(|&(frame, _)| frame as usize <= self.frames.len()))
+        frames
+            && tasks.all(|task| {
+                task.counts.iter().all(|&(frame, _)| frame as usize <= self.frames.len())
+            })
     }
 
     /// The numbers of a frame and its callers, the frame first; empty for 0, which is user mode.
     pub fn callers(&self, frame: u32) -> impl Iterator<Item = u32> {
         let above = |frame: u32| (frame > 0).then_some(frame);
-        std::iter::successors(above(frame), move |&frame| above(self.frames.get(frame as usize - 1)?.0))
+        std::iter::successors(above(frame), move |&frame| {
+            above(self.frames.get(frame as usize - 1)?.0)
+        })
     }
 
     /// The function of a frame; empty for a number that is no frame's.

@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 
-use super::file::{BLOCKS, begins_as_run, check_version, not_a_run, read_document, read_header, read_tail, unreadable};
+use super::file::{
+    BLOCKS, begins_as_run, check_version, not_a_run, read_document, read_header, read_tail,
+    unreadable,
+};
 use super::{Block, Error, Result, Run, SoftirqCounts, check, in_words, line};
 
 /// Lines are handed over by this many bytes.
@@ -165,10 +168,18 @@ fn lines(from: &mut impl BufRead) -> Result<Lines> {
 }
 
 /// Reads lines until the blocks end, and hands them out: the number of the last, and what follows.
-fn hand_out(from: &mut impl BufRead, to: SyncSender<Batch>, broken: &AtomicBool) -> Result<(usize, Option<Vec<u8>>)> {
+fn hand_out(
+    from: &mut impl BufRead,
+    to: SyncSender<Batch>,
+    broken: &AtomicBool,
+) -> Result<(usize, Option<Vec<u8>>)> {
     let mut number = 2;
     loop {
-        let mut batch = Batch { number, text: Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 4), ends: Vec::new() };
+        let mut batch = Batch {
+            number,
+            text: Vec::with_capacity(BATCH_BYTES + BATCH_BYTES / 4),
+            ends: Vec::new(),
+        };
         let mut tail = None;
         let mut more = true;
         while batch.text.len() < BATCH_BYTES && batch.ends.len() < BATCH_LINES {
@@ -209,7 +220,8 @@ fn work(from: &Mutex<Receiver<Batch>>, done: &Mutex<Vec<Done>>, broken: &AtomicB
     loop {
         let next = from.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(batch) = next else { return };
-        let mut read = Done { number: batch.number, blocks: Vec::with_capacity(batch.ends.len()), bad: None };
+        let mut read =
+            Done { number: batch.number, blocks: Vec::with_capacity(batch.ends.len()), bad: None };
         let mut start = 0;
         for (place, &end) in batch.ends.iter().enumerate() {
             let text = &batch.text[start..end];

@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockSamples, FormatVersion, Host, Levels, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport, RemoteWindow,
-    Sampling, SupportRow, Usage, Warning,
+    BlockSamples, FormatVersion, Host, Levels, LinkFacts, Plan, Reading, RemoteFacts, RemoteReport,
+    RemoteWindow, Sampling, SupportRow, Usage, Warning,
 };
 
 /// A saved run. A file holds it as one JSON document, one block per line: see the modules `file` and `line`, and docs/format.md.

@@ -81,7 +81,10 @@ impl SoakerPace {
     /// What came on top of `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
-        Self { units: self.units.saturating_sub(before.units), cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns) }
+        Self {
+            units: self.units.saturating_sub(before.units),
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+        }
     }
 }
 
@@ -138,7 +141,9 @@ pub struct SoakCommand {
 }
 
 /// How a burner spreads its load over time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum BurnShape {
     /// Duty cycles of 1 ms.

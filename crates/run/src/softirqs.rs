@@ -59,7 +59,11 @@ impl SoftirqCounts {
 
     /// The same counts, with the kinds of `other` where they are the same, so that these are in memory once.
     pub(super) fn sharing(self, other: &Self) -> Self {
-        if self.kinds == other.kinds { Self { kinds: Arc::clone(&other.kinds), ..self } } else { self }
+        if self.kinds == other.kinds {
+            Self { kinds: Arc::clone(&other.kinds), ..self }
+        } else {
+            self
+        }
     }
 }
 
@@ -80,7 +84,10 @@ impl From<BTreeMap<String, Vec<u64>>> for SoftirqCounts {
         for row in by_kind.values() {
             counts.extend(row.iter().copied().chain(std::iter::repeat(0)).take(cpus));
         }
-        Self { kinds: by_kind.into_keys().map(String::into_boxed_str).collect(), counts: counts.into() }
+        Self {
+            kinds: by_kind.into_keys().map(String::into_boxed_str).collect(),
+            counts: counts.into(),
+        }
     }
 }
 
@@ -103,9 +110,14 @@ mod tests {
     #[test]
     fn counts_are_found_by_kind() {
         let softirqs: SoftirqCounts =
-            [("TIMER".to_owned(), vec![1, 2]), ("NET_RX".to_owned(), vec![3, 4])].into_iter().collect();
+            [("TIMER".to_owned(), vec![1, 2]), ("NET_RX".to_owned(), vec![3, 4])]
+                .into_iter()
+                .collect();
         assert_eq!(&softirqs["TIMER"], [1, 2]);
-        assert_eq!((&softirqs["NET_RX"], softirqs.get("HI"), softirqs.cpus()), (&[3, 4][..], None, 2));
+        assert_eq!(
+            (&softirqs["NET_RX"], softirqs.get("HI"), softirqs.cpus()),
+            (&[3, 4][..], None, 2)
+        );
         let json = serde_json::to_string(&softirqs).unwrap();
         assert_eq!(json, r#"{"NET_RX":[3,4],"TIMER":[1,2]}"#);
         assert_eq!(serde_json::from_str::<SoftirqCounts>(&json).unwrap(), softirqs);

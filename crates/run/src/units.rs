@@ -23,7 +23,8 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// [`ErrorKind::Usage`](super::ErrorKind), as for everything here: not a size, a unit that is unknown or can
 /// be read in two ways, or out of bounds.
 pub fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
-    let wrong = |what: String| Error::usage(format!("size \"{}\" {what}", shown(text))).help(SIZE_HINT);
+    let wrong =
+        |what: String| Error::usage(format!("size \"{}\" {what}", shown(text))).help(SIZE_HINT);
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     let shift = match unit {
         "" | "B" => 0,
@@ -40,13 +41,19 @@ pub fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
             let help = match number.parse::<u64>() {
                 Ok(n) => match (n.checked_mul(binary), n.checked_mul(decimal)) {
                     (Some(two), Some(ten)) => {
-                        format!("write {n}{letter} for {}, or {ten} for {}", commas(two), commas(ten))
+                        format!(
+                            "write {n}{letter} for {}, or {ten} for {}",
+                            commas(two),
+                            commas(ten)
+                        )
                     }
                     _ => SIZE_HINT.to_owned(),
                 },
                 Err(_) => SIZE_HINT.to_owned(),
             };
-            return Err(wrong(format!("could be binary or decimal: \"{unit}\" means both")).help(help));
+            return Err(
+                wrong(format!("could be binary or decimal: \"{unit}\" means both")).help(help)
+            );
         }
         _ => return Err(wrong(format!("has an unknown unit \"{}\"", shown(unit)))),
     };
@@ -81,7 +88,8 @@ pub fn rate(text: &str) -> Result<Option<f64>> {
     if text.trim() == "auto" {
         return Ok(None);
     }
-    let wrong = |what: String| Error::usage(format!("rate \"{}\" {what}", shown(text))).help(RATE_HINT);
+    let wrong =
+        |what: String| Error::usage(format!("rate \"{}\" {what}", shown(text))).help(RATE_HINT);
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     let unit_bytes_per_s = match unit {
         "B/s" => 1.0,
@@ -138,7 +146,8 @@ fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Error) -> Error
     let bits = format!("{number}{prefix}bit/s");
     let bytes = format!("{number}{prefix}B/s");
     if kind == "bit" {
-        return wrong(format!("has an unknown unit \"{}\"", shown(unit))).help(format!("write {bits}"));
+        return wrong(format!("has an unknown unit \"{}\"", shown(unit)))
+            .help(format!("write {bits}"));
     }
     wrong(format!("could be bits or bytes a second: \"{}\" does not say", shown(unit)))
         .help(format!("write {bits} or {bytes}"))
@@ -149,7 +158,9 @@ fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Error) -> Error
 /// # Errors
 /// Not a duration, no unit, or out of bounds.
 pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
-    let wrong = |what: String| Error::usage(format!("duration \"{}\" {what}", shown(text))).help(DURATION_HINT);
+    let wrong = |what: String| {
+        Error::usage(format!("duration \"{}\" {what}", shown(text))).help(DURATION_HINT)
+    };
     let mut rest = text.trim();
     let mut total_ns = 0.0;
     let mut last_unit_ns = f64::INFINITY;
@@ -164,9 +175,8 @@ pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
             "ms" => 1e6,
             "us" => 1e3,
             "" => {
-                return Err(
-                    wrong("has no unit".to_owned()).help(format!("write {number}s for seconds; {DURATION_HINT}"))
-                );
+                return Err(wrong("has no unit".to_owned())
+                    .help(format!("write {number}s for seconds; {DURATION_HINT}")));
             }
             _ => return Err(wrong(format!("has an unknown unit \"{}\"", shown(unit.trim())))),
         };
@@ -199,7 +209,9 @@ pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
 /// # Errors
 /// Not a percentage, or not within 0.1 % and 50 %.
 pub fn percent(text: &str) -> Result<f64> {
-    let wrong = |what: String| Error::usage(format!("percentage \"{}\" {what}", shown(text))).help(PERCENT_HINT);
+    let wrong = |what: String| {
+        Error::usage(format!("percentage \"{}\" {what}", shown(text))).help(PERCENT_HINT)
+    };
     let (number, unit) = split(text).map_err(|what| wrong(what.to_owned()))?;
     if !matches!(unit, "" | "%") {
         return Err(wrong(format!("has an unknown unit \"{}\"", shown(unit))));
@@ -209,8 +221,11 @@ pub fn percent(text: &str) -> Result<f64> {
         return Err(wrong("is zero".to_owned()));
     }
     if value < 0.1 {
-        let help =
-            if unit.is_empty() { format!("did you mean {}%?", round6(value * 100.0)) } else { PERCENT_HINT.to_owned() };
+        let help = if unit.is_empty() {
+            format!("did you mean {}%?", round6(value * 100.0))
+        } else {
+            PERCENT_HINT.to_owned()
+        };
         return Err(wrong("is too small: at least 0.1%".to_owned()).help(help));
     }
     if value > 50.0 {
@@ -237,7 +252,11 @@ pub fn count(what: &str, text: &str, bounds: RangeInclusive<u64>) -> Result<u64>
     }
     let value = number.parse::<u64>().map_err(|_| wrong("is too large".to_owned()))?;
     if value < *bounds.start() {
-        return Err(wrong(if value == 0 { "is zero".to_owned() } else { "is too small".to_owned() }));
+        return Err(wrong(if value == 0 {
+            "is zero".to_owned()
+        } else {
+            "is too small".to_owned()
+        }));
     }
     if value > *bounds.end() {
         return Err(wrong("is too large".to_owned()));
@@ -251,7 +270,9 @@ fn split(text: &str) -> std::result::Result<(&str, &str), &'static str> {
     if text.is_empty() {
         return Err("is empty");
     }
-    if text.starts_with(['-', '\u{2212}']) && text.chars().nth(1).is_some_and(|c| c.is_ascii_digit()) {
+    if text.starts_with(['-', '\u{2212}'])
+        && text.chars().nth(1).is_some_and(|c| c.is_ascii_digit())
+    {
         return Err("is negative");
     }
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -324,7 +345,9 @@ pub fn rate_text(bytes_per_s: f64) -> String {
 /// 60,000,000,000 as `60s`.
 pub fn duration_text(ns: u64) -> String {
     match ns {
-        ns if ns >= 3600 * NS_PER_S && ns % (3600 * NS_PER_S) == 0 => format!("{}h", ns / (3600 * NS_PER_S)),
+        ns if ns >= 3600 * NS_PER_S && ns % (3600 * NS_PER_S) == 0 => {
+            format!("{}h", ns / (3600 * NS_PER_S))
+        }
         ns if ns >= NS_PER_S && ns % NS_PER_S == 0 => format!("{}s", ns / NS_PER_S),
         ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
         ns => format!("{}us", ns / 1000),
@@ -432,7 +455,10 @@ mod tests {
 
     #[test]
     fn a_rate_that_does_not_say_bits_or_bytes_is_refused() {
-        for text in ["400M", "10G", "10Gb/s", "10gb/s", "400MB", "400mb/s", "10Gbps", "10gbps", "10G/s", "400mB/s"] {
+        for text in [
+            "400M", "10G", "10Gb/s", "10gb/s", "400MB", "400mb/s", "10Gbps", "10gbps", "10G/s",
+            "400mB/s",
+        ] {
             assert!(told(rate(text)).contains("could be bits or bytes a second"), "{text}");
         }
         assert!(told(rate("10Gb/s")).ends_with("write 10Gbit/s or 10GB/s"));

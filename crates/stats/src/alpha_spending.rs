@@ -69,8 +69,14 @@ mod tests {
     fn the_o_brien_fleming_like_function_has_the_values_of_its_formula() {
         // SciPy: 2 * norm.sf(norm.ppf(.975) / sqrt(t)).
         let spending = AlphaSpending::new(0.95).unwrap();
-        for (t, expected) in [(0.25, 0.000_088_6), (0.5, 0.005_574_6), (0.75, 0.023_625), (1.0, 0.05)] {
-            assert!((spending.spent(t) / expected - 1.0).abs() < 1e-3, "{t}: {}", spending.spent(t));
+        for (t, expected) in
+            [(0.25, 0.000_088_6), (0.5, 0.005_574_6), (0.75, 0.023_625), (1.0, 0.05)]
+        {
+            assert!(
+                (spending.spent(t) / expected - 1.0).abs() < 1e-3,
+                "{t}: {}",
+                spending.spent(t)
+            );
         }
     }
 
@@ -78,7 +84,8 @@ mod tests {
     fn all_increments_add_up_to_alpha() {
         let spending = AlphaSpending::new(0.95).unwrap();
         let fractions = [0.0, 0.25, 0.5, 0.75, 1.0];
-        let total: f64 = fractions.windows(2).map(|pair| spending.increment(pair[0], pair[1])).sum();
+        let total: f64 =
+            fractions.windows(2).map(|pair| spending.increment(pair[0], pair[1])).sum();
         assert!((total - 0.05).abs() < 1e-12);
         assert!((spending.confidence(0.75, 1.0) - 0.9736).abs() < 1e-4);
         assert!((spending.confidence(0.0, 1.0) - 0.95).abs() < 1e-12);

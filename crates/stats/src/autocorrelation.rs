@@ -80,7 +80,8 @@ mod tests {
     }
 
     fn mean_time(phi: f64, n: usize) -> f64 {
-        (0..200).map(|seed| autocorrelation_time(&series(phi, n, seed)).unwrap()).sum::<f64>() / 200.0
+        (0..200).map(|seed| autocorrelation_time(&series(phi, n, seed)).unwrap()).sum::<f64>()
+            / 200.0
     }
 
     #[test]

@@ -102,7 +102,9 @@ impl Bootstrap {
     /// sets.
     pub fn bca_interval(&self, values: &[f64], confidence: f64) -> Option<Interval> {
         let alpha = alpha(confidence)?;
-        if values.len() != 1 + self.resamples + self.blocks || !values.iter().all(|value| value.is_finite()) {
+        if values.len() != 1 + self.resamples + self.blocks
+            || !values.iter().all(|value| value.is_finite())
+        {
             return None;
         }
         let (observed, others) = (values[0], &values[1..]);
@@ -122,11 +124,18 @@ impl Bootstrap {
             let shifted = bias + normal_quantile(p);
             let denominator = 1.0 - acceleration * shifted;
             // Beyond the pole the correction is undefined: take the extreme replicate.
-            let p =
-                if denominator > 0.0 { normal_cdf(bias + shifted / denominator) } else { f64::from(u8::from(p > 0.5)) };
+            let p = if denominator > 0.0 {
+                normal_cdf(bias + shifted / denominator)
+            } else {
+                f64::from(u8::from(p > 0.5))
+            };
             quantile_of_sorted(&replicates, p)
         };
-        Some(Interval { low: end(alpha / 2.0)?, high: end(1.0 - alpha / 2.0)?, achieved_confidence: confidence })
+        Some(Interval {
+            low: end(alpha / 2.0)?,
+            high: end(1.0 - alpha / 2.0)?,
+            achieved_confidence: confidence,
+        })
     }
 }
 
@@ -165,8 +174,8 @@ mod tests {
 
     /// Spatial test scores of 26 impaired children, Efron and Tibshirani (1993), table 14.1.
     const SPATIAL: [f64; 26] = [
-        48.0, 36.0, 20.0, 29.0, 42.0, 42.0, 20.0, 42.0, 22.0, 41.0, 45.0, 14.0, 6.0, 0.0, 33.0, 28.0, 34.0, 4.0, 32.0,
-        24.0, 47.0, 41.0, 24.0, 26.0, 30.0, 41.0,
+        48.0, 36.0, 20.0, 29.0, 42.0, 42.0, 20.0, 42.0, 22.0, 41.0, 45.0, 14.0, 6.0, 0.0, 33.0,
+        28.0, 34.0, 4.0, 32.0, 24.0, 47.0, 41.0, 24.0, 26.0, 30.0, 41.0,
     ];
 
     /// The plug-in variance, divided by n.
@@ -182,11 +191,16 @@ mod tests {
         // B = 2000.
         let all: Vec<usize> = (0..SPATIAL.len()).collect();
         assert!((variance(&all).unwrap() - 171.5).abs() < 0.05);
-        let without = |out: usize| variance(&all.iter().copied().filter(|block| *block != out).collect::<Vec<_>>());
+        let without = |out: usize| {
+            variance(&all.iter().copied().filter(|block| *block != out).collect::<Vec<_>>())
+        };
         let left_out: Vec<f64> = all.iter().filter_map(|out| without(*out)).collect();
         assert!((acceleration(&left_out) - 0.061).abs() < 0.0005);
         let interval = bca_interval(SPATIAL.len(), variance, 0.90, 20_000, 1).unwrap();
-        assert!((interval.low - 115.8).abs() < 3.0 && (interval.high - 259.6).abs() < 6.0, "{interval:?}");
+        assert!(
+            (interval.low - 115.8).abs() < 3.0 && (interval.high - 259.6).abs() < 6.0,
+            "{interval:?}"
+        );
     }
 
     #[test]
@@ -201,12 +215,17 @@ mod tests {
         let bootstrap = Bootstrap::new(26, 500, 7).unwrap();
         let drawn = bootstrap.map(|counts| counts.iter().sum::<u32>());
         assert_eq!(drawn.len(), 1 + 500 + 26);
-        assert!(drawn[..501].iter().all(|sum| *sum == 26) && drawn[501..].iter().all(|sum| *sum == 25));
-        let sum =
-            |counts: &[u32]| -> f64 { std::iter::zip(counts, SPATIAL).map(|(n, value)| f64::from(*n) * value).sum() };
+        assert!(
+            drawn[..501].iter().all(|sum| *sum == 26) && drawn[501..].iter().all(|sum| *sum == 25)
+        );
+        let sum = |counts: &[u32]| -> f64 {
+            std::iter::zip(counts, SPATIAL).map(|(n, value)| f64::from(*n) * value).sum()
+        };
         let mean = |counts: &[u32]| sum(counts) / f64::from(counts.iter().sum::<u32>());
         let shared = bootstrap.bca_interval(&bootstrap.map(mean), 0.95);
-        let mean = |drawn: &[usize]| Some(drawn.iter().map(|index| SPATIAL[*index]).sum::<f64>() / drawn.len() as f64);
+        let mean = |drawn: &[usize]| {
+            Some(drawn.iter().map(|index| SPATIAL[*index]).sum::<f64>() / drawn.len() as f64)
+        };
         let (shared, alone) = (shared.unwrap(), bca_interval(26, mean, 0.95, 500, 7).unwrap());
         assert!((shared.low - alone.low).abs() < 1e-9 && (shared.high - alone.high).abs() < 1e-9);
         assert_eq!(bootstrap.bca_interval(&[1.0], 0.95), None);

@@ -98,6 +98,10 @@ mod tests {
         assert_eq!(Midmean::new(values.map(Some)).resampled(&[3, 1, 0, 0, 0]), None);
         assert_eq!(Midmean::new(values.map(Some)).resampled(&[0; 5]), None);
         assert_eq!(Midmean::new([None, Some(f64::NAN)]).resampled(&[1; 2]), None);
-        assert_eq!(Midmean::new([None, Some(7.0)]).resampled(&[5]), None, "the resample has fewer blocks");
+        assert_eq!(
+            Midmean::new([None, Some(7.0)]).resampled(&[5]),
+            None,
+            "the resample has fewer blocks"
+        );
     }
 }

@@ -81,7 +81,11 @@ pub fn mad(values: &[f64]) -> Option<f64> {
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let sorted = sorted(values)?;
     let (depth, tail) = binomial_depth(sorted.len(), confidence)?;
-    Some(Interval { low: sorted[depth - 1], high: sorted[sorted.len() - depth], achieved_confidence: 1.0 - 2.0 * tail })
+    Some(Interval {
+        low: sorted[depth - 1],
+        high: sorted[sorted.len() - depth],
+        achieved_confidence: 1.0 - 2.0 * tail,
+    })
 }
 
 /// The smallest sample for which [`median_interval`] has an interval: 6 at 95 %, 8 at 99 %.
@@ -91,7 +95,9 @@ pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
 pub fn median_min_n(confidence: f64) -> Option<usize> {
     // The widest interval, from the smallest to the largest value, misses with probability 2 / 2^n.
     let alpha = alpha(confidence)?;
-    (1..=1023).find(|n| 2.0 * 0.5f64.powi(*n) <= alpha + ROUNDING).and_then(|n| usize::try_from(n).ok())
+    (1..=1023)
+        .find(|n| 2.0 * 0.5f64.powi(*n) <= alpha + ROUNDING)
+        .and_then(|n| usize::try_from(n).ok())
 }
 
 /// The largest depth (1 is the extreme value) whose two tails together stay within alpha, and the
@@ -126,7 +132,9 @@ mod tests {
     fn quantiles_agree_with_r_type_7() {
         // R: quantile(c(1, 2, 4, 8, 16), c(.1, .25, .5, .9)) -> 1.4 2.0 4.0 12.8
         let values = [8.0, 1.0, 16.0, 2.0, 4.0];
-        for (p, expected) in [(0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8), (0.0, 1.0), (1.0, 16.0)] {
+        for (p, expected) in
+            [(0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8), (0.0, 1.0), (1.0, 16.0)]
+        {
             assert!((quantile(&values, p).unwrap() - expected).abs() < 1e-12, "{p}");
         }
         assert_eq!(median(&[1.0, 2.0]), Some(1.5));
@@ -156,9 +164,14 @@ mod tests {
         // R: qbinom(0.025, n, 0.5), and 1 - 2 * pbinom(depth - 1, n, 0.5): the two-sided 5 % points
         // of the sign test. The interval runs from the depth-th smallest to the depth-th largest
         // value.
-        for (n, depth, confidence) in
-            [(6, 1, 0.96875), (8, 1, 0.9922), (10, 2, 0.9785), (15, 4, 0.9648), (20, 6, 0.9586), (25, 8, 0.9567)]
-        {
+        for (n, depth, confidence) in [
+            (6, 1, 0.96875),
+            (8, 1, 0.9922),
+            (10, 2, 0.9785),
+            (15, 4, 0.9648),
+            (20, 6, 0.9586),
+            (25, 8, 0.9567),
+        ] {
             let (found, tail) = binomial_depth(n, 0.95).unwrap();
             assert_eq!(found, depth, "n = {n}");
             assert!((1.0 - 2.0 * tail - confidence).abs() < 5e-5, "n = {n}: {}", 1.0 - 2.0 * tail);

@@ -110,7 +110,9 @@ impl Differences {
     fn kth(&self, rank: u64) -> f64 {
         let (low, high) = (self.first[0], self.first[self.first.len() - 1]);
         let (least, greatest) = (self.second[0], self.second[self.second.len() - 1]);
-        kth_smallest(low - greatest, high - least, rank, |x| self.pairs(|difference| difference <= x))
+        kth_smallest(low - greatest, high - least, rank, |x| {
+            self.pairs(|difference| difference <= x)
+        })
     }
 
     /// Number of differences that satisfy a condition which holds for all of them up to some value.
@@ -174,15 +176,21 @@ impl Null {
     /// The rank, from either end, of the difference that ends the interval; 0 where there is none.
     fn cut(&self, alpha: f64) -> u64 {
         match self {
-            Self::Exact(table) => table.partition_point(|tail| *tail <= alpha / 2.0 + ROUNDING) as u64,
-            Self::Normal(mean, sigma) => (mean + normal_quantile(alpha / 2.0) * sigma + 0.5).floor().max(0.0) as u64,
+            Self::Exact(table) => {
+                table.partition_point(|tail| *tail <= alpha / 2.0 + ROUNDING) as u64
+            }
+            Self::Normal(mean, sigma) => {
+                (mean + normal_quantile(alpha / 2.0) * sigma + 0.5).floor().max(0.0) as u64
+            }
         }
     }
 
     /// P(U <= u).
     fn lower_tail(&self, u: u64) -> f64 {
         match self {
-            Self::Exact(table) => usize::try_from(u).ok().and_then(|u| table.get(u)).copied().unwrap_or(1.0),
+            Self::Exact(table) => {
+                usize::try_from(u).ok().and_then(|u| table.get(u)).copied().unwrap_or(1.0)
+            }
             Self::Normal(mean, sigma) => normal_cdf((u as f64 + 0.5 - mean) / sigma),
         }
     }
@@ -201,9 +209,14 @@ mod tests {
     fn hollander_and_wolfe_s_example() {
         // Their estimate is .305; R gives W = 35 and a one-sided p of 0.1272.
         assert!((hodges_lehmann_shift(&AT_TERM, &EARLIER).unwrap() - 0.305).abs() < 1e-9);
-        assert!((mann_whitney_p_value(&AT_TERM, &EARLIER).unwrap() - 2.0 * 0.127_206_127).abs() < 1e-8);
+        assert!(
+            (mann_whitney_p_value(&AT_TERM, &EARLIER).unwrap() - 2.0 * 0.127_206_127).abs() < 1e-8
+        );
         let interval = mann_whitney_interval(&AT_TERM, &EARLIER, 0.95).unwrap();
-        assert!((interval.low + 0.15).abs() < 1e-9 && (interval.high - 0.76).abs() < 1e-9, "{interval:?}");
+        assert!(
+            (interval.low + 0.15).abs() < 1e-9 && (interval.high - 0.76).abs() < 1e-9,
+            "{interval:?}"
+        );
         assert!((interval.achieved_confidence - 0.960_039_96).abs() < 1e-8);
     }
 

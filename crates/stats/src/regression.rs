@@ -28,7 +28,8 @@ impl Line {
 /// assert_eq!((line.intercept, line.slope), (1.0, 2.0));
 /// ```
 pub fn nonnegative_line(points: &[(f64, f64, f64)]) -> Option<Line> {
-    let usable = |&(x, y, w): &(f64, f64, f64)| x.is_finite() && y.is_finite() && w.is_finite() && w > 0.0;
+    let usable =
+        |&(x, y, w): &(f64, f64, f64)| x.is_finite() && y.is_finite() && w.is_finite() && w > 0.0;
     let first = points.first()?.0;
     if !points.iter().all(usable) || points.iter().all(|point| point.0 == first) {
         return None;
@@ -72,7 +73,9 @@ pub fn antitonic_regression(values: &[f64]) -> Vec<f64> {
     let mut pools: Vec<(f64, usize)> = Vec::with_capacity(values.len());
     for value in values {
         let mut pool = (*value, 1);
-        while let Some((before, count)) = pools.last().copied().filter(|(before, _)| *before < pool.0) {
+        while let Some((before, count)) =
+            pools.last().copied().filter(|(before, _)| *before < pool.0)
+        {
             pools.pop();
             let all = count + pool.1;
             pool = ((before * count as f64 + pool.0 * pool.1 as f64) / all as f64, all);
@@ -98,7 +101,8 @@ mod tests {
 
     #[test]
     fn points_on_a_line_give_the_line() {
-        let points: Vec<(f64, f64)> = (8..=22).map(|p| f64::from(1 << p)).map(|x| (x, 730.0 + 0.2 * x)).collect();
+        let points: Vec<(f64, f64)> =
+            (8..=22).map(|p| f64::from(1 << p)).map(|x| (x, 730.0 + 0.2 * x)).collect();
         let (a, b) = relative(&points).unwrap();
         assert!((a - 730.0).abs() < 1e-6 && (b - 0.2).abs() < 1e-9, "{a} {b}");
     }

@@ -56,8 +56,20 @@ mod tests {
 
     #[test]
     fn order_of_keys_is_order_of_floats() {
-        let floats = [f64::NEG_INFINITY, -2.0, -1.0, -f64::MIN_POSITIVE, -0.0, 0.0, 1e-310, 1.0, f64::INFINITY];
+        let floats = [
+            f64::NEG_INFINITY,
+            -2.0,
+            -1.0,
+            -f64::MIN_POSITIVE,
+            -0.0,
+            0.0,
+            1e-310,
+            1.0,
+            f64::INFINITY,
+        ];
         assert!(floats.windows(2).all(|pair| ordered(pair[0]) < ordered(pair[1])));
-        assert!(floats.iter().all(|float| from_ordered(ordered(*float)).to_bits() == float.to_bits()));
+        assert!(
+            floats.iter().all(|float| from_ordered(ordered(*float)).to_bits() == float.to_bits())
+        );
     }
 }

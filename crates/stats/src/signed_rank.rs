@@ -207,7 +207,10 @@ mod tests {
         let drop = depression();
         assert!((hodges_lehmann(&drop).unwrap() - 0.46).abs() < 1e-9);
         let interval = wilcoxon_interval(&drop, 0.95).unwrap();
-        assert!((interval.low - 0.010).abs() < 1e-9 && (interval.high - 0.786).abs() < 1e-9, "{interval:?}");
+        assert!(
+            (interval.low - 0.010).abs() < 1e-9 && (interval.high - 0.786).abs() < 1e-9,
+            "{interval:?}"
+        );
         assert!((interval.achieved_confidence - 0.9609375).abs() < 1e-12);
         assert!((wilcoxon_p_value(&drop).unwrap() - 0.0390625).abs() < 1e-12);
     }
@@ -260,14 +263,18 @@ mod tests {
         assert!(hodges_lehmann(&values).unwrap().is_finite());
         values.push(f64::INFINITY);
         assert_eq!(hodges_lehmann(&values), None);
-        assert_eq!(wilcoxon_interval(&[f64::NEG_INFINITY; 8], 0.95).unwrap().low, f64::NEG_INFINITY);
+        assert_eq!(
+            wilcoxon_interval(&[f64::NEG_INFINITY; 8], 0.95).unwrap().low,
+            f64::NEG_INFINITY
+        );
     }
 
     #[test]
     fn counting_agrees_with_a_list_of_all_averages() {
         let values = [0.3, -1.2, 0.3, 7.5, 2.25, -0.7, 0.0, 3.3, 11.0, -4.0];
-        let mut all: Vec<f64> =
-            (0..values.len()).flat_map(|i| (i..values.len()).map(move |j| 0.5 * values[i] + 0.5 * values[j])).collect();
+        let mut all: Vec<f64> = (0..values.len())
+            .flat_map(|i| (i..values.len()).map(move |j| 0.5 * values[i] + 0.5 * values[j]))
+            .collect();
         all.sort_unstable_by(f64::total_cmp);
         let walsh = Walsh::of(&values).unwrap();
         for (index, expected) in all.iter().enumerate() {

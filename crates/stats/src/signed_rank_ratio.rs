@@ -42,7 +42,8 @@ pub fn signed_rank_ratio(pairs: &[(f64, f64)], confidence: f64) -> Option<Signed
     let all = (pairs.len() * (pairs.len() + 1) / 2) as u64;
     // As many above 0 as below: with an even number that may hold over a range, whose middle is
     // taken.
-    let estimate = 0.5 * averages.falls_to(all / 2) + 0.5 * averages.falls_to(all.div_ceil(2).saturating_sub(1));
+    let estimate = 0.5 * averages.falls_to(all / 2)
+        + 0.5 * averages.falls_to(all.div_ceil(2).saturating_sub(1));
     if !estimate.is_finite() {
         return None;
     }
@@ -123,14 +124,20 @@ mod tests {
         let found = signed_rank_ratio(&values.map(|value| (value, 1.0)), 0.95).unwrap();
         let of = wilcoxon_interval(&values, 0.95).unwrap();
         let interval = found.interval.unwrap();
-        assert!((found.estimate - crate::hodges_lehmann(&values).unwrap()).abs() < 1e-9, "{found:?}");
-        assert!((interval.low - of.low.max(0.0)).abs() < 1e-9 && (interval.high - of.high).abs() < 1e-9);
+        assert!(
+            (found.estimate - crate::hodges_lehmann(&values).unwrap()).abs() < 1e-9,
+            "{found:?}"
+        );
+        assert!(
+            (interval.low - of.low.max(0.0)).abs() < 1e-9 && (interval.high - of.high).abs() < 1e-9
+        );
         assert_eq!(interval.achieved_confidence, of.achieved_confidence);
     }
 
     #[test]
     fn an_outlier_counts_as_one_pair() {
-        let mut pairs: Vec<(f64, f64)> = (0..20).map(|n| (0.5 + 0.01 * f64::from(n % 5), 1.0)).collect();
+        let mut pairs: Vec<(f64, f64)> =
+            (0..20).map(|n| (0.5 + 0.01 * f64::from(n % 5), 1.0)).collect();
         let before = signed_rank_ratio(&pairs, 0.95).unwrap().estimate;
         (pairs[3], pairs[8]) = ((1e6, 1.0), (0.5, -0.2));
         let found = signed_rank_ratio(&pairs, 0.95).unwrap();
@@ -148,21 +155,27 @@ mod tests {
                 (0..count).map(|n| (1.0 + 1.5 * wave(n, 1.7), 2.0 + 1.9 * wave(n, 2.3))).collect();
             let mut falls: Vec<f64> = Vec::new();
             for (place, first) in pairs.iter().enumerate() {
-                falls.extend(pairs[place..].iter().map(|second| (first.0 + second.0) / (first.1 + second.1)));
+                falls.extend(
+                    pairs[place..].iter().map(|second| (first.0 + second.0) / (first.1 + second.1)),
+                );
             }
             falls.sort_by(f64::total_cmp);
             let (all, mut averages) = (falls.len(), Averages { pairs });
             for most in [0, all / 40, all / 3, all / 2, all - 2] {
                 let listed = falls[all - most - 1].max(0.0);
-                assert!((averages.falls_to(most as u64) - listed).abs() < 1e-9, "{count} pairs, {most} of {all}");
+                assert!(
+                    (averages.falls_to(most as u64) - listed).abs() < 1e-9,
+                    "{count} pairs, {most} of {all}"
+                );
             }
         }
     }
 
     #[test]
     fn thousands_of_pairs_are_handled() {
-        let pairs: Vec<(f64, f64)> =
-            (0..20_000).map(|n| (0.5 + (f64::from(n) * 1.7).sin(), 1.0 + (f64::from(n) * 2.3).sin())).collect();
+        let pairs: Vec<(f64, f64)> = (0..20_000)
+            .map(|n| (0.5 + (f64::from(n) * 1.7).sin(), 1.0 + (f64::from(n) * 2.3).sin()))
+            .collect();
         let found = signed_rank_ratio(&pairs, 0.95).unwrap();
         assert!(found.interval.unwrap().contains(0.5), "{found:?}");
     }
@@ -182,8 +195,9 @@ mod tests {
 
     #[test]
     fn a_second_quantity_that_may_be_0_gives_an_infinite_upper_end() {
-        let pairs: Vec<(f64, f64)> =
-            (0..12).map(|n| (1.0, if n % 3 == 0 { -0.4 } else { 0.3 + 0.01 * f64::from(n) })).collect();
+        let pairs: Vec<(f64, f64)> = (0..12)
+            .map(|n| (1.0, if n % 3 == 0 { -0.4 } else { 0.3 + 0.01 * f64::from(n) }))
+            .collect();
         let found = signed_rank_ratio(&pairs, 0.95).unwrap();
         assert_eq!(found.interval.unwrap().high, f64::INFINITY, "{found:?}");
         assert!(found.interval.unwrap().low > 0.0);

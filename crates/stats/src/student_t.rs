@@ -27,7 +27,8 @@ impl StudentT {
         if degrees_of_freedom.is_nan() {
             return None; // `min` would ignore it
         }
-        let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom.min(MAX_DEGREES_OF_FREEDOM)).ok()?;
+        let distribution =
+            StudentsT::new(0.0, 1.0, degrees_of_freedom.min(MAX_DEGREES_OF_FREEDOM)).ok()?;
         Some(Self { distribution })
     }
 
@@ -56,8 +57,13 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let half = StudentT::new(n - 1.0)?.critical_value(confidence)? * (squares / (n - 1.0) / n).sqrt();
-    half.is_finite().then_some(Interval { low: mean - half, high: mean + half, achieved_confidence: confidence })
+    let half =
+        StudentT::new(n - 1.0)?.critical_value(confidence)? * (squares / (n - 1.0) / n).sqrt();
+    half.is_finite().then_some(Interval {
+        low: mean - half,
+        high: mean + half,
+        achieved_confidence: confidence,
+    })
 }
 
 #[cfg(test)]
@@ -83,10 +89,17 @@ mod tests {
         assert!(ten.survival(f64::NAN).is_nan());
         // Does not hang, and is the normal distribution's 1.959964.
         let many = StudentT::new(1e9).unwrap();
-        assert!((many.critical_value(0.95).unwrap() / 1.959_964 - 1.0).abs() < 2e-4, "{:?}", many.critical_value(0.95));
+        assert!(
+            (many.critical_value(0.95).unwrap() / 1.959_964 - 1.0).abs() < 2e-4,
+            "{:?}",
+            many.critical_value(0.95)
+        );
         assert!((many.survival(1.959_964) / 0.025 - 1.0).abs() < 1e-3);
         assert_eq!(StudentT::new(f64::INFINITY), StudentT::new(1e9));
-        assert_eq!((ten.critical_value(1.0), StudentT::new(0.0), StudentT::new(f64::NAN)), (None, None, None));
+        assert_eq!(
+            (ten.critical_value(1.0), StudentT::new(0.0), StudentT::new(f64::NAN)),
+            (None, None, None)
+        );
     }
 
     #[test]

@@ -35,7 +35,11 @@ pub fn welch_interval(first: &[f64], second: &[f64], confidence: f64) -> Option<
         difference,
         standard_error,
         degrees_of_freedom,
-        interval: Interval { low: difference - half, high: difference + half, achieved_confidence: confidence },
+        interval: Interval {
+            low: difference - half,
+            high: difference + half,
+            achieved_confidence: confidence,
+        },
     })
 }
 

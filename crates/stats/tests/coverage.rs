@@ -9,8 +9,8 @@
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use zc_stats::{
-    AlphaSpending, Interval, Midmean, bca_interval, expanded_confidence, mann_whitney_interval, median_interval,
-    signed_rank_ratio, welch_interval, wilcoxon_interval,
+    AlphaSpending, Interval, Midmean, bca_interval, expanded_confidence, mann_whitney_interval,
+    median_interval, signed_rank_ratio, welch_interval, wilcoxon_interval,
 };
 
 const RUNS: usize = 10_000;
@@ -48,7 +48,8 @@ impl Random {
     /// Noise in the logarithm of a cost: positive, mostly small, sometimes large (bursts of other
     /// guests).
     fn burst(&mut self) -> f64 {
-        0.02 * self.exponential() + if self.uniform() < 0.1 { 0.3 * self.exponential() } else { 0.0 }
+        0.02 * self.exponential()
+            + if self.uniform() < 0.1 { 0.3 * self.exponential() } else { 0.0 }
     }
 }
 
@@ -93,11 +94,15 @@ fn signed_rank_intervals_of_log_ratios_cover_under_any_noise_of_one_shape() {
         for n in SIZES {
             let mut random = Random::new(n as u64);
             let truth = 0.4f64;
-            let (covered, stated) =
-                coverage(RUNS, truth.ln(), || wilcoxon_interval(&log_ratios(&mut random, n, truth, noise), 0.95));
+            let (covered, stated) = coverage(RUNS, truth.ln(), || {
+                wilcoxon_interval(&log_ratios(&mut random, n, truth, noise), 0.95)
+            });
             println!("signed rank, {name}, n = {n}: {covered:.4} of {stated:.4}");
             assert!((0.93..=0.97).contains(&covered), "{name}, n = {n}: {covered}");
-            assert!((covered - stated).abs() < four_errors(stated), "{name}, n = {n}: {covered} for {stated}");
+            assert!(
+                (covered - stated).abs() < four_errors(stated),
+                "{name}, n = {n}: {covered} for {stated}"
+            );
         }
     }
 }
@@ -137,7 +142,10 @@ fn median_intervals_cover_whatever_the_shape() {
             });
             println!("median, {name}, n = {n}: {covered:.4} of {stated:.4}");
             // Few values have no interval near 95 %: with 8 the choice is between 99.2 and 93.0.
-            assert!((covered - stated).abs() < four_errors(stated) && covered > 0.93, "{name}, {n}: {covered}");
+            assert!(
+                (covered - stated).abs() < four_errors(stated) && covered > 0.93,
+                "{name}, {n}: {covered}"
+            );
         }
     }
 }
@@ -154,7 +162,8 @@ fn mann_whitney_intervals_cover_a_shift_between_skewed_samples() {
         });
         println!("mann-whitney, n = {n}: {covered:.4} of {stated:.4}");
         assert!(
-            (0.93..=0.97).contains(&covered) && (covered - stated).abs() < 1.5 * four_errors(stated),
+            (0.93..=0.97).contains(&covered)
+                && (covered - stated).abs() < 1.5 * four_errors(stated),
             "{n}: {covered}"
         );
     }
@@ -182,10 +191,15 @@ fn signed_rank_ratios_cover_at_the_noise_floor() {
         let mut random = Random::new(n as u64);
         let runs = if n == 60 { RUNS / 5 } else { RUNS };
         let (covered, stated) = coverage(runs, 0.3, || {
-            let far = |random: &mut Random| if random.uniform() < 0.03 { 20.0 * random.normal() } else { 0.0 };
+            let far = |random: &mut Random| {
+                if random.uniform() < 0.03 { 20.0 * random.normal() } else { 0.0 }
+            };
             let pairs: Vec<(f64, f64)> = (0..n)
                 .map(|_| {
-                    (0.3 + 0.4 * random.normal() + far(&mut random), 1.0 + 0.4 * random.normal() + far(&mut random))
+                    (
+                        0.3 + 0.4 * random.normal() + far(&mut random),
+                        1.0 + 0.4 * random.normal() + far(&mut random),
+                    )
                 })
                 .collect();
             // A reference that is not above 0 on the whole bounds no ratio.
@@ -203,14 +217,22 @@ fn bca_intervals_of_a_ratio_of_sums_cover_when_widened_for_few_blocks() {
     for (n, runs) in [(8, RUNS), (15, RUNS), (25, RUNS), (60, RUNS / 2)] {
         let mut random = Random::new(n as u64);
         let (covered, _) = coverage(runs, 0.05, || {
-            let pairs: Vec<(f64, f64)> =
-                (0..n).map(|_| (0.05 + 0.1 * random.normal(), 1.0 + 0.2 * (random.exponential() - 1.0))).collect();
+            let pairs: Vec<(f64, f64)> = (0..n)
+                .map(|_| (0.05 + 0.1 * random.normal(), 1.0 + 0.2 * (random.exponential() - 1.0)))
+                .collect();
             let statistic = |drawn: &[usize]| {
-                let (cell, reference) =
-                    drawn.iter().fold((0.0, 0.0), |sums, block| (sums.0 + pairs[*block].0, sums.1 + pairs[*block].1));
+                let (cell, reference) = drawn.iter().fold((0.0, 0.0), |sums, block| {
+                    (sums.0 + pairs[*block].0, sums.1 + pairs[*block].1)
+                });
                 Some(cell / reference)
             };
-            bca_interval(n, statistic, expanded_confidence(0.95, n).unwrap(), 500, random.0.next_u64())
+            bca_interval(
+                n,
+                statistic,
+                expanded_confidence(0.95, n).unwrap(),
+                500,
+                random.0.next_u64(),
+            )
         });
         println!("bca, n = {n}: {covered:.4}");
         assert!((0.93..=0.97).contains(&covered), "n = {n}: {covered}");
@@ -219,8 +241,10 @@ fn bca_intervals_of_a_ratio_of_sums_cover_when_widened_for_few_blocks() {
 
 #[test]
 fn bca_intervals_of_the_midmean_cover_when_widened_for_few_blocks() {
-    let noises: [(&str, Noise); 2] =
-        [("normal", |random| 0.05 * random.normal()), ("heavy tails", |random| 0.05 * random.heavy())];
+    let noises: [(&str, Noise); 2] = [
+        ("normal", |random| 0.05 * random.normal()),
+        ("heavy tails", |random| 0.05 * random.heavy()),
+    ];
     for (name, noise) in noises {
         for (n, runs) in [(8, RUNS / 2), (15, RUNS / 2), (25, RUNS / 2), (60, RUNS / 5)] {
             let mut random = Random::new(n as u64);
@@ -231,7 +255,13 @@ fn bca_intervals_of_the_midmean_cover_when_widened_for_few_blocks() {
                     drawn.iter().for_each(|block| counts[*block] += 1);
                     values.resampled(&counts)
                 };
-                bca_interval(n, statistic, expanded_confidence(0.95, n).unwrap(), 500, random.0.next_u64())
+                bca_interval(
+                    n,
+                    statistic,
+                    expanded_confidence(0.95, n).unwrap(),
+                    500,
+                    random.0.next_u64(),
+                )
             });
             println!("bca of the midmean, {name}, n = {n}: {covered:.4}");
             assert!((0.93..=0.975).contains(&covered), "{name}, n = {n}: {covered}");
@@ -241,7 +271,10 @@ fn bca_intervals_of_the_midmean_cover_when_widened_for_few_blocks() {
 
 /// Interim analyses at 1/4, 1/2, 3/4 of 60 blocks and a final one. Stops where `satisfied` with the
 /// interval. Returns the last interval, and whether it was an interim one.
-fn with_interim_analyses(values: &[f64], satisfied: impl Fn(&Interval) -> bool) -> (Interval, bool) {
+fn with_interim_analyses(
+    values: &[f64],
+    satisfied: impl Fn(&Interval) -> bool,
+) -> (Interval, bool) {
     let spending = AlphaSpending::new(0.95).unwrap();
     let mut before = 0.0;
     for fraction in [0.25, 0.5, 0.75] {
@@ -269,15 +302,19 @@ fn planned_interim_analyses_keep_their_confidence_under_any_stopping_rule() {
         for _ in 0..RUNS {
             let values = log_ratios(&mut random, 60, truth, noise);
             // The stopping rule of zc: stop when the interval is narrow enough.
-            let (interval, stopped) = with_interim_analyses(&values, |interval| interval.high - interval.low < 0.06);
+            let (interval, stopped) =
+                with_interim_analyses(&values, |interval| interval.high - interval.low < 0.06);
             narrow += usize::from(interval.contains(truth.ln()));
             early += usize::from(stopped);
             // The worst stopping rule: stop when the interval is wrong.
-            adversary +=
-                usize::from(with_interim_analyses(&values, |i| !i.contains(truth.ln())).0.contains(truth.ln()));
+            adversary += usize::from(
+                with_interim_analyses(&values, |i| !i.contains(truth.ln())).0.contains(truth.ln()),
+            );
         }
         let (narrow, adversary) = (narrow as f64 / RUNS as f64, adversary as f64 / RUNS as f64);
-        println!("interim analyses, {name}: {narrow:.4} stopped when narrow ({early} early), {adversary:.4} at worst");
+        println!(
+            "interim analyses, {name}: {narrow:.4} stopped when narrow ({early} early), {adversary:.4} at worst"
+        );
         assert!(narrow >= 0.945 && adversary >= 0.945, "{name}: {narrow}, {adversary}");
     }
 }
@@ -291,7 +328,8 @@ fn stopping_at_the_first_narrow_interval_would_not_be_95_per_cent() {
         .filter(|_| {
             let values = log_ratios(&mut random, 60, 0.4, |random| 0.05 * random.normal());
             let at = |n| wilcoxon_interval(&values[..n], 0.95).unwrap();
-            let first_narrow = (8..=60).map(at).find(|interval| interval.high - interval.low < 0.06);
+            let first_narrow =
+                (8..=60).map(at).find(|interval| interval.high - interval.low < 0.06);
             first_narrow.unwrap_or_else(|| at(60)).contains(0.4f64.ln())
         })
         .count();

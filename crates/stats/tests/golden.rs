@@ -2,13 +2,16 @@
 //! data below.
 
 use zc_stats::{
-    DEFAULT_RESAMPLES, bca_interval, hodges_lehmann, hodges_lehmann_shift, mann_whitney_p_value, median_interval,
-    welch_interval, wilcoxon_interval, wilcoxon_p_value,
+    DEFAULT_RESAMPLES, bca_interval, hodges_lehmann, hodges_lehmann_shift, mann_whitney_p_value,
+    median_interval, welch_interval, wilcoxon_interval, wilcoxon_p_value,
 };
 
-const A: [f64; 14] =
-    [0.479, 0.955, 0.7253, 1.1476, 0.8347, -0.4702, -0.0087, -0.2252, 0.5325, 0.1894, 0.3212, -1.9826, -0.6926, 0.8237];
-const B: [f64; 11] = [1.3589, 0.6326, 2.3656, 0.9092, 1.46, 1.1219, 1.0627, 0.8944, 0.3777, 0.6036, 0.2915];
+const A: [f64; 14] = [
+    0.479, 0.955, 0.7253, 1.1476, 0.8347, -0.4702, -0.0087, -0.2252, 0.5325, 0.1894, 0.3212,
+    -1.9826, -0.6926, 0.8237,
+];
+const B: [f64; 11] =
+    [1.3589, 0.6326, 2.3656, 0.9092, 1.46, 1.1219, 1.0627, 0.8944, 0.3777, 0.6036, 0.2915];
 const C: [f64; 9] = [1.8715, 1.1106, 0.7637, 4.1079, 3.123, 1.1221, 0.5634, 0.3853, 1.6317];
 
 #[track_caller]
@@ -45,9 +48,11 @@ fn two_samples_agree_with_scipy() {
 
 #[test]
 fn median_intervals_agree_with_scipy_s_binomial() {
-    for (n, depth, reached) in
-        [(11, 2, 0.988_281_25), (40, 14, 0.961_522_691_715_799_7), (300, 133, 0.956_871_500_722_777_4)]
-    {
+    for (n, depth, reached) in [
+        (11, 2, 0.988_281_25),
+        (40, 14, 0.961_522_691_715_799_7),
+        (300, 133, 0.956_871_500_722_777_4),
+    ] {
         let values: Vec<f64> = (1..=n).map(f64::from).collect();
         let interval = median_interval(&values, 0.95).unwrap();
         near(interval.low, f64::from(depth), 0.0);
@@ -78,7 +83,9 @@ const SCHOOLS: [(f64, f64); 15] = [
 
 fn correlation(drawn: &[usize]) -> Option<f64> {
     let n = drawn.len() as f64;
-    let (x, y) = drawn.iter().fold((0.0, 0.0), |(x, y), school| (x + SCHOOLS[*school].0, y + SCHOOLS[*school].1));
+    let (x, y) = drawn
+        .iter()
+        .fold((0.0, 0.0), |(x, y), school| (x + SCHOOLS[*school].0, y + SCHOOLS[*school].1));
     let (x, y) = (x / n, y / n);
     let (xx, yy, xy) = drawn.iter().fold((0.0, 0.0, 0.0), |(xx, yy, xy), school| {
         let (dx, dy) = (SCHOOLS[*school].0 - x, SCHOOLS[*school].1 - y);
@@ -94,11 +101,14 @@ fn bca_agrees_with_scipy_s_200_000_resamples() {
         near(interval.low, low, 0.01);
         near(interval.high, high, 0.002);
         // The default number of resamples is close enough.
-        let interval = bca_interval(SCHOOLS.len(), correlation, level, DEFAULT_RESAMPLES, 1).unwrap();
+        let interval =
+            bca_interval(SCHOOLS.len(), correlation, level, DEFAULT_RESAMPLES, 1).unwrap();
         near(interval.low, low, 0.05);
         near(interval.high, high, 0.01);
     }
-    let mean = |drawn: &[usize]| Some(drawn.iter().map(|index| B[*index]).sum::<f64>() / drawn.len() as f64);
+    let mean = |drawn: &[usize]| {
+        Some(drawn.iter().map(|index| B[*index]).sum::<f64>() / drawn.len() as f64)
+    };
     for (level, low, high) in [(0.90, 0.776_464, 1.348_755), (0.95, 0.739_209, 1.425_564)] {
         let interval = bca_interval(B.len(), mean, level, 40_000, 1).unwrap();
         near(interval.low, low, 0.006);

@@ -3,8 +3,9 @@
 
 use proptest::prelude::*;
 use zc_stats::{
-    bca_interval, hodges_lehmann, hodges_lehmann_shift, mad, mann_whitney_interval, mann_whitney_p_value, median,
-    median_interval, quantile, welch_interval, wilcoxon_interval, wilcoxon_p_value,
+    bca_interval, hodges_lehmann, hodges_lehmann_shift, mad, mann_whitney_interval,
+    mann_whitney_p_value, median, median_interval, quantile, welch_interval, wilcoxon_interval,
+    wilcoxon_p_value,
 };
 
 /// Multiples of 1/64: shifting and doubling are exact, ties are frequent, and results can be
@@ -26,7 +27,14 @@ fn negated(values: &[f64]) -> Vec<f64> {
 }
 
 fn any_float() -> impl Strategy<Value = f64> {
-    prop_oneof![any::<f64>(), Just(f64::INFINITY), Just(f64::NEG_INFINITY), Just(0.0), Just(-0.0), Just(f64::MAX)]
+    prop_oneof![
+        any::<f64>(),
+        Just(f64::INFINITY),
+        Just(f64::NEG_INFINITY),
+        Just(0.0),
+        Just(-0.0),
+        Just(f64::MAX)
+    ]
 }
 
 proptest! {

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-use zc_run::{BlockSamples, Run, SampledEvent, SampledTask, Sampling, Slot, TaskSamples, TrialKind, WindowSamples};
+use zc_run::{
+    BlockSamples, Run, SampledEvent, SampledTask, Sampling, Slot, TaskSamples, TrialKind,
+    WindowSamples,
+};
 
 /// Samples of a CPU in a window; what nothing is said of are a soaker's in user mode.
 pub const SAMPLES: f64 = 2000.0;
@@ -55,7 +58,11 @@ pub fn with_samples(mut run: Run, spent: impl Fn(Option<&str>) -> Vec<CpuShare>)
             }
             for &cpu in &cpus {
                 let count = left.get(&cpu).copied().unwrap_or_default().max(0.0) as u32;
-                tasks.push(TaskSamples { cpu, task: SampledTask::Soaker, counts: vec![(0, count)] });
+                tasks.push(TaskSamples {
+                    cpu,
+                    task: SampledTask::Soaker,
+                    counts: vec![(0, count)],
+                });
             }
             WindowSamples { cell: cell.map(str::to_owned), elapsed_ns, lost: 0, tasks }
         };
@@ -64,7 +71,9 @@ pub fn with_samples(mut run: Run, spent: impl Fn(Option<&str>) -> Vec<CpuShare>)
             _ => None,
         });
         let mut windows: Vec<WindowSamples> = trials
-            .map(|trial| of_window(Some(&trial.cell), trial.closed.soak.at_ns - trial.opened.soak.at_ns))
+            .map(|trial| {
+                of_window(Some(&trial.cell), trial.closed.soak.at_ns - trial.opened.soak.at_ns)
+            })
             .collect();
         // As long as a trial's window, so that a share of the time is the same there.
         windows.push(of_window(None, windows.first().map_or(1, |window| window.elapsed_ns)));

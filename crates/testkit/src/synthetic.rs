@@ -6,11 +6,12 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use zc_run::{
-    AckOptions, Align, Block, Cell, CopyPages, CpuTicks, End, EndReason, Factor, FileSetFacts, FixedParams,
-    FormatVersion, Header, Host, IdleWindow, IpVersion, LinkCounters, LinkFacts, LinkKind, MemoryBlock, MemoryLoop,
-    MemoryRun, MemorySet, MemoryVisit, PeerKind, Placement, Plan, Probe, Push, Reading, RecvCounts, RecvPath,
-    RemoteFacts, RemoteMachine, RemoteWindow, Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial,
-    TrialKind, Unsoaked, Usage,
+    AckOptions, Align, Block, Cell, CopyPages, CpuTicks, End, EndReason, Factor, FileSetFacts,
+    FixedParams, FormatVersion, Header, Host, IdleWindow, IpVersion, LinkCounters, LinkFacts,
+    LinkKind, MemoryBlock, MemoryLoop, MemoryRun, MemorySet, MemoryVisit, PeerKind, Placement,
+    Plan, Probe, Push, Reading, RecvCounts, RecvPath, RemoteFacts, RemoteMachine, RemoteWindow,
+    Run, SendPath, Slot, SoakReading, SoakerKind, TcpReading, Timing, Trial, TrialKind, Unsoaked,
+    Usage,
 };
 
 /// A cell and the truth about it.
@@ -69,7 +70,9 @@ impl TrueCell {
 pub fn size_sweep(paths: &[(SendPath, f64, f64)], sizes: &[usize]) -> Vec<TrueCell> {
     let mut cells: Vec<TrueCell> = Vec::new();
     for &size in sizes {
-        let own = paths.iter().map(|&(send, call_ns, ns_per_kib)| TrueCell::of_size(send, size, call_ns, ns_per_kib));
+        let own = paths
+            .iter()
+            .map(|&(send, call_ns, ns_per_kib)| TrueCell::of_size(send, size, call_ns, ns_per_kib));
         let mut own: Vec<TrueCell> = own.collect();
         // What is compared goes at one rate.
         let rates = own.iter().filter_map(|cell| cell.cell.levels.rate_bytes_per_s);
@@ -131,7 +134,8 @@ pub struct Synthetic {
 impl Default for Synthetic {
     fn default() -> Self {
         let reference = TrueCell::new(SendPath::ReadSend, 500.0, 400.0);
-        let zero_copy = |send, ns| TrueCell { copied_share: Some(1.0), ..TrueCell::new(send, ns, 400.0) };
+        let zero_copy =
+            |send, ns| TrueCell { copied_share: Some(1.0), ..TrueCell::new(send, ns, 400.0) };
         Self {
             cells: vec![
                 reference.clone(),
@@ -201,7 +205,8 @@ pub fn two_machines(mut run: Run) -> Run {
             Slot::Idle(window) => (&mut window.opened, &mut window.closed, &mut window.remote),
             Slot::Trial(trial) => (&mut trial.opened, &mut trial.closed, &mut trial.remote),
         };
-        *remote = Some(Box::new(RemoteWindow { opened: split_off(opened), closed: split_off(closed) }));
+        *remote =
+            Some(Box::new(RemoteWindow { opened: split_off(opened), closed: split_off(closed) }));
     }
     run
 }
@@ -215,7 +220,8 @@ pub fn null_link(mut run: Run) -> Run {
         let Slot::Trial(Trial { opened, closed, .. }) = slot else { continue };
         for reading in [opened, closed] {
             reading.receiver = Default::default();
-            reading.received = RecvCounts { bytes: reading.received.bytes, ..RecvCounts::default() };
+            reading.received =
+                RecvCounts { bytes: reading.received.bytes, ..RecvCounts::default() };
         }
     }
     run
@@ -258,7 +264,11 @@ impl Synthetic {
             command: vec!["zc".to_owned(), "run".to_owned()],
             plan: Plan {
                 experiment: "paths".to_owned(),
-                reference: self.cells.first().map(|first| first.cell.label.clone()).unwrap_or_default(),
+                reference: self
+                    .cells
+                    .first()
+                    .map(|first| first.cell.label.clone())
+                    .unwrap_or_default(),
                 cells: self.cells.iter().map(|cell| cell.cell.clone()).collect(),
                 fixed: FixedParams {
                     link: LinkKind::Veth,
@@ -334,7 +344,11 @@ impl Synthetic {
             probes: self
                 .cells
                 .iter()
-                .map(|cell| Probe::Proof { cell: cell.cell.label.clone(), bytes: 22_050_000, crc32: 0x1234_5678 })
+                .map(|cell| Probe::Proof {
+                    cell: cell.cell.label.clone(),
+                    bytes: 22_050_000,
+                    crc32: 0x1234_5678,
+                })
                 .collect(),
         }
     }
@@ -363,7 +377,8 @@ struct Ticks {
 
 impl<'a> Machine<'a> {
     fn new(world: &'a Synthetic) -> Self {
-        let mut now = Reading { tcp: None, link: None, ksoftirqd_ns: Some(0), ..Reading::default() };
+        let mut now =
+            Reading { tcp: None, link: None, ksoftirqd_ns: Some(0), ..Reading::default() };
         now.soak.at_ns = 1_000_000_000;
         Self {
             world,
@@ -405,7 +420,15 @@ impl<'a> Machine<'a> {
             slots.push(self.idle());
         }
         let memcpy_bytes_per_s = Some(1e10 * (-self.walk).exp());
-        Block { index, began_ns, memcpy_bytes_per_s, slots, failed: Vec::new(), samples: None, dropped: None }
+        Block {
+            index,
+            began_ns,
+            memcpy_bytes_per_s,
+            slots,
+            failed: Vec::new(),
+            samples: None,
+            dropped: None,
+        }
     }
 
     fn idle(&mut self) -> Slot {
@@ -426,8 +449,10 @@ impl<'a> Machine<'a> {
         let length = if soaked { WINDOW_NS } else { UNSOAKED_NS };
         let bytes = rate * length as f64 / 1e9;
         let factor = (self.walk + world.noise * self.normal()).exp();
-        let (sender_ns, receiver_ns) =
-            (truth.sender_ns_per_kib * factor * bytes / 1024.0, truth.receiver_ns_per_kib * factor * bytes / 1024.0);
+        let (sender_ns, receiver_ns) = (
+            truth.sender_ns_per_kib * factor * bytes / 1024.0,
+            truth.receiver_ns_per_kib * factor * bytes / 1024.0,
+        );
         let mut busy_ns = vec![0.0; world.cpus];
         busy_ns[0] += sender_ns;
         busy_ns[usize::from(world.cpus > 1)] += receiver_ns;
@@ -481,7 +506,11 @@ impl<'a> Machine<'a> {
             whole_copied: copied,
             whole_sender_usage: world.user_share.map(|share| {
                 let ns = (sender_ns * truth.rusage_share).max(0.0);
-                Usage { user_ns: (ns * share) as u64, system_ns: (ns * (1.0 - share)) as u64, elapsed_ns: length }
+                Usage {
+                    user_ns: (ns * share) as u64,
+                    system_ns: (ns * (1.0 - share)) as u64,
+                    elapsed_ns: length,
+                }
             }),
             remote: None,
             remote_report: None,
@@ -493,14 +522,17 @@ impl<'a> Machine<'a> {
         let world = self.world;
         let at = (self.now.soak.at_ns + length / 2) as f64 / 1e9;
         let length_ns = length as f64;
-        let (foreign_ns, stolen_ns) = (world.foreign_share * length_ns, world.steal_share * length_ns);
+        let (foreign_ns, stolen_ns) =
+            (world.foreign_share * length_ns, world.steal_share * length_ns);
         for (cpu, busy) in busy_ns.iter().enumerate() {
             let noise = self.normal();
             let left_ns = (length_ns - busy - foreign_ns - stolen_ns).clamp(0.0, 2.0 * length_ns);
             let ticks = &mut self.ticks[cpu];
             ticks.steal += stolen_ns / 1e7;
             if soaked {
-                let idle_rate = UNITS_PER_NS * (1.0 + world.idle_drift_per_s * at) * (1.0 + world.idle_noise * noise);
+                let idle_rate = UNITS_PER_NS
+                    * (1.0 + world.idle_drift_per_s * at)
+                    * (1.0 + world.idle_noise * noise);
                 self.units[cpu] += left_ns * idle_rate;
                 self.process_cpu_ns += length_ns - foreign_ns - stolen_ns;
                 ticks.busy += (busy + foreign_ns).max(0.0) / 1e7;
@@ -517,7 +549,11 @@ impl<'a> Machine<'a> {
 
     fn reading(&self, soaked: bool) -> Reading {
         let at_ns = self.now.soak.at_ns;
-        let units = if soaked { self.units.iter().map(|units| *units as u64).collect() } else { Vec::new() };
+        let units = if soaked {
+            self.units.iter().map(|units| *units as u64).collect()
+        } else {
+            Vec::new()
+        };
         let stamp_ns = vec![at_ns; units.len()];
         let mut reading = self.now.clone();
         reading.soak = SoakReading { at_ns, units, stamp_ns };
@@ -549,7 +585,10 @@ impl<'a> Machine<'a> {
 /// slows a whole block down and for noise of up to 1 %. A fifth of the time the thread did not have its CPU.
 pub fn memory_run(blocks: usize, speeds: &[(MemoryLoop, [f64; 2])]) -> MemoryRun {
     let set = |bytes, level, folded| MemorySet { bytes, level, beyond_l2: level.is_none(), folded };
-    let sets = vec![set(24 << 10, Some(1), MemoryLoop::FoldedAvx2), set(128 << 20, None, MemoryLoop::FoldedStreaming)];
+    let sets = vec![
+        set(24 << 10, Some(1), MemoryLoop::FoldedAvx2),
+        set(128 << 20, None, MemoryLoop::FoldedStreaming),
+    ];
     let blocks = (0..blocks).map(|block| {
         let slow = 1.0 + 0.1 * (block % 3) as f64;
         let visits = speeds.iter().enumerate().flat_map(|(place, (name, speeds))| {

@@ -40,7 +40,8 @@ fn main() {
         sender,
         receiver,
     };
-    let mut rows: Vec<(Peer, Vec<Account>)> = Peer::ALL.iter().map(|peer| (*peer, Vec::new())).collect();
+    let mut rows: Vec<(Peer, Vec<Account>)> =
+        Peer::ALL.iter().map(|peer| (*peer, Vec::new())).collect();
     let mut random = rand_pcg::Pcg64::seed_from_u64(1);
     for round in 0..setting("ZC_PAIRS", 11_usize) {
         rows.shuffle(&mut random);
@@ -59,7 +60,9 @@ fn main() {
     for (peer, found) in rows.iter().filter(|(_, found)| !found.is_empty()) {
         let of = |value: fn(&Account) -> f64| sorted(found.iter().map(value));
         let ratio = |own: fn(&Account) -> Option<f64>| {
-            let ratios = sorted(found.iter().filter_map(|account| Some(own(account)? / account.soaked_us_per_kb)));
+            let ratios = sorted(
+                found.iter().filter_map(|account| Some(own(account)? / account.soaked_us_per_kb)),
+            );
             match &ratios[..] {
                 [] => "-".to_owned(),
                 [least, .., most] => format!("{:.2} ({least:.2} ... {most:.2})", median(&ratios)),
@@ -211,9 +214,25 @@ impl Bench {
 
     fn iperf3(&self, flags: &[&str], soaked: bool) -> Option<Seen> {
         let (iperf3, port) = (find("iperf3")?, free_port());
-        let server = start(Command::new(&iperf3).args(["-s", "-1", "-p", &port, "-A", &self.receiver.to_string()]));
+        let server = start(Command::new(&iperf3).args([
+            "-s",
+            "-1",
+            "-p",
+            &port,
+            "-A",
+            &self.receiver.to_string(),
+        ]));
         let mut client = Command::new(&iperf3);
-        client.args(["-c", "127.0.0.1", "-p", &port, "-A", &self.sender.to_string(), "-t", &self.seconds.to_string()]);
+        client.args([
+            "-c",
+            "127.0.0.1",
+            "-p",
+            &port,
+            "-A",
+            &self.sender.to_string(),
+            "-t",
+            &self.seconds.to_string(),
+        ]);
         client.args(["-l", "64K", "-C", "cubic", "-b", RATE.0, "-J"]).args(flags);
         let seen = self.client(&mut client, soaked);
         stop(server);
@@ -228,18 +247,36 @@ impl Bench {
 
     fn netperf(&self, test: &str, file: &Path, flags: &[&str], soaked: bool) -> Option<Seen> {
         let (netperf, netserver, port) = (find("netperf")?, find("netserver")?, free_port());
-        let server = start(Command::new(&netserver).args(["-D", "-4", "-L", "127.0.0.1", "-p", &port]));
+        let server =
+            start(Command::new(&netserver).args(["-D", "-4", "-L", "127.0.0.1", "-p", &port]));
         let mut client = Command::new(&netperf);
-        client.args(["-4", "-H", "127.0.0.1", "-p", &port, "-t", test, "-l", &self.seconds.to_string(), "-P", "0"]);
-        client.args(["-c", "-C", "-T", &format!("{},{}", self.sender, self.receiver), "-F"]).arg(file);
+        client.args([
+            "-4",
+            "-H",
+            "127.0.0.1",
+            "-p",
+            &port,
+            "-t",
+            test,
+            "-l",
+            &self.seconds.to_string(),
+            "-P",
+            "0",
+        ]);
+        client
+            .args(["-c", "-C", "-T", &format!("{},{}", self.sender, self.receiver), "-F"])
+            .arg(file);
         client.args(["--", "-m", "64K", "-M", "64K"]).args(flags);
         let seen = self.client(&mut client, soaked);
         stop(server);
         let (text, soaked_s) = seen?;
         // recv socket, send socket, message, seconds, 10^6 bit/s, % local, % remote, us/KB local, us/KB remote. Both ends are
         // this machine, and each is charged all of it: one of them is what both cost.
-        let columns: Vec<f64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        let [.., elapsed_s, megabit_per_s, _, _, local_us_per_kb, _] = columns[..] else { return None };
+        let columns: Vec<f64> =
+            text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let [.., elapsed_s, megabit_per_s, _, _, local_us_per_kb, _] = columns[..] else {
+            return None;
+        };
         let bytes = megabit_per_s * 1e6 / 8.0 * elapsed_s;
         Some(Seen { bytes, elapsed_s, own_s: local_us_per_kb * bytes / 1024.0 / 1e6, soaked_s })
     }
@@ -247,35 +284,60 @@ impl Bench {
     fn neper(&self, soaked: bool) -> Option<Seen> {
         let (neper, control, data) = (find("tcp_stream")?, free_port(), free_port());
         let seconds = self.seconds.to_string();
-        let common =
-            ["-B", "65536", "-l", &seconds, "-C", &control, "-P", &data, "--congestion-control", "cubic", "--nolog"];
+        let common = [
+            "-B",
+            "65536",
+            "-l",
+            &seconds,
+            "-C",
+            &control,
+            "-P",
+            &data,
+            "--congestion-control",
+            "cubic",
+            "--nolog",
+        ];
         let pinned = |cpu: usize| {
             let mut command = Command::new("taskset");
             command.args(["-c", &cpu.to_string()]).arg(&neper).args(common);
             command
         };
-        let server = pinned(self.receiver).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+        let server =
+            pinned(self.receiver).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
         std::thread::sleep(Duration::from_millis(300)); // it does not say when it listens
         let seen = self.client(pinned(self.sender).args(["-c", "-H", "127.0.0.1"]), soaked);
         let received = server.wait_with_output().ok()?;
         let (sent, soaked_s) = seen?;
         let received = String::from_utf8_lossy(&received.stdout).into_owned();
         let of = |text: &str, key: &str| -> Option<f64> {
-            text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?.trim().parse().ok()
+            text.lines()
+                .find_map(|line| line.strip_prefix(key)?.strip_prefix('='))?
+                .trim()
+                .parse()
+                .ok()
         };
-        let used =
-            |text: &str, what: &str| Some(of(text, &format!("{what}_end"))? - of(text, &format!("{what}_start"))?);
+        let used = |text: &str, what: &str| {
+            Some(of(text, &format!("{what}_end"))? - of(text, &format!("{what}_start"))?)
+        };
         let cpu = |text: &str| Some(used(text, "utime")? + used(text, "stime")?);
         let bytes_per_s = of(&received, "throughput")? * 1e6 / 8.0;
         let elapsed_s = self.seconds as f64;
-        Some(Seen { bytes: bytes_per_s * elapsed_s, elapsed_s, own_s: cpu(&sent)? + cpu(&received)?, soaked_s })
+        Some(Seen {
+            bytes: bytes_per_s * elapsed_s,
+            elapsed_s,
+            own_s: cpu(&sent)? + cpu(&received)?,
+            soaked_s,
+        })
     }
 
     fn zc(&self, path: &str) -> Option<Account> {
         let saved = self.folder.join("run.json");
         let _ = std::fs::remove_file(&saved);
         let output = Command::new(&self.zc)
-            .args(["run", "--json", "--link", "loopback", "--paths", path, "--rate", RATE.1, "--budget", "6s", "--out"])
+            .args([
+                "run", "--json", "--link", "loopback", "--paths", path, "--rate", RATE.1,
+                "--budget", "6s", "--out",
+            ])
             .arg(&saved)
             .arg("--files")
             .arg(&self.hot)
@@ -283,9 +345,11 @@ impl Bench {
             .output()
             .ok()?;
         let run: Value = serde_json::from_slice(&output.stdout).ok()?;
-        let cell = run["estimates"]["cells"].as_array()?.iter().find(|cell| cell["label"] == path)?;
-        let both =
-            |cost: &Value| Some(cost["both"]["value"].as_f64().or_else(|| cost["both"].as_f64())? * 1024.0 / 1e6);
+        let cell =
+            run["estimates"]["cells"].as_array()?.iter().find(|cell| cell["label"] == path)?;
+        let both = |cost: &Value| {
+            Some(cost["both"]["value"].as_f64().or_else(|| cost["both"].as_f64())? * 1024.0 / 1e6)
+        };
         let (traffic, others) = (&cell["traffic"], &cell["others"]);
         let bytes_per_s = traffic["bytes"].as_f64()? * 1e9 / traffic["elapsed_ns"].as_f64()?;
         Some(Account {

@@ -35,15 +35,25 @@ fn main() {
         return;
     }
     if let Ok(names) = std::env::var("ZC_PAIRS_OF") {
-        let runs: Vec<(String, Run)> = names.split_whitespace().map(|name| (short(name), read(name))).collect();
-        return real(&runs.windows(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect::<Vec<_>>());
+        let runs: Vec<(String, Run)> =
+            names.split_whitespace().map(|name| (short(name), read(name))).collect();
+        return real(
+            &runs.windows(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect::<Vec<_>>(),
+        );
     }
     if let Ok(names) = std::env::var("ZC_HALVES_OF") {
-        return real(&names.split_whitespace().map(|name| halves(&short(name), read(name))).collect::<Vec<_>>());
+        return real(
+            &names
+                .split_whitespace()
+                .map(|name| halves(&short(name), read(name)))
+                .collect::<Vec<_>>(),
+        );
     }
     let source = match std::env::var("ZC_RUN") {
         Ok(path) => read(&path),
-        Err(_) => Synthetic { blocks: 100, noise: 0.09, block_drift: 0.06, ..Synthetic::default() }.run(),
+        Err(_) => {
+            Synthetic { blocks: 100, noise: 0.09, block_drift: 0.06, ..Synthetic::default() }.run()
+        }
     };
     let pairs = setting("ZC_PAIRS", 200_usize);
     let luck = Luck { cost: setting("ZC_COST_SD", 0.11), path: setting("ZC_PATH_SD", 0.010) };
@@ -59,7 +69,9 @@ fn main() {
     println!("| truth | what is compared | called |\n|---|---|---|");
 
     let mut random = Pcg64::seed_from_u64(setting("ZC_SEED", 1));
-    let mut count = |truth: &dyn Fn(usize, &str) -> f64, alone: bool, counts: &dyn Fn(usize, &Compared) -> bool| {
+    let mut count = |truth: &dyn Fn(usize, &str) -> f64,
+                     alone: bool,
+                     counts: &dyn Fn(usize, &Compared) -> bool| {
         (0..pairs)
             .filter(|&pair| {
                 let old = play(&source, luck, &mut random, &|_| 1.0);
@@ -74,15 +86,19 @@ fn main() {
     let none = |_: usize, _: &str| 1.0;
     let one = |pair: usize, cell: &str| if cell == own(pair) { dearer } else { 1.0 };
     let all = |_: usize, _: &str| dearer;
-    let any = |_: usize, compared: &Compared| compared.cells.iter().any(|cell| differs(cell.verdict));
+    let any =
+        |_: usize, compared: &Compared| compared.cells.iter().any(|cell| differs(cell.verdict));
     let right = |pair: usize, compared: &Compared| {
-        compared.cells.iter().any(|cell| cell.label == own(pair) && matches!(cell.verdict, ChangeVerdict::Worse { .. }))
+        compared.cells.iter().any(|cell| {
+            cell.label == own(pair) && matches!(cell.verdict, ChangeVerdict::Worse { .. })
+        })
     };
     let others = |pair: usize, compared: &Compared| {
         compared.cells.iter().any(|cell| cell.label != own(pair) && differs(cell.verdict))
     };
-    let reference =
-        |_: usize, compared: &Compared| compared.cells.iter().any(|cell| cell.reference && differs(cell.verdict));
+    let reference = |_: usize, compared: &Compared| {
+        compared.cells.iter().any(|cell| cell.reference && differs(cell.verdict))
+    };
     let rows: [(&str, &str, f64); 7] = [
         ("nothing changed", "all cells: any called", count(&none, false, &any)),
         ("nothing changed", "one cell", count(&none, true, &any)),
@@ -117,7 +133,9 @@ fn halves(name: &str, run: Run) -> [(String, Run); 2] {
 
 /// Pairs of real runs of one state.
 fn real(pairs: &[[(String, Run); 2]]) {
-    println!("| old | new | cells | called | reference, new / old | memcpy GB/s |\n|---|---|---|---|---|---|");
+    println!(
+        "| old | new | cells | called | reference, new / old | memcpy GB/s |\n|---|---|---|---|---|---|"
+    );
     let mut called = 0;
     for [(old_name, old), (new_name, new)] in pairs {
         let compared = held(old, new, None);
@@ -125,21 +143,37 @@ fn real(pairs: &[[(String, Run); 2]]) {
             .cells
             .iter()
             .filter(|cell| differs(cell.verdict))
-            .map(|cell| format!("{} {:.3}", cell.label, cell.judged().map_or(f64::NAN, |change| change.ratio)))
+            .map(|cell| {
+                format!(
+                    "{} {:.3}",
+                    cell.label,
+                    cell.judged().map_or(f64::NAN, |change| change.ratio)
+                )
+            })
             .collect();
         called += usize::from(!words.is_empty());
-        let reference = compared.cells.iter().find(|cell| cell.reference).and_then(|cell| cell.cost.both);
+        let reference =
+            compared.cells.iter().find(|cell| cell.reference).and_then(|cell| cell.cost.both);
         let reference = reference.map_or("none".to_owned(), |cost| {
-            format!("{:.3} ({:.3} to {:.3})", cost.ratio, cost.low.unwrap_or(f64::NAN), cost.high.unwrap_or(f64::NAN))
+            format!(
+                "{:.3} ({:.3} to {:.3})",
+                cost.ratio,
+                cost.low.unwrap_or(f64::NAN),
+                cost.high.unwrap_or(f64::NAN)
+            )
         });
-        let memcpy = [&compared.old, &compared.new].map(|part| part.memcpy_bytes_per_s.unwrap_or(f64::NAN) / 1e9);
+        let memcpy = [&compared.old, &compared.new]
+            .map(|part| part.memcpy_bytes_per_s.unwrap_or(f64::NAN) / 1e9);
         let words = match (&compared.impossible[..], &compared.withheld[..]) {
             ([], []) => words.join(", "),
             ([], withheld) => format!("withheld: {withheld:?}"),
             (impossible, _) => format!("{impossible:?}"),
         };
         let cells = compared.cells.len();
-        println!("| {old_name} | {new_name} | {cells} | {words} | {reference} | {:.1}, {:.1} |", memcpy[0], memcpy[1]);
+        println!(
+            "| {old_name} | {new_name} | {cells} | {words} | {reference} | {:.1}, {:.1} |",
+            memcpy[0], memcpy[1]
+        );
     }
     println!("{called} of {} pairs called", pairs.len());
 }
@@ -174,13 +208,17 @@ fn play(source: &Run, luck: Luck, random: &mut Pcg64, truth: &dyn Fn(&str) -> f6
         .cells
         .iter()
         .filter(|cell| !cell.control)
-        .map(|cell| (cell.label.clone(), session * (luck.path * normal()).exp() * truth(&cell.label)))
+        .map(|cell| {
+            (cell.label.clone(), session * (luck.path * normal()).exp() * truth(&cell.label))
+        })
         .collect();
     for slot in blocks.iter_mut().flat_map(|block| &mut block.slots) {
         let Slot::Trial(trial) = slot else { continue };
         // The control is the reference under another name.
-        let own = |label: &str| trial.cell == label || trial.cell.strip_suffix(" (A/A)") == Some(label);
-        let factor = factors.iter().find(|(label, _)| own(label)).map_or(1.0, |(_, factor)| *factor);
+        let own =
+            |label: &str| trial.cell == label || trial.cell.strip_suffix(" (A/A)") == Some(label);
+        let factor =
+            factors.iter().find(|(label, _)| own(label)).map_or(1.0, |(_, factor)| *factor);
         let opened = trial.opened.received.bytes;
         let bytes = trial.closed.received.bytes.saturating_sub(opened) as f64 / factor;
         trial.closed.received.bytes = opened + bytes as u64;

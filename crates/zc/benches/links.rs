@@ -18,15 +18,19 @@ fn main() {
     let pairs = setting("ZC_PAIRS", 11_u64);
     let mut far_end = AckOptions::default();
     far_end.ack_every_bytes = setting("ZC_ACK_EVERY", far_end.ack_every_bytes);
-    let timing = Timing { warmup_ns: 50_000_000, window_ns: WINDOW_NS, idle_ns: 0, unsoaked_ns: WINDOW_NS };
+    let timing =
+        Timing { warmup_ns: 50_000_000, window_ns: WINDOW_NS, idle_ns: 0, unsoaked_ns: WINDOW_NS };
     let rig = |link| common::rig(link, &[], far_end, timing);
     let (mut null, mut veth) = (rig(LinkKind::Null), rig(LinkKind::Veth));
     trial::touch_memory(null.fixed().sender_cpu);
-    println!("| path | null Gbit/s | veth Gbit/s | null / veth, median | range |\n|---|---|---|---|---|");
+    println!(
+        "| path | null Gbit/s | veth Gbit/s | null / veth, median | range |\n|---|---|---|---|---|"
+    );
     for &path in SendPath::ALL {
         let cell = cell(path);
-        let speeds: Option<Vec<(f64, f64)>> =
-            (0..pairs).map(|_| Some((null.top_speed(&cell).ok()?, veth.top_speed(&cell).ok()?))).collect();
+        let speeds: Option<Vec<(f64, f64)>> = (0..pairs)
+            .map(|_| Some((null.top_speed(&cell).ok()?, veth.top_speed(&cell).ok()?)))
+            .collect();
         let Some(speeds) = speeds else {
             println!("| {path} | cannot run here | | | |");
             continue;

@@ -32,7 +32,9 @@ fn main() {
     let hot = files(folder.path(), 1, BUFFER);
     let cpus = trial::choose_cpus(&trial::allowed_cpus().expect("CPUs"));
 
-    println!("| path | zc Gbit/s | other | Gbit/s | zc / other, median | range |\n|---|---|---|---|---|---|");
+    println!(
+        "| path | zc Gbit/s | other | Gbit/s | zc / other, median | range |\n|---|---|---|---|---|---|"
+    );
     let mut walking = rig(&set, seconds);
     trial::touch_memory(cpus.0);
     let minimal = built_beside("examples/minimal");
@@ -50,7 +52,13 @@ fn main() {
 }
 
 /// Measures pairs in random order and prints a row.
-fn compare(path: SendPath, name: &str, pairs: usize, rig: &mut Rig, other: &dyn Fn() -> Option<f64>) {
+fn compare(
+    path: SendPath,
+    name: &str,
+    pairs: usize,
+    rig: &mut Rig,
+    other: &dyn Fn() -> Option<f64>,
+) {
     let cell = cell(path);
     let mut random = rand_pcg::Pcg64::seed_from_u64(1);
     let mut found = Vec::new();
@@ -90,9 +98,21 @@ fn built_beside(name: &str) -> PathBuf {
     own.parent().and_then(Path::parent).expect("target folder").join(name)
 }
 
-fn minimal_speed(program: &Path, path: SendPath, seconds: f64, cpus: (usize, usize), files: &[PathBuf]) -> Option<f64> {
+fn minimal_speed(
+    program: &Path,
+    path: SendPath,
+    seconds: f64,
+    cpus: (usize, usize),
+    files: &[PathBuf],
+) -> Option<f64> {
     let output = Command::new(program)
-        .args([path.name(), &seconds.to_string(), &BUFFER.to_string(), &cpus.0.to_string(), &cpus.1.to_string()])
+        .args([
+            path.name(),
+            &seconds.to_string(),
+            &BUFFER.to_string(),
+            &cpus.0.to_string(),
+            &cpus.1.to_string(),
+        ])
         .args(files)
         .stderr(Stdio::null())
         .output()
@@ -120,10 +140,25 @@ fn peers(
                 name.trim().to_owned(),
                 Box::new(move || {
                     let port = free_port();
-                    let server =
-                        start(Command::new(&iperf3).args(["-s", "-1", "-p", &port, "-A", &receiver.to_string()]));
+                    let server = start(Command::new(&iperf3).args([
+                        "-s",
+                        "-1",
+                        "-p",
+                        &port,
+                        "-A",
+                        &receiver.to_string(),
+                    ]));
                     let output = Command::new(&iperf3)
-                        .args(["-c", "127.0.0.1", "-p", &port, "-A", &sender.to_string(), "-t", &seconds])
+                        .args([
+                            "-c",
+                            "127.0.0.1",
+                            "-p",
+                            &port,
+                            "-A",
+                            &sender.to_string(),
+                            "-t",
+                            &seconds,
+                        ])
                         .args(["-l", "64K", "-C", "cubic", "-J"])
                         .args(flags)
                         .output()
@@ -136,8 +171,11 @@ fn peers(
         }
     }
     if let (Some(netperf), Some(netserver)) = (find("netperf"), find("netserver")) {
-        for (path, test) in [(SendPath::MmapWrite, "TCP_STREAM"), (SendPath::Sendfile, "TCP_SENDFILE")] {
-            let (netperf, netserver, seconds) = (netperf.clone(), netserver.clone(), seconds.clone());
+        for (path, test) in
+            [(SendPath::MmapWrite, "TCP_STREAM"), (SendPath::Sendfile, "TCP_SENDFILE")]
+        {
+            let (netperf, netserver, seconds) =
+                (netperf.clone(), netserver.clone(), seconds.clone());
             // TCP_SENDFILE refuses a file that is not larger than all its buffers together.
             let file = if test == "TCP_SENDFILE" { larger.to_path_buf() } else { hot[0].clone() };
             all.push((
@@ -145,9 +183,28 @@ fn peers(
                 format!("netperf {test}"),
                 Box::new(move || {
                     let port = free_port();
-                    let server = start(Command::new(&netserver).args(["-D", "-4", "-L", "127.0.0.1", "-p", &port]));
+                    let server = start(Command::new(&netserver).args([
+                        "-D",
+                        "-4",
+                        "-L",
+                        "127.0.0.1",
+                        "-p",
+                        &port,
+                    ]));
                     let output = Command::new(&netperf)
-                        .args(["-4", "-H", "127.0.0.1", "-p", &port, "-t", test, "-l", &seconds, "-P", "0"])
+                        .args([
+                            "-4",
+                            "-H",
+                            "127.0.0.1",
+                            "-p",
+                            &port,
+                            "-t",
+                            test,
+                            "-l",
+                            &seconds,
+                            "-P",
+                            "0",
+                        ])
                         .args(["-T", &format!("{sender},{receiver}"), "-F"])
                         .arg(&file)
                         .args(["--", "-m", "64K", "-M", "64K"])
@@ -164,7 +221,8 @@ fn peers(
         }
     }
     if let Some(neper) = find("tcp_stream") {
-        for (path, flags) in [(SendPath::MmapWrite, &[][..]), (SendPath::MsgZerocopy, &["-Z"][..])] {
+        for (path, flags) in [(SendPath::MmapWrite, &[][..]), (SendPath::MsgZerocopy, &["-Z"][..])]
+        {
             let (neper, seconds) = (neper.clone(), seconds.clone());
             let name = format!("neper tcp_stream {}", flags.join(" "));
             all.push((
@@ -190,9 +248,14 @@ fn peers(
                         command.args(["-c", &cpu.to_string()]).arg(&neper).args(common);
                         command
                     };
-                    let server = taskset(receiver).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+                    let server = taskset(receiver)
+                        .stdout(Stdio::piped())
+                        .stderr(Stdio::null())
+                        .spawn()
+                        .ok()?;
                     std::thread::sleep(Duration::from_millis(300)); // it does not say when it listens
-                    let client = taskset(sender).args(["-c", "-H", "127.0.0.1"]).args(flags).output().ok();
+                    let client =
+                        taskset(sender).args(["-c", "-H", "127.0.0.1"]).args(flags).output().ok();
                     let output = server.wait_with_output().ok()?;
                     client?;
                     let text = String::from_utf8_lossy(&output.stdout).into_owned();

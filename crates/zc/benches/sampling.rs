@@ -24,22 +24,27 @@ fn main() {
     let (pairs, hz) = (setting("ZC_PAIRS", 500_usize), setting("ZC_HZ", 2618_u64));
     let cpu = sched::allowed_cpus().expect("CPUs")[0];
     sched::pin(&[cpu]).expect("pinned");
-    let (event, mut sampler) = match (Sampler::open(Event::Cycles, cpu, hz), Sampler::open(Event::CpuClock, cpu, hz)) {
-        (Ok(sampler), _) => ("cycles", sampler),
-        (_, Ok(sampler)) => ("cpu-clock", sampler),
-        (_, Err(error)) => return println!("this user cannot sample: {error}"),
-    };
+    let (event, mut sampler) =
+        match (Sampler::open(Event::Cycles, cpu, hz), Sampler::open(Event::CpuClock, cpu, hz)) {
+            (Ok(sampler), _) => ("cycles", sampler),
+            (_, Ok(sampler)) => ("cpu-clock", sampler),
+            (_, Err(error)) => return println!("this user cannot sample: {error}"),
+        };
     println!("{event}, {hz} Hz, {pairs} pairs of windows of {WINDOW:?}\n");
-    println!("| at work in | less gets done | 95 % | samples | us a sample |\n|---|---|---|---|---|");
+    println!(
+        "| at work in | less gets done | 95 % | samples | us a sample |\n|---|---|---|---|---|"
+    );
 
     let mut state = 1_u64;
     measure("user mode", pairs, hz, &mut sampler, || {
         for _ in 0..1000 {
-            state = std::hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+            state =
+                std::hint::black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
         }
     });
     let listener = TcpListener::bind("127.0.0.1:0").expect("a socket");
-    let mut near = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+    let mut near =
+        TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
     let (mut far, _) = listener.accept().expect("a connection");
     let mut bytes = vec![0; 16 << 10];
     measure("send and recv of 16k", pairs, hz, &mut sampler, || {
@@ -79,6 +84,9 @@ fn measure(what: &str, pairs: usize, hz: u64, sampler: &mut Sampler, mut work: i
     if let (Some(middle), Some(interval)) = (middle, interval) {
         let (low, high) = (less(interval.high), less(interval.low));
         let each_us = less(middle) / 100.0 / hz as f64 * 1e6;
-        println!("| {what} | {:.2} % | {low:.2} to {high:.2} % | {samples} | {each_us:.1} |", less(middle));
+        println!(
+            "| {what} | {:.2} % | {low:.2} to {high:.2} % | {samples} | {each_us:.1} |",
+            less(middle)
+        );
     }
 }

@@ -22,7 +22,11 @@ fn main() {
     let trials = setting("ZC_TRIALS", 50_000);
     let rounds = setting("ZC_ROUNDS", 5).max(1);
     let like = match std::env::var_os("ZC_RUN") {
-        Some(path) => zc_run::read(File::open(path).expect("ZC_RUN can be opened")).expect("ZC_RUN is a saved run").0,
+        Some(path) => {
+            zc_run::read(File::open(path).expect("ZC_RUN can be opened"))
+                .expect("ZC_RUN is a saved run")
+                .0
+        }
         None => Synthetic { blocks: 100, ..Synthetic::default() }.run(),
     };
     let folder = std::env::temp_dir().join(format!("zc-saved-{}", std::process::id()));
@@ -47,7 +51,9 @@ fn main() {
         ("compare", vec!["compare", name, name]),
     ] {
         match measured(&words, rounds) {
-            Some([seconds, cpu_s, mb]) => println!("| {what} | {seconds:.2} | {cpu_s:.2} | {mb:.0} |"),
+            Some([seconds, cpu_s, mb]) => {
+                println!("| {what} | {seconds:.2} | {cpu_s:.2} | {mb:.0} |")
+            }
             None => println!("| {what} | failed | | |"),
         }
     }
@@ -56,7 +62,9 @@ fn main() {
 
 /// Repeats the blocks until there are so many trials: how many blocks and bytes that takes.
 fn write(like: &Run, trials: usize, file: &Path) -> std::io::Result<(usize, u64)> {
-    let trials_of = |block: &zc_run::Block| block.slots.iter().filter(|slot| matches!(slot, Slot::Trial(_))).count();
+    let trials_of = |block: &zc_run::Block| {
+        block.slots.iter().filter(|slot| matches!(slot, Slot::Trial(_))).count()
+    };
     assert!(like.blocks.iter().map(trials_of).sum::<usize>() > 0, "a run without a trial");
     let mut out = BufWriter::new(File::create(file)?);
     let (head, _) = zc_run::open(&like.header);
@@ -73,7 +81,12 @@ fn write(like: &Run, trials: usize, file: &Path) -> std::io::Result<(usize, u64)
         out.write_all(zc_run::append_block(&block, index == 0).0.as_bytes())?;
         index += 1;
     }
-    out.write_all(like.end.as_ref().map_or_else(|| "\n],\"end\":null}\n".to_owned(), zc_run::close).as_bytes())?;
+    out.write_all(
+        like.end
+            .as_ref()
+            .map_or_else(|| "\n],\"end\":null}\n".to_owned(), zc_run::close)
+            .as_bytes(),
+    )?;
     out.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
     Ok((index, file.metadata()?.len()))
 }
@@ -87,13 +100,19 @@ fn setting(name: &str, default: usize) -> usize {
 fn measured(words: &[&str], rounds: usize) -> Option<[f64; 3]> {
     let one = |_| {
         let began = Instant::now();
-        let child =
-            Command::new(env!("CARGO_BIN_EXE_zc")).args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let child = Command::new(env!("CARGO_BIN_EXE_zc"))
+            .args(words)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
         let ended = wait_with_usage(child.ok()?).ok()?;
         let cpu_s = (ended.user_ns + ended.system_ns) as f64 / 1e9;
         // `compare` says by its code how it came out: 1 to 3 are no failures.
-        let failed = ended.status.code().is_none_or(|code| code > 3 || (code != 0 && words[0] != "compare"));
-        (!failed).then(|| [began.elapsed().as_secs_f64(), cpu_s, ended.max_resident_kib as f64 * 1024.0 / 1e6])
+        let failed =
+            ended.status.code().is_none_or(|code| code > 3 || (code != 0 && words[0] != "compare"));
+        (!failed).then(|| {
+            [began.elapsed().as_secs_f64(), cpu_s, ended.max_resident_kib as f64 * 1024.0 / 1e6]
+        })
     };
     let rounds: Vec<[f64; 3]> = (0..rounds).map(one).collect::<Option<_>>()?;
     let sorted = |place: usize| {

@@ -25,7 +25,11 @@ fn main() {
     trial::touch_memory(rig.fixed().sender_cpu);
     rig.soak(true).expect("one machine");
     let mut random = rand_pcg::Pcg64::seed_from_u64(1);
-    println!("| path | {} |\n|---|{}", WARMUPS.map(|ms| format!("{ms} ms")).join(" | "), "---|".repeat(WARMUPS.len()));
+    println!(
+        "| path | {} |\n|---|{}",
+        WARMUPS.map(|ms| format!("{ms} ms")).join(" | "),
+        "---|".repeat(WARMUPS.len())
+    );
     for &path in SendPath::ALL {
         let cell = cell(path);
         if !matches!(rig.prove(&cell), Ok(Ok(_))) {
@@ -65,12 +69,20 @@ fn timing(warmup_ns: u64) -> Timing {
 fn us_per_mb(before: &IdleWindow, trial: &Trial, after: &IdleWindow) -> f64 {
     let rates = |opened: &SoakReading, closed: &SoakReading| -> Vec<f64> {
         let ns = (closed.at_ns - opened.at_ns) as f64;
-        closed.units.iter().zip(&opened.units).map(|(closed, opened)| (closed - opened) as f64 / ns).collect()
+        closed
+            .units
+            .iter()
+            .zip(&opened.units)
+            .map(|(closed, opened)| (closed - opened) as f64 / ns)
+            .collect()
     };
-    let (first, second) =
-        (rates(&before.opened.soak, &before.closed.soak), rates(&after.opened.soak, &after.closed.soak));
+    let (first, second) = (
+        rates(&before.opened.soak, &before.closed.soak),
+        rates(&after.opened.soak, &after.closed.soak),
+    );
     let busy = rates(&trial.opened.soak, &trial.closed.soak);
-    let lost: f64 = (0..busy.len()).map(|cpu| 1.0 - busy[cpu] * 2.0 / (first[cpu] + second[cpu])).sum();
+    let lost: f64 =
+        (0..busy.len()).map(|cpu| 1.0 - busy[cpu] * 2.0 / (first[cpu] + second[cpu])).sum();
     let ns = (trial.closed.soak.at_ns - trial.opened.soak.at_ns) as f64;
     lost * ns / 1e3 / ((trial.closed.received.bytes - trial.opened.received.bytes) as f64 / 1e6)
 }

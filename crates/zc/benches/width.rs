@@ -25,7 +25,8 @@ fn main() {
     let runs: Vec<(Run, Estimates)> = names
         .split_whitespace()
         .map(|name| {
-            let run = parse(&std::fs::read_to_string(name).expect("a saved run")).expect("a saved run").0;
+            let run =
+                parse(&std::fs::read_to_string(name).expect("a saved run")).expect("a saved run").0;
             let estimates = estimate(&run);
             (run, estimates)
         })
@@ -37,7 +38,12 @@ fn main() {
         runs.len()
     );
     let mut all = Row::default();
-    for cell in runs.first().into_iter().flat_map(|(_, estimates)| &estimates.cells).filter(|cell| !cell.reference) {
+    for cell in runs
+        .first()
+        .into_iter()
+        .flat_map(|(_, estimates)| &estimates.cells)
+        .filter(|cell| !cell.reference)
+    {
         let mut row = Row::default();
         for (run, estimates) in &runs {
             let of = estimates.cells.iter().find(|other| other.label == cell.label);
@@ -47,7 +53,10 @@ fn main() {
             row.logs.push(ratio.value.ln());
             row.errors.push(half / ratio.value / reach);
             row.bounds.push((bounds.low.ln(), bounds.high.map_or(f64::INFINITY, f64::ln)));
-            row.lags.extend(logs(run, &estimates.reference, &cell.label).and_then(|logs| autocorrelations(&logs)));
+            row.lags.extend(
+                logs(run, &estimates.reference, &cell.label)
+                    .and_then(|logs| autocorrelations(&logs)),
+            );
         }
         if row.logs.len() >= 2 {
             row.centre();
@@ -79,7 +88,9 @@ impl Row {
     fn centre(&mut self) {
         let median = median(&sorted(self.logs.iter().copied()));
         self.logs.iter_mut().for_each(|log| *log -= median);
-        self.bounds.iter_mut().for_each(|(low, high)| (*low, *high) = (*low - median, *high - median));
+        self.bounds
+            .iter_mut()
+            .for_each(|(low, high)| (*low, *high) = (*low - median, *high - median));
         self.median = Some(median);
     }
 
@@ -89,7 +100,9 @@ impl Row {
         let between = self.logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let promised = self.errors.iter().map(|error| error.powi(2)).sum::<f64>() / n;
         let held = self.bounds.iter().filter(|(low, high)| *low <= 0.0 && *high >= 0.0).count();
-        let lag = |lag: usize| self.lags.iter().map(|lags| lags[lag]).sum::<f64>() / self.lags.len() as f64;
+        let lag = |lag: usize| {
+            self.lags.iter().map(|lags| lags[lag]).sum::<f64>() / self.lags.len() as f64
+        };
         println!(
             "| {name} | {} | {:.2} % | {:.2} % | {:.2} | {held} of {} | {:+.2} | {:+.2} |",
             self.median.map_or_else(String::new, |median| format!("{:.3}", median.exp())),
@@ -106,14 +119,20 @@ impl Row {
 /// Logarithms of a cell's cost by the reference's and its control's, block by block; `None` where a block lacks one of them.
 fn logs(run: &Run, reference: &str, label: &str) -> Option<Vec<f64>> {
     let series = cost_series(run);
-    let find =
-        |label: &str| series.iter().find(|series| series.cell == label).map(|series| series.ns_per_kib.as_slice());
-    let control = run.header.plan.cells.iter().find(|cell| cell.control).map(|cell| cell.label.as_str());
+    let find = |label: &str| {
+        series.iter().find(|series| series.cell == label).map(|series| series.ns_per_kib.as_slice())
+    };
+    let control =
+        run.header.plan.cells.iter().find(|cell| cell.control).map(|cell| cell.label.as_str());
     let (own, by) = (find(label)?, find(reference)?);
     let again = control.filter(|control| *control != label).and_then(find).unwrap_or(by);
-    let logs: Vec<f64> =
-        own.iter().zip(by.iter().zip(again)).map(|(own, (one, other))| (own / ((one + other) / 2.0)).ln()).collect();
-    let whole = own.len() == by.len() && by.len() == again.len() && logs.iter().all(|log| log.is_finite());
+    let logs: Vec<f64> = own
+        .iter()
+        .zip(by.iter().zip(again))
+        .map(|(own, (one, other))| (own / ((one + other) / 2.0)).ln())
+        .collect();
+    let whole =
+        own.len() == by.len() && by.len() == again.len() && logs.iter().all(|log| log.is_finite());
     whole.then_some(logs)
 }
 
@@ -121,7 +140,12 @@ fn logs(run: &Run, reference: &str, label: &str) -> Option<Vec<f64>> {
 fn autocorrelations(logs: &[f64]) -> Option<[f64; LAGS]> {
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
     let at = |lag: usize| -> Option<f64> {
-        Some(logs.iter().zip(logs.get(lag..)?).map(|(one, other)| (one - mean) * (other - mean)).sum())
+        Some(
+            logs.iter()
+                .zip(logs.get(lag..)?)
+                .map(|(one, other)| (one - mean) * (other - mean))
+                .sum(),
+        )
     };
     let variance = at(0).filter(|variance| *variance > 0.0)?;
     let mut lags = [0.0; LAGS];

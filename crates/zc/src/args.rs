@@ -104,29 +104,67 @@ pub(super) struct RunArgs {
           help_heading = "Where it is sent")]
     pub(super) ip: Option<String>,
     /// Bytes after which the far end of the null link acknowledges [default: 64k]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        allow_hyphen_values = true,
+        help_heading = "Where it is sent"
+    )]
     pub(super) ack_every: Option<String>,
     /// Round-trip time that the far end of the null link makes up [default: 0s]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        help_heading = "Where it is sent"
+    )]
     pub(super) rtt: Option<String>,
     /// Receive buffer of the sockets (SO_RCVBUF) [default: as the kernel tunes it]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Where it is sent")]
+    #[arg(
+        long,
+        value_name = "SIZE",
+        allow_hyphen_values = true,
+        help_heading = "Where it is sent"
+    )]
     pub(super) rcvbuf: Option<String>,
     /// The CPUs of sender and receiver, as in 0,1 [default: chosen]
     #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
     pub(super) cpus: Option<String>,
     /// The measured part of each trial
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        hide_short_help = true,
+        help_heading = "Expert"
+    )]
     pub(super) window: Option<String>,
     /// The idle window beside each trial
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        hide_short_help = true,
+        help_heading = "Expert"
+    )]
     pub(super) idle: Option<String>,
     /// What is thrown away before each window
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        hide_short_help = true,
+        help_heading = "Expert"
+    )]
     pub(super) warmup: Option<String>,
 
     /// A command (sh -c) that puts the host into a state; given twice, every cell is measured in both states in turns, and compared
-    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true, help_heading = "Two states of the host")]
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        allow_hyphen_values = true,
+        help_heading = "Two states of the host"
+    )]
     pub(super) ab: Vec<String>,
     /// A command that puts the host back as it was, however the run ends
     #[arg(
@@ -164,10 +202,20 @@ pub(super) struct RunArgs {
     pub(super) remote: super::remote::RemoteArgs,
 
     /// Time for the whole run, everything included [default: the plan's]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, help_heading = "How long, how well")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        help_heading = "How long, how well"
+    )]
     pub(super) budget: Option<String>,
     /// Half-width of the intervals at which the run may end early [default: 2.5%]
-    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true, help_heading = "How long, how well")]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        allow_hyphen_values = true,
+        help_heading = "How long, how well"
+    )]
     pub(super) target: Option<String>,
     /// Seed of the random order [default: a fresh one, saved in the run]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
@@ -327,7 +375,9 @@ mod tests {
     fn every_option_has_a_help_text_that_fits_its_line() {
         for command in Cli::command().get_subcommands() {
             for arg in command.get_arguments() {
-                let help = arg.get_help().unwrap_or_else(|| panic!("{}: {}", command.get_name(), arg.get_id()));
+                let help = arg
+                    .get_help()
+                    .unwrap_or_else(|| panic!("{}: {}", command.get_name(), arg.get_id()));
                 assert!(!help.to_string().ends_with('.'), "{help}");
             }
         }

@@ -55,7 +55,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     let margin = margin.map_err(|error| resolve::of("--fail-if-worse", error))?;
     match &args.out {
         Some(out) => replace::check(out)?, // a saved run, and so each of these, is never replaced
-        None if args.html => render::no_page_to_a_terminal("zc compare without --html prints the table here")?,
+        None if args.html => {
+            render::no_page_to_a_terminal("zc compare without --html prints the table here")?
+        }
         None => {}
     }
     let mut files = Files::default();
@@ -111,9 +113,14 @@ fn profiles(args: &CompareArgs, files: &Files, old: &Named, new: &[Named]) -> Re
     let mut told = Vec::new();
     for each in new {
         let (run, cell) = named(each);
-        let found = zc_report::profile::differences((old_run, old_cell.as_deref()), (run, cell.as_deref()));
+        let found =
+            zc_report::profile::differences((old_run, old_cell.as_deref()), (run, cell.as_deref()));
         told.push((
-            format!("{} against {}", tell::path(Path::new(&each.text)), tell::path(Path::new(&old.text))),
+            format!(
+                "{} against {}",
+                tell::path(Path::new(&each.text)),
+                tell::path(Path::new(&old.text))
+            ),
             found,
         ));
     }
@@ -123,7 +130,11 @@ fn profiles(args: &CompareArgs, files: &Files, old: &Named, new: &[Named]) -> Re
         () => zc_report::profile::compared(&told, render::columns()),
     };
     replace::or_stdout(args.out.as_deref(), &text)?;
-    Ok(if told.iter().all(|(_, found)| found.is_empty()) { ErrorKind::Incomparable.exit_code() } else { 0 })
+    Ok(if told.iter().all(|(_, found)| found.is_empty()) {
+        ErrorKind::Incomparable.exit_code()
+    } else {
+        0
+    })
 }
 
 /// The runs that were read, each file once.
@@ -146,7 +157,9 @@ impl Files {
     fn part(&mut self, text: &str) -> Result<Named> {
         if !is_there(text) {
             let colons = text.match_indices(':').rev();
-            let split = colons.map(|(at, _)| (&text[..at], &text[at + 1..])).find(|(file, _)| is_there(file));
+            let split = colons
+                .map(|(at, _)| (&text[..at], &text[at + 1..]))
+                .find(|(file, _)| is_there(file));
             if let Some((file, cell)) = split {
                 let file = self.file(Path::new(file))?;
                 let run = &self.read[file].1;
@@ -175,8 +188,13 @@ fn is_there(file: &str) -> bool {
 /// Where a cell seems to be named, the file is what is missing.
 fn without_file(text: &str, error: Error) -> Error {
     match text.rsplit_once(':') {
-        Some((file, _)) if error.kind == ErrorKind::Input && error.help.is_none() && !is_there(text) => {
-            error.help(format!("for a cell of a run, \"{}\" would have to be a file", escape(file, 200)))
+        Some((file, _))
+            if error.kind == ErrorKind::Input && error.help.is_none() && !is_there(text) =>
+        {
+            error.help(format!(
+                "for a cell of a run, \"{}\" would have to be a file",
+                escape(file, 200)
+            ))
         }
         _ => error,
     }
@@ -204,7 +222,12 @@ fn cell_of(run: &Run, given: &str) -> Result<String> {
         return Err(error);
     }
     // All labels of a large plan are no hint.
-    let meant = zc_run::nearest::nearest(given, &labels).map(|label| format!("did you mean \"{label}\"? "));
+    let meant =
+        zc_run::nearest::nearest(given, &labels).map(|label| format!("did you mean \"{label}\"? "));
     let some = labels[..MOST_LABELS].join(", ");
-    Err(error.help(format!("{}known: {some} and {} more", meant.unwrap_or_default(), labels.len() - MOST_LABELS)))
+    Err(error.help(format!(
+        "{}known: {some} and {} more",
+        meant.unwrap_or_default(),
+        labels.len() - MOST_LABELS
+    )))
 }

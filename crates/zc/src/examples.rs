@@ -14,20 +14,32 @@ const ZC: &[Example] = &[
 
 const RUN: &[Example] = &[
     ("zc run", "all send paths, over the best link that this user may use"),
-    ("sudo zc run --paths sendfile,msg-zerocopy", "two paths against read+send, zero-copy sends uncopied"),
+    (
+        "sudo zc run --paths sendfile,msg-zerocopy",
+        "two paths against read+send, zero-copy sends uncopied",
+    ),
     ("zc run sizes", "from which message size on does a path pay?"),
     ("zc run --files /srv/www/* --rate 5Gbit/s", "your files at your rate"),
     ("zc run --via 'ssh HOST'", "this machine sends, HOST receives"),
-    ("zc run --ab 'sysctl -qw net.ipv4.tcp_sack=1' --ab 'sysctl -qw net.ipv4.tcp_sack=0'", "two states of this host"),
+    (
+        "zc run --ab 'sysctl -qw net.ipv4.tcp_sack=1' --ab 'sysctl -qw net.ipv4.tcp_sack=0'",
+        "two states of this host",
+    ),
 ];
 
-const PROFILE: &[Example] = &[("sudo zc profile read+send sendfile", "where the cycles of two paths go")];
+const PROFILE: &[Example] =
+    &[("sudo zc profile read+send sendfile", "where the cycles of two paths go")];
 
-const PLAN: &[Example] =
-    &[("zc plan", "list the plans"), ("zc plan sizes > mine.toml; zc run --plan mine.toml", "a plan of your own")];
+const PLAN: &[Example] = &[
+    ("zc plan", "list the plans"),
+    ("zc plan sizes > mine.toml; zc run --plan mine.toml", "a plan of your own"),
+];
 
 const SERVE: &[Example] = &[
-    ("zc serve --listen 192.0.2.1", "receive for a zc run --remote on another machine; prints a one-time token"),
+    (
+        "zc serve --listen 192.0.2.1",
+        "receive for a zc run --remote on another machine; prints a one-time token",
+    ),
     ("zc serve --iperf3", "be an iperf3 server"),
 ];
 
@@ -100,7 +112,10 @@ mod tests {
 
     #[test]
     fn every_example_is_understood() {
-        let names = Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect::<Vec<_>>();
+        let names = Cli::command()
+            .get_subcommands()
+            .map(|command| command.get_name().to_owned())
+            .collect::<Vec<_>>();
         for name in names.iter().map(String::as_str).chain(["zc"]) {
             for (line, _) in of(name) {
                 // Up to the first thing that only a shell understands.

@@ -34,15 +34,22 @@ impl FactorArgs {
     }
 
     /// Adds the options to a command, each where it says that it is listed.
-    pub(super) fn add(command: Command, options: impl IntoIterator<Item = FactorOption>) -> Command {
+    pub(super) fn add(
+        command: Command,
+        options: impl IntoIterator<Item = FactorOption>,
+    ) -> Command {
         let options: Vec<FactorOption> = options.into_iter().collect();
         in_order(command.args(options.iter().map(arg)), &options)
     }
 
     /// What of these options was typed.
-    pub(super) fn typed(matches: &ArgMatches, options: impl IntoIterator<Item = FactorOption>) -> Self {
+    pub(super) fn typed(
+        matches: &ArgMatches,
+        options: impl IntoIterator<Item = FactorOption>,
+    ) -> Self {
         let each = options.into_iter().filter_map(|option| {
-            let values: Vec<&str> = matches.get_many::<String>(option.long)?.map(String::as_str).collect();
+            let values: Vec<&str> =
+                matches.get_many::<String>(option.long)?.map(String::as_str).collect();
             Some((Factor::of_option(option.long)?, values.join(",")))
         });
         Self(each.collect())
@@ -64,13 +71,18 @@ fn arg(option: &FactorOption) -> Arg {
         .hide_possible_values(true)
         .allow_hyphen_values(true);
     let arg = if option.several { arg.action(ArgAction::Append).value_delimiter(',') } else { arg };
-    if option.names.is_empty() { arg } else { arg.value_parser(known(option.names.iter().copied())) }
+    if option.names.is_empty() {
+        arg
+    } else {
+        arg.value_parser(known(option.names.iter().copied()))
+    }
 }
 
 /// Gives every option the place in the help at which it is listed: as declared, and each of `options` behind the one that it names.
 fn in_order(command: Command, options: &[FactorOption]) -> Command {
     let declared = command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned));
-    let mut order: Vec<String> = declared.filter(|long| options.iter().all(|option| option.long != long)).collect();
+    let mut order: Vec<String> =
+        declared.filter(|long| options.iter().all(|option| option.long != long)).collect();
     let mut left: Vec<&FactorOption> = options.iter().collect();
     while !left.is_empty() {
         let before = left.len();
@@ -109,7 +121,10 @@ impl FromArgMatches for FactorArgs {
         Ok(Self::typed(matches, options()))
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+    fn update_from_arg_matches(
+        &mut self,
+        matches: &ArgMatches,
+    ) -> std::result::Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
@@ -121,7 +136,9 @@ mod tests {
 
     fn command() -> Command {
         FactorArgs::augment_args(
-            Command::new("run").args(["files", "ip", "rtt", "rcvbuf", "cpus"].map(|long| Arg::new(long).long(long))),
+            Command::new("run").args(
+                ["files", "ip", "rtt", "rcvbuf", "cpus"].map(|long| Arg::new(long).long(long)),
+            ),
         )
     }
 
@@ -130,7 +147,9 @@ mod tests {
         for factor in Factor::ALL {
             let Some(option) = factor.definition().option() else { continue };
             for text in factor.definition().examples() {
-                let matches = command().try_get_matches_from(["run", &format!("--{}", option.long), text]).unwrap();
+                let matches = command()
+                    .try_get_matches_from(["run", &format!("--{}", option.long), text])
+                    .unwrap();
                 let typed = FactorArgs::from_arg_matches(&matches).unwrap();
                 assert_eq!(typed.levels().unwrap(), [Level::parse(*factor, text).unwrap()]);
             }
@@ -145,8 +164,17 @@ mod tests {
             found.unwrap_or_else(|| panic!("--{long}")).get_display_order()
         };
         for option in options() {
-            assert!(place(option.after) < place(option.long), "--{} behind --{}", option.long, option.after);
+            assert!(
+                place(option.after) < place(option.long),
+                "--{} behind --{}",
+                option.long,
+                option.after
+            );
         }
-        assert!(place("ip") < place("mtu") && place("mtu") < place("offloads") && place("offloads") < place("rtt"));
+        assert!(
+            place("ip") < place("mtu")
+                && place("mtu") < place("offloads")
+                && place("offloads") < place("rtt")
+        );
     }
 }

@@ -18,8 +18,12 @@ const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 pub(super) fn generate(args: &GenerateArgs) -> Result<()> {
     let mut command = Cli::command();
     let wrong = |error: std::io::Error| {
-        Error::output(format!("cannot write to folder \"{}\": {}", tell::path(&args.dir), in_words(&error)))
-            .help("the folder must exist and be writable")
+        Error::output(format!(
+            "cannot write to folder \"{}\": {}",
+            tell::path(&args.dir),
+            in_words(&error)
+        ))
+        .help("the folder must exist and be writable")
     };
     match args.what.as_str() {
         "man" => man::write(command, &args.dir).map_err(wrong),

@@ -46,7 +46,9 @@ fn main() -> ExitCode {
     let done = match (internal::asked_for(), classic::asked_for()) {
         (Some(done), _) => done.map(|()| 0),
         (None, Some((tool, words))) => classic::run(tool, &words),
-        (None, None) => parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(cli, &matches))),
+        (None, None) => {
+            parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(cli, &matches)))
+        }
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -73,7 +75,10 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
             Ok(None)
         }
         _ => {
-            let words: Vec<_> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            let words: Vec<_> = std::env::args_os()
+                .skip(1)
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
             Err(wrong_arguments::refused(&error, &words))
         }
     }
@@ -109,7 +114,9 @@ fn options_given(matches: &ArgMatches) -> Vec<String> {
     let command = Cli::command();
     let options = command.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments);
     options
-        .filter(|option| matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine))
+        .filter(|option| {
+            matches.value_source(option.get_id().as_str()) == Some(ValueSource::CommandLine)
+        })
         .filter_map(|option| Some(format!("--{}", option.get_long()?)))
         .collect()
 }

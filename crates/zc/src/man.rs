@@ -16,7 +16,8 @@ use super::examples;
 /// The folder cannot be written to.
 pub(super) fn write(mut command: Command, folder: &Path) -> io::Result<()> {
     command.build();
-    let commands: Vec<Command> = command.get_subcommands().filter(|each| each.get_name() != "help").cloned().collect();
+    let commands: Vec<Command> =
+        command.get_subcommands().filter(|each| each.get_name() != "help").cloned().collect();
     for each in [command].into_iter().chain(commands) {
         let page = Man::new(each.clone()).manual("zc");
         let mut text = Vec::new();
@@ -47,7 +48,9 @@ fn more(command: &Command) -> Roff {
     page.control("SH", ["EXIT STATUS"]);
     page.control("TP", []).text([bold("0")]).text([roman("Success.")]);
     for kind in ErrorKind::ALL {
-        page.control("TP", []).text([bold(kind.exit_code().to_string())]).text([roman(kind.summary())]);
+        page.control("TP", [])
+            .text([bold(kind.exit_code().to_string())])
+            .text([roman(kind.summary())]);
     }
     if command.get_name() == "soak" {
         page.control("PP", []).text([roman(
@@ -67,7 +70,9 @@ fn more(command: &Command) -> Roff {
 fn see_also(command: &Command) -> &'static str {
     match command.get_name() {
         "zc" => "zc-run(1), zc-show(1), zc-report(1), zc-compare(1), zc-soak(1), zc-doctor(1)",
-        "run" => "zc-plan(1), zc-show(1), zc-report(1), zc-doctor(1), tcp(7), sendfile(2), splice(2)",
+        "run" => {
+            "zc-plan(1), zc-show(1), zc-report(1), zc-doctor(1), tcp(7), sendfile(2), splice(2)"
+        }
         "profile" => "zc-run(1), zc-show(1), perf_event_open(2)",
         "compare" => "zc-run(1), zc-report(1)",
         "soak" => "zc-run(1), sched(7), getrusage(2), proc_stat(5)",

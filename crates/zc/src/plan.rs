@@ -29,12 +29,15 @@ fn list() -> Result<()> {
                 name: experiment.name().to_owned(),
                 cells: None,
                 budget: super::memory::BUDGET.to_owned(),
-                question: "How fast is this machine's memory, the limit of every path that copies?".to_owned(),
+                question: "How fast is this machine's memory, the limit of every path that copies?"
+                    .to_owned(),
             });
             continue;
         };
         let spec = spec?;
-        let budget_ns = spec.budget_ns.ok_or_else(|| Error::failed(format!("\"{experiment}\" has no budget")))?;
+        let budget_ns = spec
+            .budget_ns
+            .ok_or_else(|| Error::failed(format!("\"{experiment}\" has no budget")))?;
         rows.push(PlanRow {
             cells: Some(spec.product()),
             name: spec.name,

@@ -19,8 +19,10 @@ const LARGEST_BYTES: u64 = 1 << 20;
 /// It sends nothing, so it has none.
 pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
     builtin(experiment).unwrap_or_else(|| {
-        Err(Error::usage(format!("the experiment \"{experiment}\" sends nothing, so it has no plan"))
-            .help(format!("zc run {experiment} runs it")))
+        Err(Error::usage(format!(
+            "the experiment \"{experiment}\" sends nothing, so it has no plan"
+        ))
+        .help(format!("zc run {experiment} runs it")))
     })
 }
 
@@ -34,7 +36,8 @@ pub(super) fn of_file(path: &Path) -> Result<Spec> {
         Error::input(format!("cannot read the plan \"{name}\": {what}"))
             .help("zc plan NAME prints a plan that is right; docs/plans.md describes them")
     };
-    let bytes = read::bytes(path, LARGEST_BYTES, wrong)?.ok_or_else(|| wrong("it is larger than any plan"))?;
+    let bytes = read::bytes(path, LARGEST_BYTES, wrong)?
+        .ok_or_else(|| wrong("it is larger than any plan"))?;
     let text = String::from_utf8(bytes).map_err(|_| wrong("it is no text in UTF-8"))?;
     parse(&text, &name)
 }
@@ -46,7 +49,8 @@ pub(super) fn of_file(path: &Path) -> Result<Spec> {
 pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunArgs)> {
     let typed = args.factors.levels()?;
     for factor in Factor::ALL {
-        let levels: Vec<Level> = typed.iter().filter(|level| level.factor == *factor).cloned().collect();
+        let levels: Vec<Level> =
+            typed.iter().filter(|level| level.factor == *factor).cloned().collect();
         if !levels.is_empty() {
             spec.restrict(*factor, levels);
         }
@@ -63,7 +67,10 @@ pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunA
         // By itself, so that what is wrong with it is said of it.
         let mut alone = RunArgs::default();
         let slot = Slot::of(&fixed.key).ok_or_else(|| {
-            in_place(Error::usage("this cannot be held fixed").help(format!("what can: {}", keys().join(", "))))
+            in_place(
+                Error::usage("this cannot be held fixed")
+                    .help(format!("what can: {}", keys().join(", "))),
+            )
         })?;
         slot.put(&mut alone, fixed.value.clone());
         resolve::run(&alone, Spec::default(), Vec::new(), PathBuf::new).map_err(in_place)?;
@@ -108,7 +115,8 @@ enum Slot {
 
 impl Slot {
     fn of(key: &str) -> Option<Self> {
-        let other = || OTHERS.iter().find(|(other, _)| *other == key).map(|(_, slot)| Self::Other(*slot));
+        let other =
+            || OTHERS.iter().find(|(other, _)| *other == key).map(|(_, slot)| Self::Other(*slot));
         Factor::of_option(key).map(Self::Factor).or_else(other)
     }
 
@@ -162,7 +170,10 @@ mod tests {
             resolve::run(&args, spec, Vec::new(), PathBuf::new).unwrap().link
         };
         assert_eq!(link(RunArgs::default()), Some(LinkKind::Veth));
-        assert_eq!(link(args(|args| args.link = Some("loopback".to_owned()))), Some(LinkKind::Loopback));
+        assert_eq!(
+            link(args(|args| args.link = Some("loopback".to_owned()))),
+            Some(LinkKind::Loopback)
+        );
     }
 
     #[test]
@@ -180,14 +191,22 @@ mod tests {
     #[test]
     fn a_fixed_parameter_without_a_meaning_is_told_with_its_place() {
         let plan = |line: &str| {
-            let text = format!("name = \"my\"\n[fixed]\n{line}\n[[factor]]\nname = \"flows\"\nlevels = [1]\n");
+            let text = format!(
+                "name = \"my\"\n[fixed]\n{line}\n[[factor]]\nname = \"flows\"\nlevels = [1]\n"
+            );
             worked_in(parse(&text, "my.toml").unwrap(), RunArgs::default()).unwrap_err().message
         };
-        assert_eq!(plan("link = \"ether\""), "plan \"my.toml\", line 3, \"link\": unknown link \"ether\"");
+        assert_eq!(
+            plan("link = \"ether\""),
+            "plan \"my.toml\", line 3, \"link\": unknown link \"ether\""
+        );
         assert_eq!(
             plan("rate = \"10G\""),
             "plan \"my.toml\", line 3, \"rate\": rate \"10G\" could be bits or bytes a second: \"G\" does not say"
         );
-        assert_eq!(plan("colour = \"red\""), "plan \"my.toml\", line 3, \"colour\": this cannot be held fixed");
+        assert_eq!(
+            plan("colour = \"red\""),
+            "plan \"my.toml\", line 3, \"colour\": this cannot be held fixed"
+        );
     }
 }

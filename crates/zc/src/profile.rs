@@ -18,8 +18,7 @@ const PATHS: [SendPath; 3] = [SendPath::ReadSend, SendPath::Sendfile, SendPath::
 const BUDGET_NS: u64 = 30_000_000_000;
 
 /// As for `zc run`, whose flows are more often several.
-const RATE_HELP: &str =
-    "Rate at which cost is measured: 400MB/s, 10Gbit/s, or auto for one that every path can hold [default: auto]";
+const RATE_HELP: &str = "Rate at which cost is measured: 400MB/s, 10Gbit/s, or auto for one that every path can hold [default: auto]";
 
 /// Arguments of `zc profile`.
 #[derive(Debug, Args)]
@@ -40,13 +39,24 @@ pub(super) struct ProfileArgs {
     #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
     cpus: Option<String>,
     /// Time for the whole run, everything included [default: 30s]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, help_heading = "How long, how well")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        help_heading = "How long, how well"
+    )]
     budget: Option<String>,
     /// Seed of the random order [default: a fresh one, saved in the run]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
     seed: Option<String>,
     /// The measured part of each trial [default: 50ms]
-    #[arg(long, value_name = "DURATION", allow_hyphen_values = true, hide_short_help = true, help_heading = "Expert")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        hide_short_help = true,
+        help_heading = "Expert"
+    )]
     window: Option<String>,
     /// Where the run is saved; the file must not exist [default: zc-DATE.json in this folder]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
@@ -105,7 +115,10 @@ impl FromArgMatches for SampledFactors {
         Ok(Self(FactorArgs::typed(matches, Self::options())))
     }
 
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+    fn update_from_arg_matches(
+        &mut self,
+        matches: &ArgMatches,
+    ) -> std::result::Result<(), clap::Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
@@ -120,7 +133,9 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         replace::check(folded)?;
     }
     let spec = spec(&args.paths)?;
-    let ProfileArgs { files, link, cpus, budget, seed, window, out, folded, format, factors, .. } = args;
+    let ProfileArgs {
+        files, link, cpus, budget, seed, window, out, folded, format, factors, ..
+    } = args;
     let typed = RunArgs {
         files,
         factors: factors.0,
@@ -174,6 +189,9 @@ mod tests {
         assert_eq!(cells, ["sendfile", "splice", "sendfile (A/A)"]);
         assert_eq!(reference, "sendfile");
         assert_eq!(labels(&[]).0, ["read+send", "sendfile", "msg-zerocopy", "read+send (A/A)"]);
-        assert_eq!(spec(&["sendfiel".to_owned()]).unwrap_err().message, "unknown send path \"sendfiel\"");
+        assert_eq!(
+            spec(&["sendfiel".to_owned()]).unwrap_err().message,
+            "unknown send path \"sendfiel\""
+        );
     }
 }

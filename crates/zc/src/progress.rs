@@ -39,7 +39,8 @@ impl Watcher {
     /// One that draws if stderr is a terminal, and prints plain lines if not.
     pub(super) fn new(terminal: bool, budget: Duration) -> Self {
         let face = if terminal {
-            let bar = ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr_with_hz(20));
+            let bar =
+                ProgressBar::with_draw_target(Some(100), ProgressDrawTarget::stderr_with_hz(20));
             // The template is a constant that a test renders.
             if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
                 bar.set_style(style.progress_chars("=> "));
@@ -90,12 +91,18 @@ impl Progress for Watcher {
     }
 
     fn started(&mut self, header: &Header) {
-        self.ratios = header.plan.cells.iter().filter(|cell| cell.label != header.plan.reference).count();
+        self.ratios =
+            header.plan.cells.iter().filter(|cell| cell.label != header.plan.reference).count();
     }
 
     fn trial(&mut self, next: Next<'_>) {
-        let text =
-            format!("block {}, {}, {} left{}", next.block + 1, escape(next.cell, 40), seconds(next.left), self.current);
+        let text = format!(
+            "block {}, {}, {} left{}",
+            next.block + 1,
+            escape(next.cell, 40),
+            seconds(next.left),
+            self.current
+        );
         self.say(&text, next.left);
     }
 
@@ -121,7 +128,11 @@ impl Progress for Watcher {
 
 /// The cheapest path so far, and how many intervals are narrow enough.
 fn current(estimates: &Estimates, ratios: usize) -> String {
-    let done = estimates.cells.iter().filter(|cell| cell.ratio.both.is_some_and(|ratio| ratio.converged)).count();
+    let done = estimates
+        .cells
+        .iter()
+        .filter(|cell| cell.ratio.both.is_some_and(|ratio| ratio.converged))
+        .count();
     let cheapest = estimates
         .cells
         .iter()
@@ -129,7 +140,8 @@ fn current(estimates: &Estimates, ratios: usize) -> String {
         .filter_map(|cell| cell.ratio.both.map(|ratio| (cell, ratio)))
         .min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
     let Some((cell, ratio)) = cheapest else { return String::new() };
-    let width = ratio.half_width.map_or_else(String::new, |half| format!(" ±{:.1} %", half * 100.0));
+    let width =
+        ratio.half_width.map_or_else(String::new, |half| format!(" ±{:.1} %", half * 100.0));
     format!(
         "; {} at {:.2}{width} of {}; {done} of {ratios} narrow enough",
         cell.label, ratio.value, estimates.reference

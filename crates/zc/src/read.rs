@@ -30,7 +30,11 @@ pub(super) fn regular(path: &Path, wrong: impl Fn(&str) -> Error) -> Result<File
 ///
 /// # Errors
 /// As for [`regular`], and when reading fails.
-pub(super) fn bytes(path: &Path, most: u64, wrong: impl Fn(&str) -> Error) -> Result<Option<Vec<u8>>> {
+pub(super) fn bytes(
+    path: &Path,
+    most: u64,
+    wrong: impl Fn(&str) -> Error,
+) -> Result<Option<Vec<u8>>> {
     let file = regular(path, &wrong)?;
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(|error| wrong(&in_words(&error)))?;
@@ -59,7 +63,10 @@ pub(super) fn run(path: &Path) -> Result<Run> {
             count => format!("{count} blocks that are"),
         };
         tell::warning(
-            &format!("file \"{}\" is cut off: what is shown rests on the {blocks} whole", tell::path(path)),
+            &format!(
+                "file \"{}\" is cut off: what is shown rests on the {blocks} whole",
+                tell::path(path)
+            ),
             Some("the run was killed while it was saving, or the disk was full"),
         );
     }

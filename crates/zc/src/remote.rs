@@ -60,8 +60,10 @@ impl RemoteArgs {
         let with_token = self.token.is_some() || self.token_file.is_some();
         let foreign = |rest: &str, port| {
             if with_token {
-                return Err(Error::usage("a token is for `zc serve`, and another far end was asked for")
-                    .help("leave --token out"));
+                return Err(Error::usage(
+                    "a token is for `zc serve`, and another far end was asked for",
+                )
+                .help("leave --token out"));
             }
             host_and_port(rest, port)
         };
@@ -118,7 +120,8 @@ pub(super) fn host_and_port(text: &str, default: Option<u16>) -> Result<(String,
     let (host, port) = if text.parse::<Ipv6Addr>().is_ok() {
         (text, None)
     } else if let Some(rest) = text.strip_prefix('[') {
-        let (host, after) = rest.split_once(']').ok_or_else(|| wrong("has no end of its bracket"))?;
+        let (host, after) =
+            rest.split_once(']').ok_or_else(|| wrong("has no end of its bracket"))?;
         if host.parse::<Ipv6Addr>().is_err() {
             return Err(wrong("has no IPv6 address in its brackets"));
         }
@@ -136,7 +139,11 @@ pub(super) fn host_and_port(text: &str, default: Option<u16>) -> Result<(String,
     }
     let port = match port {
         None => default.ok_or_else(|| wrong("has no port"))?,
-        Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or_else(|| wrong("has no port from 1 to 65535"))?,
+        Some(port) => port
+            .parse()
+            .ok()
+            .filter(|port| *port > 0)
+            .ok_or_else(|| wrong("has no port from 1 to 65535"))?,
     };
     Ok((host.to_owned(), port))
 }
@@ -164,7 +171,20 @@ mod tests {
         ] {
             assert_eq!(host_and_port(text, Some(2223)).unwrap(), (host.to_owned(), port), "{text}");
         }
-        for text in ["", ":1", "far:", "far:0", "far:70000", "far:x", "[::1", "[far]:1", "[::1]1", "-x", "a b", "a/b"] {
+        for text in [
+            "",
+            ":1",
+            "far:",
+            "far:0",
+            "far:70000",
+            "far:x",
+            "[::1",
+            "[far]:1",
+            "[::1]1",
+            "-x",
+            "a b",
+            "a/b",
+        ] {
             assert!(host_and_port(text, Some(2223)).is_err(), "{text}");
         }
         assert!(host_and_port("far", None).unwrap_err().message.contains("has no port"));
@@ -173,18 +193,29 @@ mod tests {
     #[test]
     fn a_token_is_not_saved_with_the_command_line() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert_eq!(without_token(words("zc run --token abc --remote x")), words("zc run --token ... --remote x"));
+        assert_eq!(
+            without_token(words("zc run --token abc --remote x")),
+            words("zc run --token ... --remote x")
+        );
         assert_eq!(without_token(words("zc run --token=abc")), words("zc run --token=..."));
         assert_eq!(without_token(words("zc run --token-file f")), words("zc run --token-file f"));
     }
 
     #[test]
     fn whom_to_run_with_is_told_by_the_scheme() {
-        let end = |text: &str| RemoteArgs { remote: Some(text.to_owned()), ..RemoteArgs::default() }.end();
+        let end = |text: &str| {
+            RemoteArgs { remote: Some(text.to_owned()), ..RemoteArgs::default() }.end()
+        };
         assert!(matches!(end("far").unwrap(), Some(RemoteEnd::Zc { port: PORT, .. })));
         assert!(matches!(end("iperf3://far").unwrap(), Some(RemoteEnd::Iperf3 { port: 5201, .. })));
-        assert!(matches!(end("iperf3://[::1]:7").unwrap(), Some(RemoteEnd::Iperf3 { port: 7, .. })));
-        assert!(matches!(end("discard://far:9").unwrap(), Some(RemoteEnd::Discard { port: 9, .. })));
+        assert!(matches!(
+            end("iperf3://[::1]:7").unwrap(),
+            Some(RemoteEnd::Iperf3 { port: 7, .. })
+        ));
+        assert!(matches!(
+            end("discard://far:9").unwrap(),
+            Some(RemoteEnd::Discard { port: 9, .. })
+        ));
         assert!(end("discard://far").is_err());
         let args = RemoteArgs {
             remote: Some("iperf3://far".to_owned()),

@@ -23,7 +23,10 @@ pub(super) fn documents(runs: &[Run], format: Format) -> String {
     let estimates: Vec<Estimates> = runs.iter().map(estimate).collect();
     let both: Vec<(&Run, &Estimates)> = runs.iter().zip(&estimates).collect();
     match format {
-        Format::Table => both.iter().map(|(run, estimates)| zc_report::table(run, estimates, layout(true))).collect(),
+        Format::Table => both
+            .iter()
+            .map(|(run, estimates)| zc_report::table(run, estimates, layout(true)))
+            .collect(),
         Format::Json => zc_report::multi::json(&both),
         Format::Csv => zc_report::multi::csv(&both),
         Format::Markdown => zc_report::multi::markdown(&both),
@@ -58,7 +61,8 @@ pub(super) fn no_page_to_a_terminal(instead: &str) -> Result<()> {
 
 /// The columns of the terminal behind stdout; else what COLUMNS says; else a default.
 pub(super) fn columns() -> usize {
-    let asked = rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
+    let asked =
+        rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
     let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     asked.filter(|columns| *columns > 0).or_else(told).unwrap_or(DEFAULT_COLUMNS).clamp(40, 1000)
 }

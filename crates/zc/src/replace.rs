@@ -31,19 +31,21 @@ pub(super) fn check(path: &Path) -> Result<()> {
     }
     let Ok(found) = path.metadata() else { return Ok(()) };
     if found.is_dir() {
-        return Err(
-            Error::output(format!("cannot write \"{name}\": it is a directory")).help("name a file in it with -o")
-        );
+        return Err(Error::output(format!("cannot write \"{name}\": it is a directory"))
+            .help("name a file in it with -o"));
     }
     if !found.is_file() {
         return Err(Error::output(format!("cannot write \"{name}\": it is not a regular file"))
             .help("without -o the result goes to stdout"));
     }
     let mut start = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(A_RUN.len() as u64).read_to_end(&mut start));
+    let read =
+        File::open(path).and_then(|file| file.take(A_RUN.len() as u64).read_to_end(&mut start));
     if read.is_ok() && start == A_RUN {
-        return Err(Error::output(format!("file \"{name}\" is a saved run, and zc does not write over those"))
-            .help("choose another name with -o, or remove it"));
+        return Err(Error::output(format!(
+            "file \"{name}\" is a saved run, and zc does not write over those"
+        ))
+        .help("choose another name with -o, or remove it"));
     }
     Ok(())
 }
@@ -120,7 +122,11 @@ mod tests {
     fn what_cannot_be_written_says_so_and_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let error = file(&folder.path().join("none/x.html"), "new").unwrap_err();
-        assert!(error.message.ends_with("none/x.html\": no such file or directory"), "{}", error.message);
+        assert!(
+            error.message.ends_with("none/x.html\": no such file or directory"),
+            "{}",
+            error.message
+        );
         let long = folder.path().join("x".repeat(255));
         assert!(file(&long, "new").is_err(), "the name beside it is too long");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -133,7 +139,12 @@ mod tests {
         std::fs::write(&run, "{\"zc_run\":1,").unwrap();
         assert!(check(&run).unwrap_err().message.contains("is a saved run"));
         assert!(check(folder.path()).unwrap_err().message.ends_with("it is a directory"));
-        assert!(check(Path::new("/dev/null")).unwrap_err().message.ends_with("it is not a regular file"));
+        assert!(
+            check(Path::new("/dev/null"))
+                .unwrap_err()
+                .message
+                .ends_with("it is not a regular file")
+        );
         assert!(check(&folder.path().join("new.html")).is_ok());
     }
 }

@@ -16,7 +16,9 @@ pub(super) fn report(args: &ReportArgs) -> Result<()> {
     let format = Format::from(args.format);
     match &args.out {
         Some(out) => check(out, args)?,
-        None if format == Format::Html => render::no_page_to_a_terminal("zc show FILE prints a run here")?,
+        None if format == Format::Html => {
+            render::no_page_to_a_terminal("zc show FILE prints a run here")?
+        }
         None => {}
     }
     let runs = args.runs.iter().map(|path| read::run(path)).collect::<Result<Vec<Run>>>()?;

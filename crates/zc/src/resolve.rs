@@ -11,8 +11,8 @@ use zc_measure::session::{self, CpuPair, RunOptions};
 use zc_run::factor::{MTU_BYTES, SOCKET_BUFFER_BYTES};
 use zc_run::nearest::{unknown, unknown_among};
 use zc_run::{
-    AckOptions, Cell, Error, Factor, HostStates, IpVersion, LinkKind, LinkOptions, RecvPath, Result, SendPath,
-    SoakerKind, UnknownName, in_words, units,
+    AckOptions, Cell, Error, Factor, HostStates, IpVersion, LinkKind, LinkOptions, RecvPath,
+    Result, SendPath, SoakerKind, UnknownName, in_words, units,
 };
 
 /// The form of a result.
@@ -89,20 +89,27 @@ pub(super) fn run(
     let recv = held.recv;
     let link = args.link.as_deref().map_or(Ok(None), link)?;
     if link == Some(LinkKind::Remote) {
-        return Err(Error::usage("--link: \"remote\" leads to another machine, which has to be named")
-            .help("--remote HOST, or --via 'ssh HOST'"));
+        return Err(Error::usage(
+            "--link: \"remote\" leads to another machine, which has to be named",
+        )
+        .help("--remote HOST, or --via 'ssh HOST'"));
     }
     if link == Some(LinkKind::Null) && recv != RecvPath::Recv {
-        return Err(Error::usage(format!("--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"))
-            .help("leave --recv out, or take --link veth"));
+        return Err(Error::usage(format!(
+            "--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"
+        ))
+        .help("leave --recv out, or take --link veth"));
     }
     let send = match typed.iter().filter(|level| level.factor == Factor::Send).count() {
         _ if plan.levels(Factor::Send).is_some() => SendPath::ReadSend,
         0 | 1 => held.send,
         _ if plan.factors.is_empty() => SendPath::ReadSend,
         _ => {
-            return Err(Error::usage(format!("--paths: the plan \"{}\" has one send path", plan.name))
-                .help("give one, or run a plan that compares them"));
+            return Err(Error::usage(format!(
+                "--paths: the plan \"{}\" has one send path",
+                plan.name
+            ))
+            .help("give one, or run a plan that compares them"));
         }
     };
     let mut options = RunOptions {
@@ -110,9 +117,17 @@ pub(super) fn run(
         files: args.files.clone(),
         send,
         recv,
-        rcvbuf_bytes: args.rcvbuf.as_deref().map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES)).transpose()?,
+        rcvbuf_bytes: args
+            .rcvbuf
+            .as_deref()
+            .map(|text| buffer("--rcvbuf", text, SOCKET_BUFFER_BYTES))
+            .transpose()?,
         budget_ns: 0,
-        target: args.target.as_deref().map_or(Ok(TARGET), units::percent).map_err(|error| of("--target", error))?,
+        target: args
+            .target
+            .as_deref()
+            .map_or(Ok(TARGET), units::percent)
+            .map_err(|error| of("--target", error))?,
         seed: seed(args.seed.as_deref())?,
         link,
         link_options: link_options(args)?.at(&held.levels),
@@ -129,7 +144,8 @@ pub(super) fn run(
         plan,
     };
     let asked = args.budget.as_deref().map(|text| budget(Some(text), text)).transpose()?;
-    options.budget_ns = plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
+    options.budget_ns =
+        plan::time::budget_ns(&options.plan, &session::timing(&options, options.link), asked)?;
     Ok(options)
 }
 
@@ -137,16 +153,18 @@ pub(super) fn run(
 fn states(args: &RunArgs, plan: &Spec) -> Result<Option<HostStates>> {
     let empty = |text: &&String| text.trim().is_empty();
     let wrong = |message: &str| {
-        Err(Error::usage(message).help("--ab 'COMMAND' --ab 'COMMAND', each of which puts the host into a state"))
+        Err(Error::usage(message)
+            .help("--ab 'COMMAND' --ab 'COMMAND', each of which puts the host into a state"))
     };
     let duration = |option, text: &Option<String>, least_ns, default| match text {
         Some(text) => units::duration(text, least_ns..=3600 * S).map_err(|error| of(option, error)),
         None => Ok(default),
     };
     match args.ab.as_slice() {
-        [] if plan.levels(Factor::State).is_some() => {
-            wrong(&format!("the plan \"{}\" has states of the host, and no command makes them", plan.name))
-        }
+        [] if plan.levels(Factor::State).is_some() => wrong(&format!(
+            "the plan \"{}\" has states of the host, and no command makes them",
+            plan.name
+        )),
         [] => Ok(None),
         commands if commands.iter().chain(&args.ab_restore).any(|command| empty(&command)) => {
             wrong("a command of \"--ab\" is empty")
@@ -159,7 +177,9 @@ fn states(args: &RunArgs, plan: &Spec) -> Result<Option<HostStates>> {
             settle_ns: duration("--ab-settle", &args.ab_settle, 0, SETTLE_NS)?,
             limit_ns: duration("--ab-limit", &args.ab_limit, MS, LIMIT_NS)?,
         })),
-        more => wrong(&format!("\"--ab\" was given {} times, and two states are compared", more.len())),
+        more => {
+            wrong(&format!("\"--ab\" was given {} times, and two states are compared", more.len()))
+        }
     }
 }
 
@@ -173,7 +193,8 @@ fn known_or<T: std::str::FromStr<Err = UnknownName>>(text: Option<&str>, usual: 
 /// # Errors
 /// As for [`run`].
 pub(super) fn budget(text: Option<&str>, default: &str) -> Result<u64> {
-    units::duration(text.unwrap_or(default), S..=24 * 3600 * S).map_err(|error| of("--budget", error))
+    units::duration(text.unwrap_or(default), S..=24 * 3600 * S)
+        .map_err(|error| of("--budget", error))
 }
 
 /// A seed, if one was typed.
@@ -181,7 +202,8 @@ pub(super) fn budget(text: Option<&str>, default: &str) -> Result<u64> {
 /// # Errors
 /// As for [`run`].
 pub(super) fn seed(text: Option<&str>) -> Result<Option<u64>> {
-    text.map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|error| of("--seed", error))).transpose()
+    text.map(|text| units::count("seed", text, 0..=u64::MAX).map_err(|error| of("--seed", error)))
+        .transpose()
 }
 
 /// The same failure, said of an option.
@@ -194,15 +216,19 @@ fn buffer(option: &str, text: &str, bounds: std::ops::RangeInclusive<u64>) -> Re
 }
 
 fn optional_duration(option: &str, text: Option<&str>, least_ns: u64) -> Result<Option<u64>> {
-    text.map(|text| units::duration(text, least_ns..=60 * S).map_err(|error| of(option, error))).transpose()
+    text.map(|text| units::duration(text, least_ns..=60 * S).map_err(|error| of(option, error)))
+        .transpose()
 }
 
 fn link(text: &str) -> Result<Option<LinkKind>> {
     if text == "auto" {
         return Ok(None);
     }
-    let known: Vec<&str> = std::iter::once("auto").chain(LinkKind::ALL.iter().map(|link| link.name())).collect();
-    text.parse::<LinkKind>().map(Some).map_err(|error| unknown_among(error.what, &error.given, &known))
+    let known: Vec<&str> =
+        std::iter::once("auto").chain(LinkKind::ALL.iter().map(|link| link.name())).collect();
+    text.parse::<LinkKind>()
+        .map(Some)
+        .map_err(|error| unknown_among(error.what, &error.given, &known))
 }
 
 /// What the link is asked to be, but for factors.
@@ -214,9 +240,12 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
     let usual = AckOptions::default();
     Ok(LinkOptions {
         far_end: AckOptions {
-            ack_every_bytes: args.ack_every.as_deref().map_or(Ok(usual.ack_every_bytes), |text| {
-                buffer("--ack-every", text, ACK_EVERY).map(|bytes| bytes as u64)
-            })?,
+            ack_every_bytes: args
+                .ack_every
+                .as_deref()
+                .map_or(Ok(usual.ack_every_bytes), |text| {
+                    buffer("--ack-every", text, ACK_EVERY).map(|bytes| bytes as u64)
+                })?,
             rtt_ns: args
                 .rtt
                 .as_deref()
@@ -230,14 +259,19 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
 
 /// `S,R`: two different CPUs, unless they are of two machines. Whether they exist is for the session to find out.
 fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
-    const HINT: &str = "two CPU numbers and a comma: 0,1 puts the sender on CPU 0 and the receiver on CPU 1";
-    let wrong = |what: &str| Error::usage(format!("--cpus: \"{}\" {what}", zc_run::escape(text, 40))).help(HINT);
+    const HINT: &str =
+        "two CPU numbers and a comma: 0,1 puts the sender on CPU 0 and the receiver on CPU 1";
+    let wrong = |what: &str| {
+        Error::usage(format!("--cpus: \"{}\" {what}", zc_run::escape(text, 40))).help(HINT)
+    };
     let mut parts = text.split(',');
     let (Some(sender), Some(receiver), None) = (parts.next(), parts.next(), parts.next()) else {
         return Err(wrong("is not two CPUs"));
     };
     let number = |part: &str| {
-        units::count("CPU", part, 0..=65_535).map(|cpu| cpu as usize).map_err(|error| of("--cpus", error).help(HINT))
+        units::count("CPU", part, 0..=65_535)
+            .map(|cpu| cpu as usize)
+            .map_err(|error| of("--cpus", error).help(HINT))
     };
     let (sender, receiver) = (number(sender)?, number(receiver)?);
     if sender == receiver && !two_machines {
@@ -257,36 +291,54 @@ pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
     }
     match out.symlink_metadata() {
         Ok(found) if found.is_dir() => {
-            return Err(Error::output(format!("cannot save the run as \"{name}\": it is a directory"))
-                .help("name a file in it with --out"));
+            return Err(Error::output(format!(
+                "cannot save the run as \"{name}\": it is a directory"
+            ))
+            .help("name a file in it with --out"));
         }
         Ok(_) => {
-            return Err(Error::output(format!("file \"{name}\" exists, and zc does not write over anything"))
-                .help("choose another name with --out, or remove it"));
+            return Err(Error::output(format!(
+                "file \"{name}\" exists, and zc does not write over anything"
+            ))
+            .help("choose another name with --out, or remove it"));
         }
         Err(_) => {}
     }
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder =
+        out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let place = if folder == Path::new(".") {
         "this folder".to_owned()
     } else {
         format!("folder \"{}\"", super::tell::path(folder))
     };
-    let help =
-        if named { "choose another place with --out" } else { "choose a place with --out, as in --out /tmp/run.json" };
+    let help = if named {
+        "choose another place with --out"
+    } else {
+        "choose a place with --out, as in --out /tmp/run.json"
+    };
     match folder.metadata() {
         Ok(found) if !found.is_dir() => {
-            return Err(Error::output(format!("cannot save the run in {place}: it is not a directory")).help(help));
+            return Err(Error::output(format!(
+                "cannot save the run in {place}: it is not a directory"
+            ))
+            .help(help));
         }
         Ok(_) => {}
         Err(error) => {
-            return Err(Error::output(format!("cannot save the run in {place}: {}", in_words(&error))).help(help));
+            return Err(Error::output(format!(
+                "cannot save the run in {place}: {}",
+                in_words(&error)
+            ))
+            .help(help));
         }
     }
     // access(2) asks for the real user, and tells a read-only file system too (EROFS).
-    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).map_err(|error| {
-        Error::output(format!("cannot save the run in {place}: {}", in_words(&error.into()))).help(help)
-    })
+    rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).map_err(
+        |error| {
+            Error::output(format!("cannot save the run in {place}: {}", in_words(&error.into())))
+                .help(help)
+        },
+    )
 }
 
 /// `zc-2026-11-21T20-25-00.json`, or with `-2` and so on when there is one already.
@@ -392,20 +444,32 @@ mod tests {
         .unwrap();
         assert_eq!(options.files, [PathBuf::from("/a"), PathBuf::from("/b")]);
         assert_eq!(paths_of(&options), ["read+send", "sendfile", "splice"]);
-        assert_eq!((options.recv, options.held.recv_buffer_bytes), (RecvPath::Splice, Some(1 << 20)));
+        assert_eq!(
+            (options.recv, options.held.recv_buffer_bytes),
+            (RecvPath::Splice, Some(1 << 20))
+        );
         assert_eq!(options.held.message_bytes, Some(16 << 10));
         assert_eq!(options.held.rate_bytes_per_s, Some(400e6));
         assert_eq!(options.link, Some(LinkKind::Veth));
-        assert_eq!((options.link_options.ip, options.link_options.mtu_bytes), (IpVersion::V6, Some(9000)));
+        assert_eq!(
+            (options.link_options.ip, options.link_options.mtu_bytes),
+            (IpVersion::V6, Some(9000))
+        );
         let off = [OffloadSwitch::NoTso, OffloadSwitch::NoChecksum];
         assert_eq!(options.link_options.switched_off, off.into());
         assert_eq!(options.held.flows, Some(4));
         assert_eq!(options.held.congestion.as_deref(), Some("reno"));
-        assert_eq!((options.held.sockbuf_bytes, options.rcvbuf_bytes), (Some(1 << 20), Some(2 << 20)));
+        assert_eq!(
+            (options.held.sockbuf_bytes, options.rcvbuf_bytes),
+            (Some(1 << 20), Some(2 << 20))
+        );
         assert_eq!(options.cpus, Some(CpuPair { sender: 1, receiver: 0 }));
         assert_eq!((options.budget_ns, options.target, options.seed), (120 * S, 0.05, Some(7)));
         assert_eq!(options.soaker, SoakerKind::Cache);
-        assert_eq!((options.window_ns, options.idle_ns, options.warmup_ns), (Some(80 * MS), Some(40 * MS), Some(0)));
+        assert_eq!(
+            (options.window_ns, options.idle_ns, options.warmup_ns),
+            (Some(80 * MS), Some(40 * MS), Some(0))
+        );
         assert_eq!(options.out, PathBuf::from("x.json"));
     }
 
@@ -415,12 +479,18 @@ mod tests {
             (&["--paths", "senfile"][..], "unknown send path \"senfile\""),
             (&["--paths", "sendfile,"], "the name of a send path is empty"),
             (&["--recv", "read"], "unknown receive path \"read\""),
-            (&["--recv", "recv:64kB"], "--recv: size \"64kB\" could be binary or decimal: \"kB\" means both"),
+            (
+                &["--recv", "recv:64kB"],
+                "--recv: size \"64kB\" could be binary or decimal: \"kB\" means both",
+            ),
             (&["--buffer", "64x"], "--buffer: size \"64x\" has an unknown unit \"x\""),
             (&["--buffer", "-64k"], "--buffer: size \"-64k\" is negative"),
             (&["--buffer", "0"], "--buffer: size \"0\" is zero"),
             (&["--buffer", "8g"], "--buffer: size \"8g\" is too large: at most 1g"),
-            (&["--rate", "10G"], "--rate: rate \"10G\" could be bits or bytes a second: \"G\" does not say"),
+            (
+                &["--rate", "10G"],
+                "--rate: rate \"10G\" could be bits or bytes a second: \"G\" does not say",
+            ),
             (&["--budget", "60"], "--budget: duration \"60\" has no unit"),
             (&["--budget", "10ms"], "--budget: duration \"10ms\" is too short: at least 1s"),
             (&["--target", "0"], "--target: percentage \"0\" is zero"),

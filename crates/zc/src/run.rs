@@ -24,13 +24,21 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
         let spec = planned::of_file(path)?;
         return one(spec, args, |_| Ok(()));
     }
-    let names = args.names.iter().map(|name| name.parse().map_err(unknown)).collect::<Result<Vec<Experiment>>>()?;
+    let names = args
+        .names
+        .iter()
+        .map(|name| name.parse().map_err(unknown))
+        .collect::<Result<Vec<Experiment>>>()?;
     let names = if names.is_empty() { vec![Experiment::Paths] } else { names };
     if names.len() > 1
-        && let Some(option) = given.iter().find(|option| ["--out", "--json", "--with"].contains(&option.as_str()))
+        && let Some(option) =
+            given.iter().find(|option| ["--out", "--json", "--with"].contains(&option.as_str()))
     {
-        return Err(Error::usage(format!("\"{option}\" is for one experiment, and {} are named", names.len()))
-            .help("run them one by one"));
+        return Err(Error::usage(format!(
+            "\"{option}\" is for one experiment, and {} are named",
+            names.len()
+        ))
+        .help("run them one by one"));
     }
     // Wrong names and options are found before the first minute is spent.
     for &name in names.iter().filter(|name| **name != Experiment::Memory) {
@@ -41,7 +49,8 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
         match name {
             Experiment::Memory => {
                 // It has one form of its table, and takes no other options of a run.
-                let given: Vec<String> = given.iter().filter(|option| *option != "--verbose").cloned().collect();
+                let given: Vec<String> =
+                    given.iter().filter(|option| *option != "--verbose").cloned().collect();
                 memory::run(&args, &given)?;
             }
             name => one(planned::of_experiment(name)?, args.clone(), |_| Ok(()))?,
@@ -56,15 +65,19 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
 /// As for [`run`]; and what was to be done failed.
 pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<()>) -> Result<()> {
     if args.with.is_some() {
-        return Err(Error::usage(format!("\"--with\" is no option of the experiment \"{}\"", spec.name))
-            .help("zc run memory --with FILE"));
+        return Err(Error::usage(format!(
+            "\"--with\" is no option of the experiment \"{}\"",
+            spec.name
+        ))
+        .help("zc run memory --with FILE"));
     }
     let command = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     let (spec, args) = planned::worked_in(spec, args)?;
     let options = resolve::run(&args, spec, command, || resolve::default_out(&jiff::Zoned::now()))?;
     resolve::check_out(&options.out, args.out.is_some())?;
 
-    let mut watcher = Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
+    let mut watcher =
+        Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
     let stop = interrupt::flag()?;
     let outcome = session::run(&options, &mut Planned::default(), &stop, &mut watcher);
     watcher.clear();

@@ -7,7 +7,9 @@ use clap::ValueHint;
 
 use super::remote::{host_and_port, secret};
 use super::{interrupt, tell};
-use zc_measure::session::serve::{Admission, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio};
+use zc_measure::session::serve::{
+    Admission, Iperf3Event, ServeEvent, ServeOptions, serve, serve_iperf3, serve_stdio,
+};
 use zc_measure::session::{PORT, SessionEnd};
 use zc_run::escape;
 use zc_run::{Error, Result};
@@ -44,10 +46,13 @@ pub(super) fn run(args: &ServeArgs) -> Result<()> {
     if args.stdio {
         return serve_stdio(args.data_port, &stop);
     }
-    let listen = listen_address(args.listen.as_deref(), if args.iperf3 { IPERF3_PORT } else { PORT })?;
+    let listen =
+        listen_address(args.listen.as_deref(), if args.iperf3 { IPERF3_PORT } else { PORT })?;
     if args.iperf3 {
         let listening = |at| tell::note(&text(&ServeEvent::Listening { at }));
-        return serve_iperf3(listen, &stop, listening, &mut |event| tell::note(&iperf3_text(&event)));
+        return serve_iperf3(listen, &stop, listening, &mut |event| {
+            tell::note(&iperf3_text(&event))
+        });
     }
     let admission = match &args.token_file {
         Some(file) => Admission::Token(secret(None, Some(file))?),
@@ -62,14 +67,21 @@ fn text(event: &ServeEvent) -> String {
     match event {
         ServeEvent::Listening { at } => format!("listening on {at}; Ctrl-C ends it"),
         ServeEvent::Token { at, word } => {
-            format!("for one session, on the other machine: zc run --remote {} --token {word}", to_call(*at))
+            format!(
+                "for one session, on the other machine: zc run --remote {} --token {word}",
+                to_call(*at)
+            )
         }
         ServeEvent::Began { peer, version } => format!("{peer}: a session begins (zc {version})"),
         ServeEvent::Ended { peer, end } => match end {
             Ok(SessionEnd::Closed) => format!("{peer}: the session has ended"),
             Ok(SessionEnd::Stopped) => format!("{peer}: the session was stopped"),
-            Ok(SessionEnd::Idle) => format!("{peer}: the session was ended: it asked nothing for ten minutes"),
-            Ok(SessionEnd::Nonsense) => format!("{peer}: the session was ended: it asked what no zc asks"),
+            Ok(SessionEnd::Idle) => {
+                format!("{peer}: the session was ended: it asked nothing for ten minutes")
+            }
+            Ok(SessionEnd::Nonsense) => {
+                format!("{peer}: the session was ended: it asked what no zc asks")
+            }
             Err(error) => format!("{peer}: the session broke: {error}"),
         },
         ServeEvent::Listener(event) => event.to_string(),
@@ -81,7 +93,11 @@ fn iperf3_text(event: &Iperf3Event) -> String {
     let plural = |streams| if streams == 1 { "" } else { "s" };
     match event {
         Iperf3Event::Began { peer, streams, reverse } => {
-            format!("{peer}: a test begins, {streams} stream{} {} it", plural(*streams), direction(*reverse))
+            format!(
+                "{peer}: a test begins, {streams} stream{} {} it",
+                plural(*streams),
+                direction(*reverse)
+            )
         }
         Iperf3Event::Ended(ended) => format!(
             "{}: {} MB in {:.2} s {} it, {:.2} Gbit/s; this process used {:.0} % of a CPU (getrusage)",
@@ -96,7 +112,8 @@ fn iperf3_text(event: &Iperf3Event) -> String {
             format!("{peer} {}; {bytes} bytes had moved", escape(why, 400))
         }
         Iperf3Event::Refused { peer, why, untold } => {
-            let more = if *untold > 0 { format!(" (and {untold} before it)") } else { String::new() };
+            let more =
+                if *untold > 0 { format!(" (and {untold} before it)") } else { String::new() };
             format!("{peer} {}{more}", escape(why, 400))
         }
         Iperf3Event::NotTaken(error) => error.to_string(),
@@ -122,8 +139,10 @@ fn listen_address(text: Option<&str>, port: u16) -> Result<SocketAddr> {
         return Ok(address); // port 0 takes a free one
     }
     let (host, port) = host_and_port(text, Some(port))?;
-    (host.as_str(), port).to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(|| {
-        Error::usage(format!("--listen: \"{host}\" is no address of this machine"))
-            .help("0.0.0.0 is all of them, [::] too those of IPv6")
-    })
+    (host.as_str(), port).to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(
+        || {
+            Error::usage(format!("--listen: \"{host}\" is no address of this machine"))
+                .help("0.0.0.0 is all of them, [::] too those of IPv6")
+        },
+    )
 }

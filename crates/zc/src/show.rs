@@ -15,7 +15,10 @@ pub(super) fn show(args: &ShowArgs) -> Result<()> {
     let run = read::run(&args.file)?;
     if args.folded {
         if run.header.sampling.is_none() {
-            let message = format!("the run in \"{}\" was not sampled, so it has no stacks", tell::path(&args.file));
+            let message = format!(
+                "the run in \"{}\" was not sampled, so it has no stacks",
+                tell::path(&args.file)
+            );
             return Err(Error::input(message).help("zc profile samples"));
         }
         return tell::result(&zc_report::folded(&run));

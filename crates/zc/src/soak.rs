@@ -42,7 +42,13 @@ pub(super) struct SoakArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with_all = ["command", "verify"])]
     count: Option<String>,
     /// Time for --verify
-    #[arg(long, value_name = "DURATION", default_value = "35s", allow_hyphen_values = true, requires = "verify")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "35s",
+        allow_hyphen_values = true,
+        requires = "verify"
+    )]
     budget: String,
     /// CPUs that get a soaker, as in 0,2-5 [default: all that may be used]
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
@@ -66,7 +72,8 @@ pub(super) fn run(args: &SoakArgs) -> Result<u8> {
     let soaked = Soaked {
         cpus: args.cpus.as_deref().map(cpu_list).transpose()?,
         kind: args.soaker.parse::<SoakerKind>().map_err(|unknown| {
-            Error::usage(unknown.to_string()).help(format!("soakers are: {}", unknown.known.join(", ")))
+            Error::usage(unknown.to_string())
+                .help(format!("soakers are: {}", unknown.known.join(", ")))
         })?,
     };
     if !args.command.is_empty() {
@@ -85,7 +92,11 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
     let options = LiveOptions {
         soaked,
         period_ns: units::duration(&args.period, 10 * MS..=3600 * S)?,
-        count: args.count.as_deref().map(|count| units::count("count", count, 1..=u64::MAX)).transpose()?,
+        count: args
+            .count
+            .as_deref()
+            .map(|count| units::count("count", count, 1..=u64::MAX))
+            .transpose()?,
     };
     let stop = interrupt::flag()?;
     // What came before the first window: how the soakers count when nothing happens.
@@ -125,7 +136,8 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
             // A reader that has gone away has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ControlFlow::Break(()),
             Err(error) => {
-                failed = Some(Error::output(format!("cannot write to stdout: {}", in_words(&error))));
+                failed =
+                    Some(Error::output(format!("cannot write to stdout: {}", in_words(&error))));
                 ControlFlow::Break(())
             }
         }
@@ -139,8 +151,12 @@ fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
     let output = match &args.output {
         Some(path) => {
             let error = |error| {
-                Error::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(&error)))
-                    .help("choose another file with --output")
+                Error::output(format!(
+                    "cannot write \"{}\": {}",
+                    tell::path(path),
+                    in_words(&error)
+                ))
+                .help("choose another file with --output")
             };
             Some(File::options().write(true).create_new(true).open(path).map_err(error)?)
         }
@@ -163,7 +179,9 @@ fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
         Ok(text) => match output {
             Some(mut file) => file
                 .write_all(text.as_bytes())
-                .map_err(|error| Error::output(format!("cannot write the result: {}", in_words(&error))))
+                .map_err(|error| {
+                    Error::output(format!("cannot write the result: {}", in_words(&error)))
+                })
                 .unwrap_or_else(|error| tell::error(&error)),
             None => tell::note(text.trim_end()),
         },
@@ -179,7 +197,9 @@ fn cost_of(args: &SoakArgs, seen: &SoakCommand) -> Result<String> {
     let taken = seen.start.taken.as_ref().and_then(|taken| taken_share(taken, &rates));
     let warning = not_quiet(&seen.start);
     if args.json {
-        return Ok(line(&json!({ "cost": cost, "taken": taken, "warnings": warning, "seen": seen })));
+        return Ok(line(
+            &json!({ "cost": cost, "taken": taken, "warnings": warning, "seen": seen }),
+        ));
     }
     if let Some(warning) = warning {
         tell::warning(&warning.text, warning.remedy.as_deref());
@@ -231,8 +251,10 @@ fn cpu_list(text: &str) -> Result<Vec<usize>> {
             Some((first, last)) if !first.is_empty() => {
                 let (first, last) = (cpu(first)?, cpu(last)?);
                 if first > last {
-                    return Err(Error::usage(format!("the CPUs \"{part}\" are the wrong way round"))
-                        .help(format!("write {last}-{first}")));
+                    return Err(Error::usage(format!(
+                        "the CPUs \"{part}\" are the wrong way round"
+                    ))
+                    .help(format!("write {last}-{first}")));
                 }
                 cpus.extend(first..=last);
             }

@@ -39,8 +39,10 @@ pub(super) fn result(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(Error::output(format!("cannot write the result to stdout: {}", in_words(&error)))
-            .help("the run itself is saved: zc show FILE prints it again")),
+        Err(error) => {
+            Err(Error::output(format!("cannot write the result to stdout: {}", in_words(&error)))
+                .help("the run itself is saved: zc show FILE prints it again"))
+        }
         Ok(()) => Ok(()),
     }
 }
@@ -83,7 +85,9 @@ fn word(file: &Path) -> Option<String> {
     let name = file.to_str()?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
     match name {
-        _ if name.starts_with('-') || name.contains('\'') || !name.chars().all(zc_run::is_safe) => None,
+        _ if name.starts_with('-') || name.contains('\'') || !name.chars().all(zc_run::is_safe) => {
+            None
+        }
         _ if !name.is_empty() && name.chars().all(plain) => Some(name.to_owned()),
         _ => Some(format!("'{name}'")),
     }

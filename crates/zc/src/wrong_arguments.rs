@@ -11,7 +11,8 @@ use zc_run::{Error, escape};
 /// The message and help for what clap refused in `words`, the arguments as typed.
 pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
     let known = Cli::command();
-    let command = words.first().filter(|word| known.find_subcommand(word).is_some()).map(String::as_str);
+    let command =
+        words.first().filter(|word| known.find_subcommand(word).is_some()).map(String::as_str);
     let text = |kind| error.get(kind).map(plain).filter(|text| !text.is_empty());
     let help = match command {
         Some(command) => format!("zc {command} --help lists what can be given"),
@@ -24,14 +25,16 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
         }
         ErrorKind::UnknownArgument => {
             let what = if arg.starts_with('-') { "unknown option" } else { "unexpected argument" };
-            let suggestion = text(ContextKind::SuggestedArg).map(|meant| format!("did you mean \"{meant}\"? {help}"));
+            let suggestion = text(ContextKind::SuggestedArg)
+                .map(|meant| format!("did you mean \"{meant}\"? {help}"));
             Error::usage(format!("{what} \"{arg}\"")).help(suggestion.unwrap_or(help))
         }
         ErrorKind::InvalidSubcommand => {
             let given = text(ContextKind::InvalidSubcommand).unwrap_or_default();
             // One suggestion: clap lists every command that is somehow alike.
             let names: Vec<&str> = known.get_subcommands().map(clap::Command::get_name).collect();
-            let suggestion = nearest(&given, &names).map(|meant| format!("did you mean \"zc {meant}\"?"));
+            let suggestion =
+                nearest(&given, &names).map(|meant| format!("did you mean \"zc {meant}\"?"));
             Error::usage(format!("unknown command \"{given}\"")).help(suggestion.unwrap_or(help))
         }
         ErrorKind::ArgumentConflict => {
@@ -39,21 +42,27 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
             if prior == arg {
                 Error::usage(format!("\"{arg}\" is given twice")).help("give it once")
             } else {
-                Error::usage(format!("\"{arg}\" and \"{prior}\" exclude one another")).help("give one of them")
+                Error::usage(format!("\"{arg}\" and \"{prior}\" exclude one another"))
+                    .help("give one of them")
             }
         }
-        ErrorKind::MissingRequiredArgument => Error::usage(format!("\"{arg}\" is missing")).help(help),
+        ErrorKind::MissingRequiredArgument => {
+            Error::usage(format!("\"{arg}\" is missing")).help(help)
+        }
         ErrorKind::InvalidValue
         | ErrorKind::TooManyValues
         | ErrorKind::WrongNumberOfValues
         | ErrorKind::TooFewValues => match text(ContextKind::InvalidValue) {
-            Some(value) => Error::usage(format!("\"{value}\" is no value for \"{arg}\"")).help(help),
+            Some(value) => {
+                Error::usage(format!("\"{value}\" is no value for \"{arg}\"")).help(help)
+            }
             None => Error::usage(format!("\"{arg}\" needs a value")).help(help),
         },
-        ErrorKind::MissingSubcommand => {
-            Error::usage("a command is missing").help("zc run measures; zc --help lists the commands")
+        ErrorKind::MissingSubcommand => Error::usage("a command is missing")
+            .help("zc run measures; zc --help lists the commands"),
+        ErrorKind::InvalidUtf8 => {
+            Error::usage("an argument is not UTF-8").help("only file names may be other bytes")
         }
-        ErrorKind::InvalidUtf8 => Error::usage("an argument is not UTF-8").help("only file names may be other bytes"),
         _ => Error::usage(first_line(error)).help(help),
     }
 }
@@ -90,7 +99,8 @@ mod tests {
     use super::*;
 
     fn told(words: &[&str]) -> String {
-        let error = Cli::try_parse_from(std::iter::once(&"zc").chain(words)).expect_err("clap refuses it");
+        let error =
+            Cli::try_parse_from(std::iter::once(&"zc").chain(words)).expect_err("clap refuses it");
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let error = refused(&error, &words);
         assert_eq!(error.kind.exit_code(), 2);
@@ -138,6 +148,9 @@ mod tests {
         let error = Cli::try_parse_from(std::iter::once(&"zc").chain(&words)).unwrap_err();
         let words = words.map(str::to_owned);
         let help = refused(&error, &words).help.unwrap();
-        assert_eq!(help, "a command goes after \"--\": zc soak --soaker alu -- curl -s http://[::1]/");
+        assert_eq!(
+            help,
+            "a command goes after \"--\": zc soak --soaker alu -- curl -s http://[::1]/"
+        );
     }
 }

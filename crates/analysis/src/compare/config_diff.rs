@@ -24,7 +24,8 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     found.of(Aspect::Soaker, &fixed.soaker, &other.soaker);
     let same_link = old.link.kind == new.link.kind;
     if same_link {
-        let receiver = |header: &Header| if sender_alone(header) { "not measured" } else { "measured" };
+        let receiver =
+            |header: &Header| if sender_alone(header) { "not measured" } else { "measured" };
         found.of(Aspect::Receiver, &receiver(old), &receiver(new));
     }
     machine(&mut found, &old.host, &new.host);
@@ -55,7 +56,11 @@ pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec
 fn machine(found: &mut Found, old: &Host, new: &Host) {
     found.of(Aspect::KernelRelease, &old.kernel_release, &new.kernel_release);
     found.of(Aspect::KernelBuild, &old.kernel_version, &new.kernel_version);
-    found.optional(Aspect::KernelCommandLine, old.kernel_command_line.clone(), new.kernel_command_line.clone());
+    found.optional(
+        Aspect::KernelCommandLine,
+        old.kernel_command_line.clone(),
+        new.kernel_command_line.clone(),
+    );
     found.of(Aspect::Architecture, &old.machine, &new.machine);
     found.of(Aspect::Host, &old.hostname, &new.hostname);
     let (cpu, other) = (&old.cpu, &new.cpu);
@@ -64,7 +69,11 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
     found.optional(Aspect::ThreadsPerCore, cpu.threads_per_core, other.threads_per_core);
     found.optional(Aspect::Governor, cpu.governor.clone(), other.governor.clone());
     found.optional(Aspect::Boost, cpu.boost.map(on), other.boost.map(on));
-    found.optional(Aspect::LastLevelCache, cpu.llc_bytes.map(size_text), other.llc_bytes.map(size_text));
+    found.optional(
+        Aspect::LastLevelCache,
+        cpu.llc_bytes.map(size_text),
+        other.llc_bytes.map(size_text),
+    );
     found.optional(Aspect::NumaNodes, cpu.numa_nodes, other.numa_nodes);
     let (memory, other) = (old.memory.total_bytes, new.memory.total_bytes);
     if memory.abs_diff(other) as f64 > MEMORY_WITHIN * memory.max(other) as f64 {
@@ -72,7 +81,11 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
     }
     found.optional(Aspect::Hypervisor, old.hypervisor.clone(), new.hypervisor.clone());
     found.optional(Aspect::Tick, old.tick_hz, new.tick_hz);
-    found.optional(Aspect::IrqTimeAccounting, old.irq_time_accounting.map(on), new.irq_time_accounting.map(on));
+    found.optional(
+        Aspect::IrqTimeAccounting,
+        old.irq_time_accounting.map(on),
+        new.irq_time_accounting.map(on),
+    );
     found.optional(Aspect::Clocksource, old.clocksource.clone(), new.clocksource.clone());
     found.maps(Aspect::Mitigation, &old.mitigations, &new.mitigations);
     found.maps(Aspect::Sysctl, &old.sysctls, &new.sysctls);
@@ -85,7 +98,11 @@ fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
     found.of(Aspect::Device, &old.device, &new.device);
     found.of(Aspect::Factor(factor::MTU), &old.mtu_bytes, &new.mtu_bytes);
     found.of_factor(factor::offload_differences(old.offloads.as_ref(), new.offloads.as_ref()));
-    found.optional(Aspect::ReceiverMerges, old.receiver_merges.map(on), new.receiver_merges.map(on));
+    found.optional(
+        Aspect::ReceiverMerges,
+        old.receiver_merges.map(on),
+        new.receiver_merges.map(on),
+    );
     found.optional(Aspect::Rps, old.rps.clone(), new.rps.clone());
     found.of(Aspect::Ip, &old.ip, &new.ip);
     found.optional(Aspect::InitialWindow, old.initial_window_packets, new.initial_window_packets);
@@ -151,14 +168,25 @@ impl Found {
     }
 
     /// Each name that has not the same value in both.
-    fn maps(&mut self, what: Aspect, old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) {
+    fn maps(
+        &mut self,
+        what: Aspect,
+        old: &BTreeMap<String, String>,
+        new: &BTreeMap<String, String>,
+    ) {
         let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for name in names {
             self.differ(what, Some(name), old.get(name).cloned(), new.get(name).cloned());
         }
     }
 
-    fn differ(&mut self, what: Aspect, name: Option<&String>, old: Option<String>, new: Option<String>) {
+    fn differ(
+        &mut self,
+        what: Aspect,
+        name: Option<&String>,
+        old: Option<String>,
+        new: Option<String>,
+    ) {
         if old != new {
             self.0.push(Difference { what, name: name.cloned(), old, new, weight: weight(what) });
         }

@@ -59,20 +59,28 @@ impl Effect {
         {
             return None;
         }
-        let bounded = |logs: &[f64]| -> Vec<f64> { logs.iter().map(|log| log.clamp(-LOG_LIMIT, LOG_LIMIT)).collect() };
+        let bounded = |logs: &[f64]| -> Vec<f64> {
+            logs.iter().map(|log| log.clamp(-LOG_LIMIT, LOG_LIMIT)).collect()
+        };
         let (of_old, of_new) = (bounded(old), bounded(new));
-        let MannWhitney { shift, interval, p_value, .. } = mann_whitney(&of_new, &of_old, CONFIDENCE)?;
-        let inflation = (zc_stats::autocorrelation_time(&of_old)? + zc_stats::autocorrelation_time(&of_new)?) / 2.0;
+        let MannWhitney { shift, interval, p_value, .. } =
+            mann_whitney(&of_new, &of_old, CONFIDENCE)?;
+        let inflation = (zc_stats::autocorrelation_time(&of_old)?
+            + zc_stats::autocorrelation_time(&of_new)?)
+            / 2.0;
         let enough = old.len().min(new.len()) >= MIN_BLOCKS;
-        let within = interval
-            .filter(|_| enough)
-            .map(|interval| (interval.high - interval.low) / 2.0 / NORMAL_QUANTILE_975 * inflation.sqrt());
+        let within = interval.filter(|_| enough).map(|interval| {
+            (interval.high - interval.low) / 2.0 / NORMAL_QUANTILE_975 * inflation.sqrt()
+        });
         let degrees_of_freedom = (old.len() + new.len()) as f64 / inflation - 2.0;
         let error = within.and_then(|within| {
             let variance = within.powi(2) + 2.0 * between_sessions.powi(2);
             // Satterthwaite's, where one of the variances is known.
-            let degrees_of_freedom =
-                if within > 0.0 { degrees_of_freedom * (variance / within.powi(2)).powi(2) } else { f64::MAX };
+            let degrees_of_freedom = if within > 0.0 {
+                degrees_of_freedom * (variance / within.powi(2)).powi(2)
+            } else {
+                f64::MAX
+            };
             Some((variance.sqrt(), StudentT::new(degrees_of_freedom.clamp(1.0, 1e9))?))
         });
         let method = Method::Independent {
@@ -103,8 +111,9 @@ impl Effect {
                 },
             }),
             Self::Independent { shift, error, method } => {
-                let half_width_of =
-                    |(error, student): &(f64, StudentT)| Some(error * student.critical_value(CONFIDENCE)?);
+                let half_width_of = |(error, student): &(f64, StudentT)| {
+                    Some(error * student.critical_value(CONFIDENCE)?)
+                };
                 let half = error.as_ref().and_then(half_width_of);
                 let end = |log: f64| figures::finite(log.exp());
                 Some(Change {
@@ -125,11 +134,16 @@ impl Effect {
     pub(super) fn one_sided_p_values(&self, margin: f64) -> Option<(f64, f64)> {
         match self {
             Self::Paired { pairs, level, .. } => {
-                let moved: Vec<(f64, f64)> = pairs.iter().map(|(new, old)| (*new, old * (1.0 + margin))).collect();
+                let moved: Vec<(f64, f64)> =
+                    pairs.iter().map(|(new, old)| (*new, old * (1.0 + margin))).collect();
                 let found = ratio(&moved, *level)?;
                 found.interval?;
                 let p = found.p_value?;
-                Some(if found.value >= 1.0 { (p / 2.0, 1.0 - p / 2.0) } else { (1.0 - p / 2.0, p / 2.0) })
+                Some(if found.value >= 1.0 {
+                    (p / 2.0, 1.0 - p / 2.0)
+                } else {
+                    (1.0 - p / 2.0, p / 2.0)
+                })
             }
             Self::Independent { shift, error, .. } => {
                 let (error, student) = error.as_ref()?;
@@ -154,7 +168,8 @@ impl Effect {
 
 fn welch(new: &[f64], old: &[f64]) -> Option<WelchFigure> {
     let welch = welch_interval(new, old, CONFIDENCE)?;
-    let (ratio, low, high) = (welch.difference.exp(), welch.interval.low.exp(), welch.interval.high.exp());
+    let (ratio, low, high) =
+        (welch.difference.exp(), welch.interval.low.exp(), welch.interval.high.exp());
     let all = [ratio, low, high, welch.degrees_of_freedom];
     all.iter().all(|value| value.is_finite()).then_some(WelchFigure {
         ratio,

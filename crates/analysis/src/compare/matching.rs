@@ -18,14 +18,18 @@ pub(super) fn common(
     let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
     let place = |cells: &[Cell], label: &str| cells.iter().position(|cell| cell.label == label);
     let of_state = |cells: &[Cell], cell: usize, state: HostState| {
-        let partner = |other: &Cell| Levels { state: Some(state), ..cells[cell].levels.clone() } == other.levels;
+        let partner = |other: &Cell| {
+            Levels { state: Some(state), ..cells[cell].levels.clone() } == other.levels
+        };
         let same = |other: &Cell| (other.send, other.recv) == (cells[cell].send, cells[cell].recv);
         cells.iter().position(|other| !other.control && same(other) && partner(other))
     };
     let wanted: Vec<(usize, usize)> = match (&old.cell, &new.cell) {
         (None, None) if old.state.is_some() || new.state.is_some() => {
             // One of the two may be a run that knows of no states.
-            let state = |part: &Selection<'_>, cell: &Cell| cell.levels.state == part.state && !cell.control;
+            let state = |part: &Selection<'_>, cell: &Cell| {
+                cell.levels.state == part.state && !cell.control
+            };
             let own = of_old.iter().enumerate().filter(|(_, cell)| state(old, cell));
             let matching = |cell: usize| match (one_session, new.state) {
                 (true, Some(state)) => of_state(of_old, cell, state),
@@ -35,7 +39,9 @@ pub(super) fn common(
         }
         (None, None) => {
             let measured = |cells: &[Cell], other: &[Cell]| -> Vec<String> {
-                let alone = cells.iter().filter(|cell| !cell.control && place(other, &cell.label).is_none());
+                let alone = cells
+                    .iter()
+                    .filter(|cell| !cell.control && place(other, &cell.label).is_none());
                 alone.map(|cell| cell.label.clone()).collect()
             };
             compared.only_old = measured(of_old, of_new);
@@ -45,8 +51,10 @@ pub(super) fn common(
         }
         (of, other) => {
             let labels = (of.as_ref().or(other.as_ref()), other.as_ref().or(of.as_ref()));
-            let places =
-                labels.0.and_then(|label| place(of_old, label)).zip(labels.1.and_then(|label| place(of_new, label)));
+            let places = labels
+                .0
+                .and_then(|label| place(of_old, label))
+                .zip(labels.1.and_then(|label| place(of_new, label)));
             places.into_iter().collect()
         }
     };
@@ -55,8 +63,10 @@ pub(super) fn common(
         .into_iter()
         .filter(|&(at, other)| {
             let (cell, new_cell) = (&of_old[at], &of_new[other]);
-            let differences = config_diff::between_cells((before.header, cell), (after.header, new_cell));
-            let disqualified = !one_session && differences.iter().any(|each| each.weight == Weight::Disqualifies);
+            let differences =
+                config_diff::between_cells((before.header, cell), (after.header, new_cell));
+            let disqualified =
+                !one_session && differences.iter().any(|each| each.weight == Weight::Disqualifies);
             if disqualified {
                 compared.incomparable.push(Incomparable { label: cell.label.clone(), differences });
             } else if named {
@@ -75,14 +85,25 @@ pub(super) fn common(
 }
 
 /// The place, in either plan, of the cell that both take for their reference, or one of them does and the other has.
-pub(super) fn shared_reference(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> Option<(usize, usize)> {
-    let find = |kept: &KeptBlocks<'_>, label: &str| kept.header.plan.cells.iter().position(|cell| cell.label == label);
-    let own = before.reference.and_then(|place| Some((place, find(after, &before.header.plan.cells[place].label)?)));
-    let other =
-        || after.reference.and_then(|place| Some((find(before, &after.header.plan.cells[place].label)?, place)));
+pub(super) fn shared_reference(
+    before: &KeptBlocks<'_>,
+    after: &KeptBlocks<'_>,
+) -> Option<(usize, usize)> {
+    let find = |kept: &KeptBlocks<'_>, label: &str| {
+        kept.header.plan.cells.iter().position(|cell| cell.label == label)
+    };
+    let own = before
+        .reference
+        .and_then(|place| Some((place, find(after, &before.header.plan.cells[place].label)?)));
+    let other = || {
+        after
+            .reference
+            .and_then(|place| Some((find(before, &after.header.plan.cells[place].label)?, place)))
+    };
     let comparable = |(place, new_place): &(usize, usize)| {
         let cells = (&before.header.plan.cells[*place], &after.header.plan.cells[*new_place]);
-        let differences = config_diff::between_cells((before.header, cells.0), (after.header, cells.1));
+        let differences =
+            config_diff::between_cells((before.header, cells.0), (after.header, cells.1));
         differences.iter().all(|each| each.weight != Weight::Disqualifies)
     };
     own.or_else(other).filter(comparable)

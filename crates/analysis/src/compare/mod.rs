@@ -24,8 +24,9 @@ mod trust;
 mod verdicts;
 
 pub use model::{
-    Aspect, Basis, CellChange, Change, ChangeVerdict, Compared, Difference, Impossible, Incomparable, JudgedBy,
-    Judgement, Method, Outcome, Reason, RelativeTo, SelectionFacts, Weight, WelchFigure,
+    Aspect, Basis, CellChange, Change, ChangeVerdict, Compared, Difference, Impossible,
+    Incomparable, JudgedBy, Judgement, Method, Outcome, Reason, RelativeTo, SelectionFacts, Weight,
+    WelchFigure,
 };
 pub use selection::Selection;
 
@@ -38,16 +39,30 @@ use crate::kept::KeptBlocks;
 
 /// Each of `new` test against `old`; the words take all cells of all of them into account. With `margin`, also whether any
 /// cell is dearer by more than that share.
-pub fn compare(old: &Selection<'_>, new: &[Selection<'_>], margin: Option<f64>) -> (Vec<Compared>, Option<Judgement>) {
+pub fn compare(
+    old: &Selection<'_>,
+    new: &[Selection<'_>],
+    margin: Option<f64>,
+) -> (Vec<Compared>, Option<Judgement>) {
     let before = KeptBlocks::of(old.run);
     let pairs: Vec<Pair> = new
         .iter()
-        .map(|new| Pair::of(old, &before, new, if same_run(old, new) { None } else { Some(KeptBlocks::of(new.run)) }))
+        .map(|new| {
+            Pair::of(
+                old,
+                &before,
+                new,
+                if same_run(old, new) { None } else { Some(KeptBlocks::of(new.run)) },
+            )
+        })
         .collect();
     let mut compared: Vec<Compared> = pairs.iter().map(|pair| pair.compared.clone()).collect();
     // Every row of every comparison, and where it stands.
-    let rows: Vec<(usize, usize)> =
-        pairs.iter().enumerate().flat_map(|(at, pair)| (0..pair.rows.len()).map(move |row| (at, row))).collect();
+    let rows: Vec<(usize, usize)> = pairs
+        .iter()
+        .enumerate()
+        .flat_map(|(at, pair)| (0..pair.rows.len()).map(move |row| (at, row)))
+        .collect();
     let moved_at = ALPHA / rows.len().max(1) as f64;
     for (pair, compared) in pairs.iter().zip(&mut compared) {
         compared.reference_moved = pair.reference_moved(moved_at);
@@ -55,22 +70,34 @@ pub fn compare(old: &Selection<'_>, new: &[Selection<'_>], margin: Option<f64>) 
             change.judged_by = row.judged_by(compared.reference_moved);
         }
     }
-    let effects: Vec<Option<&Effect>> =
-        rows.iter().map(|(at, row)| pairs[*at].rows[*row].effect(compared[*at].reference_moved)).collect();
+    let effects: Vec<Option<&Effect>> = rows
+        .iter()
+        .map(|(at, row)| pairs[*at].rows[*row].effect(compared[*at].reference_moved))
+        .collect();
     for ((at, row), verdict) in rows.iter().zip(verdicts::verdicts(&effects)) {
         let stands = compared[*at].withheld.is_empty();
         compared[*at].cells[*row].verdict = if stands { verdict } else { ChangeVerdict::Withheld };
     }
     for (at, compared) in compared.iter_mut().enumerate() {
-        let own: Vec<Option<&Effect>> =
-            rows.iter().zip(&effects).filter(|((of, _), _)| *of == at).map(|(_, effect)| *effect).collect();
-        compared.none_worse_by = verdicts::none_worse_by(&own).filter(|_| compared.withheld.is_empty());
+        let own: Vec<Option<&Effect>> = rows
+            .iter()
+            .zip(&effects)
+            .filter(|((of, _), _)| *of == at)
+            .map(|(_, effect)| *effect)
+            .collect();
+        compared.none_worse_by =
+            verdicts::none_worse_by(&own).filter(|_| compared.withheld.is_empty());
     }
     let judgement = margin.map(|margin| judge(&compared, &rows, &effects, margin));
     (compared, judgement)
 }
 
-fn judge(compared: &[Compared], rows: &[(usize, usize)], effects: &[Option<&Effect>], margin: f64) -> Judgement {
+fn judge(
+    compared: &[Compared],
+    rows: &[(usize, usize)],
+    effects: &[Option<&Effect>],
+    margin: f64,
+) -> Judgement {
     let label = |(at, row): &(usize, usize)| {
         let (compared, cell) = (&compared[*at], &compared[*at].cells[*row]);
         format!("{}: {}", compared.new.name, cell.new_label.as_ref().unwrap_or(&cell.label))
@@ -90,7 +117,9 @@ fn judge(compared: &[Compared], rows: &[(usize, usize)], effects: &[Option<&Effe
     let impossible = || compared.iter().flat_map(|compared| &compared.impossible);
     let outcome = match () {
         () if !worse.is_empty() => Outcome::Worse,
-        () if impossible().any(|why| !matches!(why, Impossible::NoKeptBlocks { .. })) => Outcome::Incomparable,
+        () if impossible().any(|why| !matches!(why, Impossible::NoKeptBlocks { .. })) => {
+            Outcome::Incomparable
+        }
         () if impossible().next().is_some() => Outcome::NothingKept,
         () if open => Outcome::Undecided,
         () if !undecided.is_empty() => Outcome::Withheld,

@@ -36,8 +36,10 @@ impl Normalizations {
         reference: (usize, usize),
         same_labels: bool,
     ) -> Self {
-        let mut old = Normalization { reference: with_control(before, reference.0), all: Vec::new() };
-        let mut new = Normalization { reference: with_control(after, reference.1), all: Vec::new() };
+        let mut old =
+            Normalization { reference: with_control(before, reference.0), all: Vec::new() };
+        let mut new =
+            Normalization { reference: with_control(after, reference.1), all: Vec::new() };
         let mut relative_to = RelativeTo::Reference;
         let (of_old, of_new) = shared(before, after);
         // Where there is hardly another cell, the others are the reference.
@@ -75,15 +77,20 @@ impl Normalization {
     pub(super) fn logs(&self, kept: &KeptBlocks<'_>, cell: usize, side: Side) -> Vec<f64> {
         let others: Vec<usize> = self.all.iter().copied().filter(|other| *other != cell).collect();
         if others.is_empty() {
-            let reference: Vec<usize> = self.reference.iter().copied().filter(|other| *other != cell).collect();
-            return pairs(&kept.costs, cell, &reference, side).into_iter().filter_map(log).collect();
+            let reference: Vec<usize> =
+                self.reference.iter().copied().filter(|other| *other != cell).collect();
+            return pairs(&kept.costs, cell, &reference, side)
+                .into_iter()
+                .filter_map(log)
+                .collect();
         }
         contrast(kept, &[cell], &others, side)
     }
 
     /// The same of the reference and its control, by the others.
     fn reference_logs(&self, kept: &KeptBlocks<'_>) -> Vec<f64> {
-        let others: Vec<usize> = self.all.iter().copied().filter(|other| !self.reference.contains(other)).collect();
+        let others: Vec<usize> =
+            self.all.iter().copied().filter(|other| !self.reference.contains(other)).collect();
         contrast(kept, &self.reference, &others, Side::Both)
     }
 }
@@ -91,7 +98,8 @@ impl Normalization {
 /// Mean logarithm of the costs of some cells less that of others, in each block that has them all.
 fn contrast(kept: &KeptBlocks<'_>, cells: &[usize], others: &[usize], side: Side) -> Vec<f64> {
     let of = |block: usize, cells: &[usize]| -> Option<f64> {
-        let sum = cells.iter().map(|cell| cost_log(kept, block, *cell, side)).sum::<Option<f64>>()?;
+        let sum =
+            cells.iter().map(|cell| cost_log(kept, block, *cell, side)).sum::<Option<f64>>()?;
         Some(sum / cells.len() as f64)
     };
     (0..kept.costs.len())
@@ -107,8 +115,11 @@ fn cost_log(kept: &KeptBlocks<'_>, block: usize, cell: usize, side: Side) -> Opt
 fn with_control(kept: &KeptBlocks<'_>, reference: usize) -> Vec<usize> {
     let plan = &kept.header.plan;
     let is_plans = plan.cells[reference].label == plan.reference;
-    let controls =
-        plan.cells.iter().enumerate().filter(|(place, cell)| cell.control && is_plans && *place != reference);
+    let controls = plan
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(place, cell)| cell.control && is_plans && *place != reference);
     std::iter::once(reference).chain(controls.map(|(place, _)| place)).collect()
 }
 
@@ -116,15 +127,19 @@ fn with_control(kept: &KeptBlocks<'_>, reference: usize) -> Vec<usize> {
 fn shared(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> (Vec<usize>, Vec<usize>) {
     let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
     let measured = |kept: &KeptBlocks<'_>, cell: usize| {
-        let sides = if sides_apart(kept.header) { [Side::Sender, Side::Both] } else { [Side::Both; 2] };
+        let sides =
+            if sides_apart(kept.header) { [Side::Sender, Side::Both] } else { [Side::Both; 2] };
         let stands = |block: usize| {
-            sides.iter().all(|side| cost_log(kept, block, cell, *side).is_some_and(|log| log.is_finite()))
+            sides
+                .iter()
+                .all(|side| cost_log(kept, block, cell, *side).is_some_and(|log| log.is_finite()))
         };
         (0..kept.costs.len()).all(stands)
     };
     let equal = |cell: &Cell, other: &Cell| {
         let differences = config_diff::between_cells((before.header, cell), (after.header, other));
-        cell.control == other.control && differences.iter().all(|each| each.weight != Weight::Disqualifies)
+        cell.control == other.control
+            && differences.iter().all(|each| each.weight != Weight::Disqualifies)
     };
     let places = of_old.iter().enumerate().filter_map(|(place, cell)| {
         let other = of_new.iter().position(|other| other.label == cell.label)?;

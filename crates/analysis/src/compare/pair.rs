@@ -100,13 +100,21 @@ impl Pair {
             .map(|(part, _)| *part)
             .collect();
         none_kept.dedup_by_key(|part| part.name.clone());
-        compared.impossible.extend(none_kept.iter().map(|part| Impossible::NoKeptBlocks { name: part.name.clone() }));
+        compared.impossible.extend(
+            none_kept.iter().map(|part| Impossible::NoKeptBlocks { name: part.name.clone() }),
+        );
         let common = common(compared, old, before, new, after, one_session);
         if compared.impossible.is_empty() && common.is_empty() {
             let disqualified = !compared.incomparable.is_empty();
-            compared.impossible.push(if disqualified { Impossible::Disqualified } else { Impossible::NoCommonCell });
+            compared.impossible.push(if disqualified {
+                Impossible::Disqualified
+            } else {
+                Impossible::NoCommonCell
+            });
         }
-        if !one_session && compared.differences.iter().any(|each| each.weight == Weight::Disqualifies) {
+        if !one_session
+            && compared.differences.iter().any(|each| each.weight == Weight::Disqualifies)
+        {
             compared.impossible.push(Impossible::Disqualified);
             compared.impossible.dedup();
         }
@@ -115,10 +123,13 @@ impl Pair {
         }
         assess(compared, old, before, new, after, one_session);
         let reference = (!one_session).then(|| shared_reference(before, after)).flatten();
-        compared.reference = reference.map(|(place, _)| before.header.plan.cells[place].label.clone());
+        compared.reference =
+            reference.map(|(place, _)| before.header.plan.cells[place].label.clone());
         let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
-        let same_labels = common.iter().all(|(cell, other)| of_old[*cell].label == of_new[*other].label);
-        let base = reference.map(|reference| Normalizations::of(before, after, reference, same_labels));
+        let same_labels =
+            common.iter().all(|(cell, other)| of_old[*cell].label == of_new[*other].label);
+        let base =
+            reference.map(|reference| Normalizations::of(before, after, reference, same_labels));
         compared.relative_to = base.as_ref().map(|base| base.relative_to);
         for &(of_old, of_new) in &common {
             let is_reference = reference == Some((of_old, of_new));
@@ -127,16 +138,25 @@ impl Pair {
                     (within_session(before, of_old, of_new, side), None)
                 } else {
                     let relative = base.as_ref().filter(|_| !is_reference).and_then(|base| {
-                        let (old, new) = (base.old.logs(before, of_old, side), base.new.logs(after, of_new, side));
+                        let (old, new) = (
+                            base.old.logs(before, of_old, side),
+                            base.new.logs(after, of_new, side),
+                        );
                         Effect::independent(&old, &new, base.between_sessions())
                     });
-                    let (old, new) = (cost_logs(before, of_old, side), cost_logs(after, of_new, side));
-                    (Effect::independent(&old, &new, cost_between_sessions(before, after)), relative)
+                    let (old, new) =
+                        (cost_logs(before, of_old, side), cost_logs(after, of_new, side));
+                    (
+                        Effect::independent(&old, &new, cost_between_sessions(before, after)),
+                        relative,
+                    )
                 }
             };
-            let (sender, receiver, both) = (change(Side::Sender), change(Side::Receiver), change(Side::Both));
+            let (sender, receiver, both) =
+                (change(Side::Sender), change(Side::Receiver), change(Side::Both));
             let figure_of = |each: &Option<Effect>| each.as_ref().and_then(Effect::change);
-            let (label, new_label) = (&before.header.plan.cells[of_old].label, &after.header.plan.cells[of_new].label);
+            let (label, new_label) =
+                (&before.header.plan.cells[of_old].label, &after.header.plan.cells[of_new].label);
             compared.cells.push(CellChange {
                 label: label.clone(),
                 new_label: (new_label != label).then(|| new_label.clone()),
@@ -189,7 +209,8 @@ fn cost_logs(kept: &KeptBlocks<'_>, cell: usize, side: Side) -> Vec<f64> {
 
 fn costs(kept: &KeptBlocks<'_>, cell: usize) -> Sides<Figure> {
     let of = |side| {
-        let costs = kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
+        let costs =
+            kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
         figure(&costs.collect::<Vec<_>>(), kept.level)
     };
     Sides { sender: of(Side::Sender), receiver: of(Side::Receiver), both: of(Side::Both) }

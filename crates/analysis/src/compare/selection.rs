@@ -22,7 +22,12 @@ pub struct Selection<'a> {
 pub(super) fn same_run(old: &Selection<'_>, new: &Selection<'_>) -> bool {
     let key = |run: &Run| {
         let header = &run.header;
-        (header.started_at.clone(), header.plan.seed, header.host.hostname.clone(), run.blocks.len())
+        (
+            header.started_at.clone(),
+            header.plan.seed,
+            header.host.hostname.clone(),
+            run.blocks.len(),
+        )
     };
     std::ptr::eq(old.run, new.run) || key(old.run) == key(new.run)
 }

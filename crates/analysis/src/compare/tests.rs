@@ -55,11 +55,17 @@ fn a_cell_that_changed_is_told_from_those_that_did_not() {
     assert_eq!(compared.basis, Basis::TwoSessions);
     assert_eq!(compared.reference.as_deref(), Some("read+send"));
     let sendfile = of(&compared, "sendfile");
-    assert!(matches!(sendfile.verdict, ChangeVerdict::Worse { by } if (0.15..0.25).contains(&by)), "{sendfile:?}");
+    assert!(
+        matches!(sendfile.verdict, ChangeVerdict::Worse { by } if (0.15..0.25).contains(&by)),
+        "{sendfile:?}"
+    );
     assert_eq!(sendfile.judged_by, Some(JudgedBy::Relative));
     for label in ["splice", "mmap+write"] {
         assert!(
-            !matches!(of(&compared, label).verdict, ChangeVerdict::Worse { .. } | ChangeVerdict::Better { .. }),
+            !matches!(
+                of(&compared, label).verdict,
+                ChangeVerdict::Worse { .. } | ChangeVerdict::Better { .. }
+            ),
             "{label}"
         );
     }
@@ -98,26 +104,28 @@ fn what_moves_all_paths_is_told_by_their_costs() {
 fn a_small_move_of_the_whole_machine_is_no_change_of_a_path() {
     let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.0, 1.03));
     assert!(!compared.reference_moved);
-    assert!(
-        compared
-            .cells
-            .iter()
-            .all(|cell| !matches!(cell.verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. }))
-    );
+    assert!(compared.cells.iter().all(|cell| !matches!(
+        cell.verdict,
+        ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. }
+    )));
 }
 
 #[test]
 fn two_cells_of_one_run_are_compared_within_its_blocks() {
     let run = run(1, 1.0, 1.0);
-    let (compared, judgement) =
-        compare(&cell("r:read+send", &run, "read+send"), &[cell("r:sendfile", &run, "sendfile")], Some(0.05));
+    let (compared, judgement) = compare(
+        &cell("r:read+send", &run, "read+send"),
+        &[cell("r:sendfile", &run, "sendfile")],
+        Some(0.05),
+    );
     assert_eq!(compared[0].basis, Basis::OneSession);
     let only = &compared[0].cells[0];
     assert_eq!((only.label.as_str(), only.new_label.as_deref()), ("read+send", Some("sendfile")));
     assert!(matches!(only.cost.both.unwrap().method, Method::Paired { blocks, .. } if blocks > 40));
     // The same as the run's own table says.
     let estimates = crate::estimate(&run);
-    let own = estimates.cells.iter().find(|cell| cell.label == "sendfile").unwrap().ratio.both.unwrap();
+    let own =
+        estimates.cells.iter().find(|cell| cell.label == "sendfile").unwrap().ratio.both.unwrap();
     assert_eq!(only.cost.both.unwrap().ratio, own.value);
     assert!(matches!(only.verdict, ChangeVerdict::Better { .. }));
     assert_eq!(judgement.unwrap().outcome, Outcome::NoneWorse);
@@ -133,8 +141,11 @@ fn a_run_is_not_compared_with_itself() {
 #[test]
 fn a_cell_of_one_run_is_held_against_another_cell_of_another() {
     let (old, new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
-    let (compared, _) =
-        compare(&cell("a:sendfile", &old, "sendfile"), &[cell("b:mmap+write", &new, "mmap+write")], None);
+    let (compared, _) = compare(
+        &cell("a:sendfile", &old, "sendfile"),
+        &[cell("b:mmap+write", &new, "mmap+write")],
+        None,
+    );
     let only = &compared[0].cells[0];
     assert_eq!((only.label.as_str(), only.new_label.as_deref()), ("sendfile", Some("mmap+write")));
     // What is beside the one is not what is beside the other: both are relative to the reference.
@@ -143,7 +154,10 @@ fn a_cell_of_one_run_is_held_against_another_cell_of_another() {
     assert!((ratio / (960.0 / 570.0) - 1.0).abs() < 0.06, "{ratio}");
     // Named on one side, it is the same cell on the other.
     let (compared, _) = compare(&cell("a:sendfile", &old, "sendfile"), &[part("b", &new)], None);
-    assert_eq!((compared[0].cells[0].label.as_str(), &compared[0].cells[0].new_label), ("sendfile", &None));
+    assert_eq!(
+        (compared[0].cells[0].label.as_str(), &compared[0].cells[0].new_label),
+        ("sendfile", &None)
+    );
 }
 
 /// Its name in JSON.
@@ -164,7 +178,10 @@ fn another_rate_or_link_is_another_quantity() {
     new.header.link.kind = LinkKind::Loopback;
     let compared = pair(&old, &new);
     assert_eq!(compared.impossible, [Impossible::Disqualified]);
-    assert_eq!((compared.differences[0].what, compared.differences[0].weight), (Aspect::Link, Weight::Disqualifies));
+    assert_eq!(
+        (compared.differences[0].what, compared.differences[0].weight),
+        (Aspect::Link, Weight::Disqualifies)
+    );
     assert!(compared.cells.is_empty());
 }
 
@@ -184,7 +201,9 @@ fn what_else_differs_is_listed_with_both_values() {
     let found: Vec<Told> = compared
         .differences
         .iter()
-        .map(|each| (key(each.what), each.name.as_deref(), each.old.as_deref(), each.new.as_deref()))
+        .map(|each| {
+            (key(each.what), each.name.as_deref(), each.old.as_deref(), each.new.as_deref())
+        })
         .collect();
     assert_eq!(
         found,
@@ -224,7 +243,10 @@ fn a_handful_of_blocks_has_figures_and_no_words() {
     };
     let compared = pair(&few(1), &few(2));
     let sendfile = of(&compared, "sendfile");
-    assert_eq!((sendfile.verdict, sendfile.relative.both.unwrap().low), (ChangeVerdict::Undecided, None));
+    assert_eq!(
+        (sendfile.verdict, sendfile.relative.both.unwrap().low),
+        (ChangeVerdict::Undecided, None)
+    );
     assert_eq!(compared.none_worse_by, None);
 }
 
@@ -241,7 +263,10 @@ fn a_run_with_a_warning_that_withholds_has_no_words() {
 fn the_margin_decides_three_ways() {
     let outcome = |factor: f64, margin: f64| {
         let (old, new) = (run(1, 1.0, 1.0), run(2, factor, 1.0));
-        compare(&cell("old", &old, "sendfile"), &[cell("new", &new, "sendfile")], Some(margin)).1.unwrap().outcome
+        compare(&cell("old", &old, "sendfile"), &[cell("new", &new, "sendfile")], Some(margin))
+            .1
+            .unwrap()
+            .outcome
     };
     assert_eq!(outcome(1.0, 0.1), Outcome::NoneWorse);
     assert_eq!(outcome(1.3, 0.1), Outcome::Worse);
@@ -252,10 +277,14 @@ fn the_margin_decides_three_ways() {
 #[test]
 fn each_new_run_is_held_against_the_old_one() {
     let (old, same, worse) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0), run(3, 1.4, 1.0));
-    let (compared, judgement) = compare(&part("old", &old), &[part("same", &same), part("worse", &worse)], Some(0.1));
+    let (compared, judgement) =
+        compare(&part("old", &old), &[part("same", &same), part("worse", &worse)], Some(0.1));
     assert_eq!(compared.len(), 2);
     let judgement = judgement.unwrap();
-    assert_eq!((judgement.outcome, judgement.worse), (Outcome::Worse, vec!["worse: sendfile".to_owned()]));
+    assert_eq!(
+        (judgement.outcome, judgement.worse),
+        (Outcome::Worse, vec!["worse: sendfile".to_owned()])
+    );
 }
 
 proptest! {

@@ -24,9 +24,9 @@ pub(super) fn assess(
     for (part, kept) in parts.iter().take(if one_session { 1 } else { 2 }) {
         for why in withheld(part.run, kept) {
             let doubt = match why {
-                Withheld::ControlDiffers { .. } | Withheld::NoControl | Withheld::ReferenceSaturated { .. } => {
-                    !one_session
-                }
+                Withheld::ControlDiffers { .. }
+                | Withheld::NoControl
+                | Withheld::ReferenceSaturated { .. } => !one_session,
                 Withheld::NoReference => part.cell.is_some(),
                 Withheld::TooFewBlocks { .. } => true, // there is no interval then, and so no word
                 Withheld::BusyMachine { .. } | Withheld::Warning { .. } => false,
@@ -40,7 +40,11 @@ pub(super) fn assess(
 /// What forbids a run's own verdict.
 fn withheld(run: &Run, kept: &KeptBlocks<'_>) -> Vec<Withheld> {
     let plan = &kept.header.plan;
-    let judged = plan.cells.iter().enumerate().filter(|(place, cell)| cell.control || kept.reference == Some(*place));
+    let judged = plan
+        .cells
+        .iter()
+        .enumerate()
+        .filter(|(place, cell)| cell.control || kept.reference == Some(*place));
     let cells: Vec<_> = judged.map(|(place, _)| cells::cell(kept, place)).collect();
     verdict::withheld(run, kept, &cells, control(&cells).as_ref(), &account::blocks(run))
 }

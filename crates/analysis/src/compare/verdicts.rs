@@ -15,7 +15,8 @@ pub(super) const ALPHA: f64 = 1.0 - CONFIDENCE;
 /// A word for each piece of evidence, all of it taken together.
 pub(super) fn verdicts(effects: &[Option<&Effect>]) -> Vec<ChangeVerdict> {
     let mut verdicts = vec![ChangeVerdict::Undecided; effects.len()];
-    let all: Vec<(usize, &Effect)> = effects.iter().enumerate().filter_map(|(at, each)| Some((at, (*each)?))).collect();
+    let all: Vec<(usize, &Effect)> =
+        effects.iter().enumerate().filter_map(|(at, each)| Some((at, (*each)?))).collect();
     let mut ordered: Vec<(f64, usize, Change)> = all
         .iter()
         .filter_map(|(at, effect)| {
@@ -72,7 +73,11 @@ pub(super) fn against_margin(effects: &[Option<&Effect>], margin: f64) -> Vec<Ma
     let mut tests: Vec<MarginTest> = p_values
         .iter()
         .map(|p_values| {
-            if p_values.is_some_and(|(_, below)| below <= ALPHA) { MarginTest::NotAbove } else { MarginTest::Undecided }
+            if p_values.is_some_and(|(_, below)| below <= ALPHA) {
+                MarginTest::NotAbove
+            } else {
+                MarginTest::Undecided
+            }
         })
         .collect();
     for (rank, (p, at)) in ordered.into_iter().enumerate() {
@@ -86,6 +91,7 @@ pub(super) fn against_margin(effects: &[Option<&Effect>], margin: f64) -> Vec<Ma
 
 /// No ratio is further above 1 than this; `None` where one has no bound.
 pub(super) fn none_worse_by(effects: &[Option<&Effect>]) -> Option<f64> {
-    let bounds: Option<Vec<f64>> = effects.iter().map(|each| each.as_ref()?.upper_bound(ALPHA)).collect();
+    let bounds: Option<Vec<f64>> =
+        effects.iter().map(|each| each.as_ref()?.upper_bound(ALPHA)).collect();
     bounds?.into_iter().reduce(f64::max).map(|most| (most - 1.0).max(0.0))
 }

@@ -30,9 +30,13 @@ fn lines() -> impl Iterator<Item = Option<Line>> {
     lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| {
         let mut fields = line.split('\t');
         let (pattern, class, source) = (fields.next()?, fields.next()?, fields.next()?);
-        let found = if class == "caller" { Found::Caller } else { Found::Class(Class::of_key(class)?) };
+        let found =
+            if class == "caller" { Found::Caller } else { Found::Class(Class::of_key(class)?) };
         let name = pattern.strip_suffix('*').unwrap_or(pattern);
-        let complete = !name.is_empty() && !name.contains('*') && !source.is_empty() && fields.next().is_none();
+        let complete = !name.is_empty()
+            && !name.contains('*')
+            && !source.is_empty()
+            && fields.next().is_none();
         complete.then_some(Line { pattern, found })
     })
 }
@@ -66,13 +70,15 @@ const ENABLES_INTERRUPTS: &[&str] = &[
 
 /// Instructions that leave a virtual machine for its hypervisor, wrapped into a function: a register of the interrupt controller that sends
 /// an interrupt to another CPU, or sets the timer. On a machine that is none they belong to their callers.
-const LEAVES_FOR_THE_HYPERVISOR: &[&str] = &["native_write_msr", "native_write_msr_safe", "native_read_msr"];
+const LEAVES_FOR_THE_HYPERVISOR: &[&str] =
+    &["native_write_msr", "native_write_msr_safe", "native_read_msr"];
 
 /// The class of each frame of a profile as the innermost one of its stack, frame number n at place n - 1. `virtual_machine`: whether there is
 /// a hypervisor.
 pub(super) fn classes_of_frames(profile: &Profile, virtual_machine: bool) -> Vec<Class> {
     let lands = |name: &str| {
-        profile.sampling.event == SampledEvent::CpuClock && ENABLES_INTERRUPTS.contains(&function_name(name))
+        profile.sampling.event == SampledEvent::CpuClock
+            && ENABLES_INTERRUPTS.contains(&function_name(name))
     };
     let found = |name: &str| {
         let leaves = virtual_machine && LEAVES_FOR_THE_HYPERVISOR.contains(&name);
@@ -83,9 +89,12 @@ pub(super) fn classes_of_frames(profile: &Profile, virtual_machine: bool) -> Vec
     // As a caller, and as the innermost: a caller stands before those that it calls.
     let mut found: Vec<(Class, Class)> = Vec::with_capacity(profile.frames.len());
     for &(caller, symbol) in &profile.frames {
-        let above =
-            (caller as usize).checked_sub(1).and_then(|place| found.get(place)).map_or(Class::Unknown, |one| one.0);
-        let (what, lands) = of_symbols.get(symbol as usize).copied().unwrap_or((Found::Nothing, false));
+        let above = (caller as usize)
+            .checked_sub(1)
+            .and_then(|place| found.get(place))
+            .map_or(Class::Unknown, |one| one.0);
+        let (what, lands) =
+            of_symbols.get(symbol as usize).copied().unwrap_or((Found::Nothing, false));
         let class = match what {
             Found::Class(class) => class,
             Found::Caller => above,
@@ -138,7 +147,13 @@ mod tests {
     fn sampled_on(stack: &[&str], event: SampledEvent, virtual_machine: bool) -> Class {
         let frames = (0..stack.len() as u32).map(|frame| (frame, frame)).collect();
         let symbols = stack.iter().rev().map(ToString::to_string).collect();
-        let sampling = Sampling { event, no_cycles: None, frequency_hz: 1, cpus: Vec::new(), kernel_functions: 0 };
+        let sampling = Sampling {
+            event,
+            no_cycles: None,
+            frequency_hz: 1,
+            cpus: Vec::new(),
+            kernel_functions: 0,
+        };
         let profile = Profile { sampling, symbols, frames, blocks: Vec::new() };
         classes_of_frames(&profile, virtual_machine).last().copied().unwrap_or(Class::Unknown)
     }
@@ -162,7 +177,10 @@ mod tests {
     #[test]
     fn a_servant_belongs_to_whoever_it_serves() {
         assert_eq!(class(&["rep_movs_alternative", "_copy_to_iter", "tcp_recvmsg"]), Class::Copy);
-        assert_eq!(class(&["rep_movs_alternative", "_copy_from_user", "do_epoll_wait"]), Class::Sched);
+        assert_eq!(
+            class(&["rep_movs_alternative", "_copy_from_user", "do_epoll_wait"]),
+            Class::Sched
+        );
         assert_eq!(class(&["memcpy", "skb_copy_bits"]), Class::Copy);
         assert_eq!(class(&["memcpy", "__ip_queue_xmit"]), Class::Tcp);
         assert_eq!(class(&["rb_erase", "tcp_clean_rtx_queue"]), Class::Tcp);
@@ -191,7 +209,10 @@ mod tests {
         let stack = ["_raw_spin_unlock_irqrestore", "try_to_wake_up", "tcp_data_queue"];
         assert_eq!(sampled(&stack, SampledEvent::CpuClock), Class::Sched);
         assert_eq!(sampled(&stack, SampledEvent::Cycles), Class::Locks);
-        assert_eq!(sampled(&["_raw_spin_lock", "tcp_v4_rcv"], SampledEvent::CpuClock), Class::Locks);
+        assert_eq!(
+            sampled(&["_raw_spin_lock", "tcp_v4_rcv"], SampledEvent::CpuClock),
+            Class::Locks
+        );
     }
 
     #[test]
@@ -204,7 +225,8 @@ mod tests {
     #[test]
     fn every_line_of_the_table_parses() {
         let text = include_str!("classes.tsv");
-        let numbered = text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
+        let numbered =
+            text.lines().enumerate().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         for ((number, text), line) in std::iter::zip(numbered, lines()) {
             assert!(line.is_some(), "line {}: {text}", number + 1);
         }

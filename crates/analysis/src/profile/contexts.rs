@@ -77,10 +77,15 @@ pub(super) struct StackMarks {
 
 /// What each frame and its callers go through, frame number n at place n - 1.
 pub(super) fn marks_of_frames(profile: &Profile) -> Vec<StackMarks> {
-    let of_symbols: Vec<StackMarks> = profile.symbols.iter().map(|name| through(function_name(name))).collect();
+    let of_symbols: Vec<StackMarks> =
+        profile.symbols.iter().map(|name| through(function_name(name))).collect();
     let mut found: Vec<StackMarks> = Vec::with_capacity(profile.frames.len());
     for &(caller, symbol) in &profile.frames {
-        let above = (caller as usize).checked_sub(1).and_then(|place| found.get(place)).copied().unwrap_or_default();
+        let above = (caller as usize)
+            .checked_sub(1)
+            .and_then(|place| found.get(place))
+            .copied()
+            .unwrap_or_default();
         let own = of_symbols.get(symbol as usize).copied().unwrap_or_default();
         found.push(StackMarks {
             softirq: above.softirq || own.softirq,
@@ -96,14 +101,20 @@ pub(super) fn marks_of_frames(profile: &Profile) -> Vec<StackMarks> {
 fn through(name: &str) -> StackMarks {
     StackMarks {
         // kernel/softirq.c; __do_softirq until Linux 6.10.
-        softirq: matches!(name, "handle_softirqs" | "__do_softirq" | "do_softirq" | "do_softirq_own_stack"),
+        softirq: matches!(
+            name,
+            "handle_softirqs" | "__do_softirq" | "do_softirq" | "do_softirq_own_stack"
+        ),
         ksoftirqd: name == "run_ksoftirqd",
         // arch/x86/kernel/irq.c and include/asm/idtentry.h, arch/arm64/kernel/entry-common.c.
         interrupt: name.starts_with("sysvec_")
             || name.starts_with("asm_sysvec_")
             || name.ends_with("common_interrupt")
             || matches!(name, "el1_interrupt" | "el0_interrupt" | "do_IRQ" | "handle_irq_event"),
-        switch: matches!(name, "schedule" | "__schedule" | "preempt_schedule_irq" | "schedule_idle"),
+        switch: matches!(
+            name,
+            "schedule" | "__schedule" | "preempt_schedule_irq" | "schedule_idle"
+        ),
     }
 }
 
@@ -120,7 +131,10 @@ pub(super) fn context(task: SampledTask, stack: Option<StackMarks>) -> Context {
         SampledTask::Sender | SampledTask::Receiver => Context::Syscall,
         SampledTask::Other => Context::Others,
         SampledTask::KernelThread => Context::KernelThread,
-        SampledTask::Soaker | SampledTask::Idle | SampledTask::Instrument | SampledTask::Ksoftirqd => Context::Switch,
+        SampledTask::Soaker
+        | SampledTask::Idle
+        | SampledTask::Instrument
+        | SampledTask::Ksoftirqd => Context::Switch,
     }
 }
 
@@ -136,24 +150,44 @@ mod tests {
 
     /// The context of a stack, its innermost function first.
     fn of(task: SampledTask, stack: &[&str]) -> Context {
-        let all = stack.iter().map(|name| through(name)).fold(StackMarks::default(), |a, b| StackMarks {
-            softirq: a.softirq || b.softirq,
-            ksoftirqd: a.ksoftirqd || b.ksoftirqd,
-            interrupt: a.interrupt || b.interrupt,
-            switch: a.switch || b.switch,
-        });
+        let all =
+            stack.iter().map(|name| through(name)).fold(StackMarks::default(), |a, b| StackMarks {
+                softirq: a.softirq || b.softirq,
+                ksoftirqd: a.ksoftirqd || b.ksoftirqd,
+                interrupt: a.interrupt || b.interrupt,
+                switch: a.switch || b.switch,
+            });
         context(task, (!stack.is_empty()).then_some(all))
     }
 
     #[test]
     fn a_stack_and_whose_time_it_was_make_a_context() {
         use SampledTask::{Idle, Ksoftirqd, Other, Receiver, Sender, Soaker};
-        let syscall = ["tcp_sendmsg", "__sys_sendto", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"];
-        let at_its_end = ["net_rx_action", "handle_softirqs", "do_softirq", "__local_bh_enable_ip", "do_syscall_64"];
-        let by_irq =
-            ["net_rx_action", "handle_softirqs", "__irq_exit_rcu", "sysvec_call_function_single", "asm_sysvec_x"];
-        let thread = ["net_rx_action", "handle_softirqs", "run_ksoftirqd", "smpboot_thread_fn", "kthread"];
-        let preempted = ["finish_task_switch", "__schedule", "schedule", "irqentry_exit", "asm_sysvec_reschedule_ipi"];
+        let syscall =
+            ["tcp_sendmsg", "__sys_sendto", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"];
+        let at_its_end = [
+            "net_rx_action",
+            "handle_softirqs",
+            "do_softirq",
+            "__local_bh_enable_ip",
+            "do_syscall_64",
+        ];
+        let by_irq = [
+            "net_rx_action",
+            "handle_softirqs",
+            "__irq_exit_rcu",
+            "sysvec_call_function_single",
+            "asm_sysvec_x",
+        ];
+        let thread =
+            ["net_rx_action", "handle_softirqs", "run_ksoftirqd", "smpboot_thread_fn", "kthread"];
+        let preempted = [
+            "finish_task_switch",
+            "__schedule",
+            "schedule",
+            "irqentry_exit",
+            "asm_sysvec_reschedule_ipi",
+        ];
         assert_eq!(of(Sender, &[]), Context::User);
         assert_eq!(of(Sender, &syscall), Context::Syscall);
         assert_eq!(of(Sender, &at_its_end), Context::SoftirqOwn);
@@ -161,12 +195,19 @@ mod tests {
         assert_eq!(of(Soaker, &by_irq), Context::SoftirqElsewhere);
         assert_eq!(of(Other, &by_irq), Context::SoftirqElsewhere);
         assert_eq!(of(Ksoftirqd, &thread), Context::Ksoftirqd);
-        assert_eq!(of(Idle, &thread), Context::Ksoftirqd, "in a PID namespace its name is not seen");
+        assert_eq!(
+            of(Idle, &thread),
+            Context::Ksoftirqd,
+            "in a PID namespace its name is not seen"
+        );
         assert_eq!(of(Soaker, &preempted), Context::Switch);
         assert_eq!(of(Sender, &preempted), Context::Interrupt);
         assert_eq!(of(Soaker, &["handle_edge_irq", "common_interrupt"]), Context::Interrupt);
         assert_eq!(of(Other, &syscall), Context::Others);
         assert_eq!(of(Other, &[]), Context::Others);
-        assert_eq!(of(SampledTask::KernelThread, &["process_one_work", "kthread"]), Context::KernelThread);
+        assert_eq!(
+            of(SampledTask::KernelThread, &["process_one_work", "kthread"]),
+            Context::KernelThread
+        );
     }
 }

@@ -50,7 +50,8 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
     let (mut one, level, seed) = sampled(first)?;
     let (mut other, other_level, other_seed) = sampled(second)?;
     if paired {
-        let both: Vec<usize> = one.places().into_iter().filter(|place| other.places().contains(place)).collect();
+        let both: Vec<usize> =
+            one.places().into_iter().filter(|place| other.places().contains(place)).collect();
         one.blocks.retain(|block| both.contains(&block.place));
         other.blocks.retain(|block| both.contains(&block.place));
     }
@@ -67,25 +68,43 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
         let fewer = blocks.min(other_blocks);
         let level = expanded_confidence(level.max(other_level), fewer)?;
         let (draws, _) = (draws.as_ref()?, other_draws.as_ref()?);
-        if paired { draws.bca_interval(values, level).and_then(bounds) } else { percentiles(values, level) }
+        if paired {
+            draws.bca_interval(values, level).and_then(bounds)
+        } else {
+            percentiles(values, level)
+        }
     };
     let figure = |of: &dyn Fn(&Drawn) -> f64| -> Option<Figure> {
         let longest = 1 + DEFAULT_RESAMPLES + if paired { blocks } else { 0 };
-        let values: Vec<f64> = ones.iter().zip(&others).take(longest).map(|(one, other)| of(other) - of(one)).collect();
+        let values: Vec<f64> = ones
+            .iter()
+            .zip(&others)
+            .take(longest)
+            .map(|(one, other)| of(other) - of(one))
+            .collect();
         let value = finite(*values.first()?)?;
         Some(with_interval(value, interval(&values), blocks.min(other_blocks)))
     };
     let cost = |place: usize| move |draw: &Drawn| draw.shares[place] * draw.cost_ns_per_kib;
-    let part = |place: usize| Some((cost(place)(ones.first()?), cost(place)(others.first()?), figure(&cost(place))?));
-    let mut classes: Vec<PartDifference<Class>> =
-        Class::ALL.into_iter().filter_map(|class| Some(of_part(class, part(class_at(class))?))).collect();
+    let part = |place: usize| {
+        Some((cost(place)(ones.first()?), cost(place)(others.first()?), figure(&cost(place))?))
+    };
+    let mut classes: Vec<PartDifference<Class>> = Class::ALL
+        .into_iter()
+        .filter_map(|class| Some(of_part(class, part(class_at(class))?)))
+        .collect();
     classes.sort_by(|a, b| b.difference.value.abs().total_cmp(&a.difference.value.abs()));
-    let contexts =
-        Context::ALL.into_iter().filter_map(|context| Some(of_part(context, part(context_at(context))?))).collect();
+    let contexts = Context::ALL
+        .into_iter()
+        .filter_map(|context| Some(of_part(context, part(context_at(context))?)))
+        .collect();
     Some(Difference { paired, all: figure(&|draw| draw.cost_ns_per_kib), classes, contexts })
 }
 
-fn of_part<T>(what: T, (first_ns_per_kib, second_ns_per_kib, difference): (f64, f64, Figure)) -> PartDifference<T> {
+fn of_part<T>(
+    what: T,
+    (first_ns_per_kib, second_ns_per_kib, difference): (f64, f64, Figure),
+) -> PartDifference<T> {
     PartDifference { what, first_ns_per_kib, second_ns_per_kib, difference }
 }
 

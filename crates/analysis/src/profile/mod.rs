@@ -34,7 +34,9 @@ pub fn profile(run: &Run) -> Option<ProfileEstimates> {
     let profile = Profile::of(run)?;
     let frames = Frames::of(&profile, run);
     let kept = KeptBlocks::of(run);
-    let cells = parallel::each(kept.header.plan.cells.len(), |place| cell(run, &kept, &profile, &frames, place));
+    let cells = parallel::each(kept.header.plan.cells.len(), |place| {
+        cell(run, &kept, &profile, &frames, place)
+    });
     let sampling = profile.sampling;
     Some(ProfileEstimates {
         event: sampling.event,
@@ -49,28 +51,44 @@ pub fn profile(run: &Run) -> Option<ProfileEstimates> {
 /// The labels of the cells that have samples in a block that counts, the control left out.
 pub fn labels(run: &Run) -> Vec<String> {
     let sampled = |label: &str| {
-        let counts =
-            run.blocks.iter().filter(|block| block.dropped.is_none()).filter_map(|block| block.samples.as_ref());
-        counts.flat_map(|samples| &samples.windows).any(|window| window.cell.as_deref() == Some(label))
+        let counts = run
+            .blocks
+            .iter()
+            .filter(|block| block.dropped.is_none())
+            .filter_map(|block| block.samples.as_ref());
+        counts
+            .flat_map(|samples| &samples.windows)
+            .any(|window| window.cell.as_deref() == Some(label))
     };
     let cells = run.header.plan.cells.iter().filter(|cell| !cell.control);
     cells.map(|cell| cell.label.clone()).filter(|label| sampled(label)).collect()
 }
 
-fn cell(run: &Run, kept: &KeptBlocks, profile: &Profile, frames: &Frames, place: usize) -> CellProfile {
+fn cell(
+    run: &Run,
+    kept: &KeptBlocks,
+    profile: &Profile,
+    frames: &Frames,
+    place: usize,
+) -> CellProfile {
     let estimate = cells::cell(kept, place);
     let sampled = CellSamples::of(run, kept, profile, frames, place);
     let parts = parts(&sampled, kept.level, kept.header.plan.seed);
     let class = |class: Class| ClassPart { class, part: parts.class(class) };
     let context = |context: Context| ContextPart { context, part: parts.context(context) };
     let functions = |known: bool| -> Vec<FunctionPart> {
-        let each = sampled.functions.iter().enumerate().filter(|(_, (_, class))| (*class != Class::Unknown) == known);
+        let each = sampled
+            .functions
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, class))| (*class != Class::Unknown) == known);
         let each = each.map(|(at, (name, class))| FunctionPart {
             function: name.clone(),
             class: *class,
             part: parts.function(at),
         });
-        let mut each: Vec<FunctionPart> = each.filter(|function| function.part.share > 0.0).collect();
+        let mut each: Vec<FunctionPart> =
+            each.filter(|function| function.part.share > 0.0).collect();
         each.sort_by(|a, b| b.part.share.total_cmp(&a.part.share));
         each
     };

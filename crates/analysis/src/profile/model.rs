@@ -72,7 +72,10 @@ pub struct CellProfile {
 impl CellProfile {
     /// A class of it.
     pub fn class(&self, class: Class) -> Part {
-        self.classes.iter().find(|each| each.class == class).map_or_else(Part::default, |each| each.part)
+        self.classes
+            .iter()
+            .find(|each| each.class == class)
+            .map_or_else(Part::default, |each| each.part)
     }
 }
 

@@ -29,7 +29,10 @@ pub(super) struct Frames {
 impl Frames {
     pub(super) fn of(profile: &Profile, run: &Run) -> Self {
         let virtual_machine = run.header.host.hypervisor.is_some();
-        Self { classes: classes_of_frames(profile, virtual_machine), through: marks_of_frames(profile) }
+        Self {
+            classes: classes_of_frames(profile, virtual_machine),
+            through: marks_of_frames(profile),
+        }
     }
 
     /// The class of a sample, that of user mode included.
@@ -42,7 +45,9 @@ impl Frames {
     }
 
     fn context(&self, task: SampledTask, frame: u32) -> Context {
-        let stack = (frame as usize).checked_sub(1).map(|place| self.through.get(place).copied().unwrap_or_default());
+        let stack = (frame as usize)
+            .checked_sub(1)
+            .map(|place| self.through.get(place).copied().unwrap_or_default());
         context(task, stack)
     }
 }
@@ -107,7 +112,9 @@ impl Counter<'_> {
     fn count(&self, window: &WindowSamples) -> (Vec<f64>, f64) {
         let (mut parts, mut cost) = (vec![0.0; self.parts], 0.0);
         for task in self.tasks(window) {
-            for &(frame, count) in task.counts.iter().filter(|(frame, _)| is_cost(task.task, *frame)) {
+            for &(frame, count) in
+                task.counts.iter().filter(|(frame, _)| is_cost(task.task, *frame))
+            {
                 let count = f64::from(count);
                 cost += count;
                 parts[self.frames.class(task.task, frame).place()] += count;
@@ -115,7 +122,9 @@ impl Counter<'_> {
                 if is_of_path(task.task) {
                     parts[OWN_AT] += count;
                 }
-                if let Some(function) = symbol(self.profile, frame).and_then(|symbol| self.functions.get(&symbol)) {
+                if let Some(function) =
+                    symbol(self.profile, frame).and_then(|symbol| self.functions.get(&symbol))
+                {
                     parts[FUNCTIONS_AT + function] += count;
                 }
             }
@@ -131,20 +140,34 @@ fn symbol(profile: &Profile, frame: u32) -> Option<usize> {
 }
 
 impl CellSamples {
-    pub(super) fn of(run: &Run, kept: &KeptBlocks, profile: &Profile, frames: &Frames, place: usize) -> Self {
+    pub(super) fn of(
+        run: &Run,
+        kept: &KeptBlocks,
+        profile: &Profile,
+        frames: &Frames,
+        place: usize,
+    ) -> Self {
         let cell = &kept.header.plan.cells[place];
         let cpus = cpus_of_both(kept.header, &cell.levels);
         // In the order of `kept`.
-        let places: Vec<usize> = (0..run.blocks.len()).filter(|&at| run.blocks[at].dropped.is_none()).collect();
+        let places: Vec<usize> =
+            (0..run.blocks.len()).filter(|&at| run.blocks[at].dropped.is_none()).collect();
         let window = |at: &usize, label: Option<&str>| {
-            profile.blocks.get(*at)?.iter().find(|window| window.cell.as_deref() == label && window.elapsed_ns > 0)
+            profile
+                .blocks
+                .get(*at)?
+                .iter()
+                .find(|window| window.cell.as_deref() == label && window.elapsed_ns > 0)
         };
         let windows: Vec<(usize, usize, &WindowSamples)> = places
             .iter()
             .enumerate()
-            .filter_map(|(in_kept, at)| Some((in_kept, *at, window(at, Some(cell.label.as_str()))?)))
+            .filter_map(|(in_kept, at)| {
+                Some((in_kept, *at, window(at, Some(cell.label.as_str()))?))
+            })
             .collect();
-        let mut counter = Counter { profile, frames, cpus, functions: HashMap::new(), parts: FUNCTIONS_AT };
+        let mut counter =
+            Counter { profile, frames, cpus, functions: HashMap::new(), parts: FUNCTIONS_AT };
         let functions = counter.name_functions(windows.iter().map(|(_, _, window)| *window));
 
         let (mut idle, mut idle_ns) = ((vec![0.0; counter.parts], 0.0), 0.0);
@@ -155,13 +178,20 @@ impl CellSamples {
             idle_ns += window.elapsed_ns as f64;
         }
 
-        let mut sampled = Self { blocks: Vec::new(), functions, samples: 0, samples_of_all: 0, lost: 0 };
+        let mut sampled =
+            Self { blocks: Vec::new(), functions, samples: 0, samples_of_all: 0, lost: 0 };
         for (in_kept, at, window) in windows {
-            let Some(cost) = kept.costs.get(in_kept).and_then(|block| block.get(place)?.as_ref()) else { continue };
+            let Some(cost) = kept.costs.get(in_kept).and_then(|block| block.get(place)?.as_ref())
+            else {
+                continue;
+            };
             let Some(cost_ns_per_kib) = cost.ns_per_kib(crate::costs::Side::Both) else { continue };
             let (mut parts, mut found) = counter.count(window);
-            let all: u64 =
-                counter.tasks(window).flat_map(|task| &task.counts).map(|(_, count)| u64::from(*count)).sum();
+            let all: u64 = counter
+                .tasks(window)
+                .flat_map(|task| &task.counts)
+                .map(|(_, count)| u64::from(*count))
+                .sum();
             sampled.samples += found as u64;
             sampled.samples_of_all += all;
             sampled.lost = sampled.lost.saturating_add(window.lost);
@@ -204,7 +234,9 @@ impl CellSamples {
     /// The blocks in the order of their costs.
     pub(super) fn by_cost(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.blocks.len()).collect();
-        order.sort_by(|a, b| self.blocks[*a].cost_ns_per_kib.total_cmp(&self.blocks[*b].cost_ns_per_kib));
+        order.sort_by(|a, b| {
+            self.blocks[*a].cost_ns_per_kib.total_cmp(&self.blocks[*b].cost_ns_per_kib)
+        });
         order
     }
 
@@ -224,14 +256,20 @@ impl CellSamples {
 
 impl Counter<'_> {
     /// Chooses the functions that are counted by name: the largest of all, and the largest of those that have no class.
-    fn name_functions<'w>(&mut self, windows: impl Iterator<Item = &'w WindowSamples>) -> Vec<(String, Class)> {
+    fn name_functions<'w>(
+        &mut self,
+        windows: impl Iterator<Item = &'w WindowSamples>,
+    ) -> Vec<(String, Class)> {
         let mut counts: HashMap<usize, HashMap<Class, u64>> = HashMap::new();
         for window in windows {
             for task in self.tasks(window) {
-                for &(frame, count) in task.counts.iter().filter(|(frame, _)| is_cost(task.task, *frame)) {
+                for &(frame, count) in
+                    task.counts.iter().filter(|(frame, _)| is_cost(task.task, *frame))
+                {
                     if let Some(symbol) = symbol(self.profile, frame) {
                         let class = self.frames.class(task.task, frame);
-                        *counts.entry(symbol).or_default().entry(class).or_default() += u64::from(count);
+                        *counts.entry(symbol).or_default().entry(class).or_default() +=
+                            u64::from(count);
                     }
                 }
             }
@@ -240,17 +278,22 @@ impl Counter<'_> {
             .into_iter()
             .filter_map(|(symbol, by_class)| {
                 let all = by_class.values().sum();
-                let largest = by_class.into_iter().max_by_key(|(class, count)| (*count, std::cmp::Reverse(*class)))?;
+                let largest = by_class
+                    .into_iter()
+                    .max_by_key(|(class, count)| (*count, std::cmp::Reverse(*class)))?;
                 Some((symbol, largest.0, all))
             })
             .collect();
         each.sort_by_key(|(symbol, _, count)| (std::cmp::Reverse(*count), *symbol));
         let unknown = each.iter().filter(|(_, class, _)| *class == Class::Unknown).take(UNKNOWN);
         let known = each.iter().filter(|(_, class, _)| *class != Class::Unknown).take(FUNCTIONS);
-        let chosen: Vec<(usize, Class)> = known.chain(unknown).map(|(symbol, class, _)| (*symbol, *class)).collect();
+        let chosen: Vec<(usize, Class)> =
+            known.chain(unknown).map(|(symbol, class, _)| (*symbol, *class)).collect();
         self.functions = chosen.iter().enumerate().map(|(at, (symbol, _))| (*symbol, at)).collect();
         self.parts = FUNCTIONS_AT + chosen.len();
-        let name = |symbol: usize| self.profile.symbols.get(symbol).map_or("", |name| function_name(name)).to_owned();
+        let name = |symbol: usize| {
+            self.profile.symbols.get(symbol).map_or("", |name| function_name(name)).to_owned()
+        };
         chosen.into_iter().map(|(symbol, class)| (name(symbol), class)).collect()
     }
 }
@@ -317,8 +360,10 @@ pub(super) fn parts(sampled: &CellSamples, level: f64, seed: u64) -> Parts {
             return Part::default();
         }
         let shares: Vec<f64> = drawn.iter().map(|draw| draw.shares[place]).collect();
-        let costs: Vec<f64> = drawn.iter().map(|draw| draw.shares[place] * draw.cost_ns_per_kib).collect();
-        let cost: Option<Figure> = costs[0].is_finite().then(|| with_interval(costs[0], interval(&costs), blocks));
+        let costs: Vec<f64> =
+            drawn.iter().map(|draw| draw.shares[place] * draw.cost_ns_per_kib).collect();
+        let cost: Option<Figure> =
+            costs[0].is_finite().then(|| with_interval(costs[0], interval(&costs), blocks));
         Part { share, interval: interval(&shares), ns_per_kib: cost }
     };
     Parts((0..observed.shares.len()).map(part).collect())

@@ -6,7 +6,8 @@ use zc_testkit::samples::{CpuShare, with_samples};
 use zc_testkit::synthetic::{Synthetic, TrueCell, null_link};
 
 const SYSCALL: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg"];
-const COPY: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg", "_copy_from_iter"];
+const COPY: &[&str] =
+    &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg", "_copy_from_iter"];
 const SOFTIRQ: &[&str] = &["asm_sysvec_call_function_single", "handle_softirqs", "net_rx_action"];
 const NOBODY_S: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "zc_made_this_up"];
 const TICK: &[&str] = &["asm_sysvec_apic_timer_interrupt", "update_process_times"];
@@ -35,7 +36,10 @@ fn truth(cell: Option<&str>) -> Vec<CpuShare> {
 }
 
 fn world() -> Synthetic {
-    let (one, two) = (TrueCell::new(SendPath::ReadSend, 600.0, 200.0), TrueCell::new(SendPath::Sendfile, 300.0, 100.0));
+    let (one, two) = (
+        TrueCell::new(SendPath::ReadSend, 600.0, 200.0),
+        TrueCell::new(SendPath::Sendfile, 300.0, 100.0),
+    );
     let cells = vec![one.clone(), two, one.control()];
     Synthetic { cells, blocks: 24, noise: 0.02, block_drift: 0.0, ..Synthetic::default() }
 }
@@ -57,12 +61,17 @@ fn classes_and_contexts_add_up_to_the_cost_of_the_table() {
         assert_eq!((&cell.label, cell.cost_ns_per_kib), (&row.label, row.cost_ns_per_kib.both));
         let all = cell.cost_ns_per_kib.unwrap().value;
         let sum = |parts: &mut dyn Iterator<Item = Part>| {
-            parts.fold((0.0, 0.0), |sum, part| (sum.0 + part.share, sum.1 + part.ns_per_kib.unwrap().value))
+            parts.fold((0.0, 0.0), |sum, part| {
+                (sum.0 + part.share, sum.1 + part.ns_per_kib.unwrap().value)
+            })
         };
         let classes = sum(&mut cell.classes.iter().map(|each| each.part));
         let contexts = sum(&mut cell.contexts.iter().map(|each| each.part));
         for (shares, costs) in [classes, contexts] {
-            assert!((shares - 1.0).abs() < 1e-9 && (costs - all).abs() < 1e-6, "{shares} {costs} of {all}");
+            assert!(
+                (shares - 1.0).abs() < 1e-9 && (costs - all).abs() < 1e-6,
+                "{shares} {costs} of {all}"
+            );
         }
     }
 }
@@ -80,12 +89,16 @@ fn shares_are_of_what_is_not_there_without_traffic() {
     assert!(two.class(Class::Timers).share.abs() < 0.02);
     let interval = one.class(Class::Copy).interval.unwrap();
     assert!(interval.contains(one.class(Class::Copy).share) && interval.low > 0.4);
-    let context = |context| two.contexts.iter().find(|each| each.context == context).unwrap().part.share;
+    let context =
+        |context| two.contexts.iter().find(|each| each.context == context).unwrap().part.share;
     assert!(near(context(Context::SoftirqElsewhere), 0.25));
     assert!(near(context(Context::Syscall), 0.65));
     assert!(near(two.own.share, 0.75));
     assert_eq!(two.unknown.len(), 1);
-    assert_eq!((two.unknown[0].function.as_str(), two.unknown[0].class), ("zc_made_this_up", Class::Unknown));
+    assert_eq!(
+        (two.unknown[0].function.as_str(), two.unknown[0].class),
+        ("zc_made_this_up", Class::Unknown)
+    );
 }
 
 #[test]
@@ -95,7 +108,10 @@ fn the_difference_of_two_paths_is_where_they_differ() {
     assert!(found.paired);
     let first = &found.classes[0];
     assert_eq!(first.what, Class::Copy);
-    assert!(near(first.first_ns_per_kib, 400.0) && first.second_ns_per_kib.abs() < 1e-9, "{first:?}");
+    assert!(
+        near(first.first_ns_per_kib, 400.0) && first.second_ns_per_kib.abs() < 1e-9,
+        "{first:?}"
+    );
     let interval = first.difference.interval.unwrap();
     assert!(interval.contains(-400.0) && !interval.contains(0.0), "{interval:?}");
     assert!(near(-found.all.unwrap().value, 400.0));
@@ -143,7 +159,9 @@ fn few_blocks_have_shares_without_intervals_and_none_have_nothing() {
     run.blocks.truncate(2);
     let two = profile(&run).unwrap();
     let copy = two.cells[0].class(Class::Copy);
-    assert!(copy.share > 0.4 && copy.interval.is_none() && copy.ns_per_kib.unwrap().interval.is_none());
+    assert!(
+        copy.share > 0.4 && copy.interval.is_none() && copy.ns_per_kib.unwrap().interval.is_none()
+    );
     run.blocks.clear();
     let none = profile(&run).unwrap();
     assert_eq!((none.cells[0].blocks, none.cells[0].class(Class::Copy)), (0, Part::default()));

@@ -38,7 +38,9 @@ pub fn tree(run: &Run, label: &str) -> Option<Flame> {
     let cell = run.header.plan.cells.iter().find(|cell| cell.label == label)?;
     let cpus = cpus_of_both(&run.header, &cell.levels);
     let kept = run.blocks.iter().zip(&profile.blocks).filter(|(block, _)| block.dropped.is_none());
-    let windows = kept.flat_map(|(_, windows)| windows).filter(|window| window.cell.as_deref() == Some(label));
+    let windows = kept
+        .flat_map(|(_, windows)| windows)
+        .filter(|window| window.cell.as_deref() == Some(label));
     let mut counts: HashMap<(SampledTask, u32), u64> = HashMap::new();
     for task in windows.flat_map(|window| &window.tasks).filter(|task| cpus.contains(&task.cpu)) {
         for &(frame, count) in task.counts.iter().filter(|(frame, _)| is_cost(task.task, *frame)) {
@@ -98,7 +100,15 @@ impl<'a> Node<'a> {
         let mut called: Vec<Flame> =
             self.children.into_iter().map(|(name, node)| node.flame(name.to_owned())).collect();
         called.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.name.cmp(&b.name)));
-        let largest = self.classes.into_iter().max_by_key(|(class, count)| (*count, std::cmp::Reverse(*class)));
-        Flame { name, class: largest.map_or(Class::Unknown, |(class, _)| class), samples: self.samples, called }
+        let largest = self
+            .classes
+            .into_iter()
+            .max_by_key(|(class, count)| (*count, std::cmp::Reverse(*class)));
+        Flame {
+            name,
+            class: largest.map_or(Class::Unknown, |(class, _)| class),
+            samples: self.samples,
+            called,
+        }
     }
 }

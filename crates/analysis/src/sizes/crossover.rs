@@ -63,10 +63,15 @@ pub(super) fn crossover(
     let (place, interval, method) = place(&measured, &crossing, (of, against), boot);
     // A shown difference bounds the crossover by itself, and so it does where the bootstrap has no interval or no end.
     let (least, most) = (measured[0].size, measured[measured.len() - 1].size);
-    let within = |size: f64| size.clamp(crossing.after.unwrap_or(least), crossing.before.unwrap_or(most));
+    let within =
+        |size: f64| size.clamp(crossing.after.unwrap_or(least), crossing.before.unwrap_or(most));
     let size = within(place.exp());
-    let low = crossing.after.map(|after| interval.map_or(after, |interval| within(interval.low.exp())).min(size));
-    let high = crossing.before.map(|before| interval.map_or(before, |interval| within(interval.high.exp())).max(size));
+    let low = crossing
+        .after
+        .map(|after| interval.map_or(after, |interval| within(interval.low.exp())).min(size));
+    let high = crossing
+        .before
+        .map(|before| interval.map_or(before, |interval| within(interval.high.exp())).max(size));
     let outcome = match (crossing.falls, low, high) {
         (true, low, Some(high)) => Outcome::From { size, low, high },
         (false, Some(low), high) => Outcome::UpTo { size, low, high },
@@ -86,7 +91,8 @@ fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec
     let last = common.len().saturating_sub(1);
     let at = |(index, &(size, of, against)): (usize, &(usize, usize, usize))| {
         // The ratio of the table, with the help of the control where the table has it.
-        let by = if baseline(plan, of) == Some(against) { divisors(plan, of) } else { vec![against] };
+        let by =
+            if baseline(plan, of) == Some(against) { divisors(plan, of) } else { vec![against] };
         let pairs = pairs(&kept.costs, of, &by, side);
         let at_level = ratio(&pairs, kept.level)?;
         let is_end = index == 0 || index == last;
@@ -96,7 +102,8 @@ fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec
             Some(interval) if interval.low > 1.0 => Shown::Dearer,
             _ => Shown::Nothing,
         };
-        let bounds = ratio(&pairs, 1.0 - (1.0 - kept.level) / NEAR as f64).and_then(|ratio| ratio.interval);
+        let bounds =
+            ratio(&pairs, 1.0 - (1.0 - kept.level) / NEAR as f64).and_then(|ratio| ratio.interval);
         let logs = Midmean::new(kept.costs.iter().map(|block| log(pair(block, of, &by, side)?)));
         Some(Measured { size: size as f64, ratio: at_level, shown, bounds, logs })
     };
@@ -128,21 +135,29 @@ fn which_way(measured: &[Measured]) -> Result<Crossing, Outcome> {
             Ok(Crossing { falls: false, after: Some(cheaper), before: Some(dearer) })
         }
         (Some(_), Some(_)) => undecided(Undecided::SeveralCrossings),
-        (Some((from, to)), None) => {
-            at_both_ends(Shown::Cheaper, |ratio| ratio < 1.0, Outcome::Always).unwrap_or_else(|| {
-                match (first.shown, last.shown) {
-                    (_, Shown::Cheaper) => Ok(Crossing { falls: true, after: None, before: Some(from) }),
-                    (Shown::Cheaper, _) => Ok(Crossing { falls: false, after: Some(to), before: None }),
-                    _ => undecided(Undecided::OpenEnds),
-                }
-            })
-        }
+        (Some((from, to)), None) => at_both_ends(
+            Shown::Cheaper,
+            |ratio| ratio < 1.0,
+            Outcome::Always,
+        )
+        .unwrap_or_else(|| match (first.shown, last.shown) {
+            (_, Shown::Cheaper) => Ok(Crossing { falls: true, after: None, before: Some(from) }),
+            (Shown::Cheaper, _) => Ok(Crossing { falls: false, after: Some(to), before: None }),
+            _ => undecided(Undecided::OpenEnds),
+        }),
         (None, Some(_)) => at_both_ends(Shown::Dearer, |ratio| ratio > 1.0, Outcome::Never)
             .unwrap_or_else(|| undecided(Undecided::NowhereCheaper)),
         (None, None) => {
-            let off = |each: &Measured| each.ratio.interval.map(|ends| (ends.high - 1.0).max(1.0 - ends.low));
-            let within = measured.iter().map(|each| off(each).unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
-            undecided(if within <= EQUIVALENCE_MARGIN { Undecided::Same { within } } else { Undecided::Noise })
+            let off = |each: &Measured| {
+                each.ratio.interval.map(|ends| (ends.high - 1.0).max(1.0 - ends.low))
+            };
+            let within =
+                measured.iter().map(|each| off(each).unwrap_or(f64::INFINITY)).fold(0.0, f64::max);
+            undecided(if within <= EQUIVALENCE_MARGIN {
+                Undecided::Same { within }
+            } else {
+                Undecided::Noise
+            })
         }
     }
 }
@@ -156,7 +171,9 @@ fn place(
     boot: &Bootstrap,
 ) -> (f64, Option<Interval>, CrossoverMethod) {
     let scale = SizeAxis::of(measured, crossing.falls);
-    let lines = || std::iter::zip(&of.lines, &against.lines).map(|(of, against)| Some(((*of)?, (*against)?)));
+    let lines = || {
+        std::iter::zip(&of.lines, &against.lines).map(|(of, against)| Some(((*of)?, (*against)?)))
+    };
     let crossings = || lines().map(|lines| scale.lines_crossing(&lines?));
     if let (Some(lines), Some(place)) = (lines().next().flatten(), crossings().next().flatten())
         && lines_hold(measured, &lines, place)
@@ -164,12 +181,14 @@ fn place(
         return (place, boot.interval(crossings()), CrossoverMethod::Lines);
     }
     let ratio_crossings = boot.map(|times| {
-        let logs = measured.iter().map(|each| each.logs.resampled(times)).collect::<Option<Vec<f64>>>()?;
+        let logs =
+            measured.iter().map(|each| each.logs.resampled(times)).collect::<Option<Vec<f64>>>()?;
         Some(scale.ratio_crossing(&logs))
     });
     // A ratio so close to nothing that it has no logarithm passes 1 somewhere between the sizes that show it.
     let (least, most) = (scale.sizes[0], scale.sizes[scale.sizes.len() - 1]);
-    let between = f64::midpoint(crossing.after.map_or(least, f64::ln), crossing.before.map_or(most, f64::ln));
+    let between =
+        f64::midpoint(crossing.after.map_or(least, f64::ln), crossing.before.map_or(most, f64::ln));
     let place = ratio_crossings[0].unwrap_or(between);
     (place, boot.interval(ratio_crossings.into_iter()), CrossoverMethod::Interpolation)
 }
@@ -208,7 +227,12 @@ impl SizeAxis {
         let sizes: Vec<f64> = measured.iter().map(|each| each.size.ln()).collect();
         let (least, most) = (sizes[0], sizes[sizes.len() - 1]);
         let octave = std::f64::consts::LN_2;
-        Self { sizes, turn: if falls { 1.0 } else { -1.0 }, below: least - octave, above: most + octave }
+        Self {
+            sizes,
+            turn: if falls { 1.0 } else { -1.0 },
+            below: least - octave,
+            above: most + octave,
+        }
     }
 
     fn lines_crossing(&self, (of, against): &Lines) -> Option<f64> {
@@ -224,7 +248,8 @@ impl SizeAxis {
     }
 
     fn ratio_crossing(&self, logs: &[f64]) -> f64 {
-        let curve = antitonic_regression(&logs.iter().map(|log| log * self.turn).collect::<Vec<_>>());
+        let curve =
+            antitonic_regression(&logs.iter().map(|log| log * self.turn).collect::<Vec<_>>());
         let next = curve.partition_point(|log| *log > 0.0);
         if next == 0 {
             return self.below;

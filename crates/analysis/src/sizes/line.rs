@@ -26,7 +26,11 @@ pub(super) struct Bootstrap {
 impl Bootstrap {
     pub(super) fn of(kept: &KeptBlocks, resamples: usize) -> Self {
         let blocks = kept.costs.len();
-        Self { draws: zc_stats::Bootstrap::new(blocks, resamples, kept.header.plan.seed), blocks, level: kept.level }
+        Self {
+            draws: zc_stats::Bootstrap::new(blocks, resamples, kept.header.plan.seed),
+            blocks,
+            level: kept.level,
+        }
     }
 
     /// A statistic over the draws, of which the first is what was observed; that alone where there are too few blocks for others.
@@ -57,15 +61,19 @@ pub(super) struct BlockCosts {
 impl BlockCosts {
     pub(super) fn of(kept: &KeptBlocks, side: Side, boot: &Bootstrap) -> Self {
         let cells = &kept.header.plan.cells;
-        let cost = |block: &[Option<TrialCost>], cell: usize| block.get(cell)?.as_ref()?.ns_per_kib(side);
+        let cost =
+            |block: &[Option<TrialCost>], cell: usize| block.get(cell)?.as_ref()?.ns_per_kib(side);
         let medians: Vec<Option<f64>> = (0..cells.len())
             .map(|cell| {
-                let costs: Vec<f64> = kept.costs.iter().filter_map(|block| cost(block, cell)).collect();
+                let costs: Vec<f64> =
+                    kept.costs.iter().filter_map(|block| cost(block, cell)).collect();
                 median(&costs).filter(|cost| *cost > 0.0)
             })
             .collect();
         let level = |block: &Vec<Option<TrialCost>>| {
-            let of_cell = |cell: usize| Some((cost(block, cell).filter(|cost| *cost > 0.0)? / medians[cell]?).ln());
+            let of_cell = |cell: usize| {
+                Some((cost(block, cell).filter(|cost| *cost > 0.0)? / medians[cell]?).ln())
+            };
             let logs: Vec<f64> = (0..cells.len()).filter_map(of_cell).collect();
             median(&logs).map(f64::exp)
         };
@@ -124,7 +132,11 @@ impl Fitted {
         let all = vec![1; boot.blocks];
         let point = |(size, place): &(usize, usize)| {
             let cost = costs.normalized[*place].resampled(&all)? * level;
-            (cost > 0.0).then_some(Point { size: *size, place: *place, call_ns: cost * *size as f64 / 1024.0 })
+            (cost > 0.0).then_some(Point {
+                size: *size,
+                place: *place,
+                call_ns: cost * *size as f64 / 1024.0,
+            })
         };
         let points: Vec<Point> = members.cells.iter().filter_map(point).collect();
         let line = |times: &[u32]| {
@@ -148,18 +160,22 @@ impl Fitted {
         let (line, level) = (self.lines[0]?, costs.levels[0]?);
         let figure = |part: fn(&FittedLine) -> f64| -> Figure {
             let drawn = std::iter::zip(&self.lines, &costs.levels);
-            let interval = boot.interval(drawn.map(|(line, drawn)| Some(part(line.as_ref()?) * (*drawn)? / level)));
+            let interval = boot.interval(
+                drawn.map(|(line, drawn)| Some(part(line.as_ref()?) * (*drawn)? / level)),
+            );
             with_interval(part(&line), interval.and_then(bounds), boot.blocks)
         };
         let residual = |point: &Point| Residual {
             size_bytes: point.size,
             share: point.call_ns / line.at(point.size as f64) - 1.0,
         };
-        let residuals = self.points.iter().map(residual).filter(|residual| residual.share.is_finite());
+        let residuals =
+            self.points.iter().map(residual).filter(|residual| residual.share.is_finite());
         Some(Line {
             call_ns: figure(|line| line.call_ns),
             ns_per_kib: figure(|line| line.ns_per_kib),
-            largest_residual: residuals.max_by(|one, other| one.share.abs().total_cmp(&other.share.abs()))?,
+            largest_residual: residuals
+                .max_by(|one, other| one.share.abs().total_cmp(&other.share.abs()))?,
         })
     }
 }

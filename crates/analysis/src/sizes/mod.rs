@@ -53,7 +53,8 @@ fn of_side(kept: &KeptBlocks, side: Side, groups: &[SeriesCells], resamples: usi
     let pairs = series::pairs(groups);
     let crossovers = parallel::each(pairs.len(), |pair| {
         let (of, against) = pairs[pair];
-        let (outcome, method) = crossover::crossover(kept, side, (&fitted[of], &fitted[against]), &boot);
+        let (outcome, method) =
+            crossover::crossover(kept, side, (&fitted[of], &fitted[against]), &boot);
         Crossover { of, against, outcome, method }
     });
     Sizes { series: series.collect(), crossovers }

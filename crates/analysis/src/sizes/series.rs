@@ -23,7 +23,8 @@ pub(super) fn series(header: &Header) -> Vec<SeriesCells> {
         return Vec::new();
     }
     let level = |factor: &Factor, cell: &Cell| Level::of(*factor, cell, &plan.fixed, &header.link);
-    let others: Vec<Factor> = plan.factors.iter().copied().filter(|factor| *factor != Factor::Message).collect();
+    let others: Vec<Factor> =
+        plan.factors.iter().copied().filter(|factor| *factor != Factor::Message).collect();
     let reference = plan.cells.iter().find(|cell| cell.label == plan.reference);
     let reference_column = reference.and_then(|reference| Some(level(others.last()?, reference)));
     let mut found: Vec<SeriesCells> = Vec::new();

@@ -11,7 +11,15 @@ const STREAM: (SendPath, f64, f64) = (SendPath::ReadSend, 300.0, 400.0);
 
 fn world(cells: Vec<TrueCell>, seed: u64) -> Synthetic {
     let factors = vec![Factor::Message, Factor::Send];
-    Synthetic { cells, factors, seed, blocks: 25, unsoaked: false, end: None, ..Synthetic::default() }
+    Synthetic {
+        cells,
+        factors,
+        seed,
+        blocks: 25,
+        unsoaked: false,
+        end: None,
+        ..Synthetic::default()
+    }
 }
 
 /// Of both sides, with a bootstrap that is short enough for many worlds.
@@ -23,7 +31,10 @@ fn sizes_of(run: &Run) -> Sizes {
 /// What is said of the second path against the first in a world of lines.
 fn said(paths: [(SendPath, f64, f64); 2], seed: u64) -> Crossover {
     let sizes = sizes_of(&world(size_sweep(&paths, &SIZES), seed).run());
-    assert_eq!((sizes.crossovers[0].of, sizes.crossovers[0].against, sizes.crossovers.len()), (1, 0, 1));
+    assert_eq!(
+        (sizes.crossovers[0].of, sizes.crossovers[0].against, sizes.crossovers.len()),
+        (1, 0, 1)
+    );
     sizes.crossovers[0].clone()
 }
 
@@ -46,7 +57,9 @@ fn a_crossover_lies_in_its_interval_about_as_often_as_stated() {
                     low.is_some_and(|low| low <= truth) && truth <= high
                 }
                 Outcome::UpTo { size, low, high } => {
-                    assert!(path.1 < STREAM.1 && low <= size && high.is_none_or(|high| size <= high));
+                    assert!(
+                        path.1 < STREAM.1 && low <= size && high.is_none_or(|high| size <= high)
+                    );
                     low <= truth && high.is_some_and(|high| truth <= high)
                 }
                 _ => false,
@@ -101,8 +114,9 @@ fn what_noise_hides_is_undecided() {
             ..world(size_sweep(&[STREAM, (SendPath::ReadWrite, 300.0, 400.0)], &SIZES), seed)
         };
         let found = sizes_of(&quiet.run()).crossovers[0].clone();
-        same +=
-            u32::from(matches!(found.outcome, Outcome::Undecided { why: Undecided::Same { within } } if within < 0.05));
+        same += u32::from(
+            matches!(found.outcome, Outcome::Undecided { why: Undecided::Same { within } } if within < 0.05),
+        );
     }
     // Either end alone excludes 1 in 2.6 of 100 worlds.
     assert!(undecided >= 90, "{undecided}");
@@ -114,24 +128,36 @@ fn a_crossover_below_every_size_is_not_bounded_below() {
     // They cost the same at 256 bytes, and from there on sendfile is cheaper.
     let path = (SendPath::Sendfile, 300.0 + 0.25 * 300.0, 100.0);
     let outcomes: Vec<Outcome> = (0..40).map(|seed| said([STREAM, path], seed).outcome).collect();
-    let open =
-        outcomes.iter().filter(|outcome| matches!(outcome, Outcome::From { low: None, high, .. } if *high <= 512.0));
+    let open = outcomes.iter().filter(
+        |outcome| matches!(outcome, Outcome::From { low: None, high, .. } if *high <= 512.0),
+    );
     assert!(open.count() >= 36, "{outcomes:?}");
 }
 
 #[test]
 fn two_crossovers_are_none() {
     let mut cells = size_sweep(&[STREAM, (SendPath::MsgZerocopy, 300.0, 400.0)], &SIZES);
-    for (cell, ratio) in cells.iter_mut().skip(1).step_by(2).zip([1.3, 1.3, 1.3, 0.7, 0.7, 0.7, 1.3, 1.3, 1.3]) {
+    for (cell, ratio) in
+        cells.iter_mut().skip(1).step_by(2).zip([1.3, 1.3, 1.3, 0.7, 0.7, 0.7, 1.3, 1.3, 1.3])
+    {
         cell.sender_ns_per_kib *= ratio;
     }
     let run = world(cells.clone(), 1).run();
-    assert_eq!(sizes_of(&run).crossovers[0].outcome, Outcome::Undecided { why: Undecided::SeveralCrossings });
-    for (cell, ratio) in cells.iter_mut().skip(1).step_by(2).zip([0.7, 0.7, 0.7, 1.02, 1.02, 1.02, 0.7, 0.7, 0.7]) {
-        cell.sender_ns_per_kib = ratio * (300.0 * 1024.0 / cell.cell.levels.message_bytes.unwrap() as f64 + 400.0);
+    assert_eq!(
+        sizes_of(&run).crossovers[0].outcome,
+        Outcome::Undecided { why: Undecided::SeveralCrossings }
+    );
+    for (cell, ratio) in
+        cells.iter_mut().skip(1).step_by(2).zip([0.7, 0.7, 0.7, 1.02, 1.02, 1.02, 0.7, 0.7, 0.7])
+    {
+        cell.sender_ns_per_kib =
+            ratio * (300.0 * 1024.0 / cell.cell.levels.message_bytes.unwrap() as f64 + 400.0);
     }
     let run = Synthetic { noise: 0.08, ..world(cells, 3) }.run();
-    assert_eq!(sizes_of(&run).crossovers[0].outcome, Outcome::Undecided { why: Undecided::InBetween });
+    assert_eq!(
+        sizes_of(&run).crossovers[0].outcome,
+        Outcome::Undecided { why: Undecided::InBetween }
+    );
 }
 
 #[test]
@@ -186,7 +212,8 @@ fn series_are_held_against_the_reference_first_and_only_at_equal_levels() {
         own.pop(); // the control
         for cell in &mut own {
             cell.cell.label = format!("{sockbuf} {}", cell.cell.label);
-            cell.cell.by = Some(format!("{sockbuf} read+send {}", cell.cell.levels.message_bytes.unwrap()));
+            cell.cell.by =
+                Some(format!("{sockbuf} read+send {}", cell.cell.levels.message_bytes.unwrap()));
             cell.cell.levels.sockbuf_bytes = Some(sockbuf);
         }
         cells.extend(own);
@@ -195,7 +222,8 @@ fn series_are_held_against_the_reference_first_and_only_at_equal_levels() {
     run.header.plan.factors = vec![Factor::Sockbuf, Factor::Message, Factor::Send];
     run.header.plan.reference = "32768 read+send 1024".to_owned();
     let sizes = sizes_of(&run);
-    let names: Vec<_> = sizes.series.iter().map(|series| (&series.name[..], series.reference)).collect();
+    let names: Vec<_> =
+        sizes.series.iter().map(|series| (&series.name[..], series.reference)).collect();
     assert_eq!(
         names,
         [
@@ -207,7 +235,8 @@ fn series_are_held_against_the_reference_first_and_only_at_equal_levels() {
             ("64k splice", false)
         ]
     );
-    let pairs: Vec<_> = sizes.crossovers.iter().map(|crossover| (crossover.of, crossover.against)).collect();
+    let pairs: Vec<_> =
+        sizes.crossovers.iter().map(|crossover| (crossover.of, crossover.against)).collect();
     assert_eq!(pairs, [(0, 1), (2, 1), (3, 4), (5, 4), (2, 0), (5, 3)]);
     assert_eq!(sizes.series[0].points[1].cell, "32768 sendfile 8192");
 }
@@ -217,10 +246,19 @@ fn nobody_asked_or_nothing_was_measured() {
     let estimates = |run: &Run| crate::estimate(run).sizes;
     assert_eq!(estimates(&Synthetic::default().run()), Sides::default());
     let paths = [STREAM, (SendPath::MsgZerocopy, 2000.0, 150.0)];
-    let empty = estimates(&Synthetic { blocks: 0, ..world(size_sweep(&paths, &SIZES), 1) }.run()).both.unwrap();
-    assert!(empty.series.iter().all(|series| series.line.is_none() && series.points.len() == SIZES.len()));
+    let empty = estimates(&Synthetic { blocks: 0, ..world(size_sweep(&paths, &SIZES), 1) }.run())
+        .both
+        .unwrap();
+    assert!(
+        empty
+            .series
+            .iter()
+            .all(|series| series.line.is_none() && series.points.len() == SIZES.len())
+    );
     assert_eq!(empty.crossovers[0].outcome, Outcome::Undecided { why: Undecided::TooFewSizes });
-    let few = estimates(&Synthetic { blocks: 4, ..world(size_sweep(&paths, &SIZES), 1) }.run()).both.unwrap();
+    let few = estimates(&Synthetic { blocks: 4, ..world(size_sweep(&paths, &SIZES), 1) }.run())
+        .both
+        .unwrap();
     assert_eq!(few.crossovers[0].outcome, Outcome::Undecided { why: Undecided::TooFewBlocks });
     assert!(few.series[0].line.is_some());
     let one = estimates(&world(size_sweep(&paths, &[4096]), 1).run()).both.unwrap();

@@ -16,7 +16,9 @@ pub fn command_cost(seen: &SoakCommand) -> Option<CommandCost> {
     // After an interrupt there may be none: then the rate before has to do, and there is no interval.
     let after = idle_rates(&seen.idle_after);
     let rates: Vec<f64> = match &after {
-        Some(after) if after.len() == before.len() => before.iter().zip(after).map(|(a, b)| (a + b) / 2.0).collect(),
+        Some(after) if after.len() == before.len() => {
+            before.iter().zip(after).map(|(a, b)| (a + b) / 2.0).collect()
+        }
         _ => before.clone(),
     };
     let load = load(&seen.window, &rates)?;
@@ -33,7 +35,11 @@ pub fn command_cost(seen: &SoakCommand) -> Option<CommandCost> {
         stat_cpu_s: load.stat_cpus * stat_elapsed_s,
         beyond_getrusage_s: beyond,
         against_getrusage: match half_width {
-            _ if busy_share(&seen.start.idle).max(busy_share(&seen.idle_after)) > WITHHOLD_LIMIT => Against::Withheld,
+            _ if busy_share(&seen.start.idle).max(busy_share(&seen.idle_after))
+                > WITHHOLD_LIMIT =>
+            {
+                Against::Withheld
+            }
             None => Against::Unknown,
             Some(half_width) if beyond.abs() <= half_width => Against::Same,
             Some(_) if beyond > 0.0 => Against::More,

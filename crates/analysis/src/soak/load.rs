@@ -35,11 +35,21 @@ pub fn load(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
     if elapsed <= 0.0 {
         return None;
     }
-    let cpus: Option<Vec<f64>> =
-        rates.iter().enumerate().map(|(cpu, rate)| Some(1.0 - units(window, cpu)? / (rate * elapsed))).collect();
+    let cpus: Option<Vec<f64>> = rates
+        .iter()
+        .enumerate()
+        .map(|(cpu, rate)| Some(1.0 - units(window, cpu)? / (rate * elapsed)))
+        .collect();
     let cpus = cpus?;
-    let (stat_cpus, steal_cpus) = stat_cpus(&window.opened.stat, &window.closed.stat, busy_but_nice)?;
-    Some(Load { elapsed_ns: elapsed as u64, busy_cpus: cpus.iter().sum(), cpus, stat_cpus, steal_cpus })
+    let (stat_cpus, steal_cpus) =
+        stat_cpus(&window.opened.stat, &window.closed.stat, busy_but_nice)?;
+    Some(Load {
+        elapsed_ns: elapsed as u64,
+        busy_cpus: cpus.iter().sum(),
+        cpus,
+        stat_cpus,
+        steal_cpus,
+    })
 }
 
 /// What the soakers took from the stranger.
@@ -47,10 +57,14 @@ pub fn taken_share(taken: &Taken, rates: &[f64]) -> Option<TakenShare> {
     let edge = |soak: &zc_run::SoakReading| SoakEdge { soak: soak.clone(), ..SoakEdge::default() };
     let window = SoakWindow { opened: edge(&taken.opened), closed: edge(&taken.closed) };
     let elapsed = elapsed_ns(&window);
-    let got: Option<f64> =
-        rates.iter().enumerate().map(|(cpu, rate)| Some(units(&window, cpu)? / (rate * elapsed))).sum();
+    let got: Option<f64> = rates
+        .iter()
+        .enumerate()
+        .map(|(cpu, rate)| Some(units(&window, cpu)? / (rate * elapsed)))
+        .sum();
     let lost = |burnt: &[zc_run::Burnt]| {
-        let lost: f64 = burnt.iter().map(|each| 1.0 - each.cpu_ns as f64 / each.wall_ns as f64).sum();
+        let lost: f64 =
+            burnt.iter().map(|each| 1.0 - each.cpu_ns as f64 / each.wall_ns as f64).sum();
         lost / burnt.len() as f64
     };
     let share = TakenShare {
@@ -59,7 +73,8 @@ pub fn taken_share(taken: &Taken, rates: &[f64]) -> Option<TakenShare> {
         lost_unsoaked: lost(&taken.unsoaked),
         other_cgroup: taken.other_cgroup,
     };
-    (share.soakers.is_finite() && share.lost.is_finite() && share.lost_unsoaked.is_finite()).then_some(share)
+    (share.soakers.is_finite() && share.lost.is_finite() && share.lost_unsoaked.is_finite())
+        .then_some(share)
 }
 
 /// The warning `busy-machine`, when the machine was not quiet while the idle rates were taken: a soaker that does not get

@@ -2,8 +2,9 @@
 
 use super::*;
 use zc_run::{
-    BurnShape, Burnt, CommandEnd, CpuTicks, SoakCommand, SoakEdge, SoakReading, SoakStart, SoakVerify, SoakWindow,
-    SoakerKind, SoakerPace, SoakerRank, StatReading, Taken, UnsoakedControl, VerifyVisit,
+    BurnShape, Burnt, CommandEnd, CpuTicks, SoakCommand, SoakEdge, SoakReading, SoakStart,
+    SoakVerify, SoakWindow, SoakerKind, SoakerPace, SoakerRank, StatReading, Taken,
+    UnsoakedControl, VerifyVisit,
 };
 
 const S: u64 = 1_000_000_000;
@@ -21,7 +22,10 @@ fn window(at_s: f64, seconds: f64, units: &[u64], ticks: u64) -> SoakWindow {
             stat: StatReading { at_ns, cpus, ..StatReading::default() },
         }
     };
-    SoakWindow { opened: edge(at_s, vec![0; units.len()], 0), closed: edge(at_s + seconds, units.to_vec(), ticks) }
+    SoakWindow {
+        opened: edge(at_s, vec![0; units.len()], 0),
+        closed: edge(at_s + seconds, units.to_vec(), ticks),
+    }
 }
 
 fn start(idle: Vec<SoakWindow>) -> SoakStart {
@@ -30,14 +34,19 @@ fn start(idle: Vec<SoakWindow>) -> SoakStart {
         soaker: SoakerKind::Alu,
         rank: SoakerRank::Autogroup,
         idle,
-        pace: vec![SoakerPace { units: 500, cpu_ns: 1_000_000 }, SoakerPace { units: 900, cpu_ns: 900_000 }],
+        pace: vec![
+            SoakerPace { units: 500, cpu_ns: 1_000_000 },
+            SoakerPace { units: 900, cpu_ns: 900_000 },
+        ],
         taken: None,
     }
 }
 
 /// Ten idle windows of 0.1 s whose rates are those of `per_window` on both CPUs.
 fn idle(from_s: f64, per_window: [u64; 10]) -> Vec<SoakWindow> {
-    (0..10).map(|i| window(from_s + 0.1 * i as f64, 0.1, &[per_window[i], per_window[i]], 0)).collect()
+    (0..10)
+        .map(|i| window(from_s + 0.1 * i as f64, 0.1, &[per_window[i], per_window[i]], 0))
+        .collect()
 }
 
 fn command(before: [u64; 10], units: [u64; 2], after: [u64; 10]) -> CommandCost {
@@ -74,7 +83,8 @@ fn a_command_costs_what_the_soakers_lost() {
 
 #[test]
 fn a_difference_counts_only_beyond_the_interval() {
-    let scatter = [99_900, 100_100, 99_950, 100_050, 100_000, 99_900, 100_100, 99_950, 100_050, 100_000];
+    let scatter =
+        [99_900, 100_100, 99_950, 100_050, 100_000, 99_900, 100_100, 99_950, 100_050, 100_000];
     let sure = command(scatter, [2_000_000, 3_900_000], scatter);
     assert_eq!(sure.against_getrusage, Against::More);
     assert!(sure.soaked_cpu_s.half_width.unwrap() < 0.02, "{sure:?}");
@@ -113,7 +123,8 @@ fn without_idle_windows_after_it_there_is_a_value_without_an_interval() {
 #[test]
 fn what_was_taken_is_the_soakers_share_while_others_were_busy() {
     let burnt = |cpu_ns| Burnt { wall_ns: S, cpu_ns };
-    let reading = |at_ns, units: u64| SoakReading { at_ns, units: vec![units; 2], stamp_ns: vec![at_ns; 2] };
+    let reading =
+        |at_ns, units: u64| SoakReading { at_ns, units: vec![units; 2], stamp_ns: vec![at_ns; 2] };
     let taken = Taken {
         other_cgroup: true,
         soaked: vec![burnt(S - S / 200); 2],
@@ -170,15 +181,27 @@ fn a_known_load_gives_an_error_and_one_that_only_wakes_up_the_cost_of_that() {
         },
     };
     // Each wake-up costs 10 us that the thread clock does not show; eight visits, with a scatter of 0 to 7 units.
-    let visits = (0..8).flat_map(|i| [visit(50, 100_000_000, 98_000 + i), visit(0, 1_000_000, 197_000 + i)]).collect();
+    let visits = (0..8)
+        .flat_map(|i| [visit(50, 100_000_000, 98_000 + i), visit(0, 1_000_000, 197_000 + i)])
+        .collect();
     let seen = SoakVerify { cpus: vec![0, 1], burner: 1, soaker: SoakerKind::Alu, visits };
     let verified = verified(&seen);
     let cost = verified.wakeup_cost_ns.unwrap();
     assert!((cost.value - 10_000.0).abs() < 50.0 && cost.half_width.unwrap() < 50.0, "{cost:?}");
     let rows = verified.rows;
-    assert_eq!(rows.iter().map(|row| (row.percent, row.visits)).collect::<Vec<_>>(), [(0, 8), (50, 8)]);
-    assert!((rows[1].truth - 0.5).abs() < 1e-9 && (rows[1].error.value - 0.01).abs() < 1e-4, "{:?}", rows[1]);
-    assert!((rows[1].stat_error.value + 0.5).abs() < 1e-9 && (rows[1].stat_unsoaked_error.value + 0.5).abs() < 1e-9);
+    assert_eq!(
+        rows.iter().map(|row| (row.percent, row.visits)).collect::<Vec<_>>(),
+        [(0, 8), (50, 8)]
+    );
+    assert!(
+        (rows[1].truth - 0.5).abs() < 1e-9 && (rows[1].error.value - 0.01).abs() < 1e-4,
+        "{:?}",
+        rows[1]
+    );
+    assert!(
+        (rows[1].stat_error.value + 0.5).abs() < 1e-9
+            && (rows[1].stat_unsoaked_error.value + 0.5).abs() < 1e-9
+    );
     assert!((rows[1].wakeups_per_s - 1000.0).abs() < 1e-6);
     let mut busy = seen.clone();
     busy.visits[0].soaker_cpu_ns -= 10_000_000;

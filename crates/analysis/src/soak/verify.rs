@@ -12,7 +12,8 @@ const CONFIDENCE: f64 = 0.95;
 
 /// Rows and the cost of a wake-up.
 pub fn verified(seen: &SoakVerify) -> Verified {
-    let mut cases: Vec<(BurnShape, u32)> = seen.visits.iter().map(|visit| (visit.shape, visit.percent)).collect();
+    let mut cases: Vec<(BurnShape, u32)> =
+        seen.visits.iter().map(|visit| (visit.shape, visit.percent)).collect();
     cases.sort_unstable();
     cases.dedup();
     let null: Option<Vec<Visit>> = visits_of(seen, NULL_LOAD);
@@ -39,7 +40,8 @@ struct Visit {
 }
 
 fn visits_of(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<Vec<Visit>> {
-    let visits = seen.visits.iter().filter(|visit| (visit.shape, visit.percent) == case && counts(visit));
+    let visits =
+        seen.visits.iter().filter(|visit| (visit.shape, visit.percent) == case && counts(visit));
     visits.map(|visit| visit_of(visit, seen.burner)).collect()
 }
 
@@ -48,7 +50,9 @@ fn counts(visit: &VerifyVisit) -> bool {
     let used_ns = (visit.truth_ns + visit.soaker_cpu_ns) as f64;
     let foreign = 1.0 - used_ns / elapsed_ns(&visit.window);
     foreign <= QUIET_LIMIT
-        && [&visit.idle_before, &visit.idle_after].iter().all(|idle| busy_share([*idle]) <= QUIET_LIMIT)
+        && [&visit.idle_before, &visit.idle_after]
+            .iter()
+            .all(|idle| busy_share([*idle]) <= QUIET_LIMIT)
 }
 
 fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
@@ -91,7 +95,8 @@ fn mean(values: &[f64]) -> Option<f64> {
 
 /// Where the values lie, whatever a few of them do: there are neighbours on most machines.
 fn location(values: &[f64]) -> Option<PlusMinus> {
-    let half_width = wilcoxon_interval(values, CONFIDENCE).map(|interval| (interval.high - interval.low) / 2.0);
+    let half_width =
+        wilcoxon_interval(values, CONFIDENCE).map(|interval| (interval.high - interval.low) / 2.0);
     let value = hodges_lehmann(values).filter(|value| value.is_finite())?;
     Some(PlusMinus { value, half_width: half_width.filter(|half| half.is_finite()) })
 }

@@ -43,7 +43,11 @@ pub(super) fn stat_of(
 }
 
 /// CPUs in use and CPUs stolen, by /proc/stat.
-pub(super) fn stat_cpus(opened: &StatReading, closed: &StatReading, busy: fn(&CpuTicks) -> u64) -> Option<(f64, f64)> {
+pub(super) fn stat_cpus(
+    opened: &StatReading,
+    closed: &StatReading,
+    busy: fn(&CpuTicks) -> u64,
+) -> Option<(f64, f64)> {
     let sum = |of: fn(&CpuTicks) -> u64| -> Option<f64> {
         (0..opened.cpus.len()).map(|cpu| stat_of(opened, closed, cpu, of)).sum()
     };

@@ -169,7 +169,11 @@ pub fn is_loaded(program_id: u32) -> io::Result<bool> {
 }
 
 fn missing(stage: Stage, message: &str) -> EgressError {
-    EgressError { stage, error: io::Error::from(io::ErrorKind::InvalidData), detail: message.to_owned() }
+    EgressError {
+        stage,
+        error: io::Error::from(io::ErrorKind::InvalidData),
+        detail: message.to_owned(),
+    }
 }
 
 /// The error of the innermost system call in aya's error.
@@ -180,7 +184,8 @@ fn at(stage: Stage, error: &(dyn Error + 'static)) -> EgressError {
         found = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error).or(found);
         next = error.source();
     }
-    let bottom = found.map_or_else(|| io::Error::from(io::ErrorKind::Other), io::Error::from_raw_os_error);
+    let bottom =
+        found.map_or_else(|| io::Error::from(io::ErrorKind::Other), io::Error::from_raw_os_error);
     EgressError { stage, error: bottom, detail: error.to_string() }
 }
 
@@ -301,8 +306,13 @@ impl Cells {
     fn map(map: BorrowedFd<'_>) -> io::Result<Self> {
         let len = CELLS * size_of::<Cell>();
         // SAFETY: a null address without MAP_FIXED lets the kernel choose a free range.
-        let base = unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, map, 0) }?;
-        Ok(Self { base: NonNull::new(base.cast()).ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))? })
+        let base = unsafe {
+            rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, map, 0)
+        }?;
+        Ok(Self {
+            base: NonNull::new(base.cast())
+                .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?,
+        })
     }
 
     fn cell(&self, index: usize) -> &Cell {
@@ -341,8 +351,16 @@ mod tests {
             };
             assert!(is_loaded(egress.program_id()).unwrap());
             let cell = egress.cell(12_345);
-            assert_eq!((cell.connections(), cell.bytes(), cell.packets(), cell.syns()), (0, 0, 0, 0));
-            assert!(!cell.finished() && !cell.reset() && !cell.closed() && cell.syn_options().is_empty());
+            assert_eq!(
+                (cell.connections(), cell.bytes(), cell.packets(), cell.syns()),
+                (0, 0, 0, 0)
+            );
+            assert!(
+                !cell.finished()
+                    && !cell.reset()
+                    && !cell.closed()
+                    && cell.syn_options().is_empty()
+            );
             let missing = Egress::attach("zc-no-such").unwrap_err();
             assert_eq!(missing.stage, Stage::Attach);
         })

@@ -61,15 +61,23 @@ mod tests {
 
     fn copied(notifications: impl IntoIterator<Item = (bool, u32, u32)>) -> Vec<u32> {
         let mut copied = Copied::default();
-        let those = notifications.into_iter().filter(|&(marked, send, bytes)| copied.was_copied(marked, send, bytes));
+        let those = notifications
+            .into_iter()
+            .filter(|&(marked, send, bytes)| copied.was_copied(marked, send, bytes));
         those.map(|(_, send, _)| send).collect()
     }
 
     #[test]
     fn the_end_of_a_file_in_the_packet_of_what_came_before_it_is_not_copied() {
-        assert_eq!(copied([(false, 1, LARGE), (true, 2, 5_000), (false, 3, LARGE), (true, 4, 64_535)]), [0; 0]);
+        assert_eq!(
+            copied([(false, 1, LARGE), (true, 2, 5_000), (false, 3, LARGE), (true, 4, 64_535)]),
+            [0; 0]
+        );
         // As one chain: 3 joined 1, and so did 2 before it; 4 joined 3.
-        assert_eq!(copied([(false, 1, LARGE), (false, 3, LARGE), (true, 4, 5_000), (true, 2, 5_000)]), [0; 0]);
+        assert_eq!(
+            copied([(false, 1, LARGE), (false, 3, LARGE), (true, 4, 5_000), (true, 2, 5_000)]),
+            [0; 0]
+        );
     }
 
     #[test]
@@ -82,7 +90,11 @@ mod tests {
     #[test]
     fn where_everything_is_marked_everything_is_copied() {
         assert_eq!(copied((0..100).map(|send| (true, send, 5_000))).len(), 100);
-        assert_eq!(copied((0..100).map(|send| (true, send, if send % 6 == 0 { 5_000 } else { LARGE }))).len(), 100);
+        assert_eq!(
+            copied((0..100).map(|send| (true, send, if send % 6 == 0 { 5_000 } else { LARGE })))
+                .len(),
+            100
+        );
         assert_eq!(copied([(true, 1, 5_000), (true, 3, 5_000), (true, 2, 5_000)]), [1, 3, 2]);
     }
 

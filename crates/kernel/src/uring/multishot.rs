@@ -87,14 +87,22 @@ impl Multishot {
         let ring = Ring::new(2, 4 * u32::from(BUFFERS))?;
         ring.require(&[(opcode::Recv::CODE, "IORING_OP_RECV")])?;
         let offers = Pages::new(usize::from(BUFFERS) * size_of::<BufRingEntry>())?;
-        let mut pool = Pool { offers, buffers: touched(usize::from(BUFFERS) * buffer_bytes)?, buffer_bytes, tail: 0 };
+        let mut pool = Pool {
+            offers,
+            buffers: touched(usize::from(BUFFERS) * buffer_bytes)?,
+            buffer_bytes,
+            tail: 0,
+        };
         let base = pool.offers.base() as u64;
         // SAFETY: `offers` is page-aligned, has room for BUFFERS entries, and stays mapped until
         // the ring has nothing outstanding (`InFlight`). After that the kernel only unpins it.
-        let register = || unsafe { ring.submitter().register_buf_ring_with_flags(base, BUFFERS, GROUP, 0) };
-        within_memlock(pool.offers.len(), register).map_err(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) => lacking("IORING_REGISTER_PBUF_RING"),
-            _ => error,
+        let register =
+            || unsafe { ring.submitter().register_buf_ring_with_flags(base, BUFFERS, GROUP, 0) };
+        within_memlock(pool.offers.len(), register).map_err(|error| {
+            match error.raw_os_error() {
+                Some(libc::EINVAL) => lacking("IORING_REGISTER_PBUF_RING"),
+                _ => error,
+            }
         })?;
         for buffer in 0..BUFFERS {
             pool.offer(buffer);
@@ -120,7 +128,9 @@ impl Multishot {
             }
             match completion.result {
                 0 => {}
-                result if result == -libc::EINVAL => return Err(lacking("multishot IORING_OP_RECV")),
+                result if result == -libc::EINVAL => {
+                    return Err(lacking("multishot IORING_OP_RECV"));
+                }
                 result => return Err(error_of(result)),
             }
         }

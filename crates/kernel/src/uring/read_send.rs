@@ -71,13 +71,17 @@ impl ReadSend {
         worker_cpu: Option<usize>,
     ) -> io::Result<Self> {
         let ring = Ring::new(2 * PAIRS as u32, 4 * PAIRS as u32)?;
-        ring.require(&[(opcode::Read::CODE, "IORING_OP_READ"), (opcode::Send::CODE, "IORING_OP_SEND")])?;
+        ring.require(&[
+            (opcode::Read::CODE, "IORING_OP_READ"),
+            (opcode::Send::CODE, "IORING_OP_SEND"),
+        ])?;
         if let Some(cpu) = worker_cpu {
             ring.pin_workers(cpu)?;
         }
         let buffer_bytes = buffer_bytes.clamp(1, LARGEST_BUFFER);
         let begins_at = begins_at.min(LARGEST_BUFFER);
-        let in_flight = InFlight::new(ring, touched(begins_at + buffer_bytes)?, Duration::from_secs(1));
+        let in_flight =
+            InFlight::new(ring, touched(begins_at + buffer_bytes)?, Duration::from_secs(1));
         let flags = libc::MSG_WAITALL | libc::MSG_NOSIGNAL | if more { libc::MSG_MORE } else { 0 };
         Ok(Self { in_flight, socket, buffer_bytes, begins_at, flags, short: 0 })
     }
@@ -96,7 +100,12 @@ impl ReadSend {
     /// [io_uring_prep_send(3)]: https://man7.org/linux/man-pages/man3/io_uring_prep_send.3.html
     #[doc(alias = "io_uring_enter")]
     #[doc(alias = "IORING_OP_SEND")]
-    pub fn send(&mut self, file: BorrowedFd<'_>, mut offset: u64, mut len: usize) -> Result<(), TransferError> {
+    pub fn send(
+        &mut self,
+        file: BorrowedFd<'_>,
+        mut offset: u64,
+        mut len: usize,
+    ) -> Result<(), TransferError> {
         self.in_flight.ring.must_be_idle().map_err(TransferError::Ring)?;
         while len > 0 {
             let sent = self.chain(file, offset, len)?;
@@ -108,7 +117,12 @@ impl ReadSend {
 
     /// Sends up to [`PAIRS`] buffers of the file in one chain. Returns the number of bytes that the
     /// socket took.
-    fn chain(&mut self, file: BorrowedFd<'_>, offset: u64, len: usize) -> Result<usize, TransferError> {
+    fn chain(
+        &mut self,
+        file: BorrowedFd<'_>,
+        offset: u64,
+        len: usize,
+    ) -> Result<usize, TransferError> {
         let pairs = len.div_ceil(self.buffer_bytes).min(PAIRS);
         let wanted = |pair: usize| self.buffer_bytes.min(len - pair * self.buffer_bytes);
         let (ring, memory) = self.in_flight.parts();
@@ -121,13 +135,17 @@ impl ReadSend {
                 .build()
                 .flags(squeue::Flags::IO_LINK)
                 .user_data(2 * pair as u64);
-            let link = if pair + 1 < pairs { squeue::Flags::IO_LINK } else { squeue::Flags::empty() };
-            let send = send_of(socket, start, bytes, self.flags).flags(link).user_data(2 * pair as u64 + 1);
+            let link =
+                if pair + 1 < pairs { squeue::Flags::IO_LINK } else { squeue::Flags::empty() };
+            let send = send_of(socket, start, bytes, self.flags)
+                .flags(link)
+                .user_data(2 * pair as u64 + 1);
             // SAFETY: both point to `begins_at` in `memory`, for at most `buffer_bytes`, and it is
             // at least as large as their sum. `InFlight` keeps it until the ring has nothing
             // outstanding, and no slice of it is ever made. Only one chain is in flight at a time
             // (`must_be_idle`).
-            unsafe { ring.push(&read).and_then(|()| ring.push(&send)) }.map_err(TransferError::Ring)?;
+            unsafe { ring.push(&read).and_then(|()| ring.push(&send)) }
+                .map_err(TransferError::Ring)?;
         }
         let mut results = [-libc::ECANCELED; 2 * PAIRS];
         ring.run(&mut results).map_err(TransferError::Ring)?;
@@ -168,7 +186,9 @@ impl ReadSend {
             let send = send_of(socket, start, (to - from) as u32, self.flags).user_data(0);
             let mut result = [0];
             // SAFETY: as in `chain`. `from..to` lies within the buffer.
-            unsafe { ring.push(&send) }.and_then(|()| ring.run(&mut result)).map_err(TransferError::Ring)?;
+            unsafe { ring.push(&send) }
+                .and_then(|()| ring.run(&mut result))
+                .map_err(TransferError::Ring)?;
             match usize::try_from(result[0]) {
                 Ok(taken) => from += taken,
                 Err(_) if is_interruption(&error_of(result[0])) => {}

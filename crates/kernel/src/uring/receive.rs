@@ -67,7 +67,11 @@ impl Receive {
         self.in_flight.ring.must_be_idle()?;
         loop {
             let (ring, buffer) = self.in_flight.parts();
-            let recv = opcode::Recv::new(types::Fd(self.socket.as_raw_fd()), buffer.base(), self.buffer_bytes as u32);
+            let recv = opcode::Recv::new(
+                types::Fd(self.socket.as_raw_fd()),
+                buffer.base(),
+                self.buffer_bytes as u32,
+            );
             let mut result = [0];
             // SAFETY: the buffer has `buffer_bytes`, and `InFlight` keeps it until the ring has
             // nothing outstanding. `&mut self` shows that no slice of it from an earlier call is

@@ -117,7 +117,8 @@ impl Ring {
     /// writes to it, it must not be accessed until then.
     pub(super) unsafe fn push(&mut self, request: &squeue::Entry) -> io::Result<()> {
         // SAFETY: the caller guarantees what is required here.
-        unsafe { self.io.submission().push(request) }.map_err(|_| io::Error::from_raw_os_error(libc::EBUSY))?;
+        unsafe { self.io.submission().push(request) }
+            .map_err(|_| io::Error::from_raw_os_error(libc::EBUSY))?;
         self.outstanding += 1;
         Ok(())
     }
@@ -191,7 +192,11 @@ impl Ring {
 
     /// Fails after an earlier failure that left requests in flight.
     pub(super) fn must_be_idle(&self) -> io::Result<()> {
-        if self.outstanding == 0 { Ok(()) } else { Err(io::Error::other("an earlier failure left requests in flight")) }
+        if self.outstanding == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::other("an earlier failure left requests in flight"))
+        }
     }
 
     /// Number of io_uring_enter(2) calls so far.
@@ -205,7 +210,10 @@ impl Ring {
         if self.outstanding > 0 {
             // The answer does not matter: ENOENT (nothing to cancel), EINVAL (before 6.0) and
             // others. The wait below decides.
-            let _ = self.io.submitter().register_sync_cancel(Some(Timespec::from(limit)), CancelBuilder::any());
+            let _ = self
+                .io
+                .submitter()
+                .register_sync_cancel(Some(Timespec::from(limit)), CancelBuilder::any());
         }
         while self.outstanding > 0 {
             while self.pop().is_some() {}
@@ -232,7 +240,10 @@ impl std::fmt::Debug for Ring {
 ///
 /// A kernel thread tears down a closed ring after a grace period, and until then the ring's memory
 /// counts against its user.
-pub(super) fn within_memlock<T>(bytes: usize, attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
+pub(super) fn within_memlock<T>(
+    bytes: usize,
+    attempt: impl Fn() -> io::Result<T>,
+) -> io::Result<T> {
     let until = Instant::now() + TEARDOWN;
     loop {
         match attempt() {
@@ -266,7 +277,11 @@ mod tests {
 
     #[test]
     fn a_ring_runs_requests_and_keeps_count_of_them() {
-        let Ok(mut ring) = Ring::new(8, 16).map_err(|error| eprintln!("skipped: no io_uring: {error}")) else { return };
+        let Ok(mut ring) =
+            Ring::new(8, 16).map_err(|error| eprintln!("skipped: no io_uring: {error}"))
+        else {
+            return;
+        };
         for user_data in 0..3 {
             // SAFETY: a no-operation points to nothing.
             unsafe { ring.push(&opcode::Nop::new().build().user_data(user_data)) }.unwrap();
@@ -279,7 +294,11 @@ mod tests {
 
     #[test]
     fn a_full_queue_is_an_error_and_not_lost_requests() {
-        let Ok(mut ring) = Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}")) else { return };
+        let Ok(mut ring) =
+            Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}"))
+        else {
+            return;
+        };
         // SAFETY: no-operations point to nothing.
         let pushed = (0..3).map(|_| unsafe { ring.push(&opcode::Nop::new().build()) });
         assert_eq!(pushed.map(|each| each.is_ok()).collect::<Vec<_>>(), [true, true, false]);
@@ -289,13 +308,21 @@ mod tests {
 
     #[test]
     fn waiting_is_over_when_its_time_is() {
-        let Ok(mut ring) = Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}")) else { return };
+        let Ok(mut ring) =
+            Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}"))
+        else {
+            return;
+        };
         assert!(!ring.enter(1, Some(Duration::from_millis(1))).unwrap());
     }
 
     #[test]
     fn requests_in_flight_can_be_cancelled() {
-        let Ok(mut ring) = Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}")) else { return };
+        let Ok(mut ring) =
+            Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}"))
+        else {
+            return;
+        };
         let (end, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let fd = types::Fd(std::os::fd::AsRawFd::as_raw_fd(&end));
         // SAFETY: a poll points to nothing.
@@ -306,7 +333,10 @@ mod tests {
 
     #[test]
     fn an_operation_that_does_not_exist_is_named() {
-        let Ok(ring) = Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}")) else { return };
+        let Ok(ring) = Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}"))
+        else {
+            return;
+        };
         ring.require(&[(opcode::Nop::CODE, "NOP")]).unwrap();
         let error = ring.require(&[(opcode::Nop::CODE, "NOP"), (254, "TELEPATHY")]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);
@@ -315,7 +345,10 @@ mod tests {
 
     #[test]
     fn workers_cannot_be_pinned_to_a_cpu_that_does_not_exist() {
-        let Ok(ring) = Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}")) else { return };
+        let Ok(ring) = Ring::new(2, 4).map_err(|error| eprintln!("skipped: no io_uring: {error}"))
+        else {
+            return;
+        };
         assert!(ring.pin_workers(usize::MAX).is_err());
     }
 }

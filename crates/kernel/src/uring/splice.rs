@@ -57,7 +57,12 @@ impl Splice {
         if let Some(cpu) = worker_cpu {
             ring.pin_workers(cpu)?;
         }
-        Ok(Self { in_flight: InFlight::new(ring, pipe, Duration::from_secs(1)), socket, short: 0, poisoned: false })
+        Ok(Self {
+            in_flight: InFlight::new(ring, pipe, Duration::from_secs(1)),
+            socket,
+            short: 0,
+            poisoned: false,
+        })
     }
 
     /// Sends `len` bytes of `file` from `offset` on with io_uring_enter(2). Blocks while the socket
@@ -83,10 +88,14 @@ impl Splice {
     ) -> Result<(), TransferError> {
         self.in_flight.ring.must_be_idle().map_err(TransferError::Ring)?;
         if self.poisoned {
-            return Err(TransferError::Ring(io::Error::other("an earlier failure left bytes in the pipe")));
+            return Err(TransferError::Ring(io::Error::other(
+                "an earlier failure left bytes in the pipe",
+            )));
         }
         while len > 0 {
-            let sent = self.through_the_pipe(file, offset, len, more).inspect_err(|_| self.poisoned = true)?;
+            let sent = self
+                .through_the_pipe(file, offset, len, more)
+                .inspect_err(|_| self.poisoned = true)?;
             offset += sent as u64;
             len -= sent;
         }
@@ -106,15 +115,20 @@ impl Splice {
         // boundary less.
         let page = rustix::param::page_size();
         let bytes = len.min(pipe.capacity_bytes() - offset as usize % page);
-        let (file, pipe_read, pipe_write) =
-            (types::Fd(file.as_raw_fd()), types::Fd(pipe.read_end.as_raw_fd()), types::Fd(pipe.write_end.as_raw_fd()));
+        let (file, pipe_read, pipe_write) = (
+            types::Fd(file.as_raw_fd()),
+            types::Fd(pipe.read_end.as_raw_fd()),
+            types::Fd(pipe.write_end.as_raw_fd()),
+        );
         let socket = types::Fd(self.socket.as_raw_fd());
         let fill = opcode::Splice::new(file, offset as i64, pipe_write, -1, bytes as u32)
             .build()
             .flags(squeue::Flags::IO_LINK)
             .user_data(0);
         let more = if more || bytes < len { libc::SPLICE_F_MORE } else { 0 };
-        let emptying = |bytes: usize| opcode::Splice::new(pipe_read, -1, socket, -1, bytes as u32).flags(more).build();
+        let emptying = |bytes: usize| {
+            opcode::Splice::new(pipe_read, -1, socket, -1, bytes as u32).flags(more).build()
+        };
         let empty = emptying(bytes).user_data(1);
         let mut results = [0, 0];
         // SAFETY: a splice points to no memory.
@@ -144,7 +158,9 @@ impl Splice {
             let rest = emptying(filled - emptied).user_data(0);
             let mut answer = [0];
             // SAFETY: a splice points to no memory.
-            unsafe { ring.push(&rest) }.and_then(|()| ring.run(&mut answer)).map_err(TransferError::Ring)?;
+            unsafe { ring.push(&rest) }
+                .and_then(|()| ring.run(&mut answer))
+                .map_err(TransferError::Ring)?;
             result = answer[0];
         }
     }

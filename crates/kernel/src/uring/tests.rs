@@ -52,11 +52,16 @@ fn read_send_sends_a_file_through_its_buffer() {
 #[test]
 fn splice_sends_a_file_through_its_pipe() {
     let (one, other) = connection();
-    let Some(mut ring) = skipped(Splice::new(one.into(), Pipe::new(1 << 16).unwrap(), None)) else { return };
+    let Some(mut ring) = skipped(Splice::new(one.into(), Pipe::new(1 << 16).unwrap(), None)) else {
+        return;
+    };
     let file = file_of(&bytes());
     let got = received_from(other, || {
         ring.send(file.as_fd(), 1, LEN - 1, false).unwrap();
-        assert!(matches!(ring.send(file.as_fd(), LEN as u64, 1, false), Err(TransferError::FileEnded)));
+        assert!(matches!(
+            ring.send(file.as_fd(), LEN as u64, 1, false),
+            Err(TransferError::FileEnded)
+        ));
         assert!(ring.calls() > 0);
         drop(ring);
     });

@@ -141,7 +141,9 @@ impl ZeroCopy {
                 .collect();
             // SAFETY: each buffer lies within `memory`. The kernel pins its pages, which therefore
             // outlive an munmap, and only reads them: no operation of this ring writes.
-            within_memlock(memory.len(), || unsafe { ring.submitter().register_buffers(&buffers) })?;
+            within_memlock(memory.len(), || unsafe {
+                ring.submitter().register_buffers(&buffers)
+            })?;
         }
         let in_flight = InFlight::new(ring, memory, DROP_LIMIT);
         let mut new = Self {
@@ -292,7 +294,8 @@ impl ZeroCopy {
             } else if self.report != 0 {
                 self.counts.completions += 1;
                 let marked = completion.result as u32 & MARKED_COPIED != 0;
-                let (send, bytes) = ((completion.user_data >> 32) as u32, completion.user_data as u32);
+                let (send, bytes) =
+                    ((completion.user_data >> 32) as u32, completion.user_data as u32);
                 self.counts.copied += u64::from(self.copied.was_copied(marked, send, bytes));
             }
         }
@@ -311,7 +314,9 @@ impl ZeroCopy {
         let page = rustix::param::page_size();
         let charge = (bytes / page + 2) * page;
         let too_large = memlock_limit().is_some_and(|limit| charge as u64 > limit);
-        if self.chunk_bytes > SMALLEST_CHUNK && (too_large || since.elapsed() > Duration::from_millis(100)) {
+        if self.chunk_bytes > SMALLEST_CHUNK
+            && (too_large || since.elapsed() > Duration::from_millis(100))
+        {
             self.chunk_bytes = (self.chunk_bytes / 2).max(SMALLEST_CHUNK);
         } else if too_large || since.elapsed() > self.patience {
             return Err(error_of(-libc::ENOMEM));
@@ -390,9 +395,16 @@ mod tests {
     }
 
     fn ring_to(socket: TcpStream, memory: &Arc<Pages>, register: bool) -> Option<ZeroCopy> {
-        ZeroCopy::new(socket.into(), Arc::clone(memory), 65_536, register, false, Duration::from_millis(50))
-            .map_err(|error| eprintln!("skipped: {error}"))
-            .ok()
+        ZeroCopy::new(
+            socket.into(),
+            Arc::clone(memory),
+            65_536,
+            register,
+            false,
+            Duration::from_millis(50),
+        )
+        .map_err(|error| eprintln!("skipped: {error}"))
+        .ok()
     }
 
     #[test]
@@ -405,7 +417,11 @@ mod tests {
             let held = Arc::strong_count(&memory);
             assert_eq!(ring.drain().unwrap_err().kind(), io::ErrorKind::TimedOut);
             drop(ring);
-            assert_eq!(Arc::strong_count(&memory), held, "leaked, because the kernel still used it");
+            assert_eq!(
+                Arc::strong_count(&memory),
+                held,
+                "leaked, because the kernel still used it"
+            );
             drop(receiver);
         }
     }
@@ -416,7 +432,8 @@ mod tests {
         for register in [false, true] {
             let (sender, mut receiver) = connection_to_a_slow_peer();
             let Some(mut ring) = ring_to(sender, &memory, register) else { return };
-            let reader = std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
+            let reader =
+                std::thread::spawn(move || std::io::copy(&mut receiver, &mut std::io::sink()));
             ring.send(1, 199_999).unwrap();
             ring.drain().unwrap();
             drop(ring);
@@ -439,7 +456,9 @@ mod tests {
     fn a_socket_without_zero_copy_is_unsupported_at_once() {
         let memory = Arc::new(Pages::new(4_096).unwrap());
         let (sender, _receiver) = std::os::unix::net::UnixStream::pair().unwrap();
-        let error = ZeroCopy::new(sender.into(), memory, 65_536, false, false, Duration::from_millis(50)).unwrap_err();
+        let error =
+            ZeroCopy::new(sender.into(), memory, 65_536, false, false, Duration::from_millis(50))
+                .unwrap_err();
         if error.raw_os_error().is_some() {
             eprintln!("skipped: {error}");
             return;

@@ -45,7 +45,11 @@ struct PendingFlow {
 ///
 /// # Errors
 /// Not all of them arrived in time.
-pub(super) fn gather(listener: &TcpListener, greetings: &[Greeting], patience: Duration) -> Result<Vec<TcpStream>> {
+pub(super) fn gather(
+    listener: &TcpListener,
+    greetings: &[Greeting],
+    patience: Duration,
+) -> Result<Vec<TcpStream>> {
     let failed = |error| Error::os("accept a flow", error);
     listener.set_nonblocking(true).map_err(failed)?;
     let until = Instant::now() + patience;
@@ -76,7 +80,8 @@ pub(super) fn gather(listener: &TcpListener, greetings: &[Greeting], patience: D
             match pending.listen() {
                 Ok(false) => still.push(pending),
                 Ok(true) => {
-                    let place = greetings.iter().position(|greeting| greeting.0[..] == pending.said[..]);
+                    let place =
+                        greetings.iter().position(|greeting| greeting.0[..] == pending.said[..]);
                     if let Some(place) = place.filter(|&place| found[place].is_none()) {
                         pending.socket.set_nonblocking(false).map_err(failed)?;
                         found[place] = Some(pending.socket);
@@ -122,7 +127,10 @@ impl PendingFlow {
 }
 
 fn transient(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted)
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+    )
 }
 
 fn port(listener: &TcpListener) -> u16 {
@@ -148,8 +156,11 @@ mod tests {
         let _silent: Vec<TcpStream> = (0..20).map(|_| connect(b"")).collect();
         let _wrong = connect(&[7; 64]);
         drop(connect(&greetings[0].0[..5]));
-        let payload = |index: usize| [&greetings[index].0[..], format!("payload {index}").as_bytes()].concat();
-        let flows: Vec<TcpStream> = [2, 0, 1].into_iter().map(|index| connect(&payload(index))).collect();
+        let payload = |index: usize| {
+            [&greetings[index].0[..], format!("payload {index}").as_bytes()].concat()
+        };
+        let flows: Vec<TcpStream> =
+            [2, 0, 1].into_iter().map(|index| connect(&payload(index))).collect();
         let found = gather(&listener, &greetings, Duration::from_secs(10)).unwrap();
         drop(flows);
         for (index, mut socket) in found.into_iter().enumerate() {

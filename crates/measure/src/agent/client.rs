@@ -78,10 +78,16 @@ impl<T: Transport> Client<T> {
             Reply::Ready(ready) => ready,
             _ => return Err(confused()),
         };
-        let candidates: Vec<IpAddr> = named.map_or_else(|| ready.addresses.clone(), |named| vec![named]);
-        let Reply::Listening { greetings } = near.ask(&Request::Meet, PATIENCE)? else { return Err(confused()) };
-        let greeting = greetings.first().and_then(|text| Greeting::bytes_of_hex(text)).ok_or_else(confused)?;
-        let way = candidates.iter().find_map(|&address| meet(SocketAddr::new(address, ready.data_port), &greeting));
+        let candidates: Vec<IpAddr> =
+            named.map_or_else(|| ready.addresses.clone(), |named| vec![named]);
+        let Reply::Listening { greetings } = near.ask(&Request::Meet, PATIENCE)? else {
+            return Err(confused());
+        };
+        let greeting =
+            greetings.first().and_then(|text| Greeting::bytes_of_hex(text)).ok_or_else(confused)?;
+        let way = candidates
+            .iter()
+            .find_map(|&address| meet(SocketAddr::new(address, ready.data_port), &greeting));
         let Some((data, rtt_ns)) = way else {
             return Err(Error::remote(format!(
                 "the far end cannot be reached for data at port {} of {}",
@@ -105,8 +111,9 @@ impl<T: Transport> Client<T> {
 
     fn receive(&mut self, patience: Duration) -> Result<Reply> {
         let gone = |message: &str, transport: &T| {
-            let help =
-                transport.last_error().unwrap_or_else(|| "what it said on its own stderr may tell why".to_owned());
+            let help = transport
+                .last_error()
+                .unwrap_or_else(|| "what it said on its own stderr may tell why".to_owned());
             Err(Error::remote(message).help(help))
         };
         match self.connection.receive(LONGEST_REPLY, patience)? {
@@ -140,15 +147,26 @@ impl<T: Transport> RemoteSide for Client<T> {
         }
     }
 
-    fn expect(&mut self, flows: usize, recv_config: RecvConfig) -> std::result::Result<Vec<Target>, TrialError> {
+    fn expect(
+        &mut self,
+        flows: usize,
+        recv_config: RecvConfig,
+    ) -> std::result::Result<Vec<Target>, TrialError> {
         let RecvConfig { path, buffer_bytes, cpus: _, checksum } = recv_config;
-        let Reply::Listening { greetings } = self.expected(&Request::Flows { flows, path, buffer_bytes, checksum })?
+        let Reply::Listening { greetings } =
+            self.expected(&Request::Flows { flows, path, buffer_bytes, checksum })?
         else {
             return Err(confused().into());
         };
         let targets: Option<Vec<Target>> = greetings
             .iter()
-            .map(|text| Some(Target { address: self.data, greeting: Greeting::bytes_of_hex(text)?, stays_open: false }))
+            .map(|text| {
+                Some(Target {
+                    address: self.data,
+                    greeting: Greeting::bytes_of_hex(text)?,
+                    stays_open: false,
+                })
+            })
             .collect();
         targets.filter(|targets| targets.len() == flows).ok_or_else(|| confused().into())
     }
@@ -175,10 +193,16 @@ impl<T: Transport> RemoteSide for Client<T> {
         }
     }
 
-    fn finish(&mut self, _: &[SentFlow<'_>], _: f64) -> std::result::Result<RemoteEnded, TrialError> {
+    fn finish(
+        &mut self,
+        _: &[SentFlow<'_>],
+        _: f64,
+    ) -> std::result::Result<RemoteEnded, TrialError> {
         match self.expected(&Request::Finish)? {
             Reply::Finished { received_bytes, crc32 } => Ok(RemoteEnded {
-                received_bytes: Some(received_bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))),
+                received_bytes: Some(
+                    received_bytes.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes)),
+                ),
                 crc32: Some(crc32),
                 report: None,
             }),
@@ -192,7 +216,9 @@ impl<T: Transport> RemoteSide for Client<T> {
             return; // it is gone, and the next request says so
         }
         // Outstanding answers come first.
-        while let Ok(Received::Message(reply)) = self.connection.receive::<Reply>(LONGEST_REPLY, patience) {
+        while let Ok(Received::Message(reply)) =
+            self.connection.receive::<Reply>(LONGEST_REPLY, patience)
+        {
             if reply == Reply::GivenUp {
                 return;
             }
@@ -211,7 +237,8 @@ fn meet(address: SocketAddr, greeting: &[u8]) -> Option<(SocketAddr, u64)> {
 }
 
 fn confused() -> Error {
-    Error::remote("the far end does not answer as zc does").help("is the same version of zc at both ends?")
+    Error::remote("the far end does not answer as zc does")
+        .help("is the same version of zc at both ends?")
 }
 
 fn list(addresses: &[IpAddr]) -> String {
@@ -244,18 +271,30 @@ mod tests {
         for reply in replies {
             far.send(reply).unwrap();
         }
-        (Client { connection, data: SocketAddr::from(([127, 0, 0, 1], 9)), window: None, transport: () }, far)
+        (
+            Client {
+                connection,
+                data: SocketAddr::from(([127, 0, 0, 1], 9)),
+                window: None,
+                transport: (),
+            },
+            far,
+        )
     }
 
     #[test]
     fn a_far_end_that_answers_something_else_is_not_believed() {
         let (mut near, _far) = told(&[Reply::Arrived]);
         assert_eq!(near.soak(true).unwrap_err().kind, ErrorKind::Remote);
-        let greetings =
-            |greetings: &[&str]| Reply::Listening { greetings: greetings.iter().map(|&text| text.into()).collect() };
-        for reply in
-            [Reply::Done, greetings(&[]), greetings(&["abc"]), greetings(&["+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1"])]
-        {
+        let greetings = |greetings: &[&str]| Reply::Listening {
+            greetings: greetings.iter().map(|&text| text.into()).collect(),
+        };
+        for reply in [
+            Reply::Done,
+            greetings(&[]),
+            greetings(&["abc"]),
+            greetings(&["+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1"]),
+        ] {
             let (mut near, _far) = told(&[reply]);
             assert!(
                 matches!(near.expect(1, recv_config()), Err(TrialError::Broke(error)) if error.kind == ErrorKind::Remote)
@@ -265,21 +304,32 @@ mod tests {
 
     #[test]
     fn what_goes_wrong_there_is_told_as_what_it_is_and_the_run_goes_on() {
-        let error = Reply::Error { kind: ErrorKind::Failed, message: "a receiver broke".to_owned(), help: None };
+        let error = Reply::Error {
+            kind: ErrorKind::Failed,
+            message: "a receiver broke".to_owned(),
+            help: None,
+        };
         let (mut near, _far) = told(&[error]);
         let Err(TrialError::Broke(error)) = near.finish(&[], 0.0) else { panic!() };
-        assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Failed, "at the far end: a receiver broke"));
+        assert_eq!(
+            (error.kind, error.message.as_str()),
+            (ErrorKind::Failed, "at the far end: a receiver broke")
+        );
     }
 
     #[test]
     fn answers_that_are_owed_when_flows_are_given_up_are_not_taken_for_the_next_ones() {
-        let (mut near, mut far) = told(&[Reply::Window(RemoteWindow::default()), Reply::GivenUp, Reply::Done]);
+        let (mut near, mut far) =
+            told(&[Reply::Window(RemoteWindow::default()), Reply::GivenUp, Reply::Done]);
         near.open_window(0, 0).unwrap();
         near.give_up();
         near.soak(false).unwrap();
         // The requests arrived as sent.
         for _ in 0..3 {
-            assert!(matches!(far.receive::<Request>(1000, Duration::from_secs(5)).unwrap(), Received::Message(_)));
+            assert!(matches!(
+                far.receive::<Request>(1000, Duration::from_secs(5)).unwrap(),
+                Received::Message(_)
+            ));
         }
     }
 

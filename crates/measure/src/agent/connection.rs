@@ -66,7 +66,8 @@ impl Connection {
     /// # Errors
     /// The peer is gone, or has read nothing for ten seconds.
     pub fn send(&mut self, message: &impl Serialize) -> Result<()> {
-        let mut line = serde_json::to_vec(message).map_err(|error| Error::failed(error.to_string()))?;
+        let mut line =
+            serde_json::to_vec(message).map_err(|error| Error::failed(error.to_string()))?;
         line.push(b'\n');
         self.write_all(&line)
     }
@@ -78,13 +79,20 @@ impl Connection {
     pub fn write_all(&mut self, mut bytes: &[u8]) -> Result<()> {
         let until = Instant::now() + PATIENCE_TO_WRITE;
         while !bytes.is_empty() {
-            let ready = wait_writable(self.write.as_fd(), until.saturating_duration_since(Instant::now()));
+            let ready =
+                wait_writable(self.write.as_fd(), until.saturating_duration_since(Instant::now()));
             if !ready.map_err(lost)? && Instant::now() >= until {
-                return Err(Error::remote("the other end of the control connection does not read what it is told"));
+                return Err(Error::remote(
+                    "the other end of the control connection does not read what it is told",
+                ));
             }
             match self.write.write(&bytes[..bytes.len().min(CHUNK_BYTES)]) {
                 Ok(written) => bytes = &bytes[written..],
-                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+                    ) => {}
                 Err(error) => return Err(lost(error)),
             }
         }
@@ -95,7 +103,11 @@ impl Connection {
     ///
     /// # Errors
     /// The stream is broken.
-    pub fn receive<T: DeserializeOwned>(&mut self, most_bytes: usize, patience: Duration) -> Result<Received<T>> {
+    pub fn receive<T: DeserializeOwned>(
+        &mut self,
+        most_bytes: usize,
+        patience: Duration,
+    ) -> Result<Received<T>> {
         let line = match self.line(most_bytes, patience)? {
             Received::Message(line) => line,
             Received::Late => return Ok(Received::Late),
@@ -119,7 +131,11 @@ impl Connection {
                 let rest = self.pending.split_off(searched + end + 1);
                 let mut line = std::mem::replace(&mut self.pending, rest);
                 line.pop();
-                return Ok(if line.len() > most_bytes { Received::TooLong } else { Received::Message(line) });
+                return Ok(if line.len() > most_bytes {
+                    Received::TooLong
+                } else {
+                    Received::Message(line)
+                });
             }
             searched = self.pending.len();
             if searched > most_bytes {
@@ -137,8 +153,14 @@ impl Connection {
             match self.read.read(&mut chunk) {
                 Ok(0) => return Ok(Received::Closed),
                 Ok(len) => self.pending.extend_from_slice(&chunk[..len]),
-                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(Received::Closed),
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+                    ) => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    return Ok(Received::Closed);
+                }
                 Err(error) => return Err(lost(error)),
             }
         }
@@ -180,9 +202,14 @@ mod tests {
                 matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Message(list) if list == [number])
             );
         }
-        assert!(matches!(connection.receive::<Vec<i32>>(10, Duration::ZERO).unwrap(), Received::Late));
+        assert!(matches!(
+            connection.receive::<Vec<i32>>(10, Duration::ZERO).unwrap(),
+            Received::Late
+        ));
         theirs.write_all(b"]\n").unwrap();
-        assert!(matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Message(list) if list == [5]));
+        assert!(
+            matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Message(list) if list == [5])
+        );
     }
 
     #[test]

@@ -93,7 +93,9 @@ impl Challenge {
     /// Checks an answer.
     pub(super) fn judge(&self, line: &[u8], secret: &Secret) -> Answer {
         let (protocol, version, nonce, proof) = match serde_json::from_slice(line) {
-            Ok(Line::Knock { protocol, version, nonce, proof }) => (protocol, version, unhex(&nonce), unhex(&proof)),
+            Ok(Line::Knock { protocol, version, nonce, proof }) => {
+                (protocol, version, unhex(&nonce), unhex(&proof))
+            }
             _ => return Answer::Nonsense,
         };
         if protocol != PROTOCOL {
@@ -124,7 +126,11 @@ impl Known {
 /// # Errors
 /// Nothing answers within `patience`. What answers is not `zc serve`, or speaks another protocol,
 /// refuses, is busy, or does not know the token itself.
-pub fn knock(mut connection: Connection, secret: &Secret, patience: Duration) -> Result<Connection> {
+pub fn knock(
+    mut connection: Connection,
+    secret: &Secret,
+    patience: Duration,
+) -> Result<Connection> {
     let until = Instant::now() + patience;
     let hello = match connection.line(MOST_BYTES, patience)? {
         Received::Message(line) => line,
@@ -143,30 +149,47 @@ pub fn knock(mut connection: Connection, secret: &Secret, patience: Duration) ->
 }
 
 /// The same once the server's first line has been received.
-pub(super) fn knock_at(mut connection: Connection, hello: Line, secret: &Secret, until: Instant) -> Result<Connection> {
+pub(super) fn knock_at(
+    mut connection: Connection,
+    hello: Line,
+    secret: &Secret,
+    until: Instant,
+) -> Result<Connection> {
     let Line::Serve { protocol, version, nonce } = hello else { return Err(no_zc()) };
     if protocol != PROTOCOL {
         return Err(other_protocol(protocol, &version));
     }
     let nonces = [unhex(&nonce).ok_or_else(no_zc)?, random()?];
     let proof = hex(&secret.proof(KNOCK, &nonces));
-    connection.send(&Line::Knock { protocol: PROTOCOL, version: VERSION.to_owned(), nonce: hex(&nonces[1]), proof })?;
-    let (label, proof) = match connection.receive(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
-        Received::Message(Line::Welcome { proof }) => (WELCOME, proof),
-        Received::Message(Line::Busy { proof }) => (BUSY, proof),
-        Received::Message(Line::Refused) => return Err(refused(secret)),
-        Received::Closed => {
-            return Err(Error::remote("the far end closed the connection in the middle of the handshake")
+    connection.send(&Line::Knock {
+        protocol: PROTOCOL,
+        version: VERSION.to_owned(),
+        nonce: hex(&nonces[1]),
+        proof,
+    })?;
+    let (label, proof) =
+        match connection.receive(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
+            Received::Message(Line::Welcome { proof }) => (WELCOME, proof),
+            Received::Message(Line::Busy { proof }) => (BUSY, proof),
+            Received::Message(Line::Refused) => return Err(refused(secret)),
+            Received::Closed => {
+                return Err(Error::remote(
+                    "the far end closed the connection in the middle of the handshake",
+                )
                 .help("try again: it may have too many strangers at its door"));
-        }
-        Received::Late => {
-            return Err(Error::remote("the far end did not answer in the middle of the handshake in time"));
-        }
-        Received::Message(_) | Received::TooLong | Received::Nonsense => return Err(no_zc()),
-    };
+            }
+            Received::Late => {
+                return Err(Error::remote(
+                    "the far end did not answer in the middle of the handshake in time",
+                ));
+            }
+            Received::Message(_) | Received::TooLong | Received::Nonsense => return Err(no_zc()),
+        };
     if !unhex(&proof).is_some_and(|proof| secret.is_proven(label, &nonces, &proof)) {
-        return Err(Error::remote("the far end does not know the token itself, so it is not the one that was meant")
-            .help("is the address right?"));
+        return Err(Error::remote(
+            "the far end does not know the token itself, so it is not the one that was meant",
+        )
+        .help("is the address right?"));
     }
     if label == BUSY {
         return Err(Error::remote("the far end is busy with somebody else's session")
@@ -182,8 +205,9 @@ fn no_zc() -> Error {
 
 fn refused(secret: &Secret) -> Error {
     if secret.is_open() {
-        Error::remote("the far end wants a token")
-            .help("--token-file FILE, with the token that `zc serve` there was given or has printed")
+        Error::remote("the far end wants a token").help(
+            "--token-file FILE, with the token that `zc serve` there was given or has printed",
+        )
     } else {
         Error::remote("the far end refuses the token").help(
             "it must be the one that `zc serve` there was given or has printed last; a printed one opens one session",
@@ -241,21 +265,32 @@ mod tests {
 
     #[test]
     fn what_is_no_zc_is_told_from_one_of_another_protocol() {
-        for lines in [&["SSH-2.0-OpenSSH_9.2\r\n"][..], &[&"x".repeat(5000)], &["{\"zc\":\"refused\"}\n"]] {
+        for lines in
+            [&["SSH-2.0-OpenSSH_9.2\r\n"][..], &[&"x".repeat(5000)], &["{\"zc\":\"refused\"}\n"]]
+        {
             assert_eq!(received(lines).message, "what answers there is no `zc serve`");
         }
-        let error = received(&["{\"zc\":\"serve\",\"protocol\":9,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n"]);
+        let error = received(&[
+            "{\"zc\":\"serve\",\"protocol\":9,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n",
+        ]);
         let start = "the far end speaks protocol 9 (zc 0.2.02J), this zc speaks 2 (zc ";
         assert!(error.message.starts_with(start), "{error}");
-        assert!(error.message.ends_with("install the same version on both") && error.help.is_some(), "{error}");
+        assert!(
+            error.message.ends_with("install the same version on both") && error.help.is_some(),
+            "{error}"
+        );
     }
 
     #[test]
     fn every_way_in_which_a_far_end_may_fail_has_its_sentence() {
         assert!(received(&[]).message.contains("before it said what it is"));
-        let hello =
-            format!("{{\"zc\":\"serve\",\"protocol\":2,\"version\":\"x\",\"nonce\":\"{}\"}}\n", hex(&[7; BYTES]));
-        assert!(received(&[&hello, "{\"zc\":\"refused\"}\n"]).message.ends_with("refuses the token"));
+        let hello = format!(
+            "{{\"zc\":\"serve\",\"protocol\":2,\"version\":\"x\",\"nonce\":\"{}\"}}\n",
+            hex(&[7; BYTES])
+        );
+        assert!(
+            received(&[&hello, "{\"zc\":\"refused\"}\n"]).message.ends_with("refuses the token")
+        );
         let proof = hex(&[0; BYTES]);
         for word in ["welcome", "busy"] {
             let line = format!("{{\"zc\":\"{word}\",\"proof\":\"{proof}\"}}\n");
@@ -279,12 +314,19 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 theirs.send(&Challenge::fresh().unwrap().line()).unwrap();
-                let Received::Message(Line::Knock { proof, .. }) = theirs.receive(MOST_BYTES, SOON).unwrap() else {
+                let Received::Message(Line::Knock { proof, .. }) =
+                    theirs.receive(MOST_BYTES, SOON).unwrap()
+                else {
                     panic!()
                 };
                 theirs.send(&Line::Welcome { proof }).unwrap();
             });
-            assert!(knock(ours, &secret(), SOON).unwrap_err().message.contains("does not know the token itself"));
+            assert!(
+                knock(ours, &secret(), SOON)
+                    .unwrap_err()
+                    .message
+                    .contains("does not know the token itself")
+            );
         });
     }
 }

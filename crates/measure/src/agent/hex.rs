@@ -27,7 +27,15 @@ mod tests {
     fn hexadecimal_goes_both_ways_and_nothing_else_comes_in() {
         let bytes: [u8; 32] = std::array::from_fn(|place| (place * 37) as u8);
         assert_eq!(unhex(&hex(&bytes)), Some(bytes));
-        for text in ["", "0", &"0".repeat(63), &"0".repeat(65), &"g".repeat(64), &"+1".repeat(32), &"ä".repeat(32)] {
+        for text in [
+            "",
+            "0",
+            &"0".repeat(63),
+            &"0".repeat(65),
+            &"g".repeat(64),
+            &"+1".repeat(32),
+            &"ä".repeat(32),
+        ] {
             assert_eq!(unhex::<32>(text), None, "{text}");
         }
     }

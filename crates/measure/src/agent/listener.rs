@@ -92,7 +92,9 @@ impl Listener {
     /// # Errors
     /// It cannot be made non-blocking.
     pub fn new(listener: TcpListener, secret: Secret) -> Result<Self> {
-        listener.set_nonblocking(true).map_err(|error| Error::os("make the listener non-blocking", error))?;
+        listener
+            .set_nonblocking(true)
+            .map_err(|error| Error::os("make the listener non-blocking", error))?;
         Ok(Self {
             listener,
             secret,
@@ -108,7 +110,9 @@ impl Listener {
     /// # Errors
     /// None known.
     pub fn address(&self) -> Result<SocketAddr> {
-        self.listener.local_addr().map_err(|error| Error::os("ask for the listener's address", error))
+        self.listener
+            .local_addr()
+            .map_err(|error| Error::os("ask for the listener's address", error))
     }
 
     /// Replaces the secret, also for connections that are pending.
@@ -122,19 +126,25 @@ impl Listener {
     ///
     /// # Errors
     /// poll(2) fails, or the kernel gives no random bytes.
-    pub fn next(&mut self, stop: &AtomicBool, report: &mut dyn FnMut(ListenerEvent)) -> Result<Option<AcceptedClient>> {
+    pub fn next(
+        &mut self,
+        stop: &AtomicBool,
+        report: &mut dyn FnMut(ListenerEvent),
+    ) -> Result<Option<AcceptedClient>> {
         self.keep(BACKLOG)?;
         while !stop.load(Relaxed) {
             let now = Instant::now();
             self.rejects.catch_up(now, report);
             self.send_away_the_slow(now, report);
             let rests = self.rests_until.is_some_and(|until| now < until);
-            let mut fds: Vec<_> = self.pending.iter().map(|pending| pending.stream.as_fd()).collect();
+            let mut fds: Vec<_> =
+                self.pending.iter().map(|pending| pending.stream.as_fd()).collect();
             if !rests {
                 fds.push(self.listener.as_fd());
             }
             // A deadline is exceeded by one step at most, which is harmless.
-            let ready = wait_readable(&fds, Some(STEP)).map_err(|error| Error::os("wait for callers", error))?;
+            let ready = wait_readable(&fds, Some(STEP))
+                .map_err(|error| Error::os("wait for callers", error))?;
             // Backwards, so that removals do not move the earlier entries.
             for place in (0..self.pending.len()).rev().filter(|&place| ready[place]) {
                 if let Some((pending, known)) = self.receive(place, report)
@@ -158,11 +168,16 @@ impl Listener {
     ///
     /// # Errors
     /// As for [`next`](Self::next).
-    pub fn turn_away(&mut self, done: &AtomicBool, report: &mut dyn FnMut(ListenerEvent)) -> Result<()> {
+    pub fn turn_away(
+        &mut self,
+        done: &AtomicBool,
+        report: &mut dyn FnMut(ListenerEvent),
+    ) -> Result<()> {
         self.keep(SESSION_BACKLOG)?;
         let mut looks_at = Instant::now() + SESSION_STEP;
         while !done.load(Relaxed) {
-            wait_readable(&[], Some(STEP)).map_err(|error| Error::os("wait for the session's end", error))?;
+            wait_readable(&[], Some(STEP))
+                .map_err(|error| Error::os("wait for the session's end", error))?;
             let now = Instant::now();
             if now < looks_at {
                 continue;
@@ -187,12 +202,21 @@ impl Listener {
     }
 
     fn send_away_the_slow(&mut self, now: Instant, report: &mut dyn FnMut(ListenerEvent)) {
-        while self.pending.front().is_some_and(|pending| now.duration_since(pending.came) >= PATIENCE) {
+        while self
+            .pending
+            .front()
+            .is_some_and(|pending| now.duration_since(pending.came) >= PATIENCE)
+        {
             self.send_away(0, RejectReason::Slow, report);
         }
     }
 
-    fn send_away(&mut self, place: usize, why: RejectReason, report: &mut dyn FnMut(ListenerEvent)) {
+    fn send_away(
+        &mut self,
+        place: usize,
+        why: RejectReason,
+        report: &mut dyn FnMut(ListenerEvent),
+    ) {
         if let Some(mut pending) = self.pending.remove(place) {
             // A peer that made no error gets no refusal.
             if !matches!(why, RejectReason::Slow | RejectReason::Left | RejectReason::Crowded) {
@@ -204,7 +228,11 @@ impl Listener {
 
     /// Reads one pending connection. It is removed when it is rejected, and returned when it has
     /// authenticated.
-    fn receive(&mut self, place: usize, report: &mut dyn FnMut(ListenerEvent)) -> Option<(PendingConnection, Known)> {
+    fn receive(
+        &mut self,
+        place: usize,
+        report: &mut dyn FnMut(ListenerEvent),
+    ) -> Option<(PendingConnection, Known)> {
         match self.pending.get_mut(place)?.turn(&self.secret, self.used_up) {
             Turn::Stays => None,
             Turn::Goes(why) => {
@@ -241,7 +269,12 @@ impl Listener {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+                    ) =>
+                {
                     continue;
                 }
                 Err(error) => {
@@ -249,7 +282,10 @@ impl Listener {
                     // would return at once. Dropping the oldest pending connection makes room.
                     self.rests_until = Some(Instant::now() + REST);
                     self.send_away(0, RejectReason::Crowded, report);
-                    self.rejects.report(ListenerEvent::NotAccepted(Error::os("accept a connection", error)), report);
+                    self.rejects.report(
+                        ListenerEvent::NotAccepted(Error::os("accept a connection", error)),
+                        report,
+                    );
                     return Ok(());
                 }
             };
@@ -257,7 +293,13 @@ impl Listener {
                 self.send_away(0, RejectReason::Crowded, report);
             }
             let challenge = Challenge::fresh()?;
-            let mut pending = PendingConnection { stream, peer, came: Instant::now(), challenge, said: Vec::new() };
+            let mut pending = PendingConnection {
+                stream,
+                peer,
+                came: Instant::now(),
+                challenge,
+                said: Vec::new(),
+            };
             let hello = pending.challenge.line();
             if pending.send(&hello) {
                 self.pending.push_back(pending);
@@ -285,13 +327,22 @@ impl PendingConnection {
                 let from = self.said.len();
                 self.said.extend_from_slice(&chunk[from..from + len]);
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
                 return Turn::Stays;
             }
             Err(_) => return Turn::Goes(RejectReason::Left),
         }
         let Some(end) = self.said.iter().position(|&byte| byte == b'\n') else {
-            return if self.said.len() > MOST_BYTES { Turn::Goes(RejectReason::TooLong) } else { Turn::Stays };
+            return if self.said.len() > MOST_BYTES {
+                Turn::Goes(RejectReason::TooLong)
+            } else {
+                Turn::Stays
+            };
         };
         if end + 1 < self.said.len() {
             // Data after the answer and before the welcome violates the protocol.
@@ -416,7 +467,8 @@ mod tests {
         let error = house.knock("the word of yesterday").unwrap_err();
         assert_eq!(error.message, "the far end refuses the token");
         assert_eq!(house.why(), RejectReason::WrongToken);
-        let error = knock(Connection::over(house.pending()).unwrap(), &Secret::open(), SOON).unwrap_err();
+        let error =
+            knock(Connection::over(house.pending()).unwrap(), &Secret::open(), SOON).unwrap_err();
         assert_eq!(error.message, "the far end wants a token");
         assert_eq!(house.why(), RejectReason::WrongToken);
         house.lets_in();
@@ -475,7 +527,8 @@ mod tests {
         door.change_secret(secret());
         assert_eq!(door.address().unwrap(), address);
         let knocking = std::thread::spawn(move || {
-            knock(Connection::over(TcpStream::connect(address).unwrap()).unwrap(), &secret(), SOON).map(drop)
+            knock(Connection::over(TcpStream::connect(address).unwrap()).unwrap(), &secret(), SOON)
+                .map(drop)
         });
         assert!(door.next(&AtomicBool::new(false), &mut |_| {}).unwrap().is_some());
         knocking.join().unwrap().unwrap();
@@ -584,16 +637,22 @@ mod tests {
         let error = house.knock(WORD).unwrap_err();
         assert_eq!(error.message, "the far end is busy with somebody else's session");
         assert!(matches!(house.events.recv_timeout(SOON).unwrap(), ListenerEvent::Busy { .. }));
-        assert_eq!(house.knock("another word altogether").unwrap_err().message, "the far end refuses the token");
+        assert_eq!(
+            house.knock("another word altogether").unwrap_err().message,
+            "the far end refuses the token"
+        );
         assert_eq!(house.why(), RejectReason::WrongToken);
     }
 
     #[test]
-    fn during_a_session_a_flood_is_let_in_at_a_slow_pace_and_who_comes_behind_it_is_still_answered() {
+    fn during_a_session_a_flood_is_let_in_at_a_slow_pace_and_who_comes_behind_it_is_still_answered()
+    {
         let house = House::new(secret(), true);
         // Without waiting for connections that find no room in the backlog.
         let flood: Vec<_> = (0..1000)
-            .filter_map(|_| TcpStream::connect_timeout(&house.address, Duration::from_millis(1)).ok())
+            .filter_map(|_| {
+                TcpStream::connect_timeout(&house.address, Duration::from_millis(1)).ok()
+            })
             .collect();
         // The size of the backlog, one more by the kernel's way of counting, and what was accepted
         // meanwhile.

@@ -39,9 +39,14 @@ impl Iperf3 {
 }
 
 impl RemoteSide for Iperf3 {
-    fn expect(&mut self, flows: usize, _: RecvConfig) -> std::result::Result<Vec<Target>, TrialError> {
+    fn expect(
+        &mut self,
+        flows: usize,
+        _: RecvConfig,
+    ) -> std::result::Result<Vec<Target>, TrialError> {
         let test = Test::open(self.to, flows, PATIENCE)?;
-        let target = Target { address: self.to, greeting: test.cookie().to_vec(), stays_open: true };
+        let target =
+            Target { address: self.to, greeting: test.cookie().to_vec(), stays_open: true };
         self.test = Some(test);
         Ok(vec![target; flows])
     }
@@ -50,7 +55,11 @@ impl RemoteSide for Iperf3 {
         self.test.as_mut().map_or(Ok(()), |test| Ok(test.running()?))
     }
 
-    fn finish(&mut self, flows: &[SentFlow<'_>], seconds: f64) -> std::result::Result<RemoteEnded, TrialError> {
+    fn finish(
+        &mut self,
+        flows: &[SentFlow<'_>],
+        seconds: f64,
+    ) -> std::result::Result<RemoteEnded, TrialError> {
         let Some(test) = self.test.take() else { return Ok(RemoteEnded::default()) };
         let sockets: Vec<&TcpStream> = flows.iter().map(|flow| flow.socket).collect();
         let mut filled: Vec<u64> = flows.iter().map(|flow| flow.bytes).collect();
@@ -89,7 +98,11 @@ impl Discard {
 }
 
 impl RemoteSide for Discard {
-    fn expect(&mut self, flows: usize, _: RecvConfig) -> std::result::Result<Vec<Target>, TrialError> {
+    fn expect(
+        &mut self,
+        flows: usize,
+        _: RecvConfig,
+    ) -> std::result::Result<Vec<Target>, TrialError> {
         Ok(vec![Target { address: self.to, greeting: Vec::new(), stays_open: true }; flows])
     }
 
@@ -99,14 +112,24 @@ impl RemoteSide for Discard {
 
     /// Ends the flows and waits until the receiving kernel has acknowledged everything. Whether a
     /// process has read it is unknown.
-    fn finish(&mut self, flows: &[SentFlow<'_>], _: f64) -> std::result::Result<RemoteEnded, TrialError> {
+    fn finish(
+        &mut self,
+        flows: &[SentFlow<'_>],
+        _: f64,
+    ) -> std::result::Result<RemoteEnded, TrialError> {
         let until = Instant::now() + PATIENCE;
         for flow in flows {
             let ended = flow.socket.shutdown(Shutdown::Write).and_then(|()| {
                 let left = until.saturating_duration_since(Instant::now());
-                if tcp::wait_acknowledged(flow.socket, left)? { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+                if tcp::wait_acknowledged(flow.socket, left)? {
+                    Ok(())
+                } else {
+                    Err(io::ErrorKind::TimedOut.into())
+                }
             });
-            ended.map_err(|error| Error::os(format!("end a flow to the sink \"{}\"", self.to), error))?;
+            ended.map_err(|error| {
+                Error::os(format!("end a flow to the sink \"{}\"", self.to), error)
+            })?;
         }
         Ok(RemoteEnded::default())
     }

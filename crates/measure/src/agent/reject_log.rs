@@ -58,7 +58,9 @@ impl fmt::Display for ListenerEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused { peer, why } => write!(f, "{} {why}", shown(*peer)),
-            Self::Busy { peer } => write!(f, "{} was told that there is a session already", shown(*peer)),
+            Self::Busy { peer } => {
+                write!(f, "{} was told that there is a session already", shown(*peer))
+            }
             Self::NotAccepted(error) => error.fmt(f),
             Self::Untold(1) => f.write_str("one more like it"),
             Self::Untold(count) => write!(f, "{count} more like it"),
@@ -70,7 +72,9 @@ impl fmt::Display for RejectReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::WrongToken => f.write_str("was refused: it does not know the token"),
-            Self::UsedUp => f.write_str("was refused: its token opened a session before, and opens one only"),
+            Self::UsedUp => {
+                f.write_str("was refused: its token opened a session before, and opens one only")
+            }
             Self::OtherProtocol(protocol) => {
                 let ours = super::handshake::PROTOCOL;
                 write!(f, "was refused: it speaks protocol {protocol}, this zc speaks {ours}")
@@ -137,7 +141,9 @@ mod tests {
         assert_eq!(told.len(), TOLD as usize + 1);
         assert_eq!(told[0].to_string(), "192.0.2.1:7 was told that there is a session already");
         assert_eq!(told.last(), Some(&ListenerEvent::Untold(1000 - u64::from(TOLD))));
-        telling.catch_up(Instant::now() + 2 * PERIOD, &mut |_| panic!("there is nothing left to tell"));
+        telling.catch_up(Instant::now() + 2 * PERIOD, &mut |_| {
+            panic!("there is nothing left to tell")
+        });
     }
 
     #[test]

@@ -58,7 +58,9 @@ impl Secret {
             .chunks(5)
             .flat_map(|five| {
                 let bits = five.iter().fold(0_u64, |bits, &byte| bits << 8 | u64::from(byte));
-                (0..8).rev().map(move |place| char::from(ALPHABET[(bits >> (5 * place) & 31) as usize]))
+                (0..8)
+                    .rev()
+                    .map(move |place| char::from(ALPHABET[(bits >> (5 * place) & 31) as usize]))
             })
             .collect();
         Ok((Self { key: word.clone().into_bytes(), one_time: true }, word))
@@ -93,13 +95,17 @@ impl Secret {
         }
         let us = zc_kernel::process::euid();
         if meta.is_file() && meta.uid() != us && us != 0 {
-            return Err(Error::input(format!("{name} belongs to another user (uid {})", meta.uid()))
-                .help("a token is for one's own eyes: have it in a file of your own"));
+            return Err(Error::input(format!(
+                "{name} belongs to another user (uid {})",
+                meta.uid()
+            ))
+            .help("a token is for one's own eyes: have it in a file of your own"));
         }
         let mut bytes = Vec::new();
         file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(read)?;
         if bytes.len() > MOST_BYTES {
-            return Err(Error::input(format!("{name} is longer than 4 KiB")).help("its first line is the token"));
+            return Err(Error::input(format!("{name} is longer than 4 KiB"))
+                .help("its first line is the token"));
         }
         let line = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
         Self::from_bytes(line.trim_ascii(), &name)
@@ -111,7 +117,10 @@ impl Secret {
             return Err(Error::input(format!("{name} is empty")).help(help));
         }
         if bytes.len() < FEWEST_BYTES {
-            let error = format!("{name} is too short to be a secret: it has {} bytes, not {FEWEST_BYTES}", bytes.len());
+            let error = format!(
+                "{name} is too short to be a secret: it has {} bytes, not {FEWEST_BYTES}",
+                bytes.len()
+            );
             return Err(Error::input(error).help(help));
         }
         if bytes.len() > MOST_BYTES {
@@ -136,12 +145,18 @@ impl Secret {
     }
 
     /// Whether `proof` is correct. The comparison takes constant time.
-    pub(super) fn is_proven(&self, label: &[u8], nonces: &[[u8; BYTES]; 2], proof: &[u8; BYTES]) -> bool {
+    pub(super) fn is_proven(
+        &self,
+        label: &[u8],
+        nonces: &[[u8; BYTES]; 2],
+        proof: &[u8; BYTES],
+    ) -> bool {
         self.mac(label, nonces).verify_slice(proof).is_ok()
     }
 
     fn mac(&self, label: &[u8], nonces: &[[u8; BYTES]; 2]) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of every length");
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(&self.key).expect("HMAC takes keys of every length");
         mac.update(label);
         nonces.iter().for_each(|nonce| mac.update(nonce));
         mac
@@ -206,7 +221,9 @@ mod tests {
         assert!(!secret.is_proven(b"other", &NONCES, &proof));
         assert!(!secret.is_proven(b"label", &[NONCES[1], NONCES[0]], &proof));
         assert!(!Secret::open().is_proven(b"label", &NONCES, &proof));
-        assert!(!Secret::from_word("sixteen letters,").unwrap().is_proven(b"label", &NONCES, &proof));
+        assert!(
+            !Secret::from_word("sixteen letters,").unwrap().is_proven(b"label", &NONCES, &proof)
+        );
     }
 
     #[test]
@@ -244,19 +261,30 @@ mod tests {
             assert!(error.message.contains("can be used by others"), "{error}");
             assert!(error.message.ends_with(&format!("(mode {mode:04o})")), "{error}");
             let help = error.help.unwrap();
-            assert!(help.starts_with("chmod 600 '") && help.ends_with(r"/it'\''s a token'"), "{help}");
+            assert!(
+                help.starts_with("chmod 600 '") && help.ends_with(r"/it'\''s a token'"),
+                "{help}"
+            );
         }
     }
 
     #[test]
     fn a_token_file_that_holds_none_is_an_error_that_names_it() {
-        for (text, what) in [(&b"\ntoken in the second line\n"[..], "empty"), (&[b'x'; 4097], "longer than 4 KiB")] {
+        for (text, what) in
+            [(&b"\ntoken in the second line\n"[..], "empty"), (&[b'x'; 4097], "longer than 4 KiB")]
+        {
             let (_folder, path) = file(text, 0o600);
             let error = Secret::from_file(&path).unwrap_err();
-            assert!(error.message.contains("it's a token") && error.message.ends_with(what), "{error}");
+            assert!(
+                error.message.contains("it's a token") && error.message.ends_with(what),
+                "{error}"
+            );
         }
         let error = Secret::from_file(Path::new("/nonexistent")).unwrap_err();
-        assert_eq!(error.message, "cannot read token file \"/nonexistent\": no such file or directory");
+        assert_eq!(
+            error.message,
+            "cannot read token file \"/nonexistent\": no such file or directory"
+        );
         assert!(Secret::from_file(Path::new("/proc")).is_err());
     }
 }

@@ -69,7 +69,9 @@ pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> R
                 if end != SessionEnd::Closed {
                     let message = match end {
                         SessionEnd::Stopped => "the far end was stopped",
-                        SessionEnd::Idle => "the far end heard nothing for ten minutes and ended the session",
+                        SessionEnd::Idle => {
+                            "the far end heard nothing for ten minutes and ended the session"
+                        }
                         _ => "the far end did not understand what it was asked",
                     };
                     // The client may be gone too.
@@ -97,7 +99,10 @@ fn told(error: Error) -> Reply {
     Reply::Error { kind: error.kind, message: error.message, help: error.help }
 }
 
-fn receive(connection: &mut Connection, stop: &AtomicBool) -> Result<std::result::Result<Request, SessionEnd>> {
+fn receive(
+    connection: &mut Connection,
+    stop: &AtomicBool,
+) -> Result<std::result::Result<Request, SessionEnd>> {
     let until = Instant::now() + IDLE;
     while Instant::now() < until {
         match connection.receive(LONGEST_REQUEST, GLANCE)? {
@@ -129,8 +134,10 @@ impl Session {
         let allowed = trial::allowed_cpus()?;
         let receiver_cpu = match wanted.receiver_cpu {
             Some(cpu) if !allowed.contains(&cpu) => {
-                return Err(Error::usage(format!("CPU {cpu} does not exist at the far end, or may not be used there"))
-                    .help(format!("it may use {allowed:?}")));
+                return Err(Error::usage(format!(
+                    "CPU {cpu} does not exist at the far end, or may not be used there"
+                ))
+                .help(format!("it may use {allowed:?}")));
             }
             Some(cpu) => cpu,
             None => choose_cpu(&allowed, same_machine.then_some(wanted.sender_cpu)),
@@ -158,9 +165,16 @@ impl Session {
             },
             data_port: local.port(),
             addresses: addresses(),
-            warnings: warnings.into_iter().filter(|warning| worth_telling(warning, same_machine)).map(there).collect(),
+            warnings: warnings
+                .into_iter()
+                .filter(|warning| worth_telling(warning, same_machine))
+                .map(there)
+                .collect(),
         };
-        Ok((Self { machine, listener, receiver_cpu, receivers: None, _alone: instance_lock }, ready))
+        Ok((
+            Self { machine, listener, receiver_cpu, receivers: None, _alone: instance_lock },
+            ready,
+        ))
     }
 
     fn answer(&mut self, request: &Request, connection: &mut Connection) -> Result<Reply> {
@@ -177,7 +191,8 @@ impl Session {
                         "{flows} flows with receive buffers of {buffer_bytes} bytes are more than a far end gives"
                     )));
                 }
-                let how = RecvConfig { path, buffer_bytes, cpus: vec![self.receiver_cpu], checksum };
+                let how =
+                    RecvConfig { path, buffer_bytes, cpus: vec![self.receiver_cpu], checksum };
                 self.expect(flows, how, connection)
             }
             Request::Window { opens_in_ns, lasts_ns } => {
@@ -185,7 +200,8 @@ impl Session {
                     return Err(Error::usage("a window of more than two minutes was asked for"));
                 }
                 let opens_ns = monotonic_ns() + opens_in_ns;
-                let window = self.machine.watch(self.receivers.as_ref(), opens_ns, opens_ns + lasts_ns)?;
+                let window =
+                    self.machine.watch(self.receivers.as_ref(), opens_ns, opens_ns + lasts_ns)?;
                 Ok(Reply::Window(window))
             }
             Request::Finish => match self.receivers.take().map(Receivers::finish) {
@@ -213,11 +229,17 @@ impl Session {
         Ok(Reply::Arrived)
     }
 
-    fn expect(&mut self, flows: usize, how: RecvConfig, connection: &mut Connection) -> Result<Reply> {
+    fn expect(
+        &mut self,
+        flows: usize,
+        how: RecvConfig,
+        connection: &mut Connection,
+    ) -> Result<Reply> {
         self.receivers = None;
         let greetings: Vec<Greeting> = (0..flows).map(|_| Greeting::fresh()).collect();
-        connection
-            .send(&Reply::Listening { greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect() })?;
+        connection.send(&Reply::Listening {
+            greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect(),
+        })?;
         let sockets = gather(&self.listener, &greetings, PATIENCE)?;
         match Receivers::start(sockets, &how) {
             Ok(receivers) => {
@@ -329,12 +351,25 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_ends_a_session_and_what_cannot_be_done_does_not() {
-        let flows = |flows, buffer_bytes| Request::Flows { flows, path: RecvPath::Recv, buffer_bytes, checksum: false };
+        let flows = |flows, buffer_bytes| Request::Flows {
+            flows,
+            path: RecvPath::Recv,
+            buffer_bytes,
+            checksum: false,
+        };
         let (mut connection, session) = session();
-        assert!(matches!(ask(&mut connection, &prepare()), Reply::Ready(ready) if ready.machine.same_machine));
+        assert!(
+            matches!(ask(&mut connection, &prepare()), Reply::Ready(ready) if ready.machine.same_machine)
+        );
         assert!(refusal(&mut connection, &Request::Finish).contains("no flows"));
-        assert!(refusal(&mut connection, &flows(MOST_FLOWS + 1, 1)).contains("more than a far end gives"));
-        assert!(refusal(&mut connection, &flows(1024, usize::MAX)).contains("more than a far end gives"));
+        assert!(
+            refusal(&mut connection, &flows(MOST_FLOWS + 1, 1))
+                .contains("more than a far end gives")
+        );
+        assert!(
+            refusal(&mut connection, &flows(1024, usize::MAX))
+                .contains("more than a far end gives")
+        );
         let window = Request::Window { opens_in_ns: u64::MAX, lasts_ns: 1 };
         assert!(refusal(&mut connection, &window).contains("two minutes"));
         assert_eq!(ask(&mut connection, &Request::GiveUp), Reply::GivenUp);
@@ -357,7 +392,9 @@ mod tests {
         drop(connection);
         assert_eq!(second.join().unwrap().unwrap(), SessionEnd::Closed);
 
-        for said in [&[b'x'; LONGEST_REQUEST + 5000][..], b"\xff\n", b"[]\n", b"{\"ask\":\"window\"}\n"] {
+        for said in
+            [&[b'x'; LONGEST_REQUEST + 5000][..], b"\xff\n", b"[]\n", b"{\"ask\":\"window\"}\n"]
+        {
             let (mut connection, third) = session();
             drop(connection.write_all(said)); // it may have heard enough before it was told all
             assert_eq!(third.join().unwrap().unwrap(), SessionEnd::Nonsense);
@@ -368,7 +405,10 @@ mod tests {
     fn a_cpu_that_the_far_end_does_not_have_is_a_sentence() {
         let (mut connection, session) = session();
         let Request::Prepare(prepare) = prepare() else { panic!() };
-        let message = refusal(&mut connection, &Request::Prepare(Prepare { receiver_cpu: Some(99_999), ..prepare }));
+        let message = refusal(
+            &mut connection,
+            &Request::Prepare(Prepare { receiver_cpu: Some(99_999), ..prepare }),
+        );
         assert!(message.contains("CPU 99999"), "{message}");
         drop(connection);
         assert_eq!(session.join().unwrap().unwrap(), SessionEnd::Closed);

@@ -42,7 +42,8 @@ impl StderrTail {
     /// # Errors
     /// No descriptors or threads are left.
     pub(super) fn of(stderr: ChildStderr) -> Result<Self> {
-        let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(|error| Error::os("make an eventfd", error))?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC)
+            .map_err(|error| Error::os("make an eventfd", error))?;
         let (lines, stop) = (Arc::<Mutex<Lines>>::default(), Arc::new(stop));
         let (theirs, stopped) = (Arc::clone(&lines), Arc::clone(&stop));
         let thread = std::thread::Builder::new()
@@ -68,7 +69,8 @@ impl StderrTail {
     /// with "error", as in programs that print usage lines after it, else the last one.
     pub(super) fn last(&self) -> Option<String> {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines: Vec<String> = lines.whole.iter().chain([&lines.begun]).map(|line| shown(line)).collect();
+        let lines: Vec<String> =
+            lines.whole.iter().chain([&lines.begun]).map(|line| shown(line)).collect();
         let says_so = |line: &&String| line.to_lowercase().starts_with("error");
         lines.iter().rfind(says_so).or_else(|| lines.iter().rfind(|line| !line.is_empty())).cloned()
     }
@@ -84,7 +86,10 @@ fn read(mut stderr: &File, stop: &OwnedFd, lines: &Mutex<Lines>) {
     let (mut stopping, mut left) = (false, LAST_BYTES);
     let mut chunk = [0; 4096];
     while left > 0 {
-        let ready = match wait_readable(&[stderr.as_fd(), stop.as_fd()], stopping.then_some(Duration::ZERO)) {
+        let ready = match wait_readable(
+            &[stderr.as_fd(), stop.as_fd()],
+            stopping.then_some(Duration::ZERO),
+        ) {
             Ok(ready) => ready,
             Err(_) => return,
         };
@@ -135,7 +140,12 @@ mod tests {
 
     fn stderr(script: &str) -> StderrTail {
         let mut command = Command::new("sh");
-        let mut child = command.args(["-c", script]).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+        let mut child = command
+            .args(["-c", script])
+            .stderr(Stdio::piped())
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut stderr = StderrTail::of(child.stderr.take().unwrap()).unwrap();
         child.wait().unwrap();
         stderr.finish();
@@ -145,7 +155,8 @@ mod tests {
     #[test]
     fn the_last_line_is_kept_or_the_one_that_calls_itself_an_error() {
         assert_eq!(stderr("echo one >&2; printf two >&2").last().as_deref(), Some("two"));
-        let script = "printf 'error: no such thing\\n\\nFor more information, try --help.\\n\\n' >&2";
+        let script =
+            "printf 'error: no such thing\\n\\nFor more information, try --help.\\n\\n' >&2";
         assert_eq!(stderr(script).last().as_deref(), Some("error: no such thing"));
         assert_eq!(stderr(":").last(), None);
         assert_eq!(stderr("printf '\\033[31mred\\a\\r\\n' >&2").last().as_deref(), Some("[31mred"));
@@ -153,10 +164,15 @@ mod tests {
 
     #[test]
     fn however_much_is_said_little_is_kept() {
-        let stderr = stderr("head -c 3000000 /dev/zero | tr '\\0' x >&2; yes | head -n 100000 >&2; echo end >&2");
+        let stderr = stderr(
+            "head -c 3000000 /dev/zero | tr '\\0' x >&2; yes | head -n 100000 >&2; echo end >&2",
+        );
         assert_eq!(stderr.last().as_deref(), Some("end"));
         let lines = stderr.lines.lock().unwrap();
-        assert!(lines.whole.len() == MOST_LINES && lines.whole.iter().all(|line| line.len() <= MOST_BYTES));
+        assert!(
+            lines.whole.len() == MOST_LINES
+                && lines.whole.iter().all(|line| line.len() <= MOST_BYTES)
+        );
     }
 
     #[test]

@@ -68,7 +68,11 @@ impl Via {
     }
 
     /// The same with a given path of this machine's zc.
-    fn start_beside(command: &str, near: Option<&Path>, patience: Duration) -> Result<(Self, Connection)> {
+    fn start_beside(
+        command: &str,
+        near: Option<&Path>,
+        patience: Duration,
+    ) -> Result<(Self, Connection)> {
         let command = command.trim();
         if command.is_empty() {
             return Err(Error::usage("--via has no command").help("for instance --via 'ssh HOST'"));
@@ -103,16 +107,20 @@ impl Via {
         shell.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let cannot = |error| Error::os(format!("start \"{command}\""), error);
         let mut child = shell.spawn().map_err(cannot)?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(Error::failed("a child has no pipes although it was given some"));
         };
         let connection = Connection::new(stdout.into(), stdin.into());
-        let parts = pidfd(child.id() as i32).map_err(cannot).and_then(|ended| Ok((ended, StderrTail::of(stderr)?)));
+        let parts = pidfd(child.id() as i32)
+            .map_err(cannot)
+            .and_then(|ended| Ok((ended, StderrTail::of(stderr)?)));
         match parts {
-            Ok((ended, stderr)) => {
-                Ok((Self { command: command.to_owned(), child, ended, stderr, is_over: false }, connection))
-            }
+            Ok((ended, stderr)) => Ok((
+                Self { command: command.to_owned(), child, ended, stderr, is_over: false },
+                connection,
+            )),
             Err(error) => {
                 // It has not been waited for, so this is its group.
                 drop(kill_group(child.id() as i32, SIGKILL));
@@ -140,16 +148,26 @@ impl Via {
                     }
                     found.receive(&shown(&line));
                 }
-                Received::Late if is_stopped(self.child.id() as i32).unwrap_or(false) => return Err(Failure::Asks),
+                Received::Late if is_stopped(self.child.id() as i32).unwrap_or(false) => {
+                    return Err(Failure::Asks);
+                }
                 Received::Late if Instant::now() >= until => return Err(Failure::Silent),
                 Received::Late => {}
                 Received::Closed => return Err(Failure::Ended(None)),
-                Received::TooLong | Received::Nonsense => return Err(Failure::Noise(MOST_NOISE_BYTES)),
+                Received::TooLong | Received::Nonsense => {
+                    return Err(Failure::Noise(MOST_NOISE_BYTES));
+                }
             }
         }
     }
 
-    fn explain(&mut self, connection: Connection, failure: Failure, found: &Found, patience: Duration) -> Error {
+    fn explain(
+        &mut self,
+        connection: Connection,
+        failure: Failure,
+        found: &Found,
+        patience: Duration,
+    ) -> Error {
         // A command that only waits for input ends at the end of its stdin.
         drop(connection);
         let failure = match failure {
@@ -218,7 +236,9 @@ fn script(near: Option<&Path>) -> String {
 /// folder, like /tmp: on another machine that file could come from anyone.
 fn own_path() -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?;
-    let others_write = |path: &Path| std::fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o002 != 0);
+    let others_write = |path: &Path| {
+        std::fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o002 != 0)
+    };
     let fits = path.is_absolute() && path.to_str().is_some_and(|text| !text.contains('\n'));
     (fits && path.exists() && !path.ancestors().any(others_write)).then_some(path)
 }
@@ -253,9 +273,16 @@ mod tests {
         /// run (ETXTBSY).
         fn script(&self, name: &str, text: &str) -> &Self {
             let mut writer = Command::new("sh");
-            writer.args(["-c", "cat >\"$0\" && chmod +x \"$0\"", &self.path(name)]).stdin(Stdio::piped());
+            writer
+                .args(["-c", "cat >\"$0\" && chmod +x \"$0\"", &self.path(name)])
+                .stdin(Stdio::piped());
             let mut writer = writer.spawn().unwrap();
-            writer.stdin.take().unwrap().write_all(format!("#!/bin/sh\n{text}\n").as_bytes()).unwrap();
+            writer
+                .stdin
+                .take()
+                .unwrap()
+                .write_all(format!("#!/bin/sh\n{text}\n").as_bytes())
+                .unwrap();
             assert!(writer.wait().unwrap().success());
             self
         }
@@ -271,7 +298,11 @@ mod tests {
         }
 
         fn command(&self) -> String {
-            format!("env -i HOME={} PATH={}:/usr/bin:/bin", self.0.path().display(), self.path("bin"))
+            format!(
+                "env -i HOME={} PATH={}:/usr/bin:/bin",
+                self.0.path().display(),
+                self.path("bin")
+            )
         }
     }
 
@@ -307,8 +338,10 @@ mod tests {
     #[test]
     fn a_far_end_is_started_by_every_shell_and_leaves_when_the_wire_closes() {
         for shell in ["dash", "bash", "busybox"] {
-            let Some(path) =
-                ["/bin", "/usr/bin"].iter().map(|bin| format!("{bin}/{shell}")).find(|path| Path::new(path).exists())
+            let Some(path) = ["/bin", "/usr/bin"]
+                .iter()
+                .map(|bin| format!("{bin}/{shell}"))
+                .find(|path| Path::new(path).exists())
             else {
                 eprintln!("skipped: {shell} is not here");
                 continue;
@@ -361,21 +394,44 @@ mod tests {
         assert!(error.message.starts_with("no zc at the far end of \"env -i"), "{error}");
         assert!(error.help.unwrap().contains("cargo install"));
         let error = refused(&far.script("bin/zc", "exit 126").command(), None, SOON);
-        assert!(error.message.starts_with(&format!("\"{}\" at the far end", far.path("bin/zc"))), "{error}");
+        assert!(
+            error.message.starts_with(&format!("\"{}\" at the far end", far.path("bin/zc"))),
+            "{error}"
+        );
         let old = "case $1 in --version) echo zc 0.0.9;; *) echo \"error: unrecognized subcommand 'serve'\" >&2; exit 2;; esac";
         let error = refused(&far.script("bin/zc", old).command(), None, SOON);
-        assert!(error.message.ends_with("hello: error: unrecognized subcommand 'serve'"), "{error}");
+        assert!(
+            error.message.ends_with("hello: error: unrecognized subcommand 'serve'"),
+            "{error}"
+        );
         let new = "case $1 in --version) echo zc 9;; *) echo '{\"zc\":\"serve\",\"protocol\":9,\"version\":\"9\"}'; cat;; esac";
         let error = refused(&far.script("bin/zc", new).command(), None, SOON);
-        assert!(error.message.starts_with("the far end speaks protocol 9 (zc 9), this zc speaks 2"), "{error}");
-        assert!(error.help.unwrap().ends_with(&format!("at the far end it is \"{}\"", far.path("bin/zc"))));
+        assert!(
+            error.message.starts_with("the far end speaks protocol 9 (zc 9), this zc speaks 2"),
+            "{error}"
+        );
+        assert!(
+            error
+                .help
+                .unwrap()
+                .ends_with(&format!("at the far end it is \"{}\"", far.path("bin/zc")))
+        );
     }
 
     #[test]
     fn a_command_that_is_not_there_or_ends_at_once_is_told_in_its_own_words() {
         let error = refused("/nonexistent/ssh -p 22 host", None, SOON);
-        assert!(error.message.starts_with("\"/nonexistent/ssh -p 22 host\" ended before there was a zc: "), "{error}");
-        assert!(error.message.contains("not found") && error.help.as_ref().unwrap().contains("installed"), "{error}");
+        assert!(
+            error
+                .message
+                .starts_with("\"/nonexistent/ssh -p 22 host\" ended before there was a zc: "),
+            "{error}"
+        );
+        assert!(
+            error.message.contains("not found")
+                && error.help.as_ref().unwrap().contains("installed"),
+            "{error}"
+        );
         let error = refused("echo 'Host key verification failed.' >&2; exit 255;", None, SOON);
         assert!(error.message.ends_with(": Host key verification failed."), "{error}");
         assert!(refused("exit 3;", None, SOON).message.ends_with("(exit code 3)"));
@@ -390,12 +446,16 @@ mod tests {
         let noted = |script: &str| format!("echo $$ >'{}'; {script}", far.path("pid"));
         let pid = || std::fs::read_to_string(far.path("pid")).unwrap().trim().parse().unwrap();
         let error = refused(&noted("exec yes"), None, SOON);
-        assert!(error.message.ends_with("has said 64 KiB, and zc's hello was not in it"), "{error}");
+        assert!(
+            error.message.ends_with("has said 64 KiB, and zc's hello was not in it"),
+            "{error}"
+        );
         assert!(ends(pid()));
         let error = refused(&noted("head -c 100000 /dev/zero; exec sleep 1000;"), None, SOON);
         assert!(error.message.contains("64 KiB"), "{error}");
         assert!(ends(pid()));
-        let error = refused(&noted("(trap '' TERM HUP; sleep 1000); true"), None, Duration::from_secs(1));
+        let error =
+            refused(&noted("(trap '' TERM HUP; sleep 1000); true"), None, Duration::from_secs(1));
         assert!(error.message.ends_with("has not brought zc about in 1 s"), "{error}");
         assert!(ends(pid()));
         let error = refused(&noted("kill -STOP 0;"), None, SOON);

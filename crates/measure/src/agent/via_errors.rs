@@ -53,7 +53,9 @@ impl Found {
             ["zc-via:", "broken", path] => self.broken = Some(path.to_owned()),
             // runs zc 0.1.0 at /usr/bin/zc
             ["zc-via:", "runs", what] => {
-                if let Some((version, path)) = what.strip_prefix("zc ").and_then(|what| what.split_once(" at ")) {
+                if let Some((version, path)) =
+                    what.strip_prefix("zc ").and_then(|what| what.split_once(" at "))
+                {
                     self.runs = Some((plain(version), path.to_owned()));
                 }
             }
@@ -66,7 +68,8 @@ impl Found {
     pub(super) fn add_to(&self, mut error: Error) -> Error {
         if let Some((_, path)) = &self.runs {
             let at = format!("at the far end it is \"{path}\"");
-            error.help = Some(error.help.map_or_else(|| at.clone(), |help| format!("{help}; {at}")));
+            error.help =
+                Some(error.help.map_or_else(|| at.clone(), |help| format!("{help}; {at}")));
         }
         error
     }
@@ -74,20 +77,32 @@ impl Found {
 
 impl Failure {
     /// The error. `said` is the last line of the command's stderr.
-    pub(super) fn explain(self, command: &str, found: &Found, said: Option<String>, patience: Duration) -> Error {
+    pub(super) fn explain(
+        self,
+        command: &str,
+        found: &Found,
+        said: Option<String>,
+        patience: Duration,
+    ) -> Error {
         let error = |message: String| Error::new(ErrorKind::Remote, message);
-        let by_hand = format!("`{command} true` must work by hand, and ask nothing, before zc can use it");
+        let by_hand =
+            format!("`{command} true` must work by hand, and ask nothing, before zc can use it");
         let no_questions = "let it ask nothing: a key in ssh-agent or by -i, and a host whose key is known; \
              `ssh -o BatchMode=yes HOST true` shows whether that is so";
         let install = format!(
             "install zc {VERSION} there (`cargo install --locked --path crates/zc` in the same source tree), or copy this one to ~/.cargo/bin/zc there"
         );
         if found.is_terminal {
-            return error(format!("\"{command}\" gives the far end a terminal, through which no bytes go unchanged"))
-                .help("leave out what asks for one: -t of ssh (-tt), docker exec and kubectl exec");
+            return error(format!(
+                "\"{command}\" gives the far end a terminal, through which no bytes go unchanged"
+            ))
+            .help("leave out what asks for one: -t of ssh (-tt), docker exec and kubectl exec");
         }
         if found.is_missing {
-            let near = found.near.as_ref().map(|near| format!(", and \"{}\" is not there", near.display()));
+            let near = found
+                .near
+                .as_ref()
+                .map(|near| format!(", and \"{}\" is not there", near.display()));
             return error(format!(
                 "no zc at the far end of \"{command}\": it is neither on the PATH nor in ~/.cargo/bin{}",
                 near.unwrap_or_default()
@@ -95,18 +110,24 @@ impl Failure {
             .help(install);
         }
         if let Some(path) = &found.broken {
-            return error(format!("\"{path}\" at the far end of \"{command}\" does not run there, or is not this zc"))
-                .help(install);
+            return error(format!(
+                "\"{path}\" at the far end of \"{command}\" does not run there, or is not this zc"
+            ))
+            .help(install);
         }
         let said = said.or_else(|| found.noise.clone());
         let because = said.as_ref().map(|said| format!(": {said}"));
         match self {
             Self::Connection(error) => error,
-            Self::Noise(bytes) => {
-                error(format!("\"{command}\" has said {} KiB, and zc's hello was not in it", bytes >> 10)).help(by_hand)
-            }
-            Self::Asks => error(format!("\"{command}\" wants to ask something at the terminal, a password maybe"))
-                .help(no_questions),
+            Self::Noise(bytes) => error(format!(
+                "\"{command}\" has said {} KiB, and zc's hello was not in it",
+                bytes >> 10
+            ))
+            .help(by_hand),
+            Self::Asks => error(format!(
+                "\"{command}\" wants to ask something at the terminal, a password maybe"
+            ))
+            .help(no_questions),
             Self::Silent => {
                 let seconds = patience.as_secs_f64();
                 let message = format!("\"{command}\" has not brought zc about in {seconds} s");
@@ -116,8 +137,9 @@ impl Failure {
             Self::Ended(status) => {
                 if let Some((version, path)) = &found.runs {
                     let because = because.unwrap_or_else(|| how(status));
-                    let message =
-                        format!("\"{path}\" at the far end of \"{command}\" ended before it said its hello{because}");
+                    let message = format!(
+                        "\"{path}\" at the far end of \"{command}\" ended before it said its hello{because}"
+                    );
                     return if version == VERSION {
                         error(message).help(by_hand)
                     } else {
@@ -126,13 +148,24 @@ impl Failure {
                     };
                 }
                 let because = because.unwrap_or_else(|| how(status));
-                let has = |words: &[&str]| words.iter().any(|word| because.to_lowercase().contains(word));
-                let help = if has(&["host key", "permission denied", "password", "passphrase", "authentic"]) {
+                let has =
+                    |words: &[&str]| words.iter().any(|word| because.to_lowercase().contains(word));
+                let help = if has(&[
+                    "host key",
+                    "permission denied",
+                    "password",
+                    "passphrase",
+                    "authentic",
+                ]) {
                     no_questions.to_owned()
-                } else if has(&["not found"]) && status.is_some_and(|status| status.code() == Some(127)) {
+                } else if has(&["not found"])
+                    && status.is_some_and(|status| status.code() == Some(127))
+                {
                     "is it installed, and on the PATH? The far end needs a shell too".to_owned()
                 } else if said.is_none() && status.is_some_and(|status| status.success()) {
-                    format!("it gave the shell there no stdin (docker exec and kubectl exec want -i); {by_hand}")
+                    format!(
+                        "it gave the shell there no stdin (docker exec and kubectl exec want -i); {by_hand}"
+                    )
                 } else {
                     by_hand
                 };
@@ -157,7 +190,8 @@ mod tests {
     fn explained(failure: Failure, lines: &[&str], said: Option<&str>) -> (String, String) {
         let mut found = Found::beside(Some(Path::new("/opt/zc")));
         lines.iter().for_each(|line| found.receive(line));
-        let error = failure.explain("ssh host", &found, said.map(str::to_owned), Duration::from_secs(30));
+        let error =
+            failure.explain("ssh host", &found, said.map(str::to_owned), Duration::from_secs(30));
         assert_eq!(error.kind, ErrorKind::Remote);
         (error.message, error.help.unwrap())
     }
@@ -168,7 +202,8 @@ mod tests {
 
     #[test]
     fn what_ssh_says_is_passed_on_with_what_helps() {
-        let (message, help) = explained(code(255), &[], Some("me@host: Permission denied (publickey,password)."));
+        let (message, help) =
+            explained(code(255), &[], Some("me@host: Permission denied (publickey,password)."));
         let expected = "\"ssh host\" ended before there was a zc: me@host: Permission denied (publickey,password).";
         assert_eq!(message, expected);
         assert!(help.contains("-o BatchMode=yes"), "{help}");
@@ -184,7 +219,11 @@ mod tests {
     #[test]
     fn an_end_without_a_word_is_told_by_its_code() {
         assert!(explained(code(3), &[], None).0.ends_with(" (exit code 3)"));
-        assert!(explained(Failure::Ended(Some(ExitStatus::from_raw(9))), &[], None).0.ends_with(" (by signal 9)"));
+        assert!(
+            explained(Failure::Ended(Some(ExitStatus::from_raw(9))), &[], None)
+                .0
+                .ends_with(" (by signal 9)")
+        );
         assert!(explained(code(0), &[], None).1.contains("want -i"));
     }
 
@@ -192,16 +231,25 @@ mod tests {
     fn a_zc_that_is_missing_broken_or_too_old_is_told_with_where_it_is() {
         let (message, help) = explained(code(127), &["", "zc-via: missing"], None);
         assert!(
-            message.starts_with("no zc at the far end of \"ssh host\"") && message.contains("/opt/zc"),
+            message.starts_with("no zc at the far end of \"ssh host\"")
+                && message.contains("/opt/zc"),
             "{message}"
         );
         assert!(help.starts_with(&format!("install zc {VERSION} there")), "{help}");
         let (message, _) = explained(code(127), &["zc-via: broken /usr/bin/zc"], None);
-        assert!(message.starts_with("\"/usr/bin/zc\" at the far end of \"ssh host\" does not run"), "{message}");
+        assert!(
+            message.starts_with("\"/usr/bin/zc\" at the far end of \"ssh host\" does not run"),
+            "{message}"
+        );
         let line = "error: unrecognized subcommand 'serve'";
-        let (message, help) = explained(code(2), &["zc-via: runs zc 0.0.9 at /usr/bin/zc"], Some(line));
+        let (message, help) =
+            explained(code(2), &["zc-via: runs zc 0.0.9 at /usr/bin/zc"], Some(line));
         assert!(message.ends_with(&format!("ended before it said its hello: {line}")), "{message}");
-        assert!(help.starts_with("it is zc 0.0.9") && help.ends_with("install the same version on both"), "{help}");
+        assert!(
+            help.starts_with("it is zc 0.0.9")
+                && help.ends_with("install the same version on both"),
+            "{help}"
+        );
     }
 
     #[test]

@@ -18,7 +18,13 @@ pub(super) struct OfHost {
 
 impl OfHost {
     /// Over `device` of `devices`. `receiver` is where a receiver on this machine listens.
-    pub(super) fn new(kind: LinkKind, ip: IpVersion, devices: Devices, device: Device, receiver: IpAddr) -> Self {
+    pub(super) fn new(
+        kind: LinkKind,
+        ip: IpVersion,
+        devices: Devices,
+        device: Device,
+        receiver: IpAddr,
+    ) -> Self {
         let facts = LinkFacts {
             kind,
             offloads: offloads::read(&device.name),

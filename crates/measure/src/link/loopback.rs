@@ -24,16 +24,22 @@ pub(super) fn bring_up(options: &LinkOptions) -> std::result::Result<Box<dyn Lin
         devices.counters(lo.index)?;
         Ok((devices, lo))
     };
-    let (devices, lo) = open()
-        .map_err(|error: std::io::Error| Unavailable::failed(format!("device \"{DEVICE}\" cannot be read: {error}")))?;
+    let (devices, lo) = open().map_err(|error: std::io::Error| {
+        Unavailable::failed(format!("device \"{DEVICE}\" cannot be read: {error}"))
+    })?;
     if !lo.up {
-        return Err(Unavailable::refused(format!("device \"{DEVICE}\" is down in this network namespace"))
-            .remedy("sudo ip link set lo up"));
+        return Err(Unavailable::refused(format!(
+            "device \"{DEVICE}\" is down in this network namespace"
+        ))
+        .remedy("sudo ip link set lo up"));
     }
     // Nothing is sent: binding asks whether the address is there.
     UdpSocket::bind((address(options.ip), 0)).map_err(|error| {
-        Unavailable::unsupported(format!("IPv{} cannot be had on device \"{DEVICE}\": {error}", options.ip))
-            .remedy("--ip 4")
+        Unavailable::unsupported(format!(
+            "IPv{} cannot be had on device \"{DEVICE}\": {error}",
+            options.ip
+        ))
+        .remedy("--ip 4")
     })?;
     Ok(Box::new(OfHost::new(LinkKind::Loopback, options.ip, devices, lo, address(options.ip))))
 }

@@ -14,7 +14,9 @@ mod veth;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
-use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Support, Unavailable, Warning};
+use zc_run::{
+    LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Support, Unavailable, Warning,
+};
 
 pub use null::{AckCounts, AckGenerator, AckedFlow};
 pub use remote::towards;
@@ -118,8 +120,12 @@ pub fn bring_up_several(
         LinkKind::Loopback => several(options, others, loopback::bring_up),
         LinkKind::Veth => {
             let card = veth::Card::Veth;
-            let (link, others) = veth::Veth::bring_up_several(sides, steering, card, options, others)?;
-            let others = others.into_iter().map(|link| link.map(|link| Box::new(link) as Box<dyn Link>)).collect();
+            let (link, others) =
+                veth::Veth::bring_up_several(sides, steering, card, options, others)?;
+            let others = others
+                .into_iter()
+                .map(|link| link.map(|link| Box::new(link) as Box<dyn Link>))
+                .collect();
             Ok(Several { link: Box::new(link), others })
         }
         LinkKind::Null => {
@@ -158,11 +164,15 @@ pub fn try_out(kind: LinkKind, sides: Sides) -> Support {
 }
 
 /// The counters of a device as the record has them, with the time of reading.
-fn read_counters(devices: &zc_kernel::netlink::Devices, name: &str, index: u32) -> Result<LinkCounters> {
+fn read_counters(
+    devices: &zc_kernel::netlink::Devices,
+    name: &str,
+    index: u32,
+) -> Result<LinkCounters> {
     let at_ns = zc_kernel::clock::monotonic_ns();
-    let counted = devices
-        .counters(index)
-        .map_err(|error| zc_run::Error::os(format_args!("read the counters of device \"{name}\""), error))?;
+    let counted = devices.counters(index).map_err(|error| {
+        zc_run::Error::os(format_args!("read the counters of device \"{name}\""), error)
+    })?;
     Ok(LinkCounters {
         at_ns,
         tx_packets: counted.tx_packets,

@@ -21,21 +21,29 @@ const ALWAYS_LISTED: [&str; 8] = [
 /// Merging of what comes in (generic receive offload).
 const GRO: &str = "rx-gro";
 
-const ALL_TSO: [&str; 4] =
-    ["tx-tcp-segmentation", "tx-tcp6-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp-mangleid-segmentation"];
+const ALL_TSO: [&str; 4] = [
+    "tx-tcp-segmentation",
+    "tx-tcp6-segmentation",
+    "tx-tcp-ecn-segmentation",
+    "tx-tcp-mangleid-segmentation",
+];
 
 /// Whether a switch is about the receiver's device; all others are about the sender's.
 pub(super) fn is_receivers(switch: OffloadSwitch) -> bool {
     match switch {
         OffloadSwitch::NoGro => true,
-        OffloadSwitch::NoTso | OffloadSwitch::NoGso | OffloadSwitch::NoSg | OffloadSwitch::NoChecksum => false,
+        OffloadSwitch::NoTso
+        | OffloadSwitch::NoGso
+        | OffloadSwitch::NoSg
+        | OffloadSwitch::NoChecksum => false,
     }
 }
 
 /// The offloads of `device` in the calling thread's network namespace; `None` when they cannot be read.
 pub(super) fn read(device: &str) -> Option<Offloads> {
     let active = Ethtool::open().and_then(|ethtool| ethtool.active(device)).ok()?;
-    let mut offloads: Offloads = ALWAYS_LISTED.iter().map(|&name| (name.to_owned(), false)).collect();
+    let mut offloads: Offloads =
+        ALWAYS_LISTED.iter().map(|&name| (name.to_owned(), false)).collect();
     // Some kernels have features without a name.
     let active = active.into_iter().filter(|name| !name.is_empty());
     offloads.extend(active.map(|name| (name, true)));
@@ -55,18 +63,27 @@ fn features(switch: OffloadSwitch) -> &'static [&'static str] {
         ],
         OffloadSwitch::NoGso => &["tx-generic-segmentation"],
         OffloadSwitch::NoSg => &["tx-scatter-gather", "tx-scatter-gather-fraglist"],
-        OffloadSwitch::NoChecksum => &["tx-checksum-ip-generic", "tx-checksum-ipv4", "tx-checksum-ipv6"],
+        OffloadSwitch::NoChecksum => {
+            &["tx-checksum-ip-generic", "tx-checksum-ipv4", "tx-checksum-ipv6"]
+        }
     }
 }
 
 /// Switches offloads of the sender's `device` off, in the calling thread's network namespace, and sees that they are.
-pub(super) fn switch_off(device: &str, switches: &BTreeSet<OffloadSwitch>) -> Result<(), Unavailable> {
-    let switches: Vec<OffloadSwitch> = switches.iter().copied().filter(|switch| !is_receivers(*switch)).collect();
+pub(super) fn switch_off(
+    device: &str,
+    switches: &BTreeSet<OffloadSwitch>,
+) -> Result<(), Unavailable> {
+    let switches: Vec<OffloadSwitch> =
+        switches.iter().copied().filter(|switch| !is_receivers(*switch)).collect();
     if switches.is_empty() {
         return Ok(());
     }
-    let failed =
-        |error| Unavailable::failed(format!("the offloads of \"{device}\" could not be switched off: {error}"));
+    let failed = |error| {
+        Unavailable::failed(format!(
+            "the offloads of \"{device}\" could not be switched off: {error}"
+        ))
+    };
     let ethtool = Ethtool::open().map_err(|error| {
         Unavailable::unsupported(format!(
             "offloads can be switched by ethtool over netlink, which this kernel has not: {error}"
@@ -83,7 +100,9 @@ pub(super) fn switch_off(device: &str, switches: &BTreeSet<OffloadSwitch>) -> Re
     let left = ethtool.active(device).map_err(failed)?;
     match left.iter().find(|name| wanted.contains_key(*name)) {
         None => Ok(()),
-        Some(name) => Err(Unavailable::unsupported(format!("the kernel does not switch {name} of \"{device}\" off"))),
+        Some(name) => Err(Unavailable::unsupported(format!(
+            "the kernel does not switch {name} of \"{device}\" off"
+        ))),
     }
 }
 

@@ -47,14 +47,17 @@ pub(super) struct Policies {
 impl Policies {
     /// Reads them below `root` (`/`). Do so before entering a user namespace: its own limits would be read there.
     pub(super) fn read(root: &Path) -> Self {
-        let number = |path: &str| std::fs::read_to_string(root.join(path)).ok()?.trim().parse().ok();
+        let number =
+            |path: &str| std::fs::read_to_string(root.join(path)).ok()?.trim().parse().ok();
         let status = std::fs::read_to_string(root.join("proc/self/status")).unwrap_or_default();
         Self {
             max_user_namespaces: number("proc/sys/user/max_user_namespaces"),
             max_net_namespaces: number("proc/sys/user/max_net_namespaces"),
             userns_clone: number("proc/sys/kernel/unprivileged_userns_clone"),
             apparmor_restricts: number("proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
-            seccomp: status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2")),
+            seccomp: status
+                .lines()
+                .any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2")),
             user_namespaces: root.join("proc/self/ns/user").symlink_metadata().is_ok(),
         }
     }
@@ -121,8 +124,10 @@ fn at_the_limit(stage: Stage, policies: &Policies) -> Unavailable {
         _ => ("net", policies.max_net_namespaces),
     };
     let limit = limit.map_or_else(|| "its limit".to_owned(), |limit| limit.to_string());
-    Unavailable::refused(format!("no more {what} namespaces may be made: user.max_{what}_namespaces is {limit}"))
-        .remedy(format!("sudo sysctl user.max_{what}_namespaces=1000"))
+    Unavailable::refused(format!(
+        "no more {what} namespaces may be made: user.max_{what}_namespaces is {limit}"
+    ))
+    .remedy(format!("sudo sysctl user.max_{what}_namespaces=1000"))
 }
 
 fn denied_by(policies: &Policies) -> Unavailable {
@@ -134,8 +139,10 @@ fn denied_by(policies: &Policies) -> Unavailable {
         .remedy("sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0");
     }
     if policies.userns_clone == Some(0) {
-        return Unavailable::refused("unprivileged user namespaces are off (kernel.unprivileged_userns_clone is 0)")
-            .remedy("sudo sysctl kernel.unprivileged_userns_clone=1");
+        return Unavailable::refused(
+            "unprivileged user namespaces are off (kernel.unprivileged_userns_clone is 0)",
+        )
+        .remedy("sudo sysctl kernel.unprivileged_userns_clone=1");
     }
     if policies.max_user_namespaces == Some(0) {
         return at_the_limit(Stage::UserNamespace, policies);
@@ -179,7 +186,10 @@ mod tests {
         let ubuntu = Policies { apparmor_restricts: Some(1), ..open_host() };
         let no = explain(Stage::UserNamespace, &perm(), &ubuntu);
         assert_eq!(no.kind.name(), "refused");
-        assert_eq!(no.remedy.as_deref(), Some("sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"));
+        assert_eq!(
+            no.remedy.as_deref(),
+            Some("sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0")
+        );
 
         let debian = Policies { userns_clone: Some(0), ..open_host() };
         let no = explain(Stage::UserNamespace, &perm(), &debian);
@@ -202,7 +212,10 @@ mod tests {
     #[test]
     fn a_kernel_without_veth_is_unsupported_and_not_refused() {
         let no = explain(Stage::Veth, &Errno::OPNOTSUPP.into(), &open_host());
-        assert_eq!((no.kind.name(), no.remedy.as_deref()), ("unsupported", Some("sudo modprobe veth")));
+        assert_eq!(
+            (no.kind.name(), no.remedy.as_deref()),
+            ("unsupported", Some("sudo modprobe veth"))
+        );
     }
 
     #[test]

@@ -11,7 +11,8 @@ use zc_run::IpVersion;
 const ROOT: &str = "/proc/sys/net";
 
 /// A secret of the host; the link's own business; and sizes of hash tables that cannot be changed afterwards.
-const NOT_CARRIED: [&str; 4] = ["tcp_fastopen_key", "rps_default_mask", "tcp_ehash_entries", "tcp_child_ehash_entries"];
+const NOT_CARRIED: [&str; 4] =
+    ["tcp_fastopen_key", "rps_default_mask", "tcp_ehash_entries", "tcp_child_ehash_entries"];
 
 /// Values of `net.ipv4.tcp_*` and of `net.core.*`, by their paths below /proc/sys/net.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -44,7 +45,8 @@ impl Settings {
         for whose in ["all", "default"] {
             for (name, value) in quiet {
                 // Without IPv6 there is nothing to switch off.
-                let _ = std::fs::write(Path::new(ROOT).join("ipv6/conf").join(whose).join(name), value);
+                let _ =
+                    std::fs::write(Path::new(ROOT).join("ipv6/conf").join(whose).join(name), value);
             }
         }
         left
@@ -52,7 +54,9 @@ impl Settings {
 }
 
 fn read_folder(folder: &str, wanted: impl Fn(&str) -> bool) -> BTreeMap<PathBuf, String> {
-    let Ok(entries) = std::fs::read_dir(Path::new(ROOT).join(folder)) else { return BTreeMap::new() };
+    let Ok(entries) = std::fs::read_dir(Path::new(ROOT).join(folder)) else {
+        return BTreeMap::new();
+    };
     entries
         .flatten()
         .filter_map(|entry| {

@@ -107,7 +107,12 @@ const TRIES: usize = 8;
 ///
 /// # Errors
 /// The link carries nothing.
-pub(super) fn check(sender: &NetNs, receiver: &NetNs, addresses: (IpAddr, IpAddr), sides: Sides) -> io::Result<Check> {
+pub(super) fn check(
+    sender: &NetNs,
+    receiver: &NetNs,
+    addresses: (IpAddr, IpAddr),
+    sides: Sides,
+) -> io::Result<Check> {
     on_thread(|| {
         // A socket stays in the namespace it was made in; one thread can hold both ends.
         sender.enter()?;
@@ -204,7 +209,11 @@ fn burst(from: &UdpSocket, to: &UdpSocket, from_cpu: usize, to_cpu: usize) -> io
     while come < PACKETS && Instant::now() < until {
         match to.recv(&mut [0]) {
             Ok(_) => come += 1,
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => break,
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
+            {
+                break;
+            }
             Err(error) => return Err(error),
         }
     }
@@ -229,7 +238,10 @@ impl Counts {
     fn since(&self, earlier: &Self) -> Self {
         // The counters of softnet_stat are 32 bits wide.
         let difference = |now: &[u64], then: &[u64]| {
-            now.iter().zip(then).map(|(now, then)| u64::from((*now as u32).wrapping_sub(*then as u32))).collect()
+            now.iter()
+                .zip(then)
+                .map(|(now, then)| u64::from((*now as u32).wrapping_sub(*then as u32)))
+                .collect()
         };
         Self {
             processed: difference(&self.processed, &earlier.processed),
@@ -250,8 +262,11 @@ impl Counts {
 /// the CPU's number since Linux 5.10 (net/core/net-procfs.c), before which lines are taken in order.
 fn parse_softnet_stat(text: &str) -> Vec<u64> {
     let mut counts = Vec::new();
-    for (line, fields) in text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).enumerate() {
-        let field = |at: usize| fields.get(at).and_then(|field| u64::from_str_radix(field, 16).ok());
+    for (line, fields) in
+        text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).enumerate()
+    {
+        let field =
+            |at: usize| fields.get(at).and_then(|field| u64::from_str_radix(field, 16).ok());
         let cpu = field(12).and_then(|cpu| usize::try_from(cpu).ok()).unwrap_or(line);
         // A number no machine has would be a line that is not understood.
         if let (Some(count), true) = (field(0), cpu < 1 << 16) {

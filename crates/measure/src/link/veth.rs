@@ -15,8 +15,8 @@ use super::settings::Settings;
 use super::steering::{self, Steering, on_thread};
 use super::{Link, Sides, offloads, read_counters};
 use zc_run::{
-    Error, IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, OffloadSwitch, Result, Severity, Unavailable,
-    Warning,
+    Error, IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, OffloadSwitch, Result,
+    Severity, Unavailable, Warning,
 };
 
 pub(super) const SENDER: &str = "zc0";
@@ -36,7 +36,9 @@ pub(super) struct Addresses {
 /// collide.
 pub(super) fn addresses(ip: IpVersion) -> Addresses {
     let (sender, receiver, prefix_bits): (IpAddr, IpAddr, _) = match ip {
-        IpVersion::V4 => (Ipv4Addr::new(192, 0, 2, 1).into(), Ipv4Addr::new(192, 0, 2, 2).into(), 30),
+        IpVersion::V4 => {
+            (Ipv4Addr::new(192, 0, 2, 1).into(), Ipv4Addr::new(192, 0, 2, 2).into(), 30)
+        }
         IpVersion::V6 => {
             let of = |last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last);
             (of(1).into(), of(2).into(), 64)
@@ -98,7 +100,11 @@ struct Wanted {
 /// Whether it could be brought up. Leaves this process as it was.
 pub(super) fn try_out(sides: Sides) -> std::result::Result<(), Unavailable> {
     let wanted = Wanted::new(sides, Steering::Best, Card::Veth, &LinkOptions::default());
-    if process::may_make_namespaces() { wanted.build()?.checked(sides).map(drop) } else { wanted.rehearse() }
+    if process::may_make_namespaces() {
+        wanted.build()?.checked(sides).map(drop)
+    } else {
+        wanted.rehearse()
+    }
 }
 
 impl Wanted {
@@ -116,8 +122,8 @@ impl Wanted {
 
     /// Goes through all of it in a child, so that this process is in a user namespace only when that leads to a link.
     fn rehearse(&self) -> std::result::Result<(), Unavailable> {
-        let threads =
-            process::threads().map_err(|error| Unavailable::unknown(format!("/proc cannot be read: {error}")))?;
+        let threads = process::threads()
+            .map_err(|error| Unavailable::unknown(format!("/proc cannot be read: {error}")))?;
         if threads != 1 {
             return Err(Unavailable::refused(format!(
                 "a user namespace can only be made before the first thread is started, and this process has {threads} \
@@ -126,7 +132,9 @@ impl Wanted {
             .remedy("run as root"));
         }
         let broke = |error: io::Error| {
-            Unavailable::failed(format!("the link could not be tried out in a child process: {error}"))
+            Unavailable::failed(format!(
+                "the link could not be tried out in a child process: {error}"
+            ))
         };
         let (mut reader, writer) = io::pipe().map_err(broke)?;
         let perform = || self.enter_user_namespace()?.build()?.checked(self.sides).map(drop);
@@ -145,7 +153,11 @@ impl Wanted {
         }
         let mut said = String::new();
         reader.read_to_string(&mut said).map_err(broke)?;
-        let unsaid = || Unavailable::failed(format!("the child process that tried the link out ended with {status}"));
+        let unsaid = || {
+            Unavailable::failed(format!(
+                "the child process that tried the link out ended with {status}"
+            ))
+        };
         Err(serde_json::from_str(&said).unwrap_or_else(|_| unsaid()))
     }
 
@@ -157,7 +169,9 @@ impl Wanted {
     /// Makes the namespaces and what is in them on a helper thread, so that the caller stays where it is.
     fn build(&self) -> std::result::Result<Veth, Unavailable> {
         on_thread(|| Ok(self.build_here())).unwrap_or_else(|error| {
-            Err(Unavailable::failed(format!("no thread could be started to bring the link up: {error}")))
+            Err(Unavailable::failed(format!(
+                "no thread could be started to bring the link up: {error}"
+            )))
         })
     }
 
@@ -200,15 +214,32 @@ impl Wanted {
         offloads::switch_off(self.card.device(), &self.options.switched_off)?;
         let addresses = addresses(self.options.ip);
         let stage = if self.options.ip == IpVersion::V6 { Stage::Ipv6 } else { Stage::Veth };
-        let ends =
-            [(&devices, self.card.device(), addresses.sender), (&receiver_devices, RECEIVER, addresses.receiver)];
+        let ends = [
+            (&devices, self.card.device(), addresses.sender),
+            (&receiver_devices, RECEIVER, addresses.receiver),
+        ];
         for (devices, device, _) in ends {
-            devices.find("lo").and_then(|lo| devices.bring_up(lo.index)).map_err(no(Stage::Veth))?;
-            devices.find(device).and_then(|found| devices.bring_up(found.index)).map_err(no(Stage::Veth))?;
+            devices
+                .find("lo")
+                .and_then(|lo| devices.bring_up(lo.index))
+                .map_err(no(Stage::Veth))?;
+            devices
+                .find(device)
+                .and_then(|found| devices.bring_up(found.index))
+                .map_err(no(Stage::Veth))?;
         }
         for (end, (devices, device, address)) in ends.into_iter().enumerate() {
             let (others, other, neighbour) = ends[1 - end];
-            let set_up = || set_up(devices, device, address, addresses.prefix_bits, &others.find(other)?, neighbour);
+            let set_up = || {
+                set_up(
+                    devices,
+                    device,
+                    address,
+                    addresses.prefix_bits,
+                    &others.find(other)?,
+                    neighbour,
+                )
+            };
             set_up().map_err(no(stage))?;
         }
         let mtu_bytes = devices.find(self.card.device()).map_err(no(Stage::Veth))?.mtu_bytes;
@@ -222,8 +253,10 @@ impl Wanted {
         let receiver_merges = self.merge()?;
         sender.enter().map_err(no(Stage::NetworkNamespace))?;
         if self.steering == Steering::Sysfs {
-            steered = steering::set_by_sysfs(&sender, SENDER, self.sides.sender_cpu)
-                .and_then(|()| steering::set_by_sysfs(&receiver, RECEIVER, self.sides.receiver_cpu));
+            steered =
+                steering::set_by_sysfs(&sender, SENDER, self.sides.sender_cpu).and_then(|()| {
+                    steering::set_by_sysfs(&receiver, RECEIVER, self.sides.receiver_cpu)
+                });
         }
 
         let (rps, rps_check) = match (self.steering, steered) {
@@ -231,10 +264,13 @@ impl Wanted {
             (Steering::Best, Ok(())) => (Some("rps_default_mask".to_owned()), None),
             (Steering::Sysfs, Ok(())) => (Some("sysfs".to_owned()), None),
             // A sysfs asks for CAP_NET_ADMIN on the host, whoever owns the namespace (store_rps_map, net/core/net-sysfs.c).
-            (Steering::Sysfs, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
-                (None, Some("receive packet steering is for root alone on kernels before 6.3".to_owned()))
+            (Steering::Sysfs, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => (
+                None,
+                Some("receive packet steering is for root alone on kernels before 6.3".to_owned()),
+            ),
+            (_, Err(error)) => {
+                (None, Some(format!("receive packet steering could not be set: {error}")))
             }
-            (_, Err(error)) => (None, Some(format!("receive packet steering could not be set: {error}"))),
         };
         let facts = LinkFacts {
             kind: LinkKind::Veth,
@@ -260,13 +296,13 @@ impl Wanted {
     fn merge(&self) -> std::result::Result<Option<bool>, Unavailable> {
         let refused = self.options.switched_off.contains(&OffloadSwitch::NoGro);
         match offloads::merge(RECEIVER, self.merging && !refused) {
-            Ok(Some(true)) if refused => {
-                Err(Unavailable::unsupported(format!("the kernel does not let \"{RECEIVER}\" receive without merging")))
-            }
+            Ok(Some(true)) if refused => Err(Unavailable::unsupported(format!(
+                "the kernel does not let \"{RECEIVER}\" receive without merging"
+            ))),
             Ok(merges) => Ok(merges),
-            Err(error) if refused => {
-                Err(Unavailable::failed(format!("merging by \"{RECEIVER}\" could not be switched off: {error}")))
-            }
+            Err(error) if refused => Err(Unavailable::failed(format!(
+                "merging by \"{RECEIVER}\" could not be switched off: {error}"
+            ))),
             Err(_) => Ok(None),
         }
     }
@@ -361,9 +397,15 @@ impl Veth {
 
     /// Sends packets over it and notes where they were received.
     fn checked(mut self, sides: Sides) -> std::result::Result<Self, Unavailable> {
-        let check =
-            steering::check(&self.sender, &self.receiver, (self.addresses.sender, self.addresses.receiver), sides)
-                .map_err(|error| Unavailable::failed(format!("the veth pair is up and carries no packets: {error}")))?;
+        let check = steering::check(
+            &self.sender,
+            &self.receiver,
+            (self.addresses.sender, self.addresses.receiver),
+            sides,
+        )
+        .map_err(|error| {
+            Unavailable::failed(format!("the veth pair is up and carries no packets: {error}"))
+        })?;
         self.facts.sides_apart = check.apart;
         self.facts.rps_check = Some(match self.facts.rps_check.take() {
             Some(before) => format!("{before}; {}", check.message),
@@ -373,7 +415,10 @@ impl Veth {
         let segments = self.facts.offloads.as_ref().is_none_or(offloads::segments);
         if self.facts.receiver_merges == Some(true) && !segments {
             self.facts.sides_apart = false;
-            let merged = format!("the receiver's device merges segments on CPU {}, the sender's", sides.sender_cpu);
+            let merged = format!(
+                "the receiver's device merges segments on CPU {}, the sender's",
+                sides.sender_cpu
+            );
             self.facts.rps_check = Some(merged);
         }
         Ok(self)
@@ -390,11 +435,15 @@ impl Link for Veth {
     }
 
     fn enter_sender(&self) -> Result<()> {
-        self.sender.enter().map_err(|error| Error::os("enter the sender's network namespace", error))
+        self.sender
+            .enter()
+            .map_err(|error| Error::os("enter the sender's network namespace", error))
     }
 
     fn enter_receiver(&self) -> Result<()> {
-        self.receiver.enter().map_err(|error| Error::os("enter the receiver's network namespace", error))
+        self.receiver
+            .enter()
+            .map_err(|error| Error::os("enter the receiver's network namespace", error))
     }
 
     fn receiver_address(&self) -> IpAddr {
@@ -422,7 +471,8 @@ mod tests {
         }
         // The harness runs this one in a thread.
         let sides = Sides { sender_cpu: 0, receiver_cpu: 0 };
-        let Err(no) = Veth::bring_up(sides, Steering::Best, Card::Veth, &LinkOptions::default()) else {
+        let Err(no) = Veth::bring_up(sides, Steering::Best, Card::Veth, &LinkOptions::default())
+        else {
             panic!("a user namespace was made in a process with threads");
         };
         assert_eq!(no.kind.name(), "refused");

@@ -34,7 +34,8 @@ pub fn caches(root: &Path, cpu: usize) -> Caches {
 
 /// Whether anonymous memory gets huge pages: the line of `sys/kernel/mm/transparent_hugepage/enabled` below `root`.
 pub fn huge_pages(root: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(root.join("sys/kernel/mm/transparent_hugepage/enabled")).ok()?;
+    let text =
+        std::fs::read_to_string(root.join("sys/kernel/mm/transparent_hugepage/enabled")).ok()?;
     Some(text.trim().to_owned())
 }
 
@@ -51,7 +52,9 @@ fn each(folder: &Path) -> Vec<Cache> {
 }
 
 fn cache(folder: &Path) -> Option<Cache> {
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok().map(|text| text.trim().to_owned());
+    let read = |name: &str| {
+        std::fs::read_to_string(folder.join(name)).ok().map(|text| text.trim().to_owned())
+    };
     if read("type")? == "Instruction" {
         return None;
     }
@@ -61,7 +64,8 @@ fn cache(folder: &Path) -> Option<Cache> {
 
 /// `48K`, `32768K`, `1M`.
 fn size(text: &str) -> Option<u64> {
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let (number, unit) =
+        text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let shift = match unit {
         "" => 0,
         "K" => 10,
@@ -79,9 +83,12 @@ mod tests {
     fn sysfs(cpu: &str, caches: &[(&str, &str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (index, (level, kind, size)) in caches.iter().enumerate() {
-            let folder = root.path().join(format!("sys/devices/system/cpu/{cpu}/cache/index{index}"));
+            let folder =
+                root.path().join(format!("sys/devices/system/cpu/{cpu}/cache/index{index}"));
             std::fs::create_dir_all(&folder).unwrap();
-            for (name, text) in [("level", level), ("type", kind), ("size", size), ("shared_cpu_list", &"0-1")] {
+            for (name, text) in
+                [("level", level), ("type", kind), ("size", size), ("shared_cpu_list", &"0-1")]
+            {
                 std::fs::write(folder.join(name), format!("{text}\n")).unwrap();
             }
         }
@@ -90,12 +97,17 @@ mod tests {
 
     #[test]
     fn data_caches_are_found_and_those_of_instructions_are_not() {
-        let told =
-            [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("3", "Unified", "32M"), ("2", "Unified", "1024K")];
+        let told = [
+            ("1", "Data", "48K"),
+            ("1", "Instruction", "32K"),
+            ("3", "Unified", "32M"),
+            ("2", "Unified", "1024K"),
+        ];
         let root = sysfs("cpu3", &told);
         let found = caches(root.path(), 3);
         assert!(found.known);
-        let sizes: Vec<(u8, u64)> = found.each.iter().map(|cache| (cache.level, cache.bytes)).collect();
+        let sizes: Vec<(u8, u64)> =
+            found.each.iter().map(|cache| (cache.level, cache.bytes)).collect();
         assert_eq!(sizes, [(1, 48 << 10), (2, 1 << 20), (3, 32 << 20)]);
         assert_eq!(found.each[2].shared_by.as_deref(), Some("0-1"));
     }
@@ -110,7 +122,8 @@ mod tests {
     fn where_nothing_is_told_usual_caches_are_assumed_and_it_is_said() {
         let empty = tempfile::tempdir().unwrap();
         assert!(!caches(empty.path(), 0).known);
-        let odd = sysfs("cpu0", &[("x", "Data", "32K"), ("1", "Data", "lots"), ("2", "Unified", "0K")]);
+        let odd =
+            sysfs("cpu0", &[("x", "Data", "32K"), ("1", "Data", "lots"), ("2", "Unified", "0K")]);
         let found = caches(odd.path(), 0);
         assert!(!found.known);
         assert_eq!(found.each.len(), 3);

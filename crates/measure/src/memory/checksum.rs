@@ -112,15 +112,17 @@ mod tests {
     fn an_ip_header_with_its_checksum_sums_to_all_ones() {
         // 20 bytes of the header in the article "IPv4 header checksum" that everybody tests with: its checksum is b861.
         let header = [
-            0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01, 0xc0, 0xa8,
-            0x00, 0xc7,
+            0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8,
+            0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7,
         ];
         assert_eq!(checksum(&header), 0xffff);
     }
 
     #[test]
     fn sums_whose_last_carry_makes_another_one_are_right() {
-        for (bytes, sum) in [(&[0xff; 2][..], 0xffff), (&[0xff; 4], 0xffff), (&[0; 65], 0), (&[], 0)] {
+        for (bytes, sum) in
+            [(&[0xff; 2][..], 0xffff), (&[0xff; 4], 0xffff), (&[0; 65], 0), (&[], 0)]
+        {
             assert_eq!(rfc1071(bytes), sum);
             assert_eq!(checksum(bytes), sum);
         }

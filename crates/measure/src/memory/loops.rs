@@ -78,8 +78,12 @@ impl Bench {
                 sum
             }),
             MemoryLoop::FoldedPortable => halves(set, &fold_portable),
-            MemoryLoop::FoldedAvx2 => halves(set, &|to, from| self.avx2.map_or(0, |avx2| avx2.copy(to, from))),
-            MemoryLoop::FoldedStreaming => halves(set, &|to, from| self.avx2.map_or(0, |avx2| avx2.stream(to, from))),
+            MemoryLoop::FoldedAvx2 => {
+                halves(set, &|to, from| self.avx2.map_or(0, |avx2| avx2.copy(to, from)))
+            }
+            MemoryLoop::FoldedStreaming => {
+                halves(set, &|to, from| self.avx2.map_or(0, |avx2| avx2.stream(to, from)))
+            }
             MemoryLoop::LmbenchRd => drop(black_box(lmbench::rd(set))),
             MemoryLoop::LmbenchWr => lmbench::wr(set),
             MemoryLoop::LmbenchRdwr => drop(black_box(lmbench::rdwr(set))),
@@ -135,7 +139,10 @@ mod tests {
     #[test]
     fn every_loop_that_copies_copies_all_of_the_first_half() {
         let bench = Bench::new();
-        let copies = MemoryLoop::ALL.iter().copied().filter(|name| name.has_two_buffers() && bench.has(*name));
+        let copies = MemoryLoop::ALL
+            .iter()
+            .copied()
+            .filter(|name| name.has_two_buffers() && bench.has(*name));
         for name in copies.filter(|name| *name != MemoryLoop::LmbenchCp) {
             let mut set = filled(1 << 14);
             bench.pass(name, &mut set);
@@ -147,14 +154,18 @@ mod tests {
     #[test]
     fn loops_that_only_read_change_nothing_and_those_that_write_change_all() {
         let bench = Bench::new();
-        for name in [MemoryLoop::Read, MemoryLoop::Checksum, MemoryLoop::LmbenchRd, MemoryLoop::LmbenchFrd] {
+        for name in
+            [MemoryLoop::Read, MemoryLoop::Checksum, MemoryLoop::LmbenchRd, MemoryLoop::LmbenchFrd]
+        {
             let mut set = filled(1 << 13);
             bench.pass(name, &mut set);
             assert_eq!(set, filled(1 << 13), "{name}");
         }
-        for (name, word) in
-            [(MemoryLoop::Write, PATTERN), (MemoryLoop::LmbenchFwr, 0x1_0000_0001), (MemoryLoop::LmbenchBzero, 0)]
-        {
+        for (name, word) in [
+            (MemoryLoop::Write, PATTERN),
+            (MemoryLoop::LmbenchFwr, 0x1_0000_0001),
+            (MemoryLoop::LmbenchBzero, 0),
+        ] {
             let mut set = filled(1 << 13);
             bench.pass(name, &mut set);
             assert!(set.as_chunks::<8>().0.iter().all(|got| *got == word.to_ne_bytes()), "{name}");

@@ -55,7 +55,13 @@ pub struct Plan {
 
 /// As many of the `wanted` sets (smallest first) for `loops` loops as there is time for until `until_ns`, on a machine whose
 /// last cache has `last` bytes.
-pub fn fit(wanted: &[MemorySet], loops: usize, last: u64, until_ns: u64, walker: &mut dyn Walker) -> Plan {
+pub fn fit(
+    wanted: &[MemorySet],
+    loops: usize,
+    last: u64,
+    until_ns: u64,
+    walker: &mut dyn Walker,
+) -> Plan {
     let budget_ns = until_ns.saturating_sub(walker.now_ns()) as f64;
     let untried = Tried { ns_per_byte: vec![0.0; loops] };
     let mut plan = Plan { sets: Vec::new(), visit_ns: VISIT_NS, left_out: Vec::new() };
@@ -69,8 +75,14 @@ pub fn fit(wanted: &[MemorySet], loops: usize, last: u64, until_ns: u64, walker:
             seconds(budget_ns)
         ));
     }
-    let mut fitting =
-        Fitting { walker, until_ns, visit_ns: plan.visit_ns, tried: untried, block_ns: 0.0, touch: (0, 0) };
+    let mut fitting = Fitting {
+        walker,
+        until_ns,
+        visit_ns: plan.visit_ns,
+        tried: untried,
+        block_ns: 0.0,
+        touch: (0, 0),
+    };
     for (place, set) in wanted.iter().enumerate() {
         let before_ns = fitting.block_ns;
         let least = least(wanted, place, last);
@@ -78,9 +90,13 @@ pub fn fit(wanted: &[MemorySet], loops: usize, last: u64, until_ns: u64, walker:
             Some(grain(bytes / 2)).filter(|half| *half >= least && half < bytes)
         });
         // Something has to be walked over, were it for a part of a block.
-        let taken = halves.into_iter().find(|bytes| fitting.takes(*bytes)).or((place == 0).then_some(set.bytes));
+        let taken = halves
+            .into_iter()
+            .find(|bytes| fitting.takes(*bytes))
+            .or((place == 0).then_some(set.bytes));
         if taken != Some(set.bytes) {
-            let what = taken.map_or_else(|| "left out".to_owned(), |bytes| format!("made {}", mib(bytes)));
+            let what =
+                taken.map_or_else(|| "left out".to_owned(), |bytes| format!("made {}", mib(bytes)));
             plan.left_out.push(format!(
                 "a set of {} is {what}: {BLOCKS} blocks with all of it take {} or more, and the budget is {} (--budget)",
                 mib(set.bytes),
@@ -145,7 +161,11 @@ impl Fitting<'_> {
     }
 
     fn touch_ns(&self, bytes: u64) -> f64 {
-        if self.touch.0 == 0 { 0.0 } else { bytes as f64 / self.touch.0 as f64 * self.touch.1 as f64 }
+        if self.touch.0 == 0 {
+            0.0
+        } else {
+            bytes as f64 / self.touch.0 as f64 * self.touch.1 as f64
+        }
     }
 
     /// The time for a set of this size beside sets of which a block takes `block_ns`, as far as that is known.
@@ -195,7 +215,11 @@ mod tests {
 
     impl Machine {
         fn new(caches: &[u64]) -> Self {
-            let each = caches.iter().zip(1..).map(|(&bytes, level)| Cache { level, bytes, shared_by: None });
+            let each = caches.iter().zip(1..).map(|(&bytes, level)| Cache {
+                level,
+                bytes,
+                shared_by: None,
+            });
             // 30 GB/s, 12 GB/s, and 2 us for a page of 4 KiB.
             Self {
                 caches: each.collect(),
@@ -226,7 +250,10 @@ mod tests {
 
         /// What the blocks that have to fit take here.
         fn blocks_ns(&self, plan: &Plan) -> f64 {
-            let visits = plan.sets.iter().map(|set| self.speed_of(set.bytes).walk_ns(set.bytes, plan.visit_ns));
+            let visits = plan
+                .sets
+                .iter()
+                .map(|set| self.speed_of(set.bytes).walk_ns(set.bytes, plan.visit_ns));
             BLOCKS as f64 * visits.sum::<f64>() * self.stretch
         }
     }
@@ -263,19 +290,27 @@ mod tests {
 
     #[test]
     fn on_usual_caches_two_seconds_have_room_for_everything() {
-        for caches in
-            [&[48 << 10, 1 << 20, 16 << 20][..], &[48 << 10, 1 << 20, 32 << 20], &[32 << 10, 1 << 20], &[32 << 10]]
-        {
+        for caches in [
+            &[48 << 10, 1 << 20, 16 << 20][..],
+            &[48 << 10, 1 << 20, 32 << 20],
+            &[32 << 10, 1 << 20],
+            &[32 << 10],
+        ] {
             let mut machine = Machine::new(caches);
             let plan = machine.fit(2 * SECOND);
-            assert_eq!(plan, Plan { sets: machine.wanted(), visit_ns: VISIT_NS, left_out: Vec::new() }, "{caches:?}");
+            assert_eq!(
+                plan,
+                Plan { sets: machine.wanted(), visit_ns: VISIT_NS, left_out: Vec::new() },
+                "{caches:?}"
+            );
         }
     }
 
     #[test]
     fn a_last_cache_of_260_mb_has_what_fits_and_the_rest_is_said() {
         let caches = [48 << 10, 2 << 20, 260 << 20];
-        let small = [(24 << 10, Some(1)), (192 << 10, Some(2)), (1 << 20, Some(2)), (8 << 20, Some(3))];
+        let small =
+            [(24 << 10, Some(1)), (192 << 10, Some(2)), (1 << 20, Some(2)), (8 << 20, Some(3))];
         let with = |large: &[(u64, Option<u8>)]| [&small, large].concat();
 
         let two = Machine::new(&caches).fit(2 * SECOND);
@@ -292,7 +327,11 @@ mod tests {
 
         let between = Machine::new(&caches).fit(9 * SECOND);
         assert_eq!(sizes(&between), with(&[(130 << 20, Some(3)), (520 << 20, None)]));
-        assert!(between.left_out[0].starts_with("a set of 1040 MiB is made 520 MiB: "), "{:?}", between.left_out);
+        assert!(
+            between.left_out[0].starts_with("a set of 1040 MiB is made 520 MiB: "),
+            "{:?}",
+            between.left_out
+        );
     }
 
     #[test]
@@ -301,8 +340,16 @@ mod tests {
         slow.ns_per_byte = [0.15, 0.3];
         let plan = slow.fit(2 * SECOND);
         assert_eq!(sizes(&plan).last(), Some(&(65 << 20, Some(3))));
-        assert!(plan.left_out[0].starts_with("a set of 130 MiB is made 65 MiB: "), "{:?}", plan.left_out);
-        assert!(plan.left_out[1].starts_with("a set of 1040 MiB is left out: "), "{:?}", plan.left_out);
+        assert!(
+            plan.left_out[0].starts_with("a set of 130 MiB is made 65 MiB: "),
+            "{:?}",
+            plan.left_out
+        );
+        assert!(
+            plan.left_out[1].starts_with("a set of 1040 MiB is left out: "),
+            "{:?}",
+            plan.left_out
+        );
     }
 
     #[test]
@@ -335,7 +382,10 @@ mod tests {
         let plan = Machine::new(&[48 << 10, 1 << 20, 32 << 20]).fit(SECOND / 2);
         assert_eq!(plan.visit_ns, SHORT_VISIT_NS);
         assert_eq!(plan.sets.len(), 5);
-        assert_eq!(plan.left_out[0], "a visit takes 250 us instead of 1000 us: the budget is 0.5 s");
+        assert_eq!(
+            plan.left_out[0],
+            "a visit takes 250 us instead of 1000 us: the budget is 0.5 s"
+        );
         let least = Machine::new(&[48 << 10, 1 << 20, 32 << 20]).fit(0);
         assert_eq!(sizes(&least), [(24 << 10, Some(1))]);
         assert_eq!(least.left_out.len(), 6);

@@ -38,8 +38,10 @@ pub fn choose(caches: &[Cache], available_bytes: Option<u64>, vectors: bool) -> 
     let mut chosen = Sets { sets: Vec::new(), left_out: Vec::new() };
     for (mut bytes, level) in wanted {
         if bytes > most {
-            let smaller = Some(grain(most)).filter(|smaller| level.is_none() && *smaller >= enough && *smaller <= most);
-            let what = smaller.map_or_else(|| "left out".to_owned(), |smaller| format!("made {}", mib(smaller)));
+            let smaller = Some(grain(most))
+                .filter(|smaller| level.is_none() && *smaller >= enough && *smaller <= most);
+            let what = smaller
+                .map_or_else(|| "left out".to_owned(), |smaller| format!("made {}", mib(smaller)));
             chosen.left_out.push(format!(
                 "a set of {} is {what}: it is more than a quarter of the {} of memory that are available",
                 mib(bytes),
@@ -87,7 +89,11 @@ mod tests {
     use super::*;
 
     fn caches(sizes: &[u64]) -> Vec<Cache> {
-        sizes.iter().zip(1..).map(|(&bytes, level)| Cache { level, bytes, shared_by: None }).collect()
+        sizes
+            .iter()
+            .zip(1..)
+            .map(|(&bytes, level)| Cache { level, bytes, shared_by: None })
+            .collect()
     }
 
     fn sizes(sets: &Sets) -> Vec<(u64, Option<u8>)> {
@@ -126,13 +132,17 @@ mod tests {
         assert_eq!(sizes(&shrunk).last(), Some(&(100 << 20, None)));
         assert_eq!(
             shrunk.left_out,
-            ["a set of 128 MiB is made 100 MiB: it is more than a quarter of the 400 MiB of memory that are available"]
+            [
+                "a set of 128 MiB is made 100 MiB: it is more than a quarter of the 400 MiB of memory that are available"
+            ]
         );
         let short = choose(&all, Some(100 << 20), true);
         assert_eq!(sizes(&short).last(), Some(&(16 << 20, Some(3))));
         assert_eq!(
             short.left_out,
-            ["a set of 128 MiB is left out: it is more than a quarter of the 100 MiB of memory that are available"]
+            [
+                "a set of 128 MiB is left out: it is more than a quarter of the 100 MiB of memory that are available"
+            ]
         );
     }
 

@@ -1,12 +1,19 @@
 //! Conditions that would make the figures a lie, or less than they seem. Each is a small function from facts to a warning
 //! or nothing; nothing is read here.
 
-use zc_run::{FixedParams, Host, LinkFacts, LinkKind, OffloadSwitch, Severity, StatReading, Warning};
+use zc_run::{
+    FixedParams, Host, LinkFacts, LinkKind, OffloadSwitch, Severity, StatReading, Warning,
+};
 
 use super::Environment;
 
 /// Everything that can be known before the first block of the machine that sends.
-pub fn before(host: &Host, link: &LinkFacts, fixed: &FixedParams, around: &Environment) -> Vec<Warning> {
+pub fn before(
+    host: &Host,
+    link: &LinkFacts,
+    fixed: &FixedParams,
+    around: &Environment,
+) -> Vec<Warning> {
     let mut warnings = of_machine(host, around, fixed.soaked_cpus.len());
     warnings.extend(
         [
@@ -68,7 +75,8 @@ fn sharing_cpus(link: &LinkFacts, fixed: &FixedParams, around: &Environment) -> 
     if link.kind == LinkKind::Remote {
         return None;
     }
-    one_cpu(fixed).or_else(|| shared_core(fixed.sender_cpu, fixed.receiver_cpu, &around.siblings_of_sender))
+    one_cpu(fixed)
+        .or_else(|| shared_core(fixed.sender_cpu, fixed.receiver_cpu, &around.siblings_of_sender))
 }
 
 /// What two readings of /proc/stat say of the time between them, while zc itself was idle and its soakers asleep.
@@ -91,7 +99,10 @@ fn virtual_machine(host: &Host) -> Option<Warning> {
 
 /// Clocks that take a microsecond to read put that on every time stamp.
 fn clocksource(host: &Host) -> Option<Warning> {
-    let clock = host.clocksource.as_deref().filter(|clock| matches!(*clock, "hpet" | "acpi_pm" | "jiffies" | "pit"))?;
+    let clock = host
+        .clocksource
+        .as_deref()
+        .filter(|clock| matches!(*clock, "hpet" | "acpi_pm" | "jiffies" | "pit"))?;
     Some(
         Warning::new(
             "slow-clock",
@@ -111,14 +122,21 @@ fn frequency(host: &Host) -> Option<Warning> {
             format!("the clock rate of the CPUs follows the load (governor \"{governor}\")"),
             "sudo cpupower frequency-set -g performance",
         ),
-        (None, true) => ("turbo is on: the clock rate depends on how many CPUs work".to_owned(), "turn boost off"),
+        (None, true) => (
+            "turbo is on: the clock rate depends on how many CPUs work".to_owned(),
+            "turn boost off",
+        ),
         (None, false) => return None,
     };
     Some(Warning::new("frequency", Severity::Note, text).remedy(remedy))
 }
 
 /// Two hyperthreads of a core take from each other what neither's clock shows.
-fn shared_core(sender_cpu: usize, receiver_cpu: usize, siblings_of_sender: &[usize]) -> Option<Warning> {
+fn shared_core(
+    sender_cpu: usize,
+    receiver_cpu: usize,
+    siblings_of_sender: &[usize],
+) -> Option<Warning> {
     if sender_cpu == receiver_cpu || !siblings_of_sender.contains(&receiver_cpu) {
         return None;
     }
@@ -180,8 +198,14 @@ fn sides_together(link: &LinkFacts) -> Option<Warning> {
 /// Without segmentation offload each packet is one MTU, and what is compared is the cost of packets.
 fn offloads_off(link: &LinkFacts) -> Option<Warning> {
     let offloads = link.offloads.as_ref()?;
-    let wanted = ["tx-tcp-segmentation", "tx-generic-segmentation", "tx-scatter-gather", "tx-checksum-ip-generic"];
-    let asked: Vec<&str> = link.switched_off.iter().flat_map(|switch| consequences(*switch)).copied().collect();
+    let wanted = [
+        "tx-tcp-segmentation",
+        "tx-generic-segmentation",
+        "tx-scatter-gather",
+        "tx-checksum-ip-generic",
+    ];
+    let asked: Vec<&str> =
+        link.switched_off.iter().flat_map(|switch| consequences(*switch)).copied().collect();
     let is_off = |name: &&str| offloads.get(*name) == Some(&false) && !asked.contains(name);
     let off: Vec<&str> = wanted.into_iter().filter(is_off).collect();
     if off.is_empty() {
@@ -203,7 +227,9 @@ fn consequences(switch: OffloadSwitch) -> &'static [&'static str] {
     match switch {
         OffloadSwitch::NoTso => &["tx-tcp-segmentation"],
         OffloadSwitch::NoGso => &["tx-generic-segmentation"],
-        OffloadSwitch::NoSg => &["tx-scatter-gather", "tx-tcp-segmentation", "tx-generic-segmentation"],
+        OffloadSwitch::NoSg => {
+            &["tx-scatter-gather", "tx-tcp-segmentation", "tx-generic-segmentation"]
+        }
         OffloadSwitch::NoChecksum => &["tx-checksum-ip-generic", "tx-tcp-segmentation"],
         OffloadSwitch::NoGro => &[],
     }
@@ -251,12 +277,15 @@ fn memlock(host: &Host, buffer_bytes: usize) -> Option<Warning> {
 fn optmem(host: &Host) -> Option<Warning> {
     // 20480 until Linux 6.7, 131072 since.
     const ENOUGH: u64 = 65_536;
-    let limit: u64 = host.sysctls.get("net.core.optmem_max")?.parse().ok().filter(|limit| *limit < ENOUGH)?;
+    let limit: u64 =
+        host.sysctls.get("net.core.optmem_max")?.parse().ok().filter(|limit| *limit < ENOUGH)?;
     Some(
         Warning::new(
             "optmem",
             Severity::Note,
-            format!("net.core.optmem_max is {limit} bytes: zero-copy sends may be refused with ENOBUFS"),
+            format!(
+                "net.core.optmem_max is {limit} bytes: zero-copy sends may be refused with ENOBUFS"
+            ),
         )
         .remedy("sudo sysctl net.core.optmem_max=131072"),
     )
@@ -268,7 +297,9 @@ fn pacing(congestion: &str) -> Option<Warning> {
         Warning::new(
             "pacing",
             Severity::Doubt,
-            format!("congestion control \"{congestion}\" paces by timers, whose cost is in every figure"),
+            format!(
+                "congestion control \"{congestion}\" paces by timers, whose cost is in every figure"
+            ),
         )
         .remedy("--congestion cubic")
     })
@@ -360,7 +391,9 @@ fn steal(shares: &Shares) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::{Align, CopyPages, CpuFacts, CpuTicks, IpVersion, Offloads, Placement, Push, SoakerKind};
+    use zc_run::{
+        Align, CopyPages, CpuFacts, CpuTicks, IpVersion, Offloads, Placement, Push, SoakerKind,
+    };
 
     fn fixed() -> FixedParams {
         FixedParams {
@@ -412,7 +445,11 @@ mod tests {
     #[test]
     fn a_quiet_bare_machine_gets_no_warning() {
         let host = Host { memlock_bytes: Some(8 << 20), euid: 1000, ..Host::default() };
-        let around = Environment { siblings_of_sender: vec![0, 2], sniffers: Some(0), ..Environment::default() };
+        let around = Environment {
+            siblings_of_sender: vec![0, 2],
+            sniffers: Some(0),
+            ..Environment::default()
+        };
         assert_eq!(before(&host, &link(), &fixed(), &around), []);
     }
 
@@ -454,7 +491,10 @@ mod tests {
 
     #[test]
     fn one_cpu_for_both_sides_is_a_doubt() {
-        assert_eq!(name(one_cpu(&FixedParams { receiver_cpu: 0, ..fixed() })).as_deref(), Some("one-cpu"));
+        assert_eq!(
+            name(one_cpu(&FixedParams { receiver_cpu: 0, ..fixed() })).as_deref(),
+            Some("one-cpu")
+        );
         assert_eq!(one_cpu(&fixed()), None);
     }
 
@@ -467,7 +507,8 @@ mod tests {
 
     #[test]
     fn sides_that_cannot_be_told_apart_are_said_so_with_the_reason() {
-        let together = LinkFacts { sides_apart: false, rps_check: Some("because".to_owned()), ..link() };
+        let together =
+            LinkFacts { sides_apart: false, rps_check: Some("because".to_owned()), ..link() };
         assert!(sides_together(&together).unwrap().text.ends_with("because"));
         assert_eq!(sides_together(&LinkFacts { kind: LinkKind::Loopback, ..together }), None);
     }
@@ -480,7 +521,11 @@ mod tests {
             rps_check: Some("because".to_owned()),
             ..link()
         };
-        let others = [lesser(&[OffloadSwitch::NoTso]), link(), lesser(&[OffloadSwitch::NoSg, OffloadSwitch::NoGso])];
+        let others = [
+            lesser(&[OffloadSwitch::NoTso]),
+            link(),
+            lesser(&[OffloadSwitch::NoSg, OffloadSwitch::NoGso]),
+        ];
         let found = of_other_links(&link(), &others);
         assert_eq!(found.len(), 1);
         assert!(found[0].text.contains("(MTU 1500 no-tso; MTU 1500 no-gso,no-sg)"), "{found:?}");
@@ -522,7 +567,12 @@ mod tests {
     #[test]
     fn memlock_counts_in_sends_and_not_for_root() {
         let host = |memlock_bytes, euid| Host { memlock_bytes, euid, ..Host::default() };
-        assert!(memlock(&host(Some(65_536), 1000), 65_536).unwrap().text.contains("only 1 zero-copy send"));
+        assert!(
+            memlock(&host(Some(65_536), 1000), 65_536)
+                .unwrap()
+                .text
+                .contains("only 1 zero-copy send")
+        );
         assert_eq!(memlock(&host(Some(8 << 20), 1000), 65_536), None);
         assert_eq!(memlock(&host(Some(65_536), 0), 65_536), None);
         assert_eq!(memlock(&host(None, 1000), 65_536), None);
@@ -561,8 +611,14 @@ mod tests {
     fn foreign_load_and_steal_are_shares_of_all_time() {
         let found = while_idle(&stat(0, 0, 0, 0), &stat(500_000_000, 10, 38, 2));
         assert_eq!(found.len(), 2);
-        assert_eq!(found[0].text, "something else used 20 % of the 2 CPUs in the 0.5 s before the run");
-        assert_eq!(found[1].text, "the hypervisor took 4.0 % of the CPUs in the 0.5 s before the run");
+        assert_eq!(
+            found[0].text,
+            "something else used 20 % of the 2 CPUs in the 0.5 s before the run"
+        );
+        assert_eq!(
+            found[1].text,
+            "the hypervisor took 4.0 % of the CPUs in the 0.5 s before the run"
+        );
         assert_eq!(while_idle(&stat(0, 0, 0, 0), &stat(1, 1, 99, 0)), []);
     }
 

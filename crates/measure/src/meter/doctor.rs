@@ -34,13 +34,15 @@ pub fn meters() -> Vec<SupportRow> {
 
 /// Whether a thread may lower itself below all others; on a thread that ends with the question.
 fn soakers() -> Verdict {
-    let tried = std::thread::Builder::new().spawn(zc_kernel::sched::set_idle).map(std::thread::JoinHandle::join);
+    let tried = std::thread::Builder::new()
+        .spawn(zc_kernel::sched::set_idle)
+        .map(std::thread::JoinHandle::join);
     match tried {
         Ok(Ok(Ok(()))) => Ok(()),
-        Ok(Ok(Err(error))) => {
-            Err(Unavailable::refused(format!("a thread may not lower itself to SCHED_IDLE: {error}"))
-                .remedy("run without seccomp"))
-        }
+        Ok(Ok(Err(error))) => Err(Unavailable::refused(format!(
+            "a thread may not lower itself to SCHED_IDLE: {error}"
+        ))
+        .remedy("run without seccomp")),
         Ok(Err(_)) => Err(Unavailable::failed("the thread that tried it panicked")),
         Err(error) => Err(Unavailable::failed(format!("no thread could be started: {error}"))),
     }
@@ -50,11 +52,18 @@ fn soakers() -> Verdict {
 fn counters(root: &Path, path: &str, mark: &str) -> Verdict {
     match std::fs::read_to_string(root.join(path)) {
         Ok(text) if text.contains(mark) => Ok(()),
-        Ok(_) => Err(Unavailable::unsupported(format!("/{path} has no {}", mark.trim_end_matches([':', ' '])))),
+        Ok(_) => Err(Unavailable::unsupported(format!(
+            "/{path} has no {}",
+            mark.trim_end_matches([':', ' '])
+        ))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Unavailable::unsupported(format!("/{path} is not there")).remedy("sudo mount -t proc proc /proc"))
+            Err(Unavailable::unsupported(format!("/{path} is not there"))
+                .remedy("sudo mount -t proc proc /proc"))
         }
-        Err(error) => Err(Unavailable::refused(format!("/{path} cannot be read: {error}")).remedy("run as root")),
+        Err(error) => {
+            Err(Unavailable::refused(format!("/{path} cannot be read: {error}"))
+                .remedy("run as root"))
+        }
     }
 }
 
@@ -76,13 +85,20 @@ fn tcp_info() -> Verdict {
 /// Cycles and instructions of the whole CPU (perf_event_open(2); Documentation/admin-guide/perf-security.rst).
 fn hardware_counters(root: &Path, euid: u32) -> Verdict {
     let Some(paranoid) = read(root, "proc/sys/kernel/perf_event_paranoid") else {
-        return Err(Unavailable::unsupported("this kernel was built without performance events (CONFIG_PERF_EVENTS)"));
+        return Err(Unavailable::unsupported(
+            "this kernel was built without performance events (CONFIG_PERF_EVENTS)",
+        ));
     };
-    let devices = std::fs::read_dir(root.join("sys/bus/event_source/devices")).into_iter().flatten().flatten();
+    let devices = std::fs::read_dir(root.join("sys/bus/event_source/devices"))
+        .into_iter()
+        .flatten()
+        .flatten();
     // `cpu` on x86, `cpu_core` and `cpu_atom` on hybrids, `armv8_pmuv3_0` and its like on Arm.
     let of_cpus = |name: &str| name.starts_with("cpu") || name.starts_with("armv");
     if !devices.into_iter().any(|entry| entry.file_name().to_str().is_some_and(of_cpus)) {
-        return Err(Unavailable::unsupported("the CPU shows no hardware counters, as in most virtual machines"));
+        return Err(Unavailable::unsupported(
+            "the CPU shows no hardware counters, as in most virtual machines",
+        ));
     }
     match paranoid.parse::<i32>() {
         Ok(level) if level > 0 && euid != 0 => Err(Unavailable::refused(format!(
@@ -90,14 +106,17 @@ fn hardware_counters(root: &Path, euid: u32) -> Verdict {
         ))
         .remedy("sudo sysctl kernel.perf_event_paranoid=0")),
         Ok(_) => Ok(()),
-        Err(_) => Err(Unavailable::unknown(format!("kernel.perf_event_paranoid is \"{paranoid}\""))),
+        Err(_) => {
+            Err(Unavailable::unknown(format!("kernel.perf_event_paranoid is \"{paranoid}\"")))
+        }
     }
 }
 
 /// Whether all CPUs can be sampled, with the names of the kernel's functions.
 fn samples() -> Verdict {
-    let cpus = zc_kernel::sched::allowed_cpus()
-        .map_err(|error| Unavailable::failed(format!("the CPUs of this process are not known: {error}")))?;
+    let cpus = zc_kernel::sched::allowed_cpus().map_err(|error| {
+        Unavailable::failed(format!("the CPUs of this process are not known: {error}"))
+    })?;
     super::Sampler::open(&cpus).map(|_| ()).map_err(|error| {
         let no = Unavailable::refused(error.message);
         error.help.into_iter().fold(no, Unavailable::remedy)
@@ -107,12 +126,20 @@ fn samples() -> Verdict {
 /// Whether the soakers' session can be ranked below those of others (sched(7), "The autogroup feature").
 fn autogroup(root: &Path) -> Verdict {
     match read(root, "proc/sys/kernel/sched_autogroup_enabled").as_deref() {
-        None => Err(Unavailable::unsupported("this kernel was built without autogroups (CONFIG_SCHED_AUTOGROUP)")),
-        Some("0") => Err(Unavailable::unsupported("autogroups are off, and nothing has to be lowered")),
-        Some(_) => match std::fs::OpenOptions::new().write(true).open(root.join("proc/self/autogroup")) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(Unavailable::refused(format!("/proc/self/autogroup cannot be written: {error}"))),
-        },
+        None => Err(Unavailable::unsupported(
+            "this kernel was built without autogroups (CONFIG_SCHED_AUTOGROUP)",
+        )),
+        Some("0") => {
+            Err(Unavailable::unsupported("autogroups are off, and nothing has to be lowered"))
+        }
+        Some(_) => {
+            match std::fs::OpenOptions::new().write(true).open(root.join("proc/self/autogroup")) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(Unavailable::refused(format!(
+                    "/proc/self/autogroup cannot be written: {error}"
+                ))),
+            }
+        }
     }
 }
 
@@ -122,9 +149,10 @@ fn cgroup_idle(root: &Path) -> Verdict {
     let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::")) else {
         return Err(Unavailable::unsupported("cgroups of version 2 are not in use"));
     };
-    let folders =
-        ["sys/fs/cgroup", "sys/fs/cgroup/unified"].map(|top| root.join(top).join(path.trim_start_matches('/')));
-    let Some(folder) = folders.iter().find(|folder| folder.join("cgroup.controllers").exists()) else {
+    let folders = ["sys/fs/cgroup", "sys/fs/cgroup/unified"]
+        .map(|top| root.join(top).join(path.trim_start_matches('/')));
+    let Some(folder) = folders.iter().find(|folder| folder.join("cgroup.controllers").exists())
+    else {
         return Err(Unavailable::unsupported("cgroups of version 2 are not mounted"));
     };
     let controllers = read(folder, "cgroup.controllers").unwrap_or_default();
@@ -164,9 +192,13 @@ mod tests {
 
     #[test]
     fn counters_that_are_not_there_are_unsupported() {
-        let root = root(&[("proc/softirqs", "      CPU0\n  NET_RX:  1\n"), ("proc/stat", "ctxt 1\n")]);
+        let root =
+            root(&[("proc/softirqs", "      CPU0\n  NET_RX:  1\n"), ("proc/stat", "ctxt 1\n")]);
         assert_eq!(word(counters(root.path(), "proc/softirqs", "NET_RX:")), "yes");
-        assert_eq!(counters(root.path(), "proc/stat", "cpu0 ").unwrap_err().reason, "/proc/stat has no cpu0");
+        assert_eq!(
+            counters(root.path(), "proc/stat", "cpu0 ").unwrap_err().reason,
+            "/proc/stat has no cpu0"
+        );
         assert_eq!(word(counters(root.path(), "proc/interrupts", "CPU0")), "unsupported");
     }
 
@@ -192,8 +224,14 @@ mod tests {
 
     #[test]
     fn cgroups_of_version_1_have_no_cpu_idle() {
-        assert_eq!(word(cgroup_idle(root(&[("proc/self/cgroup", "1:cpu:/\n")]).path())), "unsupported");
-        let without_cpu = [("proc/self/cgroup", "0::/me\n"), ("sys/fs/cgroup/me/cgroup.controllers", "memory pids\n")];
+        assert_eq!(
+            word(cgroup_idle(root(&[("proc/self/cgroup", "1:cpu:/\n")]).path())),
+            "unsupported"
+        );
+        let without_cpu = [
+            ("proc/self/cgroup", "0::/me\n"),
+            ("sys/fs/cgroup/me/cgroup.controllers", "memory pids\n"),
+        ];
         assert_eq!(word(cgroup_idle(root(&without_cpu).path())), "unsupported");
         let with_cpu = [
             ("proc/self/cgroup", "0::/me\n"),

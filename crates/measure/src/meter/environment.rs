@@ -55,7 +55,9 @@ impl InstanceLock {
     }
 
     fn claim_name(name: &[u8]) -> Self {
-        match SocketAddr::from_abstract_name(name).and_then(|address| UnixDatagram::bind_addr(&address)) {
+        match SocketAddr::from_abstract_name(name)
+            .and_then(|address| UnixDatagram::bind_addr(&address))
+        {
             Ok(socket) => Self::Yes(socket),
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => Self::Unavailable,
             Err(_) => Self::Unknown,
@@ -64,14 +66,16 @@ impl InstanceLock {
 }
 
 fn siblings(root: &Path, cpu: usize) -> Vec<usize> {
-    let list = read(root, &format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
+    let list =
+        read(root, &format!("sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"));
     list.map_or_else(|| vec![cpu], |list| cpu_list(&list))
 }
 
 /// Packet sockets of this thread's network namespace that get every packet of `device`. Each makes the kernel copy what was
 /// sent without copying, and clone what was not.
 pub fn sniffers(device: &str) -> Option<usize> {
-    let index = zc_kernel::netlink::Devices::open().and_then(|devices| devices.find(device)).ok()?.index;
+    let index =
+        zc_kernel::netlink::Devices::open().and_then(|devices| devices.find(device)).ok()?.index;
     // Not /proc/net, which is that of the process's first thread.
     let text = std::fs::read_to_string("/proc/thread-self/net/packet").ok()?;
     Some(sniffers_in(&text, index))
@@ -96,7 +100,10 @@ fn cpu_quota(root: &Path) -> Option<f64> {
     for line in cgroups.lines() {
         // hierarchy:controllers:path
         let mut parts = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
+        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
         let mounts: &[&str] = match controllers {
             // Version 2 stands beside version 1 in `unified`, alone at the top.
             "" => &["sys/fs/cgroup", "sys/fs/cgroup/unified"],

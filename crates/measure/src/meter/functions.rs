@@ -23,13 +23,19 @@ impl Functions {
     /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): it is not there, or does not show addresses to this user.
     pub(super) fn read() -> Result<Self> {
         let mut text = String::new();
-        std::fs::File::open(KALLSYMS).and_then(|mut file| file.read_to_string(&mut text)).map_err(|error| {
-            Error::unsupported(format!("cannot read \"{KALLSYMS}\": {}", in_words(&error)))
-                .help("a kernel without CONFIG_KALLSYMS does not know the names of its functions")
-        })?;
+        std::fs::File::open(KALLSYMS).and_then(|mut file| file.read_to_string(&mut text)).map_err(
+            |error| {
+                Error::unsupported(format!("cannot read \"{KALLSYMS}\": {}", in_words(&error)))
+                    .help(
+                        "a kernel without CONFIG_KALLSYMS does not know the names of its functions",
+                    )
+            },
+        )?;
         let functions = Self::parse(&text);
         if functions.is_empty() {
-            let message = format!("the kernel does not show this user the addresses of its functions (\"{KALLSYMS}\")");
+            let message = format!(
+                "the kernel does not show this user the addresses of its functions (\"{KALLSYMS}\")"
+            );
             return Err(Error::unsupported(message).help(
                 "run as root, or give the right to: sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1",
             ));
@@ -43,7 +49,11 @@ impl Functions {
         let mut found: Vec<(u64, u8, &str)> = Vec::new();
         for line in text.lines() {
             let mut parts = line.splitn(3, ' ');
-            let (Some(address), Some(kind), Some(name)) = (parts.next(), parts.next(), parts.next()) else { continue };
+            let (Some(address), Some(kind), Some(name)) =
+                (parts.next(), parts.next(), parts.next())
+            else {
+                continue;
+            };
             let Ok(address) = u64::from_str_radix(address, 16) else { continue };
             // Those that are not shown are all 0; per-CPU variables have small numbers.
             if address < 1 << 32 {
@@ -113,14 +123,20 @@ ffffffffc0000000 t third\t[module]
         assert_eq!(functions.name(0xffff_ffff_8100_0000), Some("first"));
         assert_eq!(functions.name(0xffff_ffff_8100_00ff), Some("first"));
         assert_eq!(functions.name(0xffff_ffff_8100_01ff), Some("second"));
-        assert_eq!(functions.name(0xffff_ffff_8100_0234), None, "data is no function, and ends the one before it");
+        assert_eq!(
+            functions.name(0xffff_ffff_8100_0234),
+            None,
+            "data is no function, and ends the one before it"
+        );
         assert_eq!(functions.name(0xffff_ffff_c000_1000), Some("third\t[module]"));
         assert_eq!(functions.name(0x1000), None);
     }
 
     #[test]
     fn addresses_that_are_not_shown_are_no_functions() {
-        assert!(Functions::parse("0000000000000000 T _text\n0000000000000000 T second\n").is_empty());
+        assert!(
+            Functions::parse("0000000000000000 T _text\n0000000000000000 T second\n").is_empty()
+        );
         assert!(Functions::parse("").is_empty());
     }
 

@@ -92,14 +92,21 @@ fn leave_session() {
 }
 
 fn lower_autogroup() -> std::result::Result<(), String> {
-    let enabled = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").unwrap_or_default();
+    let enabled =
+        fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").unwrap_or_default();
     if enabled.trim() != "1" {
         return Err("this kernel has no autogroups, or they are switched off".to_owned());
     }
     for _ in 0..TRIES {
         match fs::write("/proc/self/autogroup", "19") {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(Duration::from_millis(100)),
-            other => return other.map_err(|error| format!("the nice value of its autogroup cannot be set: {error}")),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(100))
+            }
+            other => {
+                return other.map_err(|error| {
+                    format!("the nice value of its autogroup cannot be set: {error}")
+                });
+            }
         }
     }
     Err("the nice value of its autogroup cannot be set: somebody keeps setting it".to_owned())
@@ -226,14 +233,18 @@ mod tests {
 31 29 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct
 40 29 0:35 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw
 ";
-    const V2: &str = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
+    const V2: &str =
+        "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 
     #[test]
     fn the_first_version_is_taken_where_it_has_the_cpu_controller() {
         let top = PathBuf::from("/sys/fs/cgroup/cpu,cpuacct");
         let texts = texts(V1, "5:memory:/m\n3:cpu,cpuacct:/a/b\n2:cpuset:/\n0::/u\n");
         let own = top.join("a/b");
-        let places = [Place { parent: top.clone(), own: own.clone() }, Place { parent: own.clone(), own: own.clone() }];
+        let places = [
+            Place { parent: top.clone(), own: own.clone() },
+            Place { parent: own.clone(), own: own.clone() },
+        ];
         assert_eq!(texts.places(), places);
         assert!(!texts.in_top_group());
     }
@@ -242,7 +253,10 @@ mod tests {
     fn the_second_version_is_taken_where_the_first_is_not() {
         let texts = texts(V2, "0::/user.slice/user-1000.slice/session-3.scope\n");
         assert_eq!(texts.places()[0].parent, Path::new("/sys/fs/cgroup"));
-        assert_eq!(texts.places()[1].parent, Path::new("/sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope"));
+        assert_eq!(
+            texts.places()[1].parent,
+            Path::new("/sys/fs/cgroup/user.slice/user-1000.slice/session-3.scope")
+        );
     }
 
     #[test]
@@ -252,7 +266,9 @@ mod tests {
 
     #[test]
     fn without_cgroups_there_is_no_place() {
-        for (mountinfo, cgroup) in [("", ""), (V1, ""), ("", "0::/\n"), ("rubbish\n - \n", ":\n::\n")] {
+        for (mountinfo, cgroup) in
+            [("", ""), (V1, ""), ("", "0::/\n"), ("rubbish\n - \n", ":\n::\n")]
+        {
             assert_eq!(texts(mountinfo, cgroup).places(), []);
         }
         assert!(texts("", "").in_top_group());
@@ -264,7 +280,8 @@ mod tests {
         let place = Place { parent: folder.path().to_owned(), own: folder.path().to_owned() };
         assert!(place.enter(SOAKERS, true).is_none());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-        let nowhere = Place { parent: folder.path().join("not there"), own: folder.path().to_owned() };
+        let nowhere =
+            Place { parent: folder.path().join("not there"), own: folder.path().to_owned() };
         assert!(nowhere.enter(SOAKERS, true).is_none());
     }
 }

@@ -161,7 +161,8 @@ impl CompetingProcess {
     /// # Errors
     /// A CPU does not exist or may not be used; this program cannot be started a second time.
     pub fn start(cpus: &[usize]) -> Result<Self> {
-        let (process, reply) = HelperProcess::start("zc-stranger", &HelperJob::Burn { cpus: cpus.to_vec() }, None)?;
+        let (process, reply) =
+            HelperProcess::start("zc-stranger", &HelperJob::Burn { cpus: cpus.to_vec() }, None)?;
         let Reply::Waiting { other_cgroup } = reply else { return Err(confused()) };
         Ok(Self { process, other_cgroup })
     }
@@ -176,7 +177,12 @@ impl CompetingProcess {
     ///
     /// # Errors
     /// The process is gone.
-    pub fn burn(&mut self, from_ns: u64, until_ns: u64, meanwhile: impl FnOnce()) -> Result<Vec<Burnt>> {
+    pub fn burn(
+        &mut self,
+        from_ns: u64,
+        until_ns: u64,
+        meanwhile: impl FnOnce(),
+    ) -> Result<Vec<Burnt>> {
         self.process.say(&Request::Burn { from_ns, until_ns })?;
         meanwhile();
         match self.process.hear()? {
@@ -199,16 +205,22 @@ impl HelperProcess {
         let job = serde_json::to_string(job).map_err(|error| Error::failed(error.to_string()))?;
         // Not by its path: a program that is built anew while it runs is another one.
         let mut command = Command::new("/proc/self/exe");
-        command.arg0(name).args([crate::INTERNAL, crate::HELPER, &job]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .arg0(name)
+            .args([crate::INTERNAL, crate::HELPER, &job])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         if let Some(memory) = memory {
             spawn::inherit(&mut command, memory, MEMORY);
         }
-        let mut child =
-            command.spawn().map_err(|error| Error::os(format!("start a second process (\"{name}\")"), error))?;
+        let mut child = command
+            .spawn()
+            .map_err(|error| Error::os(format!("start a second process (\"{name}\")"), error))?;
         let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(confused()); // both were asked for
         };
-        let mut outside = Self { child, requests: Some(requests), replies: BufReader::new(replies) };
+        let mut outside =
+            Self { child, requests: Some(requests), replies: BufReader::new(replies) };
         let reply = outside.hear()?;
         Ok((outside, reply))
     }
@@ -230,7 +242,9 @@ impl HelperProcess {
             return Err(gone());
         }
         match serde_json::from_str(&line).map_err(|_| confused())? {
-            Reply::Error { kind, message, help } => Err(Error { help, ..Error::new(kind, message) }),
+            Reply::Error { kind, message, help } => {
+                Err(Error { help, ..Error::new(kind, message) })
+            }
             reply => Ok(reply),
         }
     }
@@ -269,12 +283,14 @@ fn write_line(to: &mut impl Write, what: &impl Serialize) -> std::io::Result<()>
 /// # Errors
 /// It was not started by zc. What fails in its job it tells its starter.
 pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Result<()> {
-    let not_ours = || Error::usage("a helper process is for zc itself to start").help("zc soak --help");
+    let not_ours =
+        || Error::usage("a helper process is for zc itself to start").help("zc soak --help");
     let job: HelperJob = serde_json::from_str(job).map_err(|_| not_ours())?;
     // The group outlives the soakers: they end before it is left and removed.
     let done = match job {
         HelperJob::Soak { cpus, kind } => {
-            let memory = File::options().read(true).write(true).open(format!("/proc/self/fd/{MEMORY}"));
+            let memory =
+                File::options().read(true).write(true).open(format!("/proc/self/fd/{MEMORY}"));
             let words = memory.and_then(SharedWords::map).map_err(|_| not_ours())?;
             let group = Group::lowest();
             Soakers::start_in(&cpus, kind, Arc::new(words)).and_then(|soakers| {
@@ -328,9 +344,16 @@ fn pace(soakers: &Soakers) -> Result<Vec<SoakerPace>> {
     Ok(each.map(|(units, cpu_ns)| SoakerPace { units, cpu_ns }).collect())
 }
 
-fn burn_on_request(ready: Reply, cpus: &[usize], requests: impl BufRead, replies: &mut impl Write) -> Result<()> {
+fn burn_on_request(
+    ready: Reply,
+    cpus: &[usize],
+    requests: impl BufRead,
+    replies: &mut impl Write,
+) -> Result<()> {
     each_request(&ready, requests, replies, |request| match request {
-        Request::Burn { from_ns, until_ns } => Ok(Reply::Burnt { each: burn(cpus, from_ns, until_ns)? }),
+        Request::Burn { from_ns, until_ns } => {
+            Ok(Reply::Burnt { each: burn(cpus, from_ns, until_ns)? })
+        }
         Request::Pause | Request::Resume | Request::Pace => Ok(Reply::Done),
     })
 }
@@ -345,7 +368,10 @@ fn burn(cpus: &[usize], from_ns: u64, until_ns: u64) -> Result<Vec<Burnt>> {
         while clock::monotonic_ns() < until_ns {
             state = unit(state);
         }
-        Ok(Burnt { wall_ns: clock::monotonic_ns() - began_ns, cpu_ns: clock::own_cpu_ns() - began_cpu_ns })
+        Ok(Burnt {
+            wall_ns: clock::monotonic_ns() - began_ns,
+            cpu_ns: clock::own_cpu_ns() - began_cpu_ns,
+        })
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || busy(cpu))).collect();
@@ -367,9 +393,12 @@ mod tests {
         let job = serde_json::to_string(&HelperJob::Burn { cpus: vec![cpu] }).unwrap();
         // Not through `serve`, which would move the test harness to another session and cgroup.
         let from_ns = clock::monotonic_ns();
-        let request = serde_json::to_string(&Request::Burn { from_ns, until_ns: from_ns + 3_000_000 }).unwrap();
+        let request =
+            serde_json::to_string(&Request::Burn { from_ns, until_ns: from_ns + 3_000_000 })
+                .unwrap();
         let mut replies = Vec::new();
-        burn_on_request(Reply::Done, &[cpu], format!("{request}\n").as_bytes(), &mut replies).unwrap();
+        burn_on_request(Reply::Done, &[cpu], format!("{request}\n").as_bytes(), &mut replies)
+            .unwrap();
         let last = String::from_utf8(replies).unwrap().lines().last().unwrap().to_owned();
         let Reply::Burnt { each } = serde_json::from_str(&last).unwrap() else { panic!("{last}") };
         assert_eq!(each.len(), 1);

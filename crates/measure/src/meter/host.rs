@@ -101,7 +101,8 @@ fn cpu_facts(root: &Path, cpuinfo: &str) -> CpuFacts {
         model: cpu_model(cpuinfo),
         online: cpu("online").map_or(0, |list| cpu_list(&list).len()),
         allowed: Vec::new(),
-        threads_per_core: cpu("cpu0/topology/thread_siblings_list").map(|list| cpu_list(&list).len()),
+        threads_per_core: cpu("cpu0/topology/thread_siblings_list")
+            .map(|list| cpu_list(&list).len()),
         governor: cpu("cpu0/cpufreq/scaling_governor"),
         boost: boost.or_else(turbo),
         llc_bytes: last_level_cache_bytes(root),
@@ -117,8 +118,14 @@ fn cpu_model(cpuinfo: &str) -> String {
             (key.trim() == name).then(|| value.trim().to_owned())
         })
     };
-    let arm = || Some(format!("Arm implementer {} part {}", field("CPU implementer")?, field("CPU part")?));
-    field("model name").or_else(arm).or_else(|| field("cpu")).or_else(|| field("uarch")).unwrap_or_default()
+    let arm = || {
+        Some(format!("Arm implementer {} part {}", field("CPU implementer")?, field("CPU part")?))
+    };
+    field("model name")
+        .or_else(arm)
+        .or_else(|| field("cpu"))
+        .or_else(|| field("uarch"))
+        .unwrap_or_default()
 }
 
 /// `0-3,8,10-11`, as the kernel prints sets of CPUs (cpuset(7), "List format"). What makes no sense is left out.
@@ -160,7 +167,8 @@ fn cache_bytes(text: &str) -> Option<u64> {
 
 fn numa_nodes(root: &Path) -> Option<usize> {
     let entries = std::fs::read_dir(root.join("sys/devices/system/node")).ok()?.flatten();
-    let is_node = |name: &str| name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok());
+    let is_node =
+        |name: &str| name.strip_prefix("node").is_some_and(|number| number.parse::<u32>().is_ok());
     Some(entries.filter(|entry| entry.file_name().to_str().is_some_and(is_node)).count())
 }
 
@@ -169,7 +177,10 @@ fn memory_facts(meminfo: &str) -> MemoryFacts {
         let value = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
         value.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
     };
-    MemoryFacts { total_bytes: bytes("MemTotal").unwrap_or(0), available_bytes: bytes("MemAvailable").unwrap_or(0) }
+    MemoryFacts {
+        total_bytes: bytes("MemTotal").unwrap_or(0),
+        available_bytes: bytes("MemAvailable").unwrap_or(0),
+    }
 }
 
 /// Who runs this machine: Xen says so itself, others are known by the firmware's maker or by the clock they offer.
@@ -177,9 +188,11 @@ fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
     if let Some(kind) = read(root, "sys/hypervisor/type") {
         return Some(kind);
     }
-    let firmware = ["sys_vendor", "product_name"].map(|file| read(root, &format!("sys/class/dmi/id/{file}")));
+    let firmware =
+        ["sys_vendor", "product_name"].map(|file| read(root, &format!("sys/class/dmi/id/{file}")));
     let firmware = firmware.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    let clocks = read(root, "sys/devices/system/clocksource/clocksource0/available_clocksource").unwrap_or_default();
+    let clocks = read(root, "sys/devices/system/clocksource/clocksource0/available_clocksource")
+        .unwrap_or_default();
     let by_firmware = [
         ("QEMU", "kvm"),
         ("KVM", "kvm"),
@@ -212,7 +225,8 @@ fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
 /// Better than CONFIG_IRQ_TIME_ACCOUNTING, which `tsc=noirqtime` and unstable clocks override.
 fn irq_time_accounting(stat: &str) -> Option<bool> {
     let columns = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let ticks: Vec<u64> = columns.split_whitespace().map_while(|column| column.parse().ok()).collect();
+    let ticks: Vec<u64> =
+        columns.split_whitespace().map_while(|column| column.parse().ok()).collect();
     let (&[user, nice, system], &irq) = (ticks.get(0..3)?.first_chunk()?, ticks.get(5)?);
     // Ticks of 10 ms: half a minute of work is enough to have been interrupted a thousand times.
     let busy = user.saturating_add(nice).saturating_add(system);
@@ -232,7 +246,10 @@ fn mitigations(root: &Path) -> BTreeMap<String, String> {
 
 fn sysctls(root: &Path) -> BTreeMap<String, String> {
     let value = |name: &str| read(root, &format!("proc/sys/{}", name.replace('.', "/")));
-    SYSCTLS.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?.replace('\t', " ")))).collect()
+    SYSCTLS
+        .iter()
+        .filter_map(|name| Some(((*name).to_owned(), value(name)?.replace('\t', " "))))
+        .collect()
 }
 
 #[cfg(test)]
@@ -242,7 +259,8 @@ mod tests {
 
     const XEON: &str = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz\n\
                         flags\t\t: fpu vme de pse tsc msr ht syscall nx\nprocessor\t: 1\n";
-    const GUEST: &str = "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu vme hypervisor lahf_lm\n";
+    const GUEST: &str =
+        "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu vme hypervisor lahf_lm\n";
     const GRAVITON: &str = "processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd evtstrm\nCPU implementer\t: 0x41\n\
                             CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
 
@@ -260,7 +278,10 @@ mod tests {
     fn a_server_of_two_sockets_is_read_from_its_files() {
         let root = root(&[
             ("proc/cpuinfo", XEON),
-            ("proc/meminfo", "MemTotal:       197590356 kB\nMemFree:        1 kB\nMemAvailable:   180000000 kB\n"),
+            (
+                "proc/meminfo",
+                "MemTotal:       197590356 kB\nMemFree:        1 kB\nMemAvailable:   180000000 kB\n",
+            ),
             ("proc/cmdline", "BOOT_IMAGE=/vmlinuz-6.12.0 root=/dev/sda1 ro\n"),
             ("sys/devices/system/cpu/online", "0-79\n"),
             ("sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "0,40\n"),
@@ -279,7 +300,10 @@ mod tests {
         ]);
         let host = from_files(root.path());
         assert_eq!(host.cpu.model, "Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz");
-        assert_eq!((host.cpu.online, host.cpu.threads_per_core, host.cpu.numa_nodes), (80, Some(2), Some(2)));
+        assert_eq!(
+            (host.cpu.online, host.cpu.threads_per_core, host.cpu.numa_nodes),
+            (80, Some(2), Some(2))
+        );
         assert_eq!((host.cpu.governor.as_deref(), host.cpu.boost), (Some("powersave"), Some(true)));
         assert_eq!(host.cpu.llc_bytes, Some(28_160 * 1024));
         assert_eq!(host.memory.total_bytes, 197_590_356 * 1024);
@@ -288,7 +312,10 @@ mod tests {
         assert_eq!(host.hypervisor, None);
         assert_eq!(host.mitigations["meltdown"], "Not affected");
         assert_eq!(host.sysctls["net.ipv4.tcp_wmem"], "4096 16384 4194304");
-        assert_eq!(host.kernel_command_line.as_deref(), Some("BOOT_IMAGE=/vmlinuz-6.12.0 root=/dev/sda1 ro"));
+        assert_eq!(
+            host.kernel_command_line.as_deref(),
+            Some("BOOT_IMAGE=/vmlinuz-6.12.0 root=/dev/sda1 ro")
+        );
     }
 
     #[test]
@@ -337,8 +364,14 @@ mod tests {
 
     #[test]
     fn interrupt_time_is_counted_where_its_column_moves() {
-        assert_eq!(irq_time_accounting("cpu  106461 82186 22873 308300 1752 0 240 88 0 0\ncpu0 1 2\n"), Some(false));
-        assert_eq!(irq_time_accounting("cpu  106461 82186 22873 308300 1752 911 240 88 0 0\n"), Some(true));
+        assert_eq!(
+            irq_time_accounting("cpu  106461 82186 22873 308300 1752 0 240 88 0 0\ncpu0 1 2\n"),
+            Some(false)
+        );
+        assert_eq!(
+            irq_time_accounting("cpu  106461 82186 22873 308300 1752 911 240 88 0 0\n"),
+            Some(true)
+        );
         assert_eq!(irq_time_accounting("cpu  50 0 20 900 2 0 1 0 0 0\n"), None);
         assert_eq!(irq_time_accounting("cpu  50\n"), None);
         assert_eq!(irq_time_accounting(""), None);

@@ -28,7 +28,8 @@ impl KernelMeters {
     /// /proc/stat cannot be read, or lacks one of the CPUs. What else is missing is empty or null in every reading.
     pub fn open(cpus: &[usize]) -> Result<Self> {
         let stat = File::open("/proc/stat").map_err(|error| {
-            Error::os("open \"/proc/stat\"", error).help("is /proc mounted, and not hidden by a container?")
+            Error::os("open \"/proc/stat\"", error)
+                .help("is /proc mounted, and not hidden by a container?")
         })?;
         let mut meters = Self {
             cpus: cpus.to_vec(),
@@ -59,7 +60,9 @@ impl KernelMeters {
         }
         into.ksoftirqd_ns = match &self.ksoftirqd {
             Some(files) => {
-                let each = files.iter().map(|file| text(file, buffer, "schedstat of ksoftirqd").map(proc::schedstat));
+                let each = files
+                    .iter()
+                    .map(|file| text(file, buffer, "schedstat of ksoftirqd").map(proc::schedstat));
                 each.sum::<Result<Option<u64>>>()?
             }
             None => None,
@@ -110,7 +113,8 @@ fn ksoftirqd(cpus: &[usize]) -> Option<Vec<File>> {
             continue;
         }
         let Ok(comm) = std::fs::read_to_string(process.path().join("comm")) else { continue };
-        let cpu = comm.trim_end().strip_prefix("ksoftirqd/").and_then(|cpu| cpu.parse::<usize>().ok());
+        let cpu =
+            comm.trim_end().strip_prefix("ksoftirqd/").and_then(|cpu| cpu.parse::<usize>().ok());
         if let Some(place) = cpu.and_then(|cpu| cpus.iter().position(|&each| each == cpu)) {
             found[place] = File::open(process.path().join("schedstat")).ok();
         }
@@ -136,7 +140,9 @@ mod tests {
             assert!(after >= before);
         }
         for (kind, before) in first.softirqs.iter() {
-            assert!(second.softirqs[kind].iter().zip(before).all(|(after, before)| after >= before));
+            assert!(
+                second.softirqs[kind].iter().zip(before).all(|(after, before)| after >= before)
+            );
         }
         match second.ksoftirqd_ns {
             None => eprintln!("skipped: the ksoftirqd threads cannot be seen here"),

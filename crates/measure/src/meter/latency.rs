@@ -39,7 +39,8 @@ impl WakeLatency {
 
     /// The warning `soaker-delays-wakeups`, when soakers delay wake-ups by more than 100 us.
     pub fn warning(self) -> Option<Warning> {
-        let (soaked, unsoaked) = (self.soaked_p99_ns as f64 / 1e3, self.unsoaked_p99_ns as f64 / 1e3);
+        let (soaked, unsoaked) =
+            (self.soaked_p99_ns as f64 / 1e3, self.unsoaked_p99_ns as f64 / 1e3);
         (self.soaked_p99_ns > self.unsoaked_p99_ns + TOLERATED_NS).then(|| {
             Warning::new(
                 "soaker-delays-wakeups",
@@ -81,8 +82,12 @@ fn lateness_p99(cpu: usize) -> Result<u64> {
         Ok(p99(&mut lateness))
     };
     let error = |error| Error::os(format!("try out wake-ups on CPU \"{cpu}\""), error);
-    let thread = std::thread::Builder::new().name("zc-wakeups".into()).spawn(work).map_err(error)?;
-    thread.join().map_err(|_| Error::failed("the thread that tries out wake-ups panicked"))?.map_err(error)
+    let thread =
+        std::thread::Builder::new().name("zc-wakeups".into()).spawn(work).map_err(error)?;
+    thread
+        .join()
+        .map_err(|_| Error::failed("the thread that tries out wake-ups panicked"))?
+        .map_err(error)
 }
 
 /// The value that 99 % of the values do not exceed; 0 of none.
@@ -117,7 +122,9 @@ mod tests {
 
     #[test]
     fn only_a_soaker_that_delays_wake_ups_is_warned_of() {
-        let of = |unsoaked_p99_ns, soaked_p99_ns| WakeLatency { cpu: 1, unsoaked_p99_ns, soaked_p99_ns }.warning();
+        let of = |unsoaked_p99_ns, soaked_p99_ns| {
+            WakeLatency { cpu: 1, unsoaked_p99_ns, soaked_p99_ns }.warning()
+        };
         assert_eq!(of(60_000, 160_000), None);
         assert_eq!(of(500_000, 60_000), None);
         let warning = of(60_000, 3_060_000).unwrap();

@@ -16,7 +16,9 @@ pub(super) fn stat(text: &str, cpus: &[usize]) -> Option<(Vec<CpuTicks>, u64, u6
             "intr" => interrupts = number(rest),
             _ => {
                 let Some(cpu) = name.strip_prefix("cpu").and_then(number_of) else { continue };
-                let Some(place) = cpus.iter().position(|&each| each as u64 == cpu) else { continue };
+                let Some(place) = cpus.iter().position(|&each| each as u64 == cpu) else {
+                    continue;
+                };
                 ticks[place] = cpu_ticks(rest);
             }
         }
@@ -30,7 +32,16 @@ fn cpu_ticks(columns: &str) -> Option<CpuTicks> {
     let mut needed = || columns.next().flatten();
     let (user, nice, system, idle) = (needed()?, needed()?, needed()?, needed()?);
     let mut later = || needed().unwrap_or(0);
-    Some(CpuTicks { user, nice, system, idle, iowait: later(), irq: later(), softirq: later(), steal: later() })
+    Some(CpuTicks {
+        user,
+        nice,
+        system,
+        idle,
+        iowait: later(),
+        irq: later(),
+        softirq: later(),
+        steal: later(),
+    })
 }
 
 /// /proc/softirqs for `cpus`. It has a column for every possible CPU, so an offline one counts on from where it stood. None
@@ -64,8 +75,10 @@ pub(super) fn interrupts(text: &str, cpus: &[usize]) -> Option<Vec<u64>> {
 
 /// For each of `cpus`, which column of the header is its.
 fn columns_of(header: &str, cpus: &[usize]) -> Option<Vec<usize>> {
-    let header: Vec<Option<u64>> =
-        header.split_ascii_whitespace().map(|name| name.strip_prefix("CPU").and_then(number_of)).collect();
+    let header: Vec<Option<u64>> = header
+        .split_ascii_whitespace()
+        .map(|name| name.strip_prefix("CPU").and_then(number_of))
+        .collect();
     cpus.iter().map(|&cpu| header.iter().position(|&each| each == Some(cpu as u64))).collect()
 }
 
@@ -80,7 +93,8 @@ fn add_row(counts: &str, columns: &[usize], per_cpu: &mut [u64]) {
 
 /// Voluntary and involuntary context switches of /proc/PID/task/TID/status.
 pub(super) fn switches(status: &str) -> Option<(u64, u64)> {
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).and_then(number);
+    let field =
+        |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).and_then(number);
     Some((field("voluntary_ctxt_switches:")?, field("nonvoluntary_ctxt_switches:")?))
 }
 
@@ -119,8 +133,16 @@ a line without sense
         let (ticks, switches, interrupts) = stat(STAT, &[2, 0]).unwrap();
         assert_eq!((switches, interrupts), (383_264, 287_130));
         assert_eq!(ticks[0].user, 15_400);
-        let first =
-            CpuTicks { user: 14_645, nice: 1, system: 2746, idle: 118_529, iowait: 273, irq: 2, softirq: 19, steal: 8 };
+        let first = CpuTicks {
+            user: 14_645,
+            nice: 1,
+            system: 2746,
+            idle: 118_529,
+            iowait: 273,
+            irq: 2,
+            softirq: 19,
+            steal: 8,
+        };
         assert_eq!(ticks[1], first);
         assert_eq!(
             stat(STAT, &[10]).unwrap().0[0],
@@ -137,7 +159,9 @@ a line without sense
 
     #[test]
     fn rubbish_is_none_of_these_files() {
-        for text in ["", "\n", "rubbish", "cpu0 1 2\nctxt 1\nintr 1", "cpu0 1 2 3 4\nctxt x\nintr 1"] {
+        for text in
+            ["", "\n", "rubbish", "cpu0 1 2\nctxt 1\nintr 1", "cpu0 1 2 3 4\nctxt x\nintr 1"]
+        {
             assert_eq!(stat(text, &[0]), None, "{text:?}");
             assert_eq!(interrupts(text, &[0]), None, "{text:?}");
             assert_eq!(softirqs(text, &[0]), None, "{text:?}");
@@ -178,7 +202,10 @@ MIS:          0
     fn many_cpus_are_no_trouble() {
         let header: String = (0..4096).map(|cpu| format!(" CPU{cpu}")).collect();
         let row: String = (0..4096).map(|cpu| format!(" {cpu}")).collect();
-        assert_eq!(interrupts(&format!("{header}\n 1:{row} some device\n"), &[4095, 17]).unwrap(), [4095, 17]);
+        assert_eq!(
+            interrupts(&format!("{header}\n 1:{row} some device\n"), &[4095, 17]).unwrap(),
+            [4095, 17]
+        );
     }
 
     #[test]

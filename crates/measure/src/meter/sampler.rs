@@ -10,7 +10,10 @@ use zc_kernel::perf::{Event, Record, Sample, Sampler as CpuSampler};
 use zc_kernel::sched;
 
 use super::functions::Functions;
-use zc_run::{BlockSamples, Error, Result, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples, in_words};
+use zc_run::{
+    BlockSamples, Error, Result, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples,
+    in_words,
+};
 
 /// Samples a second on each CPU. To the pacer, which sends once in a millisecond, and to ticks of 1, 4 and 10 ms it stands as the golden
 /// ratio does (1000 x 1.618^2): samples fall evenly into every part of a period, where 1999 would find the same two moments of
@@ -66,8 +69,10 @@ impl Sampler {
     /// # Errors
     /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): this user may not, or the kernel cannot.
     pub fn open(cpus: &[usize]) -> Result<Self> {
-        let highest = std::fs::read_to_string(MAX_SAMPLE_RATE).ok().and_then(|text| text.trim().parse().ok());
-        let frequency_hz = highest.map_or(FREQUENCY_HZ, |highest: u64| FREQUENCY_HZ.min(highest).max(1));
+        let highest =
+            std::fs::read_to_string(MAX_SAMPLE_RATE).ok().and_then(|text| text.trim().parse().ok());
+        let frequency_hz =
+            highest.map_or(FREQUENCY_HZ, |highest: u64| FREQUENCY_HZ.min(highest).max(1));
         let first = cpus.first().copied().unwrap_or(0);
         let (event, no_cycles) = match CpuSampler::open(Event::Cycles, first, frequency_hz) {
             Ok(_) => (SampledEvent::Cycles, None),
@@ -81,14 +86,28 @@ impl Sampler {
         let open = |&cpu: &usize| match CpuSampler::open(kind, cpu, frequency_hz) {
             Ok(sampler) => Ok((cpu, sampler)),
             Err(error) if is_refused(&error) => Err(refused(&error)),
-            Err(error) => Err(Error::unsupported(format!("CPU {cpu} cannot be sampled: {}", in_words(&error)))
-                .help("zc run measures without samples")),
+            Err(error) => Err(Error::unsupported(format!(
+                "CPU {cpu} cannot be sampled: {}",
+                in_words(&error)
+            ))
+            .help("zc run measures without samples")),
         };
         let cpus_open = cpus.iter().map(open).collect::<Result<_>>()?;
         let functions = Functions::read()?;
-        let sampling =
-            Sampling { event, no_cycles, frequency_hz, cpus: cpus.to_vec(), kernel_functions: functions.count() };
-        Ok(Self { cpus: cpus_open, sampling, functions, tables: Tables::default(), windows: Vec::new() })
+        let sampling = Sampling {
+            event,
+            no_cycles,
+            frequency_hz,
+            cpus: cpus.to_vec(),
+            kernel_functions: functions.count(),
+        };
+        Ok(Self {
+            cpus: cpus_open,
+            sampling,
+            functions,
+            tables: Tables::default(),
+            windows: Vec::new(),
+        })
     }
 
     /// Looks up the kernel's functions anew: a link that is up may have brought modules and BPF programs.
@@ -130,7 +149,8 @@ impl Sampler {
                 Record::Sample(sample) => {
                     if (from_ns..to_ns).contains(&sample.at_ns) {
                         let task = who.of(&sample);
-                        let frame = if sample.user { 0 } else { tables.frame(sample.stack, functions) };
+                        let frame =
+                            if sample.user { 0 } else { tables.frame(sample.stack, functions) };
                         *counts.entry((*cpu, task, frame)).or_default() += 1;
                     }
                 }
@@ -245,7 +265,10 @@ impl<'a> Who<'a> {
             _ if tid == self.own_tid => SampledTask::Instrument,
             _ => {
                 let (own, threads) = (sample.pid == self.own_pid, self.threads);
-                *self.others.entry(tid).or_insert_with(|| if own { of_zc(tid, threads) } else { of_system(tid) })
+                *self
+                    .others
+                    .entry(tid)
+                    .or_insert_with(|| if own { of_zc(tid, threads) } else { of_system(tid) })
             }
         }
     }
@@ -254,7 +277,11 @@ impl<'a> Who<'a> {
 /// A thread of this process that is none of those that were named: a worker that io_uring made since, or zc itself.
 fn of_zc(tid: i32, threads: &SampledThreads) -> SampledTask {
     let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
-    match name.trim_end().strip_prefix("iou-wrk-").and_then(|submitter| submitter.parse::<i32>().ok()) {
+    match name
+        .trim_end()
+        .strip_prefix("iou-wrk-")
+        .and_then(|submitter| submitter.parse::<i32>().ok())
+    {
         Some(submitter) if threads.receivers.contains(&submitter) => SampledTask::Receiver,
         Some(_) => SampledTask::Sender,
         None => SampledTask::Instrument,
@@ -285,7 +312,8 @@ fn is_refused(error: &io::Error) -> bool {
 
 /// What a user is told who may not.
 fn refused(error: &io::Error) -> Error {
-    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let paranoid =
+        std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     let is = match paranoid.trim() {
         "" => String::new(),
         level => format!(", and kernel.perf_event_paranoid is {level}"),
@@ -351,7 +379,9 @@ mod tests {
         let own: Vec<(u32, u32)> = own.flat_map(|task| task.counts.clone()).collect();
         assert!(own.iter().any(|&(frame, _)| frame > 0), "{window:?}");
         assert!(block.symbols.iter().any(|name| name.contains("read")), "{:?}", block.symbols);
-        assert!(block.frames.iter().enumerate().all(|(place, (caller, _))| *caller as usize <= place));
+        assert!(
+            block.frames.iter().enumerate().all(|(place, (caller, _))| *caller as usize <= place)
+        );
         assert_eq!(sampler.block(), BlockSamples::default(), "what was told is told once");
     }
 
@@ -372,7 +402,8 @@ mod tests {
     fn stacks_share_their_frames() {
         let functions = Functions::default();
         let mut tables = Tables::default();
-        let (one, two) = (tables.frame(&[3, 2, 1], &functions), tables.frame(&[3, 2, 1], &functions));
+        let (one, two) =
+            (tables.frame(&[3, 2, 1], &functions), tables.frame(&[3, 2, 1], &functions));
         assert_eq!(one, two);
         // Nothing has a name here, so there is one symbol, and a frame for every depth.
         assert_eq!(tables.new_symbols, [NOWHERE]);

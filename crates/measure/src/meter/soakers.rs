@@ -75,16 +75,22 @@ impl Soakers {
     }
 
     /// As [`start`](Self::start), counting in memory that another process may read with [`read_words`].
-    pub(super) fn start_in(cpus: &[usize], kind: SoakerKind, words: Arc<SharedWords>) -> Result<Self> {
+    pub(super) fn start_in(
+        cpus: &[usize],
+        kind: SoakerKind,
+        words: Arc<SharedWords>,
+    ) -> Result<Self> {
         let control = Arc::new(Control {
             order: AtomicU32::new(0),
             obeyed: Mutex::new(vec![STOP; cpus.len()]),
             changed: Condvar::new(),
         });
-        let mut soakers = Self { cpus: cpus.to_vec(), words, control, threads: Vec::new(), tids: Vec::new() };
+        let mut soakers =
+            Self { cpus: cpus.to_vec(), words, control, threads: Vec::new(), tids: Vec::new() };
         let (started, hear) = mpsc::channel();
         for (index, &cpu) in cpus.iter().enumerate() {
-            let (words, control, started) = (soakers.words.clone(), soakers.control.clone(), started.clone());
+            let (words, control, started) =
+                (soakers.words.clone(), soakers.control.clone(), started.clone());
             let thread = std::thread::Builder::new()
                 .name(format!("zc-soaker/{cpu}"))
                 .spawn(move || {
@@ -138,7 +144,8 @@ impl Soakers {
     /// A soaker is gone.
     pub fn each_cpu_ns(&self) -> Result<Vec<u64>> {
         let each = self.tids.iter().map(|&tid| clock::thread_cpu_ns(tid));
-        each.collect::<std::io::Result<_>>().map_err(|error| Error::os("read the CPU clock of a soaker", error))
+        each.collect::<std::io::Result<_>>()
+            .map_err(|error| Error::os("read the CPU clock of a soaker", error))
     }
 
     /// Stops the work and returns when every soaker sleeps. A soaker that does not get its CPU for a second counts as
@@ -191,8 +198,12 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
 /// Makes the calling thread a soaker of `cpu`, and says which thread it is.
 fn settle(cpu: usize) -> Result<i32> {
     sched::pin(&[cpu]).map_err(|error| {
-        Error::usage(format!("cannot put a soaker on CPU \"{cpu}\": {}", in_words(&error)))
-            .help(format!("the CPUs that may be used here are {:?}", sched::allowed_cpus().unwrap_or_default()))
+        Error::usage(format!("cannot put a soaker on CPU \"{cpu}\": {}", in_words(&error))).help(
+            format!(
+                "the CPUs that may be used here are {:?}",
+                sched::allowed_cpus().unwrap_or_default()
+            ),
+        )
     })?;
     sched::set_idle().and_then(|()| sched::set_nice(19)).map_err(|error| {
         Error::unsupported(format!("the soakers cannot have the scheduling class \"SCHED_IDLE\": {}", in_words(&error)))
@@ -264,7 +275,8 @@ mod tests {
             until(|| {
                 let now = soakers.read();
                 let grown = |(new, old)| new > old;
-                now.units.iter().zip(&first.units).all(grown) && now.stamp_ns.iter().zip(&first.stamp_ns).all(grown)
+                now.units.iter().zip(&first.units).all(grown)
+                    && now.stamp_ns.iter().zip(&first.stamp_ns).all(grown)
             });
             assert!(soakers.each_cpu_ns().unwrap().iter().all(|used_ns| *used_ns > 0));
         }

@@ -35,7 +35,10 @@ impl TaskMeter {
     pub fn add(&mut self, tids: &[i32]) -> Result<()> {
         for &tid in tids {
             let file = File::open(format!("/proc/self/task/{tid}/status"));
-            self.tasks.push((tid, file.map_err(|error| Error::os(format!("meter thread \"{tid}\""), error))?));
+            self.tasks.push((
+                tid,
+                file.map_err(|error| Error::os(format!("meter thread \"{tid}\""), error))?,
+            ));
         }
         Ok(())
     }
@@ -62,8 +65,9 @@ impl TaskMeter {
     pub fn read_cpu(&self) -> Result<TaskReading> {
         let mut sum = TaskReading { at_ns: clock::monotonic_ns(), ..TaskReading::default() };
         for &(tid, _) in &self.tasks {
-            sum.cpu_ns += clock::thread_cpu_ns(tid)
-                .map_err(|error| Error::os(format!("read the CPU clock of thread \"{tid}\""), error))?;
+            sum.cpu_ns += clock::thread_cpu_ns(tid).map_err(|error| {
+                Error::os(format!("read the CPU clock of thread \"{tid}\""), error)
+            })?;
         }
         Ok(sum)
     }
@@ -75,7 +79,8 @@ impl TaskMeter {
     pub fn read_switches(&self, sum: &mut TaskReading) -> Result<()> {
         let mut buffer = [0; STATUS_BYTES];
         for (tid, status) in &self.tasks {
-            let error = || Error::failed(format!("cannot read the context switches of thread \"{tid}\""));
+            let error =
+                || Error::failed(format!("cannot read the context switches of thread \"{tid}\""));
             let length = status.read_at(&mut buffer, 0).map_err(|_| error())?;
             let text = String::from_utf8_lossy(&buffer[..length]); // its name may be any bytes
             let (voluntary, involuntary) = proc::switches(&text).ok_or_else(error)?;
@@ -91,11 +96,17 @@ impl TaskMeter {
 pub fn workers_of(tids: &[i32]) -> Vec<i32> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let is_worker = |tid: &i32| {
-        let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
-        let submitter = name.trim_end().strip_prefix("iou-wrk-").and_then(|submitter| submitter.parse().ok());
+        let name =
+            std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
+        let submitter =
+            name.trim_end().strip_prefix("iou-wrk-").and_then(|submitter| submitter.parse().ok());
         submitter.is_some_and(|submitter| tids.contains(&submitter))
     };
-    tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).filter(is_worker).collect()
+    tasks
+        .flatten()
+        .filter_map(|task| task.file_name().to_str()?.parse().ok())
+        .filter(is_worker)
+        .collect()
 }
 
 #[cfg(test)]
@@ -109,7 +120,8 @@ mod tests {
         let begun = clock::own_cpu_ns();
         while clock::own_cpu_ns() < begun + 1_000_000 {}
         clock::sleep_until(clock::monotonic_ns() + 100_000);
-        let after = std::thread::scope(|scope| scope.spawn(|| meter.read().unwrap()).join().unwrap());
+        let after =
+            std::thread::scope(|scope| scope.spawn(|| meter.read().unwrap()).join().unwrap());
         assert!(after.cpu_ns >= before.cpu_ns + 1_000_000);
         assert!(after.voluntary_switches > before.voluntary_switches);
         assert!(after.at_ns > before.at_ns);
@@ -123,7 +135,12 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_not_there_is_an_error_that_names_it() {
-        assert!(TaskMeter::open(&[i32::MAX]).unwrap_err().message.contains(&format!("\"{}\"", i32::MAX)));
+        assert!(
+            TaskMeter::open(&[i32::MAX])
+                .unwrap_err()
+                .message
+                .contains(&format!("\"{}\"", i32::MAX))
+        );
     }
 
     #[test]
@@ -141,7 +158,10 @@ mod tests {
         // that a busy machine shows it for a while yet.
         let until = clock::monotonic_ns() + 60_000_000_000;
         while meter.read().is_ok() {
-            assert!(clock::monotonic_ns() < until, "a thread that was joined a minute ago can be read");
+            assert!(
+                clock::monotonic_ns() < until,
+                "a thread that was joined a minute ago can be read"
+            );
             std::thread::yield_now();
         }
         assert!(meter.read_cpu().is_err());

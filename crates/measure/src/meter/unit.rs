@@ -80,7 +80,8 @@ mod tests {
         for count in 1..=lines * UNITS_PER_DIRTY_LINE {
             dirt.after_unit(count);
         }
-        let touched = dirt.words.iter().zip(&before).filter(|(now, then)| now != then).count() as u64;
+        let touched =
+            dirt.words.iter().zip(&before).filter(|(now, then)| now != then).count() as u64;
         assert_eq!(touched, lines);
     }
 }

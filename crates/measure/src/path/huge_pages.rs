@@ -15,7 +15,9 @@ const SIZE: &str = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
 pub(super) fn size() -> Result<usize, Unavailable> {
     let text = std::fs::read_to_string(SIZE).unwrap_or_default();
     let size = text.trim().parse().ok().filter(|size: &usize| size.is_power_of_two());
-    size.ok_or_else(|| Unavailable::unsupported(format!("this kernel has no transparent huge pages ({SIZE})")))
+    size.ok_or_else(|| {
+        Unavailable::unsupported(format!("this kernel has no transparent huge pages ({SIZE})"))
+    })
 }
 
 /// Whether nearly all of `memory`, which has been touched, is huge pages.
@@ -24,21 +26,26 @@ pub(super) fn size() -> Result<usize, Unavailable> {
 /// It is not.
 pub(super) fn given(memory: &[u8]) -> Result<(), Unavailable> {
     let smaps = std::fs::read_to_string("/proc/self/smaps").map_err(|error| {
-        Unavailable::failed(format!("cannot find out what pages the kernel gave: /proc/self/smaps: {error}"))
+        Unavailable::failed(format!(
+            "cannot find out what pages the kernel gave: /proc/self/smaps: {error}"
+        ))
     })?;
     let addresses = memory.as_ptr_range();
     let huge = huge_bytes(&smaps, &(addresses.start as u64..addresses.end as u64));
     if huge >= memory.len() as u64 / 100 * 99 {
         return Ok(());
     }
-    let policy = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
-    Err(Unavailable::refused(format!("of {} bytes the kernel gave {huge} in huge pages", memory.len())).remedy(
-        if policy.contains("[never]") {
-            "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
-        } else {
-            "free memory lies in small pieces; as root: echo 1 > /proc/sys/vm/compact_memory"
-        },
+    let policy =
+        std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    Err(Unavailable::refused(format!(
+        "of {} bytes the kernel gave {huge} in huge pages",
+        memory.len()
     ))
+    .remedy(if policy.contains("[never]") {
+        "as root: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"
+    } else {
+        "free memory lies in small pieces; as root: echo 1 > /proc/sys/vm/compact_memory"
+    }))
 }
 
 /// The bytes in huge pages of all mappings that lie within `addresses`.

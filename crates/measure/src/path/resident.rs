@@ -50,7 +50,11 @@ impl Resident {
     /// # Errors
     /// The set does not fit into half of the memory that is available, a file could not be read whole, or there are no
     /// huge pages. The answer is final: later calls give the same one.
-    pub fn copy_of(&self, files: &FileSet, pages: CopyPages) -> Result<&Arc<ResidentCopy>, Unavailable> {
+    pub fn copy_of(
+        &self,
+        files: &FileSet,
+        pages: CopyPages,
+    ) -> Result<&Arc<ResidentCopy>, Unavailable> {
         let copied = match pages {
             CopyPages::Scattered => &self.scattered,
             CopyPages::Huge => &self.huge,
@@ -66,7 +70,10 @@ impl ResidentCopy {
         let mut total = 0_u64;
         for file in &files.files {
             starts.push(total);
-            total = total.saturating_add(file.len).div_ceil(ALIGNMENT as u64).saturating_mul(ALIGNMENT as u64);
+            total = total
+                .saturating_add(file.len)
+                .div_ceil(ALIGNMENT as u64)
+                .saturating_mul(ALIGNMENT as u64);
         }
         let too_big = |room: &str| {
             Unavailable::refused(format!("the file set needs {total} bytes of memory, and {room}"))
@@ -77,8 +84,9 @@ impl ResidentCopy {
         {
             return Err(too_big(&format!("half of what is available is {}", available / 2)));
         }
-        let mut pages =
-            usize::try_from(total).map_err(|_| too_big("this machine cannot address it")).and_then(|len| {
+        let mut pages = usize::try_from(total)
+            .map_err(|_| too_big("this machine cannot address it"))
+            .and_then(|len| {
                 let no_room = |_| too_big("the kernel did not give it");
                 match kind {
                     CopyPages::Scattered => Pages::new(len).map_err(no_room),
@@ -96,7 +104,10 @@ impl ResidentCopy {
             let place = &mut memory[start..start + file.len as usize];
             file.file.read_exact_at(place, 0).map_err(|error| {
                 Unavailable::failed(if error.kind() == std::io::ErrorKind::UnexpectedEof {
-                    format!("file \"{}\" has become shorter than the {} bytes it had", file.name, file.len)
+                    format!(
+                        "file \"{}\" has become shorter than the {} bytes it had",
+                        file.name, file.len
+                    )
                 } else {
                     format!("cannot read file \"{}\": {error}", file.name)
                 })
@@ -177,7 +188,12 @@ mod tests {
             let askers: Vec<_> = (0..4)
                 .map(|_| {
                     scope.spawn(|| {
-                        resident.copy_of(&files, CopyPages::Scattered).unwrap().pages().as_slice().as_ptr() as usize
+                        resident
+                            .copy_of(&files, CopyPages::Scattered)
+                            .unwrap()
+                            .pages()
+                            .as_slice()
+                            .as_ptr() as usize
                     })
                 })
                 .collect();
@@ -189,23 +205,35 @@ mod tests {
     /// Physical numbers of the pages, or why they cannot be read: a user without CAP_SYS_ADMIN is shown zeros
     /// (Documentation/admin-guide/mm/pagemap.rst).
     fn frames(memory: &[u8]) -> Result<Vec<u64>, &'static str> {
-        let pagemap = std::fs::File::open("/proc/self/pagemap").map_err(|_| "there is no /proc/self/pagemap")?;
+        let pagemap = std::fs::File::open("/proc/self/pagemap")
+            .map_err(|_| "there is no /proc/self/pagemap")?;
         let mut entries = vec![0; memory.len() / ALIGNMENT * 8];
         let from = memory.as_ptr() as u64 / ALIGNMENT as u64 * 8;
         pagemap.read_exact_at(&mut entries, from).map_err(|_| "pagemap cannot be read")?;
-        let frames: Vec<u64> =
-            entries.as_chunks::<8>().0.iter().map(|entry| u64::from_ne_bytes(*entry) & ((1 << 55) - 1)).collect();
-        if frames.contains(&0) { Err("pagemap shows no physical addresses to this user") } else { Ok(frames) }
+        let frames: Vec<u64> = entries
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|entry| u64::from_ne_bytes(*entry) & ((1 << 55) - 1))
+            .collect();
+        if frames.contains(&0) {
+            Err("pagemap shows no physical addresses to this user")
+        } else {
+            Ok(frames)
+        }
     }
 
     /// Whether memory gets huge pages that nobody asked for, those of less than 2 MiB included (since Linux 6.8; transhuge.rst).
     fn gives_larger_pages_to_all() -> bool {
         let folder = std::path::Path::new("/sys/kernel/mm/transparent_hugepage");
-        let policy = |folder: &std::path::Path| std::fs::read_to_string(folder.join("enabled")).unwrap_or_default();
+        let policy = |folder: &std::path::Path| {
+            std::fs::read_to_string(folder.join("enabled")).unwrap_or_default()
+        };
         let all = policy(folder).contains("[always]");
         let sizes = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let own = sizes.map(|size| policy(&size.path()));
-        let given = |policy: &str| policy.contains("[always]") || (all && policy.contains("[inherit]"));
+        let given =
+            |policy: &str| policy.contains("[always]") || (all && policy.contains("[inherit]"));
         all || own.into_iter().any(|policy| given(&policy))
     }
 
@@ -220,7 +248,8 @@ mod tests {
         let pages = resident.copy_of(&files, CopyPages::Scattered).unwrap().pages();
         match frames(pages.as_slice()) {
             Ok(frames) => {
-                let beside = frames.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
+                let beside =
+                    frames.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
                 assert!(beside * 20 < frames.len(), "{beside} of {}", frames.len());
             }
             Err(why) => eprintln!("skipped: {why}"),

@@ -44,13 +44,23 @@ pub(super) fn pair() -> (TcpStream, TcpStream) {
 }
 
 /// The path, or null and a word on stderr where it cannot run here.
-pub(super) fn sender(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Option<Box<dyn Sender>> {
+pub(super) fn sender(
+    path: SendPath,
+    socket: &TcpStream,
+    setup: &SendSetup,
+) -> Option<Box<dyn Sender>> {
     open_sender(path, socket, setup).map_err(|no| eprintln!("skipped: {path}: {}", no.reason)).ok()
 }
 
 /// As [`sender`].
-pub(super) fn receiver(path: RecvPath, socket: &TcpStream, buffer_bytes: usize) -> Option<Box<dyn Receiver>> {
-    open_receiver(path, socket, buffer_bytes).map_err(|no| eprintln!("skipped: {path}: {}", no.reason)).ok()
+pub(super) fn receiver(
+    path: RecvPath,
+    socket: &TcpStream,
+    buffer_bytes: usize,
+) -> Option<Box<dyn Receiver>> {
+    open_receiver(path, socket, buffer_bytes)
+        .map_err(|no| eprintln!("skipped: {path}: {}", no.reason))
+        .ok()
 }
 
 /// Sends `rounds` rounds of the files in pieces of `piece_bytes` and receives them. Returns the counts and the bytes
@@ -69,7 +79,9 @@ pub(super) fn transfer(
     let received = in_time(move || {
         let mut receiver = open_receiver(recv, &other, recv_buffer_bytes).unwrap();
         let mut shown = Vec::new();
-        while receiver.receive(Some(&mut |bytes: &[u8]| shown.extend_from_slice(bytes))).unwrap() > 0 {}
+        while receiver.receive(Some(&mut |bytes: &[u8]| shown.extend_from_slice(bytes))).unwrap()
+            > 0
+        {}
         (receiver.counts(), shown)
     });
     let mut left = rounds * setup.files.total_bytes();
@@ -88,7 +100,9 @@ pub(super) fn transfer(
 }
 
 /// Runs `body` on a thread of its own; what it returns is to be waited for with [`PATIENCE`].
-pub(super) fn in_time<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> mpsc::Receiver<T> {
+pub(super) fn in_time<T: Send + 'static>(
+    body: impl FnOnce() -> T + Send + 'static,
+) -> mpsc::Receiver<T> {
     let (out, inbox) = mpsc::channel();
     std::thread::spawn(move || out.send(body()));
     inbox

@@ -50,7 +50,10 @@ mod tests {
             let cells = spec.cells(SendPath::ReadSend, RecvPath::Recv).unwrap();
             assert!(cells.cells.iter().any(|cell| cell.label == cells.reference), "{experiment}");
             let known = |label: &str| cells.cells.iter().any(|cell| cell.label == label);
-            assert!(cells.cells.iter().filter_map(|cell| cell.by.as_deref()).all(known), "{experiment}");
+            assert!(
+                cells.cells.iter().filter_map(|cell| cell.by.as_deref()).all(known),
+                "{experiment}"
+            );
         }
     }
 }

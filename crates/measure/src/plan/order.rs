@@ -10,7 +10,8 @@ use rand_pcg::Pcg64;
 /// The order of `cells` cells in block `block`: a permutation of `0..cells`.
 pub fn order(seed: u64, block: usize, cells: usize) -> Vec<usize> {
     // Block numbers are spread over the seed space (golden ratio), so that the streams of neighbours have nothing in common.
-    let mut random = Pcg64::seed_from_u64(seed ^ (block as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut random =
+        Pcg64::seed_from_u64(seed ^ (block as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut order: Vec<usize> = (0..cells).collect();
     order.shuffle(&mut random);
     order
@@ -28,7 +29,10 @@ pub fn grouped<G: Copy + PartialEq>(seed: u64, block: usize, of: &[G]) -> Vec<us
     let cells = order(seed, block, of.len());
     // Of another stream than the cells' own, so that a large group is not the first more often than a small one.
     let turns = order(seed.rotate_left(32) ^ 0x5bd1_e995, block, groups.len());
-    turns.iter().flat_map(|turn| cells.iter().copied().filter(|cell| of[*cell] == groups[*turn])).collect()
+    turns
+        .iter()
+        .flat_map(|turn| cells.iter().copied().filter(|cell| of[*cell] == groups[*turn]))
+        .collect()
 }
 
 #[cfg(test)]

@@ -77,7 +77,9 @@ impl Spec {
     /// Has a factor take these levels instead of its own. Where cells are compared by it, the reference's level stays.
     /// Does nothing where it is none of the plan's factors; says whether it is.
     pub fn restrict(&mut self, factor: Factor, levels: Vec<Level>) -> bool {
-        let Some(place) = self.factors.iter().position(|(each, _)| *each == factor) else { return false };
+        let Some(place) = self.factors.iter().position(|(each, _)| *each == factor) else {
+            return false;
+        };
         if levels.is_empty() {
             return true;
         }
@@ -115,21 +117,28 @@ impl Spec {
             return Err(Error::usage(format!("the plan \"{}\" has {product} cells", self.name))
                 .help("give its factors fewer levels"));
         }
-        let chosen: Vec<Vec<&Level>> = self.factors.iter().fold(vec![Vec::new()], |rows, (_, levels)| {
-            let longer = |row: Vec<_>| levels.iter().map(move |level| [row.as_slice(), &[level]].concat());
-            rows.into_iter().flat_map(longer).collect()
-        });
+        let chosen: Vec<Vec<&Level>> =
+            self.factors.iter().fold(vec![Vec::new()], |rows, (_, levels)| {
+                let longer = |row: Vec<_>| {
+                    levels.iter().map(move |level| [row.as_slice(), &[level]].concat())
+                };
+                rows.into_iter().flat_map(longer).collect()
+            });
         let reference: Vec<&Level> = self.reference.iter().collect();
         let reference_label = self.label(&reference);
-        let mut cells: Vec<Cell> = chosen.iter().map(|levels| self.cell(levels, send, recv)).collect();
+        let mut cells: Vec<Cell> =
+            chosen.iter().map(|levels| self.cell(levels, send, recv)).collect();
         for (cell, levels) in cells.iter_mut().zip(&chosen) {
             let by = self.label(&self.compared_with(levels));
             cell.by = Some(by).filter(|by| *by != reference_label);
         }
         let labels: HashSet<&str> = cells.iter().map(|cell| cell.label.as_str()).collect();
         if labels.len() < cells.len() {
-            return Err(Error::usage(format!("two cells of the plan \"{}\" are the same", self.name))
-                .help("each level of a factor may be there once"));
+            return Err(Error::usage(format!(
+                "two cells of the plan \"{}\" are the same",
+                self.name
+            ))
+            .help("each level of a factor may be there once"));
         }
         let control = Cell {
             label: format!("{reference_label}{CONTROL_SUFFIX}"),
@@ -150,8 +159,12 @@ impl Spec {
     /// The levels of the cell that one with these is compared with.
     fn compared_with<'a>(&'a self, levels: &[&'a Level]) -> Vec<&'a Level> {
         let each = self.factors.iter().zip(&self.reference).zip(levels);
-        each.map(|(((factor, _), reference), own)| if self.compare.contains(factor) { reference } else { *own })
-            .collect()
+        each.map(
+            |(((factor, _), reference), own)| {
+                if self.compare.contains(factor) { reference } else { *own }
+            },
+        )
+        .collect()
     }
 
     /// The levels of the factors that have several; of all, where none has.
@@ -189,7 +202,9 @@ mod tests {
     fn spec(factors: &[(Factor, &[&str])], compare: &[Factor]) -> Spec {
         let factors: Vec<(Factor, Vec<Level>)> = factors
             .iter()
-            .map(|(factor, levels)| (*factor, levels.iter().map(|text| level(*factor, text)).collect()))
+            .map(|(factor, levels)| {
+                (*factor, levels.iter().map(|text| level(*factor, text)).collect())
+            })
             .collect();
         Spec {
             name: "test".to_owned(),
@@ -205,12 +220,18 @@ mod tests {
     }
 
     fn labels(spec: &Spec) -> Vec<String> {
-        spec.cells(SendPath::ReadSend, RecvPath::Recv).unwrap().cells.into_iter().map(|cell| cell.label).collect()
+        spec.cells(SendPath::ReadSend, RecvPath::Recv)
+            .unwrap()
+            .cells
+            .into_iter()
+            .map(|cell| cell.label)
+            .collect()
     }
 
     #[test]
     fn the_reference_and_its_control_are_always_there() {
-        let mut paths = spec(&[(Factor::Send, &["read+send", "sendfile", "splice"])], &[Factor::Send]);
+        let mut paths =
+            spec(&[(Factor::Send, &["read+send", "sendfile", "splice"])], &[Factor::Send]);
         assert_eq!(labels(&paths), ["read+send", "sendfile", "splice", "read+send (A/A)"]);
         assert!(paths.restrict(Factor::Send, vec![level(Factor::Send, "sendfile")]));
         assert_eq!(labels(&paths), ["read+send", "sendfile", "read+send (A/A)"]);
@@ -221,12 +242,16 @@ mod tests {
 
     #[test]
     fn cells_are_every_combination_and_know_what_they_are_compared_with() {
-        let sizes =
-            spec(&[(Factor::Message, &["64k", "4k"]), (Factor::Send, &["read+send", "sendfile"])], &[Factor::Send]);
+        let sizes = spec(
+            &[(Factor::Message, &["64k", "4k"]), (Factor::Send, &["read+send", "sendfile"])],
+            &[Factor::Send],
+        );
         let Cells { cells, reference } = sizes.cells(SendPath::ReadSend, RecvPath::Recv).unwrap();
         assert_eq!(reference, "64k read+send");
-        let seen: Vec<(&str, Option<&str>, bool)> =
-            cells.iter().map(|cell| (cell.label.as_str(), cell.by.as_deref(), cell.control)).collect();
+        let seen: Vec<(&str, Option<&str>, bool)> = cells
+            .iter()
+            .map(|cell| (cell.label.as_str(), cell.by.as_deref(), cell.control))
+            .collect();
         assert_eq!(
             seen,
             [
@@ -243,8 +268,10 @@ mod tests {
 
     #[test]
     fn a_factor_by_which_nothing_is_compared_takes_its_reference_from_what_is_asked_for() {
-        let mut sizes =
-            spec(&[(Factor::Message, &["64k", "4k"]), (Factor::Send, &["read+send", "sendfile"])], &[Factor::Send]);
+        let mut sizes = spec(
+            &[(Factor::Message, &["64k", "4k"]), (Factor::Send, &["read+send", "sendfile"])],
+            &[Factor::Send],
+        );
         assert!(sizes.restrict(Factor::Message, vec![level(Factor::Message, "1m")]));
         // The factor that has one level is in nobody's name.
         assert_eq!(labels(&sizes), ["read+send", "sendfile", "read+send (A/A)"]);
@@ -257,8 +284,10 @@ mod tests {
         paths.in_both_states(); // and once is enough
         let Cells { cells, reference } = paths.cells(SendPath::ReadSend, RecvPath::Recv).unwrap();
         assert_eq!(reference, "read+send A");
-        let seen: Vec<(&str, Option<&str>, Option<HostState>)> =
-            cells.iter().map(|cell| (cell.label.as_str(), cell.by.as_deref(), cell.levels.state)).collect();
+        let seen: Vec<(&str, Option<&str>, Option<HostState>)> = cells
+            .iter()
+            .map(|cell| (cell.label.as_str(), cell.by.as_deref(), cell.levels.state))
+            .collect();
         let (a, b) = (Some(HostState::A), Some(HostState::B));
         assert_eq!(
             seen,

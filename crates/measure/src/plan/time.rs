@@ -42,8 +42,10 @@ pub fn budget_ns(spec: &Spec, timing: &Timing, asked_ns: Option<u64>) -> Result<
             spec.name,
             rough(block_ns)
         );
-        let help =
-            format!("--budget {} has room for {BLOCKS} blocks; or give its factors fewer levels", rough(needed_ns));
+        let help = format!(
+            "--budget {} has room for {BLOCKS} blocks; or give its factors fewer levels",
+            rough(needed_ns)
+        );
         Err(Error::usage(message).help(help))
     };
     match asked_ns.or(spec.budget_ns) {
@@ -72,12 +74,19 @@ mod tests {
     use super::*;
     use crate::plan::parse;
 
-    const TIMING: Timing =
-        Timing { warmup_ns: 8_000_000, window_ns: 12_000_000, idle_ns: 8_000_000, unsoaked_ns: 30_000_000 };
+    const TIMING: Timing = Timing {
+        warmup_ns: 8_000_000,
+        window_ns: 12_000_000,
+        idle_ns: 8_000_000,
+        unsoaked_ns: 30_000_000,
+    };
 
     fn plan(sizes: usize) -> Spec {
         let sizes: Vec<String> = (1..=sizes).map(|size| size.to_string()).collect();
-        let text = format!("name = \"my\"\n[[factor]]\nname = \"message\"\nlevels = [{}]\n", sizes.join(","));
+        let text = format!(
+            "name = \"my\"\n[[factor]]\nname = \"message\"\nlevels = [{}]\n",
+            sizes.join(",")
+        );
         parse(&text, "my.toml").unwrap()
     }
 
@@ -92,9 +101,16 @@ mod tests {
     #[test]
     fn a_plan_of_ten_thousand_cells_asks_for_its_time() {
         let error = budget_ns(&plan(10_000), &TIMING, None).unwrap_err();
-        assert_eq!(error.message, "the plan \"my\" has 10001 cells, a block of them takes about 7m: it needs a budget");
+        assert_eq!(
+            error.message,
+            "the plan \"my\" has 10001 cells, a block of them takes about 7m: it needs a budget"
+        );
         assert!(error.help.unwrap().starts_with("--budget 3h has room for 20 blocks"));
         let error = budget_ns(&plan(10_000), &TIMING, Some(60_000_000_000)).unwrap_err();
-        assert!(error.message.ends_with("its budget of 60s does not hold one"), "{}", error.message);
+        assert!(
+            error.message.ends_with("its budget of 60s does not hold one"),
+            "{}",
+            error.message
+        );
     }
 }

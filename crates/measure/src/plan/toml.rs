@@ -94,39 +94,59 @@ impl Reader<'_> {
     fn spec(&self, document: Document) -> Result<Spec> {
         let name = document.name.get_ref().trim().to_owned();
         if name.is_empty() || name.chars().count() > 60 {
-            return Err(self.at(&document.name, "name", Error::usage("a name has between 1 and 60 characters")));
+            return Err(self.at(
+                &document.name,
+                "name",
+                Error::usage("a name has between 1 and 60 characters"),
+            ));
         }
-        let factors = document.factors.iter().map(|table| self.factor(table)).collect::<Result<Vec<_>>>()?;
+        let factors =
+            document.factors.iter().map(|table| self.factor(table)).collect::<Result<Vec<_>>>()?;
         for (place, (factor, _)) in factors.iter().enumerate() {
             if factors[..place].iter().any(|(other, _)| other == factor) {
                 let again = &document.factors[place].name;
-                return Err(self.at(again, factor.name(), Error::usage("this factor is there already")));
+                return Err(self.at(
+                    again,
+                    factor.name(),
+                    Error::usage("this factor is there already"),
+                ));
             }
         }
         if factors.is_empty() {
             let nothing = Error::usage("there is no [[factor]], so there is nothing to compare");
             return Err(self.at(&document.name, "factor", nothing));
         }
-        let mut reference: Vec<Level> = factors.iter().map(|(factor, levels)| usual(*factor, levels)).collect();
+        let mut reference: Vec<Level> =
+            factors.iter().map(|(factor, levels)| usual(*factor, levels)).collect();
         for (key, value) in &document.reference {
             let factor = self.named(key)?;
             let Some(place) = factors.iter().position(|(each, _)| *each == factor) else {
-                let stranger = Error::usage("the reference has a level of a factor that the plan has not");
+                let stranger =
+                    Error::usage("the reference has a level of a factor that the plan has not");
                 return Err(self.at(key, factor.name(), stranger));
             };
             let level = self.level(factor, value)?;
             if !factors[place].1.contains(&level) {
-                let stranger = Error::usage(format!("the reference's level \"{level}\" is none of the factor's"));
-                return Err(self.at(value, factor.name(), stranger.help(listed(&factors[place].1))));
+                let stranger = Error::usage(format!(
+                    "the reference's level \"{level}\" is none of the factor's"
+                ));
+                return Err(self.at(
+                    value,
+                    factor.name(),
+                    stranger.help(listed(&factors[place].1)),
+                ));
             }
             reference[place] = level;
         }
         let compare = match &document.compare {
             None => factors.iter().map(|(factor, _)| *factor).collect(),
-            Some(names) => names.iter().map(|name| self.compared(name, &factors)).collect::<Result<_>>()?,
+            Some(names) => {
+                names.iter().map(|name| self.compared(name, &factors)).collect::<Result<_>>()?
+            }
         };
         let budget_ns = document.budget.as_ref().map(|budget| {
-            units::duration(budget.get_ref(), BUDGET_NS).map_err(|error| self.at(budget, "budget", error))
+            units::duration(budget.get_ref(), BUDGET_NS)
+                .map_err(|error| self.at(budget, "budget", error))
         });
         let fixed = document.fixed.iter().map(|(key, value)| Fixed {
             key: key.get_ref().clone(),
@@ -174,31 +194,46 @@ impl Reader<'_> {
             levels.push(level);
         }
         if levels.is_empty() {
-            return Err(self.at(&table.levels, factor.name(), Error::usage("a factor needs at least one level")));
+            return Err(self.at(
+                &table.levels,
+                factor.name(),
+                Error::usage("a factor needs at least one level"),
+            ));
         }
         Ok((factor, levels))
     }
 
     fn level(&self, factor: Factor, text: &Spanned<Scalar>) -> Result<Level> {
-        Level::parse(factor, &text.get_ref().to_string()).map_err(|error| self.at(text, factor.name(), error))
+        Level::parse(factor, &text.get_ref().to_string())
+            .map_err(|error| self.at(text, factor.name(), error))
     }
 
     fn compared(&self, name: &Spanned<String>, factors: &[(Factor, Vec<Level>)]) -> Result<Factor> {
         let factor = self.named(name)?;
         if factors.iter().all(|(each, _)| *each != factor) {
-            let stranger = Error::usage(format!("cells cannot be compared by \"{factor}\", which is no factor here"));
+            let stranger = Error::usage(format!(
+                "cells cannot be compared by \"{factor}\", which is no factor here"
+            ));
             return Err(self.at(name, "compare", stranger));
         }
         Ok(factor)
     }
 
-    fn one_of<T: Copy + Default>(&self, given: Option<&Spanned<String>>, key: &str, known: &[(&str, T)]) -> Result<T> {
+    fn one_of<T: Copy + Default>(
+        &self,
+        given: Option<&Spanned<String>>,
+        key: &str,
+        known: &[(&str, T)],
+    ) -> Result<T> {
         let Some(given) = given else { return Ok(T::default()) };
-        known.iter().find(|(name, _)| name == given.get_ref()).map(|(_, value)| *value).ok_or_else(|| {
-            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            let what = format!("\"{}\" is none of {}", escape(given.get_ref(), 40), names.join(", "));
-            self.at(given, key, Error::usage(what))
-        })
+        known.iter().find(|(name, _)| name == given.get_ref()).map(|(_, value)| *value).ok_or_else(
+            || {
+                let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+                let what =
+                    format!("\"{}\" is none of {}", escape(given.get_ref(), 40), names.join(", "));
+                self.at(given, key, Error::usage(what))
+            },
+        )
     }
 }
 
@@ -233,28 +268,52 @@ mod tests {
         );
         assert_eq!(
             spec.reference,
-            [Level::parse(Factor::Message, "64k").unwrap(), Level::parse(Factor::Send, "read+send").unwrap(),]
+            [
+                Level::parse(Factor::Message, "64k").unwrap(),
+                Level::parse(Factor::Send, "read+send").unwrap(),
+            ]
         );
-        let fixed: Vec<(&str, &str)> = spec.fixed.iter().map(|fixed| (&*fixed.key, &*fixed.value)).collect();
+        let fixed: Vec<(&str, &str)> =
+            spec.fixed.iter().map(|fixed| (&*fixed.key, &*fixed.value)).collect();
         assert_eq!(fixed, [("flows", "2"), ("link", "veth")]);
         assert_eq!(spec.fixed[1].place, "plan \"my.toml\", line 7");
-        let labels: Vec<String> =
-            spec.cells(SendPath::ReadSend, RecvPath::Recv).unwrap().cells.into_iter().map(|cell| cell.label).collect();
-        assert_eq!(labels, ["4k sendfile", "4k read+send", "64k sendfile", "64k read+send", "64k read+send (A/A)"]);
+        let labels: Vec<String> = spec
+            .cells(SendPath::ReadSend, RecvPath::Recv)
+            .unwrap()
+            .cells
+            .into_iter()
+            .map(|cell| cell.label)
+            .collect();
+        assert_eq!(
+            labels,
+            ["4k sendfile", "4k read+send", "64k sendfile", "64k read+send", "64k read+send (A/A)"]
+        );
     }
 
     #[test]
     fn what_is_wrong_is_told_with_its_file_line_and_key() {
         for (from, to, message) in [
-            ("name = \"send\"", "name = \"sand\"", "plan \"p\", line 18, \"sand\": unknown factor \"sand\""),
-            ("\"sendfile\"", "\"senfile\"", "plan \"p\", line 19, \"send\": unknown send path \"senfile\""),
+            (
+                "name = \"send\"",
+                "name = \"sand\"",
+                "plan \"p\", line 18, \"sand\": unknown factor \"sand\"",
+            ),
+            (
+                "\"sendfile\"",
+                "\"senfile\"",
+                "plan \"p\", line 19, \"send\": unknown send path \"senfile\"",
+            ),
             (
                 "4096",
                 "\"4kB\"",
                 "plan \"p\", line 15, \"message\": size \"4kB\" could be binary or decimal: \"kB\" means both",
             ),
             ("4096", "65536", "plan \"p\", line 15, \"message\": the level \"64k\" is there twice"),
-            ("[4096, \"64k\"]", "[]", "plan \"p\", line 15, \"message\": a factor needs at least one level"),
+            (
+                "[4096, \"64k\"]",
+                "[]",
+                "plan \"p\", line 15, \"message\": a factor needs at least one level",
+            ),
             (
                 "message = \"64k\"",
                 "message = \"1m\"",
@@ -270,10 +329,18 @@ mod tests {
                 "compare = [\"mtu\"]",
                 "plan \"p\", line 3, \"compare\": cells cannot be compared by \"mtu\", which is no factor here",
             ),
-            ("by-level", "each", "plan \"p\", line 4, \"rates\": \"each\" is none of one, by-level"),
+            (
+                "by-level",
+                "each",
+                "plan \"p\", line 4, \"rates\": \"each\" is none of one, by-level",
+            ),
             ("90s", "90", "plan \"p\", line 2, \"budget\": duration \"90\" has no unit"),
             ("budget =", "bugdet =", "plan \"p\", line 2: unknown field `bugdet`"),
-            ("name = \"message\"", "name = \"send\"", "plan \"p\", line 15, \"send\": unknown send path \"4096\""),
+            (
+                "name = \"message\"",
+                "name = \"send\"",
+                "plan \"p\", line 15, \"send\": unknown send path \"4096\"",
+            ),
             ("[fixed]", "[fixed", "plan \"p\", line 6: "),
         ] {
             let error = parse(&SIZES.replacen(from, to, 1), "p").unwrap_err();

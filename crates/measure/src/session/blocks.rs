@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan;
 use crate::trial::{Rig, memcpy_bytes_per_s};
-use zc_run::{Block, Dropped, Error, FailedTrial, Header, Result, Slot, TrialKind, Unsoaked, Warning};
+use zc_run::{
+    Block, Dropped, Error, FailedTrial, Header, Result, Slot, TrialKind, Unsoaked, Warning,
+};
 
 use super::copied::CopiedShares;
 use super::run::Budget;
@@ -68,7 +70,13 @@ impl<'s> Blocks<'s> {
             warning
         });
         for warning in sniffers.into_iter().chain(self.copied.moved(block)) {
-            if self.header.warnings.iter().chain(&self.came_up).all(|known| known.name != warning.name) {
+            if self
+                .header
+                .warnings
+                .iter()
+                .chain(&self.came_up)
+                .all(|known| known.name != warning.name)
+            {
                 progress.warning(&warning);
                 self.came_up.push(warning);
             }
@@ -134,7 +142,13 @@ impl<'s> Blocks<'s> {
             if budget.left().is_zero() {
                 return Ok(BlockEnd::OutOfTime);
             }
-            progress.trial(Next { block: block.index, cell: &label, trial, trials, left: budget.left() });
+            progress.trial(Next {
+                block: block.index,
+                cell: &label,
+                trial,
+                trials,
+                left: budget.left(),
+            });
             let named = |error| (label.clone(), error);
             let switched = match self.enter(cell) {
                 Ok(switched) => switched,
@@ -203,7 +217,9 @@ impl<'s> Blocks<'s> {
         let soaked = order.iter().map(|&cell| (cell, TrialKind::Soaked));
         let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
             Unsoaked::InTurn => {
-                let control = index.is_multiple_of(2).then_some((index / 2 % cells, TrialKind::UnsoakedControl));
+                let control = index
+                    .is_multiple_of(2)
+                    .then_some((index / 2 % cells, TrialKind::UnsoakedControl));
                 control.into_iter().chain([(index % cells, TrialKind::TopSpeed)]).collect()
             }
             Unsoaked::TopSpeed => order.iter().map(|&cell| (cell, TrialKind::TopSpeed)).collect(),

@@ -20,8 +20,10 @@ pub(super) struct CopiedShares {
 impl CopiedShares {
     /// For a run, of which nothing has been measured.
     pub(super) fn of(header: &Header) -> Self {
-        let linear = |cell: &&Cell| header.link.wanted(&cell.levels).1.contains(&OffloadSwitch::NoSg);
-        let moves_by_itself = header.plan.cells.iter().filter(linear).map(|cell| cell.label.clone()).collect();
+        let linear =
+            |cell: &&Cell| header.link.wanted(&cell.levels).1.contains(&OffloadSwitch::NoSg);
+        let moves_by_itself =
+            header.plan.cells.iter().filter(linear).map(|cell| cell.label.clone()).collect();
         Self { first: BTreeMap::new(), moves_by_itself }
     }
 
@@ -106,9 +108,14 @@ mod tests {
         let mut shares = CopiedShares::default();
         assert_eq!(shares.moved(&block(0, &[("msg-zerocopy", 0, 100), ("read+send", 0, 0)])), None);
         assert_eq!(shares.moved(&block(1, &[("msg-zerocopy", 3, 100)])), None);
-        let warning = shares.moved(&block(2, &[("msg-zerocopy", 0, 50), ("msg-zerocopy", 40, 50)])).unwrap();
+        let warning =
+            shares.moved(&block(2, &[("msg-zerocopy", 0, 50), ("msg-zerocopy", 40, 50)])).unwrap();
         assert_eq!(warning.name, "copied-share-moved");
-        assert!(warning.text.contains("0 % were copied at first, and 40 % in block 3"), "{}", warning.text);
+        assert!(
+            warning.text.contains("0 % were copied at first, and 40 % in block 3"),
+            "{}",
+            warning.text
+        );
         assert_eq!(shares.moved(&block(3, &[("msg-zerocopy", 0, 100)])), None);
     }
 

@@ -28,7 +28,11 @@ pub struct Findings {
 /// Not even a rig can be set up here: no link, no soakers, no room for the files.
 pub fn examine() -> Result<Findings> {
     let options = RunOptions::plain(Spec::default(), PathBuf::new());
-    let links = trial::LINKS.iter().rev().map(|&kind| row("link", kind.name(), trial::try_out_link(kind))).collect();
+    let links = trial::LINKS
+        .iter()
+        .rev()
+        .map(|&kind| row("link", kind.name(), trial::try_out_link(kind)))
+        .collect();
     let Standing { mut rig, host, warnings, .. } = set_up(&options, &[], 0, |_| {})?;
     let mut rows: Vec<SupportRow> = links;
     for &send in SendPath::ALL {

@@ -14,7 +14,9 @@ use rand_pcg::Pcg64;
 use zc_kernel::pages::Pages;
 use zc_kernel::{clock, sched};
 
-use crate::memory::{Bench, Tried, WARM_NS, Walker, available_below, caches, choose, fit, huge_pages, unavailable};
+use crate::memory::{
+    Bench, Tried, WARM_NS, Walker, available_below, caches, choose, fit, huge_pages, unavailable,
+};
 use crate::meter::host;
 use zc_run::{Error, ErrorKind, MemoryBlock, MemoryLoop, MemoryRun, MemoryVisit, Result};
 
@@ -51,16 +53,23 @@ pub struct MemoryOutcome {
 ///
 /// # Errors
 /// There is no memory, no CPU to run on, or nothing was measured before it ended.
-pub fn memory(options: &MemoryOptions, stop: &AtomicBool, begin: &mut dyn FnMut(&MemoryRun)) -> Result<MemoryOutcome> {
+pub fn memory(
+    options: &MemoryOptions,
+    stop: &AtomicBool,
+    begin: &mut dyn FnMut(&MemoryRun),
+) -> Result<MemoryOutcome> {
     let until = clock::monotonic_ns().saturating_add(options.budget_ns);
     let host = host();
-    let allowed = sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error))?;
+    let allowed =
+        sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error))?;
     // The last: on most machines the first one has more of the interrupts.
-    let cpu = allowed.last().copied().ok_or_else(|| Error::failed("there is no CPU that may be used"))?;
+    let cpu =
+        allowed.last().copied().ok_or_else(|| Error::failed("there is no CPU that may be used"))?;
     let bench = Bench::new();
     let found = caches(&options.root, cpu);
     let last = found.each.last().map_or(0, |cache| cache.bytes);
-    let chosen = choose(&found.each, available_below(&options.root), bench.has(MemoryLoop::FoldedAvx2));
+    let chosen =
+        choose(&found.each, available_below(&options.root), bench.has(MemoryLoop::FoldedAvx2));
     let mut seen = MemoryRun {
         zc_version: env!("CARGO_PKG_VERSION").to_owned(),
         host,
@@ -76,12 +85,16 @@ pub fn memory(options: &MemoryOptions, stop: &AtomicBool, begin: &mut dyn FnMut(
         blocks: Vec::new(),
     };
     let largest = seen.sets.last().map(|set| set.bytes).ok_or_else(|| {
-        Error::failed("there is not enough memory for any working set").help("free some: zc takes a quarter of it")
+        Error::failed("there is not enough memory for any working set")
+            .help("free some: zc takes a quarter of it")
     })?;
     sched::pin(&[cpu]).map_err(|error| Error::os(format!("run on CPU {cpu} alone"), error))?;
-    let pages = usize::try_from(largest).map_err(|_| std::io::ErrorKind::OutOfMemory.into()).and_then(Pages::new);
-    let walked =
-        pages.map_err(|error| Error::os(format!("get {} MiB of memory", largest >> 20), error)).map(|mut pages| {
+    let pages = usize::try_from(largest)
+        .map_err(|_| std::io::ErrorKind::OutOfMemory.into())
+        .and_then(Pages::new);
+    let walked = pages
+        .map_err(|error| Error::os(format!("get {} MiB of memory", largest >> 20), error))
+        .map(|mut pages| {
             let mut arena = Arena::new(bench, pages.as_mut_slice(), stop);
             let plan = fit(&seen.sets, arena.loops.len(), last, until, &mut arena);
             seen.sets = plan.sets;
@@ -96,11 +109,13 @@ pub fn memory(options: &MemoryOptions, stop: &AtomicBool, begin: &mut dyn FnMut(
         return Err(if interrupted {
             Error::new(ErrorKind::Interrupted, "interrupted before anything was measured")
         } else {
-            Error::failed("the budget was spent before anything was measured").help("give more time with --budget")
+            Error::failed("the budget was spent before anything was measured")
+                .help("give more time with --budget")
         });
     }
-    let error =
-        interrupted.then(|| Error::new(ErrorKind::Interrupted, "interrupted: this is what was measured by then"));
+    let error = interrupted.then(|| {
+        Error::new(ErrorKind::Interrupted, "interrupted: this is what was measured by then")
+    });
     Ok(MemoryOutcome { seen, error })
 }
 
@@ -143,7 +158,8 @@ impl<'a> Arena<'a> {
         // What each visit took when it was made last, warming included: one that would end too late is not begun.
         let mut took_ns = vec![vec![0; MemoryLoop::ALL.len()]; seen.sets.len()];
         loop {
-            let mut block = MemoryBlock { visits: Vec::with_capacity(seen.sets.len() * self.loops.len()) };
+            let mut block =
+                MemoryBlock { visits: Vec::with_capacity(seen.sets.len() * self.loops.len()) };
             let mut sets: Vec<usize> = (0..seen.sets.len()).collect();
             sets.shuffle(&mut random);
             for place in sets {
@@ -160,7 +176,13 @@ impl<'a> Arena<'a> {
                         return interrupted;
                     }
                     let bytes = seen.sets[place].bytes as usize; // it is no more than the arena, which is a slice
-                    block.visits.push(visit(&self.bench, name, place, &mut self.memory[..bytes], visit_ns));
+                    block.visits.push(visit(
+                        &self.bench,
+                        name,
+                        place,
+                        &mut self.memory[..bytes],
+                        visit_ns,
+                    ));
                     *took = clock::monotonic_ns() - began;
                 }
             }
@@ -208,13 +230,20 @@ impl Walker for Arena<'_> {
     }
 
     fn stretch(&self) -> f64 {
-        let (elapsed, cpu) = (clock::monotonic_ns() - self.began.0, clock::own_cpu_ns() - self.began.1);
+        let (elapsed, cpu) =
+            (clock::monotonic_ns() - self.began.0, clock::own_cpu_ns() - self.began.1);
         if cpu == 0 { 1.0 } else { (elapsed as f64 / cpu as f64).max(1.0) }
     }
 }
 
 /// Warms the set up, and times as many passes as it takes.
-fn visit(bench: &Bench, name: MemoryLoop, set: usize, memory: &mut [u8], visit_ns: u64) -> MemoryVisit {
+fn visit(
+    bench: &Bench,
+    name: MemoryLoop,
+    set: usize,
+    memory: &mut [u8],
+    visit_ns: u64,
+) -> MemoryVisit {
     let mut passes = 1_u64;
     let ns_per_pass = loop {
         let began = clock::monotonic_ns();

@@ -6,9 +6,9 @@ use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::{
-    Align, Cell, CopyPages, Error, ErrorKind, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion, Header,
-    Host, LinkFacts, LinkKind, LinkOptions, Placement, Plan, Probe, Push, RecvPath, RemoteFacts, Result, Severity,
-    Support, SupportRow, Timing, Unavailable, Warning,
+    Align, Cell, CopyPages, Error, ErrorKind, Factor, FactorLevels, FileSetFacts, FixedParams,
+    FormatVersion, Header, Host, LinkFacts, LinkKind, LinkOptions, Placement, Plan, Probe, Push,
+    RecvPath, RemoteFacts, Result, Severity, Support, SupportRow, Timing, Unavailable, Warning,
 };
 
 use super::run::Budget;
@@ -49,7 +49,12 @@ pub(super) struct Standing {
 ///
 /// # Errors
 /// Bad input, or nothing can be measured here.
-pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: impl FnMut(&str)) -> Result<Standing> {
+pub(super) fn set_up(
+    options: &RunOptions,
+    cells: &[Cell],
+    seed: u64,
+    mut say: impl FnMut(&str),
+) -> Result<Standing> {
     // Both before the link: they belong to the host's own namespaces.
     let instance_lock = InstanceLock::claim();
     let host = meter::host();
@@ -67,17 +72,20 @@ pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: i
         }
     };
     say("reading the files");
-    let mut messages: Vec<usize> = cells.iter().filter_map(|cell| cell.levels.message_bytes).collect();
+    let mut messages: Vec<usize> =
+        cells.iter().filter_map(|cell| cell.levels.message_bytes).collect();
     messages.sort_unstable();
     messages.dedup();
     let buffer_bytes = options.held.message_bytes.unwrap_or(CALL_BUFFER);
-    let (setup, files) = trial::open_files(&options.files, seed, buffer_bytes, &messages, cpus.sender)?;
+    let (setup, files) =
+        trial::open_files(&options.files, seed, buffer_bytes, &messages, cpus.sender)?;
     let mut fixed = fixed_params(options, cpus, &up)?;
     let mut timing = timing(options, Some(fixed.link));
     let (mut far, mut remote, mut warnings) = (None, None, up.links.base().warnings().to_vec());
     warnings.extend(short_files(&files, messages.last().copied().unwrap_or_default()));
     if let Some(reached) = reached {
-        fixed.receiver_cpu = reached.facts.machine.as_ref().map_or(cpus.receiver, |machine| machine.receiver_cpu);
+        fixed.receiver_cpu =
+            reached.facts.machine.as_ref().map_or(cpus.receiver, |machine| machine.receiver_cpu);
         timing = remote::stretched(timing, options, reached.facts.rtt_ns);
         warnings.extend(reached.warnings);
         (far, remote) = (Some(reached.far), Some(reached.facts));
@@ -85,7 +93,8 @@ pub(super) fn set_up(options: &RunOptions, cells: &[Cell], seed: u64, mut say: i
     if let Some(sampler) = &mut sampler {
         sampler.refresh(); // the link may have brought modules and a BPF program
     }
-    let mut rig = Rig::new(RigSetup { links: up.links.clone(), setup, fixed, timing, far, sampler })?;
+    let mut rig =
+        Rig::new(RigSetup { links: up.links.clone(), setup, fixed, timing, far, sampler })?;
     let mut link = up.links.base().facts().clone();
     link.passed_over = up.passed_over;
     say("looking at the machine");
@@ -114,9 +123,12 @@ fn bring_up(options: &RunOptions, cells: &[Cell], cpus: CpuPair) -> Result<Up> {
     let receives = options.recv != RecvPath::Recv || options.plan.levels(Factor::Recv).is_some();
     let candidates: Vec<LinkKind> = match options.link {
         Some(kind) => vec![kind],
-        None => trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || !receives).collect(),
+        None => {
+            trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || !receives).collect()
+        }
     };
-    let others: Vec<LinkOptions> = cells.iter().map(|cell| options.link_options.at(&cell.levels)).collect();
+    let others: Vec<LinkOptions> =
+        cells.iter().map(|cell| options.link_options.at(&cell.levels)).collect();
     trial::bring_up(&candidates, cpus.sender, cpus.receiver, &options.link_options, &others)
 }
 
@@ -134,8 +146,17 @@ pub(super) fn prepare(
     let started_at = jiff::Timestamp::now().to_string();
     let wanted = options.plan.cells(options.send, options.recv)?;
     let seed = options.seed.unwrap_or_else(rand::random); // saved, so that the run's order can be had again
-    let Standing { mut rig, host, link, other_links, remote, files, warnings, mut probes, instance_lock } =
-        set_up(options, &wanted.cells, seed, |what| progress.preparing(what, budget.left()))?;
+    let Standing {
+        mut rig,
+        host,
+        link,
+        other_links,
+        remote,
+        files,
+        warnings,
+        mut probes,
+        instance_lock,
+    } = set_up(options, &wanted.cells, seed, |what| progress.preparing(what, budget.left()))?;
     if let Some(states) = states.as_deref_mut() {
         states.know_namespaces(&rig.namespaces());
     }
@@ -144,7 +165,11 @@ pub(super) fn prepare(
     steps.say("touching memory");
     trial::touch_memory(rig.fixed().sender_cpu);
     let (speeds, broken) = rates::top_speeds(&mut rig, &mut cells, &mut steps)?;
-    probes.extend(speeds.iter().map(|(cell, best)| Probe::TopSpeed { cell: cell.clone(), bytes_per_s: *best }));
+    probes.extend(
+        speeds
+            .iter()
+            .map(|(cell, best)| Probe::TopSpeed { cell: cell.clone(), bytes_per_s: *best }),
+    );
     unavailable.extend(broken);
     rates::choose(&mut rig, &mut cells, &speeds, options);
     let Cells { cells, reference } = cells;
@@ -187,11 +212,14 @@ fn choose_cpus(options: &RunOptions) -> Result<CpuPair> {
         return Ok(CpuPair { sender, receiver });
     };
     // The receiver's may be another machine's.
-    let here = if options.remote.is_some() { vec![pair.sender] } else { vec![pair.sender, pair.receiver] };
+    let here =
+        if options.remote.is_some() { vec![pair.sender] } else { vec![pair.sender, pair.receiver] };
     for cpu in here {
         if !allowed.contains(&cpu) {
-            return Err(Error::usage(format!("CPU {cpu} does not exist here, or this process may not use it"))
-                .help(format!("--cpus takes two of {}", listing(&allowed))));
+            return Err(Error::usage(format!(
+                "CPU {cpu} does not exist here, or this process may not use it"
+            ))
+            .help(format!("--cpus takes two of {}", listing(&allowed))));
         }
     }
     Ok(pair)
@@ -281,7 +309,10 @@ impl Steps<'_> {
     /// Somebody wants it to end, or the host cannot be brought there.
     pub(super) fn enter(&mut self, cell: &Cell, what: &str) -> Result<()> {
         if self.stop.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorKind::Interrupted, "interrupted before anything was measured"));
+            return Err(Error::new(
+                ErrorKind::Interrupted,
+                "interrupted before anything was measured",
+            ));
         }
         if let (Some(states), Some(state)) = (self.states.as_deref_mut(), cell.levels.state) {
             states.enter(state)?;
@@ -292,7 +323,12 @@ impl Steps<'_> {
 }
 
 /// Lets every cell send the files once; what cannot run here becomes a row with its reason.
-fn prove(rig: &mut Rig, wanted: Cells, probes: &mut Vec<Probe>, steps: &mut Steps) -> Result<(Cells, Vec<SupportRow>)> {
+fn prove(
+    rig: &mut Rig,
+    wanted: Cells,
+    probes: &mut Vec<Probe>,
+    steps: &mut Steps,
+) -> Result<(Cells, Vec<SupportRow>)> {
     let Cells { cells: wanted, reference } = wanted;
     let (mut cells, mut unavailable) = (wanted.clone(), Vec::new());
     for cell in to_try(&wanted) {
@@ -320,7 +356,10 @@ pub(super) fn to_try(cells: &[Cell]) -> Vec<&Cell> {
 ///
 /// # Errors
 /// The files are not what they were.
-pub(super) fn try_out(rig: &mut Rig, cell: &Cell) -> Result<std::result::Result<Probe, Unavailable>> {
+pub(super) fn try_out(
+    rig: &mut Rig,
+    cell: &Cell,
+) -> Result<std::result::Result<Probe, Unavailable>> {
     match rig.prove(cell) {
         Err(error) if error.kind != ErrorKind::Input => Ok(Err(Unavailable::failed(error.message))),
         proven => proven,

@@ -60,15 +60,18 @@ pub(super) fn top_speeds(
         }
     }
     // A rate that a cell without a top speed could hold would be none.
-    let has_none = |cell: &Cell| !cell.control && best.get(&cell.label).is_none_or(|best| *best == 0.0);
+    let has_none =
+        |cell: &Cell| !cell.control && best.get(&cell.label).is_none_or(|best| *best == 0.0);
     let mut broken = Vec::new();
     for cell in cells.cells.extract_if(.., |cell| has_none(cell)) {
         let why = why_none.remove(&cell.label);
-        let why =
-            why.unwrap_or_else(|| "nothing arrived in the windows in which its top speed was measured".to_owned());
+        let why = why.unwrap_or_else(|| {
+            "nothing arrived in the windows in which its top speed was measured".to_owned()
+        });
         broken.push(cannot_run(cell.label, &cells.reference, Unavailable::failed(why))?);
     }
-    let found = cells.cells.iter().filter_map(|cell| Some((cell.label.clone(), *best.get(&cell.label)?)));
+    let found =
+        cells.cells.iter().filter_map(|cell| Some((cell.label.clone(), *best.get(&cell.label)?)));
     Ok((found.collect(), broken))
 }
 
@@ -87,7 +90,9 @@ pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], opti
         *slowest = slowest.min(speed.unwrap_or(f64::INFINITY));
     }
     match options.plan.rates {
-        Rates::One => rig.set_rate(fitting(slowest.values().copied().fold(f64::INFINITY, f64::min)), true),
+        Rates::One => {
+            rig.set_rate(fitting(slowest.values().copied().fold(f64::INFINITY, f64::min)), true)
+        }
         Rates::ByLevel => {
             for cell in cells {
                 let rate = fitting(slowest[&compared_with(cell)]);

@@ -90,7 +90,9 @@ pub(super) fn reach(
     match end {
         RemoteEnd::Zc { host, port, secret } => {
             let socket = connect(host, *port)?;
-            let address = socket.peer_addr().map_err(|error| Error::os("ask for the far end's address", error))?;
+            let address = socket
+                .peer_addr()
+                .map_err(|error| Error::os("ask for the far end's address", error))?;
             let connection = knock(Connection::over(socket)?, secret, PATIENCE)?;
             measuring(Client::prepare(connection, prepare(), Some(address.ip()), ())?)
         }
@@ -106,16 +108,28 @@ pub(super) fn reach(
         }
         RemoteEnd::Discard { host, port } => {
             let socket = connect(host, *port)?;
-            let address = socket.peer_addr().map_err(|error| Error::os("ask for the far end's address", error))?;
+            let address = socket
+                .peer_addr()
+                .map_err(|error| Error::os("ask for the far end's address", error))?;
             let rtt_us = zc_kernel::tcp::info(&socket).map_or(0, |info| info.min_rtt_us);
-            Ok(sink(PeerKind::Discard, Box::new(Discard::new(address)), address, u64::from(rtt_us) * 1000))
+            Ok(sink(
+                PeerKind::Discard,
+                Box::new(Discard::new(address)),
+                address,
+                u64::from(rtt_us) * 1000,
+            ))
         }
     }
 }
 
 fn measuring<Held: Transport + 'static>((near, found): (Client<Held>, Found)) -> Result<Reached> {
     let Found { ready, data, rtt_ns } = found;
-    let facts = RemoteFacts { kind: PeerKind::Zc, address: data.to_string(), rtt_ns, machine: Some(ready.machine) };
+    let facts = RemoteFacts {
+        kind: PeerKind::Zc,
+        address: data.to_string(),
+        rtt_ns,
+        machine: Some(ready.machine),
+    };
     Ok(Reached { far: Box::new(near), facts, address: data, warnings: ready.warnings })
 }
 
@@ -132,7 +146,8 @@ pub(super) fn stretched(timing: Timing, options: &RunOptions, rtt_ns: u64) -> Ti
     };
     let window = |plain_ns| at_least(options.window_ns, ROUND_TRIPS_IN_A_WINDOW * rtt_ns, plain_ns);
     Timing {
-        warmup_ns: timing.warmup_ns + if options.warmup_ns.is_none() { ROUND_TRIPS_TO_WARM_UP * rtt_ns } else { 0 },
+        warmup_ns: timing.warmup_ns
+            + if options.warmup_ns.is_none() { ROUND_TRIPS_TO_WARM_UP * rtt_ns } else { 0 },
         window_ns: window(timing.window_ns),
         idle_ns: timing.idle_ns,
         unsoaked_ns: window(timing.unsoaked_ns),
@@ -149,7 +164,10 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
 }
 
 fn first_address(host: &str, port: u16) -> Result<SocketAddr> {
-    addresses(host, port)?.first().copied().ok_or_else(|| Error::remote(format!("the host \"{host}\" has no address")))
+    addresses(host, port)?
+        .first()
+        .copied()
+        .ok_or_else(|| Error::remote(format!("the host \"{host}\" has no address")))
 }
 
 fn connect(host: &str, port: u16) -> Result<TcpStream> {
@@ -160,7 +178,8 @@ fn connect(host: &str, port: u16) -> Result<TcpStream> {
             Err(error) => last = Some(Error::os(format!("connect to \"{address}\""), error)),
         }
     }
-    let error = last.unwrap_or_else(|| Error::failed(format!("the host \"{host}\" has no address")));
+    let error =
+        last.unwrap_or_else(|| Error::failed(format!("the host \"{host}\" has no address")));
     Err(error
         .kind(ErrorKind::Remote)
         .help("is `zc serve` running there, with --listen, and does a firewall let it through?"))

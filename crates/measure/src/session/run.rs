@@ -56,11 +56,14 @@ pub fn run(
 ) -> Result<Outcome> {
     let budget = Budget { began: Instant::now(), length: Duration::from_nanos(options.budget_ns) };
     let mut saving = Saving::create(&options.out)?;
-    let mut states = options.states.as_ref().map(States::start).transpose().inspect_err(|_| saving.discard())?;
+    let mut states =
+        options.states.as_ref().map(States::start).transpose().inspect_err(|_| saving.discard())?;
     let outcome = run_in(options, &budget, &mut saving, states.as_mut(), interim, stop, progress);
     let restored = states.as_mut().map_or(Ok(()), States::restore);
     match (outcome, restored) {
-        (Ok(outcome), restored) => Ok(Outcome { error: outcome.error.or(restored.err()), ..outcome }),
+        (Ok(outcome), restored) => {
+            Ok(Outcome { error: outcome.error.or(restored.err()), ..outcome })
+        }
         (Err(error), Ok(())) => Err(error),
         (Err(mut error), Err(left)) => {
             error.message = format!("{}; and {}", error.message, left.message);
@@ -78,15 +81,24 @@ fn run_in(
     stop: &AtomicBool,
     progress: &mut dyn Progress,
 ) -> Result<Outcome> {
-    let prepared = prepare(options, budget, states.as_deref_mut(), stop, progress).inspect_err(|_| saving.discard())?;
+    let prepared = prepare(options, budget, states.as_deref_mut(), stop, progress)
+        .inspect_err(|_| saving.discard())?;
     let _alone = prepared.instance_lock;
     let mut run = Run { header: prepared.header, blocks: Vec::new(), end: None };
     saving.open(&run.header);
     progress.started(&run.header);
     let mut blocks = Blocks::new(prepared.rig, &run.header, states);
     let mut interim_analyses_at_blocks = Vec::new();
-    let (reason, error) =
-        measure(&mut run, &mut blocks, &mut interim_analyses_at_blocks, saving, budget, interim, stop, progress);
+    let (reason, error) = measure(
+        &mut run,
+        &mut blocks,
+        &mut interim_analyses_at_blocks,
+        saving,
+        budget,
+        interim,
+        stop,
+        progress,
+    );
     let warnings = blocks.came_up();
     let end = End {
         ended_at: jiff::Timestamp::now().to_string(),
@@ -140,20 +152,27 @@ fn measure(
         match ended {
             BlockEnd::Whole => {}
             BlockEnd::Stopped => {
-                let error = Error::new(ErrorKind::Interrupted, "interrupted: what was measured so far is saved");
+                let error = Error::new(
+                    ErrorKind::Interrupted,
+                    "interrupted: what was measured so far is saved",
+                );
                 return (EndReason::Interrupted, Some(error));
             }
             BlockEnd::OutOfTime => return (EndReason::BudgetSpent, None),
-            BlockEnd::Broken(error) => return (EndReason::Failed { reason: error.message.clone() }, Some(error)),
+            BlockEnd::Broken(error) => {
+                return (EndReason::Failed { reason: error.message.clone() }, Some(error));
+            }
         }
         if let Some(reason) = blocks.hopeless() {
             return (EndReason::Failed { reason: reason.clone() }, Some(Error::failed(reason)));
         }
-        failures = if matches!(dropped, Some(Dropped::TrialFailed { .. })) { failures + 1 } else { 0 };
+        failures =
+            if matches!(dropped, Some(Dropped::TrialFailed { .. })) { failures + 1 } else { 0 };
         if let Some(Dropped::TrialFailed { cell, reason }) = dropped
             && failures == FAILURES
         {
-            let reason = format!("{FAILURES} blocks in a row failed, the last one in \"{cell}\": {reason}");
+            let reason =
+                format!("{FAILURES} blocks in a row failed, the last one in \"{cell}\": {reason}");
             return (EndReason::Failed { reason: reason.clone() }, Some(Error::failed(reason)));
         }
         let look = interim.look(run, budget.spent_share());
@@ -164,7 +183,10 @@ fn measure(
             return (EndReason::TargetReached, None);
         }
         if stop.load(Ordering::Relaxed) {
-            let error = Error::new(ErrorKind::Interrupted, "interrupted: what was measured so far is saved");
+            let error = Error::new(
+                ErrorKind::Interrupted,
+                "interrupted: what was measured so far is saved",
+            );
             return (EndReason::Interrupted, Some(error));
         }
     }

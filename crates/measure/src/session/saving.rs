@@ -29,8 +29,11 @@ impl Saving {
     /// # Errors
     /// It exists, or its folder cannot be written.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        let file =
-            OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| creation(path, &error))?;
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|error| creation(path, &error))?;
         Ok(Self { path: path.to_owned(), file, body_bytes: 0, blocks: 0, broken: false })
     }
 
@@ -89,8 +92,12 @@ impl Saving {
 
     fn written(&mut self, at: u64, body: &str, tail: &str) -> Result<()> {
         self.write(at, body, tail).map_err(|error| {
-            Error::output(format!("cannot save the run in \"{}\": {}", self.path.display(), in_words(&error)))
-                .help("free some space, or choose another place with --out")
+            Error::output(format!(
+                "cannot save the run in \"{}\": {}",
+                self.path.display(),
+                in_words(&error)
+            ))
+            .help("free some space, or choose another place with --out")
         })
     }
 
@@ -98,8 +105,10 @@ impl Saving {
     fn write(&mut self, at: u64, body: &str, tail: &str) -> io::Result<()> {
         let text = format!("{body}{tail}");
         let mut old_tail = Vec::new();
-        let result =
-            self.file.write_all_at(text.as_bytes(), at).and_then(|()| self.file.set_len(at + text.len() as u64));
+        let result = self
+            .file
+            .write_all_at(text.as_bytes(), at)
+            .and_then(|()| self.file.set_len(at + text.len() as u64));
         match result {
             Ok(()) => {
                 self.body_bytes = at + body.len() as u64;
@@ -123,12 +132,14 @@ impl Saving {
 fn creation(path: &Path, error: &io::Error) -> Error {
     let name = path.display();
     match error.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Error::output(format!("the file \"{name}\" exists already, and zc does not write over it"))
-                .help("choose another name with --out, or move it away")
+        io::ErrorKind::AlreadyExists => Error::output(format!(
+            "the file \"{name}\" exists already, and zc does not write over it"
+        ))
+        .help("choose another name with --out, or move it away"),
+        io::ErrorKind::NotFound => {
+            Error::output(format!("cannot make \"{name}\": its folder does not exist"))
+                .help("make the folder first, or choose another place with --out")
         }
-        io::ErrorKind::NotFound => Error::output(format!("cannot make \"{name}\": its folder does not exist"))
-            .help("make the folder first, or choose another place with --out"),
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Error::output(format!("cannot make \"{name}\": {}", in_words(error)))
                 .help("choose a place you may write to with --out")

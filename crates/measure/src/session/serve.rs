@@ -96,7 +96,11 @@ fn listen(at: SocketAddr) -> Result<TcpListener> {
 ///
 /// # Errors
 /// The address cannot be listened on.
-pub fn serve(options: &ServeOptions, stop: &AtomicBool, tell: &mut dyn FnMut(ServeEvent)) -> Result<()> {
+pub fn serve(
+    options: &ServeOptions,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(ServeEvent),
+) -> Result<()> {
     let listener = listen(options.listen)?;
     let open = match &options.admission {
         Admission::Token(secret) => secret.clone(),
@@ -111,11 +115,16 @@ pub fn serve(options: &ServeOptions, stop: &AtomicBool, tell: &mut dyn FnMut(Ser
             door.change_secret(secret);
             tell(ServeEvent::Token { at, word });
         }
-        let Some(client) = door.next(stop, &mut |event| tell(ServeEvent::Listener(event)))? else { return Ok(()) };
+        let Some(client) = door.next(stop, &mut |event| tell(ServeEvent::Listener(event)))? else {
+            return Ok(());
+        };
         let peer = client.peer;
         tell(ServeEvent::Began { peer, version: client.version });
         let data = DataPort {
-            at: SocketAddr::new(client.local.ip(), options.data_port.unwrap_or(at.port().saturating_add(1))),
+            at: SocketAddr::new(
+                client.local.ip(),
+                options.data_port.unwrap_or(at.port().saturating_add(1)),
+            ),
             or_another: options.data_port.is_none(),
         };
         let done = AtomicBool::new(false);
@@ -125,7 +134,8 @@ pub fn serve(options: &ServeOptions, stop: &AtomicBool, tell: &mut dyn FnMut(Ser
                 agent::serve(client.connection, data, stop)
             });
             let turned_away = door.turn_away(&done, &mut |event| tell(ServeEvent::Listener(event)));
-            let end = session.join().unwrap_or_else(|_| Err(Error::failed("the session's thread died")));
+            let end =
+                session.join().unwrap_or_else(|_| Err(Error::failed("the session's thread died")));
             turned_away.and(end)
         });
         tell(ServeEvent::Ended { peer, end });
@@ -150,6 +160,7 @@ pub fn serve_stdio(data_port: Option<u16>, stop: &AtomicBool) -> Result<()> {
     let everywhere = |ip: IpAddr| SocketAddr::new(ip, data_port.unwrap_or(0));
     // Both versions of IP where there are two.
     let six = everywhere(IpAddr::from([0_u16; 8]));
-    let at = if TcpListener::bind(six).is_ok() { six } else { everywhere(IpAddr::from([0, 0, 0, 0])) };
+    let at =
+        if TcpListener::bind(six).is_ok() { six } else { everywhere(IpAddr::from([0, 0, 0, 0])) };
     agent::serve(connection, DataPort { at, or_another: false }, stop).map(drop)
 }

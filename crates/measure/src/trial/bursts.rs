@@ -45,7 +45,8 @@ impl Bursts {
         let unit_ns = unit_bytes as f64 * 1e9 / rate;
         let period_ns = (least_ns / unit_ns).ceil() * unit_ns;
         // A rate of nothing makes this infinite or no number at all; both become the longest period.
-        let period_ns = if period_ns < LONGEST_PERIOD_NS as f64 { period_ns as u64 } else { LONGEST_PERIOD_NS };
+        let period_ns =
+            if period_ns < LONGEST_PERIOD_NS as f64 { period_ns as u64 } else { LONGEST_PERIOD_NS };
         Self {
             rate_bytes_per_s: Some(rate),
             period_ns: period_ns.max(1),
@@ -81,8 +82,11 @@ impl Bursts {
     /// messages, so that a path sends no short ones but at the end of a file.
     pub(super) fn piece_bytes(&self, largest: usize) -> usize {
         // A power of two, so that pieces begin where pages do.
-        let of_a_flow = 1 << (MOST_BYTES_OF_ALL / self.flows as usize).max(LEAST_LARGEST_BYTES).ilog2();
-        let of_messages = self.message_bytes.map_or(usize::MAX, |message| message.max(1).saturating_mul(MOST_MESSAGES));
+        let of_a_flow =
+            1 << (MOST_BYTES_OF_ALL / self.flows as usize).max(LEAST_LARGEST_BYTES).ilog2();
+        let of_messages = self
+            .message_bytes
+            .map_or(usize::MAX, |message| message.max(1).saturating_mul(MOST_MESSAGES));
         let largest = largest.min(of_a_flow).min(of_messages);
         if self.rate_bytes_per_s.is_none() && self.message_bytes.is_none() {
             return largest;
@@ -90,7 +94,8 @@ impl Bursts {
         // The period is one of whole units, so a burst is a piece.
         let burst_bytes = self.rate_bytes_per_s.map(|rate| rate * self.period_ns as f64 / 1e9);
         let most = (largest / self.unit_bytes).max(1);
-        let units = burst_bytes.map_or(most, |bytes| (bytes / self.unit_bytes as f64).round() as usize);
+        let units =
+            burst_bytes.map_or(most, |bytes| (bytes / self.unit_bytes as f64).round() as usize);
         units.clamp(1, most) * self.unit_bytes
     }
 
@@ -167,7 +172,10 @@ mod tests {
             let burst_bytes = bursts.rate_bytes_per_s().unwrap() * bursts.period_ns() as f64 / 1e9;
             let least = message.unwrap_or(0).max(16 << 10) as f64;
             // Periods are whole nanoseconds.
-            assert!((burst_bytes - least).abs() <= rate / 1e9, "{rate} {flows} {message:?}: {burst_bytes}");
+            assert!(
+                (burst_bytes - least).abs() <= rate / 1e9,
+                "{rate} {flows} {message:?}: {burst_bytes}"
+            );
             let (opens, closes) = bursts.edges(0, 8 * MS, 12 * MS);
             assert!(opens >= bursts.period_ns() && closes - opens >= 12 * MS);
             assert_eq!((closes - opens) % bursts.period_ns(), 0);
@@ -176,7 +184,9 @@ mod tests {
 
     #[test]
     fn a_piece_is_whole_messages_and_at_least_one() {
-        let piece = |rate, message| Bursts::paced(&fixed(rate, 1), Some(message)).piece_bytes(message.max(1 << 20));
+        let piece = |rate, message| {
+            Bursts::paced(&fixed(rate, 1), Some(message)).piece_bytes(message.max(1 << 20))
+        };
         assert_eq!(piece(800e6, 64), 256 * 64);
         assert_eq!(piece(800e6, 3_000), 256 * 3_000);
         assert_eq!(piece(800e6, 10_000), 80 * 10_000);
@@ -185,8 +195,12 @@ mod tests {
         assert_eq!(piece(10e6, 0), 256);
         let unpaced = |message| Bursts::unpaced(&fixed(800e6, 1), message).piece_bytes(1 << 20);
         assert_eq!((unpaced(None), unpaced(Some(600_000))), (1 << 20, 600_000));
-        let of_many = |flows, message| Bursts::unpaced(&fixed(800e6, flows), message).piece_bytes(1 << 20);
-        assert_eq!((of_many(64, None), of_many(100, None), of_many(1_000, None)), (1 << 20, 512 << 10, 256 << 10));
+        let of_many =
+            |flows, message| Bursts::unpaced(&fixed(800e6, flows), message).piece_bytes(1 << 20);
+        assert_eq!(
+            (of_many(64, None), of_many(100, None), of_many(1_000, None)),
+            (1 << 20, 512 << 10, 256 << 10)
+        );
         assert_eq!(of_many(1_000, Some(1 << 20)), 1 << 20);
     }
 

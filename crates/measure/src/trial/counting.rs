@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn what_is_published_is_what_is_read() {
-        let sent = SendCounts { bytes: 1, calls: 2, completions: 3, copied: 4, enobufs: 5, short: 6 };
+        let sent =
+            SendCounts { bytes: 1, calls: 2, completions: 3, copied: 4, enobufs: 5, short: 6 };
         let counting = Counting::default();
         assert_eq!(counting.get(), SendCounts::default());
         counting.set(sent);

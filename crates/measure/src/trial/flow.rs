@@ -13,7 +13,10 @@ use std::sync::mpsc::{Sender as Outbox, channel};
 use super::cell_config::CellConfig;
 use super::receiving;
 use super::sending::{self, SendConfig, SenderReady, Sending, Target};
-use super::worker::{PATIENCE, Published, Ready, TrialError, Worker, await_message, give_way, settle_on, spawn, stuck};
+use super::worker::{
+    PATIENCE, Published, Ready, TrialError, Worker, await_message, give_way, settle_on, spawn,
+    stuck,
+};
 use crate::link::{AckCounts, AckedFlow, Link};
 use zc_run::{Error, RecvCounts, Result, SendCounts, Usage};
 
@@ -55,20 +58,24 @@ impl Flow {
             (None, Some(far_end)) => (None, Target::plain(far_end.address())),
             (None, None) => {
                 let (address_out, address_in) = channel();
-                let (link, crc32, rcvbuf_bytes) = (Arc::clone(link), Arc::clone(&crc32), config.fixed.rcvbuf_bytes);
+                let (link, crc32, rcvbuf_bytes) =
+                    (Arc::clone(link), Arc::clone(&crc32), config.fixed.rcvbuf_bytes);
                 let how = config.recv_config(send_config.checksum);
-                let (receiver, ready) = spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
-                    settle_on(&how.cpus)?;
-                    if send_config.gives_way {
-                        give_way()?;
-                    }
-                    let listener = receiving::listen_on(&*link, rcvbuf_bytes)?;
-                    let local = listener.local_addr().map_err(|error| Error::os("ask for a port", error))?;
-                    let _ = address_out.send(local);
-                    let socket = receiving::accept(&listener)?;
-                    drop(listener);
-                    receiving::receive(&socket, &how, ready, counts, &crc32)
-                })?;
+                let (receiver, ready) =
+                    spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
+                        settle_on(&how.cpus)?;
+                        if send_config.gives_way {
+                            give_way()?;
+                        }
+                        let listener = receiving::listen_on(&*link, rcvbuf_bytes)?;
+                        let local = listener
+                            .local_addr()
+                            .map_err(|error| Error::os("ask for a port", error))?;
+                        let _ = address_out.send(local);
+                        let socket = receiving::accept(&listener)?;
+                        drop(listener);
+                        receiving::receive(&socket, &how, ready, counts, &crc32)
+                    })?;
                 let address = await_message(&address_in, &receiver.done, "the receiver to listen")?;
                 (Some((receiver, ready)), Target::plain(address))
             }
@@ -79,12 +86,14 @@ impl Flow {
             let (config, link) = (Arc::clone(config), Arc::clone(link));
             let (stop, used) = (Arc::clone(&stop), Arc::clone(&used));
             spawn(format!("zc-send-{index}"), move |ready: &Outbox<SenderReady>, counts| {
-                let what = Sending { index, config: &config, link: &*link, send_config, to: &target };
+                let what =
+                    Sending { index, config: &config, link: &*link, send_config, to: &target };
                 sending::send(&what, &begin_in, &stop, ready, counts, &used)
             })?
         };
         // On an early return `begin` is dropped, which ends the sender's thread, whose closed socket ends the receiver's.
-        let sender_ready = await_message(&sender_ready, &sender.done, "the sender to open its path")?;
+        let sender_ready =
+            await_message(&sender_ready, &sender.done, "the sender to open its path")?;
         let sink = match (receiver, sender_ready.far) {
             (Some((receiver, ready)), _) => {
                 let ready = await_message(&ready, &receiver.done, "the receiver to open its path")?;
@@ -111,9 +120,13 @@ impl Flow {
     pub(super) fn counts(&self) -> (SendCounts, RecvCounts) {
         let received = match &self.sink {
             Sink::Thread(side) => side.counts.get(),
-            Sink::AckGenerator(flow) => RecvCounts { bytes: flow.counts().bytes, ..RecvCounts::default() },
+            Sink::AckGenerator(flow) => {
+                RecvCounts { bytes: flow.counts().bytes, ..RecvCounts::default() }
+            }
             // What the other machine's kernel has acknowledged has arrived there.
-            Sink::Remote => RecvCounts { bytes: acknowledged(&self.sender.socket), ..RecvCounts::default() },
+            Sink::Remote => {
+                RecvCounts { bytes: acknowledged(&self.sender.socket), ..RecvCounts::default() }
+            }
         };
         (self.sender.counts.get(), received)
     }
@@ -176,7 +189,8 @@ impl Flow {
     /// Waits until both threads have drained and ended; returns their last counts and, in proofs, the checksum. What another
     /// machine has received is for it to say.
     pub(super) fn finish(&self) -> std::result::Result<(SendCounts, RecvCounts, u32), TrialError> {
-        let sent = self.sender.done.recv_timeout(PATIENCE).map_err(|_| stuck("the sender did not drain"));
+        let sent =
+            self.sender.done.recv_timeout(PATIENCE).map_err(|_| stuck("the sender did not drain"));
         let receiver = match &self.sink {
             Sink::Thread(receiver) => receiver,
             Sink::AckGenerator(flow) => {
@@ -193,7 +207,8 @@ impl Flow {
         if !matches!(sent, Ok(Ok(_))) {
             let _ = receiver.socket.shutdown(Shutdown::Both);
         }
-        let received = receiver.done.recv_timeout(PATIENCE).map_err(|_| stuck("the receiver did not end"));
+        let received =
+            receiver.done.recv_timeout(PATIENCE).map_err(|_| stuck("the receiver did not end"));
         let (sent, received) = match (sent, received) {
             (Ok(Ok(sent)), Ok(Ok(received))) => (sent, received),
             // The side that failed first is the cause, the other one's reset is its consequence. A receiver's own failure
@@ -227,14 +242,17 @@ impl Drop for Flow {
             Sink::Thread(receiver) => Some(receiver),
             Sink::AckGenerator(_) | Sink::Remote => None,
         };
-        if !(self.sender.has_ended() && receiver.as_ref().is_none_or(|receiver| receiver.has_ended())) {
+        if !(self.sender.has_ended()
+            && receiver.as_ref().is_none_or(|receiver| receiver.has_ended()))
+        {
             // Threads that are blocked on the socket wake with an error.
             let _ = self.sender.socket.shutdown(Shutdown::Both);
             if let Some(receiver) = &receiver {
                 let _ = receiver.socket.shutdown(Shutdown::Both);
             }
         }
-        let threads = [self.sender.thread.take(), receiver.and_then(|receiver| receiver.thread.take())];
+        let threads =
+            [self.sender.thread.take(), receiver.and_then(|receiver| receiver.thread.take())];
         for thread in threads.into_iter().flatten() {
             let _ = thread.join();
         }
@@ -244,7 +262,11 @@ impl Drop for Flow {
 /// Holds what was sent against what the far end noted and acknowledged, once the connection's end has come to it.
 fn noted_whole(sent: SendCounts, flow: &AckedFlow) -> Result<RecvCounts> {
     let noted = flow.wait_for_end(PATIENCE);
-    if noted.bytes == sent.bytes && noted.acked_bytes == sent.bytes && noted.gaps == 0 && noted.ended {
+    if noted.bytes == sent.bytes
+        && noted.acked_bytes == sent.bytes
+        && noted.gaps == 0
+        && noted.ended
+    {
         return Ok(RecvCounts { bytes: noted.bytes, ..RecvCounts::default() });
     }
     Err(Error::failed(format!(
@@ -273,8 +295,10 @@ mod tests {
     fn flow(send: SendPath) -> Flow {
         let fixed = fixed();
         let links = loopback();
-        let (setup, _) = trial::open_files(&[], 1, fixed.buffer_bytes, &[], fixed.sender_cpu).unwrap();
-        let config = Arc::new(CellConfig::of(&Cell::of_paths(send, RecvPath::Recv), &fixed, &setup));
+        let (setup, _) =
+            trial::open_files(&[], 1, fixed.buffer_bytes, &[], fixed.sender_cpu).unwrap();
+        let config =
+            Arc::new(CellConfig::of(&Cell::of_paths(send, RecvPath::Recv), &fixed, &setup));
         let send_config = SendConfig {
             bursts: config.paced(),
             stop_after_bytes: None,
@@ -284,26 +308,34 @@ mod tests {
             gives_way: false,
             to_listener: false,
         };
-        Flow::open(0, &config, links.base(), send_config, None).unwrap_or_else(|error| panic!("{error:?}"))
+        Flow::open(0, &config, links.base(), send_config, None)
+            .unwrap_or_else(|error| panic!("{error:?}"))
     }
 
     fn wait_until_bytes_arrive(flow: &Flow) {
         let until = zc_kernel::clock::monotonic_ns() + 60_000_000_000;
         while flow.counts().1.bytes == 0 {
             assert!(!flow.has_ended());
-            assert!(zc_kernel::clock::monotonic_ns() < until, "no byte has arrived within a minute");
+            assert!(
+                zc_kernel::clock::monotonic_ns() < until,
+                "no byte has arrived within a minute"
+            );
             std::thread::yield_now();
         }
     }
 
     #[test]
     fn a_receiver_that_dies_in_the_middle_is_a_sentence_and_no_hang() {
-        for send in [SendPath::ReadSend, SendPath::Sendfile, SendPath::Splice, SendPath::MsgZerocopy] {
+        for send in
+            [SendPath::ReadSend, SendPath::Sendfile, SendPath::Splice, SendPath::MsgZerocopy]
+        {
             let flow = flow(send);
             flow.begin(zc_kernel::clock::monotonic_ns());
             wait_until_bytes_arrive(&flow);
             flow.receiver().unwrap().socket.shutdown(Shutdown::Both).unwrap();
-            let Err(TrialError::Broke(error)) = flow.finish() else { panic!("{send} did not notice") };
+            let Err(TrialError::Broke(error)) = flow.finish() else {
+                panic!("{send} did not notice")
+            };
             assert!(!error.message.is_empty());
         }
     }

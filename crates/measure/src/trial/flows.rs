@@ -50,12 +50,18 @@ impl Rig {
         targets: &[Target],
     ) -> std::result::Result<Vec<Flow>, TrialError> {
         let link = self.links.of(&config.cell.levels).map_err(TrialError::CannotRun)?;
-        (0..flows).map(|index| Flow::open(index, config, link, send_config, targets.get(index).cloned())).collect()
+        (0..flows)
+            .map(|index| Flow::open(index, config, link, send_config, targets.get(index).cloned()))
+            .collect()
     }
 
     /// Waits for the end of flows that have been told to stop, or stop by themselves, and holds what was sent against what was
     /// received.
-    pub(super) fn finish_flows(&mut self, flows: Vec<Flow>, began_ns: u64) -> std::result::Result<Ended, TrialError> {
+    pub(super) fn finish_flows(
+        &mut self,
+        flows: Vec<Flow>,
+        began_ns: u64,
+    ) -> std::result::Result<Ended, TrialError> {
         let elsewhere = flows.iter().any(Flow::is_remote);
         let mut ended = Ended { used: Some(Usage::default()), ..Ended::default() };
         let mut sent_bytes = Vec::new();
@@ -71,10 +77,15 @@ impl Rig {
         }
         if let Some(far) = self.far.as_mut().filter(|_| elsewhere) {
             let seconds = monotonic_ns().saturating_sub(began_ns) as f64 / 1e9;
-            let sent: Vec<SentFlow<'_>> =
-                flows.iter().zip(sent_bytes).map(|(flow, bytes)| SentFlow { socket: flow.socket(), bytes }).collect();
+            let sent: Vec<SentFlow<'_>> = flows
+                .iter()
+                .zip(sent_bytes)
+                .map(|(flow, bytes)| SentFlow { socket: flow.socket(), bytes })
+                .collect();
             let there = far.finish(&sent, seconds)?;
-            if let Some(received) = there.received_bytes.filter(|received| *received != ended.sent.bytes) {
+            if let Some(received) =
+                there.received_bytes.filter(|received| *received != ended.sent.bytes)
+            {
                 return Err(TrialError::Broke(Error::failed(format!(
                     "the sender sent {} bytes and the far end received {received}",
                     ended.sent.bytes
@@ -93,5 +104,7 @@ pub(super) fn why_ended(flows: Vec<Flow>) -> TrialError {
         flow.stop();
     }
     let reason = flows.into_iter().find_map(|flow| flow.finish().err());
-    reason.unwrap_or_else(|| TrialError::Broke(Error::failed("a flow ended in the middle of a trial")))
+    reason.unwrap_or_else(|| {
+        TrialError::Broke(Error::failed("a flow ended in the middle of a trial"))
+    })
 }

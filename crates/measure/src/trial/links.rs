@@ -31,7 +31,11 @@ impl Links {
     }
 
     /// Adds a link that was asked to be as `options` say. One that is no other than the first is not kept.
-    pub(super) fn add(&mut self, options: &LinkOptions, link: std::result::Result<Box<dyn Link>, Unavailable>) {
+    pub(super) fn add(
+        &mut self,
+        options: &LinkOptions,
+        link: std::result::Result<Box<dyn Link>, Unavailable>,
+    ) {
         let facts = self.base.facts();
         let mtu_bytes = options.mtu_bytes.unwrap_or(facts.mtu_bytes);
         if (mtu_bytes, &options.switched_off) != (facts.mtu_bytes, &facts.switched_off) {
@@ -47,7 +51,9 @@ impl Links {
 
     /// Those that are up.
     pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Link>> {
-        [&self.base].into_iter().chain(self.others.iter().filter_map(|other| other.link.as_ref().ok()))
+        [&self.base]
+            .into_iter()
+            .chain(self.others.iter().filter_map(|other| other.link.as_ref().ok()))
     }
 
     /// What the record keeps of those that are up beside the first.
@@ -65,7 +71,8 @@ impl Links {
         if (mtu_bytes, switched_off) == (facts.mtu_bytes, &facts.switched_off) {
             return Ok(&self.base);
         }
-        let asked = |other: &&Other| (other.mtu_bytes, &other.switched_off) == (mtu_bytes, switched_off);
+        let asked =
+            |other: &&Other| (other.mtu_bytes, &other.switched_off) == (mtu_bytes, switched_off);
         match self.others.iter().find(asked) {
             Some(other) => other.link.as_ref().map_err(Unavailable::clone),
             None => Err(missing(facts)),

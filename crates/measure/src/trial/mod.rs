@@ -40,6 +40,7 @@ pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
 pub use rig::{Rig, RigSetup};
 pub use sending::Target;
 pub use setup::{
-    LINKS, Up, allowed_cpus, bring_up, choose_congestion, open_files, touch_memory, towards, try_out_link,
+    LINKS, Up, allowed_cpus, bring_up, choose_congestion, open_files, touch_memory, towards,
+    try_out_link,
 };
 pub use worker::TrialError;

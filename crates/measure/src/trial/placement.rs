@@ -19,11 +19,18 @@ pub fn choose_cpus(allowed: &[usize]) -> (usize, usize) {
 
 fn seats(allowed: &[usize], root: &Path) -> Vec<Seat> {
     let number = |cpu: usize, name: &str| {
-        std::fs::read_to_string(root.join(format!("cpu{cpu}/topology/{name}"))).ok()?.trim().parse::<i64>().ok()
+        std::fs::read_to_string(root.join(format!("cpu{cpu}/topology/{name}")))
+            .ok()?
+            .trim()
+            .parse::<i64>()
+            .ok()
     };
     allowed
         .iter()
-        .map(|&cpu| Seat { cpu, core: number(cpu, "physical_package_id").zip(number(cpu, "core_id")) })
+        .map(|&cpu| Seat {
+            cpu,
+            core: number(cpu, "physical_package_id").zip(number(cpu, "core_id")),
+        })
         .collect()
 }
 
@@ -31,8 +38,10 @@ fn choose(seats: &[Seat]) -> (usize, usize) {
     // With four CPUs or more there is one to spare, and CPU 0 is the one.
     let usable = if seats.len() >= 4 && seats[0].cpu == 0 { &seats[1..] } else { seats };
     let first = usable[0];
-    let apart = |seat: &&Seat| seat.cpu != first.cpu && (seat.core.is_none() || seat.core != first.core);
-    let same_package = |seat: &&Seat| seat.core.zip(first.core).is_none_or(|(one, other)| one.0 == other.0);
+    let apart =
+        |seat: &&Seat| seat.cpu != first.cpu && (seat.core.is_none() || seat.core != first.core);
+    let same_package =
+        |seat: &&Seat| seat.core.zip(first.core).is_none_or(|(one, other)| one.0 == other.0);
     let second = usable
         .iter()
         .filter(apart)
@@ -48,7 +57,10 @@ mod tests {
     use super::*;
 
     fn seats_of(cores: &[(usize, i64, i64)]) -> Vec<Seat> {
-        cores.iter().map(|&(cpu, package, core)| Seat { cpu, core: Some((package, core)) }).collect()
+        cores
+            .iter()
+            .map(|&(cpu, package, core)| Seat { cpu, core: Some((package, core)) })
+            .collect()
     }
 
     #[test]

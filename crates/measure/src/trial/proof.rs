@@ -35,8 +35,10 @@ impl Rig {
             ..cell.clone()
         };
         let config = self.config(&shown)?;
-        let most_bytes =
-            cell.levels.message_bytes.map_or(u64::MAX, |message| MOST_MESSAGES.saturating_mul(message as u64));
+        let most_bytes = cell
+            .levels
+            .message_bytes
+            .map_or(u64::MAX, |message| MOST_MESSAGES.saturating_mul(message as u64));
         let bytes = self.setup.files.total_bytes().min(PROOF_BYTES).min(most_bytes.max(1));
         let bursts = config.unpaced();
         let send_config = SendConfig {

@@ -8,7 +8,9 @@ use zc_kernel::clock::{monotonic_ns, sleep_until};
 use super::machine::Machine;
 use super::receiving::{self, RecvConfig};
 use super::window::{APART_NS, SETTLE_NS, Threads};
-use super::worker::{PATIENCE, Published, Ready, TrialError, Worker, await_message, settle_on, spawn, stuck};
+use super::worker::{
+    PATIENCE, Published, Ready, TrialError, Worker, await_message, settle_on, spawn, stuck,
+};
 use zc_run::{Reading, RecvCounts, RemoteWindow, Result};
 
 /// Receivers at work.
@@ -27,7 +29,10 @@ impl Receivers {
     ///
     /// # Errors
     /// The path cannot run here.
-    pub fn start(sockets: Vec<TcpStream>, how: &RecvConfig) -> std::result::Result<Self, TrialError> {
+    pub fn start(
+        sockets: Vec<TcpStream>,
+        how: &RecvConfig,
+    ) -> std::result::Result<Self, TrialError> {
         let mut flows = Vec::new();
         for (index, socket) in sockets.into_iter().enumerate() {
             let crc32 = Arc::new(Published::default());
@@ -62,7 +67,11 @@ impl Receivers {
         for flow in std::mem::take(&mut self.flows) {
             let mut receiver = Receivers { flows: vec![flow], threads: Threads::default() };
             let flow = &mut receiver.flows[0]; // in a struct that joins its thread, however this ends
-            let counts = flow.side.done.recv_timeout(PATIENCE).map_err(|_| stuck("a receiver did not end"))??;
+            let counts = flow
+                .side
+                .done
+                .recv_timeout(PATIENCE)
+                .map_err(|_| stuck("a receiver did not end"))??;
             ended.push((counts.bytes, flow.crc32.get()));
         }
         Ok(ended)
@@ -88,7 +97,12 @@ impl Machine {
     ///
     /// # Errors
     /// A meter that could be read before cannot be read now.
-    pub fn watch(&mut self, receivers: Option<&Receivers>, opens_ns: u64, closes_ns: u64) -> Result<RemoteWindow> {
+    pub fn watch(
+        &mut self,
+        receivers: Option<&Receivers>,
+        opens_ns: u64,
+        closes_ns: u64,
+    ) -> Result<RemoteWindow> {
         let (mut opened, mut closed) = (Reading::default(), Reading::default());
         let nobody = Threads::default();
         let threads = receivers.map_or(&nobody, |receivers| &receivers.threads);

@@ -30,7 +30,8 @@ pub(super) fn receive(
     counts: &Counting<RecvCounts>,
     crc32: &Published<u32>,
 ) -> std::result::Result<(), TrialError> {
-    let mut receiver = path::open_receiver(how.path, socket, how.buffer_bytes).map_err(TrialError::CannotRun)?;
+    let mut receiver =
+        path::open_receiver(how.path, socket, how.buffer_bytes).map_err(TrialError::CannotRun)?;
     let _ = ready.send(Ready { tid: zc_kernel::sched::gettid(), socket: clone(socket)? });
     let mut crc = crc32fast::Hasher::new();
     loop {
@@ -60,7 +61,8 @@ pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpL
     let listener = TcpListener::bind(at).map_err(|error| Error::os("listen for a flow", error))?;
     if let Some(bytes) = rcvbuf_bytes {
         // Before the first connection: the window scale is agreed upon in the handshake (tcp(7)).
-        zc_kernel::tcp::set_rcvbuf(&listener, bytes).map_err(|error| Error::os("set SO_RCVBUF", error))?;
+        zc_kernel::tcp::set_rcvbuf(&listener, bytes)
+            .map_err(|error| Error::os("set SO_RCVBUF", error))?;
     }
     Ok(listener)
 }
@@ -68,11 +70,13 @@ pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpL
 /// accept(2) that gives up when nobody connects.
 pub(super) fn accept(listener: &TcpListener) -> Result<TcpStream> {
     zc_kernel::tcp::wait_readable(listener, PATIENCE)
-        .and_then(
-            |readable| {
-                if readable { listener.accept() } else { Err(std::io::Error::from(std::io::ErrorKind::TimedOut)) }
-            },
-        )
+        .and_then(|readable| {
+            if readable {
+                listener.accept()
+            } else {
+                Err(std::io::Error::from(std::io::ErrorKind::TimedOut))
+            }
+        })
         .map(|(socket, _)| socket)
         .map_err(|error| Error::os("accept a flow", error))
 }

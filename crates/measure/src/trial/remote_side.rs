@@ -30,7 +30,11 @@ pub trait RemoteSide: Send {
     ///
     /// # Errors
     /// The receive path cannot run there, or it is gone.
-    fn expect(&mut self, flows: usize, recv_config: RecvConfig) -> std::result::Result<Vec<Target>, TrialError>;
+    fn expect(
+        &mut self,
+        flows: usize,
+        recv_config: RecvConfig,
+    ) -> std::result::Result<Vec<Target>, TrialError>;
 
     /// Returns when all flows that were expected have come.
     ///
@@ -58,7 +62,11 @@ pub trait RemoteSide: Send {
     ///
     /// # Errors
     /// A receiver broke, or it is gone.
-    fn finish(&mut self, flows: &[SentFlow<'_>], seconds: f64) -> std::result::Result<RemoteEnded, TrialError>;
+    fn finish(
+        &mut self,
+        flows: &[SentFlow<'_>],
+        seconds: f64,
+    ) -> std::result::Result<RemoteEnded, TrialError>;
 
     /// Ends whatever was asked for and will not be finished: flows, a window.
     fn give_up(&mut self);

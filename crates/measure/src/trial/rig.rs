@@ -10,8 +10,8 @@ use crate::meter::{self, Environment, InstanceLock, SampledThreads, Sampler, Wak
 use crate::path::SendSetup;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{
-    Align, BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, LinkFacts, Probe, Reading, RemoteWindow, Result,
-    Sampling, Timing, Trial, TrialKind, Unavailable, Warning,
+    Align, BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, LinkFacts, Probe, Reading,
+    RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Unavailable, Warning,
 };
 
 use super::bursts::Bursts;
@@ -23,8 +23,8 @@ use super::machine::Machine;
 use super::remote_side::RemoteSide;
 use super::sending::SendConfig;
 use super::window::{
-    APART_NS, EDGE_TRIES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted, apart_ns, edge_ns, flow_counts,
-    settle_ns, tcp_reading,
+    APART_NS, EDGE_TRIES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted, apart_ns, edge_ns,
+    flow_counts, settle_ns, tcp_reading,
 };
 use super::worker::TrialError;
 
@@ -103,11 +103,19 @@ impl Rig {
     ///
     /// # Errors
     /// A namespace could not be entered, or /proc/stat cannot be read.
-    pub fn conditions(&mut self, host: &Host, link: &LinkFacts, instance_lock: &InstanceLock) -> Result<Vec<Warning>> {
+    pub fn conditions(
+        &mut self,
+        host: &Host,
+        link: &LinkFacts,
+        instance_lock: &InstanceLock,
+    ) -> Result<Vec<Warning>> {
         let while_idle = self.machine.look()?;
         let sender_cpu = self.fixed.sender_cpu;
         let read = || Environment::read(&link.device, sender_cpu, instance_lock);
-        let around = Environment { sniffers: self.count_sniffers(), ..on_senders_side(&**self.links.base(), read)? };
+        let around = Environment {
+            sniffers: self.count_sniffers(),
+            ..on_senders_side(&**self.links.base(), read)?
+        };
         let mut warnings = checks::before(host, link, &self.fixed, &around);
         warnings.extend(checks::of_other_links(link, &self.links.other_facts()));
         warnings.extend(while_idle);
@@ -121,15 +129,18 @@ impl Rig {
 
     /// Those who listen in on any of the links; null where that cannot be seen on one of them.
     fn count_sniffers(&self) -> Option<usize> {
-        let on =
-            |link: &Arc<dyn Link>| on_senders_side(&**link, || meter::sniffers(&link.facts().device)).ok().flatten();
+        let on = |link: &Arc<dyn Link>| {
+            on_senders_side(&**link, || meter::sniffers(&link.facts().device)).ok().flatten()
+        };
         self.links.all().map(on).sum()
     }
 
     /// Where the network namespaces of senders and receivers can be found by other processes, for each link that has its own; the
     /// link of most cells first.
     pub fn namespaces(&self) -> Vec<[PathBuf; 2]> {
-        let path = |fd: BorrowedFd<'_>| format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd()).into();
+        let path = |fd: BorrowedFd<'_>| {
+            format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd()).into()
+        };
         self.links.all().filter_map(|link| link.namespaces()).map(|pair| pair.map(path)).collect()
     }
 
@@ -204,10 +215,17 @@ impl Rig {
     }
 
     /// Takes the samples of a soaked window that has closed.
-    fn take_samples(&mut self, cell: Option<&str>, opened: &Reading, closed: &Reading, threads: Option<&Threads>) {
+    fn take_samples(
+        &mut self,
+        cell: Option<&str>,
+        opened: &Reading,
+        closed: &Reading,
+        threads: Option<&Threads>,
+    ) {
         let Some(sampler) = &mut self.sampler else { return };
         let (senders, receivers) = threads.map_or_else(Default::default, Threads::tids);
-        let threads = SampledThreads { senders, receivers, soakers: self.machine.soaker_tids().to_vec() };
+        let threads =
+            SampledThreads { senders, receivers, soakers: self.machine.soaker_tids().to_vec() };
         sampler.take(cell, opened.soak.at_ns, closed.soak.at_ns, &threads);
     }
 
@@ -271,9 +289,10 @@ impl Rig {
         let run = self.attempt(cell, kind);
         self.or_given_up(run).map_err(|error| match error {
             TrialError::Broke(error) => error,
-            TrialError::CannotRun(no) => {
-                Error::failed(format!("\"{}\" could run before and cannot now: {}", cell.label, no.reason))
-            }
+            TrialError::CannotRun(no) => Error::failed(format!(
+                "\"{}\" could run before and cannot now: {}",
+                cell.label, no.reason
+            )),
         })
     }
 
@@ -295,8 +314,11 @@ impl Rig {
         self.ended_flows = count;
         let warmup_ns = self.timing.warmup_ns.max(2 * apart_ns(count));
         let more_ns = UNSOAKED_NS_PER_FLOW * count.saturating_sub(1) as u64;
-        let window_ns =
-            if kind == TrialKind::Soaked { self.timing.window_ns } else { self.timing.unsoaked_ns + more_ns };
+        let window_ns = if kind == TrialKind::Soaked {
+            self.timing.window_ns
+        } else {
+            self.timing.unsoaked_ns + more_ns
+        };
         let edges_from = |begin_ns| bursts.edges(begin_ns, warmup_ns, window_ns);
         if kind != TrialKind::TopSpeed {
             self.warm_up_to((config.fixed.rate_bytes_per_s * edges_from(0).1 as f64 / 1e9) as u64)?;
@@ -315,7 +337,8 @@ impl Rig {
         // Threads that are told of it last are to know of it in time.
         let begin_ns = monotonic_ns() + 500_000 + 20_000 * count.saturating_sub(1) as u64;
         let sampled = (kind == TrialKind::Soaked).then_some(cell.label.as_str());
-        let (flows, seen) = self.watch(flows, threads, begin_ns, edges_from(begin_ns), bursts, sampled)?;
+        let (flows, seen) =
+            self.watch(flows, threads, begin_ns, edges_from(begin_ns), bursts, sampled)?;
         stop_all(&flows);
         let ended = self.finish_flows(flows, begin_ns)?;
         Ok(Trial {
@@ -353,7 +376,8 @@ impl Rig {
         let mut opened = Reading::default();
         sleep_until(opens_ns - apart_ns(flows.len()));
         // By now io_uring has made its workers.
-        let threads = match threads.and_then(|mut threads| threads.add_workers().map(|()| threads)) {
+        let threads = match threads.and_then(|mut threads| threads.add_workers().map(|()| threads))
+        {
             Err(_) if flows.iter().any(Flow::has_ended) => return Err(why_ended(flows)),
             opened => opened?,
         };
@@ -390,7 +414,13 @@ impl Rig {
 
     /// Reads what bounds a window at `at_ns` or, where the reader got its CPU too late, as soon as it has it; and says when that was.
     /// Again, whole periods of bursts later, where it lost its CPU in the middle: what was read would not be of one moment.
-    fn edge(&self, at_ns: u64, bursts: Bursts, flows: usize, mut read: impl FnMut(&Machine)) -> Result<u64> {
+    fn edge(
+        &self,
+        at_ns: u64,
+        bursts: Bursts,
+        flows: usize,
+        mut read: impl FnMut(&Machine),
+    ) -> Result<u64> {
         let mut at_ns = at_ns;
         for _ in 0..EDGE_TRIES {
             sleep_until(at_ns);
@@ -403,23 +433,27 @@ impl Rig {
             }
             at_ns = bursts.not_before(now_ns, at_ns);
         }
-        Err(Error::failed("the counters could not be read in one moment: something else had the CPU, again and again"))
+        Err(Error::failed(
+            "the counters could not be read in one moment: something else had the CPU, again and again",
+        ))
     }
 
     /// What the kernel counts, and the CPU time of everything that is zc's.
     fn kernel(&mut self, threads: Option<&Threads>, into: &mut Reading) -> Result<()> {
         let flows_ns = threads.map_or(0, Threads::cpu_ns);
-        let far_end_ns: u64 = self.links.all().filter_map(|link| link.far_end()).map(AckGenerator::cpu_ns).sum();
+        let far_end_ns: u64 =
+            self.links.all().filter_map(|link| link.far_end()).map(AckGenerator::cpu_ns).sum();
         self.machine.kernel(flows_ns + far_end_ns, into)
     }
 
     fn slow_meters(&mut self, flows: &[Flow], threads: &Threads, into: &mut Reading) -> Result<()> {
         self.kernel(Some(threads), into)?;
         threads.read_switches(into);
-        into.link = flows.first().and_then(|flow| flow.link().counters().ok()).map(|mut counters| {
-            add_noted(flows, &mut counters);
-            counters
-        });
+        into.link =
+            flows.first().and_then(|flow| flow.link().counters().ok()).map(|mut counters| {
+                add_noted(flows, &mut counters);
+                counters
+            });
         into.tcp = tcp_reading(flows);
         Ok(())
     }
@@ -447,6 +481,9 @@ fn on_senders_side<T: Send>(link: &dyn Link, ask: impl FnOnce() -> T + Send) -> 
 
 impl std::fmt::Debug for Rig {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rig").field("fixed", &self.fixed).field("timing", &self.timing).finish_non_exhaustive()
+        f.debug_struct("Rig")
+            .field("fixed", &self.fixed)
+            .field("timing", &self.timing)
+            .finish_non_exhaustive()
     }
 }

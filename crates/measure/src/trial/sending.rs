@@ -101,12 +101,16 @@ pub(super) fn send(
     let Ok(begin_ns) = begin.recv() else {
         return Ok(()); // the trial was given up
     };
-    let (bursts, first_due_ns) = (send_config.bursts, send_config.bursts.first_due_ns(begin_ns, index));
+    let (bursts, first_due_ns) =
+        (send_config.bursts, send_config.bursts.first_due_ns(begin_ns, index));
     let mut pacer = Pacer::new(bursts.rate_bytes_per_s(), bursts.period_ns(), first_due_ns);
     let mut since_begin = None;
     let mut left = send_config.stop_after_bytes;
     // Flows start at different files, so that they do not all send the same bytes at the same time.
-    for mut piece in setup.files.walk(send_config.first_file + index * 17, send_config.piece_bytes).aligned(fixed.align)
+    for mut piece in setup
+        .files
+        .walk(send_config.first_file + index * 17, send_config.piece_bytes)
+        .aligned(fixed.align)
     {
         if stop.load(Ordering::Relaxed) || left == Some(0) {
             break;
@@ -129,19 +133,27 @@ pub(super) fn send(
     counts.set(sender.counts());
     used.set(since_begin.and_then(|since| since.usage()));
     if !to.stays_open {
-        socket.shutdown(Shutdown::Write).map_err(|error| Error::os("close a flow for sending", error))?;
+        socket
+            .shutdown(Shutdown::Write)
+            .map_err(|error| Error::os("close a flow for sending", error))?;
     }
     Ok(())
 }
 
-fn connect(to: &Target, fixed: &FixedParams, far_end: Option<&AckGenerator>) -> Result<(TcpStream, Option<AckedFlow>)> {
+fn connect(
+    to: &Target,
+    fixed: &FixedParams,
+    far_end: Option<&AckGenerator>,
+) -> Result<(TcpStream, Option<AckedFlow>)> {
     let failed = |error| Error::os(format!("connect a flow to {}", to.address), error);
     let socket = Unconnected::bind_towards(to.address).map_err(failed)?;
     let far = far_end.map(|far_end| far_end.expect(socket.port()));
     EFFECTS.iter().try_for_each(|effect| effect.before_connect(&socket, fixed))?;
     let mut socket = socket.connect(to.address, PATIENCE).map_err(failed)?;
     EFFECTS.iter().try_for_each(|effect| effect.connected(&socket, fixed))?;
-    socket.write_all(&to.greeting).map_err(|error| Error::os("greet the far end of a flow", error))?;
+    socket
+        .write_all(&to.greeting)
+        .map_err(|error| Error::os("greet the far end of a flow", error))?;
     factor::set_tcp_options(&socket, fixed)?;
     Ok((socket, far))
 }

@@ -37,7 +37,8 @@ pub struct Up {
 /// # Errors
 /// sched_getaffinity(2) failed.
 pub fn allowed_cpus() -> Result<Vec<usize>> {
-    zc_kernel::sched::allowed_cpus().map_err(|error| Error::os("ask for the CPUs of this process", error))
+    zc_kernel::sched::allowed_cpus()
+        .map_err(|error| Error::os("ask for the CPUs of this process", error))
 }
 
 /// Brings up the first of `candidates` that can be had, and beside it a link of that kind for each of `others`: what cells ask
@@ -77,7 +78,8 @@ pub fn bring_up(
             }
         }
     }
-    let (kind, no) = last.unwrap_or_else(|| (LinkKind::Loopback, Unavailable::unknown("no link was tried")));
+    let (kind, no) =
+        last.unwrap_or_else(|| (LinkKind::Loopback, Unavailable::unknown("no link was tried")));
     Err(no.into_error(format!("the link \"{kind}\" is not available here")))
 }
 
@@ -114,9 +116,13 @@ pub fn open_files(
     messages: &[usize],
     sender_cpu: usize,
 ) -> Result<(SendSetup, FileSetFacts)> {
-    let (files, facts) = if paths.is_empty() { FileSet::generate(seed, messages)? } else { FileSet::open(paths)? };
+    let (files, facts) =
+        if paths.is_empty() { FileSet::generate(seed, messages)? } else { FileSet::open(paths)? };
     files.warm()?;
-    Ok((SendSetup { cpu: Some(sender_cpu), ..SendSetup::new(Arc::new(files), buffer_bytes) }, facts))
+    Ok((
+        SendSetup { cpu: Some(sender_cpu), ..SendSetup::new(Arc::new(files), buffer_bytes) },
+        facts,
+    ))
 }
 
 /// Touches up to 2 GiB of memory and gives it back, for at most 2 s, so that what the kernel will allocate for packets has
@@ -130,9 +136,14 @@ pub fn touch_memory(sender_cpu: usize) {
     let bytes = touched_bytes(workload::available_bytes());
     let touch = move || {
         let _ = zc_kernel::sched::pin(&[sender_cpu]); // else it is done elsewhere
-        let Ok(mut pages) = zc_kernel::pages::Pages::new(usize::try_from(bytes).unwrap_or(0)) else { return };
+        let Ok(mut pages) = zc_kernel::pages::Pages::new(usize::try_from(bytes).unwrap_or(0))
+        else {
+            return;
+        };
         let began = Instant::now();
-        for chunk in pages.as_mut_slice().chunks_mut(1 << 20).take_while(|_| began.elapsed() < TOUCHING) {
+        for chunk in
+            pages.as_mut_slice().chunks_mut(1 << 20).take_while(|_| began.elapsed() < TOUCHING)
+        {
             for byte in chunk.iter_mut().step_by(4096) {
                 *byte = 1;
             }
@@ -152,7 +163,8 @@ fn touched_bytes(available: Option<u64>) -> u64 {
 /// # Errors
 /// It does not exist here, or this user may not have it.
 pub fn choose_congestion(asked: Option<&str>, link: &Arc<dyn Link>) -> Result<String> {
-    let names: Vec<String> = asked.map_or(CONGESTIONS.map(str::to_owned).to_vec(), |name| vec![name.to_owned()]);
+    let names: Vec<String> =
+        asked.map_or(CONGESTIONS.map(str::to_owned).to_vec(), |name| vec![name.to_owned()]);
     let there = Arc::clone(link);
     // A namespace is entered by a thread and for good, so one is spent on the question.
     let chosen = std::thread::spawn(move || -> Result<Option<String>> {

@@ -39,16 +39,24 @@ pub(super) fn fixed() -> FixedParams {
 /// The interface.
 pub(super) fn loopback() -> Links {
     let fixed = fixed();
-    super::bring_up(&[LinkKind::Loopback], fixed.sender_cpu, fixed.receiver_cpu, &Default::default(), &[])
-        .unwrap()
-        .links
+    super::bring_up(
+        &[LinkKind::Loopback],
+        fixed.sender_cpu,
+        fixed.receiver_cpu,
+        &Default::default(),
+        &[],
+    )
+    .unwrap()
+    .links
 }
 
 /// Files of one byte, about a page, and more than the largest segment.
 pub(super) fn files() -> SendSetup {
     let source = |(at, &len): (usize, &usize)| {
         let mut file = tempfile::tempfile().unwrap();
-        let bytes: Vec<u8> = (0..len).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 13) as u8 ^ at as u8).collect();
+        let bytes: Vec<u8> = (0..len)
+            .map(|byte| (byte.wrapping_mul(2_654_435_761) >> 13) as u8 ^ at as u8)
+            .collect();
         file.write_all(&bytes).unwrap();
         SourceFile { name: format!("file {at}"), file, len: len as u64 }
     };
@@ -59,6 +67,15 @@ pub(super) fn files() -> SendSetup {
 /// A rig of all that, whose soakers sleep.
 pub(super) fn rig(fixed: FixedParams) -> Rig {
     let ms = 1_000_000;
-    let timing = Timing { warmup_ns: 4 * ms, window_ns: 10 * ms, idle_ns: 4 * ms, unsoaked_ns: 10 * ms };
-    Rig::new(RigSetup { links: loopback(), setup: files(), fixed, timing, far: None, sampler: None }).unwrap()
+    let timing =
+        Timing { warmup_ns: 4 * ms, window_ns: 10 * ms, idle_ns: 4 * ms, unsoaked_ns: 10 * ms };
+    Rig::new(RigSetup {
+        links: loopback(),
+        setup: files(),
+        fixed,
+        timing,
+        far: None,
+        sampler: None,
+    })
+    .unwrap()
 }

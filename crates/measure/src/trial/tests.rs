@@ -5,8 +5,8 @@ use super::testing::{files, fixed, loopback, rig};
 use super::worker::TrialError;
 use crate::link::Link;
 use zc_run::{
-    Align, Cell, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement, Probe, Push, RecvPath, Result,
-    SendPath, Trial, TrialKind,
+    Align, Cell, FixedParams, Levels, LinkCounters, LinkFacts, LinkKind, Placement, Probe, Push,
+    RecvPath, Result, SendPath, Trial, TrialKind,
 };
 
 fn cell(send: SendPath, levels: Levels) -> Cell {
@@ -22,10 +22,18 @@ fn in_window(trial: &Trial, what: impl Fn(&zc_run::Reading) -> u64) -> u64 {
 fn every_path_is_proven_with_messages_of_every_size_and_at_odd_offsets() {
     let mut rig = rig(fixed());
     for &send in SendPath::ALL {
-        for (message, align) in [(64, Align::Page), (64, Align::Byte), (8_192, Align::Byte), (4 << 20, Align::Page)] {
-            let levels = Levels { message_bytes: Some(message), align: Some(align), ..Levels::default() };
-            match rig.prove(&cell(send, levels)).unwrap_or_else(|error| panic!("{send} {message} {align}: {error}")) {
-                Ok(Probe::Proof { bytes, .. }) => assert_eq!(bytes, 373_730, "{send} {message} {align}"),
+        for (message, align) in
+            [(64, Align::Page), (64, Align::Byte), (8_192, Align::Byte), (4 << 20, Align::Page)]
+        {
+            let levels =
+                Levels { message_bytes: Some(message), align: Some(align), ..Levels::default() };
+            match rig
+                .prove(&cell(send, levels))
+                .unwrap_or_else(|error| panic!("{send} {message} {align}: {error}"))
+            {
+                Ok(Probe::Proof { bytes, .. }) => {
+                    assert_eq!(bytes, 373_730, "{send} {message} {align}")
+                }
                 Ok(other) => panic!("{other:?}"),
                 Err(no) => eprintln!("skipped: {send}: {}", no.reason),
             }
@@ -36,9 +44,12 @@ fn every_path_is_proven_with_messages_of_every_size_and_at_odd_offsets() {
 #[test]
 fn a_small_message_is_a_call_of_its_own() {
     let mut rig = rig(FixedParams { rate_bytes_per_s: 4e6, ..fixed() });
-    for (send, calls_each) in
-        [(SendPath::ReadSend, 2), (SendPath::MmapWrite, 1), (SendPath::Sendfile, 1), (SendPath::Splice, 2)]
-    {
+    for (send, calls_each) in [
+        (SendPath::ReadSend, 2),
+        (SendPath::MmapWrite, 1),
+        (SendPath::Sendfile, 1),
+        (SendPath::Splice, 2),
+    ] {
         let levels = Levels { message_bytes: Some(64), ..Levels::default() };
         let trial = rig.run(&cell(send, levels), TrialKind::UnsoakedControl).unwrap();
         let sent = trial.closed.sent;
@@ -51,13 +62,17 @@ fn every_way_to_push_is_proven_where_the_path_has_it() {
     let mut rig = rig(fixed());
     for &send in SendPath::ALL {
         for &push in Push::ALL {
-            let levels = Levels { push: Some(push), message_bytes: Some(1_000), ..Levels::default() };
-            let Err(no) = rig.prove(&cell(send, levels)).unwrap_or_else(|error| panic!("{send} {push}: {error}"))
+            let levels =
+                Levels { push: Some(push), message_bytes: Some(1_000), ..Levels::default() };
+            let Err(no) = rig
+                .prove(&cell(send, levels))
+                .unwrap_or_else(|error| panic!("{send} {push}: {error}"))
             else {
                 continue;
             };
             eprintln!("skipped: {send} {push}: {}", no.reason);
-            let has_no_flags = matches!(send, SendPath::ReadWrite | SendPath::MmapWrite | SendPath::Sendfile);
+            let has_no_flags =
+                matches!(send, SendPath::ReadWrite | SendPath::MmapWrite | SendPath::Sendfile);
             assert!(
                 !has_no_flags || (push == Push::More && no.kind.name() == "unsupported"),
                 "{send} {push}: {}",
@@ -116,7 +131,9 @@ fn a_thousand_flows_are_one_trial_and_leave_no_port_behind() {
     let began = std::time::Instant::now();
     let trial = match rig.run(&cell(SendPath::ReadSend, levels), TrialKind::UnsoakedControl) {
         Ok(trial) => trial,
-        Err(error) if error.message.contains("RLIMIT_NOFILE") => return eprintln!("skipped: {error}"),
+        Err(error) if error.message.contains("RLIMIT_NOFILE") => {
+            return eprintln!("skipped: {error}");
+        }
         Err(error) => panic!("{error}"),
     };
     eprintln!("a trial of 1,000 flows took {:?}", began.elapsed());
@@ -165,7 +182,9 @@ fn what_a_link_cannot_do_is_told_with_a_remedy() {
         (LinkKind::Loopback, placed(Placement::Same), true),
         (LinkKind::Veth, placed(Placement::Free), true),
     ] {
-        match CellConfig::of(&cell(SendPath::Sendfile, levels.clone()), &fixed(), &files()).check(&of_kind(kind)) {
+        match CellConfig::of(&cell(SendPath::Sendfile, levels.clone()), &fixed(), &files())
+            .check(&of_kind(kind))
+        {
             Ok(()) => assert!(can, "{kind} {levels:?}"),
             Err(TrialError::CannotRun(no)) => {
                 assert!(

@@ -103,7 +103,11 @@ pub(super) struct Threads {
 impl Threads {
     pub(super) fn open(senders: &[i32], receivers: &[i32]) -> Result<Self> {
         let process_has = zc_kernel::process::threads().ok();
-        Ok(Self { senders: TaskMeter::open(senders)?, receivers: TaskMeter::open(receivers)?, process_has })
+        Ok(Self {
+            senders: TaskMeter::open(senders)?,
+            receivers: TaskMeter::open(receivers)?,
+            process_has,
+        })
     }
 
     pub(super) fn of(flows: &[Flow]) -> Result<Self> {
@@ -126,7 +130,9 @@ impl Threads {
 
     /// CPU time of either side; what has ended adds nothing, and `Flow::has_ended` tells of it.
     pub(super) fn read_cpu(&self, into: &mut Reading) {
-        for (meter, side) in [(&self.senders, &mut into.sender), (&self.receivers, &mut into.receiver)] {
+        for (meter, side) in
+            [(&self.senders, &mut into.sender), (&self.receivers, &mut into.receiver)]
+        {
             let reading = meter.read_cpu().unwrap_or_default();
             (side.at_ns, side.cpu_ns) = (reading.at_ns, reading.cpu_ns);
         }
@@ -134,7 +140,9 @@ impl Threads {
 
     /// Context switches of either side, beside the slow meters.
     pub(super) fn read_switches(&self, into: &mut Reading) {
-        for (meter, side) in [(&self.senders, &mut into.sender), (&self.receivers, &mut into.receiver)] {
+        for (meter, side) in
+            [(&self.senders, &mut into.sender), (&self.receivers, &mut into.receiver)]
+        {
             let _ = meter.read_switches(side); // as above
         }
     }

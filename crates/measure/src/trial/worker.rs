@@ -72,12 +72,21 @@ pub(super) struct StartingWorker<C> {
 
 impl<C> StartingWorker<C> {
     pub(super) fn whole(self, ready: Ready) -> Worker<C> {
-        Worker { thread: Some(self.thread), done: self.done, counts: self.counts, tid: ready.tid, socket: ready.socket }
+        Worker {
+            thread: Some(self.thread),
+            done: self.done,
+            counts: self.counts,
+            tid: ready.tid,
+            socket: ready.socket,
+        }
     }
 }
 
 /// Starts a thread. What it says when it is ready comes through the second value.
-pub(super) fn spawn<C, R, F>(name: String, body: F) -> std::result::Result<(StartingWorker<C>, Inbox<R>), TrialError>
+pub(super) fn spawn<C, R, F>(
+    name: String,
+    body: F,
+) -> std::result::Result<(StartingWorker<C>, Inbox<R>), TrialError>
 where
     C: Counts,
     R: Send + 'static,
@@ -105,12 +114,15 @@ pub(super) fn await_message<T, C>(
 ) -> std::result::Result<T, TrialError> {
     match inbox.recv_timeout(PATIENCE) {
         Ok(message) => Ok(message),
-        Err(RecvTimeoutError::Timeout) => {
-            Err(TrialError::Broke(Error::failed(format!("waited {} s for {what}", PATIENCE.as_secs()))))
-        }
+        Err(RecvTimeoutError::Timeout) => Err(TrialError::Broke(Error::failed(format!(
+            "waited {} s for {what}",
+            PATIENCE.as_secs()
+        )))),
         Err(RecvTimeoutError::Disconnected) => match done.recv_timeout(PATIENCE) {
             Ok(Err(error)) => Err(error),
-            _ => Err(TrialError::Broke(Error::failed(format!("a thread ended while zc waited for {what}")))),
+            _ => Err(TrialError::Broke(Error::failed(format!(
+                "a thread ended while zc waited for {what}"
+            )))),
         },
     }
 }
@@ -125,7 +137,8 @@ pub(super) fn stuck(message: &str) -> TrialError {
 /// Of a thousand threads that run as fast as they can the reader would be one more, and have its turn in seconds; of nice 19 five
 /// hundred weigh 7,500 beside its 1,024. Only where there are no soakers: those weigh 3, and a thread of nice 19 no more than 15.
 pub(super) fn give_way() -> Result<()> {
-    zc_kernel::sched::set_nice(19).map_err(|error| Error::os("lower the priority of a thread", error))
+    zc_kernel::sched::set_nice(19)
+        .map_err(|error| Error::os("lower the priority of a thread", error))
 }
 
 pub(super) fn settle_on(cpus: &[usize]) -> Result<()> {

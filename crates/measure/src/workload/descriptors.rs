@@ -27,9 +27,11 @@ pub fn raise_descriptor_limit(needed: u64) -> Result<Room> {
     let limit = getrlimit(Resource::Nofile);
     match raised(needed, limit.current, limit.maximum) {
         Raised::NotNeeded => Ok(Room::There),
-        Raised::To(soft) => setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: limit.maximum })
-            .map(|()| Room::There)
-            .map_err(|error| Error::os("raise the limit of open files", error)),
+        Raised::To(soft) => {
+            setrlimit(Resource::Nofile, Rlimit { current: soft, maximum: limit.maximum })
+                .map(|()| Room::There)
+                .map_err(|error| Error::os("raise the limit of open files", error))
+        }
         Raised::Beyond(hard) => Ok(Room::No { hard }),
     }
 }

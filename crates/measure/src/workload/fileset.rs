@@ -112,8 +112,9 @@ impl FileSet {
     fn map(&self) -> std::result::Result<Vec<FileMapping>, Unavailable> {
         let populate = self.fits_memory();
         let map = |source: &SourceFile| {
-            FileMapping::new(&source.file, source.len, populate)
-                .map_err(|error| Unavailable::failed(format!("cannot map file \"{}\": {error}", source.name)))
+            FileMapping::new(&source.file, source.len, populate).map_err(|error| {
+                Unavailable::failed(format!("cannot map file \"{}\": {error}", source.name))
+            })
         };
         self.files.iter().map(map).collect()
     }
@@ -172,8 +173,9 @@ impl FileSet {
 
     fn len_of(&self, file: usize) -> Result<usize> {
         let source = &self.files[file];
-        usize::try_from(source.len)
-            .map_err(|_| Error::input(format!("file \"{}\" is too large for this machine", source.name)))
+        usize::try_from(source.len).map_err(|_| {
+            Error::input(format!("file \"{}\" is too large for this machine", source.name))
+        })
     }
 
     /// Shows the bytes of `piece` in order.
@@ -183,10 +185,12 @@ impl FileSet {
         let mut done = 0;
         while done < piece.len {
             let part = &mut buffer[..(piece.len - done).min(256 << 10)];
-            source.file.read_exact_at(part, piece.offset + done as u64).map_err(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof => source.became_shorter(),
-                _ => source.unreadable(error),
-            })?;
+            source.file.read_exact_at(part, piece.offset + done as u64).map_err(
+                |error| match error.kind() {
+                    io::ErrorKind::UnexpectedEof => source.became_shorter(),
+                    _ => source.unreadable(error),
+                },
+            )?;
             show(part);
             done += part.len();
         }
@@ -202,7 +206,10 @@ impl FileSet {
             total_bytes: self.total_bytes(),
             min_bytes: lens.clone().min().unwrap_or(0),
             max_bytes: lens.max().unwrap_or(0),
-            filesystem: self.files.first().map_or_else(String::new, |first| super::filesystem::name(&first.file)),
+            filesystem: self
+                .files
+                .first()
+                .map_or_else(String::new, |first| super::filesystem::name(&first.file)),
             skipped,
         }
     }
@@ -347,7 +354,10 @@ mod tests {
 
     #[test]
     fn a_piece_size_of_zero_does_not_stop_the_walk() {
-        assert_eq!(set_of(&[vec![1, 2]]).walk(0, 0).next(), Some(Piece { file: 0, offset: 0, len: 1 }));
+        assert_eq!(
+            set_of(&[vec![1, 2]]).walk(0, 0).next(),
+            Some(Piece { file: 0, offset: 0, len: 1 })
+        );
     }
 
     #[test]

@@ -87,7 +87,8 @@ fn generate_in(folder: &Path, seed: u64, messages: &[usize]) -> Result<(FileSet,
 /// The lengths, ascending; see the top of the file.
 fn lengths() -> Vec<u64> {
     let last = GENERATED_FILES as u64 - 1;
-    let mut lens: Vec<u64> = (0..=last).map(|at| MIN_BYTES + SPAN_BYTES * at.pow(3) / last.pow(3)).collect();
+    let mut lens: Vec<u64> =
+        (0..=last).map(|at| MIN_BYTES + SPAN_BYTES * at.pow(3) / last.pow(3)).collect();
     let rest = GENERATED_BYTES.saturating_sub(lens.iter().sum());
     if let Some(longest) = lens.last_mut() {
         *longest += rest;
@@ -99,9 +100,13 @@ fn lengths() -> Vec<u64> {
 /// well.
 fn equal_length(messages: &[usize]) -> Option<u64> {
     let longest = messages.iter().copied().max().unwrap_or(0) as u64;
-    let common = messages.iter().filter(|&&bytes| bytes > 0).try_fold(1, |common, &bytes| lcm(common, bytes as u64));
+    let common = messages
+        .iter()
+        .filter(|&&bytes| bytes > 0)
+        .try_fold(1, |common, &bytes| lcm(common, bytes as u64));
     // Lengths that have little in common leave a short message at each file's end.
-    (longest > LONGEST_CUT_BYTES).then(|| common.filter(|&bytes| bytes <= LONGEST_FILE_BYTES).unwrap_or(longest))
+    (longest > LONGEST_CUT_BYTES)
+        .then(|| common.filter(|&bytes| bytes <= LONGEST_FILE_BYTES).unwrap_or(longest))
 }
 
 fn lcm(one: u64, other: u64) -> Option<u64> {
@@ -147,7 +152,10 @@ mod tests {
         assert_eq!(lens.len(), 63);
         assert_eq!(lens.iter().sum::<u64>(), 63 * 350_000);
         assert_eq!(lens.first(), Some(&4_096));
-        assert!(lens.last().is_some_and(|&longest| (1_300_000..1_500_000).contains(&longest)), "{lens:?}");
+        assert!(
+            lens.last().is_some_and(|&longest| (1_300_000..1_500_000).contains(&longest)),
+            "{lens:?}"
+        );
         assert!(lens.is_sorted());
     }
 
@@ -192,7 +200,10 @@ mod tests {
     fn a_folder_that_does_not_exist_is_an_error_that_names_it() {
         let error = generate_in(Path::new("/nonesuch"), 1, &[]).map(drop).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Output);
-        assert!(error.message.starts_with("cannot write the generated files in folder \"/nonesuch\": "), "{error}");
+        assert!(
+            error.message.starts_with("cannot write the generated files in folder \"/nonesuch\": "),
+            "{error}"
+        );
         assert!(error.help.is_some_and(|help| help.contains("TMPDIR")));
     }
 
@@ -200,11 +211,17 @@ mod tests {
     fn a_full_disk_is_an_error_that_names_the_folder() {
         // A file system of 1 MB in a mount namespace that is gone with the child.
         let child = Command::new("unshare")
-            .args(["-rm", "sh", "-c", "mount -t tmpfs -o size=1m none /mnt && echo mounted && exec \"$0\" \"$@\""])
+            .args([
+                "-rm",
+                "sh",
+                "-c",
+                "mount -t tmpfs -o size=1m none /mnt && echo mounted && exec \"$0\" \"$@\"",
+            ])
             .arg(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", "workload::generate::tests::child_with_a_full_disk"])
             .output();
-        let said = child.as_ref().map(|child| String::from_utf8_lossy(&child.stdout)).unwrap_or_default();
+        let said =
+            child.as_ref().map(|child| String::from_utf8_lossy(&child.stdout)).unwrap_or_default();
         if !said.contains("mounted") {
             eprintln!("skipped: no file system can be mounted here: {child:?}");
             return;
@@ -217,6 +234,9 @@ mod tests {
     fn child_with_a_full_disk() {
         let error = generate_in(Path::new("/mnt"), 1, &[]).map(drop).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Output);
-        assert_eq!(error.message, "cannot write the generated files in folder \"/mnt\": no space left on device");
+        assert_eq!(
+            error.message,
+            "cannot write the generated files in folder \"/mnt\": no space left on device"
+        );
     }
 }

@@ -43,7 +43,9 @@ impl FileSet {
 
 fn nothing_left(given: usize, first: Option<&String>) -> Error {
     match first {
-        Some(first) => Error::input(format!("none of the {given} files can be sent; the first: {first}")),
+        Some(first) => {
+            Error::input(format!("none of the {given} files can be sent; the first: {first}"))
+        }
         None => Error::usage("no files were given"),
     }
     .help("name regular files that are not empty, such as /usr/bin/*")
@@ -86,11 +88,15 @@ fn blocking(file: &File) -> io::Result<()> {
 fn regular(path: &Path, found: &Metadata) -> Result<()> {
     let name = path.display();
     if found.is_dir() {
-        return Err(Error::input(format!("\"{name}\" is a directory")).help(format!("name the files in it: {name}/*")));
+        return Err(Error::input(format!("\"{name}\" is a directory"))
+            .help(format!("name the files in it: {name}/*")));
     }
     if !found.is_file() {
-        return Err(Error::input(format!("\"{name}\" is {}, not a regular file", kind(found.file_type())))
-            .help("copy what it yields to a file, and name that"));
+        return Err(Error::input(format!(
+            "\"{name}\" is {}, not a regular file",
+            kind(found.file_type())
+        ))
+        .help("copy what it yields to a file, and name that"));
     }
     if found.len() == 0 {
         return Err(Error::input(format!("file \"{name}\" is empty"))
@@ -114,11 +120,12 @@ fn kind(found: FileType) -> &'static str {
 fn refused(path: &Path, error: io::Error) -> Error {
     let name = path.display();
     match error.kind() {
-        io::ErrorKind::NotFound => {
-            Error::input(format!("file \"{name}\" does not exist")).help("check the name and the current folder")
+        io::ErrorKind::NotFound => Error::input(format!("file \"{name}\" does not exist"))
+            .help("check the name and the current folder"),
+        io::ErrorKind::PermissionDenied => {
+            Error::input(format!("file \"{name}\" may not be read by this user"))
+                .help("name files that this user can read, or copy it")
         }
-        io::ErrorKind::PermissionDenied => Error::input(format!("file \"{name}\" may not be read by this user"))
-            .help("name files that this user can read, or copy it"),
         _ if is_out_of_descriptors(&error) => {
             Error::unsupported(format!("cannot open file \"{name}\": {}", in_words(&error)))
                 .help("raise the limit of open files (`ulimit -n`), or give fewer files")
@@ -168,7 +175,10 @@ mod tests {
         fs::write(&b, [2; 70_000]).unwrap();
         let (set, facts) = FileSet::open(&[b.clone(), a.clone(), b]).unwrap();
         assert_eq!(set.files.iter().map(|file| file.len).collect::<Vec<_>>(), [70_000, 5, 70_000]);
-        assert_eq!((facts.files, facts.total_bytes, facts.min_bytes, facts.max_bytes), (3, 140_005, 5, 70_000));
+        assert_eq!(
+            (facts.files, facts.total_bytes, facts.min_bytes, facts.max_bytes),
+            (3, 140_005, 5, 70_000)
+        );
         assert_eq!(facts.origin, "given");
         assert!(!facts.filesystem.is_empty() && facts.skipped.is_empty());
         assert!(!rustix::fs::fcntl_getfl(&set.files[0].file).unwrap().contains(OFlags::NONBLOCK));
@@ -203,13 +213,20 @@ mod tests {
     fn a_fifo_is_an_error_and_does_not_block() {
         let folder = folder();
         let path = folder.path().join("fifo");
-        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        assert_eq!(refusal(path.clone()).message, format!("\"{}\" is a FIFO, not a regular file", path.display()));
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
+        assert_eq!(
+            refusal(path.clone()).message,
+            format!("\"{}\" is a FIFO, not a regular file", path.display())
+        );
     }
 
     #[test]
     fn a_device_is_an_error() {
-        assert_eq!(refusal("/dev/zero".into()).message, "\"/dev/zero\" is a device, not a regular file");
+        assert_eq!(
+            refusal("/dev/zero".into()).message,
+            "\"/dev/zero\" is a device, not a regular file"
+        );
     }
 
     #[test]
@@ -217,11 +234,17 @@ mod tests {
         let folder = folder();
         let good = folder.path().join("good");
         fs::write(&good, [1; 5]).unwrap();
-        let (set, facts) = FileSet::open(&["/nonesuch".into(), good, "/tmp".into(), "/proc/self/stat".into()]).unwrap();
+        let (set, facts) =
+            FileSet::open(&["/nonesuch".into(), good, "/tmp".into(), "/proc/self/stat".into()])
+                .unwrap();
         assert_eq!(set.files.len(), 1);
         assert_eq!(
             facts.skipped,
-            ["file \"/nonesuch\" does not exist", "\"/tmp\" is a directory", "file \"/proc/self/stat\" is empty"]
+            [
+                "file \"/nonesuch\" does not exist",
+                "\"/tmp\" is a directory",
+                "file \"/proc/self/stat\" is empty"
+            ]
         );
     }
 
@@ -229,7 +252,10 @@ mod tests {
     fn nothing_left_is_an_error_with_the_first_reason() {
         let error = FileSet::open(&["/nonesuch".into(), "/tmp".into()]).map(drop).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Input);
-        assert_eq!(error.message, "none of the 2 files can be sent; the first: file \"/nonesuch\" does not exist");
+        assert_eq!(
+            error.message,
+            "none of the 2 files can be sent; the first: file \"/nonesuch\" does not exist"
+        );
         assert_eq!(FileSet::open(&[]).map(drop).unwrap_err().kind, ErrorKind::Usage);
     }
 
@@ -243,14 +269,19 @@ mod tests {
         let path = folder.path().join("secret");
         fs::write(&path, [1]).unwrap();
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
-        assert_eq!(refusal(path.clone()).message, format!("file \"{}\" may not be read by this user", path.display()));
+        assert_eq!(
+            refusal(path.clone()).message,
+            format!("file \"{}\" may not be read by this user", path.display())
+        );
     }
 
     /// Runs the ignored test `child` in a process of its own under `ulimit`.
     fn under_limits(ulimit: &str, child: &str) {
         let status = Command::new("sh")
             .arg("-c")
-            .arg(format!("ulimit {ulimit} && exec \"$0\" --ignored --exact workload::given::tests::{child}"))
+            .arg(format!(
+                "ulimit {ulimit} && exec \"$0\" --ignored --exact workload::given::tests::{child}"
+            ))
             .arg(std::env::current_exe().unwrap())
             .output()
             .unwrap();
@@ -287,7 +318,10 @@ mod tests {
             error.message,
             "200 files cannot be open at a time: RLIMIT_NOFILE is 64, and zc needs 40 beside them"
         );
-        assert_eq!(error.help.as_deref(), Some("raise it (`ulimit -Hn 256` as root), or give fewer files"));
+        assert_eq!(
+            error.help.as_deref(),
+            Some("raise it (`ulimit -Hn 256` as root), or give fewer files")
+        );
         assert_eq!(FileSet::generate(1, &[]).map(drop).unwrap_err().kind, ErrorKind::Unsupported);
         assert_eq!(FileSet::open(&many()[..20]).unwrap().1.files, 20);
     }

@@ -43,17 +43,25 @@ fn levels(cgroup: &str, mountinfo: &str) -> Vec<(Version, PathBuf)> {
     let mut levels = Vec::new();
     for line in cgroup.lines() {
         let mut fields = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let (Some(_), Some(controllers), Some(path)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
         let version = match controllers {
             "" => Version::V2,
             names if names.split(',').any(|name| name == "memory") => Version::V1,
             _ => continue,
         };
-        let mounts: Vec<Mount<'_>> = mountinfo.lines().filter_map(|line| Mount::parse(line, version)).collect();
+        let mounts: Vec<Mount<'_>> =
+            mountinfo.lines().filter_map(|line| Mount::parse(line, version)).collect();
         // Below which mount the cgroup lies. One outside of the cgroup namespace lies below none: then the limits are seen
         // only from the top of what is mounted.
         let below = mounts.iter().find_map(|mount| Some((mount, mount.relative(path)?)));
-        let Some((mount, relative)) = below.or_else(|| Some((mounts.first()?, Path::new("")))) else { continue };
+        let Some((mount, relative)) = below.or_else(|| Some((mounts.first()?, Path::new(""))))
+        else {
+            continue;
+        };
         let top = mount.point.trim_start_matches('/');
         levels.extend(relative.ancestors().map(|level| (version, Path::new(top).join(level))));
     }
@@ -85,7 +93,10 @@ impl<'a> Mount<'a> {
     /// Where the cgroup `path` lies below this mount.
     fn relative(&self, path: &'a str) -> Option<&'a Path> {
         let relative = Path::new(path).strip_prefix(self.root).ok()?;
-        relative.components().all(|part| matches!(part, std::path::Component::Normal(_))).then_some(relative)
+        relative
+            .components()
+            .all(|part| matches!(part, std::path::Component::Normal(_)))
+            .then_some(relative)
     }
 }
 
@@ -95,7 +106,9 @@ fn left(version: Version, folder: &Path) -> Option<u64> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
     let bytes = |name: &str| read(name)?.trim().parse::<u64>().ok(); // "max" is no number, and no limit
     let (limit, usage, inactive) = match version {
-        Version::V1 => (bytes("memory.limit_in_bytes"), bytes("memory.usage_in_bytes"), "total_inactive_file"),
+        Version::V1 => {
+            (bytes("memory.limit_in_bytes"), bytes("memory.usage_in_bytes"), "total_inactive_file")
+        }
         // Above memory.high nothing is killed, but everything is throttled: no place to measure in.
         Version::V2 => {
             let limit = bytes("memory.max").into_iter().chain(bytes("memory.high")).min();
@@ -117,8 +130,10 @@ mod tests {
     use super::*;
 
     const MIB: u64 = 1 << 20;
-    const MEMINFO: &str = "MemTotal:        8127984 kB\nMemFree:          123456 kB\nMemAvailable:    6291456 kB\n";
-    const V1: &str = "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n";
+    const MEMINFO: &str =
+        "MemTotal:        8127984 kB\nMemFree:          123456 kB\nMemAvailable:    6291456 kB\n";
+    const V1: &str =
+        "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n";
     const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw,nsdelegate\n";
 
     /// What is available on a machine with these files.
@@ -171,7 +186,10 @@ mod tests {
             ])
         };
         assert_eq!(files("62914560\n", ""), Some(40 * MIB));
-        assert_eq!(files("62914560\n", "anon 1\nfile 9\ninactive_file 31457280\nactive_file 5\n"), Some(70 * MIB));
+        assert_eq!(
+            files("62914560\n", "anon 1\nfile 9\ninactive_file 31457280\nactive_file 5\n"),
+            Some(70 * MIB)
+        );
         assert_eq!(files("209715200\n", "anon 1\n"), Some(0));
     }
 
@@ -196,7 +214,10 @@ mod tests {
                 ("proc/self/mountinfo", &mountinfo),
                 ("sys/fs/cgroup/memory/jobs/one/memory.limit_in_bytes", own),
                 ("sys/fs/cgroup/memory/jobs/one/memory.usage_in_bytes", "20971520\n"),
-                ("sys/fs/cgroup/memory/jobs/one/memory.stat", "inactive_file 0\ntotal_inactive_file 10485760\n"),
+                (
+                    "sys/fs/cgroup/memory/jobs/one/memory.stat",
+                    "inactive_file 0\ntotal_inactive_file 10485760\n",
+                ),
                 ("sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", above),
                 ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
             ])
@@ -219,8 +240,10 @@ mod tests {
                 ("sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "1\n"),
             ])
         };
-        let (top, below) =
-            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/x/memory.limit_in_bytes");
+        let (top, below) = (
+            "sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "sys/fs/cgroup/memory/x/memory.limit_in_bytes",
+        );
         assert_eq!(files("4:memory:/docker/abc\n", top), Some(100 * MIB));
         assert_eq!(files("4:memory:/docker/abc/x\n", below), Some(100 * MIB));
         // A process that was put into the namespace from outside.
@@ -233,7 +256,11 @@ mod tests {
         for (cgroup, mountinfo) in
             [("0::/one\n", ""), ("4:cpu:/one\n", V1), ("", V2), ("nonsense\n::\n", "a - b\n - \n")]
         {
-            let files = [("proc/meminfo", MEMINFO), ("proc/self/cgroup", cgroup), ("proc/self/mountinfo", mountinfo)];
+            let files = [
+                ("proc/meminfo", MEMINFO),
+                ("proc/self/cgroup", cgroup),
+                ("proc/self/mountinfo", mountinfo),
+            ];
             assert_eq!(available(&files), Some(6 << 30), "{cgroup:?} {mountinfo:?}");
         }
     }

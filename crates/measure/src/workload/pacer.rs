@@ -64,7 +64,12 @@ impl Pacer {
 
 impl<C: Clock> Pacer<C> {
     /// As [`Pacer::new`], on another clock.
-    pub fn with_clock(clock: C, rate_bytes_per_s: Option<f64>, period_ns: u64, start_ns: u64) -> Self {
+    pub fn with_clock(
+        clock: C,
+        rate_bytes_per_s: Option<f64>,
+        period_ns: u64,
+        start_ns: u64,
+    ) -> Self {
         let period_ns = period_ns.max(MIN_PERIOD_NS);
         let burst_bytes = rate_bytes_per_s.map(|rate| rate * period_ns as f64 / 1e9);
         Self { clock, burst_bytes, period_ns, start_ns, due: 0, written_off: 0, sent_bytes: 0 }
@@ -167,7 +172,8 @@ mod tests {
 
         fn sleep_until(&self, at_ns: u64) {
             let now_ns = self.now_ns.get();
-            self.longest_sleep_ns.set(self.longest_sleep_ns.get().max(at_ns.saturating_sub(now_ns)));
+            self.longest_sleep_ns
+                .set(self.longest_sleep_ns.get().max(at_ns.saturating_sub(now_ns)));
             self.now_ns.set(now_ns.max(at_ns) + self.late_ns);
         }
     }
@@ -290,7 +296,12 @@ mod tests {
         let hand = Hand::default();
         let stop = AtomicBool::new(false);
         let start_in_an_hour = 3_600_000 * MS;
-        let mut pacer = Pacer::with_clock(StopsAt(hand.clone(), &stop, 20 * MS), Some(1e9), MS, start_in_an_hour);
+        let mut pacer = Pacer::with_clock(
+            StopsAt(hand.clone(), &stop, 20 * MS),
+            Some(1e9),
+            MS,
+            start_in_an_hour,
+        );
         assert!(!pacer.wait_unless(1, &stop));
         assert_eq!(hand.now_ns(), 20 * MS);
         assert!(hand.longest_sleep_ns.get() <= MS);
@@ -309,7 +320,9 @@ mod tests {
         assert_eq!(pacer.period_ns(), MIN_PERIOD_NS);
         let pacer = Pacer::with_clock(Hand::default(), Some(1e9), 2_000, 100);
         assert_eq!(pacer.start_ns(), 100);
-        for (ns, between) in [(0, 1_100), (1_100, 1_100), (1_101, 3_100), (3_099, 3_100), (9_999, 11_100)] {
+        for (ns, between) in
+            [(0, 1_100), (1_100, 1_100), (1_101, 3_100), (3_099, 3_100), (9_999, 11_100)]
+        {
             assert_eq!(pacer.between_bursts(ns), between, "{ns}");
         }
     }

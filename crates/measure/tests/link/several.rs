@@ -8,8 +8,8 @@ use std::time::Instant;
 use zc_measure::link::{AckGenerator, Link, Several, Sides, Steering, bring_up_several};
 use zc_measure::trial::{self, Rig, RigSetup};
 use zc_run::{
-    Align, Cell, CopyPages, FixedParams, Levels, LinkKind, LinkOptions, OffloadSwitch, Placement, Probe, Push,
-    RecvPath, SendPath, SoakerKind, Timing, TrialKind, UnavailableKind,
+    Align, Cell, CopyPages, FixedParams, Levels, LinkKind, LinkOptions, OffloadSwitch, Placement,
+    Probe, Push, RecvPath, SendPath, SoakerKind, Timing, TrialKind, UnavailableKind,
 };
 
 use super::{End, PATIENCE, counts_what_is_sent, one_cpu, sent_to_far_end, two_cpus};
@@ -20,7 +20,11 @@ use OffloadSwitch::{NoChecksum, NoGro, NoGso, NoSg, NoTso};
 const MTUS: [u32; 7] = [576, 1500, 3856, 9000, 16144, 16436, 65535];
 
 pub(crate) fn with(mtu_bytes: Option<u32>, switched_off: &[OffloadSwitch]) -> LinkOptions {
-    LinkOptions { mtu_bytes, switched_off: switched_off.iter().copied().collect(), ..LinkOptions::default() }
+    LinkOptions {
+        mtu_bytes,
+        switched_off: switched_off.iter().copied().collect(),
+        ..LinkOptions::default()
+    }
 }
 
 /// Links, or the reason to skip.
@@ -37,12 +41,22 @@ pub(crate) fn several(
 }
 
 pub(crate) fn each_carries_its_own() -> End {
-    let others = [with(Some(9000), &[]), with(Some(10), &[]), with(None, &[NoTso]), with(Some(3856), &[NoSg])];
-    let Several { link, others } = or_skip!(several(LinkKind::Veth, one_cpu(), &LinkOptions::default(), &others));
+    let others = [
+        with(Some(9000), &[]),
+        with(Some(10), &[]),
+        with(None, &[NoTso]),
+        with(Some(3856), &[NoSg]),
+    ];
+    let Several { link, others } =
+        or_skip!(several(LinkKind::Veth, one_cpu(), &LinkOptions::default(), &others));
     let Err(no) = &others[1] else { panic!("there is no IPv4 with an MTU of 10") };
     assert!(no.reason.contains("an MTU of 10"), "{no:?}");
-    let links: Vec<&dyn Link> = [&link].into_iter().chain(others.iter().flatten()).map(|link| &**link).collect();
-    let as_asked: Vec<_> = links.iter().map(|link| (link.facts().mtu_bytes, link.facts().switched_off.len())).collect();
+    let links: Vec<&dyn Link> =
+        [&link].into_iter().chain(others.iter().flatten()).map(|link| &**link).collect();
+    let as_asked: Vec<_> = links
+        .iter()
+        .map(|link| (link.facts().mtu_bytes, link.facts().switched_off.len()))
+        .collect();
     assert_eq!(as_asked, [(1500, 0), (9000, 0), (1500, 1), (3856, 1)]);
     for used in &links {
         let idle = || links.iter().filter(|link| !std::ptr::addr_eq(**link, *used));
@@ -59,12 +73,17 @@ pub(crate) fn each_carries_its_own() -> End {
 /// A far end that nobody has given a flow has no CPU time, however long the others work.
 pub(crate) fn a_far_end_without_flows_rests() -> End {
     let others = [with(Some(9000), &[]), with(Some(16436), &[])];
-    let Several { link, others } = or_skip!(several(LinkKind::Null, or_skip!(two_cpus()), &with(None, &[]), &others));
+    let Several { link, others } =
+        or_skip!(several(LinkKind::Null, or_skip!(two_cpus()), &with(None, &[]), &others));
     let others: Vec<Box<dyn Link>> =
         others.into_iter().map(|link| link.unwrap_or_else(|no| panic!("{no:?}"))).collect();
-    assert!(others.iter().all(|link| link.facts().device == "zc0"), "for an MTU no bridge is needed");
-    let resting =
-        || -> Vec<u64> { others.iter().filter_map(|link| link.far_end()).map(AckGenerator::cpu_ns).collect() };
+    assert!(
+        others.iter().all(|link| link.facts().device == "zc0"),
+        "for an MTU no bridge is needed"
+    );
+    let resting = || -> Vec<u64> {
+        others.iter().filter_map(|link| link.far_end()).map(AckGenerator::cpu_ns).collect()
+    };
     let until = Instant::now() + PATIENCE;
     loop {
         // The flow by which a link was checked is let go of soon, and not at once.
@@ -80,24 +99,30 @@ pub(crate) fn a_far_end_without_flows_rests() -> End {
 pub(crate) fn links_of_null_have_one_card() -> End {
     let sides = or_skip!(two_cpus());
     let others = [with(None, &[NoTso]), with(None, &[NoGro])];
-    let Several { link, others } = or_skip!(several(LinkKind::Null, sides, &with(None, &[]), &others));
+    let Several { link, others } =
+        or_skip!(several(LinkKind::Null, sides, &with(None, &[]), &others));
     let lesser = others[0].as_ref().unwrap_or_else(|no| panic!("{no:?}"));
     assert_eq!((link.facts().device.as_str(), lesser.facts().device.as_str()), ("zcbr0", "zcbr0"));
     let whole = sent_to_far_end(&*link, 10_000_000);
     let cut = sent_to_far_end(&**lesser, 10_000_000);
-    assert!(whole.bytes / whole.packets > 10_000 && cut.bytes / cut.packets <= 1448, "{whole:?} {cut:?}");
+    assert!(
+        whole.bytes / whole.packets > 10_000 && cut.bytes / cut.packets <= 1448,
+        "{whole:?} {cut:?}"
+    );
     let Err(no) = &others[1] else { panic!("nobody receives on the null link") };
     assert_eq!((no.kind.name(), no.remedy.as_deref()), ("unsupported", Some("--link veth")));
 
     // What is refused asks for no bridge.
-    let Several { link, .. } = or_skip!(several(LinkKind::Null, sides, &with(None, &[]), &[with(None, &[NoGro])]));
+    let Several { link, .. } =
+        or_skip!(several(LinkKind::Null, sides, &with(None, &[]), &[with(None, &[NoGro])]));
     assert_eq!(link.facts().device, "zc0");
     End::Passed
 }
 
 pub(crate) fn loopback_is_left_alone() -> End {
     let others = [with(Some(1500), &[]), with(None, &[NoTso])];
-    let Several { others, .. } = or_skip!(several(LinkKind::Loopback, one_cpu(), &with(None, &[]), &others));
+    let Several { others, .. } =
+        or_skip!(several(LinkKind::Loopback, one_cpu(), &with(None, &[]), &others));
     for other in others {
         let no = other.err().expect("lo is the host's");
         assert!(no.reason.contains("the host's own"), "{no:?}");
@@ -152,7 +177,8 @@ fn ip_packets_received() -> u64 {
 pub(crate) fn each_switch_changes_packets() -> End {
     const WIRE: u64 = 1514;
     let cut = [NoTso, NoSg, NoChecksum];
-    let asked: Vec<LinkOptions> = OffloadSwitch::ALL.iter().map(|switch| with(None, &[*switch])).collect();
+    let asked: Vec<LinkOptions> =
+        OffloadSwitch::ALL.iter().map(|switch| with(None, &[*switch])).collect();
     let (merging, asked): (Vec<LinkOptions>, Vec<LinkOptions>) =
         asked.into_iter().partition(|options| options.switched_off.contains(&NoGro));
     // Nobody asks for `no-gro`, so nobody merges.
@@ -190,7 +216,8 @@ pub(crate) fn each_switch_changes_packets() -> End {
         .chain(links.others)
         .map(|link| link.unwrap_or_else(|no| panic!("{no:?}")))
         .collect();
-    let as_found: Vec<_> = links.iter().map(|link| (link.facts().receiver_merges, link.facts().sides_apart)).collect();
+    let as_found: Vec<_> =
+        links.iter().map(|link| (link.facts().receiver_merges, link.facts().sides_apart)).collect();
     // What is merged is merged on the sender's CPU.
     let (merged, not) = ((Some(true), false), (Some(false), true));
     assert_eq!(as_found, [(Some(true), true), merged, merged, merged, not, not]);
@@ -210,7 +237,8 @@ pub(crate) fn each_switch_changes_packets() -> End {
 fn kernel_is_before(major: u32, minor: u32) -> bool {
     let release = rustix::system::uname();
     let release = release.release().to_string_lossy();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
     (numbers.next(), numbers.next()) < (Some(major), Some(minor))
 }
 
@@ -243,9 +271,15 @@ fn rig(kind: LinkKind, levels: &[Levels], files: &[std::path::PathBuf]) -> Resul
         placement: Placement::Separate,
         more: Default::default(),
     };
-    let timing = Timing { warmup_ns: 1_000_000, window_ns: 5_000_000, idle_ns: 1_000_000, unsoaked_ns: 5_000_000 };
+    let timing = Timing {
+        warmup_ns: 1_000_000,
+        window_ns: 5_000_000,
+        idle_ns: 1_000_000,
+        unsoaked_ns: 5_000_000,
+    };
     let (setup, _) = trial::open_files(files, 1, fixed.buffer_bytes, &[], sender_cpu).unwrap();
-    Ok(Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None, sampler: None }).unwrap())
+    Ok(Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None, sampler: None })
+        .unwrap())
 }
 
 fn cell(send: SendPath, levels: &Levels) -> Cell {
@@ -259,8 +293,11 @@ pub(crate) fn every_path_is_proven_at_every_mtu() -> End {
         .enumerate()
         .map(|(number, len)| {
             let path = folder.path().join(number.to_string());
-            std::fs::write(&path, (0..*len).map(|at: usize| (at * 7 + at / 251 + number) as u8).collect::<Vec<u8>>())
-                .unwrap();
+            std::fs::write(
+                &path,
+                (0..*len).map(|at: usize| (at * 7 + at / 251 + number) as u8).collect::<Vec<u8>>(),
+            )
+            .unwrap();
             path
         })
         .collect();
@@ -286,12 +323,16 @@ pub(crate) fn every_path_is_proven_at_every_mtu() -> End {
                     other => panic!("{kind} {levels:?} {send}: {other:?}"),
                 };
                 let trial = rig.run(&cell(send, levels), TrialKind::TopSpeed);
-                let trial = trial.unwrap_or_else(|error| panic!("{kind} {levels:?} {send}: {error:?}"));
+                let trial =
+                    trial.unwrap_or_else(|error| panic!("{kind} {levels:?} {send}: {error:?}"));
                 mss.insert(trial.closed.tcp.unwrap().snd_mss);
             }
             // Its own link, and no other: headers take 40 bytes, timestamps 12.
             assert_eq!(mss, [levels.mtu_bytes.unwrap() - 52].into(), "{kind}");
-            assert!(proven.contains(&SendPath::ReadSend) && proven.contains(&SendPath::Sendfile), "{proven:?}");
+            assert!(
+                proven.contains(&SendPath::ReadSend) && proven.contains(&SendPath::Sendfile),
+                "{proven:?}"
+            );
         }
         let no = rig.prove(&cell(SendPath::ReadSend, &levels[MTUS.len()])).unwrap().unwrap_err();
         assert!(no.reason.contains("65536"), "{no:?}");

@@ -5,11 +5,16 @@ use zc_run::escape;
 
 /// `kernel 6.12.1, now 6.13.0`.
 pub(super) fn text(difference: &Difference) -> String {
-    let name = difference.name.as_deref().map(|name| format!(" {}", escape(name, 60))).unwrap_or_default();
-    let value =
-        |value: &Option<String>| value.as_deref().map_or_else(|| "nothing".to_owned(), |value| escape(value, 300));
+    let name =
+        difference.name.as_deref().map(|name| format!(" {}", escape(name, 60))).unwrap_or_default();
+    let value = |value: &Option<String>| {
+        value.as_deref().map_or_else(|| "nothing".to_owned(), |value| escape(value, 300))
+    };
     let (old, new) = (value(&difference.old), value(&difference.new));
-    if matches!(difference.what, Aspect::KernelCommandLine | Aspect::Sysctl | Aspect::Mitigation | Aspect::FarEnd) {
+    if matches!(
+        difference.what,
+        Aspect::KernelCommandLine | Aspect::Sysctl | Aspect::Mitigation | Aspect::FarEnd
+    ) {
         return format!("{}{name} \"{old}\", now \"{new}\"", words(difference.what));
     }
     format!("{}{name} {old}, now {new}", words(difference.what))

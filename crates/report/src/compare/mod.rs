@@ -53,7 +53,10 @@ fn one(compared: &Compared, columns: usize) -> String {
     if !compared.cells.is_empty() {
         out.push('\n');
         for grid in rows::grids(compared) {
-            let grids = grid.split(1, columns).into_iter().map(|grid| grid.terminal(Layout::plain(columns)));
+            let grids = grid
+                .split(1, columns)
+                .into_iter()
+                .map(|grid| grid.terminal(Layout::plain(columns)));
             out.push_str(&grids.collect::<Vec<_>>().join("\n"));
             out.push('\n');
         }
@@ -75,7 +78,10 @@ pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>) -> String 
     let mut out = String::new();
     for compared in compared {
         let title = format!("## {} against {}", compared.new.name, compared.old.name);
-        out.push_str(&format!("{}\n\n", title.replacen(&title[3..], &markdown_text(&title[3..]), 1)));
+        out.push_str(&format!(
+            "{}\n\n",
+            title.replacen(&title[3..], &markdown_text(&title[3..]), 1)
+        ));
         for note in summary::above(compared) {
             out.push_str(&bullet(&format!("{}: {}", note.label, note.text)));
         }
@@ -94,7 +100,12 @@ pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>) -> String 
         out.push('\n');
     }
     if let Some(judgement) = judgement {
-        out.push_str(&wrap("", &markdown_text(&summary::judgement(judgement)), 0, MARKDOWN_COLUMNS));
+        out.push_str(&wrap(
+            "",
+            &markdown_text(&summary::judgement(judgement)),
+            0,
+            MARKDOWN_COLUMNS,
+        ));
     }
     out.truncate(out.trim_end().len());
     out.push('\n');

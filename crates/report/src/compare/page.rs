@@ -40,9 +40,16 @@ pub fn html(compared: &[Compared], judgement: Option<&Judgement>) -> String {
 }
 
 /// The result of `--fail-if-worse`, if it was given, and the verdict of each pair.
-fn opening(page: &mut Page, compared: &[Compared], judgement: Option<&Judgement>, names: &[(String, String)]) {
+fn opening(
+    page: &mut Page,
+    compared: &[Compared],
+    judgement: Option<&Judgement>,
+    names: &[(String, String)],
+) {
     let out = &mut page.out;
-    out.raw("<section id=\"answer\" aria-labelledby=\"answer-h\">\n<h2 id=\"answer-h\">Answer</h2>\n");
+    out.raw(
+        "<section id=\"answer\" aria-labelledby=\"answer-h\">\n<h2 id=\"answer-h\">Answer</h2>\n",
+    );
     if let Some(judgement) = judgement {
         out.element("p", &[("class", "answer")], &summary::judgement(judgement)).raw("\n");
     }
@@ -73,7 +80,9 @@ fn is_judged(compared: &Compared) -> bool {
 
 fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
     let heading = format!("{id}-h");
-    page.out.open("section", &[("id", id), ("class", "run"), ("aria-labelledby", &heading)]).raw("\n");
+    page.out
+        .open("section", &[("id", id), ("class", "run"), ("aria-labelledby", &heading)])
+        .raw("\n");
     page.out.open("h2", &[("id", &heading)]).text(short);
     page.out.raw("<span> against ").text(&escape(&compared.old.name, 60)).raw("</span></h2>\n");
     chart(page, compared);
@@ -87,18 +96,20 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
                 _ => "The same ratios of the two ends by themselves",
             };
             tables::table(page, caption, 1, grid, |row, column| {
-                let cost = compared.cells.get(row).filter(|_| place == 0).and_then(|cell| match column {
-                    1 => cell.old_cost_ns_per_kib.both,
-                    2 => cell.new_cost_ns_per_kib.both,
-                    _ => None,
-                });
+                let cost =
+                    compared.cells.get(row).filter(|_| place == 0).and_then(|cell| match column {
+                        1 => cell.old_cost_ns_per_kib.both,
+                        2 => cell.new_cost_ns_per_kib.both,
+                        _ => None,
+                    });
                 tables::Behind { cost, sort: None }
             });
         }
     }
-    for (title, notes) in
-        [("What was compared", summary::above(compared)), ("How the ratios came about", summary::below(compared))]
-    {
+    for (title, notes) in [
+        ("What was compared", summary::above(compared)),
+        ("How the ratios came about", summary::below(compared)),
+    ] {
         if notes.is_empty() {
             continue;
         }
@@ -121,17 +132,27 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
 fn chart(page: &mut Page, compared: &Compared) {
     let relative = match compared.relative_to {
         Some(RelativeTo::Others) => "relative to the others".to_owned(),
-        _ => format!("relative to {}", escape(compared.reference.as_deref().unwrap_or("the reference"), 24)),
+        _ => format!(
+            "relative to {}",
+            escape(compared.reference.as_deref().unwrap_or("the reference"), 24)
+        ),
     };
     let lanes = |cell: &CellChange| -> Vec<Lane> {
-        let both = [(JudgedBy::Cost, cell.cost.both, "cost"), (JudgedBy::Relative, cell.relative.both, &relative)];
+        let both = [
+            (JudgedBy::Cost, cell.cost.both, "cost"),
+            (JudgedBy::Relative, cell.relative.both, &relative),
+        ];
         let lane = |(series, (by, change, what)): (usize, (JudgedBy, Option<Change>, &str))| {
             let change = change.filter(|change| change.ratio.is_finite() && change.ratio > 0.0)?;
             Some(Lane {
                 series,
                 figure: figure(&change, compared.confidence),
                 hollow: cell.judged_by != Some(by),
-                name: format!("{}, {what}: {} new / old", name(cell), ratio(change.ratio, change.half_width())),
+                name: format!(
+                    "{}, {what}: {} new / old",
+                    name(cell),
+                    ratio(change.ratio, change.half_width())
+                ),
             })
         };
         both.into_iter().enumerate().filter_map(lane).collect()
@@ -146,14 +167,18 @@ fn chart(page: &mut Page, compared: &Compared) {
         return;
     }
     let alone = !of.iter().flat_map(|row| &row.lanes).any(|lane| lane.series == 1);
-    let legend: Vec<String> = if alone { vec!["cost".to_owned()] } else { vec!["cost".to_owned(), relative] };
-    let mut note = "Left of the broken line is cheaper, right of it dearer. Lines are 95 % intervals.".to_owned();
+    let legend: Vec<String> =
+        if alone { vec!["cost".to_owned()] } else { vec!["cost".to_owned(), relative] };
+    let mut note =
+        "Left of the broken line is cheaper, right of it dearer. Lines are 95 % intervals."
+            .to_owned();
     if of.iter().flat_map(|row| &row.lanes).any(|lane| lane.hollow) {
         note.push_str(" Filled: what the verdict is about.");
     }
     let description = match is_judged(compared) {
         true => "Every figure is in the tables of this section.".to_owned(),
-        false => "No words may be said about it. Every figure is in the tables of this section.".to_owned(),
+        false => "No words may be said about it. Every figure is in the tables of this section."
+            .to_owned(),
     };
     let caption = Caption { title: "Cost of each cell, new by old".to_owned(), note, description };
     dots::dots(page, caption, &legend, &of, Axis::Ratios);

@@ -4,7 +4,9 @@ use super::super::digits::{percent, ratio};
 use super::super::grid::{Column, Grid};
 use super::super::rows::cost;
 use zc_analysis::Sides;
-use zc_analysis::compare::{Basis, CellChange, Change, ChangeVerdict, Compared, JudgedBy, RelativeTo};
+use zc_analysis::compare::{
+    Basis, CellChange, Change, ChangeVerdict, Compared, JudgedBy, RelativeTo,
+};
 use zc_run::escape;
 
 /// The main table, and one of the sides where they are separate.
@@ -54,8 +56,11 @@ fn sides(compared: &Compared) -> Grid {
         let of = shown(cell);
         vec![name(cell), change(of.sender.as_ref()), change(of.receiver.as_ref())]
     };
-    let columns =
-        vec![Column::left("cell", ""), Column::right("sender,", "new / old"), Column::right("receiver,", "new / old")];
+    let columns = vec![
+        Column::left("cell", ""),
+        Column::right("sender,", "new / old"),
+        Column::right("receiver,", "new / old"),
+    ];
     Grid::new(columns, compared.cells.iter().map(row).collect())
 }
 

@@ -7,8 +7,8 @@ use super::aspects;
 use super::rows::name;
 use zc_analysis::Withheld;
 use zc_analysis::compare::{
-    Basis, ChangeVerdict, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, Reason, RelativeTo,
-    SelectionFacts, Weight,
+    Basis, ChangeVerdict, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, Reason,
+    RelativeTo, SelectionFacts, Weight,
 };
 use zc_run::escape;
 
@@ -19,14 +19,21 @@ const MOST: usize = 40;
 pub(crate) fn above(compared: &Compared) -> Vec<Note> {
     let mut notes = vec![note("old", part(&compared.old)), note("new", part(&compared.new))];
     for (weight, label) in [(Weight::Disqualifies, "disqualifies"), (Weight::Explains, "differs")] {
-        let texts: Vec<String> =
-            compared.differences.iter().filter(|each| each.weight == weight).map(aspects::text).collect();
+        let texts: Vec<String> = compared
+            .differences
+            .iter()
+            .filter(|each| each.weight == weight)
+            .map(aspects::text)
+            .collect();
         notes.extend(texts.iter().take(MOST).map(|text| note(label, text.clone())));
         if texts.len() > MOST {
             notes.push(note(label, format!("in {} more", texts.len() - MOST)));
         }
     }
-    if compared.differences.is_empty() && compared.incomparable.is_empty() && compared.basis == Basis::TwoSessions {
+    if compared.differences.is_empty()
+        && compared.incomparable.is_empty()
+        && compared.basis == Basis::TwoSessions
+    {
         notes.push(note(
             "differs",
             "nothing that zc records: kernel, command line, CPU, mitigations, sysctls, link and plan are the same",
@@ -48,8 +55,12 @@ pub(crate) fn above(compared: &Compared) -> Vec<Note> {
 fn left_out(compared: &Compared) -> Vec<Note> {
     let mut sentences: Vec<(String, Vec<String>)> = Vec::new();
     for cell in &compared.incomparable {
-        let why: Vec<String> =
-            cell.differences.iter().filter(|each| each.weight == Weight::Disqualifies).map(aspects::text).collect();
+        let why: Vec<String> = cell
+            .differences
+            .iter()
+            .filter(|each| each.weight == Weight::Disqualifies)
+            .map(aspects::text)
+            .collect();
         let (why, label) = (list(&why), escape(&cell.label, 60));
         match sentences.iter_mut().find(|(known, _)| *known == why) {
             Some((_, labels)) => labels.push(label),
@@ -58,7 +69,11 @@ fn left_out(compared: &Compared) -> Vec<Note> {
     }
     let all = compared.cells.is_empty() && sentences.len() == 1;
     let each = sentences.into_iter().take(MOST).map(|(why, labels)| {
-        if all { note("disqualifies", why) } else { note("left out", format!("{}: {why}", labels.join(", "))) }
+        if all {
+            note("disqualifies", why)
+        } else {
+            note("left out", format!("{}: {why}", labels.join(", ")))
+        }
     });
     each.collect()
 }
@@ -83,7 +98,10 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     notes.push(note("ratios", basis(compared)));
     let (old, new) = (compared.old.memcpy_bytes_per_s, compared.new.memcpy_bytes_per_s);
     if let (Basis::TwoSessions, Some(old), Some(new)) = (compared.basis, old, new) {
-        notes.push(note("memcpy", format!("{} then, {} now: paths that copy move with it", rate(old), rate(new))));
+        notes.push(note(
+            "memcpy",
+            format!("{} then, {} now: paths that copy move with it", rate(old), rate(new)),
+        ));
     }
     for doubt in &compared.doubts {
         notes.push(note("doubt", reason(doubt)));
@@ -139,7 +157,10 @@ fn reason(reason: &Reason) -> String {
     let name = escape(&reason.name, 200);
     match &reason.why {
         Withheld::ControlDiffers { ratio, .. } => {
-            format!("{name}: its reference differs from itself by {} (A/A control)", percent((ratio - 1.0).abs()))
+            format!(
+                "{name}: its reference differs from itself by {} (A/A control)",
+                percent((ratio - 1.0).abs())
+            )
         }
         Withheld::NoControl => format!("{name} has no A/A control"),
         Withheld::NoReference => format!("{name}: its reference has no cost"),
@@ -150,9 +171,13 @@ fn reason(reason: &Reason) -> String {
             format!("{name}: its reference reached {} of the rate", percent(*reached))
         }
         Withheld::BusyMachine { dropped, measured } => {
-            format!("{name}: {dropped} of {measured} blocks were dropped by rule, something else used the machine")
+            format!(
+                "{name}: {dropped} of {measured} blocks were dropped by rule, something else used the machine"
+            )
         }
-        Withheld::Warning { name: warning, .. } => format!("{name}: the warning \"{}\"", escape(warning, 60)),
+        Withheld::Warning { name: warning, .. } => {
+            format!("{name}: the warning \"{}\"", escape(warning, 60))
+        }
     }
 }
 
@@ -186,7 +211,10 @@ pub(crate) fn verdict(compared: &Compared) -> Vec<String> {
     if compared.none_worse_by == Some(0.0) {
         sentences.push("No cell is dearer (95 %, all cells together).".to_owned());
     } else if let Some(by) = compared.none_worse_by {
-        sentences.push(format!("No cell is dearer by more than {} (95 %, all cells together).", percent(by)));
+        sentences.push(format!(
+            "No cell is dearer by more than {} (95 %, all cells together).",
+            percent(by)
+        ));
     }
     sentences
 }
@@ -221,8 +249,9 @@ fn about_reference(compared: &Compared) -> Option<String> {
         ));
     }
     let alike = judged.iter().all(|ratio| *ratio > 1.0) || judged.iter().all(|ratio| *ratio < 1.0);
-    let differ =
-        |verdict: &ChangeVerdict| matches!(verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. });
+    let differ = |verdict: &ChangeVerdict| {
+        matches!(verdict, ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. })
+    };
     let differing = compared.cells.iter().filter(|cell| differ(&cell.verdict)).count();
     let alone = if judged.len() > 2 && differing * 2 > judged.len() && alike {
         format!(
@@ -240,11 +269,14 @@ fn about_reference(compared: &Compared) -> Option<String> {
 fn impossible(compared: &Compared) -> String {
     let reasons = compared.impossible.iter().map(|why| match why {
         Impossible::NoCommonCell => "no cell is in both".to_owned(),
-        Impossible::NoKeptBlocks { name } => format!("\"{}\" has no block that counts", escape(name, 200)),
+        Impossible::NoKeptBlocks { name } => {
+            format!("\"{}\" has no block that counts", escape(name, 200))
+        }
         Impossible::Disqualified => "the costs are those of different things".to_owned(),
         Impossible::NoCosts => "no cell has a cost in both".to_owned(),
         Impossible::SameRun => {
-            "the two are one and the same run; name two of its cells, as in run.json:sendfile".to_owned()
+            "the two are one and the same run; name two of its cells, as in run.json:sendfile"
+                .to_owned()
         }
     });
     reasons.collect::<Vec<_>>().join("; ")
@@ -253,15 +285,23 @@ fn impossible(compared: &Compared) -> String {
 /// The result of `--fail-if-worse`.
 pub(crate) fn judgement(judgement: &Judgement) -> String {
     let margin = percent(judgement.margin);
-    let names = |names: &[String]| names.iter().map(|name| escape(name, 200)).collect::<Vec<_>>().join(", ");
+    let names = |names: &[String]| {
+        names.iter().map(|name| escape(name, 200)).collect::<Vec<_>>().join(", ")
+    };
     match judgement.outcome {
         Outcome::NoneWorse => format!("No cell is worse by more than {margin}."),
         Outcome::Worse => format!("Worse by more than {margin}: {}.", names(&judgement.worse)),
         Outcome::Undecided => {
-            format!("Undecided whether any is worse by more than {margin}: {}.", names(&judgement.undecided))
+            format!(
+                "Undecided whether any is worse by more than {margin}: {}.",
+                names(&judgement.undecided)
+            )
         }
         Outcome::Withheld => {
-            format!("Withheld whether any is worse by more than {margin}: {}.", names(&judgement.undecided))
+            format!(
+                "Withheld whether any is worse by more than {margin}: {}.",
+                names(&judgement.undecided)
+            )
         }
         Outcome::Incomparable | Outcome::NothingKept => "Cannot be compared.".to_owned(),
     }

@@ -32,30 +32,41 @@ fn part<'a>(name: &str, run: &'a Run) -> Selection<'a> {
 fn another_kernel() -> (Run, Run) {
     let (old, mut new) = (run(1, 1.0), run(2, 1.15));
     new.header.host.kernel_release = "6.19.0".to_owned();
-    new.header.host.sysctls.insert("net.ipv4.tcp_wmem".to_owned(), "4096\t16384\t4194304".to_owned());
+    new.header
+        .host
+        .sysctls
+        .insert("net.ipv4.tcp_wmem".to_owned(), "4096\t16384\t4194304".to_owned());
     (old, new)
 }
 
 #[test]
 fn two_runs_on_a_terminal() {
     let (old, new) = another_kernel();
-    let (compared, judgement) = compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+    let (compared, judgement) =
+        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
     insta::assert_snapshot!("compare_terminal", table(&compared, judgement.as_ref(), 110));
 }
 
 #[test]
 fn two_runs_in_markdown_of_eighty_columns() {
     let (old, new) = another_kernel();
-    let (compared, judgement) = compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+    let (compared, judgement) =
+        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
     let text = markdown(&compared, judgement.as_ref());
-    assert!(text.lines().filter(|line| !line.starts_with('|')).all(|line| line.chars().count() <= 80), "{text}");
+    assert!(
+        text.lines().filter(|line| !line.starts_with('|')).all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
     insta::assert_snapshot!("compare_markdown", text);
 }
 
 #[test]
 fn two_cells_of_one_run() {
     let run = run(1, 1.0);
-    let cell = |name: &str| Selection { cell: Some(name.to_owned()), ..part(&format!("r.json:{name}"), &run) };
+    let cell = |name: &str| Selection {
+        cell: Some(name.to_owned()),
+        ..part(&format!("r.json:{name}"), &run)
+    };
     let (compared, _) = compare(&cell("read+send"), &[cell("sendfile")], None);
     insta::assert_snapshot!("compare_cells", table(&compared, None, 100));
 }
@@ -64,15 +75,18 @@ fn two_cells_of_one_run() {
 fn what_cannot_be_compared_says_why() {
     let (old, mut new) = (run(1, 1.0), run(2, 1.0));
     new.header.plan.fixed.rate_bytes_per_s = 4e8;
-    let (compared, judgement) = compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+    let (compared, judgement) =
+        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
     insta::assert_snapshot!("compare_impossible", table(&compared, judgement.as_ref(), 100));
 }
 
 #[test]
 fn json_holds_every_figure_with_its_unit() {
     let (old, new) = another_kernel();
-    let (compared, judgement) = compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
-    let document: serde_json::Value = serde_json::from_str(&json(&compared, judgement.as_ref())).unwrap();
+    let (compared, judgement) =
+        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+    let document: serde_json::Value =
+        serde_json::from_str(&json(&compared, judgement.as_ref())).unwrap();
     let cell = &document["comparisons"][0]["cells"][1];
     assert_eq!(cell["label"], "sendfile");
     assert_eq!(cell["word"]["word"], "worse");
@@ -96,7 +110,8 @@ fn names_from_a_file_never_become_markup() {
             }
         }
     }
-    let (compared, judgement) = compare(&part("a\u{1b}]0;x", &old), &[part("b|c", &new)], Some(0.05));
+    let (compared, judgement) =
+        compare(&part("a\u{1b}]0;x", &old), &[part("b|c", &new)], Some(0.05));
     let terminal = table(&compared, judgement.as_ref(), 100);
     assert!(!terminal.contains('\u{1b}') && !terminal.contains('\u{7}'));
     let markdown = markdown(&compared, judgement.as_ref());

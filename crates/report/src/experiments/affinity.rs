@@ -17,13 +17,22 @@ type Historical = (Placement, &'static str, [(&'static str, [u32; 2]); 2]);
 /// Andrew Morton, 27 January 2001, "Local networking": kbytes/sec of zcs for files sent to
 /// localhost, dual 500 MHz Pentium II.
 const HISTORICAL: &[Historical] = &[
-    (Placement::Free, "no explicit bonding", [("2.4.1", [66_600, 70_000]), ("2.4.1-zc", [208_000, 69_000])]),
-    (Placement::Separate, "separate CPUs", [("2.4.1", [66_700, 68_000]), ("2.4.1-zc", [213_047, 66_000])]),
+    (
+        Placement::Free,
+        "no explicit bonding",
+        [("2.4.1", [66_600, 70_000]), ("2.4.1-zc", [208_000, 69_000])],
+    ),
+    (
+        Placement::Separate,
+        "separate CPUs",
+        [("2.4.1", [66_700, 68_000]), ("2.4.1-zc", [213_047, 66_000])],
+    ),
     (Placement::Same, "same CPU", [("2.4.1", [56_000, 57_000]), ("2.4.1-zc", [176_000, 55_000])]),
 ];
 
 /// The paths with figures of 2001, in their order.
-const PATHS: [(SendPath, &str); 2] = [(SendPath::Sendfile, "sendfile()"), (SendPath::ReadSend, "send(8k)")];
+const PATHS: [(SendPath, &str); 2] =
+    [(SendPath::Sendfile, "sendfile()"), (SendPath::ReadSend, "send(8k)")];
 
 pub(super) fn section(run: &Run, pivot: &Pivot) -> Section {
     let header = &run.header;
@@ -37,10 +46,14 @@ pub(super) fn section(run: &Run, pivot: &Pivot) -> Section {
     for (placement, bonding, then) in HISTORICAL {
         for (kernel, speeds) in then {
             let speeds = speeds.map(|speed| speed.to_string());
-            rows.push([(*bonding).to_owned(), (*kernel).to_owned()].into_iter().chain(speeds).collect());
+            rows.push(
+                [(*bonding).to_owned(), (*kernel).to_owned()].into_iter().chain(speeds).collect(),
+            );
         }
-        let speeds = PATHS
-            .map(|(send, _)| speed(*placement, send).map_or_else(|| NONE.to_owned(), |speed| Unit::Kbytes.text(speed)));
+        let speeds = PATHS.map(|(send, _)| {
+            speed(*placement, send)
+                .map_or_else(|| NONE.to_owned(), |speed| Unit::Kbytes.text(speed))
+        });
         let kernel = escape(&header.host.kernel_release, 20);
         rows.push([(*bonding).to_owned(), kernel].into_iter().chain(speeds).collect());
     }
@@ -53,19 +66,22 @@ pub(super) fn section(run: &Run, pivot: &Pivot) -> Section {
 
     let same = PATHS.iter().enumerate().filter_map(|(place, (send, _))| {
         let (same, separate) = (speed(Placement::Same, *send), speed(Placement::Separate, *send));
-        let then = share_then(place).map_or_else(String::new, |share| format!(" (in 2001 {share:.2} times)"));
+        let then = share_then(place)
+            .map_or_else(String::new, |share| format!(" (in 2001 {share:.2} times)"));
         match quotient(same, separate) {
-            Quotient::Times(ratio) => {
-                Some(format!("{send} reaches {} its top speed on separate ones{then}", times(ratio)))
-            }
-            Quotient::Indistinct => {
-                Some(format!("{send} reaches its top speed on separate ones, within the intervals{then}"))
-            }
+            Quotient::Times(ratio) => Some(format!(
+                "{send} reaches {} its top speed on separate ones{then}",
+                times(ratio)
+            )),
+            Quotient::Indistinct => Some(format!(
+                "{send} reaches its top speed on separate ones, within the intervals{then}"
+            )),
             Quotient::Unknown => None,
         }
     });
     let same: Vec<String> = same.collect();
-    let conclusion = (!same.is_empty()).then(|| format!("With both ends on one CPU {}.", same.join("; ")));
+    let conclusion =
+        (!same.is_empty()).then(|| format!("With both ends on one CPU {}.", same.join("; ")));
     Section { parts, conclusion }
 }
 

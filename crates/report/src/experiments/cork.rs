@@ -17,13 +17,21 @@ const HISTORICAL: &str = "In 2001 (Andrew Morton, 27 January): \"TCP_CORK makes 
                     receiver, but total throughput falls a little. More work needed here.\"";
 
 pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
-    let mut columns: Vec<Column> =
-        pivot.keys.iter().chain([&pivot.across]).map(|factor| Column::left(factor.to_string(), "")).collect();
+    let mut columns: Vec<Column> = pivot
+        .keys
+        .iter()
+        .chain([&pivot.across])
+        .map(|factor| Column::left(factor.to_string(), ""))
+        .collect();
     let keys = columns.len();
     columns.push(Column::right("packets", "/s"));
     columns.push(Column::right("packet", "bytes"));
-    let ends: &[End] = if estimates.sides_apart { &[End::Sender, End::Receiver] } else { &[End::Sender] };
-    columns.extend(ends.iter().map(|end| Column::right("CPU,", end.name(estimates).trim_start_matches("the "))));
+    let ends: &[End] =
+        if estimates.sides_apart { &[End::Sender, End::Receiver] } else { &[End::Sender] };
+    columns.extend(
+        ends.iter()
+            .map(|end| Column::right("CPU,", end.name(estimates).trim_start_matches("the "))),
+    );
     columns.push(Column::right("top", Unit::Gbit.name()));
     let whole = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:.0}"));
     let mut rows = Vec::new();
@@ -35,7 +43,9 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
             texts.push(whole(cell.traffic.packets_per_s));
             texts.push(whole(cell.traffic.packet_bytes));
             texts.extend(ends.iter().map(|end| end.load(run, estimates, cell).unwrap_or_default()));
-            texts.push(cell.top_speed_bytes_per_s.map_or_else(String::new, |speed| Unit::Gbit.text(speed)));
+            texts.push(
+                cell.top_speed_bytes_per_s.map_or_else(String::new, |speed| Unit::Gbit.text(speed)),
+            );
             rows.push(texts);
         }
     }
@@ -58,7 +68,8 @@ fn conclusion(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<String>
         .filter_map(|size| {
             let cell = |push| find(run, pivot, |_, at| at.buffer_bytes == size && at.push == push);
             let (cork, plain) = (cell(Push::Cork)?.figures, cell(Push::Plain)?.figures);
-            let ends: &[End] = if estimates.sides_apart { &[End::Receiver, End::Sender] } else { &[End::Sender] };
+            let ends: &[End] =
+                if estimates.sides_apart { &[End::Receiver, End::Sender] } else { &[End::Sender] };
             let mut figures: Vec<(String, Quotient)> = ends
                 .iter()
                 .map(|end| {
@@ -66,7 +77,10 @@ fn conclusion(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<String>
                     (format!("CPU of {}", end.name(estimates)), quotient(cost(cork), cost(plain)))
                 })
                 .collect();
-            figures.push(("top speed".to_owned(), quotient(cork.top_speed_bytes_per_s, plain.top_speed_bytes_per_s)));
+            figures.push((
+                "top speed".to_owned(),
+                quotient(cork.top_speed_bytes_per_s, plain.top_speed_bytes_per_s),
+            ));
             Some(format!("with messages of {}: {}", size_text(size as u64), differences(&figures)?))
         })
         .collect();
@@ -85,7 +99,8 @@ fn differences(figures: &[(String, Quotient)]) -> Option<String> {
         }
     }
     if !alike.is_empty() {
-        let in_what = if parts.is_empty() { String::new() } else { format!(" in {}", list(&alike)) };
+        let in_what =
+            if parts.is_empty() { String::new() } else { format!(" in {}", list(&alike)) };
         parts.push(format!("no measurable difference{in_what}"));
     }
     (!parts.is_empty()).then(|| list(&parts))

@@ -33,7 +33,8 @@ impl End {
     /// Its cost where that is comparable between cells: not at saturation, and not of a failed
     /// zero-copy.
     pub(super) fn comparable(self, estimates: &Estimates, cell: &CellEstimate) -> Option<Figure> {
-        self.cost(estimates, cell).filter(|_| !cell.perturbation.saturated && !cell.failed_zero_copy)
+        self.cost(estimates, cell)
+            .filter(|_| !cell.perturbation.saturated && !cell.failed_zero_copy)
     }
 
     /// Its name in texts.
@@ -47,7 +48,12 @@ impl End {
 
     /// Its load: the share of all CPUs of its machine in the soaked windows, `9.6 ±0.2 %`, at the
     /// rate that was reached. That is what cyclesoak printed in 2001.
-    pub(super) fn load(self, run: &Run, estimates: &Estimates, cell: &CellEstimate) -> Option<String> {
+    pub(super) fn load(
+        self,
+        run: &Run,
+        estimates: &Estimates,
+        cell: &CellEstimate,
+    ) -> Option<String> {
         let cost = self.cost(estimates, cell)?;
         let cpus = self.cpus(run)?;
         let kib_per_ns = cell.traffic.bytes as f64 / 1024.0 / cell.traffic.elapsed_ns as f64;
@@ -72,13 +78,18 @@ impl End {
 
 /// `the load of the sender on this machine of 2 CPUs, at 400 MB/s`.
 pub(super) fn load_of(run: &Run, estimates: &Estimates, end: End) -> String {
-    let cpus =
-        end.cpus(run).map_or_else(String::new, |cpus| format!(" on {} CPU{}", cpus, if cpus == 1 { "" } else { "s" }));
+    let cpus = end.cpus(run).map_or_else(String::new, |cpus| {
+        format!(" on {} CPU{}", cpus, if cpus == 1 { "" } else { "s" })
+    });
     format!("load of {}{cpus} at {}", end.name(estimates), rates(run))
 }
 
 /// The first matching cell.
-pub(super) fn find<'a>(run: &Run, pivot: &Pivot<'a>, fits: impl Fn(&Cell, &FixedParams) -> bool) -> Option<Placed<'a>> {
+pub(super) fn find<'a>(
+    run: &Run,
+    pivot: &Pivot<'a>,
+    fits: impl Fn(&Cell, &FixedParams) -> bool,
+) -> Option<Placed<'a>> {
     pivot.cells().find(|placed| fits(placed.cell, &run.header.plan.fixed.at(&placed.cell.levels)))
 }
 
@@ -87,8 +98,11 @@ pub(super) fn find<'a>(run: &Run, pivot: &Pivot<'a>, fits: impl Fn(&Cell, &Fixed
 /// than a single miss; so picking the pair is not corrected for.
 pub(super) fn quotient(above: Option<Figure>, below: Option<Figure>) -> Quotient {
     let (Some(above), Some(below)) = (above, below) else { return Quotient::Unknown };
-    let (Some(high), Some(low)) = (above.interval, below.interval) else { return Quotient::Unknown };
-    let apart = high.high.is_some_and(|high| high < low.low) || low.high.is_some_and(|low| low < high.low);
+    let (Some(high), Some(low)) = (above.interval, below.interval) else {
+        return Quotient::Unknown;
+    };
+    let apart =
+        high.high.is_some_and(|high| high < low.low) || low.high.is_some_and(|low| low < high.low);
     let ratio = above.value / below.value;
     match apart {
         true if ratio.is_finite() && ratio > 0.0 => Quotient::Times(ratio),

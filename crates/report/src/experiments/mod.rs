@@ -34,9 +34,19 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
     };
     let mut section = match name {
         "affinity" => affinity::section(run, &pivot),
-        "congestion" => one_factor::section(estimates, &pivot, Factor::Congestion, "Of congestion controls, per byte"),
+        "congestion" => one_factor::section(
+            estimates,
+            &pivot,
+            Factor::Congestion,
+            "Of congestion controls, per byte",
+        ),
         "cork" => cork::section(run, estimates, &pivot),
-        "flows" => one_factor::section(estimates, &pivot, Factor::Flows, "Of so many connections, per byte"),
+        "flows" => one_factor::section(
+            estimates,
+            &pivot,
+            Factor::Flows,
+            "Of so many connections, per byte",
+        ),
         "mtu" => mtu::section(estimates, &pivot),
         "offloads" => offloads::section(run, estimates, &pivot),
         // In 2001 the link was always saturated, at 11.5 MB/s.

@@ -7,10 +7,16 @@ use zc_analysis::Estimates;
 use zc_run::Factor;
 
 pub(super) fn section(estimates: &Estimates, pivot: &Pivot) -> Section {
-    let clauses = [(Factor::Mtu, "Of MTUs, per byte"), (Factor::Align, "of where a message begins, at the first MTU")];
+    let clauses = [
+        (Factor::Mtu, "Of MTUs, per byte"),
+        (Factor::Align, "of where a message begins, at the first MTU"),
+    ];
     let conclusion: Vec<String> = clauses
         .into_iter()
         .filter_map(|(factor, what)| Some(format!("{what}: {}", effect(estimates, pivot, factor)?)))
         .collect();
-    Section { parts: Vec::new(), conclusion: (!conclusion.is_empty()).then(|| format!("{}.", conclusion.join("; "))) }
+    Section {
+        parts: Vec::new(),
+        conclusion: (!conclusion.is_empty()).then(|| format!("{}.", conclusion.join("; "))),
+    }
 }

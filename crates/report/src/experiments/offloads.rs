@@ -53,12 +53,16 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
             levels.push(own);
         }
     }
-    let sends: Vec<SendPath> =
-        SendPath::ALL.iter().copied().filter(|send| pivot.cells().any(|placed| placed.cell.send == *send)).collect();
+    let sends: Vec<SendPath> = SendPath::ALL
+        .iter()
+        .copied()
+        .filter(|send| pivot.cells().any(|placed| placed.cell.send == *send))
+        .collect();
     // Each old row goes with the most similar level, or into a row of its own.
     let mut then: Vec<Option<&Historical>> = vec![None; levels.len()];
     for old in HISTORICAL {
-        let sets = || old.without.iter().map(|without| without.iter().copied().collect::<BTreeSet<_>>());
+        let sets =
+            || old.without.iter().map(|without| without.iter().copied().collect::<BTreeSet<_>>());
         let place = sets().find_map(|set| levels.iter().position(|level| *level == set));
         match place {
             Some(place) => then[place] = Some(old),
@@ -77,13 +81,15 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
         let mut row = vec![offloads_text(without)];
         let (of_2001, of_2006) = then.map_or((None, None), |then| (then.of_2001, then.of_2006));
         for (old, places) in [(of_2001, 1), (of_2006, 2)] {
-            row.extend(
-                old.map_or_else(|| [none(), none()], |loads: [f64; 2]| loads.map(|load| format!("{load:.places$} %"))),
-            );
+            row.extend(old.map_or_else(
+                || [none(), none()],
+                |loads: [f64; 2]| loads.map(|load| format!("{load:.places$} %")),
+            ));
         }
         row.extend(sends.iter().map(|send| {
             let cell = find(run, pivot, |cell, _| cell.send == *send && switched(cell) == *without);
-            cell.and_then(|placed| End::Sender.load(run, estimates, placed.figures)).unwrap_or_else(none)
+            cell.and_then(|placed| End::Sender.load(run, estimates, placed.figures))
+                .unwrap_or_else(none)
         }));
         row
     });
@@ -96,7 +102,8 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
 
     let worth = sends.iter().filter_map(|send| {
         let cost = |without: &BTreeSet<OffloadSwitch>| {
-            let cell = find(run, pivot, |cell, _| cell.send == *send && switched(cell) == *without)?;
+            let cell =
+                find(run, pivot, |cell, _| cell.send == *send && switched(cell) == *without)?;
             End::Sender.comparable(estimates, cell.figures)
         };
         let most = levels.iter().filter_map(|without| Some((cost(without)?.value, without)));
@@ -106,12 +113,15 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
                 let dearest = offloads_text(dearest);
                 Some(format!("{send} costs {} as much with {dearest}", times(ratio)))
             }
-            Quotient::Indistinct => Some(format!("{send} shows no measurable extra cost with any of them off")),
+            Quotient::Indistinct => {
+                Some(format!("{send} shows no measurable extra cost with any of them off"))
+            }
             Quotient::Unknown => None,
         }
     });
     let worth: Vec<String> = worth.collect();
-    let conclusion = (!worth.is_empty())
-        .then(|| format!("What the offloads save {}: {}.", End::Sender.name(estimates), worth.join("; ")));
+    let conclusion = (!worth.is_empty()).then(|| {
+        format!("What the offloads save {}: {}.", End::Sender.name(estimates), worth.join("; "))
+    });
     Section { parts: vec![Part::Table { caption, keys: 1, grid }], conclusion }
 }

@@ -15,7 +15,10 @@ const NAMED: usize = 3;
 
 /// An experiment that adds only this sentence.
 pub(super) fn section(estimates: &Estimates, pivot: &Pivot, factor: Factor, what: &str) -> Section {
-    Section { parts: Vec::new(), conclusion: effect(estimates, pivot, factor).map(|text| format!("{what}: {text}.")) }
+    Section {
+        parts: Vec::new(),
+        conclusion: effect(estimates, pivot, factor).map(|text| format!("{what}: {text}.")),
+    }
 }
 
 /// The clauses of the sentence; `None` where nothing is known.
@@ -44,13 +47,18 @@ pub(super) fn effect(estimates: &Estimates, pivot: &Pivot, factor: Factor) -> Op
             })
             .collect();
         costs.sort_by(|(a, _), (b, _)| a.value.total_cmp(&b.value));
-        let ([(least, at_least), .., (most, at_most)], what) = (costs.as_slice(), named(pivot.across, name)) else {
+        let ([(least, at_least), .., (most, at_most)], what) =
+            (costs.as_slice(), named(pivot.across, name))
+        else {
             continue;
         };
         match quotient(Some(*most), Some(*least)) {
             Quotient::Times(ratio) => apart.push((
                 ratio,
-                format!("{what} costs least at {at_least} and {} times as much at {at_most}", significant(ratio)),
+                format!(
+                    "{what} costs least at {at_least} and {} times as much at {at_most}",
+                    significant(ratio)
+                ),
             )),
             Quotient::Indistinct => alike.push(what),
             Quotient::Unknown => {}

@@ -60,7 +60,11 @@ fn roofline(estimates: &Estimates) -> Option<Part> {
         return None;
     }
     cells.sort_by(|(_, _, a), (_, _, b)| b.value.total_cmp(&a.value));
-    let columns = vec![Column::left("", ""), Column::right("top", "Gbit/s"), Column::right("share of", "memcpy")];
+    let columns = vec![
+        Column::left("", ""),
+        Column::right("top", "Gbit/s"),
+        Column::right("share of", "memcpy"),
+    ];
     let rows = cells.into_iter().map(|(cell, top, share)| {
         let share = with_half_width(share.value, share.half_width);
         vec![escape(&cell.label, 40), Unit::Gbit.text(top), share]

@@ -14,21 +14,28 @@ use zc_run::{RecvPath, Run, escape};
 const HISTORICAL: &[(&str, f64)] = &[("2.4.1-pre10+zerocopy", 18.7), ("2.4.1-pre10-vanilla", 18.3)];
 
 pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
-    let then: Vec<String> = HISTORICAL.iter().map(|(kernel, load)| format!("{load:.1} % ({kernel})")).collect();
+    let then: Vec<String> =
+        HISTORICAL.iter().map(|(kernel, load)| format!("{load:.1} % ({kernel})")).collect();
     let caption = format!(
         "As in 2001 (Andrew Morton, 27 January: receiving 11.5 MB/s with read()s of 16k took a dual Pentium II {}); now {}",
         then.join(" and "),
         load_of(run, estimates, End::Receiver)
     );
-    let loads = table(run, pivot, caption, true, |placed| End::Receiver.load(run, estimates, placed.figures));
+    let loads = table(run, pivot, caption, true, |placed| {
+        End::Receiver.load(run, estimates, placed.figures)
+    });
     // Receiver savings are a smaller share of the cost of both ends, and the sender's noise does
     // not affect them.
-    let caption = format!("Ratio of the receiver's cost alone to that of {}", Baseline::of(pivot).text());
+    let caption =
+        format!("Ratio of the receiver's cost alone to that of {}", Baseline::of(pivot).text());
     let own = table(run, pivot, caption, false, |placed| match placed.figures.ratio.receiver {
         Some(own) => Some(ratio(own.value, own.half_width)),
         None => placed.figures.cost_ns_per_kib.receiver.map(|_| "1".to_owned()),
     });
-    Section { parts: own.into_iter().chain(loads).collect(), conclusion: conclusion(estimates, pivot) }
+    Section {
+        parts: own.into_iter().chain(loads).collect(),
+        conclusion: conclusion(estimates, pivot),
+    }
 }
 
 /// The cheapest receive path that was shown to cost less and that reads its bytes.
@@ -37,19 +44,28 @@ fn conclusion(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     let mut best: Option<(f64, &str)> = None;
     for placed in pivot.cells().filter(|placed| placed.cell.recv != RecvPath::RecvTrunc) {
         let label = placed.cell.label.as_str();
-        let Some(verdict) = estimates.verdict.cells.iter().find(|verdict| verdict.label == label) else { continue };
+        let Some(verdict) = estimates.verdict.cells.iter().find(|verdict| verdict.label == label)
+        else {
+            continue;
+        };
         compared += 1;
         match verdict.comparison {
-            Comparison::Cheaper { by } if best.is_none_or(|(most, _)| by > most) => best = Some((by, label)),
+            Comparison::Cheaper { by } if best.is_none_or(|(most, _)| by > most) => {
+                best = Some((by, label))
+            }
             _ => {}
         }
     }
     let against = Baseline::of(pivot).text();
     match best {
         _ if compared == 0 => None,
-        Some((by, label)) => {
-            Some(format!("{} saves most: {} of the CPU of both ends with {against}.", escape(label, 80), percent(by)))
-        }
-        None => Some(format!("No receive path that reads its bytes was shown to save anything over {against}.")),
+        Some((by, label)) => Some(format!(
+            "{} saves most: {} of the CPU of both ends with {against}.",
+            escape(label, 80),
+            percent(by)
+        )),
+        None => Some(format!(
+            "No receive path that reads its bytes was shown to save anything over {against}."
+        )),
     }
 }

@@ -31,15 +31,17 @@ const HISTORICAL: &[(usize, [f64; 3])] = &[
 ];
 
 /// The headings of its columns.
-const HISTORICAL_HEADS: [(&str, &str); 3] = [("2001, SG,", "MAXPGS=8"), ("2001, SG,", "MAXPGS=1"), ("2001,", "no SG")];
+const HISTORICAL_HEADS: [(&str, &str); 3] =
+    [("2001, SG,", "MAXPGS=8"), ("2001, SG,", "MAXPGS=1"), ("2001,", "no SG")];
 
 pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {
     let mut parts = Vec::new();
     let sizes = estimates.sizes.both.as_ref();
     parts.extend(sizes.and_then(lines));
     if estimates.verdict.stands() {
-        let sentences =
-            sizes.into_iter().flat_map(|sizes| against_reference(sizes).filter_map(|found| sentence(sizes, found)));
+        let sentences = sizes
+            .into_iter()
+            .flat_map(|sizes| against_reference(sizes).filter_map(|found| sentence(sizes, found)));
         let sentences: Vec<String> = sentences.collect();
         parts.extend((!sentences.is_empty()).then_some(Part::Text(sentences)));
     }
@@ -71,7 +73,11 @@ fn lines(sizes: &Sizes) -> Option<Part> {
         })
         .collect();
     let caption = "Cost of a message as a + b x size: a call, and each byte; and the message farthest off that line";
-    (!rows.is_empty()).then(|| Part::Table { caption: caption.to_owned(), keys: 1, grid: Grid::new(columns, rows) })
+    (!rows.is_empty()).then(|| Part::Table {
+        caption: caption.to_owned(),
+        keys: 1,
+        grid: Grid::new(columns, rows),
+    })
 }
 
 /// The crossovers with the reference's series. All pairs are in the JSON.
@@ -90,28 +96,45 @@ fn sentence(sizes: &Sizes, found: &Crossover) -> Option<String> {
     };
     Some(match found.outcome {
         Outcome::From { size, low, high } => {
-            format!("From {} {} on {of} costs less than {against}.", about(size), within(low, Some(high)))
+            format!(
+                "From {} {} on {of} costs less than {against}.",
+                about(size),
+                within(low, Some(high))
+            )
         }
         Outcome::UpTo { size, low, high } => {
-            format!("Up to {} {} {of} costs less than {against}, and not beyond.", about(size), within(Some(low), high))
+            format!(
+                "Up to {} {} {of} costs less than {against}, and not beyond.",
+                about(size),
+                within(Some(low), high)
+            )
         }
-        Outcome::Always => format!("Always, at every size of the plan, {of} costs less than {against}."),
-        Outcome::Never => format!("Never, at no size of the plan, {of} costs less than {against}: it costs more."),
+        Outcome::Always => {
+            format!("Always, at every size of the plan, {of} costs less than {against}.")
+        }
+        Outcome::Never => {
+            format!("Never, at no size of the plan, {of} costs less than {against}: it costs more.")
+        }
         Outcome::Undecided { why } => {
             let why = match why {
                 Undecided::TooFewSizes => "fewer than two sizes have a cost of both".to_owned(),
                 Undecided::TooFewBlocks => "too few blocks for an interval".to_owned(),
-                Undecided::Same { within } => format!("they cost the same at every size, within {}", percent(within)),
+                Undecided::Same { within } => {
+                    format!("they cost the same at every size, within {}", percent(within))
+                }
                 Undecided::Noise => "no difference was shown at any size".to_owned(),
                 Undecided::NowhereCheaper => {
-                    "it costs more at some sizes, and no difference was shown at the others".to_owned()
+                    "it costs more at some sizes, and no difference was shown at the others"
+                        .to_owned()
                 }
                 Undecided::OpenEnds => {
-                    "it costs less at some sizes, and no difference was shown at either end".to_owned()
+                    "it costs less at some sizes, and no difference was shown at either end"
+                        .to_owned()
                 }
                 Undecided::SeveralCrossings => "there is more than one crossover".to_owned(),
                 Undecided::InBetween => {
-                    "the same one costs less at both ends, but not at every size in between".to_owned()
+                    "the same one costs less at both ends, but not at every size in between"
+                        .to_owned()
                 }
             };
             format!("Undecided from which size on {of} costs less than {against}: {why}.")
@@ -130,14 +153,19 @@ pub(crate) fn about(bytes: f64) -> String {
         value /= 1024.0;
         unit = next;
     }
-    if unit.is_empty() || value >= 9.95 { format!("{value:.0}{unit}") } else { format!("{value:.1}{unit}") }
+    if unit.is_empty() || value >= 9.95 {
+        format!("{value:.0}{unit}")
+    } else {
+        format!("{value:.1}{unit}")
+    }
 }
 
 /// The table of 2001, with today's load at each size.
 fn historical_table(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Part {
     let header = &run.header;
     let fixed = &header.plan.fixed;
-    let mut bytes: Vec<usize> = pivot.cells().map(|placed| fixed.at(&placed.cell.levels).buffer_bytes).collect();
+    let mut bytes: Vec<usize> =
+        pivot.cells().map(|placed| fixed.at(&placed.cell.levels).buffer_bytes).collect();
     bytes.extend(HISTORICAL.iter().map(|(size, _)| *size));
     bytes.sort_unstable();
     bytes.dedup();
@@ -152,9 +180,10 @@ fn historical_table(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Part {
     let rows = bytes.into_iter().map(|size| {
         let mut row = vec![size_text(size as u64)];
         let then = HISTORICAL.iter().find(|(old, _)| *old == size);
-        row.extend(
-            then.map_or_else(|| [none(), none(), none()], |(_, loads)| loads.map(|load| format!("{load:.1} %"))),
-        );
+        row.extend(then.map_or_else(
+            || [none(), none(), none()],
+            |(_, loads)| loads.map(|load| format!("{load:.1} %")),
+        ));
         row.extend(several.then(|| {
             let first = find(run, pivot, |_, at| at.buffer_bytes == size);
             first.map_or_else(none, |placed| rate(fixed.at(&placed.cell.levels).rate_bytes_per_s))
@@ -163,7 +192,8 @@ fn historical_table(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Part {
             let cell = find(run, pivot, |cell, at| {
                 at.buffer_bytes == size && level(header, cell, pivot.across).to_string() == *name
             });
-            cell.and_then(|placed| End::Sender.load(run, estimates, placed.figures)).unwrap_or_else(none)
+            cell.and_then(|placed| End::Sender.load(run, estimates, placed.figures))
+                .unwrap_or_else(none)
         }));
         row
     });
@@ -183,7 +213,9 @@ fn conclusion(estimates: &Estimates, pivot: &Pivot, sizes: &Sizes) -> Option<Str
     for found in against_reference(sizes) {
         let Some(series) = sizes.series.get(found.of) else { continue };
         // A copied zero-copy send is excluded.
-        let copied = |label: &str| estimates.cells.iter().any(|cell| cell.label == label && cell.failed_zero_copy);
+        let copied = |label: &str| {
+            estimates.cells.iter().any(|cell| cell.label == label && cell.failed_zero_copy)
+        };
         if series.points.iter().any(|point| copied(&point.cell)) {
             continue;
         }
@@ -198,17 +230,31 @@ fn conclusion(estimates: &Estimates, pivot: &Pivot, sizes: &Sizes) -> Option<Str
     let against = Baseline::of(pivot).text();
     match from.first() {
         Some((least, _)) => {
-            let where_ = if *least > 0.0 { format!("messages below {}", about(*least)) } else { String::new() };
+            let where_ = if *least > 0.0 {
+                format!("messages below {}", about(*least))
+            } else {
+                String::new()
+            };
             let each: Vec<String> = from
                 .iter()
                 .map(|(size, name)| {
-                    if *size > 0.0 { format!("{name} from {} on", about(*size)) } else { format!("{name} at any size") }
+                    if *size > 0.0 {
+                        format!("{name} from {} on", about(*size))
+                    } else {
+                        format!("{name} at any size")
+                    }
                 })
                 .collect();
-            let stay = if where_.is_empty() { String::new() } else { format!("; for {where_} none was shown to") };
+            let stay = if where_.is_empty() {
+                String::new()
+            } else {
+                format!("; for {where_} none was shown to")
+            };
             Some(format!("Compared with {against}, these cost less: {}{stay}.", list(&each)))
         }
-        None if never > 0 => Some(format!("No size was found from which on a path costs less than {against}.")),
+        None if never > 0 => {
+            Some(format!("No size was found from which on a path costs less than {against}."))
+        }
         None => None,
     }
 }

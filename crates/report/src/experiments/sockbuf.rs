@@ -17,7 +17,8 @@ const HISTORICAL_TIME_PERCENT: [f64; 2] = [11.4, 2.0];
 const HISTORICAL_DEMAND: [f64; 2] = [2.054, 1.020];
 
 /// The heading of netperf 2.4 with -c -C, indented by five for the numbers.
-const HEAD: &str = "     Recv   Send   Send                          Utilization       Service Demand
+const HEAD: &str =
+    "     Recv   Send   Send                          Utilization       Service Demand
      Socket Socket Message  Elapsed              Send     Recv     Send    Recv
      Size   Size   Size     Time     Throughput  local    remote   local   remote
      bytes  bytes  bytes    secs.    10^6bits/s  % L      % L      us/KB   us/KB
@@ -30,7 +31,9 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
     let mut marked = false;
     let mut number = 0;
     for placed in pivot.cells() {
-        let Some(row) = accounts.rows.iter().find(|row| row.cell == placed.cell.label) else { continue };
+        let Some(row) = accounts.rows.iter().find(|row| row.cell == placed.cell.label) else {
+            continue;
+        };
         number += 1;
         marked |= missed(row);
         lines.extend(netperf(run, placed, row, number));
@@ -39,7 +42,11 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
         return Section::default();
     }
     let together = accounts.rows.iter().any(|row| row.demand_us_per_kb.sender.is_none());
-    let whose = if together { "; where the two ends are not separated, both are in the sender's columns" } else { "" };
+    let whose = if together {
+        "; where the two ends are not separated, both are in the sender's columns"
+    } else {
+        ""
+    };
     let mark = if marked { "; ! confidence target not reached" } else { "" };
     let caption = format!(
         "As in 2006 (Andre Oppermann, 20 September): netperf's columns by soakers (% L, as by its looper), time(1)'s line of the sender for {RUN_S:.0} s \
@@ -53,12 +60,14 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
 /// The two lines of a cell.
 fn netperf(run: &Run, placed: Placed, row: &AccountRow, number: usize) -> [String; 2] {
     let at = run.header.plan.fixed.at(&placed.cell.levels);
-    let socket = |bytes: Option<usize>| bytes.map_or_else(|| "auto".to_owned(), |bytes| bytes.to_string());
+    let socket =
+        |bytes: Option<usize>| bytes.map_or_else(|| "auto".to_owned(), |bytes| bytes.to_string());
     let text = |figure: Option<Figure>, places: usize, reached: Option<bool>| {
         let mark = if reached == Some(false) { "!" } else { "" };
         figure.map_or_else(|| NONE.to_owned(), |figure| format!("{:.places$}{mark}", figure.value))
     };
-    let (used, demand, within) = (&row.utilisation_percent, &row.demand_us_per_kb, &row.demand_within_target);
+    let (used, demand, within) =
+        (&row.utilisation_percent, &row.demand_us_per_kb, &row.demand_within_target);
     let first = format!(
         "{number:>3}) {:<6} {:<6} {:<8} {:<9.2} {:>9}  {:<8} {:<8} {:<7} {}",
         socket(at.rcvbuf_bytes),
@@ -75,12 +84,15 @@ fn netperf(run: &Run, placed: Placed, row: &AccountRow, number: usize) -> [Strin
     let second = row.time.map_or_else(
         || format!("     {NONE}     {label}"),
         |time| {
-            let seconds = |seconds: Option<f64>| seconds.map_or_else(|| NONE.to_owned(), |s| format!("{s:.3}"));
+            let seconds = |seconds: Option<f64>| {
+                seconds.map_or_else(|| NONE.to_owned(), |s| format!("{s:.3}"))
+            };
             let times = match (time.user_s, time.system_s) {
                 (None, None) => format!("{:.3}u+s", time.cpu_s.value),
                 (user, system) => format!("{}u {}s", seconds(user), seconds(system)),
             };
-            let elapsed = format!("{}:{:05.2}", (time.elapsed_s / 60.0) as u64, time.elapsed_s % 60.0);
+            let elapsed =
+                format!("{}:{:05.2}", (time.elapsed_s / 60.0) as u64, time.elapsed_s % 60.0);
             format!("     {times} {elapsed} {:.1}%     {label}", time.cpu_percent.value)
         },
     );
@@ -89,7 +101,8 @@ fn netperf(run: &Run, placed: Placed, row: &AccountRow, number: usize) -> [Strin
 
 fn missed(row: &AccountRow) -> bool {
     let within = &row.demand_within_target;
-    [within.sender, within.receiver, within.both, row.throughput_within_target].contains(&Some(false))
+    [within.sender, within.receiver, within.both, row.throughput_within_target]
+        .contains(&Some(false))
 }
 
 /// The service demand that the ratio is taken of.
@@ -124,24 +137,38 @@ fn side_by_side(accounts: &Accounts) -> Option<Part> {
     if rows.is_empty() {
         return None;
     }
-    let [time, demand] =
-        [HISTORICAL_TIME_PERCENT, HISTORICAL_DEMAND].map(|[above, below]| format!("{:.1}", above / below));
-    let then = ["2006: old sendfile, non-TSO", "new sendfile, TSO", demand.as_str(), time.as_str(), "disagree"];
+    let [time, demand] = [HISTORICAL_TIME_PERCENT, HISTORICAL_DEMAND]
+        .map(|[above, below]| format!("{:.1}", above / below));
+    let then = [
+        "2006: old sendfile, non-TSO",
+        "new sendfile, TSO",
+        demand.as_str(),
+        time.as_str(),
+        "disagree",
+    ];
     rows.push(then.map(str::to_owned).to_vec());
-    let caption = "How many times less CPU the second takes by either account of the same windows".to_owned();
+    let caption =
+        "How many times less CPU the second takes by either account of the same windows".to_owned();
     Some(Part::Table { caption, keys: 2, grid: Grid::new(columns, rows) })
 }
 
 /// The pair in which the two accounts disagree most.
 fn conclusion(accounts: &Accounts) -> Option<String> {
-    let decided: Vec<&AccountRatio> = accounts.ratios.iter().filter(|pair| pair.disagree.is_some()).collect();
+    let decided: Vec<&AccountRatio> =
+        accounts.ratios.iter().filter(|pair| pair.disagree.is_some()).collect();
     let apart = decided.iter().filter(|pair| pair.disagree == Some(true));
     let off = |pair: &AccountRatio| Some((pair.time?.value / demand(pair)?.value).ln().abs());
-    let farthest = apart.clone().filter_map(|pair| Some((off(pair)?, *pair))).max_by(|(a, _), (b, _)| a.total_cmp(b));
-    let [time, by_demand] =
-        [HISTORICAL_TIME_PERCENT, HISTORICAL_DEMAND].map(|[above, below]| format!("{:.1}", above / below));
-    let then = format!("in 2006 it was {time} times by time(1) and {by_demand} times by service demand");
-    let text = |figure: RatioFigure| bound(figure.value, figure.half_width.map_or(0.01, |half| figure.value * half));
+    let farthest = apart
+        .clone()
+        .filter_map(|pair| Some((off(pair)?, *pair)))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let [time, by_demand] = [HISTORICAL_TIME_PERCENT, HISTORICAL_DEMAND]
+        .map(|[above, below]| format!("{:.1}", above / below));
+    let then =
+        format!("in 2006 it was {time} times by time(1) and {by_demand} times by service demand");
+    let text = |figure: RatioFigure| {
+        bound(figure.value, figure.half_width.map_or(0.01, |half| figure.value * half))
+    };
     match farthest {
         _ if decided.is_empty() => None,
         Some((off, pair)) => Some(format!(
@@ -155,8 +182,9 @@ fn conclusion(accounts: &Accounts) -> Option<String> {
             demand(pair).map_or_else(String::new, text),
             significant(off.exp()),
         )),
-        None => {
-            Some(format!("The two accounts agree within their intervals in all of {} pairs; {then}.", decided.len()))
-        }
+        None => Some(format!(
+            "The two accounts agree within their intervals in all of {} pairs; {then}.",
+            decided.len()
+        )),
     }
 }

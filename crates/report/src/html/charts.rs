@@ -68,13 +68,18 @@ fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
                 let name = format!("{}, {whose}", escape(&cell.label, 60));
                 Some(Lane { series, figure: of(cell)?, hollow: hollow(cell), name })
             };
-            Row { label: escape(&cell.label, 40), lanes: sides.iter().enumerate().filter_map(lane).collect() }
+            Row {
+                label: escape(&cell.label, 40),
+                lanes: sides.iter().enumerate().filter_map(lane).collect(),
+            }
         })
         .filter(|row| !row.lanes.is_empty())
         .collect();
     let legend: Vec<String> = sides.iter().map(|(whose, _)| (*whose).to_owned()).collect();
-    let reference = cells.iter().find(|cell| cell.reference).and_then(|cell| cell.cost_ns_per_kib.both);
-    let whose = if estimates.sender_alone { "the sender" } else { "sender, receiver and both ends" };
+    let reference =
+        cells.iter().find(|cell| cell.reference).and_then(|cell| cell.cost_ns_per_kib.both);
+    let whose =
+        if estimates.sender_alone { "the sender" } else { "sender, receiver and both ends" };
     let whose = if sides.len() == 1 && !estimates.sender_alone { "both ends" } else { whose };
     let factor = run.header.plan.factors.first().copied().unwrap_or(Factor::Send);
     let by = if factor == Factor::Send { "send path".to_owned() } else { factor.to_string() };
@@ -82,8 +87,18 @@ fn paths(page: &mut Page, run: &Run, estimates: &Estimates) {
     if reference.is_some() {
         note.push_str(&format!(" Broken line: {}.", escape(&estimates.reference, 60)));
     }
-    let caption = Caption { title: format!("Cost of {whose} by {by}, us/MB"), note, description: String::new() };
-    dots::dots(page, caption, &legend, &rows, Axis::Costs { reference: reference.map(|cost| cost.value) });
+    let caption = Caption {
+        title: format!("Cost of {whose} by {by}, us/MB"),
+        note,
+        description: String::new(),
+    };
+    dots::dots(
+        page,
+        caption,
+        &legend,
+        &rows,
+        Axis::Costs { reference: reference.map(|cost| cost.value) },
+    );
 }
 
 /// One group of dots per row of the plan, one dot per column.
@@ -92,10 +107,19 @@ fn groups(page: &mut Page, run: &Run, pivot: &Pivot, whose: &str, of: CostOf) {
         .rows
         .iter()
         .map(|row| {
-            let placed = row.cells.iter().enumerate().filter_map(|(series, placed)| Some((series, (*placed)?)));
+            let placed = row
+                .cells
+                .iter()
+                .enumerate()
+                .filter_map(|(series, placed)| Some((series, (*placed)?)));
             let lane = |(series, placed): (usize, Placed)| {
                 let name = escape(&placed.cell.label, 80);
-                Some(Lane { series, figure: of(placed.figures)?, hollow: hollow(placed.figures), name })
+                Some(Lane {
+                    series,
+                    figure: of(placed.figures)?,
+                    hollow: hollow(placed.figures),
+                    name,
+                })
             };
             Row { label: row.levels.join(" "), lanes: placed.filter_map(lane).collect() }
         })
@@ -113,9 +137,14 @@ fn groups(page: &mut Page, run: &Run, pivot: &Pivot, whose: &str, of: CostOf) {
 
 /// Cells that are compared share a rate; other cells may have another.
 fn at_rates(run: &Run, pivot: &Pivot) -> &'static str {
-    let mut rates = pivot.cells().map(|placed| run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
+    let mut rates =
+        pivot.cells().map(|placed| run.header.plan.fixed.at(&placed.cell.levels).rate_bytes_per_s);
     let first = rates.next();
-    if rates.any(|rate| Some(rate) != first) { " Rows may differ in their rate: see the tables." } else { "" }
+    if rates.any(|rate| Some(rate) != first) {
+        " Rows may differ in their rate: see the tables."
+    } else {
+        ""
+    }
 }
 
 /// The fitted costs by message size, where rows differ only in size and paths are compared.
@@ -127,9 +156,12 @@ fn by_size<'a>(run: &Run, estimates: &'a Estimates) -> Option<&'a Sizes> {
 }
 
 fn sizes_chart(page: &mut Page, run: &Run, estimates: &Estimates, sizes: &Sizes) {
-    let cells: BTreeMap<&str, &CellEstimate> = estimates.cells.iter().map(|cell| (cell.label.as_str(), cell)).collect();
+    let cells: BTreeMap<&str, &CellEstimate> =
+        estimates.cells.iter().map(|cell| (cell.label.as_str(), cell)).collect();
     let senders = estimates.sizes.sender.is_some();
-    let cost = |cell: &CellEstimate| if senders { cell.cost_ns_per_kib.sender } else { cell.cost_ns_per_kib.both };
+    let cost = |cell: &CellEstimate| {
+        if senders { cell.cost_ns_per_kib.sender } else { cell.cost_ns_per_kib.both }
+    };
     let all: Vec<Curve> = sizes
         .series
         .iter()
@@ -148,22 +180,39 @@ fn sizes_chart(page: &mut Page, run: &Run, estimates: &Estimates, sizes: &Sizes)
             line: series.line.map(|line| (line.call_ns.value, line.ns_per_kib.value)),
         })
         .collect();
-    let crossings: Vec<Crossing> = if estimates.verdict.stands() { crossings(sizes) } else { Vec::new() };
+    let crossings: Vec<Crossing> =
+        if estimates.verdict.stands() { crossings(sizes) } else { Vec::new() };
     let whose = if senders || estimates.sender_alone { "the sender" } else { "both ends" };
-    let any_hollow =
-        run.header.plan.cells.iter().filter_map(|cell| cells.get(cell.label.as_str())).any(|cell| hollow(cell));
+    let any_hollow = run
+        .header
+        .plan
+        .cells
+        .iter()
+        .filter_map(|cell| cells.get(cell.label.as_str()))
+        .any(|cell| hollow(cell));
     let mut text = note(any_hollow);
     text.push_str(" Curve: a call's cost and a byte's, fitted.");
     if !crossings.is_empty() {
-        text.push_str(" Vertical line and band: the size from which on a path costs less, and its interval.");
+        text.push_str(
+            " Vertical line and band: the size from which on a path costs less, and its interval.",
+        );
     }
     text.push_str(" Both axes are logarithmic.");
-    let caption =
-        Caption { title: format!("Cost of {whose} by message size, us/MB"), note: text, description: String::new() };
+    let caption = Caption {
+        title: format!("Cost of {whose} by message size, us/MB"),
+        note: text,
+        description: String::new(),
+    };
     let ticks = all.iter().flat_map(|curve| &curve.points).map(|point| point.x);
     let ticks = Scale::log(ticks).map(|scale| scale.binary_ticks()).unwrap_or_default();
     let ticks = ticks.into_iter().map(|tick| (tick.value, size_text(tick.value as u64))).collect();
-    curves::curves(page, caption, &Across { title: "message, bytes".to_owned(), ticks }, &all, &crossings);
+    curves::curves(
+        page,
+        caption,
+        &Across { title: "message, bytes".to_owned(), ticks },
+        &all,
+        &crossings,
+    );
 }
 
 /// The crossovers with the reference's series.
@@ -178,7 +227,13 @@ fn crossings(sizes: &Sizes) -> Vec<Crossing> {
                 Outcome::UpTo { size, low, high } => ("up to", size, Some(low), high),
                 _ => return None,
             };
-            Some(Crossing { series: found.of, x, low, high, text: format!("{name} {word} {}", about(x)) })
+            Some(Crossing {
+                series: found.of,
+                x,
+                low,
+                high,
+                text: format!("{name} {word} {}", about(x)),
+            })
         })
         .collect()
 }
@@ -194,11 +249,14 @@ fn bands(page: &mut Page, run: &Run, pivot: &Pivot, factor: Factor, whose: &str,
     let mut all: Vec<Curve> = Vec::new();
     let mut ticks: Vec<(f64, String)> = Vec::new();
     for (row, column, placed) in cells(pivot) {
-        let (Some(cost), Some((x, text))) = (of(placed.figures), value(run, placed, factor)) else { continue };
+        let (Some(cost), Some((x, text))) = (of(placed.figures), value(run, placed, factor)) else {
+            continue;
+        };
         let others = std::iter::zip(pivot.keys, &row.levels).filter(|(key, _)| **key != factor);
         let others = others.map(|(_, level)| level.as_str()).chain([column]);
         let name = others.collect::<Vec<_>>().join(" ");
-        let point = Point { x, cost, hollow: hollow(placed.figures), name: escape(&placed.cell.label, 80) };
+        let point =
+            Point { x, cost, hollow: hollow(placed.figures), name: escape(&placed.cell.label, 80) };
         if !ticks.iter().any(|(known, _)| *known == x) {
             ticks.push((x, text));
         }
@@ -215,7 +273,8 @@ fn bands(page: &mut Page, run: &Run, pivot: &Pivot, factor: Factor, whose: &str,
         Factor::Flows => "connections",
         _ => "rate",
     };
-    let text = note(all.iter().flat_map(|curve| &curve.points).any(|point| point.hollow)).replace("Line", "Band");
+    let text = note(all.iter().flat_map(|curve| &curve.points).any(|point| point.hollow))
+        .replace("Line", "Band");
     let caption = Caption {
         title: format!("Cost of {whose} by {title}, us/MB"),
         note: format!("{text} Both axes are logarithmic."),
@@ -232,7 +291,9 @@ fn value(run: &Run, placed: Placed, factor: Factor) -> Option<(f64, String)> {
     }
 }
 
-fn cells<'a, 'b>(pivot: &'b Pivot<'a>) -> impl Iterator<Item = (&'b crate::pivot::Row<'a>, &'b str, Placed<'a>)> {
+fn cells<'a, 'b>(
+    pivot: &'b Pivot<'a>,
+) -> impl Iterator<Item = (&'b crate::pivot::Row<'a>, &'b str, Placed<'a>)> {
     pivot.rows.iter().flat_map(|row| {
         let named = pivot.columns.iter().zip(&row.cells);
         named.filter_map(move |(column, placed)| Some((row, column.as_str(), (*placed)?)))
@@ -246,7 +307,9 @@ fn heats(page: &mut Page, run: &Run, pivot: &Pivot, whose: &str, of: CostOf) {
         [axis] => (None, *axis),
         [] => return,
     };
-    let text = |placed: Placed, factor: Factor| escape(&level(&run.header, placed.cell, factor).to_string(), 80);
+    let text = |placed: Placed, factor: Factor| {
+        escape(&level(&run.header, placed.cell, factor).to_string(), 80)
+    };
     let mut panels: Vec<Panel> = Vec::new();
     for (row, column, placed) in cells(pivot) {
         let (Some(cost), across_level) =
@@ -254,17 +317,25 @@ fn heats(page: &mut Page, run: &Run, pivot: &Pivot, whose: &str, of: CostOf) {
         else {
             continue;
         };
-        let others = std::iter::zip(pivot.keys, &row.levels).filter(|(key, _)| **key != axis && Some(**key) != across);
+        let others = std::iter::zip(pivot.keys, &row.levels)
+            .filter(|(key, _)| **key != axis && Some(**key) != across);
         let mut title: Vec<String> = others.map(|(key, level)| format!("{key} {level}")).collect();
         title.extend(across.map(|_| column.to_owned()));
         let title = title.join(", ");
         let place = panels.iter().position(|panel| panel.title == title).unwrap_or_else(|| {
             let factors = [axis.to_string(), across.unwrap_or(pivot.across).to_string()];
-            panels.push(Panel { title, factors, rows: Vec::new(), columns: Vec::new(), fields: Vec::new() });
+            panels.push(Panel {
+                title,
+                factors,
+                rows: Vec::new(),
+                columns: Vec::new(),
+                fields: Vec::new(),
+            });
             panels.len() - 1
         });
         let panel = &mut panels[place];
-        let (y, x) = (at(&mut panel.rows, text(placed, axis)), at(&mut panel.columns, across_level));
+        let (y, x) =
+            (at(&mut panel.rows, text(placed, axis)), at(&mut panel.columns, across_level));
         put(panel, y, x, (cost, escape(&placed.cell.label, 80), rows::signs(placed.figures)));
     }
     let caption = Caption {

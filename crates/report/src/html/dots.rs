@@ -97,8 +97,10 @@ pub(crate) fn dots(page: &mut Page, caption: Caption, legend: &[String], rows: &
     let caption = match axis {
         Axis::Ratios => caption,
         Axis::Costs { .. } => {
-            let all: Vec<(String, Figure)> = lanes().map(|lane| (lane.name.clone(), lane.figure)).collect();
-            let note = if scale.is_log() { caption.note + " Logarithmic axis." } else { caption.note };
+            let all: Vec<(String, Figure)> =
+                lanes().map(|lane| (lane.name.clone(), lane.figure)).collect();
+            let note =
+                if scale.is_log() { caption.note + " Logarithmic axis." } else { caption.note };
             Caption { description: plot::extremes(page, &all), note, ..caption }
         }
     };
@@ -122,7 +124,12 @@ fn whiskers(out: &mut Markup, rows: &[Row], scale: &Scale, height: f64) {
     for row in rows {
         for (place, lane) in row.lanes.iter().enumerate() {
             if let Some((from, to)) = plot::interval(&lane.figure, scale) {
-                let line = format!("M{} {}H{}", plot::along(from), number(lane_at(top, place)), plot::along(to));
+                let line = format!(
+                    "M{} {}H{}",
+                    plot::along(from),
+                    number(lane_at(top, place)),
+                    plot::along(to)
+                );
                 paths.entry(lane.series).or_default().push_str(&line);
             }
         }

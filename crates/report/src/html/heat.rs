@@ -34,16 +34,29 @@ pub(super) fn heat(page: &mut Page, caption: &Caption, panels: &[Panel]) {
         let wide = 1.0 / panel.columns.len().max(1) as f64;
         for (place, name) in panel.columns.iter().enumerate() {
             let middle = percent((place as f64 + 0.5) * wide);
-            out.element("text", &[("x", &middle), ("y", &number(height + 16.0)), ("class", "c")], name);
+            out.element(
+                "text",
+                &[("x", &middle), ("y", &number(height + 16.0)), ("class", "c")],
+                name,
+            );
         }
-        out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], &panel.factors[1]);
-        out.element("text", &[("x", "-8"), ("y", &number(height + 16.0)), ("class", "e")], &panel.factors[0]);
+        out.element(
+            "text",
+            &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")],
+            &panel.factors[1],
+        );
+        out.element(
+            "text",
+            &[("x", "-8"), ("y", &number(height + 16.0)), ("class", "e")],
+            &panel.factors[0],
+        );
         for (row, name) in panel.rows.iter().enumerate() {
             let top = row as f64 * HIGH;
             let text = number(top + HIGH / 2.0 + 4.0);
             out.element("text", &[("x", "-8"), ("y", &text), ("class", "e")], &plot::short(name));
             for (column, field) in panel.fields.get(row).into_iter().flatten().enumerate() {
-                let (x, middle) = (percent(column as f64 * wide), percent((column as f64 + 0.5) * wide));
+                let (x, middle) =
+                    (percent(column as f64 * wide), percent((column as f64 + 0.5) * wide));
                 let Some((cost, name, signs)) = field else {
                     out.element("text", &[("x", &middle), ("y", &text), ("class", "c")], NONE);
                     continue;
@@ -67,12 +80,26 @@ pub(super) fn heat(page: &mut Page, caption: &Caption, panels: &[Panel]) {
                 out.element("tspan", &[("data-v", &place)], &short).text(signs).close("text");
             }
         }
-        let all: Vec<(String, Figure)> =
-            panel.fields.iter().flatten().flatten().map(|(cost, name, _)| (name.clone(), *cost)).collect();
+        let all: Vec<(String, Figure)> = panel
+            .fields
+            .iter()
+            .flatten()
+            .flatten()
+            .map(|(cost, name, _)| (name.clone(), *cost))
+            .collect();
         let description = plot::extremes(page, &all);
-        let caption =
-            Caption { title: format!("{}: {}", caption.title, panel.title), note: caption.note.clone(), description };
-        let gutter = panel.rows.iter().chain([&panel.factors[0]]).map(|name| name.chars().count()).max().unwrap_or(0);
+        let caption = Caption {
+            title: format!("{}: {}", caption.title, panel.title),
+            note: caption.note.clone(),
+            description,
+        };
+        let gutter = panel
+            .rows
+            .iter()
+            .chain([&panel.factors[0]])
+            .map(|name| name.chars().count())
+            .max()
+            .unwrap_or(0);
         plot::frame(page, &caption, &[], gutter, height + BELOW, &out);
     }
     page.out.raw("</div>\n");

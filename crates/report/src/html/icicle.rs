@@ -51,7 +51,12 @@ impl Drawing<'_> {
         self.deepest = self.deepest.max(depth);
         // The samples' share of the cost; intervals are in the tables.
         let value = self.cost.value * wide;
-        let place = page.costs.place(Figure { value, interval: None, half_width: None, blocks: self.cost.blocks });
+        let place = page.costs.place(Figure {
+            value,
+            interval: None,
+            half_width: None,
+            blocks: self.cost.blocks,
+        });
         let y = depth as f64 * HIGH;
         // Each box is a nested `svg`, which clips the name at its edge.
         self.out.open(

@@ -15,7 +15,10 @@ pub(super) fn details(out: &mut Markup, run: &Run, before: Option<&Run>) {
     let same = before.is_some_and(|before| alike(&before.header.host, host));
     let mut facts = Vec::new();
     if same {
-        facts.push(("machine", "the same as for the first run of this page, except for its free memory".to_owned()));
+        facts.push((
+            "machine",
+            "the same as for the first run of this page, except for its free memory".to_owned(),
+        ));
     } else {
         facts.extend(machine(host));
     }
@@ -49,28 +52,47 @@ fn alike(one: &Host, other: &Host) -> bool {
 
 fn machine(host: &Host) -> Vec<(&'static str, String)> {
     let cpu = &host.cpu;
-    let mut facts = vec![("kernel", format!("{} {} {}", host.kernel_release, host.kernel_version, host.machine))];
+    let mut facts = vec![(
+        "kernel",
+        format!("{} {} {}", host.kernel_release, host.kernel_version, host.machine),
+    )];
     facts.extend(host.kernel_command_line.clone().map(|line| ("command line", line)));
     let mut of_cpu = vec![cpu.model.clone(), format!("{} online", cpu.online)];
     of_cpu.push(format!("allowed: {}", numbers(&cpu.allowed)));
     of_cpu.extend(cpu.threads_per_core.map(|threads| format!("{threads} to a core")));
-    of_cpu.extend(cpu.numa_nodes.map(|nodes| format!("{nodes} NUMA node{}", if nodes == 1 { "" } else { "s" })));
+    of_cpu.extend(
+        cpu.numa_nodes
+            .map(|nodes| format!("{nodes} NUMA node{}", if nodes == 1 { "" } else { "s" })),
+    );
     of_cpu.extend(cpu.llc_bytes.map(|size| format!("last-level cache of {}", bytes(size as f64))));
-    of_cpu.push(cpu.governor.as_deref().map_or_else(|| "no cpufreq".to_owned(), |name| format!("governor {name}")));
+    of_cpu.push(
+        cpu.governor
+            .as_deref()
+            .map_or_else(|| "no cpufreq".to_owned(), |name| format!("governor {name}")),
+    );
     of_cpu.extend(cpu.boost.map(|boost| format!("boost {}", on(boost))));
     facts.push(("CPUs", of_cpu.join(", ")));
     let memory = &host.memory;
     facts.push((
         "memory",
-        format!("{}, {} available", bytes(memory.total_bytes as f64), bytes(memory.available_bytes as f64)),
+        format!(
+            "{}, {} available",
+            bytes(memory.total_bytes as f64),
+            bytes(memory.available_bytes as f64)
+        ),
     ));
-    facts.push(("hypervisor", host.hypervisor.clone().unwrap_or_else(|| "none detected".to_owned())));
+    facts.push((
+        "hypervisor",
+        host.hypervisor.clone().unwrap_or_else(|| "none detected".to_owned()),
+    ));
     let mut clock: Vec<String> = Vec::new();
     clock.extend(host.tick_hz.map(|hz| format!("tick {hz} Hz")));
-    clock.extend(host.irq_time_accounting.map(|on| format!("IRQ_TIME_ACCOUNTING {}", self::on(on))));
+    clock
+        .extend(host.irq_time_accounting.map(|on| format!("IRQ_TIME_ACCOUNTING {}", self::on(on))));
     clock.extend(host.clocksource.as_deref().map(|name| format!("clock source {name}")));
     facts.extend((!clock.is_empty()).then(|| ("time", clock.join(", "))));
-    let limit = host.memlock_bytes.map_or_else(|| "unlimited".to_owned(), |limit| bytes(limit as f64));
+    let limit =
+        host.memlock_bytes.map_or_else(|| "unlimited".to_owned(), |limit| bytes(limit as f64));
     let files = host.nofile.map_or_else(String::new, |files| format!(", {files} open files"));
     facts.push(("limits", format!("locked memory {limit}{files}; user id {}", host.euid)));
     facts
@@ -80,15 +102,22 @@ fn link(link: &LinkFacts) -> String {
     let mut facts = vec![format!("{}, device {}, MTU {}", link.kind, link.device, link.mtu_bytes)];
     if let Some(offloads) = &link.offloads {
         let of = |wanted: bool| -> Vec<&str> {
-            offloads.iter().filter(|(_, on)| **on == wanted).map(|(name, _)| name.as_str()).collect()
+            offloads
+                .iter()
+                .filter(|(_, on)| **on == wanted)
+                .map(|(name, _)| name.as_str())
+                .collect()
         };
         facts.push(format!("on: {}", of(true).join(" ")));
         facts.push(format!("off: {}", of(false).join(" ")));
     }
-    facts.extend(link.receiver_merges.map(|merges| format!("the receiver's rx-gro {}", on(merges))));
+    facts
+        .extend(link.receiver_merges.map(|merges| format!("the receiver's rx-gro {}", on(merges))));
     facts.extend(link.rps.as_deref().map(|rps| format!("RPS by {rps}")));
     facts.extend(link.rps_check.clone());
-    facts.extend(link.initial_window_packets.map(|packets| format!("initial window of {packets} packets")));
+    facts.extend(
+        link.initial_window_packets.map(|packets| format!("initial window of {packets} packets")),
+    );
     facts.join("; ")
 }
 
@@ -105,7 +134,8 @@ fn numbers(sorted: &[usize]) -> String {
             _ => runs.push((*number, *number)),
         }
     }
-    let each = runs.into_iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") });
+    let each =
+        runs.into_iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") });
     each.collect::<Vec<_>>().join(", ")
 }
 

@@ -49,7 +49,12 @@ impl Markup {
     }
 
     /// An element that contains only text.
-    pub(crate) fn element(&mut self, tag: &'static str, attributes: &[Attribute], text: &str) -> &mut Self {
+    pub(crate) fn element(
+        &mut self,
+        tag: &'static str,
+        attributes: &[Attribute],
+        text: &str,
+    ) -> &mut Self {
         self.open(tag, attributes).text(text).close(tag)
     }
 
@@ -148,7 +153,10 @@ mod tests {
         assert_eq!(text("a\u{1b}[2J\u{202e}b"), "a\\u{1b}[2J\\u{202e}b");
         let mut markup = Markup::default();
         markup.element("p", &[("title", "\" onload=\"alert(1)")], "x").empty("use", &[("x", "1")]);
-        assert_eq!(markup.finish(), "<p title=\"&quot; onload=&quot;alert(1)\">x</p><use x=\"1\"/>");
+        assert_eq!(
+            markup.finish(),
+            "<p title=\"&quot; onload=&quot;alert(1)\">x</p><use x=\"1\"/>"
+        );
     }
 
     #[test]

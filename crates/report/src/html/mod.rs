@@ -37,9 +37,11 @@ pub fn html(runs: &[(&Run, &Estimates)]) -> String {
     runs.sort_by_key(|(run, _)| run.header.plan.experiment != "paths"); // stable
     let mut page = Page::new(units::units(&runs));
     let names = section::names(&runs);
-    let reports: Vec<RunReport> = runs.iter().map(|(run, estimates)| RunReport::of(run, estimates)).collect();
+    let reports: Vec<RunReport> =
+        runs.iter().map(|(run, estimates)| RunReport::of(run, estimates)).collect();
     head(&mut page, &runs);
-    let places: Vec<(String, String)> = names.iter().map(|name| (name.id.clone(), name.short.clone())).collect();
+    let places: Vec<(String, String)> =
+        names.iter().map(|name| (name.id.clone(), name.short.clone())).collect();
     navigation(&mut page, &places);
     page.out.raw("<main id=\"main\">\n");
     opening(&mut page, &reports, &names);
@@ -55,7 +57,9 @@ pub fn html(runs: &[(&Run, &Estimates)]) -> String {
 
 fn head(page: &mut Page, runs: &[(&Run, &Estimates)]) {
     let title = match runs.first() {
-        Some((run, _)) => format!("What sending over TCP costs on {}", escape(&run.header.host.hostname, 60)),
+        Some((run, _)) => {
+            format!("What sending over TCP costs on {}", escape(&run.header.host.hostname, 60))
+        }
         None => "What sending over TCP costs".to_owned(),
     };
     let mut about: Vec<String> = Vec::new();
@@ -69,7 +73,9 @@ fn head(page: &mut Page, runs: &[(&Run, &Estimates)]) {
             escape(&host.cpu.model, 80),
             host.cpu.allowed.len(),
             host.cpu.online,
-            host.hypervisor.as_deref().map_or_else(String::new, |name| format!(", {}", escape(name, 40))),
+            host.hypervisor
+                .as_deref()
+                .map_or_else(String::new, |name| format!(", {}", escape(name, 40))),
             escape(day, 40),
         );
         if !about.contains(&line) {
@@ -82,7 +88,9 @@ fn head(page: &mut Page, runs: &[(&Run, &Estimates)]) {
 /// The verdict of the first run, and one sentence for each further run.
 fn opening(page: &mut Page, reports: &[RunReport], names: &[section::Name]) {
     let out = &mut page.out;
-    out.raw("<section id=\"answer\" aria-labelledby=\"answer-h\">\n<h2 id=\"answer-h\">Answer</h2>\n");
+    out.raw(
+        "<section id=\"answer\" aria-labelledby=\"answer-h\">\n<h2 id=\"answer-h\">Answer</h2>\n",
+    );
     let Some(first) = reports.first() else {
         out.raw("<p>No run was given.</p></section>\n");
         return;
@@ -120,7 +128,10 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
          Wilcoxon&#39;s intervals, and verdicts (less, more, same) follow Holm&#39;s procedure over all comparisons of a run. \
          The reference is measured twice, under two names; where it differs from itself, verdicts are withheld.</p>\n",
     );
-    let costs = runs.iter().flat_map(|(_, estimates)| &estimates.cells).any(|cell| cell.cost_ns_per_kib.both.is_some());
+    let costs = runs
+        .iter()
+        .flat_map(|(_, estimates)| &estimates.cells)
+        .any(|cell| cell.cost_ns_per_kib.both.is_some());
     if costs {
         out.raw("<h3>Units of cost</h3>\n<dl>\n");
         for unit in page.costs.units().to_vec() {
@@ -132,7 +143,8 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
 }
 
 fn foot(page: &mut Page, runs: &[(&Run, &Estimates)]) {
-    let mut versions: Vec<&str> = runs.iter().map(|(run, _)| run.header.zc_version.as_str()).collect();
+    let mut versions: Vec<&str> =
+        runs.iter().map(|(run, _)| run.header.zc_version.as_str()).collect();
     versions.dedup();
     end(page, "Measured", &versions.join(", "));
 }

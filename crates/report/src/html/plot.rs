@@ -52,12 +52,23 @@ fn shape(series: usize) -> String {
 
 /// Writes a chart: `body` is the content of its svg, in a plot `height` pixels high with room for
 /// labels of `gutter` characters on its left. A legend of one entry is left out.
-pub(crate) fn frame(page: &mut Page, caption: &Caption, legend: &[String], gutter: usize, height: f64, body: &Markup) {
-    let entries: Vec<(usize, &String)> = legend.iter().enumerate().filter(|_| legend.len() > 1).collect();
+pub(crate) fn frame(
+    page: &mut Page,
+    caption: &Caption,
+    legend: &[String],
+    gutter: usize,
+    height: f64,
+    body: &Markup,
+) {
+    let entries: Vec<(usize, &String)> =
+        legend.iter().enumerate().filter(|_| legend.len() > 1).collect();
     framed(page, caption, gutter, height, body, |out| {
         for (series, name) in entries {
             out.raw("<li><svg width=\"14\" height=\"14\" aria-hidden=\"true\">");
-            out.empty("use", &[("href", &shape(series)), ("class", &colour(series)), ("x", "7"), ("y", "7")]);
+            out.empty(
+                "use",
+                &[("href", &shape(series)), ("class", &colour(series)), ("x", "7"), ("y", "7")],
+            );
             out.raw("</svg>").text(name).raw("</li>");
         }
     });
@@ -77,7 +88,11 @@ pub(crate) fn lettered(
             let class = format!("seg {}", tint(*part));
             out.raw("<li><svg width=\"18\" height=\"18\" aria-hidden=\"true\">");
             out.empty("rect", &[("class", &class), ("width", "18"), ("height", "18")]);
-            out.element("text", &[("class", "c l"), ("x", "9"), ("y", "13")], &letter(*part).to_string());
+            out.element(
+                "text",
+                &[("class", "c l"), ("x", "9"), ("y", "13")],
+                &letter(*part).to_string(),
+            );
             out.raw("</svg>").text(name).raw("</li>");
         }
     });
@@ -136,7 +151,13 @@ pub(crate) fn stretched(out: &mut Markup, height: f64, draw: impl FnOnce(&mut Ma
     let (height, view) = (number(height), format!("0 0 {WIDE} {}", number(height)));
     out.open(
         "svg",
-        &[("class", "f"), ("viewBox", &view), ("preserveAspectRatio", "none"), ("width", "100%"), ("height", &height)],
+        &[
+            ("class", "f"),
+            ("viewBox", &view),
+            ("preserveAspectRatio", "none"),
+            ("width", "100%"),
+            ("height", &height),
+        ],
     );
     draw(out);
     out.raw("</svg>");
@@ -157,11 +178,16 @@ pub(crate) fn costs_along(out: &mut Markup, units: &[Unit], scale: &Scale, heigh
 /// The horizontal axis of ratios.
 pub(crate) fn ratios_along(out: &mut Markup, scale: &Scale, height: f64) {
     ticks_along(out, &scale.ticks(1.0, 5), height);
-    out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "new / old");
+    out.element(
+        "text",
+        &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")],
+        "new / old",
+    );
 }
 
 fn ticks_along(out: &mut Markup, ticks: &[Tick], height: f64) {
-    let lines: String = ticks.iter().map(|tick| format!("M{} 0V{}", along(tick.place), number(height))).collect();
+    let lines: String =
+        ticks.iter().map(|tick| format!("M{} 0V{}", along(tick.place), number(height))).collect();
     stretched(out, height, |out| {
         out.empty("path", &[("class", "grid"), ("d", &lines)]);
     });
@@ -169,27 +195,48 @@ fn ticks_along(out: &mut Markup, ticks: &[Tick], height: f64) {
         // Every second label is left out where there is little room.
         let class = if place % 2 == 1 { "c o" } else { "c" };
         let text = tick_text(tick.value);
-        out.element("text", &[("x", &percent(tick.place)), ("y", &number(height + 16.0)), ("class", class)], &text);
+        out.element(
+            "text",
+            &[("x", &percent(tick.place)), ("y", &number(height + 16.0)), ("class", class)],
+            &text,
+        );
     }
 }
 
 /// The vertical axis of costs, from `top` to `bottom` in pixels.
-pub(crate) fn costs_upwards(out: &mut Markup, units: &[Unit], scale: &Scale, top: f64, bottom: f64) {
+pub(crate) fn costs_upwards(
+    out: &mut Markup,
+    units: &[Unit],
+    scale: &Scale,
+    top: f64,
+    bottom: f64,
+) {
     for_units(out, units, scale, 7, |out, ticks| {
         let y = |tick: &Tick| bottom - tick.place * (bottom - top);
-        let lines: String = ticks.iter().map(|tick| format!("M0 {}H{WIDE}", number(y(tick)))).collect();
+        let lines: String =
+            ticks.iter().map(|tick| format!("M0 {}H{WIDE}", number(y(tick)))).collect();
         stretched(out, bottom, |out| {
             out.empty("path", &[("class", "grid"), ("d", &lines)]);
         });
         for tick in ticks {
             let text = tick_text(tick.value);
-            out.element("text", &[("x", "-6"), ("y", &number(y(tick) + 4.0)), ("class", "e")], &text);
+            out.element(
+                "text",
+                &[("x", "-6"), ("y", &number(y(tick) + 4.0)), ("class", "e")],
+                &text,
+            );
         }
     });
     unit_text(out, units, &[("x", "-6"), ("y", &number(top - 9.0)), ("class", "e u")]);
 }
 
-fn for_units(out: &mut Markup, units: &[Unit], scale: &Scale, wanted: usize, draw: impl Fn(&mut Markup, &[Tick])) {
+fn for_units(
+    out: &mut Markup,
+    units: &[Unit],
+    scale: &Scale,
+    wanted: usize,
+    draw: impl Fn(&mut Markup, &[Tick]),
+) {
     for (place, unit) in units.iter().enumerate() {
         let class = if place == 0 { "a on" } else { "a" };
         out.open("g", &[("class", class), ("data-a", &place.to_string())]);
@@ -250,16 +297,21 @@ pub(crate) fn interval(cost: &Figure, scale: &Scale) -> Option<(f64, f64)> {
 /// The values that an axis must include: a cost and the ends of its interval.
 pub(crate) fn reach(cost: Figure) -> impl Iterator<Item = f64> {
     let bounds = cost.interval;
-    [Some(cost.value), bounds.map(|bounds| bounds.low), bounds.and_then(|bounds| bounds.high)].into_iter().flatten()
+    [Some(cost.value), bounds.map(|bounds| bounds.low), bounds.and_then(|bounds| bounds.high)]
+        .into_iter()
+        .flatten()
 }
 
 /// `from 161 ±6 (splice) to 305 ±12 (mmap+write)`, for screen readers.
 pub(crate) fn extremes(page: &mut Page, of: &[(String, Figure)]) -> String {
     let by = |(_, a): &&(String, Figure), (_, b): &&(String, Figure)| a.value.total_cmp(&b.value);
-    let (Some((least, low)), Some((most, high))) = (of.iter().min_by(by), of.iter().max_by(by)) else {
+    let (Some((least, low)), Some((most, high))) = (of.iter().min_by(by), of.iter().max_by(by))
+    else {
         return "Nothing to show.".to_owned();
     };
     let unit = page.costs.first().to_owned();
     let (low, high) = (page.cost(*low).1, page.cost(*high).1);
-    format!("From {low} {unit} ({least}) to {high} {unit} ({most}). Every figure is in the tables of this section.")
+    format!(
+        "From {low} {unit} ({least}) to {high} {unit} ({most}). Every figure is in the tables of this section."
+    )
 }

@@ -18,7 +18,9 @@ fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::new();
     for three in bytes.chunks(3) {
-        let bits = (0..3).fold(0_u32, |bits, place| bits << 8 | three.get(place).map_or(0, |byte| u32::from(*byte)));
+        let bits = (0..3).fold(0_u32, |bits, place| {
+            bits << 8 | three.get(place).map_or(0, |byte| u32::from(*byte))
+        });
         for place in 0..4 {
             let sextet = bits >> (18 - 6 * place) & 63;
             out.push(if place > three.len() { '=' } else { char::from(ALPHABET[sextet as usize]) });
@@ -33,9 +35,14 @@ mod tests {
 
     #[test]
     fn base64_is_that_of_the_rfc() {
-        for (plain, coded) in
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")]
-        {
+        for (plain, coded) in [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("foobar", "Zm9vYmFy"),
+        ] {
             assert_eq!(base64(plain.as_bytes()), coded);
         }
     }

@@ -24,7 +24,8 @@ impl Scale {
     /// Linear from 0, so that lengths compare as values do; logarithmic where small values would be
     /// indistinguishable. `None` where there is nothing to show.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
+        let values: Vec<f64> =
+            values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
         let (least, most) = ends(&values)?;
         if most / least > LINEAR_UP_TO { Self::log(values) } else { Self::linear(most) }
     }
@@ -36,7 +37,8 @@ impl Scale {
 
     /// Logarithmic, with a margin at both ends.
     pub(crate) fn log(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let values: Vec<f64> = values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
+        let values: Vec<f64> =
+            values.into_iter().filter(|value| value.is_finite() && *value > 0.0).collect();
         let (least, most) = ends(&values)?;
         let room = (most / least).max(2.0).powf(0.04);
         Some(Self { log: true, low: least / room, high: most * room })
@@ -66,7 +68,11 @@ impl Scale {
 
     /// The value at a position.
     pub(crate) fn value(&self, place: f64) -> f64 {
-        if self.log { self.low * (self.high / self.low).powf(place) } else { self.low + (self.high - self.low) * place }
+        if self.log {
+            self.low * (self.high / self.low).powf(place)
+        } else {
+            self.low + (self.high - self.low) * place
+        }
     }
 
     /// The ticks in a unit that is `by` units of the scale: about `wanted` round numbers of that
@@ -109,9 +115,17 @@ fn ends(values: &[f64]) -> Option<(f64, f64)> {
 fn steps(low: f64, high: f64, wanted: usize) -> Vec<f64> {
     let rough = (high - low) / wanted.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= rough).unwrap_or(power);
+    let step = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|step| step * power)
+        .find(|step| *step >= rough)
+        .unwrap_or(power);
     let first = (low / step).ceil() as i64;
-    (first..).map(|count| count as f64 * step).take_while(|value| *value <= high * (1.0 + 1e-12)).take(100).collect()
+    (first..)
+        .map(|count| count as f64 * step)
+        .take_while(|value| *value <= high * (1.0 + 1e-12))
+        .take(100)
+        .collect()
 }
 
 /// 1, 2 and 5 times powers of ten; over many decades only powers of ten, or every second, third ...
@@ -165,9 +179,16 @@ mod tests {
         assert!(scale.is_log());
         assert_eq!(values(&scale.ticks(1.0, 6)), [200.0, 500.0, 1000.0, 2000.0, 5000.0, 10_000.0]);
         let wide = Scale::log([1.0, 1e6]).unwrap();
-        assert_eq!(values(&wide.ticks(1.0, 6)), [1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0, 1e6]);
+        assert_eq!(
+            values(&wide.ticks(1.0, 6)),
+            [1.0, 10.0, 100.0, 1000.0, 10_000.0, 100_000.0, 1e6]
+        );
         let narrow = Scale::log([100.0, 250.0]).unwrap();
-        assert_eq!(values(&narrow.ticks(1.0, 6)), [100.0, 150.0, 200.0, 250.0].map(|v: f64| v), "{narrow:?}");
+        assert_eq!(
+            values(&narrow.ticks(1.0, 6)),
+            [100.0, 150.0, 200.0, 250.0].map(|v: f64| v),
+            "{narrow:?}"
+        );
         assert!((scale.value(scale.at(500.0)) - 500.0).abs() < 1e-6);
     }
 

@@ -92,7 +92,8 @@ impl<'a> RunReport<'a> {
 
     /// The one sentence that sums up the run.
     pub(super) fn headline(&self) -> &str {
-        let sentence = if self.has_conclusion { self.sentences.last() } else { self.sentences.first() };
+        let sentence =
+            if self.has_conclusion { self.sentences.last() } else { self.sentences.first() };
         sentence.map_or("", String::as_str)
     }
 }
@@ -102,7 +103,9 @@ impl<'a> RunReport<'a> {
 pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: Option<&Run>) {
     let RunReport { run, estimates, .. } = report;
     let heading = format!("{}-h", name.id);
-    page.out.open("section", &[("id", &name.id), ("class", "run"), ("aria-labelledby", &heading)]).raw("\n");
+    page.out
+        .open("section", &[("id", &name.id), ("class", "run"), ("aria-labelledby", &heading)])
+        .raw("\n");
     page.out.open("h2", &[("id", &heading)]).text(&name.short);
     if !name.title.is_empty() {
         page.out.raw("<span>: ").text(name.title).raw("</span>");
@@ -149,8 +152,9 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
 
     page.out.raw("<h3>Controls and conditions</h3>\n");
     // The label of a warning is its severity.
-    let (warnings, notes): (Vec<Note>, Vec<Note>) =
-        below.into_iter().partition(|note| matches!(note.label, "note" | "doubt" | "WITHHELD" | "UNKNOWN"));
+    let (warnings, notes): (Vec<Note>, Vec<Note>) = below
+        .into_iter()
+        .partition(|note| matches!(note.label, "note" | "doubt" | "WITHHELD" | "UNKNOWN"));
     list(page, &notes);
     page.out.raw("<h3>Warnings</h3>\n");
     if warnings.is_empty() {

@@ -10,7 +10,10 @@ pub(super) const SCRIPT: &str = include_str!("page.js");
 pub(crate) fn begin(page: &mut Page, title: &str, about: &[String]) {
     let out = &mut page.out;
     out.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    out.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", &policy::policy(STYLE, SCRIPT))]);
+    out.open(
+        "meta",
+        &[("http-equiv", "Content-Security-Policy"), ("content", &policy::policy(STYLE, SCRIPT))],
+    );
     out.raw("\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     out.raw("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"zc\">\n");
     out.element("title", &[], title).raw("\n<style>").raw(STYLE).raw("</style>\n</head>\n<body>\n");
@@ -44,6 +47,8 @@ pub(crate) fn end(page: &mut Page, done: &'static str, version: &str) {
     let costs = page.costs.json();
     let out = &mut page.out;
     out.raw("<footer><p>").raw(done).raw(" by zc ").text(version).raw(". This page fetches nothing and runs one script, its own; without it nothing but convenience is lost.</p></footer>\n");
-    out.raw("<script type=\"application/json\" id=\"costs\">").verbatim(&costs).raw("</script>\n<script>");
+    out.raw("<script type=\"application/json\" id=\"costs\">")
+        .verbatim(&costs)
+        .raw("</script>\n<script>");
     out.raw(SCRIPT).raw("</script>\n</body>\n</html>\n");
 }

@@ -23,7 +23,9 @@ const LETTERED: f64 = 0.045;
 pub(super) fn stacked(page: &mut Page, caption: Caption, legend: &[String], bars: &[Bar]) {
     let sum = |bar: &Bar| bar.parts.iter().map(|(_, cost)| cost.value.max(0.0)).sum::<f64>();
     // Always from 0: a bar compares lengths.
-    let Some(scale) = bars.iter().map(sum).max_by(f64::total_cmp).and_then(Scale::linear) else { return };
+    let Some(scale) = bars.iter().map(sum).max_by(f64::total_cmp).and_then(Scale::linear) else {
+        return;
+    };
     let height = bars.len() as f64 * HIGH;
     let mut out = Markup::default();
     plot::costs_along(&mut out, page.costs.units(), &scale, height);
@@ -31,7 +33,11 @@ pub(super) fn stacked(page: &mut Page, caption: Caption, legend: &[String], bars
     for (place, bar) in bars.iter().enumerate() {
         let top = place as f64 * HIGH;
         let text = number(top + HIGH / 2.0 + 4.0);
-        out.element("text", &[("x", "-8"), ("y", &text), ("class", "e l")], &plot::short(&bar.label));
+        out.element(
+            "text",
+            &[("x", "-8"), ("y", &text), ("class", "e l")],
+            &plot::short(&bar.label),
+        );
         let mut from = 0.0;
         for (part, cost) in bar.parts.iter().filter(|(_, cost)| cost.value > 0.0) {
             let (left, right) = (scale.at(from), scale.at(from + cost.value));
@@ -61,9 +67,19 @@ pub(super) fn stacked(page: &mut Page, caption: Caption, legend: &[String], bars
     }
     let description = plot::extremes(page, &all);
     let gutter = bars.iter().map(|bar| bar.label.chars().count()).max().unwrap_or(0);
-    let used =
-        |part: &usize| bars.iter().flat_map(|bar| &bar.parts).any(|(other, cost)| other == part && cost.value > 0.0);
+    let used = |part: &usize| {
+        bars.iter()
+            .flat_map(|bar| &bar.parts)
+            .any(|(other, cost)| other == part && cost.value > 0.0)
+    };
     let legend: Vec<(usize, &str)> =
         legend.iter().map(String::as_str).enumerate().filter(|(part, _)| used(part)).collect();
-    plot::lettered(page, &Caption { description, ..caption }, &legend, gutter, height + BELOW, &out);
+    plot::lettered(
+        page,
+        &Caption { description, ..caption },
+        &legend,
+        gutter,
+        height + BELOW,
+        &out,
+    );
 }

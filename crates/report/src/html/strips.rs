@@ -29,7 +29,12 @@ enum Line<'a> {
 }
 
 /// Draws all cells of a run.
-pub(super) fn strips(page: &mut Page, estimates: &Estimates, pivot: Option<&Pivot>, strips: &[CostSeries]) {
+pub(super) fn strips(
+    page: &mut Page,
+    estimates: &Estimates,
+    pivot: Option<&Pivot>,
+    strips: &[CostSeries],
+) {
     let lines = lines(estimates, pivot, strips);
     let drawn: Vec<(&CostSeries, f64)> = lines
         .iter()
@@ -41,7 +46,9 @@ pub(super) fn strips(page: &mut Page, estimates: &Estimates, pivot: Option<&Pivo
     if drawn.is_empty() {
         return;
     }
-    let shares = drawn.iter().flat_map(|(strip, median)| strip.ns_per_kib.iter().map(move |cost| cost / median));
+    let shares = drawn
+        .iter()
+        .flat_map(|(strip, median)| strip.ns_per_kib.iter().map(move |cost| cost / median));
     let reach = reach(shares.collect());
     let scale = Scale::log_between(1.0 / reach, reach);
     let blocks = drawn.iter().map(|(strip, _)| strip.ns_per_kib.len()).max().unwrap_or(1);
@@ -70,9 +77,14 @@ pub(super) fn strips(page: &mut Page, estimates: &Estimates, pivot: Option<&Pivo
 
 /// For a plan of several factors one heading per row with its columns below; otherwise one strip
 /// per cell. The control comes last.
-fn lines<'a>(estimates: &Estimates, pivot: Option<&Pivot>, strips: &'a [CostSeries]) -> Vec<Line<'a>> {
+fn lines<'a>(
+    estimates: &Estimates,
+    pivot: Option<&Pivot>,
+    strips: &'a [CostSeries],
+) -> Vec<Line<'a>> {
     let line = |cell: &CellEstimate, label: &str| {
-        let strip = strips.iter().find(|strip| strip.cell == cell.label && strip.ns_per_kib.len() > 1)?;
+        let strip =
+            strips.iter().find(|strip| strip.cell == cell.label && strip.ns_per_kib.len() > 1)?;
         let cost = cell.cost_ns_per_kib.both.filter(|cost| cost.value > 0.0)?;
         Some(Line::Strip { label: escape(label, 40), strip, cost })
     };
@@ -85,7 +97,8 @@ fn lines<'a>(estimates: &Estimates, pivot: Option<&Pivot>, strips: &'a [CostSeri
         Some(pivot) => {
             for row in &pivot.rows {
                 let named = pivot.columns.iter().zip(&row.cells);
-                let of_row = named.filter_map(|(column, placed)| line(placed.as_ref()?.figures, column));
+                let of_row =
+                    named.filter_map(|(column, placed)| line(placed.as_ref()?.figures, column));
                 let of_row: Vec<Line> = of_row.collect();
                 if !of_row.is_empty() {
                     lines.push(Line::Heading(row.levels.join(" ")));
@@ -104,35 +117,52 @@ fn picture(page: &mut Page, caption: &Caption, lines: &[Line], scale: &Scale, ev
     let mut out = Markup::default();
     let ticks = ticks(scale);
     plot::stretched(&mut out, height, |out| {
-        let grid: String =
-            ticks.iter().map(|(place, ..)| format!("M{} 0V{}", plot::along(*place), number(height))).collect();
+        let grid: String = ticks
+            .iter()
+            .map(|(place, ..)| format!("M{} 0V{}", plot::along(*place), number(height)))
+            .collect();
         out.empty("path", &[("class", "grid"), ("d", &grid)]);
         for (place, line) in lines.iter().enumerate() {
             let Line::Strip { strip, cost, .. } = line else { continue };
             let top = place as f64 * HIGH;
-            if let Some((low, high)) = cost.interval.and_then(|bounds| Some((bounds.low, bounds.high?))) {
+            if let Some((low, high)) =
+                cost.interval.and_then(|bounds| Some((bounds.low, bounds.high?)))
+            {
                 let at = |value: f64| plot::along(scale.at(value / cost.value));
                 let (from, to) = (number(top + 1.0), number(top + HIGH - 1.0));
                 let bar = format!("M{} {from}H{}V{to}H{}z", at(low), at(high), at(low));
                 out.empty("path", &[("class", "bar"), ("d", &bar)]);
             }
-            out.empty("path", &[("class", "dots"), ("d", &dots(strip, cost.value, every, scale, top))]);
+            out.empty(
+                "path",
+                &[("class", "dots"), ("d", &dots(strip, cost.value, every, scale, top))],
+            );
         }
     });
     out.raw("<g class=\"e\" transform=\"translate(-8 4)\">");
     for (place, line) in lines.iter().enumerate() {
         let y = number((place as f64 + 0.5) * HIGH);
         match line {
-            Line::Heading(text) => out.element("text", &[("class", "l"), ("y", &y)], &plot::short(text)),
+            Line::Heading(text) => {
+                out.element("text", &[("class", "l"), ("y", &y)], &plot::short(text))
+            }
             Line::Strip { label, .. } => out.element("text", &[("y", &y)], &plot::short(label)),
         };
     }
     out.raw("</g>");
     for (place, text, first) in &ticks {
         let class = if *first { "c" } else { "c o" };
-        out.element("text", &[("x", &percent(*place)), ("y", &number(height + 16.0)), ("class", class)], text);
+        out.element(
+            "text",
+            &[("x", &percent(*place)), ("y", &number(height + 16.0)), ("class", class)],
+            text,
+        );
     }
-    out.element("text", &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")], "block / median");
+    out.element(
+        "text",
+        &[("x", "100%"), ("y", &number(height + 34.0)), ("class", "e")],
+        "block / median",
+    );
     let names = lines.iter().map(|line| match line {
         Line::Heading(text) => text,
         Line::Strip { label, .. } => label,
@@ -150,7 +180,12 @@ fn dots(strip: &CostSeries, median: f64, every: usize, scale: &Scale, top: f64) 
         let x = (scale.at(cost / median) * plot::WIDE) as i64;
         let y = (top + 4.0 + (HIGH - 8.0) * place as f64 / count as f64) as i64;
         // Relative coordinates are shorter.
-        path.push_str(&format!("{}{} {}z", if path.is_empty() { "M" } else { "m" }, x - from.0, y - from.1));
+        path.push_str(&format!(
+            "{}{} {}z",
+            if path.is_empty() { "M" } else { "m" },
+            x - from.0,
+            y - from.1
+        ));
         from = (x, y);
     }
     path
@@ -158,8 +193,11 @@ fn dots(strip: &CostSeries, median: f64, every: usize, scale: &Scale, top: f64) 
 
 /// The factor around the median that includes nearly all blocks.
 fn reach(shares: Vec<f64>) -> f64 {
-    let mut off: Vec<f64> =
-        shares.into_iter().filter(|share| *share > 0.0).map(|share| share.max(1.0 / share)).collect();
+    let mut off: Vec<f64> = shares
+        .into_iter()
+        .filter(|share| *share > 0.0)
+        .map(|share| share.max(1.0 / share))
+        .collect();
     off.sort_by(f64::total_cmp);
     let nearly_all = off.get(off.len().saturating_sub(1) * 98 / 100).copied().unwrap_or(1.0);
     [1.1, 1.25, 1.5, 2.0, 3.0].into_iter().find(|reach| nearly_all <= *reach).unwrap_or(5.0)
@@ -186,7 +224,11 @@ mod tests {
     #[test]
     fn the_axis_reaches_nearly_all_blocks() {
         assert_eq!(reach(vec![1.0, 0.97, 1.02]), 1.1);
-        assert_eq!(reach(vec![1.0, 0.7, 1.0]), 1.1, "one in three is not nearly all, but of few the last is left out");
+        assert_eq!(
+            reach(vec![1.0, 0.7, 1.0]),
+            1.1,
+            "one in three is not nearly all, but of few the last is left out"
+        );
         assert_eq!(reach(vec![0.55; 10]), 2.0);
         assert_eq!(reach(vec![9.0; 10]), 5.0);
         assert_eq!(reach(vec![-1.0, 0.0]), 1.1);

@@ -64,17 +64,26 @@ pub(crate) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
     let caption = "Costs are us/MB, medians over blocks with the half-width of their intervals";
     let grid = rows::grid(run, estimates, &fields);
     table(page, caption, 1, &grid, |row, column| {
-        let (Some(cell), Some(column)) = (cells.get(row), WHOLE.get(column)) else { return Behind::default() };
-        Behind { cost: column.cost.and_then(|of| of(cell)), sort: column.sort.and_then(|of| of(cell)) }
+        let (Some(cell), Some(column)) = (cells.get(row), WHOLE.get(column)) else {
+            return Behind::default();
+        };
+        Behind {
+            cost: column.cost.and_then(|of| of(cell)),
+            sort: column.sort.and_then(|of| of(cell)),
+        }
     });
 }
 
 /// Traffic counters of a plan of one factor.
 pub(crate) fn traffic(page: &mut Page, run: &Run, estimates: &Estimates) {
     let grid = rows::grid(run, estimates, rows::TRAFFIC);
-    table(page, "Traffic: packets, calls and interrupts in the windows of the costs", 1, &grid, |_, _| {
-        Behind::default()
-    });
+    table(
+        page,
+        "Traffic: packets, calls and interrupts in the windows of the costs",
+        1,
+        &grid,
+        |_, _| Behind::default(),
+    );
 }
 
 /// The grids of a plan of several factors.
@@ -84,10 +93,15 @@ pub(crate) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, pivot: &P
     whose.retain(|of| pivot.cells().any(|placed| of(placed.figures).is_some()));
     for (place, part) in grids::grids(run, estimates, pivot).iter().enumerate() {
         match (part, whose.get(place)) {
-            (Part::Table { caption, keys, grid }, Some(of)) => table(page, caption, *keys, grid, |row, column| {
-                let placed = pivot.rows.get(row).and_then(|row| *row.cells.get(column.checked_sub(*keys)?)?);
-                Behind { cost: placed.and_then(|placed| of(placed.figures)), sort: None }
-            }),
+            (Part::Table { caption, keys, grid }, Some(of)) => {
+                table(page, caption, *keys, grid, |row, column| {
+                    let placed = pivot
+                        .rows
+                        .get(row)
+                        .and_then(|row| *row.cells.get(column.checked_sub(*keys)?)?);
+                    Behind { cost: placed.and_then(|placed| of(placed.figures)), sort: None }
+                })
+            }
             _ => self::part(page, part),
         }
     }
@@ -96,7 +110,9 @@ pub(crate) fn grids(page: &mut Page, run: &Run, estimates: &Estimates, pivot: &P
 /// A part of another report.
 pub(crate) fn part(page: &mut Page, part: &Part) {
     match part {
-        Part::Table { caption, keys, grid } => table(page, caption, *keys, grid, |_, _| Behind::default()),
+        Part::Table { caption, keys, grid } => {
+            table(page, caption, *keys, grid, |_, _| Behind::default())
+        }
         Part::Text(sentences) => {
             page.out.raw("<ul class=\"findings\">");
             for sentence in sentences {
@@ -107,7 +123,8 @@ pub(crate) fn part(page: &mut Page, part: &Part) {
         Part::Lines { caption, lines } => {
             let id = page.id();
             page.out.element("p", &[("class", "caption"), ("id", &id)], caption);
-            page.out.open("pre", &[("tabindex", "0"), ("role", "region"), ("aria-labelledby", &id)]);
+            page.out
+                .open("pre", &[("tabindex", "0"), ("role", "region"), ("aria-labelledby", &id)]);
             for line in lines {
                 page.out.text(line).raw("\n");
             }
@@ -117,21 +134,36 @@ pub(crate) fn part(page: &mut Page, part: &Part) {
 }
 
 /// Writes a table: `keys` columns name a row; `behind` gives cost and sort key by row and column.
-pub(crate) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, behind: impl Fn(usize, usize) -> Behind) {
+pub(crate) fn table(
+    page: &mut Page,
+    caption: &str,
+    keys: usize,
+    grid: &Grid,
+    behind: impl Fn(usize, usize) -> Behind,
+) {
     let id = page.id();
     let first = page.costs.first().to_owned();
     // Empty columns are left out: telephones have no room for them.
     let shown: Vec<usize> = (0..grid.columns.len())
         .filter(|column| {
-            *column < keys || grid.rows.iter().any(|row| row.get(*column).is_some_and(|text| !text.is_empty()))
+            *column < keys
+                || grid.rows.iter().any(|row| row.get(*column).is_some_and(|text| !text.is_empty()))
         })
         .collect();
-    page.out.open("div", &[("class", "scroll"), ("tabindex", "0"), ("role", "region"), ("aria-labelledby", &id)]);
+    page.out.open(
+        "div",
+        &[("class", "scroll"), ("tabindex", "0"), ("role", "region"), ("aria-labelledby", &id)],
+    );
     page.out.raw("<table>\n").open("caption", &[("id", &id)]);
-    let cells = || (0..grid.rows.len()).flat_map(|row| (0..grid.columns.len()).map(move |column| (row, column)));
+    let cells = || {
+        (0..grid.rows.len())
+            .flat_map(|row| (0..grid.columns.len()).map(move |column| (row, column)))
+    };
     // Only headings of cost columns change with the unit.
     let costs: Vec<bool> = (0..grid.columns.len())
-        .map(|column| cells().any(|(row, other)| other == column && behind(row, column).cost.is_some()))
+        .map(|column| {
+            cells().any(|(row, other)| other == column && behind(row, column).cost.is_some())
+        })
         .collect();
     if costs.contains(&true) {
         page.with_unit(caption);
@@ -162,7 +194,10 @@ pub(crate) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, be
             let behind = behind(place, index);
             let cost = behind.cost.map(|cost| page.cost(cost));
             // The text behind a cost is its marks.
-            let marks = cost.as_ref().and_then(|(_, written)| text.strip_prefix(written.as_str())).unwrap_or_default();
+            let marks = cost
+                .as_ref()
+                .and_then(|(_, written)| text.strip_prefix(written.as_str()))
+                .unwrap_or_default();
             let sort = behind.sort.or_else(|| in_bytes(text)).map(|number| number.to_string());
             let mut attributes = vec![];
             attributes.extend((index < keys).then_some(("scope", "row")));
@@ -187,7 +222,10 @@ pub(crate) fn table(page: &mut Page, caption: &str, keys: usize, grid: &Grid, be
 fn heading(column: &grid::Column) -> String {
     match &column.head {
         [first, second] if second.starts_with('/') => format!("{first}{second}"),
-        [first, second] if matches!(second.as_str(), "us/MB" | "ns" | "bytes" | "Gbit/s") && !first.is_empty() => {
+        [first, second]
+            if matches!(second.as_str(), "us/MB" | "ns" | "bytes" | "Gbit/s")
+                && !first.is_empty() =>
+        {
             format!("{}, {second}", first.trim_end_matches(','))
         }
         _ => column.name(),

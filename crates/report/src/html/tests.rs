@@ -39,7 +39,12 @@ fn tags(page: &str) -> Vec<String> {
         rest = &rest[end + 1..];
         let name = tag.split([' ', '/']).find(|part| !part.is_empty()).unwrap().to_owned();
         if let Some(ended) = tag.strip_prefix('/') {
-            assert_eq!(open.pop().as_deref(), Some(ended), "before {}", &rest[..rest.len().min(80)]);
+            assert_eq!(
+                open.pop().as_deref(),
+                Some(ended),
+                "before {}",
+                &rest[..rest.len().min(80)]
+            );
         } else if !tag.ends_with('/') && !VOID.contains(&name.as_str()) {
             open.push(name.clone());
             // Their content is no markup.
@@ -56,14 +61,20 @@ fn tags(page: &str) -> Vec<String> {
 #[test]
 fn every_page_is_well_formed_and_holds_no_address() {
     let runs = all();
-    let mut pages: Vec<String> = runs.iter().map(|(run, estimates)| html(&[(run, estimates)])).collect();
+    let mut pages: Vec<String> =
+        runs.iter().map(|(run, estimates)| html(&[(run, estimates)])).collect();
     pages.push(html(&runs.iter().map(|(run, estimates)| (run, estimates)).collect::<Vec<_>>()));
     pages.push(html(&[]));
     for page in pages {
         tags(&page);
         let page = page.replace(SCRIPT, "").replace(STYLE, "");
-        assert!(!page.contains("NaN") && !page.contains("inf%") && !page.contains("Infinity"), "{page}");
-        for fetches in ["http:", "https:", "//www", "url(", "@import", " src=", "<link", "<img", "<iframe"] {
+        assert!(
+            !page.contains("NaN") && !page.contains("inf%") && !page.contains("Infinity"),
+            "{page}"
+        );
+        for fetches in
+            ["http:", "https:", "//www", "url(", "@import", " src=", "<link", "<img", "<iframe"]
+        {
             assert!(!page.contains(fetches), "{fetches}");
         }
     }
@@ -87,11 +98,19 @@ fn the_page_opens_with_the_answer_and_the_paths_come_first() {
 #[test]
 fn a_verdict_that_is_withheld_opens_the_page_with_its_reason() {
     let (mut run, mut estimates) = veth();
-    run.header.warnings.push(Warning::new("sniffer", Severity::Withhold, "a packet socket listens to all protocols"));
-    estimates.verdict.withheld =
-        vec![zc_analysis::Withheld::Warning { name: "sniffer".to_owned(), severity: Severity::Withhold }];
+    run.header.warnings.push(Warning::new(
+        "sniffer",
+        Severity::Withhold,
+        "a packet socket listens to all protocols",
+    ));
+    estimates.verdict.withheld = vec![zc_analysis::Withheld::Warning {
+        name: "sniffer".to_owned(),
+        severity: Severity::Withhold,
+    }];
     let page = html(&[(&run, &estimates)]);
-    assert!(page.contains("<p class=\"answer withheld\">Verdict withheld: a packet socket listens to all protocols."));
+    assert!(page.contains(
+        "<p class=\"answer withheld\">Verdict withheld: a packet socket listens to all protocols."
+    ));
 }
 
 #[test]
@@ -131,8 +150,12 @@ fn comparison_page(name: &str, change: impl Fn(&mut Run)) -> String {
 fn a_page_of_comparisons_opens_with_the_answer_and_shows_every_pair() {
     let page = comparison_page("run.json", |_| {});
     tags(&page);
-    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text:?} is not there in {page}"));
-    assert!(place("Worse by more than 5.0 %: run.json: sendfile") < place("<a href=\"#pair-1\">run.json</a>: "));
+    let place =
+        |text: &str| page.find(text).unwrap_or_else(|| panic!("{text:?} is not there in {page}"));
+    assert!(
+        place("Worse by more than 5.0 %: run.json: sendfile")
+            < place("<a href=\"#pair-1\">run.json</a>: ")
+    );
     assert!(place("id=\"pair-1\"") < place("<figure") && place("<figure") < place("<table>"));
     assert!(place("<dt>differs</dt><dd>kernel ") < place("id=\"pair-2\""));
     assert!(page.contains("data-n=\"sendfile, cost: "), "marks are read out");
@@ -157,12 +180,21 @@ fn saying(text: &str) -> (Run, Estimates) {
     header.plan.files.filesystem = change();
     header.plan.fixed.congestion = change();
     let host = &mut header.host;
-    for field in
-        [&mut host.hostname, &mut host.kernel_release, &mut host.kernel_version, &mut host.machine, &mut host.cpu.model]
-    {
+    for field in [
+        &mut host.hostname,
+        &mut host.kernel_release,
+        &mut host.kernel_version,
+        &mut host.machine,
+        &mut host.cpu.model,
+    ] {
         *field = change();
     }
-    for field in [&mut host.kernel_command_line, &mut host.hypervisor, &mut host.clocksource, &mut host.cpu.governor] {
+    for field in [
+        &mut host.kernel_command_line,
+        &mut host.hypervisor,
+        &mut host.clocksource,
+        &mut host.cpu.governor,
+    ] {
         *field = Some(change());
     }
     host.sysctls.insert(change(), change());

@@ -35,7 +35,10 @@ pub(crate) fn units(runs: &[(&Run, &Estimates)]) -> Vec<Unit> {
         unit("ns/KiB", "nanoseconds of CPU per 1024 bytes", 1.0),
     ];
     if let Some(ghz) = clock_ghz(runs) {
-        let about = format!("at the CPU's nominal {} GHz, not at the clock that it ran at", trimmed(&significant(ghz)));
+        let about = format!(
+            "at the CPU's nominal {} GHz, not at the clock that it ran at",
+            trimmed(&significant(ghz))
+        );
         units.push(unit("cycles/byte", &about, ghz / 1024.0));
     }
     units.push(unit("CPU s/GB", "CPU seconds per 10^9 bytes", us_per_mb(1.0) / 1e3));
@@ -154,8 +157,11 @@ mod tests {
     #[test]
     fn without_a_clock_there_are_no_cycles() {
         let (mut run, estimates) = veth();
-        let has = |run: &Run| units(&[(run, &estimates)]).iter().any(|unit| unit.name == "cycles/byte");
-        for (model, expected) in [("AMD EPYC", false), ("x @ 2.5GHz", true), ("x @ 99999GHz", false), ("@", false)] {
+        let has =
+            |run: &Run| units(&[(run, &estimates)]).iter().any(|unit| unit.name == "cycles/byte");
+        for (model, expected) in
+            [("AMD EPYC", false), ("x @ 2.5GHz", true), ("x @ 99999GHz", false), ("@", false)]
+        {
             run.header.host.cpu.model = model.to_owned();
             assert_eq!(has(&run), expected, "{model}");
         }

@@ -26,7 +26,11 @@ pub type ComparedCells = (String, Vec<(String, Difference)>);
 /// where no cell was sampled in both.
 pub fn compared(pairs: &[ComparedCells], columns: usize) -> String {
     let parts = |pairs: &ComparedCells| {
-        parts(pairs).iter().map(|part| part.terminal(Layout::plain(columns))).collect::<Vec<_>>().join("\n")
+        parts(pairs)
+            .iter()
+            .map(|part| part.terminal(Layout::plain(columns)))
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     pairs.iter().map(parts).collect::<Vec<_>>().join("\n")
 }
@@ -34,8 +38,9 @@ pub fn compared(pairs: &[ComparedCells], columns: usize) -> String {
 /// The same in Markdown, in 80 columns.
 pub fn compared_markdown(pairs: &[ComparedCells]) -> String {
     let width = Width::Columns(80);
-    let parts =
-        |pairs: &ComparedCells| parts(pairs).iter().map(|part| part.markdown(width)).collect::<Vec<_>>().join("\n");
+    let parts = |pairs: &ComparedCells| {
+        parts(pairs).iter().map(|part| part.markdown(width)).collect::<Vec<_>>().join("\n")
+    };
     pairs.iter().map(parts).collect::<Vec<_>>().join("\n")
 }
 
@@ -87,7 +92,9 @@ pub fn differences(old: Named<'_>, new: Named<'_>) -> Vec<(String, Difference)> 
 fn parts((compared, found): &ComparedCells) -> Vec<Part> {
     let head = shown(compared);
     if found.is_empty() {
-        return vec![Part::Text(vec![format!("{head}: no cell was sampled in both runs; zc profile samples.")])];
+        return vec![Part::Text(vec![format!(
+            "{head}: no cell was sampled in both runs; zc profile samples."
+        )])];
     }
     let tables = found.iter().map(|(name, difference)| table(name, difference));
     std::iter::once(Part::Text(vec![head])).chain(tables).collect()
@@ -105,9 +112,14 @@ fn table(name: &str, difference: &Difference) -> Part {
     if let Some(all) = &difference.all {
         grid.rows.push(vec!["all".to_owned(), String::new(), String::new(), signed(all)]);
     }
-    grid.rows.extend(difference.contexts.iter().filter_map(|context| row(context.what.name(), context)));
+    grid.rows
+        .extend(difference.contexts.iter().filter_map(|context| row(context.what.name(), context)));
     let how = if difference.paired { "in the same blocks" } else { "in runs of their own" };
-    Part::Table { caption: format!("What the CPU time of {} goes to, sampled {how}", shown(name)), keys: 1, grid }
+    Part::Table {
+        caption: format!("What the CPU time of {} goes to, sampled {how}", shown(name)),
+        keys: 1,
+        grid,
+    }
 }
 
 fn row<T>(name: &str, part: &PartDifference<T>) -> Option<Vec<String>> {

@@ -5,7 +5,9 @@ use super::super::digits::{percent, significant, with_half_width};
 use super::super::grid::{Column, Grid};
 use super::super::text::shown;
 use zc_analysis::Figure;
-use zc_analysis::profile::{CellProfile, Class, Context, Difference, Part, ProfileEstimates, difference};
+use zc_analysis::profile::{
+    CellProfile, Class, Context, Difference, Part, ProfileEstimates, difference,
+};
 use zc_run::Run;
 
 /// Classes below this share of every path are named in the caption and have no row.
@@ -26,32 +28,50 @@ pub(super) fn only_difference(run: &Run, profile: &ProfileEstimates) -> Option<D
 /// The cost by class, the largest first.
 pub(super) fn classes(profile: &ProfileEstimates, between: Option<&Difference>) -> Piece {
     let largest = |class: Class| {
-        cells(profile).filter_map(|cell| cell.class(class).ns_per_kib).map(|cost| cost.value).fold(0.0, f64::max)
+        cells(profile)
+            .filter_map(|cell| cell.class(class).ns_per_kib)
+            .map(|cost| cost.value)
+            .fold(0.0, f64::max)
     };
-    let (mut shown, small): (Vec<Class>, Vec<Class>) =
-        Class::ALL.into_iter().partition(|class| cells(profile).any(|cell| cell.class(*class).share.abs() >= SMALL));
+    let (mut shown, small): (Vec<Class>, Vec<Class>) = Class::ALL
+        .into_iter()
+        .partition(|class| cells(profile).any(|cell| cell.class(*class).share.abs() >= SMALL));
     shown.sort_by(|a, b| largest(*b).total_cmp(&largest(*a)));
     let mut grid = Grid::new(columns(profile, "class", between), Vec::new());
     for class in shown {
         let parts = cells(profile).map(|cell| cell.class(class)).collect();
-        let more = between.and_then(|between| between.classes.iter().find(|each| each.what == class));
-        grid.rows.push(row(class.name(), parts, is_wide(profile), between.map(|_| more.map(|more| more.difference))));
+        let more =
+            between.and_then(|between| between.classes.iter().find(|each| each.what == class));
+        grid.rows.push(row(
+            class.name(),
+            parts,
+            is_wide(profile),
+            between.map(|_| more.map(|more| more.difference)),
+        ));
     }
     grid.rows.push(all(profile, between));
     let names: Vec<&str> = small.into_iter().map(Class::name).collect();
-    let none = if names.is_empty() { String::new() } else { format!("; negligible: {}", names.join(", ")) };
+    let none = if names.is_empty() {
+        String::new()
+    } else {
+        format!("; negligible: {}", names.join(", "))
+    };
     Piece::Table { caption: format!("What the CPU time goes to{none}"), keys: 1, grid }
 }
 
 /// The cost by context, and the part that getrusage covers.
 pub(super) fn contexts(profile: &ProfileEstimates, between: Option<&Difference>) -> Piece {
     let part = |cell: &CellProfile, context: Context| {
-        cell.contexts.iter().find(|each| each.context == context).map_or_else(Part::default, |each| each.part)
+        cell.contexts
+            .iter()
+            .find(|each| each.context == context)
+            .map_or_else(Part::default, |each| each.part)
     };
     let mut grid = Grid::new(columns(profile, "context", between), Vec::new());
     for context in Context::ALL {
         if cells(profile).any(|cell| part(cell, context).share.abs() >= SMALL) {
-            let more = between.and_then(|between| between.contexts.iter().find(|each| each.what == context));
+            let more = between
+                .and_then(|between| between.contexts.iter().find(|each| each.what == context));
             let parts = cells(profile).map(|cell| part(cell, context)).collect();
             grid.rows.push(row(
                 context.name(),
@@ -63,11 +83,18 @@ pub(super) fn contexts(profile: &ProfileEstimates, between: Option<&Difference>)
     }
     grid.rows.push(all(profile, between));
     let own = cells(profile).map(|cell| cell.own).collect();
-    grid.rows.push(row("of it on the threads' own time", own, is_wide(profile), between.map(|_| None)));
+    grid.rows.push(row(
+        "of it on the threads' own time",
+        own,
+        is_wide(profile),
+        between.map(|_| None),
+    ));
     let mut row = vec!["of it in getrusage".to_owned()];
     for cell in cells(profile) {
-        let (share, cost) =
-            cell.getrusage_by_soaked.zip(cell.cost_ns_per_kib).map_or_else(Default::default, |(share, cost)| {
+        let (share, cost) = cell
+            .getrusage_by_soaked
+            .zip(cell.cost_ns_per_kib)
+            .map_or_else(Default::default, |(share, cost)| {
                 (format!("{:.1} %", share * 100.0), significant(cost.value * share))
             });
         if is_wide(profile) {
@@ -86,12 +113,14 @@ pub(super) fn functions(profile: &ProfileEstimates) -> Vec<Piece> {
     let most = |cell: &CellProfile| {
         let each = cell.functions.iter().take(5);
         let each = each.map(|function| {
-            let half = half_width(&function.part).map_or_else(String::new, |half| format!(" ±{}", percent(half)));
+            let half = half_width(&function.part)
+                .map_or_else(String::new, |half| format!(" ±{}", percent(half)));
             format!("{} {}{half}", shown(&function.function), percent(function.part.share))
         });
         format!("{}: {}", shown(&cell.label), each.collect::<Vec<_>>().join(", "))
     };
-    let lines: Vec<String> = cells(profile).filter(|cell| !cell.functions.is_empty()).map(most).collect();
+    let lines: Vec<String> =
+        cells(profile).filter(|cell| !cell.functions.is_empty()).map(most).collect();
     if lines.is_empty() {
         return Vec::new();
     }
@@ -119,7 +148,12 @@ fn columns(profile: &ProfileEstimates, what: &str, between: Option<&Difference>)
     columns
 }
 
-fn row(name: &str, parts: Vec<Part>, wide: bool, difference: Option<Option<Figure>>) -> Vec<String> {
+fn row(
+    name: &str,
+    parts: Vec<Part>,
+    wide: bool,
+    difference: Option<Option<Figure>>,
+) -> Vec<String> {
     let mut row = vec![name.to_owned()];
     for part in parts {
         let cost = part.ns_per_kib.map_or_else(String::new, |cost| figure(&cost));

@@ -22,7 +22,12 @@ use zc_analysis::profile::ProfileEstimates;
 use zc_run::Run;
 
 /// For a terminal, in full.
-pub(super) fn table(run: &Run, estimates: &Estimates, profile: &ProfileEstimates, layout: Layout) -> String {
+pub(super) fn table(
+    run: &Run,
+    estimates: &Estimates,
+    profile: &ProfileEstimates,
+    layout: Layout,
+) -> String {
     let mut out = note::terminal(&above(run, estimates, profile), layout);
     out.push('\n');
     for part in parts(run, profile) {
@@ -38,7 +43,12 @@ pub(super) fn table(run: &Run, estimates: &Estimates, profile: &ProfileEstimates
 }
 
 /// For a terminal, in short: the classes and contexts, the controls and the answer.
-pub(super) fn brief(run: &Run, estimates: &Estimates, profile: &ProfileEstimates, layout: Layout) -> String {
+pub(super) fn brief(
+    run: &Run,
+    estimates: &Estimates,
+    profile: &ProfileEstimates,
+    layout: Layout,
+) -> String {
     let mut above = brief::above(run, estimates);
     above.push(note::note("sampled", summary::sampled(run, profile)));
     let mut out = note::terminal(&above, layout);
@@ -59,9 +69,17 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, profile: &ProfileEstimates
 }
 
 /// In Markdown.
-pub(super) fn markdown(run: &Run, estimates: &Estimates, profile: &ProfileEstimates, width: Width) -> String {
+pub(super) fn markdown(
+    run: &Run,
+    estimates: &Estimates,
+    profile: &ProfileEstimates,
+    width: Width,
+) -> String {
     let listed = |notes: Vec<Note>| -> String {
-        notes.into_iter().map(|note| width.item(&format!("{}: {}", note.label, note.text))).collect()
+        notes
+            .into_iter()
+            .map(|note| width.item(&format!("{}: {}", note.label, note.text)))
+            .collect()
     };
     let mut out = format!("## zc {}\n\n", markdown_text(&run.header.plan.experiment));
     out.push_str(&listed(above(run, estimates, profile)));
@@ -69,7 +87,10 @@ pub(super) fn markdown(run: &Run, estimates: &Estimates, profile: &ProfileEstima
         out.push('\n');
         out.push_str(&part.markdown(width));
     }
-    out.push_str(&format!("\n### Controls and conditions\n\n{}", listed(below(run, estimates, profile))));
+    out.push_str(&format!(
+        "\n### Controls and conditions\n\n{}",
+        listed(below(run, estimates, profile))
+    ));
     out.push_str("\n### Verdict\n\n");
     for sentence in sentences(run, estimates, profile) {
         out.push_str(&width.paragraph(&sentence));
@@ -108,7 +129,11 @@ pub(super) fn below(run: &Run, estimates: &Estimates, profile: &ProfileEstimates
     all
 }
 
-pub(super) fn sentences(run: &Run, estimates: &Estimates, profile: &ProfileEstimates) -> Vec<String> {
+pub(super) fn sentences(
+    run: &Run,
+    estimates: &Estimates,
+    profile: &ProfileEstimates,
+) -> Vec<String> {
     let mut sentences = prose::verdict(run, estimates);
     if estimates.verdict.stands() {
         sentences.extend(summary::where_it_went(run, profile));

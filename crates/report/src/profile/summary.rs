@@ -15,14 +15,22 @@ const UNKNOWN: f64 = 0.05;
 /// The sampled event, the number of samples per path and the losses.
 pub(super) fn sampled(run: &Run, profile: &ProfileEstimates) -> String {
     let cpus = run.header.sampling.as_ref().map_or(0, |sampling| sampling.cpus.len());
-    let why = profile.no_cycles.as_ref().map_or_else(String::new, |why| format!(" ({})", shown(why)));
+    let why =
+        profile.no_cycles.as_ref().map_or_else(String::new, |why| format!(" ({})", shown(why)));
     let each: Vec<String> = cells(profile)
-        .map(|cell| format!("{} of {} in {}", cell.samples, cell.samples_of_all, shown(&cell.label)))
+        .map(|cell| {
+            format!("{} of {} in {}", cell.samples, cell.samples_of_all, shown(&cell.label))
+        })
         .collect();
     let lost: u64 = profile.cells.iter().map(|cell| cell.lost).fold(0, u64::saturating_add);
-    let lost = if lost == 0 { "no sample was lost".to_owned() } else { format!("{lost} WERE LOST") };
+    let lost =
+        if lost == 0 { "no sample was lost".to_owned() } else { format!("{lost} WERE LOST") };
     let each = if each.is_empty() { "no sample counts".to_owned() } else { list(&each) };
-    format!("{}{why}, {} Hz on {cpus} CPUs; {each}; {lost}", profile.event.name(), profile.frequency_hz)
+    format!(
+        "{}{why}, {} Hz on {cpus} CPUs; {each}; {lost}",
+        profile.event.name(),
+        profile.frequency_hz
+    )
 }
 
 /// The meaning of the figures.
@@ -44,10 +52,14 @@ pub(super) fn figures(estimates: &Estimates, profile: &ProfileEstimates) -> Stri
 /// Coverage, limits and controls of the samples.
 pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
     let mut notes = Vec::new();
-    let seen: Vec<String> =
-        cells(profile).filter_map(|cell| Some(format!("{} ({})", percent(cell.seen?), shown(&cell.label)))).collect();
+    let seen: Vec<String> = cells(profile)
+        .filter_map(|cell| Some(format!("{} ({})", percent(cell.seen?), shown(&cell.label))))
+        .collect();
     if !seen.is_empty() {
-        notes.push(note("seen", format!("of the CPU time that the soakers lost, the samples cover {}", list(&seen))));
+        notes.push(note(
+            "seen",
+            format!("of the CPU time that the soakers lost, the samples cover {}", list(&seen)),
+        ));
     }
     if profile.event == SampledEvent::CpuClock {
         notes.push(note(
@@ -71,13 +83,18 @@ pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
 pub(super) fn unknown(profile: &ProfileEstimates) -> Option<Note> {
     let unclassified = |cell: &CellProfile| {
         let share = cell.class(Class::Unknown).share;
-        let largest =
-            cell.unknown.iter().take(5).map(|each| format!("{} {}", shown(&each.function), percent(each.part.share)));
+        let largest = cell
+            .unknown
+            .iter()
+            .take(5)
+            .map(|each| format!("{} {}", shown(&each.function), percent(each.part.share)));
         let largest = largest.collect::<Vec<_>>().join(", ");
-        (share >= UNKNOWN).then(|| format!("{} of {} ({largest})", percent(share), shown(&cell.label)))
+        (share >= UNKNOWN)
+            .then(|| format!("{} of {} ({largest})", percent(share), shown(&cell.label)))
     };
     let unclassified: Vec<String> = cells(profile).filter_map(unclassified).collect();
-    (!unclassified.is_empty()).then(|| note("UNKNOWN", format!("no class is known for {}", list(&unclassified))))
+    (!unclassified.is_empty())
+        .then(|| note("UNKNOWN", format!("no class is known for {}", list(&unclassified))))
 }
 
 /// The A/A control by class.
@@ -91,7 +108,8 @@ fn same(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
         .filter(|class| stands_out(&class.difference))
         .map(|class| format!("{} {}", class.what.name(), super::grids::signed(&class.difference)))
         .collect();
-    let with_intervals = found.classes.iter().filter(|class| class.difference.interval.is_some()).count();
+    let with_intervals =
+        found.classes.iter().filter(|class| class.difference.interval.is_some()).count();
     let text = match apart.len() {
         _ if with_intervals == 0 => return None,
         0 => "no class differs, as expected".to_owned(),
@@ -113,24 +131,40 @@ pub(super) fn where_it_went(run: &Run, profile: &ProfileEstimates) -> Vec<String
     let labels: Vec<String> = cells(profile).map(|cell| shown(&cell.label)).collect();
     let (Some(all), [first, second]) = (found.all, &labels[..]) else { return Vec::new() };
     if !stands_out(&all) {
-        return vec![format!("{second} and {first} do not differ in cost within the intervals of these samples.")];
+        return vec![format!(
+            "{second} and {first} do not differ in cost within the intervals of these samples."
+        )];
     }
     let less = all.value < 0.0;
     let (saves, word) = (all.value.abs(), if less { "less" } else { "more" });
-    let side = |class: &&zc_analysis::profile::PartDifference<Class>| (class.difference.value < 0.0) == less;
-    let largest = found.classes.iter().filter(|class| stands_out(&class.difference)).filter(side).take(3);
-    let largest: Vec<String> =
-        largest.map(|class| format!("{} {}", class.what.name(), significant(class.difference.value.abs()))).collect();
-    let against =
-        found.classes.iter().filter(|class| stands_out(&class.difference)).filter(|class| !side(class)).take(2);
-    let against: Vec<String> =
-        against.map(|class| format!("{} {}", significant(class.difference.value.abs()), class.what.name())).collect();
-    let mut sentence = format!("{second} spends {} ns per KiB {word} than {first}", significant(saves));
+    let side = |class: &&zc_analysis::profile::PartDifference<Class>| {
+        (class.difference.value < 0.0) == less
+    };
+    let largest =
+        found.classes.iter().filter(|class| stands_out(&class.difference)).filter(side).take(3);
+    let largest: Vec<String> = largest
+        .map(|class| format!("{} {}", class.what.name(), significant(class.difference.value.abs())))
+        .collect();
+    let against = found
+        .classes
+        .iter()
+        .filter(|class| stands_out(&class.difference))
+        .filter(|class| !side(class))
+        .take(2);
+    let against: Vec<String> = against
+        .map(|class| format!("{} {}", significant(class.difference.value.abs()), class.what.name()))
+        .collect();
+    let mut sentence =
+        format!("{second} spends {} ns per KiB {word} than {first}", significant(saves));
     if !largest.is_empty() {
         sentence.push_str(&format!(": {}", list(&largest)));
     }
     if !against.is_empty() {
-        sentence.push_str(&format!("; and {} {}", list(&against), if less { "more" } else { "less" }));
+        sentence.push_str(&format!(
+            "; and {} {}",
+            list(&against),
+            if less { "more" } else { "less" }
+        ));
     }
     sentence.push('.');
     vec![sentence]

@@ -6,23 +6,31 @@ use zc_testkit::samples::{CpuShare, with_samples};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
 const SYSCALL: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg"];
-const COPY: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg", "_copy_from_iter"];
-const SPLICE: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "do_sendfile", "splice_to_socket"];
+const COPY: &[&str] =
+    &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg", "_copy_from_iter"];
+const SPLICE: &[&str] =
+    &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "do_sendfile", "splice_to_socket"];
 const SOFTIRQ: &[&str] = &["asm_sysvec_call_function_single", "handle_softirqs", "net_rx_action"];
 const NOBODY_S: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "zc_made_this_up"];
 
 fn run(paths: &[SendPath], unknown: f64) -> Run {
-    let mut cells: Vec<TrueCell> = paths.iter().map(|path| TrueCell::new(*path, 600.0, 200.0)).collect();
+    let mut cells: Vec<TrueCell> =
+        paths.iter().map(|path| TrueCell::new(*path, 600.0, 200.0)).collect();
     for cell in cells.iter_mut().skip(1) {
         (cell.sender_ns_per_kib, cell.receiver_ns_per_kib) = (320.0, 180.0);
     }
     cells.push(cells[0].control());
-    let world = Synthetic { cells, blocks: 24, noise: 0.02, block_drift: 0.0, ..Synthetic::default() };
+    let world =
+        Synthetic { cells, blocks: 24, noise: 0.02, block_drift: 0.0, ..Synthetic::default() };
     with_samples(world.run(), |cell| {
         use SampledTask::{Receiver, Sender, Soaker};
         let Some(label) = cell else { return Vec::new() };
         let of = |cpu, task, stack, share| CpuShare { cpu, task, stack, share };
-        let way = if label.starts_with("read+send") { of(0, Sender, COPY, 0.20) } else { of(0, Sender, SPLICE, 0.04) };
+        let way = if label.starts_with("read+send") {
+            of(0, Sender, COPY, 0.20)
+        } else {
+            of(0, Sender, SPLICE, 0.04)
+        };
         vec![
             way,
             of(0, Sender, SYSCALL, 0.10),
@@ -74,7 +82,8 @@ fn a_run_without_a_block_that_counts_says_so() {
 fn two_runs_are_held_against_one_another_by_class() {
     let paths = [SendPath::ReadSend, SendPath::Sendfile];
     let (old, new) = (run(&paths, 0.001), run(&paths, 0.02));
-    let pairs = vec![("new against old".to_owned(), super::differences((&old, None), (&new, None)))];
+    let pairs =
+        vec![("new against old".to_owned(), super::differences((&old, None), (&new, None)))];
     insta::assert_snapshot!("profiles_compared", super::compared(&pairs, 100));
     assert!(super::compared_markdown(&pairs).lines().all(|line| line.chars().count() <= 80));
     let json: serde_json::Value = serde_json::from_str(&super::compared_json(&pairs)).unwrap();
@@ -97,9 +106,12 @@ fn folded_stacks_have_a_line_to_a_stack_and_nothing_that_ends_one() {
         }
     }
     let folded = crate::folded(&run);
-    assert!(folded.lines().all(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap() > 0), "{folded}");
     assert!(
-        folded.contains("read+send;sender;entry_SYSCALL_64_after_hwframe;do_syscall_64;evil_name_7;_copy_from_iter ")
+        folded.lines().all(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap() > 0),
+        "{folded}"
     );
+    assert!(folded.contains(
+        "read+send;sender;entry_SYSCALL_64_after_hwframe;do_syscall_64;evil_name_7;_copy_from_iter "
+    ));
     assert!(!folded.contains("(A/A)"));
 }

@@ -26,7 +26,8 @@ impl Definition for CongestionFactor {
     fn parse(&self, text: &str) -> Result<Value> {
         // Whether the kernel has it is for those who measure to find out; what cannot be a name is refused here (TCP_CA_NAME_MAX is
         // 16 with its NUL, include/net/tcp.h).
-        let plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        let plain =
+            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
         if plain && (1..=15).contains(&text.len()) {
             return Ok(Value::Name(text.to_owned()));
         }

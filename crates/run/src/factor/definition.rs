@@ -69,7 +69,9 @@ pub trait Definition: Sync {
     /// [`ErrorKind::Usage`](crate::ErrorKind): it has no meaning.
     fn typed(&self, text: &str) -> Result<Vec<Level>> {
         let option = self.option().map_or(self.name(), |option| option.long);
-        let value = self.parse(text.trim()).map_err(|error| error.prefixed(format_args!("--{option}: ")))?;
+        let value = self
+            .parse(text.trim())
+            .map_err(|error| error.prefixed(format_args!("--{option}: ")))?;
         Ok(vec![Level { factor: self.factor(), value }])
     }
 
@@ -90,7 +92,8 @@ pub trait Definition: Sync {
 
     /// What it makes two cells of one name differ in.
     fn differences(&self, old: &Side<'_>, new: &Side<'_>) -> Vec<Difference> {
-        let of = |side: &Side<'_>| Some(self.of(side.cell, &side.fixed, &side.header.link).to_string());
+        let of =
+            |side: &Side<'_>| Some(self.of(side.cell, &side.fixed, &side.header.link).to_string());
         Difference::between(self.parameter(), of(old), of(new))
     }
 }

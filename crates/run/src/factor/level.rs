@@ -184,9 +184,12 @@ impl<'de> Deserialize<'de> for FactorLevels {
             let text = match saved {
                 Saved::Number(number) => number.to_string(),
                 Saved::Text(text) => text,
-                Saved::Other(_) => return Err(D::Error::custom(format!("the level of \"{factor}\" is no level"))),
+                Saved::Other(_) => {
+                    return Err(D::Error::custom(format!("the level of \"{factor}\" is no level")));
+                }
             };
-            let level = Level::parse(factor, &text).map_err(|error| D::Error::custom(error.message))?;
+            let level =
+                Level::parse(factor, &text).map_err(|error| D::Error::custom(error.message))?;
             levels.insert(factor, level.value);
         }
         Ok(levels)

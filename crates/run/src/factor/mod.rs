@@ -93,7 +93,10 @@ impl Factor {
 
     /// The factor that an option of `zc run` sets.
     pub fn of_option(long: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|factor| factor.definition().option().is_some_and(|option| option.long == long))
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|factor| factor.definition().option().is_some_and(|option| option.long == long))
     }
 }
 
@@ -140,6 +143,8 @@ impl JsonSchema for Factor {
 
 /// The table of factors in docs/plans.md.
 pub fn table() -> String {
-    let rows = Factor::ALL.iter().map(|factor| format!("| `{factor}` | {} |\n", factor.definition().levels()));
+    let rows = Factor::ALL
+        .iter()
+        .map(|factor| format!("| `{factor}` | {} |\n", factor.definition().levels()));
     format!("| factor | levels |\n|---|---|\n{}", rows.collect::<String>())
 }

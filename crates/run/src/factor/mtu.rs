@@ -47,7 +47,12 @@ impl Definition for MtuFactor {
     fn apply(&self, _own: &Levels, _at: &mut FixedParams) {}
 
     fn option(&self) -> Option<FactorOption> {
-        Some(FactorOption::carried("mtu", "SIZE", "ip", "MTU of the links null and veth [default: 1500]"))
+        Some(FactorOption::carried(
+            "mtu",
+            "SIZE",
+            "ip",
+            "MTU of the links null and veth [default: 1500]",
+        ))
     }
 
     fn parameter(&self) -> Parameter {

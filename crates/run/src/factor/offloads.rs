@@ -35,7 +35,9 @@ fn offloads(text: &str) -> Result<BTreeSet<OffloadSwitch>> {
     if text == ALL_ON {
         return Ok(BTreeSet::new());
     }
-    text.split(['+', ',']).map(|name| name.trim().parse::<OffloadSwitch>().map_err(unknown)).collect()
+    text.split(['+', ','])
+        .map(|name| name.trim().parse::<OffloadSwitch>().map_err(unknown))
+        .collect()
 }
 
 /// The level as it is shown: `all`, or the switches with `+` between them.
@@ -101,7 +103,11 @@ impl Definition for OffloadsFactor {
     fn option(&self) -> Option<FactorOption> {
         let help = "What the network card of the links null and veth is to be without: no-tso, no-gso, no-gro, no-sg, \
                     no-checksum";
-        Some(FactorOption::carried("offloads", "NAMES", "mtu", help).of(OffloadSwitch::NAMES).several())
+        Some(
+            FactorOption::carried("offloads", "NAMES", "mtu", help)
+                .of(OffloadSwitch::NAMES)
+                .several(),
+        )
     }
 
     fn parameter(&self) -> Parameter {

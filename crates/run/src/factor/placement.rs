@@ -73,7 +73,14 @@ impl Definition for PlacementFactor {
         if fixed.placement == Placement::Free {
             // All soaked CPUs are counted there.
             let cpus = |fixed: &FixedParams| {
-                Some(fixed.soaked_cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+                Some(
+                    fixed
+                        .soaked_cpus
+                        .iter()
+                        .map(ToString::to_string)
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                )
             };
             found.extend(Difference::between(self.parameter(), cpus(fixed), cpus(other)));
         }

@@ -29,7 +29,8 @@ impl Definition for RateFactor {
 
     fn parse(&self, text: &str) -> Result<Value> {
         let rate = units::rate(text)?;
-        rate.map(Value::Rate).ok_or_else(|| Error::usage("a level of the factor \"rate\" is a rate, not \"auto\""))
+        rate.map(Value::Rate)
+            .ok_or_else(|| Error::usage("a level of the factor \"rate\" is a rate, not \"auto\""))
     }
 
     fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
@@ -60,7 +61,10 @@ impl Definition for RateFactor {
     /// `auto` is no level: it leaves the choice to zc.
     fn typed(&self, text: &str) -> Result<Vec<Level>> {
         let rate = units::rate(text).map_err(|error| error.prefixed("--rate: "))?;
-        Ok(rate.map(|rate| Level { factor: Factor::Rate, value: Value::Rate(rate) }).into_iter().collect())
+        Ok(rate
+            .map(|rate| Level { factor: Factor::Rate, value: Value::Rate(rate) })
+            .into_iter()
+            .collect())
     }
 
     /// Another rate is another quantity: batching changes with it.

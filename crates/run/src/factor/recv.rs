@@ -65,11 +65,13 @@ impl Definition for RecvFactor {
 
     /// `NAME`, or `NAME:SIZE` with a level of the factor `recv-buffer`.
     fn typed(&self, text: &str) -> Result<Vec<Level>> {
-        let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
+        let (name, size) =
+            text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
         let path = name.trim().parse::<RecvPath>().map_err(unknown)?;
         let mut levels = vec![Level::named(Factor::Recv, path.name())];
         if let Some(size) = size {
-            let value = Value::size(size, CALL_BYTES).map_err(|error| error.prefixed("--recv: "))?;
+            let value =
+                Value::size(size, CALL_BYTES).map_err(|error| error.prefixed("--recv: "))?;
             levels.push(Level { factor: Factor::RecvBuffer, value });
         }
         Ok(levels)

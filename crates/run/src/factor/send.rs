@@ -63,7 +63,8 @@ impl Definition for SendFactor {
     }
 
     fn group(&self, text: &str) -> Option<Vec<Value>> {
-        (text == ALL).then(|| SendPath::ALL.iter().map(|path| Value::Name(path.to_string())).collect())
+        (text == ALL)
+            .then(|| SendPath::ALL.iter().map(|path| Value::Name(path.to_string())).collect())
     }
 
     fn usual_reference(&self) -> Option<Value> {

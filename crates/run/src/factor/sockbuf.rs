@@ -53,10 +53,17 @@ impl Definition for SockbufFactor {
 
     fn differences(&self, old: &Side<'_>, new: &Side<'_>) -> Vec<Difference> {
         let text = |bytes: Option<usize>| bytes.map(|bytes| size_text(bytes as u64));
-        let (sndbuf, rcvbuf) =
-            (Parameter::explaining("sndbuf", "SO_SNDBUF"), Parameter::explaining("rcvbuf", "SO_RCVBUF"));
-        let mut found = Difference::between(sndbuf, text(old.fixed.sndbuf_bytes), text(new.fixed.sndbuf_bytes));
-        found.extend(Difference::between(rcvbuf, text(old.fixed.rcvbuf_bytes), text(new.fixed.rcvbuf_bytes)));
+        let (sndbuf, rcvbuf) = (
+            Parameter::explaining("sndbuf", "SO_SNDBUF"),
+            Parameter::explaining("rcvbuf", "SO_RCVBUF"),
+        );
+        let mut found =
+            Difference::between(sndbuf, text(old.fixed.sndbuf_bytes), text(new.fixed.sndbuf_bytes));
+        found.extend(Difference::between(
+            rcvbuf,
+            text(old.fixed.rcvbuf_bytes),
+            text(new.fixed.rcvbuf_bytes),
+        ));
         found
     }
 }

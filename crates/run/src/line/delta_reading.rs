@@ -17,8 +17,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Text;
 use super::delta_array::{DeltaArray, List, ignore_rest, since, then};
 use crate::{
-    CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts, StatReading, TaskReading,
-    TcpReading,
+    CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts,
+    StatReading, TaskReading, TcpReading,
 };
 
 /// All meters at one edge of a window, as differences. In the arrays zeros at the end are left out, and a later minor version may
@@ -181,7 +181,8 @@ impl DeltaCodec {
             };
         }
         let list = |before: &[u64], counts: &[u64]| -> List {
-            let mut numbers: List = std::iter::zip(before, counts).map(|(&from, &to)| since(from, to)).collect();
+            let mut numbers: List =
+                std::iter::zip(before, counts).map(|(&from, &to)| since(from, to)).collect();
             if !absolute {
                 numbers.trim();
             }
@@ -190,10 +191,14 @@ impl DeltaCodec {
         let at = |own_ns: u64| since(*at_ns, own_ns);
         let own_at = since(self.at_ns, *at_ns);
         let ticks: Vec<[u64; 8]> = stat.cpus.iter().map(columns).collect();
-        let mut cpus: Vec<DeltaArray<8>> =
-            std::iter::zip(&self.cpus, &ticks).map(|(&from, &to)| DeltaArray::since(from, to)).collect();
+        let mut cpus: Vec<DeltaArray<8>> = std::iter::zip(&self.cpus, &ticks)
+            .map(|(&from, &to)| DeltaArray::since(from, to))
+            .collect();
         if !absolute {
-            let end = cpus.iter().rposition(|cpu| *cpu != DeltaArray::default()).map_or(0, |last| last + 1);
+            let end = cpus
+                .iter()
+                .rposition(|cpu| *cpu != DeltaArray::default())
+                .map_or(0, |last| last + 1);
             cpus.truncate(end);
         }
         let stat_counts = [stat.context_switches, stat.interrupts];
@@ -204,7 +209,11 @@ impl DeltaCodec {
         let edge = DeltaReading {
             absolute,
             soak: at_work.then(|| {
-                SoakDelta(own_at, list(&self.units, units), stamp_ns.iter().map(|&stamp| at(stamp)).collect())
+                SoakDelta(
+                    own_at,
+                    list(&self.units, units),
+                    stamp_ns.iter().map(|&stamp| at(stamp)).collect(),
+                )
             }),
             stopped: (!at_work).then_some(own_at),
             process: since(self.process_cpu_ns, *process_cpu_ns),
@@ -212,10 +221,13 @@ impl DeltaCodec {
             softirqs: Rows(rows.collect()),
             interrupts: list(&self.interrupts, interrupts),
             ksoftirqd: ksoftirqd_ns.map(|ns| since(self.ksoftirqd_ns, ns)),
-            sender: present(sender).map(|task| timed(at(task.at_ns), self.flows.sender, of_task(task))),
-            receiver: present(receiver).map(|task| timed(at(task.at_ns), self.flows.receiver, of_task(task))),
+            sender: present(sender)
+                .map(|task| timed(at(task.at_ns), self.flows.sender, of_task(task))),
+            receiver: present(receiver)
+                .map(|task| timed(at(task.at_ns), self.flows.receiver, of_task(task))),
             sent: present(sent).map(|sent| DeltaArray::since(self.flows.sent, of_sent(sent))),
-            received: present(received).map(|received| DeltaArray::since(self.flows.received, of_received(received))),
+            received: present(received)
+                .map(|received| DeltaArray::since(self.flows.received, of_received(received))),
             tcp: tcp.as_ref().map(|tcp| timed(at(tcp.at_ns), self.flows.tcp, of_tcp(tcp))),
             link: link.as_ref().map(|link| timed(at(link.at_ns), self.link, of_link(link))),
         };
@@ -291,7 +303,8 @@ impl DeltaCodec {
         self.link = link.map_or(self.link, |(_, counts)| counts);
         let task = |task: Option<DeltaArray<4>>, before: [u64; 3]| {
             task.map_or_else(TaskReading::default, |task| {
-                let (less, [cpu_ns, voluntary_switches, involuntary_switches]) = untimed(task, before);
+                let (less, [cpu_ns, voluntary_switches, involuntary_switches]) =
+                    untimed(task, before);
                 TaskReading { at_ns: at(less), cpu_ns, voluntary_switches, involuntary_switches }
             })
         };
@@ -302,10 +315,13 @@ impl DeltaCodec {
             sender: task(edge.sender, flows.sender),
             receiver: task(edge.receiver, flows.receiver),
             sent: edge.sent.map_or_else(SendCounts::default, |sent| sent_of(sent.then(flows.sent))),
-            received: edge
-                .received
-                .map_or_else(RecvCounts::default, |received| received_of(received.then(flows.received))),
-            tcp: edge.tcp.map(|tcp| untimed(tcp, flows.tcp)).map(|(less, counts)| tcp_of(at(less), counts)),
+            received: edge.received.map_or_else(RecvCounts::default, |received| {
+                received_of(received.then(flows.received))
+            }),
+            tcp: edge
+                .tcp
+                .map(|tcp| untimed(tcp, flows.tcp))
+                .map(|(less, counts)| tcp_of(at(less), counts)),
             stat: StatReading {
                 at_ns: at(*stat_at),
                 cpus: self.cpus.iter().map(ticks_of).collect(),
@@ -353,7 +369,11 @@ fn present<T: Default + PartialEq>(value: &T) -> Option<&T> {
 }
 
 /// A time and counts behind it.
-fn timed<const N: usize, const M: usize>(at: i64, before: [u64; N], counts: [u64; N]) -> DeltaArray<M> {
+fn timed<const N: usize, const M: usize>(
+    at: i64,
+    before: [u64; N],
+    counts: [u64; N],
+) -> DeltaArray<M> {
     let mut all = [0; M];
     let numbers = std::iter::once(at).chain(DeltaArray::since(before, counts).0);
     all.iter_mut().zip(numbers).for_each(|(place, number)| *place = number);
@@ -361,7 +381,10 @@ fn timed<const N: usize, const M: usize>(at: i64, before: [u64; N], counts: [u64
 }
 
 /// The time, and the counts behind it.
-fn untimed<const M: usize, const N: usize>(numbers: DeltaArray<M>, before: [u64; N]) -> (i64, [u64; N]) {
+fn untimed<const M: usize, const N: usize>(
+    numbers: DeltaArray<M>,
+    before: [u64; N],
+) -> (i64, [u64; N]) {
     let counts = std::array::from_fn(|place| then(before[place], numbers.0[place + 1]));
     (numbers.0[0], counts)
 }
@@ -403,7 +426,10 @@ fn of_link(link: &LinkCounters) -> [u64; 5] {
     [tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]
 }
 
-fn link_of(at_ns: u64, [tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]: [u64; 5]) -> LinkCounters {
+fn link_of(
+    at_ns: u64,
+    [tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]: [u64; 5],
+) -> LinkCounters {
     LinkCounters { at_ns, tx_packets, tx_bytes, rx_packets, rx_bytes, dropped }
 }
 
@@ -485,7 +511,9 @@ impl Rows<'_> {
     }
 
     fn add_to(&self, softirqs: &mut SoftirqCounts) -> Result<(), String> {
-        self.0.iter().try_for_each(|(kind, more)| grow(softirqs.get_mut(&kind.0).unwrap_or_default(), more))
+        self.0
+            .iter()
+            .try_for_each(|(kind, more)| grow(softirqs.get_mut(&kind.0).unwrap_or_default(), more))
     }
 }
 
@@ -529,8 +557,10 @@ impl<'de> Deserialize<'de> for SoakDelta {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<SoakDelta, A::Error> {
                 let at = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
-                let units = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
-                let stamps = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(2, &self))?;
+                let units =
+                    seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+                let stamps =
+                    seq.next_element()?.ok_or_else(|| A::Error::invalid_length(2, &self))?;
                 ignore_rest(&mut seq)?;
                 Ok(SoakDelta(at, units, stamps))
             }
@@ -550,7 +580,8 @@ impl<'de> Deserialize<'de> for StatDelta {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<StatDelta, A::Error> {
-                let counts = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                let counts =
+                    seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
                 let cpus = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
                 ignore_rest(&mut seq)?;
                 Ok(StatDelta(counts, cpus))

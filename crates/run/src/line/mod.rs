@@ -13,14 +13,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Block, BlockSamples, Dropped, FailedTrial, IdleWindow, Reading, RemoteReport, RemoteWindow, Slot, SoftirqCounts,
-    Trial, TrialKind, Usage,
+    Block, BlockSamples, Dropped, FailedTrial, IdleWindow, Reading, RemoteReport, RemoteWindow,
+    Slot, SoftirqCounts, Trial, TrialKind, Usage,
 };
 use delta_reading::{DeltaCodec, DeltaReading};
 
 /// The block as text.
 pub(super) fn write(block: &Block) -> String {
-    serde_json::to_string(&BlockLine::of(block)).expect("these types always serialise: no maps with non-string keys")
+    serde_json::to_string(&BlockLine::of(block))
+        .expect("these types always serialise: no maps with non-string keys")
 }
 
 /// The block of a line. Names that `known` holds already are shared with it, and `known` holds those of this block afterwards.

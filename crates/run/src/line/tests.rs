@@ -3,7 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{CpuTicks, LinkCounters, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading, TcpReading};
+use crate::{
+    CpuTicks, LinkCounters, RecvCounts, SendCounts, SoakReading, StatReading, TaskReading,
+    TcpReading,
+};
 
 fn again(block: &Block) -> Block {
     read(write(block).as_bytes(), &mut SoftirqCounts::default()).unwrap()
@@ -34,10 +37,20 @@ fn soak(at_ns: u64, units: &[u64]) -> Reading {
 #[test]
 fn a_line_is_made_of_small_numbers() {
     let softirqs = |net_rx| -> SoftirqCounts {
-        [("NET_RX".to_owned(), vec![net_rx, 100]), ("TIMER".to_owned(), vec![5, 6])].into_iter().collect()
+        [("NET_RX".to_owned(), vec![net_rx, 100]), ("TIMER".to_owned(), vec![5, 6])]
+            .into_iter()
+            .collect()
     };
-    let opened = Reading { softirqs: softirqs(1_000_000), interrupts: vec![7, 8], ..soak(1_000_000, &[50, 60]) };
-    let closed = Reading { softirqs: softirqs(1_000_012), interrupts: vec![7, 8], ..soak(1_000_100, &[55, 60]) };
+    let opened = Reading {
+        softirqs: softirqs(1_000_000),
+        interrupts: vec![7, 8],
+        ..soak(1_000_000, &[50, 60])
+    };
+    let closed = Reading {
+        softirqs: softirqs(1_000_012),
+        interrupts: vec![7, 8],
+        ..soak(1_000_100, &[55, 60])
+    };
     let text = write(&block(vec![idle(opened, closed)]));
     assert_eq!(
         text,
@@ -47,7 +60,10 @@ fn a_line_is_made_of_small_numbers() {
 
 #[test]
 fn soakers_that_stop_and_start_again_go_on_from_where_they_were() {
-    let still = |at_ns| Reading { soak: SoakReading { at_ns, ..SoakReading::default() }, ..Reading::default() };
+    let still = |at_ns| Reading {
+        soak: SoakReading { at_ns, ..SoakReading::default() },
+        ..Reading::default()
+    };
     let slots = vec![
         idle(soak(100, &[10, 11]), soak(200, &[20, 21])),
         idle(still(300), still(400)),
@@ -55,7 +71,11 @@ fn soakers_that_stop_and_start_again_go_on_from_where_they_were() {
     ];
     let block = block(slots);
     assert_eq!(again(&block), block);
-    assert_eq!(write(&block).matches("absolute").count(), 1, "the machine is the same while soakers are stopped");
+    assert_eq!(
+        write(&block).matches("absolute").count(),
+        1,
+        "the machine is the same while soakers are stopped"
+    );
 }
 
 #[test]
@@ -89,7 +109,10 @@ fn what_a_later_minor_version_adds_is_ignored() {
 fn the_names_of_format_2_are_read() {
     let read_line = |line: &str| read(line.as_bytes(), &mut SoftirqCounts::default()).unwrap();
     let now = r#"{"index":0,"began_ns":0,"memcpy_bytes_per_s":null,"slots":[{"cell":"a","kind":"unsoaked-control","opened":{"absolute":true,"stopped":5},"closed":{"stopped":1}}],"dropped":null}"#;
-    let then = now.replace("absolute", "anew").replace("stopped", "still").replace("unsoaked-control", "twin");
+    let then = now
+        .replace("absolute", "anew")
+        .replace("stopped", "still")
+        .replace("unsoaked-control", "twin");
     assert_ne!(then, now);
     assert_eq!(read_line(&then), read_line(now));
 }
@@ -97,7 +120,9 @@ fn the_names_of_format_2_are_read() {
 #[test]
 fn what_no_zc_writes_is_an_error() {
     let refused = |slots: &str| {
-        let line = format!(r#"{{"index":0,"began_ns":0,"memcpy_bytes_per_s":null,"slots":[{slots}],"dropped":null}}"#);
+        let line = format!(
+            r#"{{"index":0,"began_ns":0,"memcpy_bytes_per_s":null,"slots":[{slots}],"dropped":null}}"#
+        );
         read(line.as_bytes(), &mut SoftirqCounts::default()).unwrap_err().to_string()
     };
     let more = "a reading of more CPUs or kinds than the one before it";
@@ -107,9 +132,15 @@ fn what_no_zc_writes_is_an_error() {
         r#"{"stat":[[],[]],"softirqs":{"HI":[1]}}"#,
         r#"{"stat":[[],[]],"interrupts":[1]}"#,
     ] {
-        assert_eq!(refused(&format!(r#"{{"opened":{edge},"closed":{{"stat":[[],[]]}}}}"#)), more, "{edge}");
+        assert_eq!(
+            refused(&format!(r#"{{"opened":{edge},"closed":{{"stat":[[],[]]}}}}"#)),
+            more,
+            "{edge}"
+        );
     }
-    assert!(refused(r#"{"cell":"a","opened":{},"closed":{}}"#).contains("a trial without its kind"));
+    assert!(
+        refused(r#"{"cell":"a","opened":{},"closed":{}}"#).contains("a trial without its kind")
+    );
     assert!(refused(r#"{"opened":{"sent":[1e400]},"closed":{}}"#).contains("number out of range"));
     assert!(refused(r#"{"opened":{"sent":[NaN]},"closed":{}}"#).contains("expected value"));
     assert!(refused(r#"{"opened":{}}"#).contains("missing field `closed`"));
@@ -171,24 +202,25 @@ prop_compose! {
 fn slot() -> impl Strategy<Value = Slot> {
     let idle = (reading(), reading(), prop::option::of(window()))
         .prop_map(|(opened, closed, remote)| Slot::Idle(IdleWindow { opened, closed, remote }));
-    let trial = (reading(), reading(), prop::option::of(window()), count(), "[a-z\"\\\\\u{1b} ]{0,9}").prop_map(
-        |(opened, closed, remote, whole_bytes, cell)| {
-            let whole_sender_usage = (whole_bytes % 2 == 0).then(Usage::default);
-            let kind = [TrialKind::Soaked, TrialKind::UnsoakedControl, TrialKind::TopSpeed][whole_bytes as usize % 3];
-            Slot::Trial(Trial {
-                cell,
-                kind,
-                opened,
-                closed,
-                whole_bytes,
-                whole_completions: whole_bytes / 2,
-                whole_copied: whole_bytes / 4,
-                whole_sender_usage,
-                remote,
-                remote_report: None,
-            })
-        },
-    );
+    let trial =
+        (reading(), reading(), prop::option::of(window()), count(), "[a-z\"\\\\\u{1b} ]{0,9}")
+            .prop_map(|(opened, closed, remote, whole_bytes, cell)| {
+                let whole_sender_usage = (whole_bytes % 2 == 0).then(Usage::default);
+                let kind = [TrialKind::Soaked, TrialKind::UnsoakedControl, TrialKind::TopSpeed]
+                    [whole_bytes as usize % 3];
+                Slot::Trial(Trial {
+                    cell,
+                    kind,
+                    opened,
+                    closed,
+                    whole_bytes,
+                    whole_completions: whole_bytes / 2,
+                    whole_copied: whole_bytes / 4,
+                    whole_sender_usage,
+                    remote,
+                    remote_report: None,
+                })
+            });
     prop_oneof![idle, trial]
 }
 

@@ -14,7 +14,9 @@ fn header() -> Header {
 /// Every factor's levels that its file gives as examples.
 fn examples() -> impl Iterator<Item = Level> {
     let parse = |factor: Factor| move |text: &&str| Level::parse(factor, text).unwrap();
-    Factor::ALL.iter().flat_map(move |factor| factor.definition().examples().iter().map(parse(*factor)))
+    Factor::ALL
+        .iter()
+        .flat_map(move |factor| factor.definition().examples().iter().map(parse(*factor)))
 }
 
 fn with(cell: &Cell, level: &Level) -> Cell {
@@ -47,7 +49,11 @@ fn a_factor_is_registered_under_its_own_name_once() {
 fn a_level_is_shown_as_it_is_typed() {
     for factor in Factor::ALL {
         for text in factor.definition().examples() {
-            assert_eq!(Level::parse(*factor, &format!(" {text} ")).unwrap().to_string(), *text, "{factor}");
+            assert_eq!(
+                Level::parse(*factor, &format!(" {text} ")).unwrap().to_string(),
+                *text,
+                "{factor}"
+            );
         }
     }
 }
@@ -70,7 +76,9 @@ fn what_a_level_makes_of_a_cell_is_that_cell_s_level() {
 fn a_cell_s_own_level_takes_the_place_of_the_plan_s() {
     let mut header = header();
     let levels: Vec<Level> = examples().collect();
-    for (fixed, own) in levels.iter().zip(&levels[1..]).filter(|(fixed, own)| fixed.factor == own.factor) {
+    for (fixed, own) in
+        levels.iter().zip(&levels[1..]).filter(|(fixed, own)| fixed.factor == own.factor)
+    {
         header.plan.fixed = header.plan.fixed.at(&with(&header.plan.cells[0], fixed).levels);
         let cell = with(&header.plan.cells[0], own);
         assert_eq!(of(own, &cell, &header), own.value, "{}", own.factor);
@@ -96,7 +104,10 @@ fn a_saved_cell_has_its_level() {
 fn a_factor_that_nobody_asked_for_is_not_in_a_saved_run() {
     let header = header();
     let saved = serde_json::to_value(&header.plan).unwrap();
-    assert!(saved["fixed"].get("more").is_none() && saved["cells"][0].get("levels").is_none(), "{saved}");
+    assert!(
+        saved["fixed"].get("more").is_none() && saved["cells"][0].get("levels").is_none(),
+        "{saved}"
+    );
 }
 
 #[test]
@@ -134,9 +145,16 @@ fn an_option_takes_its_factor_s_levels_and_names_itself_where_it_does_not() {
             assert_eq!(definition.typed(text).unwrap(), expected, "--{} {text}", option.long);
         }
         let message = definition.typed("no such level").unwrap_err().message;
-        assert!(message.starts_with(&format!("--{}: ", option.long)) || message.starts_with("unknown "), "{message}");
+        assert!(
+            message.starts_with(&format!("--{}: ", option.long)) || message.starts_with("unknown "),
+            "{message}"
+        );
         assert!(!option.help.ends_with('.') && !option.help.is_empty());
-        assert!(option.names.iter().all(|name| definition.parse(name).is_ok()), "{:?}", option.names);
+        assert!(
+            option.names.iter().all(|name| definition.parse(name).is_ok()),
+            "{:?}",
+            option.names
+        );
     }
 }
 
@@ -162,9 +180,15 @@ fn the_table_of_factors_in_docs_plans_is_made_from_them() {
     let text = std::fs::read_to_string(&page).unwrap();
     let begin = text.find("| factor | levels |\n").expect("the page has a table of factors");
     let end = begin + text[begin..].find("\n\n").expect("something follows it") + 1;
-    if text[begin..end] != table() && std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+    if text[begin..end] != table()
+        && std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always")
+    {
         std::fs::write(&page, format!("{}{}{}", &text[..begin], table(), &text[end..])).unwrap();
         return;
     }
-    assert_eq!(text[begin..end], table(), "INSTA_UPDATE=always cargo test -p zc-run writes the table");
+    assert_eq!(
+        text[begin..end],
+        table(),
+        "INSTA_UPDATE=always cargo test -p zc-run writes the table"
+    );
 }

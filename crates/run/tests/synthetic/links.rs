@@ -20,5 +20,8 @@ fn a_cells_link_is_found_by_its_mtu_and_offloads() {
     };
     assert_eq!(header.link_of(&off(&[OffloadSwitch::NoTso])), Some(&lesser));
     assert_eq!(header.link_of(&off(&[])), Some(&header.link));
-    assert_eq!(header.link_of(&Levels { mtu_bytes: Some(9000), ..off(&[OffloadSwitch::NoTso]) }), None);
+    assert_eq!(
+        header.link_of(&Levels { mtu_bytes: Some(9000), ..off(&[OffloadSwitch::NoTso]) }),
+        None
+    );
 }

@@ -1,6 +1,8 @@
 //! Samples of several blocks, read as one profile.
 
-use zc_run::{BlockSamples, Profile, Run, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples};
+use zc_run::{
+    BlockSamples, Profile, Run, SampledEvent, SampledTask, Sampling, TaskSamples, WindowSamples,
+};
 use zc_testkit::synthetic::Synthetic;
 
 fn run() -> Run {
@@ -13,7 +15,11 @@ fn run() -> Run {
         kernel_functions: 3,
     });
     let window = |frame| WindowSamples {
-        tasks: vec![TaskSamples { cpu: 0, task: SampledTask::Sender, counts: vec![(frame, 1), (0, 2)] }],
+        tasks: vec![TaskSamples {
+            cpu: 0,
+            task: SampledTask::Sender,
+            counts: vec![(frame, 1), (0, 2)],
+        }],
         ..WindowSamples::default()
     };
     run.blocks[0].samples = Some(BlockSamples {
@@ -48,7 +54,8 @@ fn tables_that_do_not_fit_together_are_no_profile() {
     assert!(edit(|_| ()).is_some());
     assert_eq!(edit(|block| block.frames[0].0 = 3), None, "its own caller");
     assert_eq!(edit(|block| block.frames[0].1 = 3), None, "no such symbol");
-    let too_deep = |block: &mut BlockSamples| block.frames = (2..2000).map(|caller| (caller, 2)).collect();
+    let too_deep =
+        |block: &mut BlockSamples| block.frames = (2..2000).map(|caller| (caller, 2)).collect();
     assert_eq!(edit(too_deep), None, "deeper than any stack");
     assert_eq!(edit(|block| block.windows[0].tasks[0].counts[0].0 = 4), None, "no such frame");
     assert_eq!(Profile::of(&Synthetic::default().run()), None);

@@ -9,8 +9,8 @@ use std::str::FromStr;
 
 use zc_measure::trial::{self, Rig, RigSetup};
 use zc_run::{
-    AckOptions, Align, Cell, CopyPages, FixedParams, LinkKind, LinkOptions, Placement, Push, RecvPath, SendPath,
-    SoakerKind, Timing,
+    AckOptions, Align, Cell, CopyPages, FixedParams, LinkKind, LinkOptions, Placement, Push,
+    RecvPath, SendPath, SoakerKind, Timing,
 };
 
 /// Of every buffer, in bytes.
@@ -72,7 +72,8 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: AckOptions, timing
         placement: Placement::Separate,
         more: Default::default(),
     };
-    Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None, sampler: None }).expect("a rig")
+    Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None, sampler: None })
+        .expect("a rig")
 }
 
 /// So many files of so many bytes in `folder`.
@@ -80,7 +81,8 @@ pub(crate) fn files(folder: &Path, count: usize, bytes: usize) -> Vec<PathBuf> {
     (0..count)
         .map(|index| {
             let path = folder.join(format!("{bytes}-{index}"));
-            let content: Vec<u8> = (0..bytes).map(|at| (at.wrapping_mul(31) ^ index) as u8).collect();
+            let content: Vec<u8> =
+                (0..bytes).map(|at| (at.wrapping_mul(31) ^ index) as u8).collect();
             std::fs::write(&path, content).expect("write a file");
             path
         })

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 /// In the folders of `ZC_PEERS` and of `PATH`.
 pub(crate) fn find(name: &str) -> Option<PathBuf> {
-    let folders = std::env::var("ZC_PEERS").unwrap_or_default() + ":" + &std::env::var("PATH").unwrap_or_default();
+    let folders = std::env::var("ZC_PEERS").unwrap_or_default()
+        + ":"
+        + &std::env::var("PATH").unwrap_or_default();
     folders.split(':').map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
 }
 

@@ -30,7 +30,8 @@ pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
         let Some(load) = of(&window, &rates) else { return ControlFlow::Continue(()) };
         debug(options.debug > 0, || {
             let counts = window.closed.soak.units.iter().zip(&window.opened.soak.units);
-            let each: Vec<String> = counts.map(|(new, old)| new.saturating_sub(*old).to_string()).collect();
+            let each: Vec<String> =
+                counts.map(|(new, old)| new.saturating_sub(*old).to_string()).collect();
             format!("cyclesoak: counts {} in {:.3} s", each.join(" "), load.elapsed_ns as f64 / 1e9)
         });
         doubts.look(&load);
@@ -63,7 +64,11 @@ pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &AtomicBoo
     let counts_per_s: Vec<f64> = rates.iter().map(|rate| rate * 1e9).collect();
     debug(debugging > 0, || {
         let each: Vec<String> = counts_per_s.iter().map(|counts| format!("{counts:.0}")).collect();
-        format!("calibrated: {} counts per second on CPUs {cpus:?}, soakers {:?}", each.join(" "), start.rank)
+        format!(
+            "calibrated: {} counts per second on CPUs {cpus:?}, soakers {:?}",
+            each.join(" "),
+            start.rank
+        )
     });
     Calibration::new(cpus, counts_per_s).write(here())?;
     tell::note(&format!("calibrated: wrote \"{FILE_NAME}\""));
@@ -89,9 +94,14 @@ fn soaked_cpus(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
     if soaked.len() < all {
         let help = match soaked.len() < allowed {
             true => "leave -N out: the machine knows how many it has",
-            false => "this process may not use the others (taskset(1), a cgroup's cpuset): start it without that",
+            false => {
+                "this process may not use the others (taskset(1), a cgroup's cpuset): start it without that"
+            }
         };
-        let message = format!("{} of {all} CPUs are soaked: what runs on the others is not seen", soaked.len());
+        let message = format!(
+            "{} of {all} CPUs are soaked: what runs on the others is not seen",
+            soaked.len()
+        );
         tell::warning(&message, Some(help));
     }
     Ok(soaked)
@@ -115,7 +125,9 @@ impl Doubts {
                 &format!(
                     "the soakers do more than when they were calibrated, so loads by \"{FILE_NAME}\" are too small"
                 ),
-                Some("the CPUs' clock changed, or something else ran then; calibrate again: cyclesoak -C"),
+                Some(
+                    "the CPUs' clock changed, or something else ran then; calibrate again: cyclesoak -C",
+                ),
             );
         }
     }

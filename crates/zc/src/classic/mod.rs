@@ -145,7 +145,10 @@ mod tests {
     #[test]
     fn what_holds_a_real_time_command_back_is_one_line_with_figures() {
         let text = guard_text(Guard::FairServer { runtime_us: 50_000, period_us: 1_000_000 });
-        assert!(text.contains("loses up to 50 ms of every 1000 ms") && !text.contains('\n'), "{text}");
+        assert!(
+            text.contains("loses up to 50 ms of every 1000 ms") && !text.contains('\n'),
+            "{text}"
+        );
         let text = guard_text(Guard::Throttling { runtime_us: 950_000, period_us: 1_000_000 });
         assert!(text.contains("is stopped for 50 ms of every 1000 ms"), "{text}");
         assert!(guard_text(Guard::None).contains("nothing holds it back"));

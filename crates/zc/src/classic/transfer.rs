@@ -8,7 +8,9 @@ use std::sync::atomic::AtomicBool;
 
 use super::{debug, line, load, usage};
 use crate::tell;
-use zc_classic::{Capped, ClientEnd, EndSignals, KBYTE, Tally, Tool, ZccOptions, ZccSaid, ZcsOptions, ZcsSaid};
+use zc_classic::{
+    Capped, ClientEnd, EndSignals, KBYTE, Tally, Tool, ZccOptions, ZccSaid, ZcsOptions, ZcsSaid,
+};
 use zc_run::Result;
 
 /// The server.
@@ -28,7 +30,9 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
         match said {
             ZcsSaid::Listening { port } => tell::note(&format!("zcs: listening on port {port}")),
             ZcsSaid::Capped(capped) => tell_capped(capped),
-            ZcsSaid::Came { client } => debug(options.debug > 0, || format!("zcs: {client} is there")),
+            ZcsSaid::Came { client } => {
+                debug(options.debug > 0, || format!("zcs: {client} is there"))
+            }
             ZcsSaid::Throughput { bytes, elapsed_ns } => return line(&rate(bytes, elapsed_ns)),
             ZcsSaid::Full { client, clients } => tell::warning(
                 &format!("client \"{client}\" was turned away: {clients} are being served"),
@@ -92,12 +96,19 @@ pub(super) fn zcc(words: &[OsString]) -> Result<()> {
             None => ControlFlow::Continue(()),
         },
         ZccSaid::WholeLoad(window) => match load(window) {
-            Some(load) => {
-                line(&format!("{} over {:.3} s", load::line_of(&load, &[]), load.elapsed_ns as f64 / 1e9), &mut failed)
-            }
+            Some(load) => line(
+                &format!(
+                    "{} over {:.3} s",
+                    load::line_of(&load, &[]),
+                    load.elapsed_ns as f64 / 1e9
+                ),
+                &mut failed,
+            ),
             None => ControlFlow::Continue(()),
         },
-        ZccSaid::Sent { tally, elapsed_ns } => line(&amount(&tally, options.raw, elapsed_ns), &mut failed),
+        ZccSaid::Sent { tally, elapsed_ns } => {
+            line(&amount(&tally, options.raw, elapsed_ns), &mut failed)
+        }
     })?;
     failed.map_or(Ok(()), Err)
 }
@@ -108,9 +119,17 @@ fn client_line(end: &ClientEnd) -> String {
 
 /// `35000000 bytes of 6300 files in 100 loops, 1.234 s: 27698 kbytes/sec`.
 fn amount(tally: &Tally, bare: bool, elapsed_ns: u64) -> String {
-    let of = if bare { String::new() } else { format!(" of {} files in {} loops", tally.files, tally.loops) };
+    let of = if bare {
+        String::new()
+    } else {
+        format!(" of {} files in {} loops", tally.files, tally.loops)
+    };
     let seconds = elapsed_ns as f64 / 1e9;
-    format!("{} bytes{of}, {seconds:.3} s: {}", tally.file_bytes, rate(tally.file_bytes, elapsed_ns))
+    format!(
+        "{} bytes{of}, {seconds:.3} s: {}",
+        tally.file_bytes,
+        rate(tally.file_bytes, elapsed_ns)
+    )
 }
 
 /// `27698 kbytes/sec`.
@@ -125,7 +144,10 @@ pub(super) fn tell_capped(capped: Capped) {
         false => ("send", "net.core.wmem_max"),
     };
     tell::warning(
-        &format!("the TCP {what} buffer has {} bytes, not \"{}\"", capped.given_bytes, capped.asked_bytes),
+        &format!(
+            "the TCP {what} buffer has {} bytes, not \"{}\"",
+            capped.given_bytes, capped.asked_bytes
+        ),
         Some(&format!("the kernel's limit is {sysctl}: sysctl -w {sysctl}={}", capped.asked_bytes)),
     );
 }
@@ -143,7 +165,10 @@ mod tests {
     #[test]
     fn bare_bytes_have_no_files() {
         let tally = Tally { loops: 2, files: 6, file_bytes: 2048 };
-        assert_eq!(amount(&tally, false, 1_000_000_000), "2048 bytes of 6 files in 2 loops, 1.000 s: 2 kbytes/sec");
+        assert_eq!(
+            amount(&tally, false, 1_000_000_000),
+            "2048 bytes of 6 files in 2 loops, 1.000 s: 2 kbytes/sec"
+        );
         assert_eq!(amount(&tally, true, 1_000_000_000), "2048 bytes, 1.000 s: 2 kbytes/sec");
     }
 }

@@ -38,7 +38,8 @@ pub(super) fn ttcp(words: &[OsString]) -> Result<()> {
 }
 
 fn heading(options: &TtcpOptions) -> String {
-    let mut text = format!("buflen={}, nbuf={}, port={}", options.length, options.number, options.port);
+    let mut text =
+        format!("buflen={}, nbuf={}, port={}", options.length, options.number, options.port);
     if let Some(bytes) = options.socket_buffer {
         text += &format!(", sockbufsize={bytes}");
     }
@@ -55,12 +56,18 @@ fn summary(tally: &TtcpTally, verbose: bool) -> Vec<String> {
     let real_s = (tally.elapsed_ns.max(1)) as f64 / 1e9;
     let cpu_s = (tally.used.user_ns + tally.used.system_ns) as f64 / 1e9;
     let kbytes = tally.bytes as f64 / KBYTE as f64;
-    let mut lines =
-        vec![format!("{} bytes in {real_s:.2} real seconds = {:.2} KB/sec +++", tally.bytes, kbytes / real_s)];
+    let mut lines = vec![format!(
+        "{} bytes in {real_s:.2} real seconds = {:.2} KB/sec +++",
+        tally.bytes,
+        kbytes / real_s
+    )];
     if verbose {
         // Below the microsecond that getrusage has, there is no rate.
         let per_cpu_s = if cpu_s > 0.0 { kbytes / cpu_s } else { 0.0 };
-        lines.push(format!("{} bytes in {cpu_s:.2} CPU seconds = {per_cpu_s:.2} KB/cpu sec", tally.bytes));
+        lines.push(format!(
+            "{} bytes in {cpu_s:.2} CPU seconds = {per_cpu_s:.2} KB/cpu sec",
+            tally.bytes
+        ));
     }
     let calls = tally.calls as f64;
     lines.push(format!(

@@ -28,7 +28,8 @@ fn browser() -> Option<Browser> {
 
 /// Every combination of levels, at a cost that depends on all of them.
 fn crossed(experiment: &str, factors: &[(Factor, &[&str])]) -> Run {
-    let mut cells: Vec<(Vec<&str>, TrueCell)> = vec![(Vec::new(), TrueCell::new(SendPath::ReadSend, 300.0, 250.0))];
+    let mut cells: Vec<(Vec<&str>, TrueCell)> =
+        vec![(Vec::new(), TrueCell::new(SendPath::ReadSend, 300.0, 250.0))];
     for (factor, levels) in factors {
         cells = cells
             .iter()
@@ -61,8 +62,11 @@ fn crossed(experiment: &str, factors: &[(Factor, &[&str])]) -> Run {
 /// A run for every kind of chart.
 fn runs() -> Vec<Run> {
     let sizes: Vec<usize> = (8..23).map(|power| 1 << power).collect();
-    let paths =
-        [(SendPath::ReadSend, 1500.0, 250.0), (SendPath::Sendfile, 3500.0, 120.0), (SendPath::Splice, 4500.0, 110.0)];
+    let paths = [
+        (SendPath::ReadSend, 1500.0, 250.0),
+        (SendPath::Sendfile, 3500.0, 120.0),
+        (SendPath::Splice, 4500.0, 110.0),
+    ];
     let mut by_size = null_link(
         Synthetic {
             cells: size_sweep(&paths, &sizes),
@@ -79,14 +83,27 @@ fn runs() -> Vec<Run> {
         by_size,
         crossed(
             "sockbuf",
-            &[(Factor::Sockbuf, &["32k", "64k", "128k"]), (Factor::Message, &["64k", "1m", "5m"]), sends],
+            &[
+                (Factor::Sockbuf, &["32k", "64k", "128k"]),
+                (Factor::Message, &["64k", "1m", "5m"]),
+                sends,
+            ],
         ),
         crossed(
             "cork",
-            &[(Factor::Message, &["64", "4k", "64k"]), (Factor::Push, &["plain", "cork", "more", "nodelay"])],
+            &[
+                (Factor::Message, &["64", "4k", "64k"]),
+                (Factor::Push, &["plain", "cork", "more", "nodelay"]),
+            ],
         ),
         crossed("flows", &[(Factor::Flows, &["1", "4", "16", "64", "256", "1000"]), sends]),
-        crossed("pacing", &[(Factor::Rate, &["50MB/s", "100MB/s", "200MB/s", "400MB/s", "800MB/s", "1.2GB/s"]), sends]),
+        crossed(
+            "pacing",
+            &[
+                (Factor::Rate, &["50MB/s", "100MB/s", "200MB/s", "400MB/s", "800MB/s", "1.2GB/s"]),
+                sends,
+            ],
+        ),
     ]
 }
 
@@ -138,7 +155,8 @@ fn it_opens_from_a_file_without_an_error_and_every_chart_and_table_is_seen() {
         browser.width(width);
         browser.open(&file);
         assert_eq!(browser.console(), [], "at {width}");
-        let fetched = browser.script("return performance.getEntriesByType('resource').map(each => each.name)");
+        let fetched = browser
+            .script("return performance.getEntriesByType('resource').map(each => each.name)");
         assert_eq!(strings(&fetched), [""; 0], "it fetches nothing");
 
         let charts = browser.script(
@@ -197,7 +215,10 @@ fn it_opens_from_a_file_without_an_error_and_every_chart_and_table_is_seen() {
         .concat(Array.from(document.querySelectorAll('[id]')).filter(each => document.querySelectorAll('#' + each.id).length > 1).map(each => each.id))
         .concat(Array.from(document.querySelectorAll('nav a')).filter(each => !document.querySelector(each.getAttribute('href'))).map(each => each.href))",
     );
-    assert!(strings(&outline).iter().all(String::is_empty), "headings, landmarks, names of places: {outline}");
+    assert!(
+        strings(&outline).iter().all(String::is_empty),
+        "headings, landmarks, names of places: {outline}"
+    );
 }
 
 #[test]
@@ -224,7 +245,11 @@ fn tables_are_sorted_and_the_unit_is_switched_by_click_and_by_key() {
     let names = column(&browser, 0);
     assert!(names.is_sorted(), "{names:?}");
     browser.press(&[key::TAB, ' ']);
-    assert_eq!(strings(&browser.script(sorted)), ["ascending"], "the next heading, and that one alone");
+    assert_eq!(
+        strings(&browser.script(sorted)),
+        ["ascending"],
+        "the next heading, and that one alone"
+    );
     // What says nothing stands last, whichever way.
     browser.click("table thead th:nth-child(9) button");
     browser.click("table thead th:nth-child(9) button");
@@ -239,8 +264,7 @@ fn tables_are_sorted_and_the_unit_is_switched_by_click_and_by_key() {
     // Units: by key in the list, then by choice.
     browser.click("table thead th:nth-child(4) button");
     let (us_per_mb, before) = (both(), column(&browser, 4));
-    let axis =
-        "return Array.from(document.querySelectorAll('.chart .a.on text')).slice(0, 4).map(text => text.textContent)";
+    let axis = "return Array.from(document.querySelectorAll('.chart .a.on text')).slice(0, 4).map(text => text.textContent)";
     let ticks = strings(&browser.script(axis));
     browser.script("document.getElementById('unit').focus()");
     browser.press(&[key::DOWN, key::DOWN]);
@@ -249,7 +273,10 @@ fn tables_are_sorted_and_the_unit_is_switched_by_click_and_by_key() {
     assert_eq!(strings(&browser.script(unit)), ["ns/KiB"; 4]);
     for (us_per_mb, ns_per_kib) in us_per_mb.iter().zip(both()) {
         // 1000 ns per us, 1024 bytes per KiB; each as it is rounded.
-        assert!((ns_per_kib / (us_per_mb * 1.024) - 1.0).abs() < 0.01, "{us_per_mb} us/MB, {ns_per_kib} ns/KiB");
+        assert!(
+            (ns_per_kib / (us_per_mb * 1.024) - 1.0).abs() < 0.01,
+            "{us_per_mb} us/MB, {ns_per_kib} ns/KiB"
+        );
     }
     assert_eq!(column(&browser, 4), before, "a ratio has no unit");
     browser.script("const list = document.getElementById('unit'); list.value = 'cores at 100 Gbit/s'; list.dispatchEvent(new Event('change'))");
@@ -344,7 +371,10 @@ fn the_page_of_a_comparison_has_its_ratios_under_the_pointer_and_fits_a_telephon
     browser.script("document.querySelector('.chart .plot').focus()");
     browser.press(&[key::RIGHT]);
     let read = browser.script("return document.querySelector('.chart .read').textContent");
-    assert!(read.as_str().is_some_and(|read| read.ends_with(" new / old") && read.contains('±')), "{read}");
+    assert!(
+        read.as_str().is_some_and(|read| read.ends_with(" new / old") && read.contains('±')),
+        "{read}"
+    );
     // Costs of the table have units here too.
     let old = column(&browser, 1);
     browser.script("document.getElementById('unit').focus()");
@@ -366,7 +396,11 @@ fn without_javascript_it_is_complete() {
         return [String(document.querySelectorAll('th button, output').length), String(document.getElementById('units').hidden)]
             .concat(hidden.map(each => each.tagName + ' ' + each.textContent.slice(0, 40)))",
     );
-    assert_eq!(strings(&seen), ["0", "true"], "no button, no list of units, and nothing else that is not to be seen");
+    assert_eq!(
+        strings(&seen),
+        ["0", "true"],
+        "no button, no list of units, and nothing else that is not to be seen"
+    );
 }
 
 #[test]

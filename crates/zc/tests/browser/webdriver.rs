@@ -36,8 +36,9 @@ impl Browser {
     pub(crate) fn start() -> Result<Self, Missing> {
         let chromium = installed(&["chromium", "chromium-browser"])
             .ok_or_else(|| Missing("chromium is not installed".to_owned()))?;
-        let chromedriver = installed(&["chromedriver"])
-            .ok_or_else(|| Missing("chromedriver is not installed (Debian: chromium-driver)".to_owned()))?;
+        let chromedriver = installed(&["chromedriver"]).ok_or_else(|| {
+            Missing("chromedriver is not installed (Debian: chromium-driver)".to_owned())
+        })?;
         let folder = tempfile::tempdir().unwrap();
         let mut driver = Command::new(chromedriver)
             .arg("--port=0")
@@ -53,7 +54,9 @@ impl Browser {
         let port = lines
             .by_ref()
             .map_while(Result::ok)
-            .find_map(|line| line.rsplit_once(" successfully on port ")?.1.trim_end_matches('.').parse().ok())
+            .find_map(|line| {
+                line.rsplit_once(" successfully on port ")?.1.trim_end_matches('.').parse().ok()
+            })
             .expect("chromedriver says its port or ends");
         std::thread::spawn(move || lines.for_each(drop)); // what it says later must not fill the pipe
 
@@ -77,7 +80,10 @@ impl Browser {
             "goog:loggingPrefs": {"browser": "ALL"},
         }}});
         let answer = request(port, "POST", "/session", &wanted);
-        let session = answer["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {answer}")).to_owned();
+        let session = answer["sessionId"]
+            .as_str()
+            .unwrap_or_else(|| panic!("no session: {answer}"))
+            .to_owned();
         Ok(Self { port, session, _driver: driver, _folder: folder })
     }
 
@@ -105,7 +111,11 @@ impl Browser {
     /// Clicks what lies in the middle of the first element that fits.
     pub(crate) fn click(&self, selector: &str) {
         let found = self.post("element", &json!({"using": "css selector", "value": selector}));
-        let id = found.as_object().and_then(|found| found.values().next()).and_then(Value::as_str).unwrap();
+        let id = found
+            .as_object()
+            .and_then(|found| found.values().next())
+            .and_then(Value::as_str)
+            .unwrap();
         // The bar at the top stays where it is, and would take a click on what lies under it.
         let centre = "arguments[0].scrollIntoView({block: 'center'})";
         self.post("execute/sync", &json!({"script": centre, "args": [found]}));
@@ -116,16 +126,26 @@ impl Browser {
     pub(crate) fn press(&self, keys: &[char]) {
         let actions: Vec<Value> = keys
             .iter()
-            .flat_map(|key| ["keyDown", "keyUp"].map(|way| json!({"type": way, "value": key.to_string()})))
+            .flat_map(|key| {
+                ["keyDown", "keyUp"].map(|way| json!({"type": way, "value": key.to_string()}))
+            })
             .collect();
-        self.post("actions", &json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]}));
+        self.post(
+            "actions",
+            &json!({"actions": [{"type": "key", "id": "keyboard", "actions": actions}]}),
+        );
     }
 
     /// What the console has said since the last time: level and message.
     pub(crate) fn console(&self) -> Vec<(String, String)> {
         let lines = self.post("se/log", &json!({"type": "browser"}));
         let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
-        lines.as_array().unwrap().iter().map(|line| (text(line, "level"), text(line, "message"))).collect()
+        lines
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|line| (text(line, "level"), text(line, "message")))
+            .collect()
     }
 
     /// A window so wide, in CSS pixels.
@@ -160,13 +180,14 @@ pub(crate) mod key {
 
 fn installed(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    names
-        .iter()
-        .find_map(|name| std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file()))
+    names.iter().find_map(|name| {
+        std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+    })
 }
 
 fn request(port: u16, method: &str, path: &str, body: &Value) -> Value {
-    try_request(port, method, path, body).unwrap_or_else(|error| panic!("chromedriver, {method} {path}: {error}"))
+    try_request(port, method, path, body)
+        .unwrap_or_else(|error| panic!("chromedriver, {method} {path}: {error}"))
 }
 
 /// The `value` of the answer.

@@ -9,36 +9,56 @@ use zc_run::{HostState, Slot};
 use crate::support::{Bounded as _, link_is_unavailable, measuring, saved, stderr, until, zc_in};
 
 fn run_in(folder: &Path, args: &[&str]) -> Command {
-    let mut command = zc_in(folder, &["run", "--paths", "sendfile", "--link", "loopback", "--ab-settle", "1ms"]);
+    let mut command =
+        zc_in(folder, &["run", "--paths", "sendfile", "--link", "loopback", "--ab-settle", "1ms"]);
     command.args(args).args(["--out", "run.json"]);
     command
 }
 
 /// What the commands wrote, a word to a line.
 fn log(folder: &Path) -> Vec<String> {
-    std::fs::read_to_string(folder.join("log")).unwrap_or_default().lines().map(str::to_owned).collect()
+    std::fs::read_to_string(folder.join("log"))
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Waits for the last line of the log.
 #[track_caller]
 fn wait_for(folder: &Path, last: &str) {
-    until(&format!("the log ends with {last:?}"), || log(folder).last().is_some_and(|line| line == last).then_some(()));
+    until(&format!("the log ends with {last:?}"), || {
+        log(folder).last().is_some_and(|line| line == last).then_some(())
+    });
 }
 
 /// The usual three commands: each writes its state.
-const LOGGING: [&str; 6] =
-    ["--ab", "echo $ZC_STATE >> log", "--ab", "echo $ZC_STATE >> log", "--ab-restore", "echo restored >> log"];
+const LOGGING: [&str; 6] = [
+    "--ab",
+    "echo $ZC_STATE >> log",
+    "--ab",
+    "echo $ZC_STATE >> log",
+    "--ab-restore",
+    "echo restored >> log",
+];
 
 #[test]
 fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let output = run_in(folder.path(), &[&LOGGING[..], &["--budget", "8s"]].concat()).finish().unwrap();
+    let output =
+        run_in(folder.path(), &[&LOGGING[..], &["--budget", "8s"]].concat()).finish().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let run = saved(folder.path());
-    let state = |label: &str| run.header.plan.cells.iter().find(|cell| cell.label == label).unwrap().levels.state;
+    let state = |label: &str| {
+        run.header.plan.cells.iter().find(|cell| cell.label == label).unwrap().levels.state
+    };
     let mut switches = 0;
-    for block in run.blocks.iter().filter(|block| !matches!(block.dropped, Some(zc_run::Dropped::Unfinished))) {
+    for block in run
+        .blocks
+        .iter()
+        .filter(|block| !matches!(block.dropped, Some(zc_run::Dropped::Unfinished)))
+    {
         let states: Vec<Option<HostState>> = block
             .slots
             .iter()
@@ -78,12 +98,21 @@ fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
 fn a_command_that_fails_ends_the_run_with_what_it_said_after_the_host_was_put_back() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let args =
-        ["--ab", "echo A >> log", "--ab", "echo no such knob >&2; exit 3", "--ab-restore", "echo restored >> log"];
+    let args = [
+        "--ab",
+        "echo A >> log",
+        "--ab",
+        "echo no such knob >&2; exit 3",
+        "--ab-restore",
+        "echo restored >> log",
+    ];
     let output = run_in(folder.path(), &args).finish().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     let said = stderr(&output);
-    assert!(said.contains("the command of state \"B\" ended with exit code 3 and said: no such knob"), "{said}");
+    assert!(
+        said.contains("the command of state \"B\" ended with exit code 3 and said: no such knob"),
+        "{said}"
+    );
     assert_eq!(log(folder.path()), ["A", "restored"]);
 }
 
@@ -103,9 +132,14 @@ fn a_command_that_hangs_is_killed_with_what_it_started() {
     ];
     let output = run_in(folder.path(), &args).finish().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    assert!(stderr(&output).contains("the command of state \"A\" had not ended after 300ms"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("the command of state \"A\" had not ended after 300ms"),
+        "{}",
+        stderr(&output)
+    );
     assert_eq!(log(folder.path()), ["restored"]);
-    let pid: i32 = std::fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
+    let pid: i32 =
+        std::fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
     // Killed is not gone yet where the machine is busy, and stays a zombie where nobody waits for orphans.
     until("the sleeper is gone", || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
@@ -121,8 +155,16 @@ fn a_restore_that_fails_says_what_would_restore() {
     let output = run_in(folder.path(), &args).finish().unwrap();
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("the command of --ab-restore ended with exit code 1 and said: broken"), "{said}");
-    assert!(said.contains("hint: the host is not as it was; what would restore it: echo broken >&2; false"), "{said}");
+    assert!(
+        said.contains("the command of --ab-restore ended with exit code 1 and said: broken"),
+        "{said}"
+    );
+    assert!(
+        said.contains(
+            "hint: the host is not as it was; what would restore it: echo broken >&2; false"
+        ),
+        "{said}"
+    );
 }
 
 #[test]
@@ -138,7 +180,11 @@ fn the_host_is_put_back_at_ctrl_c_and_also_at_sigkill() {
         wait_for(folder.path(), "B");
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal).unwrap();
         let status = child.wait().unwrap();
-        let expected = if signal == rustix::process::Signal::KILL { (Some(9), None) } else { (None, Some(130)) };
+        let expected = if signal == rustix::process::Signal::KILL {
+            (Some(9), None)
+        } else {
+            (None, Some(130))
+        };
         assert_eq!((status.signal(), status.code()), expected);
         wait_for(folder.path(), "restored");
     }
@@ -147,8 +193,11 @@ fn the_host_is_put_back_at_ctrl_c_and_also_at_sigkill() {
 #[test]
 fn a_command_can_enter_the_namespaces_of_the_link() {
     // Whether this user can have namespaces at all, and nsenter(1).
-    let can =
-        Command::new("nsenter").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
+    let can = Command::new("nsenter")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
     if !can || !rustix::process::geteuid().is_root() {
         eprintln!("skipped: nsenter(1) and root are needed");
         return;
@@ -161,21 +210,27 @@ fn a_command_can_enter_the_namespaces_of_the_link() {
         )
     };
     // Containers often have a /proc/sys that is mounted read-only.
-    if let Err(error) = std::fs::File::options().write(true).open("/proc/sys/net/ipv4/tcp_autocorking") {
+    if let Err(error) =
+        std::fs::File::options().write(true).open("/proc/sys/net/ipv4/tcp_autocorking")
+    {
         return eprintln!("skipped: tcp_autocorking cannot be set here: {error}");
     }
     let before = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_autocorking").unwrap();
-    let output = zc_in(folder.path(), &["run", "--paths", "sendfile", "--link", "veth", "--budget", "5s"])
-        .args(["--ab-settle", "1ms", "--ab", &set("0"), "--ab", &set("1"), "--out", "run.json"])
-        .finish()
-        .unwrap();
+    let output =
+        zc_in(folder.path(), &["run", "--paths", "sendfile", "--link", "veth", "--budget", "5s"])
+            .args(["--ab-settle", "1ms", "--ab", &set("0"), "--ab", &set("1"), "--out", "run.json"])
+            .finish()
+            .unwrap();
     if link_is_unavailable(&output) {
         eprintln!("skipped: {}", stderr(&output));
         return;
     }
     // Nothing is written to stdout of a command, and the shell's own redirection is what fills the log.
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(log(folder.path()).contains(&"0".to_owned()) && log(folder.path()).contains(&"1".to_owned()));
+    assert!(
+        log(folder.path()).contains(&"0".to_owned())
+            && log(folder.path()).contains(&"1".to_owned())
+    );
     assert_eq!(
         std::fs::read_to_string("/proc/sys/net/ipv4/tcp_autocorking").unwrap(),
         before,

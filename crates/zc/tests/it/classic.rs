@@ -24,7 +24,10 @@ fn fine(output: &Output) -> String {
 fn refused(output: &Output, code: i32) -> String {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{stderr}");
-    let at = stderr.lines().position(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("{stderr}"));
+    let at = stderr
+        .lines()
+        .position(|line| line.starts_with("error: "))
+        .unwrap_or_else(|| panic!("{stderr}"));
     let lines: Vec<&str> = stderr.lines().skip(at).collect();
     assert!(lines.len() == 2 && lines[1].starts_with("hint: "), "a sentence and a hint: {stderr}");
     lines[0]["error: ".len()..].to_owned()
@@ -32,7 +35,11 @@ fn refused(output: &Output, code: i32) -> String {
 
 /// Python, when there is one.
 fn python(script: &str, words: &[&str]) -> Option<Command> {
-    let there = Command::new("python3").arg("-c").arg("").finish().is_ok_and(|output| output.status.success());
+    let there = Command::new("python3")
+        .arg("-c")
+        .arg("")
+        .finish()
+        .is_ok_and(|output| output.status.success());
     if !there {
         eprintln!("skipped: no python3 for a peer of the wire");
         return None;
@@ -100,12 +107,16 @@ impl Server {
     fn warning(&mut self) -> String {
         let mut line = String::new();
         self.stderr.read_line(&mut line).unwrap();
-        let line = line.trim_end().strip_prefix("warning: client \"127.0.0.1:").unwrap_or_else(|| panic!("{line:?}"));
+        let line = line
+            .trim_end()
+            .strip_prefix("warning: client \"127.0.0.1:")
+            .unwrap_or_else(|| panic!("{line:?}"));
         line.split_once("\" ").unwrap().1.to_owned()
     }
 
     fn signal(&self, signal: rustix::process::Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal)
+            .unwrap();
     }
 
     /// Ends it as Ctrl-C does, and gives what it said after what was read.
@@ -133,7 +144,8 @@ struct Files {
 /// Files of these lengths.
 fn files(lens: &[usize]) -> Files {
     let folder = tempfile::tempdir().unwrap();
-    let bytes: Vec<Vec<u8>> = lens.iter().enumerate().map(|(at, len)| bytes(*len, at as u8)).collect();
+    let bytes: Vec<Vec<u8>> =
+        lens.iter().enumerate().map(|(at, len)| bytes(*len, at as u8)).collect();
     let paths = bytes.iter().enumerate().map(|(at, bytes)| {
         let path = folder.path().join(format!("file{at}"));
         std::fs::write(&path, bytes).unwrap();
@@ -192,7 +204,8 @@ fn every_way_of_sending_reaches_zcs_to_the_byte() {
     ] {
         let words = [&["zcc", "-s", "0", "-p", &server.port][..], way].concat();
         let output = zc(&files.words(&words)).finish().unwrap();
-        let expected = format!("{} bytes of {} files in {loops} loops", files.total() * loops, 6 * loops);
+        let expected =
+            format!("{} bytes of {} files in {loops} loops", files.total() * loops, 6 * loops);
         assert_eq!(amount(fine(&output).trim_end()), expected, "{way:?}");
         assert_eq!(amount(&server.client_line()), expected, "{way:?}");
     }
@@ -229,7 +242,8 @@ print(json.dumps({'loops': loops, 'lengths': lengths, 'total': total, 'digest': 
 /// The digest by another hand.
 fn sha256(bytes: &[u8]) -> Option<String> {
     let script = "import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())";
-    let mut child = python(script, &[])?.stdin(Stdio::piped()).stdout(Stdio::piped()).start().unwrap();
+    let mut child =
+        python(script, &[])?.stdin(Stdio::piped()).stdout(Stdio::piped()).start().unwrap();
     child.stdin.take().unwrap().write_all(bytes).unwrap();
     Some(text(&child.wait_with_output().unwrap().stdout).trim().to_owned())
 }
@@ -274,7 +288,10 @@ assert stream.recv(1) == b'', 'the server hangs up once it has everything'
         let Some(mut client) = python(script, &[&server.port, step]) else { return };
         let output = client.finish().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
-        assert_eq!(amount(&server.client_line()), format!("{} bytes of 15 files in 3 loops", 3 * 86_390));
+        assert_eq!(
+            amount(&server.client_line()),
+            format!("{} bytes of 15 files in 3 loops", 3 * 86_390)
+        );
     }
     server.end();
 }
@@ -285,14 +302,20 @@ fn bare_bytes_are_the_files_and_nothing_else() {
     // A listener of the test's own, for the bytes themselves.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
-    let client = zc(&files.words(&["zcc", "--raw", "-n2", "-s0", "-p", &port])).stdout(Stdio::piped()).start().unwrap();
+    let client = zc(&files.words(&["zcc", "--raw", "-n2", "-s0", "-p", &port]))
+        .stdout(Stdio::piped())
+        .start()
+        .unwrap();
     let mut got = Vec::new();
     accept(&listener).read_to_end(&mut got).unwrap();
     assert!(got == files.bare(2), "{} bytes", got.len());
     let line = fine(&client.wait_with_output().unwrap());
     assert_eq!(amount(line.trim_end()), format!("{} bytes", got.len()));
 
-    let client = zc(&files.words(&["zcc", "-n2", "-s0", "-p", &port])).stdout(Stdio::null()).start().unwrap();
+    let client = zc(&files.words(&["zcc", "-n2", "-s0", "-p", &port]))
+        .stdout(Stdio::null())
+        .start()
+        .unwrap();
     let mut got = Vec::new();
     accept(&listener).read_to_end(&mut got).unwrap();
     assert!(got == files.wire(2), "{} bytes", got.len());
@@ -358,7 +381,8 @@ fn free_port() -> String {
 /// Waits until somebody listens, without connecting: `nc -l` takes one connection alone.
 fn until_listening(port: &str) {
     let wanted = format!(":{:04X} 00000000:0000 0A ", port.parse::<u16>().unwrap());
-    let listens = || std::fs::read_to_string("/proc/net/tcp").unwrap().contains(&wanted).then_some(());
+    let listens =
+        || std::fs::read_to_string("/proc/net/tcp").unwrap().contains(&wanted).then_some(());
     until("somebody listens", listens);
 }
 
@@ -372,7 +396,11 @@ fn clients_that_lie_or_vanish_are_a_sentence_and_the_others_go_on() {
     steady.write_all(&wire[..1000]).unwrap();
     for (sent, wrong, counted) in [
         (&b""[..], "stopped at the number of loops", "0 bytes of 0 files in 0 loops"),
-        (b"\0\0", "stopped at the number of loops, 2 bytes into it", "0 bytes of 0 files in 0 loops"),
+        (
+            b"\0\0",
+            "stopped at the number of loops, 2 bytes into it",
+            "0 bytes of 0 files in 0 loops",
+        ),
         (
             b"\0\0\0\x02\0\0\0\x01\0\0\0\x02ab",
             "stopped at the number of files of loop 2 of 2",
@@ -398,7 +426,11 @@ fn clients_that_lie_or_vanish_are_a_sentence_and_the_others_go_on() {
             "stopped after 6 of the 1414541105 bytes of file 1 of 790644820, loop 1 of 1195725856",
             "6 bytes of 0 files in 0 loops",
         ),
-        (b"\0\0\0\x01\0\0\0\x01\0\0\0\x01ab", "sent more bytes than it had announced", "1 bytes of 1 files in 1 loops"),
+        (
+            b"\0\0\0\x01\0\0\0\x01\0\0\0\x01ab",
+            "sent more bytes than it had announced",
+            "1 bytes of 1 files in 1 loops",
+        ),
     ] {
         let mut client = server.connect();
         client.write_all(sent).unwrap();
@@ -413,11 +445,17 @@ fn clients_that_lie_or_vanish_are_a_sentence_and_the_others_go_on() {
     drop(client);
     let wrong = server.warning();
     // Whether the bytes were read before the reset came is a matter of luck.
-    assert!(wrong.starts_with("is gone ") && wrong.ends_with(": the sender reset the connection"), "{wrong}");
+    assert!(
+        wrong.starts_with("is gone ") && wrong.ends_with(": the sender reset the connection"),
+        "{wrong}"
+    );
     server.client_line();
 
     steady.write_all(&wire[1000..]).unwrap();
-    assert_eq!(amount(&server.client_line()), format!("{} bytes of 6 files in 1 loops", files.total()));
+    assert_eq!(
+        amount(&server.client_line()),
+        format!("{} bytes of 6 files in 1 loops", files.total())
+    );
     assert_eq!(server.end(), (String::new(), String::new()));
 }
 
@@ -439,7 +477,10 @@ fn several_clients_are_served_at_a_time_and_too_many_are_turned_away() {
         client.write_all(&wire[100..]).unwrap();
     }
     for _ in 0..64 {
-        assert_eq!(amount(&server.client_line()), format!("{} bytes of 6 files in 1 loops", files.total()));
+        assert_eq!(
+            amount(&server.client_line()),
+            format!("{} bytes of 6 files in 1 loops", files.total())
+        );
     }
     // And there is room again.
     fine(&zc(&files.words(&["zcc", "-s", "0", "-p", &server.port])).finish().unwrap());
@@ -472,12 +513,16 @@ fn silent_clients_make_room_for_one_that_sends_and_senders_keep_their_places() {
     for _ in 3..lines.len() {
         let wrong = server.warning();
         assert!(
-            wrong.starts_with("had said nothing for ") && wrong.ends_with(" s and made room for another"),
+            wrong.starts_with("had said nothing for ")
+                && wrong.ends_with(" s and made room for another"),
             "{wrong}"
         );
     }
     steady.write_all(&wire[100..]).unwrap();
-    assert_eq!(amount(&server.client_line()), format!("{} bytes of 6 files in 1 loops", files.total()));
+    assert_eq!(
+        amount(&server.client_line()),
+        format!("{} bytes of 6 files in 1 loops", files.total())
+    );
     drop(silent);
     server.end();
 }
@@ -493,7 +538,10 @@ fn ipv6_clients_are_served_and_named() {
     fine(&zc(&files.words(&["zcc", "-n3", "-s", "::1", "-p", &server.port])).finish().unwrap());
     let line = server.line();
     assert!(line.starts_with("[::1]:"), "{line}");
-    assert!(line.contains(&format!(": {} bytes of 18 files in 3 loops, ", files.total() * 3)), "{line}");
+    assert!(
+        line.contains(&format!(": {} bytes of 18 files in 3 loops, ", files.total() * 3)),
+        "{line}"
+    );
     server.end();
 }
 
@@ -526,7 +574,11 @@ fn ctrl_c_ends_zcs_although_nobody_reads_its_lines() {
     let mut client = connect(port);
     client.write_all(&[0; 4]).unwrap();
     assert_eq!(client.read(&mut [0]).unwrap(), 0, "it hangs up, and then has a line to write");
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     drop(reader);
 }
@@ -535,7 +587,10 @@ fn ctrl_c_ends_zcs_although_nobody_reads_its_lines() {
 fn a_reader_of_zcs_that_goes_away_ends_it() {
     let mut server = Server::start(&["zcs", "-p0"]);
     let (reader, _writer) = std::io::pipe().unwrap();
-    drop(std::mem::replace(&mut server.stdout, BufReader::new(ChildStdout::from(std::os::fd::OwnedFd::from(reader)))));
+    drop(std::mem::replace(
+        &mut server.stdout,
+        BufReader::new(ChildStdout::from(std::os::fd::OwnedFd::from(reader))),
+    ));
     let mut client = server.connect();
     client.write_all(&[0; 4]).unwrap();
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
@@ -551,17 +606,22 @@ fn what_is_not_a_readable_regular_file_is_left_out_and_named_with_d() {
     let others = [fifo.to_str().unwrap(), "/", "/dev/zero", missing.to_str().unwrap()];
     let mut server = Server::start(&["zcs", "-p0"]);
     let port = server.port.clone();
-    let output = zc(&files.words(&[&["zcc", "-d", "-s0", "-p", &port][..], &others].concat())).finish().unwrap();
+    let output = zc(&files.words(&[&["zcc", "-d", "-s0", "-p", &port][..], &others].concat()))
+        .finish()
+        .unwrap();
     fine(&output);
     assert_eq!(amount(&server.client_line()), "30 bytes of 2 files in 1 loops");
     let said = text(&output.stderr);
     for name in others {
         assert!(
-            said.lines().any(|line| line.starts_with("zcc: left out: ") && line.contains(&format!("\"{name}\""))),
+            said.lines()
+                .any(|line| line.starts_with("zcc: left out: ")
+                    && line.contains(&format!("\"{name}\""))),
             "{said}"
         );
     }
-    let quiet = zc(&files.words(&[&["zcc", "-s0", "-p", &port][..], &others].concat())).finish().unwrap();
+    let quiet =
+        zc(&files.words(&[&["zcc", "-s0", "-p", &port][..], &others].concat())).finish().unwrap();
     assert_eq!(text(&quiet.stderr), "");
     // Nothing but such files.
     let message = refused(&zc(&["zcc", "-s0", "-p", &port, "/", "/dev/zero"]).finish().unwrap(), 3);
@@ -581,7 +641,9 @@ fn a_file_of_four_gib_does_not_fit_the_wire_and_the_error_names_raw() {
     let output = zc(&["zcc", "-s", "0", "-p", "1", path.to_str().unwrap()]).finish().unwrap();
     let message = refused(&output, 3);
     assert!(
-        message.ends_with("large\" has 4294967296 bytes, and the wire of 2001 has lengths up to 4294967295"),
+        message.ends_with(
+            "large\" has 4294967296 bytes, and the wire of 2001 has lengths up to 4294967295"
+        ),
         "{message}"
     );
     assert!(text(&output.stderr).contains("--raw"));
@@ -621,11 +683,15 @@ fn a_server_that_is_not_there_is_told_by_name_and_port() {
     let port = free_port();
     let message = refused(&zc(&files.words(&["zcc", "-s", "0", "-p", &port])).finish().unwrap(), 1);
     assert!(message.starts_with(&format!("cannot connect to \"0\", port {port}: ")), "{message}");
-    let message = refused(&zc(&files.words(&["zcc", "-s", "no such host.invalid"])).finish().unwrap(), 1);
+    let message =
+        refused(&zc(&files.words(&["zcc", "-s", "no such host.invalid"])).finish().unwrap(), 1);
     assert!(message.starts_with("cannot find server \"no such host.invalid\""), "{message}");
     let server = Server::start(&["zcs", "-p0"]);
     let message = refused(&zc(&["zcs", "-p", &server.port]).finish().unwrap(), 1);
-    assert!(message.starts_with(&format!("cannot listen on port \"{}\"", server.port)), "{message}");
+    assert!(
+        message.starts_with(&format!("cannot listen on port \"{}\"", server.port)),
+        "{message}"
+    );
 }
 
 #[test]
@@ -633,13 +699,20 @@ fn a_server_that_leaves_is_an_error_of_the_client() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let files = files(&[1_000_000]);
-    let client = zc(&files.words(&["zcc", "-s0", "-n1000", "-p", &port])).stderr(Stdio::piped()).start().unwrap();
+    let client = zc(&files.words(&["zcc", "-s0", "-n1000", "-p", &port]))
+        .stderr(Stdio::piped())
+        .start()
+        .unwrap();
     let mut stream = accept(&listener);
     stream.read_exact(&mut [0; 1000]).unwrap();
     drop(stream);
     let output = client.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("the receiver closed the connection"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("the receiver closed the connection"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 /// Links in a folder of their own.
@@ -662,14 +735,18 @@ fn the_links_have_the_names_of_2001_and_are_written_over_nothing() {
     for name in &names {
         for help in ["-h", "--help"] {
             let usage = fine(&at(name).arg(help).finish().unwrap());
-            assert!(usage.starts_with(&format!("Usage: {}", name.trim_end_matches("-sf"))), "{usage}");
+            assert!(
+                usage.starts_with(&format!("Usage: {}", name.trim_end_matches("-sf"))),
+                "{usage}"
+            );
         }
     }
     // Nothing is written over.
     let zcs = folder.path().join("zcs");
     std::fs::remove_file(&zcs).unwrap();
     std::fs::write(&zcs, b"mine").unwrap();
-    let message = refused(&zc(&["install-classic", folder.path().to_str().unwrap()]).finish().unwrap(), 5);
+    let message =
+        refused(&zc(&["install-classic", folder.path().to_str().unwrap()]).finish().unwrap(), 5);
     assert!(message.ends_with("exists, and zc does not write over anything"), "{message}");
 }
 
@@ -718,31 +795,42 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
-    rustix::process::kill_process(rustix::process::Pid::from_child(&soak), rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&soak),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
     assert_eq!(soak.wait().unwrap().code(), Some(0));
 
     // Soakers that do a thousand times what they did when they were calibrated are doubted, once.
     let lowered: Vec<String> = calibration
         .lines()
         .map(|line| match line.strip_prefix("cpu ").and_then(|rest| rest.split_once(' ')) {
-            Some((cpu, counts)) => format!("cpu {cpu} {}\n", counts.parse::<f64>().unwrap() / 1000.0),
+            Some((cpu, counts)) => {
+                format!("cpu {cpu} {}\n", counts.parse::<f64>().unwrap() / 1000.0)
+            }
             None => format!("{line}\n"),
         })
         .collect();
     std::fs::write(folder.path().join("counts_per_sec"), lowered.concat()).unwrap();
-    let mut soak = here(&["cyclesoak", "-m20"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    let mut soak =
+        here(&["cyclesoak", "-m20"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     // Where not all CPUs may be used, that is said before it.
     let mut warnings = BufReader::new(soak.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let doubt = warnings.find(|line| line.starts_with("warning: the soakers do more than when they were calibrated"));
+    let doubt = warnings.find(|line| {
+        line.starts_with("warning: the soakers do more than when they were calibrated")
+    });
     assert!(doubt.is_some());
     drop(soak);
     std::fs::write(folder.path().join("counts_per_sec"), &calibration).unwrap();
 
     // The client measures by the same file.
     let mut server = Server::start(&["zcs", "-p0"]);
-    let output = here(&files.words(&["zcc", "-c", "-n200", "-s0", "-p", &server.port])).finish().unwrap();
+    let output =
+        here(&files.words(&["zcc", "-c", "-n200", "-s0", "-p", &server.port])).finish().unwrap();
     let said = fine(&output);
-    let load = said.lines().find(|line| line.contains(" over ")).unwrap_or_else(|| panic!("{said}"));
+    let load =
+        said.lines().find(|line| line.contains(" over ")).unwrap_or_else(|| panic!("{said}"));
     assert!(load_of(load) <= 100.0);
     assert_eq!(amount(&server.client_line()), "20000000 bytes of 200 files in 200 loops");
     server.end();
@@ -774,7 +862,9 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
     let (zcs, port) = if taken { ("exec ./zcs -p 0", "-p ") } else { ("exec ./zcs", "") };
     let mut server = Server::of(sh(zcs));
     let port = if taken { format!("{port}{}", server.port) } else { port.to_owned() };
-    let sent = |loops: usize| format!("{} bytes of {} files in {loops} loops", files.total() * loops, 6 * loops);
+    let sent = |loops: usize| {
+        format!("{} bytes of {} files in {loops} loops", files.total() * loops, 6 * loops)
+    };
 
     let said = fine(&sh(&format!("./zcc -s 0 file* -n100 {port}")).finish().unwrap());
     assert_eq!(amount(said.trim_end()), sent(100));
@@ -783,7 +873,10 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
     for way in ["-S -w", "-S -b 8192", "-S -b 64 -k", "-B 0"] {
         let output = sh(&format!("./zcc {way} -s 0 file* -n2 {port}")).finish().unwrap();
         // CPU 0 may be forbidden; where only the affinity leaves it out (taskset), zcc may have it all the same.
-        if way == "-B 0" && !output.status.success() && !zc_kernel::sched::allowed_cpus().unwrap().contains(&0) {
+        if way == "-B 0"
+            && !output.status.success()
+            && !zc_kernel::sched::allowed_cpus().unwrap().contains(&0)
+        {
             continue;
         }
         assert_eq!(amount(fine(&output).trim_end()), sent(2), "{way}");
@@ -793,7 +886,8 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
     // "Before cyclesoak can be used, it must be calibrated with cyclesoak -C -N nr_cpus".
     let cpus = zc_kernel::sched::allowed_cpus().unwrap().len();
     assert_eq!(fine(&sh(&format!("./cyclesoak -C -N {cpus}")).finish().unwrap()), "");
-    let mut soak = sh(&format!("exec ./cyclesoak -N {cpus} -p 1")).stdout(Stdio::piped()).start().unwrap();
+    let mut soak =
+        sh(&format!("exec ./cyclesoak -N {cpus} -p 1")).stdout(Stdio::piped()).start().unwrap();
     let mut loads = BufReader::new(soak.stdout.take().unwrap()).lines();
     let said = fine(&sh(&format!("./zcc -c -s 0 file* -n1000 {port}")).finish().unwrap());
     let (load, line) = said.trim_end().rsplit_once('\n').unwrap();
@@ -804,14 +898,23 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
         let line = loads.next().unwrap().unwrap();
         assert!(load_of(&line) <= 100.0 && line.ends_with('%'), "{line}");
     }
-    rustix::process::kill_process(rustix::process::Pid::from_child(&soak), rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&soak),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
     assert_eq!(soak.wait().unwrap().code(), Some(0));
 
     if rr_can_be_had() {
         for load in ["", "-c"] {
-            let output = sh(&format!("./run_rr ./zcc {load} -s 0 file* -n100 {port}")).finish().unwrap();
+            let output =
+                sh(&format!("./run_rr ./zcc {load} -s 0 file* -n100 {port}")).finish().unwrap();
             assert_eq!(amount(fine(&output).lines().last().unwrap()), sent(100));
-            assert!(text(&output.stderr).starts_with("run_rr: SCHED_RR; "), "{}", text(&output.stderr));
+            assert!(
+                text(&output.stderr).starts_with("run_rr: SCHED_RR; "),
+                "{}",
+                text(&output.stderr)
+            );
             assert_eq!(amount(&server.client_line()), sent(100));
         }
     }
@@ -823,7 +926,10 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
 fn rr_can_be_had() -> bool {
     let output = zc(&["run_rr", "true"]).finish().unwrap();
     if output.status.code() == Some(125) {
-        eprintln!("skipped: SCHED_RR cannot be had: {}", text(&output.stderr).lines().next().unwrap_or_default());
+        eprintln!(
+            "skipped: SCHED_RR cannot be had: {}",
+            text(&output.stderr).lines().next().unwrap_or_default()
+        );
         return false;
     }
     true
@@ -842,11 +948,19 @@ fn run_rr_runs_its_command_and_its_children_round_robin() {
         assert_eq!(text(&output.stdout), "2\n");
         let said = text(&output.stderr);
         assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.starts_with("run_rr: SCHED_RR; ") && said.contains("a command that wants a whole CPU"), "{said}");
+        assert!(
+            said.starts_with("run_rr: SCHED_RR; ")
+                && said.contains("a command that wants a whole CPU"),
+            "{said}"
+        );
     }
     // Bare, it is a shell.
-    let mut shell =
-        zc(&["run_rr"]).env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped()).start().unwrap();
+    let mut shell = zc(&["run_rr"])
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .start()
+        .unwrap();
     shell.stdin.take().unwrap().write_all(b"cut -d' ' -f41 </proc/self/stat\n").unwrap();
     assert_eq!(text(&shell.wait_with_output().unwrap().stdout), "2\n");
 }
@@ -873,9 +987,14 @@ fn run_rr_says_that_it_wants_root() {
         command.uid(65_534).gid(65_534).current_dir("/");
     }
     match command.finish() {
-        Ok(output) if output.status.success() => eprintln!("skipped: everybody may have SCHED_RR here"),
+        Ok(output) if output.status.success() => {
+            eprintln!("skipped: everybody may have SCHED_RR here")
+        }
         Ok(output) => {
-            assert!(refused(&output, 125).starts_with("cannot have the scheduling policy \"SCHED_RR\": "));
+            assert!(
+                refused(&output, 125)
+                    .starts_with("cannot have the scheduling policy \"SCHED_RR\": ")
+            );
             assert!(text(&output.stderr).contains("hint: be root"));
         }
         Err(error) => eprintln!("skipped: the binary cannot be run as another user here: {error}"),
@@ -885,8 +1004,12 @@ fn run_rr_says_that_it_wants_root() {
 #[test]
 fn ttcp_sends_and_receives_as_in_2001() {
     let receive = |words: &[&str]| Server::start(&[&["ttcp", "-r", "-p0"], words].concat());
-    let send = |port: &str, words: &[&str]| zc(&[&["ttcp", "-t", "-p", port][..], words, &["127.0.0.1"]].concat());
-    for words in [&["-s"][..], &["-c", "-l", "32768", "-v"], &["-sDb", "65536"], &["-cs", "-l", "1000"]] {
+    let send = |port: &str, words: &[&str]| {
+        zc(&[&["ttcp", "-t", "-p", port][..], words, &["127.0.0.1"]].concat())
+    };
+    for words in
+        [&["-s"][..], &["-c", "-l", "32768", "-v"], &["-sDb", "65536"], &["-cs", "-l", "1000"]]
+    {
         let mut receiver = receive(&["-s"]);
         let sent = fine(&send(&receiver.port, &[words, &["-n", "100"]].concat()).finish().unwrap());
         let length = if words[0] == "-c" {
@@ -948,7 +1071,10 @@ fn ttcp_carries_a_file_from_stdin_or_by_name_to_stdout_unchanged() {
     // Sendfile has no use for a pipe.
     let mut sender = zc(&["ttcp", "-tc", "127.0.0.1"]);
     let sender = sender.stdin(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
-    assert_eq!(refused(&sender.wait_with_output().unwrap(), 2), "stdin is no file, and sendfile sends files");
+    assert_eq!(
+        refused(&sender.wait_with_output().unwrap(), 2),
+        "stdin is no file, and sendfile sends files"
+    );
 }
 
 #[test]
@@ -977,7 +1103,11 @@ fn ttcp_and_nc_understand_one_another() {
         .start();
     let mut nc = nc.unwrap();
     until_listening(&port);
-    fine(&zc(&["ttcp", "-t", "-c", "-F", &files.paths[0], "-p", &port, "127.0.0.1"]).finish().unwrap());
+    fine(
+        &zc(&["ttcp", "-t", "-c", "-F", &files.paths[0], "-p", &port, "127.0.0.1"])
+            .finish()
+            .unwrap(),
+    );
     nc.wait().unwrap();
     assert!(std::fs::read(&to).unwrap() == files.bytes[0]);
 }

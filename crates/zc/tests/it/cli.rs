@@ -29,7 +29,10 @@ fn refused(output: &Output, code: i32) -> String {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "", "a refusal prints nothing on stdout");
     let lines: Vec<&str> = stderr.lines().collect();
     // Progress may come first where the session had begun to prepare.
-    let at = lines.iter().position(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("no error: {stderr}"));
+    let at = lines
+        .iter()
+        .position(|line| line.starts_with("error: "))
+        .unwrap_or_else(|| panic!("no error: {stderr}"));
     assert_eq!(lines.len(), at + 2, "a sentence and a hint: {stderr}");
     assert!(lines[at + 1].starts_with("hint: "), "{stderr}");
     assert!(!stderr.contains("panicked"), "{stderr}");
@@ -77,13 +80,22 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["run", "--rtt", "1"], "--rtt: duration \"1\" has no unit"),
         (&["run", "--soaker", "fpu"], "unknown soaker \"fpu\""),
         (&["run", "--buffer", "64x"], "--buffer: size \"64x\" has an unknown unit \"x\""),
-        (&["run", "--buffer", "64kB"], "--buffer: size \"64kB\" could be binary or decimal: \"kB\" means both"),
+        (
+            &["run", "--buffer", "64kB"],
+            "--buffer: size \"64kB\" could be binary or decimal: \"kB\" means both",
+        ),
         (&["run", "--buffer", "-1"], "--buffer: size \"-1\" is negative"),
         (&["run", "--buffer", "-64k"], "--buffer: size \"-64k\" is negative"),
         (&["run", "--buffer", "0"], "--buffer: size \"0\" is zero"),
-        (&["run", "--buffer", "99999999999999999999g"], "--buffer: size \"99999999999999999999g\" is too large"),
+        (
+            &["run", "--buffer", "99999999999999999999g"],
+            "--buffer: size \"99999999999999999999g\" is too large",
+        ),
         (&["run", "--sndbuf", "4g"], "--sndbuf: size \"4g\" is too large: at most 1g"),
-        (&["run", "--rate", "10G"], "--rate: rate \"10G\" could be bits or bytes a second: \"G\" does not say"),
+        (
+            &["run", "--rate", "10G"],
+            "--rate: rate \"10G\" could be bits or bytes a second: \"G\" does not say",
+        ),
         (&["run", "--rate", "-5MB/s"], "--rate: rate \"-5MB/s\" is negative"),
         (&["run", "--rate", "900TB/s"], "--rate: rate \"900TB/s\" is too high: at most 1TB/s"),
         (&["run", "--budget", "60"], "--budget: duration \"60\" has no unit"),
@@ -101,21 +113,39 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["run", "--rate"], "\"--rate\" needs a value"),
         (&["run", "--frob"], "unknown option \"--frob\""),
         (&["run", "file"], "unknown experiment \"file\""),
-        (&["run", "paths", "sizes", "--out", "x.json"], "\"--out\" is for one experiment, and 2 are named"),
+        (
+            &["run", "paths", "sizes", "--out", "x.json"],
+            "\"--out\" is for one experiment, and 2 are named",
+        ),
         (&["run", "paths", "file"], "unknown experiment \"file\""),
-        (&["run", "cork", "--paths", "sendfile,splice"], "--paths: the plan \"cork\" has one send path"),
+        (
+            &["run", "cork", "--paths", "sendfile,splice"],
+            "--paths: the plan \"cork\" has one send path",
+        ),
         (&["run", "paths", "--plan", "x.toml"], "\"[NAME]...\" and \"--plan\" exclude one another"),
         (&["plan", "memory"], "the experiment \"memory\" sends nothing, so it has no plan"),
         (&["plan", "size"], "unknown experiment \"size\""),
         (&["run", "memory", "--budget", "1"], "--budget: duration \"1\" has no unit"),
         (&["run", "memory", "--seed", "-1"], "--seed: seed \"-1\" is negative"),
-        (&["run", "memory", "--rate", "1GB/s"], "\"--rate\" is no option of the experiment \"memory\""),
-        (&["run", "--csv", "memory", "--remote", "x"], "\"--remote\" is no option of the experiment \"memory\""),
+        (
+            &["run", "memory", "--rate", "1GB/s"],
+            "\"--rate\" is no option of the experiment \"memory\"",
+        ),
+        (
+            &["run", "--csv", "memory", "--remote", "x"],
+            "\"--remote\" is no option of the experiment \"memory\"",
+        ),
         (&["run", "--with", "x.json"], "\"--with\" is no option of the experiment \"paths\""),
         (&["run", "--ab", "true"], "\"--ab\" was given once, and it takes two states to compare"),
-        (&["run", "--ab", "a", "--ab", "b", "--ab", "c"], "\"--ab\" was given 3 times, and two states are compared"),
+        (
+            &["run", "--ab", "a", "--ab", "b", "--ab", "c"],
+            "\"--ab\" was given 3 times, and two states are compared",
+        ),
         (&["run", "--ab", "true", "--ab", " "], "a command of \"--ab\" is empty"),
-        (&["run", "--ab", "a", "--ab", "b", "--ab-limit", "5"], "--ab-limit: duration \"5\" has no unit"),
+        (
+            &["run", "--ab", "a", "--ab", "b", "--ab-limit", "5"],
+            "--ab-limit: duration \"5\" has no unit",
+        ),
         (&["show"], "\"<FILE>\" is missing"),
         (&["doctor", "--json"], "unknown option \"--json\""),
         (&["generate", "beer", "."], "unknown thing to generate \"beer\""),
@@ -130,13 +160,17 @@ fn what_was_typed_wrong_is_exit_code_2() {
 fn an_unknown_path_is_told_with_the_nearest_and_all_known_ones() {
     let output = zc(&["run", "--paths", "splice,senfile"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.contains("hint: did you mean \"sendfile\"? known: read+write, read+send, "), "{stderr}");
+    assert!(
+        stderr.contains("hint: did you mean \"sendfile\"? known: read+write, read+send, "),
+        "{stderr}"
+    );
 }
 
 #[test]
 fn cpus_that_do_not_exist_are_refused() {
     let first = zc_kernel::sched::allowed_cpus().unwrap()[0];
-    let message = refused(&zc(&["run", "--link", "loopback", "--cpus", &format!("{first},60000")]), 2);
+    let message =
+        refused(&zc(&["run", "--link", "loopback", "--cpus", &format!("{first},60000")]), 2);
     assert!(message.contains("60000"), "{message}");
 }
 
@@ -150,9 +184,14 @@ fn control_characters_in_arguments_do_not_reach_the_terminal() {
 
 #[test]
 fn help_and_version_are_exit_code_0_on_stdout() {
-    for args in
-        [&["--help"][..], &["-h"], &["run", "--help"], &["run", "-h"], &["show", "--help"], &["doctor", "--help"]]
-    {
+    for args in [
+        &["--help"][..],
+        &["-h"],
+        &["run", "--help"],
+        &["run", "-h"],
+        &["show", "--help"],
+        &["doctor", "--help"],
+    ] {
         assert!(printed(&zc(args)).contains("Usage: zc"), "{args:?}");
     }
     assert_eq!(printed(&zc(&["--version"])), format!("zc {}\n", env!("CARGO_PKG_VERSION")));
@@ -164,10 +203,16 @@ fn a_saved_run_is_shown_in_every_format() {
     let table = printed(&zc_in(folder.path(), &["show", "run.json"]));
     assert!(table.contains("read+send") && table.contains("A/A control"), "{table}");
     let json: serde_json::Value =
-        serde_json::from_str(&printed(&zc_in(folder.path(), &["show", "run.json", "--json"]))).unwrap();
+        serde_json::from_str(&printed(&zc_in(folder.path(), &["show", "run.json", "--json"])))
+            .unwrap();
     assert_eq!(json["run"]["blocks"], 5);
-    assert!(printed(&zc_in(folder.path(), &["show", "run.json", "--csv"])).starts_with("path,recv,status,"));
-    assert!(printed(&zc_in(folder.path(), &["show", "run.json", "--markdown"])).starts_with("## zc "));
+    assert!(
+        printed(&zc_in(folder.path(), &["show", "run.json", "--csv"]))
+            .starts_with("path,recv,status,")
+    );
+    assert!(
+        printed(&zc_in(folder.path(), &["show", "run.json", "--markdown"])).starts_with("## zc ")
+    );
 }
 
 #[test]
@@ -178,7 +223,10 @@ fn a_truncated_run_is_shown_as_far_as_it_goes_with_a_warning() {
     let output = zc_in(folder.path(), &["show", "cut.json"]);
     assert!(printed(&output).contains("read+send"));
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.starts_with("warning: file \"cut.json\" is cut off: what is shown rests on the "), "{stderr}");
+    assert!(
+        stderr.starts_with("warning: file \"cut.json\" is cut off: what is shown rests on the "),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -213,7 +261,10 @@ fn what_is_no_run_is_exit_code_3_and_named() {
             future.as_bytes(),
             "cannot read \"x.json\": it is a saved run of format 99.0, and this zc reads formats 2 and 3",
         ),
-        (head.as_bytes(), "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show"),
+        (
+            head.as_bytes(),
+            "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show",
+        ),
         (
             in_a_string.as_bytes(),
             "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show",
@@ -261,7 +312,9 @@ fn as_nobody(folder: &Path, args: &[&str]) -> Option<Output> {
 #[test]
 fn a_run_that_may_not_be_read_is_exit_code_3() {
     let folder = with_file("secret.json", saved_run().as_bytes());
-    let set = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap()
+    };
     set(folder.path(), 0o755);
     set(&folder.path().join("secret.json"), 0o000);
     if let Some(output) = as_nobody(folder.path(), &["show", "secret.json"]) {
@@ -273,7 +326,10 @@ fn a_run_that_may_not_be_read_is_exit_code_3() {
 fn an_output_file_that_exists_is_not_written_over() {
     let folder = with_file("run.json", b"precious");
     let output = zc_in(folder.path(), &["run", "--out", "run.json"]);
-    assert_eq!(refused(&output, 5), "file \"run.json\" exists, and zc does not write over anything");
+    assert_eq!(
+        refused(&output, 5),
+        "file \"run.json\" exists, and zc does not write over anything"
+    );
     assert_eq!(std::fs::read(folder.path().join("run.json")).unwrap(), b"precious");
 }
 
@@ -282,7 +338,10 @@ fn a_place_where_nothing_can_be_saved_is_exit_code_5() {
     let folder = with_file("file", b"x");
     std::os::unix::fs::symlink("nowhere", folder.path().join("dangling")).unwrap();
     for (out, message) in [
-        ("no/such/run.json", "cannot save the run in folder \"no/such\": no such file or directory"),
+        (
+            "no/such/run.json",
+            "cannot save the run in folder \"no/such\": no such file or directory",
+        ),
         ("file/run.json", "cannot save the run in folder \"file\": it is not a directory"),
         (".", "cannot save the run as \".\": it is a directory"),
         ("dangling", "file \"dangling\" exists, and zc does not write over anything"),
@@ -321,11 +380,20 @@ fn files_that_cannot_be_sent_are_exit_code_3_and_leave_nothing_behind() {
     )
     .unwrap();
     std::fs::create_dir(folder.path().join("dir")).unwrap();
-    for (file, word) in [("missing", "does not exist"), ("empty", "is empty"), ("fifo", "FIFO"), ("dir", "directory")] {
-        let output = zc_in(folder.path(), &["run", "--link", "loopback", "--budget", "5s", "--files", file]);
+    for (file, word) in [
+        ("missing", "does not exist"),
+        ("empty", "is empty"),
+        ("fifo", "FIFO"),
+        ("dir", "directory"),
+    ] {
+        let output =
+            zc_in(folder.path(), &["run", "--link", "loopback", "--budget", "5s", "--files", file]);
         let message = refused(&output, 3);
         assert!(message.contains(&format!("\"{file}\"")) && message.contains(word), "{message}");
-        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(left.len(), 3, "{left:?}");
     }
 }
@@ -336,7 +404,8 @@ fn a_reader_that_goes_away_is_no_error() {
     for args in [&["show", "run.json"][..], &["show", "run.json", "--json"], &["run", "--help"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let zc = command(folder.path(), args).stdout(writer).stderr(Stdio::piped()).start().unwrap();
+        let zc =
+            command(folder.path(), args).stdout(writer).stderr(Stdio::piped()).start().unwrap();
         let output = zc.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
@@ -350,7 +419,11 @@ fn a_full_disk_behind_stdout_is_exit_code_5() {
         return;
     };
     let folder = with_file("run.json", saved_run().as_bytes());
-    let zc = command(folder.path(), &["show", "run.json"]).stdout(full).stderr(Stdio::piped()).start().unwrap();
+    let zc = command(folder.path(), &["show", "run.json"])
+        .stdout(full)
+        .stderr(Stdio::piped())
+        .start()
+        .unwrap();
     let output = zc.wait_with_output().unwrap();
     assert_eq!(refused(&output, 5), "cannot write the result to stdout: no space left on device");
 }
@@ -359,7 +432,8 @@ fn a_full_disk_behind_stdout_is_exit_code_5() {
 fn the_table_fits_the_columns_it_is_given() {
     let folder = with_file("run.json", saved_run().as_bytes());
     for columns in ["80", "100", "120"] {
-        let output = command(folder.path(), &["show", "run.json"]).env("COLUMNS", columns).finish().unwrap();
+        let output =
+            command(folder.path(), &["show", "run.json"]).env("COLUMNS", columns).finish().unwrap();
         let most = columns.parse::<usize>().unwrap();
         let table = printed(&output);
         assert!(table.contains("read+send"), "{table}");
@@ -389,8 +463,17 @@ fn man_pages_and_completions_change_only_on_purpose() {
 
 #[test]
 fn the_help_of_every_command_changes_only_on_purpose() {
-    for args in [&["--help"][..], &["run", "--help"], &["show", "--help"], &["soak", "--help"], &["doctor", "--help"]] {
-        insta::assert_snapshot!(format!("help_{}", args.join("_").replace("--", "")), printed(&zc(args)));
+    for args in [
+        &["--help"][..],
+        &["run", "--help"],
+        &["show", "--help"],
+        &["soak", "--help"],
+        &["doctor", "--help"],
+    ] {
+        insta::assert_snapshot!(
+            format!("help_{}", args.join("_").replace("--", "")),
+            printed(&zc(args))
+        );
     }
 }
 

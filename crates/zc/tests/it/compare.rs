@@ -18,7 +18,14 @@ fn save(folder: &Path, name: &str, seed: u64, factor: f64, change: impl FnOnce(&
         TrueCell::new(SendPath::Splice, 210.0, 390.0),
         control,
     ];
-    let world = Synthetic { cells, seed, blocks: 80, noise: 0.03, block_drift: 0.002, ..Synthetic::default() };
+    let world = Synthetic {
+        cells,
+        seed,
+        blocks: 80,
+        noise: 0.03,
+        block_drift: 0.002,
+        ..Synthetic::default()
+    };
     let mut run = world.run();
     run.header.started_at = format!("2026-11-21T12:00:{seed:02}Z");
     change(&mut run);
@@ -63,7 +70,10 @@ fn the_exit_code_answers_whether_any_cell_is_worse() {
     };
     let judged = |new: &str| code(&["--fail-if-worse", "10%", "old.json:sendfile", new]);
     assert_eq!(judged("same.json"), (Some(0), "No cell is worse by more than 10 %.".to_owned()));
-    assert_eq!(judged("worse.json"), (Some(1), "Worse by more than 10 %: worse.json: sendfile.".to_owned()));
+    assert_eq!(
+        judged("worse.json"),
+        (Some(1), "Worse by more than 10 %: worse.json: sendfile.".to_owned())
+    );
     let undecided = "Undecided whether any is worse by more than 10 %: slightly.json: sendfile.";
     assert_eq!(judged("slightly.json"), (Some(10), undecided.to_owned()));
     assert_eq!(judged("rate.json"), (Some(14), "Cannot be compared.".to_owned()));
@@ -73,7 +83,11 @@ fn the_exit_code_answers_whether_any_cell_is_worse() {
     assert_eq!(code(&["old.json", "rate.json"]).0, Some(14));
     assert_eq!(code(&["old.json", "rate.json", "same.json"]).0, Some(0));
     let old = compare(folder.path(), &["old.json", "empty.json"]);
-    assert!(stdout(&old).contains("Cannot be compared: \"empty.json\" has no block that counts."), "{}", stdout(&old));
+    assert!(
+        stdout(&old).contains("Cannot be compared: \"empty.json\" has no block that counts."),
+        "{}",
+        stdout(&old)
+    );
 }
 
 #[test]

@@ -32,7 +32,12 @@ fn read(path: &Path) -> Run {
 }
 
 fn zc(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zc")).args(args).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_zc"))
+        .args(args)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 #[track_caller]
@@ -76,7 +81,10 @@ fn show(text: &str) -> Output {
 fn every_major_version_that_is_read_has_a_golden_file() {
     let names: Vec<String> = golden().into_iter().map(|(name, _)| name).collect();
     for major in zc_run::OLDEST_MAJOR..=zc_run::MAJOR {
-        assert!(names.iter().any(|name| name.starts_with(&format!("schema-{major}-"))), "{major}: {names:?}");
+        assert!(
+            names.iter().any(|name| name.starts_with(&format!("schema-{major}-"))),
+            "{major}: {names:?}"
+        );
     }
 }
 
@@ -90,10 +98,11 @@ fn a_golden_file_is_of_the_version_that_its_name_says() {
         let run = read(&path);
         assert_eq!(run.header.format, FormatVersion::current(), "{name}: it is converted");
         assert!(run.end.is_some(), "{name}");
-        let trials = run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
-            Slot::Trial(trial) => Some(trial.kind),
-            Slot::Idle(_) => None,
-        });
+        let trials =
+            run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
+                Slot::Trial(trial) => Some(trial.kind),
+                Slot::Idle(_) => None,
+            });
         let kinds: Vec<TrialKind> = trials.collect();
         for kind in [TrialKind::Soaked, TrialKind::UnsoakedControl, TrialKind::TopSpeed] {
             assert!(kinds.contains(&kind), "{name}: {kind:?}");
@@ -104,7 +113,9 @@ fn a_golden_file_is_of_the_version_that_its_name_says() {
 /// The same number, as far as the order of additions allows.
 fn same(value: Option<f64>, expected: Option<f64>) -> bool {
     match (value, expected) {
-        (Some(value), Some(expected)) => (value - expected).abs() <= 1e-9 * expected.abs().max(1e-3),
+        (Some(value), Some(expected)) => {
+            (value - expected).abs() <= 1e-9 * expected.abs().max(1e-3)
+        }
         (None, None) => true,
         _ => false,
     }
@@ -119,8 +130,10 @@ fn a_golden_file_has_the_estimates_that_the_zc_that_wrote_it_printed() {
         assert_eq!(json!(zc_analysis::estimate(&run).blocks), expected["blocks"], "{name}");
         // On a busy machine few blocks or none are kept: the figures are those of all that were finished.
         for block in &mut run.blocks {
-            block.dropped =
-                block.dropped.take().filter(|rule| matches!(rule, Dropped::Unfinished | Dropped::TrialFailed { .. }));
+            block.dropped = block
+                .dropped
+                .take()
+                .filter(|rule| matches!(rule, Dropped::Unfinished | Dropped::TrialFailed { .. }));
         }
         let estimates = zc_analysis::estimate(&run);
         let cells = expected["all_blocks_counted"].as_array().unwrap();
@@ -133,10 +146,16 @@ fn a_golden_file_has_the_estimates_that_the_zc_that_wrote_it_printed() {
             );
             let check = |what: &str, value: Option<f64>| {
                 let expected = expected[what].as_f64();
-                assert!(same(value, expected), "{name}, {}, {what}: {value:?}, {expected:?}", cell.label);
+                assert!(
+                    same(value, expected),
+                    "{name}, {}, {what}: {value:?}, {expected:?}",
+                    cell.label
+                );
             };
             let costs = &cell.cost_ns_per_kib;
-            for (side, cost) in [("sender", costs.sender), ("receiver", costs.receiver), ("both", costs.both)] {
+            for (side, cost) in
+                [("sender", costs.sender), ("receiver", costs.receiver), ("both", costs.both)]
+            {
                 let cost = cost.map(|figure| figure.value);
                 // zc 0.1 printed nanoseconds per KiB.
                 if name.starts_with("schema-2-") {
@@ -160,7 +179,10 @@ fn a_golden_file_is_shown_and_reported() {
         let output = zc(&testdata(), &["show", path]);
         assert_eq!(stderr(&output), "", "{name}");
         assert!(printed(&output).contains("read+send"), "{name}");
-        assert!(printed(&zc(&testdata(), &["report", path, "--csv"])).lines().count() > 3, "{name}");
+        assert!(
+            printed(&zc(&testdata(), &["report", path, "--csv"])).lines().count() > 3,
+            "{name}"
+        );
     }
 }
 
@@ -192,7 +214,8 @@ fn unknown_fields_are_ignored_everywhere() {
 
 #[test]
 fn a_later_minor_version_is_read_with_a_warning() {
-    let output = show(&of_version("{\"zc_run\":3,\"zc_run_minor\":7,\"read_by\":\"0.9.0\",\"later\":[1],"));
+    let output =
+        show(&of_version("{\"zc_run\":3,\"zc_run_minor\":7,\"read_by\":\"0.9.0\",\"later\":[1],"));
     assert!(printed(&output).contains("sendfile"));
     assert_eq!(
         stderr(&output),
@@ -212,9 +235,9 @@ fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_
     assert_eq!(output.status.code(), Some(3));
     let stderr = stderr(&output);
     assert!(stderr.contains("unknown variant `teleport`"), "{stderr}");
-    assert!(
-        stderr.ends_with("hint: its format 3.7 is newer than 3.0, which this zc knows; zc 0.9.0 and later read it\n")
-    );
+    assert!(stderr.ends_with(
+        "hint: its format 3.7 is newer than 3.0, which this zc knows; zc 0.9.0 and later read it\n"
+    ));
 }
 
 #[test]
@@ -222,11 +245,15 @@ fn a_later_major_version_is_refused_with_the_zc_that_reads_it() {
     for (start, hint) in [
         ("{\"zc_run\":4,\"zc_run_minor\":2,\"read_by\":\"1.2.0\",", "zc 1.2.0 and later read it"),
         ("{\"zc_run\":4,\"zc_run_minor\":2,", "zc 0.2.0 wrote it and reads it"),
-        ("{\"zc_run\":4,\"zc_run_minor\":2,\"read_by\":\"\\u001b[2J\",", "zc \\u{1b}[2J and later read it"),
+        (
+            "{\"zc_run\":4,\"zc_run_minor\":2,\"read_by\":\"\\u001b[2J\",",
+            "zc \\u{1b}[2J and later read it",
+        ),
     ] {
         let mut text = of_version(start);
         let version = synthetic().header.zc_version;
-        text = text.replacen(&format!("\"zc_version\":\"{version}\""), "\"zc_version\":\"0.2.0\"", 1);
+        text =
+            text.replacen(&format!("\"zc_version\":\"{version}\""), "\"zc_version\":\"0.2.0\"", 1);
         let output = show(&text);
         assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(3), &b""[..]));
         assert_eq!(
@@ -241,7 +268,8 @@ fn a_later_major_version_is_refused_with_the_zc_that_reads_it() {
 /// The JSON Schema that `zc schema` prints, as a validator.
 fn schema(args: &[&str]) -> (Value, jsonschema::Validator) {
     let folder = tempfile::tempdir().unwrap();
-    let schema = serde_json::from_str(&printed(&zc(folder.path(), &[&["schema"], args].concat()))).unwrap();
+    let schema =
+        serde_json::from_str(&printed(&zc(folder.path(), &[&["schema"], args].concat()))).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     (schema, validator)
 }
@@ -252,7 +280,9 @@ fn closed(mut schema: Value) -> jsonschema::Validator {
         match schema {
             Value::Object(map) => {
                 map.values_mut().for_each(close);
-                if map.get("properties").is_some_and(Value::is_object) && !map.contains_key("additionalProperties") {
+                if map.get("properties").is_some_and(Value::is_object)
+                    && !map.contains_key("additionalProperties")
+                {
                     map.insert("unevaluatedProperties".to_owned(), json!(false));
                 }
             }
@@ -261,7 +291,9 @@ fn closed(mut schema: Value) -> jsonschema::Validator {
         }
     }
     // Where a variant adds its fields to those of a struct, the struct is open.
-    let Some(definitions) = schema.get_mut("$defs") else { return jsonschema::validator_for(&schema).unwrap() };
+    let Some(definitions) = schema.get_mut("$defs") else {
+        return jsonschema::validator_for(&schema).unwrap();
+    };
     close(definitions);
     if let Some(map) = schema.as_object_mut() {
         map.insert("unevaluatedProperties".to_owned(), json!(false));
@@ -282,7 +314,8 @@ fn valid(validator: &jsonschema::Validator, document: &Value, what: &str) {
 /// A run that is measured now.
 fn fresh() -> Value {
     let folder = tempfile::tempdir().unwrap();
-    let args = ["run", "--link", "loopback", "--paths", "sendfile", "--budget", "4s", "--out", "run.json"];
+    let args =
+        ["run", "--link", "loopback", "--paths", "sendfile", "--budget", "4s", "--out", "run.json"];
     printed(&zc(folder.path(), &args));
     serde_json::from_str(&std::fs::read_to_string(folder.path().join("run.json")).unwrap()).unwrap()
 }
@@ -295,13 +328,20 @@ fn saved_runs_are_as_their_schema_says() {
         let document: Value = serde_json::from_str(&zc_run::whole(&read(&path))).unwrap();
         (name, document)
     });
-    let all: Vec<(String, Value)> = written_now.chain([("a fresh run".to_owned(), fresh())]).collect();
+    let all: Vec<(String, Value)> =
+        written_now.chain([("a fresh run".to_owned(), fresh())]).collect();
     for (name, document) in &all {
         valid(&validator, document, name);
         valid(&strict, document, name);
     }
-    for (name, path) in golden().iter().filter(|(name, _)| name.starts_with(&format!("schema-{}-", zc_run::MAJOR))) {
-        valid(&validator, &serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap(), name);
+    for (name, path) in
+        golden().iter().filter(|(name, _)| name.starts_with(&format!("schema-{}-", zc_run::MAJOR)))
+    {
+        valid(
+            &validator,
+            &serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap(),
+            name,
+        );
     }
 }
 
@@ -327,8 +367,13 @@ fn what_is_no_saved_run_is_not_as_the_schema_says() {
         document
     };
     valid(&validator, &document(&|_| ()), "unchanged");
-    valid(&validator, &document(&|run| run["of_a_later_version"] = json!(1)), "a later minor version");
-    let slot = |run: &mut Value, change: &dyn Fn(&mut Value)| change(&mut run["blocks"][1]["slots"][1]);
+    valid(
+        &validator,
+        &document(&|run| run["of_a_later_version"] = json!(1)),
+        "a later minor version",
+    );
+    let slot =
+        |run: &mut Value, change: &dyn Fn(&mut Value)| change(&mut run["blocks"][1]["slots"][1]);
     let wrong: [&dyn Fn(&mut Value); 7] = [
         &|run| run["zc_run"] = json!(2),
         &|run| drop(run.as_object_mut().map(|run| run.remove("plan"))),
@@ -349,7 +394,9 @@ fn the_output_for_programs_is_as_its_schema_says() {
     std::fs::write(folder.path().join("a.json"), zc_run::whole(&synthetic())).unwrap();
     let other = Synthetic { blocks: 9, seed: 3, ..Synthetic::default() }.run();
     std::fs::write(folder.path().join("b.json"), zc_run::whole(&other)).unwrap();
-    let document = |args: &[&str]| -> Value { serde_json::from_str(&printed(&zc(folder.path(), args))).unwrap() };
+    let document = |args: &[&str]| -> Value {
+        serde_json::from_str(&printed(&zc(folder.path(), args))).unwrap()
+    };
     let (_, shown) = schema(&["show"]);
     let mut show = document(&["show", "b.json", "--json"]);
     valid(&shown, &show, "zc show");
@@ -380,14 +427,18 @@ fn soaked_windows(run: &Run) -> Value {
                 if let Slot::Trial(trial) = slot
                     && (&trial.cell, trial.kind) == (&cell.label, TrialKind::Soaked)
                 {
-                    let counted = |reading: &zc_run::Reading| reading.soak.units.iter().sum::<u64>();
+                    let counted =
+                        |reading: &zc_run::Reading| reading.soak.units.iter().sum::<u64>();
                     windows += 1;
                     bytes += trial.closed.received.bytes - trial.opened.received.bytes;
                     units += counted(&trial.closed) - counted(&trial.opened);
                 }
             }
         }
-        cells.insert(cell.label.clone(), json!({ "windows": windows, "bytes": bytes, "units": units }));
+        cells.insert(
+            cell.label.clone(),
+            json!({ "windows": windows, "bytes": bytes, "units": units }),
+        );
     }
     Value::Object(cells)
 }
@@ -405,10 +456,17 @@ fn a_reader_in_python_written_from_the_documentation_reads_the_same() {
         let read: Value = serde_json::from_str(&printed(&output)).unwrap();
         assert_eq!(read["soaked_windows"], soaked_windows(&run), "{name}");
         let last = run.blocks.iter().rev().find_map(|block| block.slots.last());
-        let Some(Slot::Trial(zc_run::Trial { closed, .. }) | Slot::Idle(zc_run::IdleWindow { closed, .. })) = last
+        let Some(
+            Slot::Trial(zc_run::Trial { closed, .. })
+            | Slot::Idle(zc_run::IdleWindow { closed, .. }),
+        ) = last
         else {
             panic!("{name}: no block");
         };
-        assert_eq!(read["last_reading"], json!(closed), "{name}: every counter of the last reading");
+        assert_eq!(
+            read["last_reading"],
+            json!(closed),
+            "{name}: every counter of the last reading"
+        );
     }
 }

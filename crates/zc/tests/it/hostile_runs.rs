@@ -9,13 +9,15 @@ use serde_json::{Map, Value, json};
 use zc_analysis::compare::{Selection, compare};
 use zc_analysis::{Estimates, estimate};
 use zc_run::{
-    self, BlockSamples, Dropped, ErrorKind, Factor, FailedTrial, Run, SampledEvent, SampledTask, Sampling, SendPath,
-    Severity, Support, SupportRow, TaskSamples, Unavailable, Warning, WindowSamples,
+    self, BlockSamples, Dropped, ErrorKind, Factor, FailedTrial, Run, SampledEvent, SampledTask,
+    Sampling, SendPath, Severity, Support, SupportRow, TaskSamples, Unavailable, Warning,
+    WindowSamples,
 };
 use zc_testkit::synthetic::{Synthetic, null_link, size_sweep, two_machines};
 
 /// What would be markup, and move the cursor, if it came through.
-const HOSTILE: &str = "<script>alert(1)</script>\u{1b}[2J\u{9b}2J\u{202e}\r\n| a | `b` | \"c\" \\ ,=1+1";
+const HOSTILE: &str =
+    "<script>alert(1)</script>\u{1b}[2J\u{9b}2J\u{202e}\r\n| a | `b` | \"c\" \\ ,=1+1";
 
 /// Runs of several shapes, with everything that a run can have.
 static RUNS: LazyLock<Vec<Run>> = LazyLock::new(runs);
@@ -30,7 +32,8 @@ fn runs() -> Vec<Run> {
     };
     let sockbuf = Synthetic { factors: vec![Factor::Sockbuf, Factor::Send], ..small() };
     let mut full = small().run();
-    full.header.warnings = vec![Warning::new("sniffer", Severity::Doubt, "somebody listens").remedy("stop it")];
+    full.header.warnings =
+        vec![Warning::new("sniffer", Severity::Doubt, "somebody listens").remedy("stop it")];
     full.header.unavailable = vec![SupportRow {
         what: "send path".to_owned(),
         name: "uring-send".to_owned(),
@@ -57,7 +60,8 @@ fn runs() -> Vec<Run> {
             windows: vec![window(None), window(Some("sendfile")), window(Some("read+send"))],
         });
     }
-    full.blocks[0].failed = vec![FailedTrial { cell: "splice".to_owned(), reason: "the pipe broke".to_owned() }];
+    full.blocks[0].failed =
+        vec![FailedTrial { cell: "splice".to_owned(), reason: "the pipe broke".to_owned() }];
     full.blocks[1].dropped = Some(Dropped::Steal { share: 0.02 });
     let mut sizes = sizes.run();
     sizes.header.plan.experiment = "sizes".to_owned();
@@ -77,10 +81,16 @@ fn by_lines(document: &Value) -> String {
     let blocks = head.remove("blocks").unwrap_or(Value::Null);
     let end = head.remove("end").unwrap_or(Value::Null);
     // A map of serde_json's is sorted; the version is what a run begins with.
-    let version = head.remove("zc_run").map_or_else(String::new, |version| format!("\"zc_run\":{version},"));
+    let version =
+        head.remove("zc_run").map_or_else(String::new, |version| format!("\"zc_run\":{version},"));
     let rest = Value::Object(head).to_string();
-    let blocks: Vec<String> = blocks.as_array().map_or_else(Vec::new, |all| all.iter().map(Value::to_string).collect());
-    format!("{{{version}{},\"blocks\":[\n{}\n],\"end\":{end}}}\n", &rest[1..rest.len() - 1], blocks.join(",\n"))
+    let blocks: Vec<String> =
+        blocks.as_array().map_or_else(Vec::new, |all| all.iter().map(Value::to_string).collect());
+    format!(
+        "{{{version}{},\"blocks\":[\n{}\n],\"end\":{end}}}\n",
+        &rest[1..rest.len() - 1],
+        blocks.join(",\n")
+    )
 }
 
 /// Every place in a document.
@@ -94,9 +104,11 @@ fn places(document: &Value) -> Vec<String> {
             Value::Array(all) => {
                 // The first and the last few of a list stand for all: a run is mostly lists.
                 let few = |place: &usize| *place < 3 || *place + 3 >= all.len();
-                all.iter().enumerate().filter(|(place, _)| few(place)).for_each(|(place, value)| {
-                    walk(value, &format!("{at}/{place}"), into);
-                });
+                all.iter().enumerate().filter(|(place, _)| few(place)).for_each(
+                    |(place, value)| {
+                        walk(value, &format!("{at}/{place}"), into);
+                    },
+                );
             }
             _ => {}
         }
@@ -214,8 +226,12 @@ fn documents(runs: &[(&Run, &Estimates)]) -> Vec<(&'static str, String)> {
 
 /// What becomes of a run beside another one, in both directions, and of two cells of it.
 fn comparisons(run: &Run) -> Vec<(&'static str, String)> {
-    let part =
-        |run, cell: Option<&str>| Selection { name: "x".to_owned(), run, cell: cell.map(str::to_owned), state: None };
+    let part = |run, cell: Option<&str>| Selection {
+        name: "x".to_owned(),
+        run,
+        cell: cell.map(str::to_owned),
+        state: None,
+    };
     let other = &RUNS[0];
     let mut documents = Vec::new();
     for (old, new) in [
@@ -225,7 +241,10 @@ fn comparisons(run: &Run) -> Vec<(&'static str, String)> {
     ] {
         let (compared, judgement) = compare(&old, &[new], Some(0.05));
         documents.push(("compare", zc_report::compare::table(&compared, judgement.as_ref(), 80)));
-        documents.push(("compare markdown", zc_report::compare::markdown(&compared, judgement.as_ref())));
+        documents.push((
+            "compare markdown",
+            zc_report::compare::markdown(&compared, judgement.as_ref()),
+        ));
         documents.push(("json", zc_report::compare::json(&compared, judgement.as_ref())));
     }
     documents
@@ -257,11 +276,16 @@ fn survive(text: &str) -> Option<Run> {
         }
         Ok((run, _)) => {
             let estimates = estimate(&run);
-            for (what, text) in documents(&[(&run, &estimates)]).into_iter().chain(comparisons(&run)) {
+            for (what, text) in
+                documents(&[(&run, &estimates)]).into_iter().chain(comparisons(&run))
+            {
                 check(what, &text);
             }
             // What has been read can be written and read again.
-            assert_eq!(zc_run::parse(&zc_run::whole(&run)).map(|(again, _)| again), Ok(run.clone()));
+            assert_eq!(
+                zc_run::parse(&zc_run::whole(&run)).map(|(again, _)| again),
+                Ok(run.clone())
+            );
             Some(run)
         }
     }
@@ -302,9 +326,14 @@ fn names_from_outside_are_told_and_not_passed_on() {
     // Names of a list that zc knows are refused; free text is not.
     assert!(edits > 50 && read > 20 && read < edits, "{read} of {edits} edited runs were read");
     // And all that are free at once.
-    for place in
-        ["/host/hostname", "/host/kernel_release", "/plan/experiment", "/started_at", "/zc_version", "/end/ended_at"]
-    {
+    for place in [
+        "/host/hostname",
+        "/host/kernel_release",
+        "/plan/experiment",
+        "/started_at",
+        "/zc_version",
+        "/end/ended_at",
+    ] {
         edit(&mut document, place, &Edit::Put(json!(HOSTILE)));
     }
     assert!(survive(&by_lines(&document)).is_some());
@@ -325,12 +354,18 @@ fn what_a_hand_may_have_done_to_it_is_told() {
         "two cells of its plan are called \"sendfile\""
     );
     let unknown = said(&|edited| edited["plan"]["cells"][2]["send"] = json!("teleport"));
-    assert!(unknown.starts_with("it is a saved run that cannot be read: line 1, column "), "{unknown}");
+    assert!(
+        unknown.starts_with("it is a saved run that cannot be read: line 1, column "),
+        "{unknown}"
+    );
     assert!(unknown.contains("unknown variant `teleport`"), "{unknown}");
     let unknown = said(&|edited| edited["plan"]["fixed"]["link"] = json!("wet string"));
     assert!(unknown.contains("unknown variant `wet string`"), "{unknown}");
     let negative = said(&|edited| edited["blocks"][3]["slots"][1]["whole_bytes"] = json!(-1));
-    assert!(negative.starts_with("it is a saved run that cannot be read: line 5, column "), "{negative}");
+    assert!(
+        negative.starts_with("it is a saved run that cannot be read: line 5, column "),
+        "{negative}"
+    );
     assert!(negative.contains("invalid value: integer `-1`"), "{negative}");
     assert_eq!(
         said(&|edited| edited["zc_run"] = json!(1)),
@@ -350,7 +385,10 @@ fn what_a_hand_may_have_done_to_it_is_told() {
         edited["blocks"][2]["began_ns"] = json!(123_454_321);
         let text = by_lines(&edited).replacen("123454321", number, 1);
         let message = zc_run::parse(&text).unwrap_err().message;
-        assert!(message.contains("line 4, column ") && message.contains(what), "{number}: {message}");
+        assert!(
+            message.contains("line 4, column ") && message.contains(what),
+            "{number}: {message}"
+        );
     }
 }
 
@@ -395,7 +433,9 @@ fn a_file_that_is_cut_anywhere_is_known_up_to_its_last_whole_block() {
     let run = Synthetic { blocks: 4, ..Synthetic::default() }.run();
     let text = zc_run::whole(&run);
     let ends: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-    for cut in (0..text.len()).step_by(97).chain(ends.iter().flat_map(|end| [end - 1, *end, end + 1])) {
+    for cut in
+        (0..text.len()).step_by(97).chain(ends.iter().flat_map(|end| [end - 1, *end, end + 1]))
+    {
         match zc_run::parse(&text[..cut]) {
             // Without its blocks' beginning it is no run yet.
             Err(error) => assert!(cut < ends[0], "{cut} of {}: {}", text.len(), error.message),

@@ -49,7 +49,10 @@ fn two_seconds_are_enough_for_a_table_and_its_sentences() {
         assert!(lmbench.iter().any(|row| row[0] == name), "{name}\n{table}");
     }
     for row in own.iter().chain(&lmbench) {
-        assert!(row.len() == own[0].len() && row.len() > 1 && !row.contains(&"-"), "{row:?}\n{table}");
+        assert!(
+            row.len() == own[0].len() && row.len() > 1 && !row.contains(&"-"),
+            "{row:?}\n{table}"
+        );
     }
     assert!(table.contains("\nfolded is "), "{table}");
     assert!(table.contains("\nA path that copies each byte once"), "{table}");
@@ -75,8 +78,9 @@ fn json_has_the_observations_beside_what_is_computed_from_them() {
     let again = zc_analysis::memory::memory(&again);
     for (row, printed) in again.rows.iter().zip(estimates["rows"].as_array().unwrap()) {
         let (speed, printed) = (row.bytes_per_s[0], &printed["bytes_per_s"][0]["value"]);
-        let same =
-            speed.zip(printed.as_f64()).is_none_or(|(speed, printed)| (speed.value / printed - 1.0).abs() < 1e-9);
+        let same = speed
+            .zip(printed.as_f64())
+            .is_none_or(|(speed, printed)| (speed.value / printed - 1.0).abs() < 1e-9);
         assert!(same, "{} {speed:?} {printed}", row.name);
     }
 }
@@ -114,7 +118,8 @@ fn one_cpu_is_enough_and_it_is_the_one_that_is_allowed() {
     let Ok(output) = Command::new("taskset").args(words).output() else {
         return eprintln!("skipped: there is no taskset(1) here");
     };
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    let document: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
     assert_eq!(document["seen"]["cpu"], cpu);
 }
 
@@ -126,7 +131,11 @@ fn a_run_that_cannot_be_read_is_told_before_anything_is_measured() {
     let output = memory(&["--with", file.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     assert!(output.stdout.is_empty());
-    assert!(text(&output.stderr).contains("x.json\": it is not a saved run of zc"), "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("x.json\": it is not a saved run of zc"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -137,6 +146,10 @@ fn a_saved_run_s_top_speeds_are_shares_of_memcpy() {
     std::fs::write(&file, zc_run::whole(&run)).unwrap();
     let output = memory(&["--budget", "2s", "--with", file.to_str().unwrap()]);
     let table = text(&output.stdout);
-    assert!(table.contains("\ntop speed of each path by memcpy of a set of "), "{table}\n{}", text(&output.stderr));
+    assert!(
+        table.contains("\ntop speed of each path by memcpy of a set of "),
+        "{table}\n{}",
+        text(&output.stderr)
+    );
     assert!(table.contains("\nread+send  "), "{table}");
 }

@@ -6,7 +6,9 @@ use std::process::Output;
 
 use zc_run::{EndReason, Factor, Support};
 
-use crate::support::{Bounded as _, blocks_of, link_is_unavailable, measuring, saved, stderr, zc_in};
+use crate::support::{
+    Bounded as _, blocks_of, link_is_unavailable, measuring, saved, stderr, zc_in,
+};
 
 fn zc(folder: &Path, args: &[&str]) -> Output {
     zc_in(folder, args).finish().unwrap()
@@ -45,15 +47,26 @@ fn every_cell_sends_in_messages_of_its_size_over_its_link() {
     let plan = "name = \"both\"\nbudget = \"60s\"\n[fixed]\nlink = \"veth\"\nrate = \"20MB/s\"\npaths = \"sendfile\"\n\
         [[factor]]\nname = \"mtu\"\nlevels = [1500, 9000]\n[[factor]]\nname = \"message\"\nlevels = [\"1k\", \"64k\"]\n";
     std::fs::write(folder.path().join("both.toml"), plan).unwrap();
-    let probe =
-        zc(folder.path(), &["run", "--paths", "sendfile", "--link", "veth", "--budget", "1s", "--out", "1.json"]);
+    let probe = zc(
+        folder.path(),
+        &["run", "--paths", "sendfile", "--link", "veth", "--budget", "1s", "--out", "1.json"],
+    );
     if link_is_unavailable(&probe) {
         return eprintln!("skipped: {}", stderr(&probe));
     }
-    blocks_of(folder.path(), &mut zc_in(folder.path(), &["run", "--plan", "both.toml", "--out", "run.json"]), 1);
+    blocks_of(
+        folder.path(),
+        &mut zc_in(folder.path(), &["run", "--plan", "both.toml", "--out", "run.json"]),
+        1,
+    );
     let run = saved(folder.path());
-    let mut mtus: Vec<u32> =
-        run.header.other_links.iter().chain([&run.header.link]).map(|link| link.mtu_bytes).collect();
+    let mut mtus: Vec<u32> = run
+        .header
+        .other_links
+        .iter()
+        .chain([&run.header.link])
+        .map(|link| link.mtu_bytes)
+        .collect();
     mtus.sort_unstable();
     mtus.dedup();
     assert_eq!(mtus, [1500, 9000]);
@@ -76,12 +89,18 @@ fn every_cell_sends_in_messages_of_its_size_over_its_link() {
 fn what_is_no_plan_is_exit_code_2_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     for (text, message) in [
-        ("name = \"x\"\n[[factor]]\nname = \"color\"\nlevels = [1]\n", "line 3, \"color\": unknown factor \"color\""),
+        (
+            "name = \"x\"\n[[factor]]\nname = \"color\"\nlevels = [1]\n",
+            "line 3, \"color\": unknown factor \"color\"",
+        ),
         (
             "name = \"x\"\n[[factor]]\nname = \"flows\"\nlevels = [0]\n",
             "line 4, \"flows\": number of flows \"0\" is zero",
         ),
-        ("name = \"x\"\n[fixed]\nrtt = \"fast\"\n[[factor]]\nname = \"flows\"\nlevels = [1]\n", "line 3, \"rtt\": "),
+        (
+            "name = \"x\"\n[fixed]\nrtt = \"fast\"\n[[factor]]\nname = \"flows\"\nlevels = [1]\n",
+            "line 3, \"rtt\": ",
+        ),
         ("", "line 1: missing field `name`"),
         ("\u{1b}[2J", "line 1: "),
     ] {
@@ -100,15 +119,20 @@ fn every_plan_that_is_printed_can_be_given_back() {
     let folder = tempfile::tempdir().unwrap();
     let list = zc(folder.path(), &["plan"]);
     let list = String::from_utf8_lossy(&list.stdout);
-    let names: Vec<&str> =
-        list.lines().skip(1).take_while(|line| !line.is_empty()).filter_map(|line| line.split(' ').next()).collect();
+    let names: Vec<&str> = list
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split(' ').next())
+        .collect();
     assert!(names.len() >= 12, "{list}");
     for name in names.into_iter().filter(|name| *name != "memory") {
         let plan = zc(folder.path(), &["plan", name]);
         assert!(plan.status.success());
         std::fs::write(folder.path().join("plan.toml"), plan.stdout).unwrap();
         // A budget that no plan has room in: the plan has been read whole by then.
-        let output = zc(folder.path(), &["run", "--plan", "plan.toml", "--budget", "1s", "--window", "60s"]);
+        let output =
+            zc(folder.path(), &["run", "--plan", "plan.toml", "--budget", "1s", "--window", "60s"]);
         let told = stderr(&output);
         assert!(told.contains("its budget of 1s does not hold one"), "{name}: {told}");
     }

@@ -28,12 +28,23 @@ fn a_profile_is_saved_and_shown_again_or_refused_with_what_would_help() {
     let run = saved(folder.path());
     assert!(run.header.sampling.is_some());
     let sampled = |cell: &str| {
-        let windows = run.blocks.iter().filter_map(|block| block.samples.as_ref()).flat_map(|block| &block.windows);
-        windows.filter(|window| window.cell.as_deref() == Some(cell)).flat_map(|window| &window.tasks).count()
+        let windows = run
+            .blocks
+            .iter()
+            .filter_map(|block| block.samples.as_ref())
+            .flat_map(|block| &block.windows);
+        windows
+            .filter(|window| window.cell.as_deref() == Some(cell))
+            .flat_map(|window| &window.tasks)
+            .count()
     };
     assert!(sampled("read+send") > 0 && sampled("sendfile") > 0);
-    let symbols: Vec<&String> =
-        run.blocks.iter().filter_map(|block| block.samples.as_ref()).flat_map(|block| &block.symbols).collect();
+    let symbols: Vec<&String> = run
+        .blocks
+        .iter()
+        .filter_map(|block| block.samples.as_ref())
+        .flat_map(|block| &block.symbols)
+        .collect();
     assert!(symbols.iter().any(|name| name.contains("tcp_")), "{symbols:?}");
 
     let shown = zc(folder.path(), &["show", "run.json"]);

@@ -13,7 +13,9 @@ use zc_kernel::netlink::Devices;
 use zc_kernel::netns::NetNs;
 use zc_run::{EndReason, LinkKind, PeerKind, Run, Slot};
 
-use crate::support::{Bounded as _, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks, zc, zc_in};
+use crate::support::{
+    Bounded as _, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks, zc, zc_in,
+};
 
 /// A run that has a block or two.
 const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
@@ -27,7 +29,8 @@ struct Far {
 impl Far {
     fn start(words: &[&str]) -> Self {
         let mut command = zc(&["serve"]);
-        let mut child = command.args(words).stdout(Stdio::null()).stderr(Stdio::piped()).start().unwrap();
+        let mut child =
+            command.args(words).stdout(Stdio::null()).stderr(Stdio::piped()).start().unwrap();
         let says = BufReader::new(child.stderr.take().unwrap());
         Self { child, says }
     }
@@ -38,7 +41,10 @@ impl Far {
         let mut line = String::new();
         while !line.contains(what) {
             line.clear();
-            assert!(self.says.read_line(&mut line).unwrap() > 0, "it ended without a word of \"{what}\"");
+            assert!(
+                self.says.read_line(&mut line).unwrap() > 0,
+                "it ended without a word of \"{what}\""
+            );
         }
         line
     }
@@ -81,7 +87,11 @@ fn the_run(folder: &Path, output: &Output) -> Run {
 fn refused(output: &Output, code: i32) -> String {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{stderr}");
-    stderr.lines().find(|line| line.starts_with("error: ")).unwrap_or_else(|| panic!("{stderr}")).to_owned()
+    stderr
+        .lines()
+        .find(|line| line.starts_with("error: "))
+        .unwrap_or_else(|| panic!("{stderr}"))
+        .to_owned()
 }
 
 /// Every slot of every whole block has what was read at the far end. In a short window on a busy machine a receiver may not have had
@@ -106,7 +116,10 @@ fn read_at_both_ends(run: &Run) {
             }
         }
     }
-    assert!(seen.iter().all(|count| *count > 0), "bytes, calls and CPU time of the receivers: {seen:?}");
+    assert!(
+        seen.iter().all(|count| *count > 0),
+        "bytes, calls and CPU time of the receivers: {seen:?}"
+    );
 }
 
 #[test]
@@ -114,7 +127,9 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
-    let output = near(folder.path(), &[&SHORT[..], &["--remote", &far.address()]].concat()).finish().unwrap();
+    let output = near(folder.path(), &[&SHORT[..], &["--remote", &far.address()]].concat())
+        .finish()
+        .unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let run = the_run(folder.path(), &output);
     read_at_both_ends(&run);
@@ -123,7 +138,10 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
     let machine = remote.machine.unwrap();
     assert!(machine.same_machine && machine.soaked_cpus.is_empty());
     assert!(
-        run.header.probes.iter().any(|probe| matches!(probe, zc_run::Probe::Proof { cell, .. } if cell == "sendfile")),
+        run.header
+            .probes
+            .iter()
+            .any(|probe| matches!(probe, zc_run::Probe::Proof { cell, .. } if cell == "sendfile")),
         "the bytes were proven at the far end"
     );
     assert!(text(&output.stdout).contains("both ends on this machine"), "{}", text(&output.stdout));
@@ -162,7 +180,8 @@ fn a_one_time_token_opens_one_session_and_is_not_saved() {
     let secret = folder.path().join("token");
     std::fs::write(&secret, "a token that is long enough\n").unwrap();
     std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    let mut far = Far::start(&["--listen", "127.0.0.2:0", "--token-file", secret.to_str().unwrap()]);
+    let mut far =
+        Far::start(&["--listen", "127.0.0.2:0", "--token-file", secret.to_str().unwrap()]);
     let address = far.address();
     for (words, what) in [
         (vec!["--remote", &address], "wants a token"),
@@ -171,9 +190,14 @@ fn a_one_time_token_opens_one_session_and_is_not_saved() {
         let message = refused(&near(folder.path(), &words).finish().unwrap(), 6);
         assert!(message.contains(what), "{message}");
     }
-    let words = ["--paths", "sendfile", "--remote", &address, "--token", "a token that is long enough"];
+    let words =
+        ["--paths", "sendfile", "--remote", &address, "--token", "a token that is long enough"];
     let (run, _) = measured(folder.path(), &words, 1);
-    assert!(!run.header.command.iter().any(|word| word.contains("long enough")), "{:?}", run.header.command);
+    assert!(
+        !run.header.command.iter().any(|word| word.contains("long enough")),
+        "{:?}",
+        run.header.command
+    );
 
     let mut far = Far::start(&["--listen", "0.0.0.0:0"]);
     let port = far.address().rsplit_once(':').unwrap().1.to_owned();
@@ -195,7 +219,8 @@ fn a_second_caller_is_told_that_the_far_end_is_busy() {
     let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
     let address = far.address();
     let words = ["--budget", "60s", "--paths", "sendfile", "--remote", &address];
-    let mut first = near(folder.path(), &words).stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
+    let mut first =
+        near(folder.path(), &words).stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
     far.hear("a session begins");
     let second = tempfile::tempdir().unwrap();
     let message = refused(&near(second.path(), &words).finish().unwrap(), 6);
@@ -214,7 +239,8 @@ fn a_far_end_that_is_killed_in_the_middle_ends_the_run_with_what_was_measured() 
     let folder = tempfile::tempdir().unwrap();
     let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
     let words = ["--budget", "120s", "--paths", "sendfile", "--remote", &far.address()];
-    let mut run = near(folder.path(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    let mut run =
+        near(folder.path(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     wait_for_blocks(folder.path(), &mut run, 2);
     drop(far);
     let output = run.wait_with_output().unwrap();
@@ -230,7 +256,8 @@ fn a_far_end_that_is_stopped_says_so_to_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
     let words = ["--budget", "120s", "--paths", "sendfile", "--remote", &far.address()];
-    let run = near(folder.path(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    let run =
+        near(folder.path(), &words).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     far.hear("a session begins");
     zc_kernel::spawn::kill(far.child.id() as i32, libc_sigterm()).unwrap();
     let output = run.wait_with_output().unwrap();
@@ -257,7 +284,11 @@ fn a_sink_takes_bytes_and_the_sender_s_cost_is_all_there_is() {
     let (run, output) = measured(folder.path(), &["--paths", "sendfile", "--remote", &address], 2);
     let remote = run.header.remote.as_ref().unwrap();
     assert_eq!((remote.kind, &remote.machine), (PeerKind::Discard, &None));
-    assert!(text(&output.stdout).contains("the receiver was not measured"), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stdout).contains("the receiver was not measured"),
+        "{}",
+        text(&output.stdout)
+    );
 }
 
 fn swallow(mut socket: TcpStream) {
@@ -269,8 +300,11 @@ fn swallow(mut socket: TcpStream) {
 fn an_unmodified_iperf3_server_is_a_far_end() {
     let _turn = measuring();
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let Ok(server) =
-        Command::new("iperf3").args(["-s", "-p", &free]).stdout(Stdio::null()).stderr(Stdio::null()).start()
+    let Ok(server) = Command::new("iperf3")
+        .args(["-s", "-p", &free])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .start()
     else {
         eprintln!("skipped: no iperf3");
         return;
@@ -282,13 +316,18 @@ fn an_unmodified_iperf3_server_is_a_far_end() {
     let (run, _) = measured(folder.path(), &["--paths", "sendfile", "--remote", &address], 2);
     assert!(server.child.try_wait().unwrap().is_none(), "it serves on");
     let reports = run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
-        Slot::Trial(trial) => Some((trial.whole_bytes, trial.remote_report.expect("what the server says"))),
+        Slot::Trial(trial) => {
+            Some((trial.whole_bytes, trial.remote_report.expect("what the server says")))
+        }
         Slot::Idle(_) => None,
     });
     let reports: Vec<_> = reports.collect();
     assert!(!reports.is_empty());
     for (sent, report) in reports {
-        assert!(report.received_bytes <= sent && report.received_bytes > sent / 2, "{sent} {report:?}");
+        assert!(
+            report.received_bytes <= sent && report.received_bytes > sent / 2,
+            "{sent} {report:?}"
+        );
         assert!(report.seconds > 0.0 && report.cpu_percent >= 0.0);
     }
 }
@@ -298,20 +337,27 @@ fn unmodified_iperf3_clients_are_served_one_after_the_other() {
     let _turn = measuring();
     let mut far = Far::start(&["--iperf3", "--listen", "127.0.0.1:0"]);
     let port = far.address().rsplit_once(':').unwrap().1.to_owned();
-    for (words, streams, direction) in [(&["-n", "50M"][..], 1, "from"), (&["-n", "50M", "-P", "3", "-R"], 3, "to")] {
-        let client = Command::new("iperf3").args(["-c", "127.0.0.1", "-p", &port, "-J"]).args(words).finish();
+    for (words, streams, direction) in
+        [(&["-n", "50M"][..], 1, "from"), (&["-n", "50M", "-P", "3", "-R"], 3, "to")]
+    {
+        let client = Command::new("iperf3")
+            .args(["-c", "127.0.0.1", "-p", &port, "-J"])
+            .args(words)
+            .finish();
         let Ok(output) = client else {
             eprintln!("skipped: no iperf3");
             return;
         };
         let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let received = said["end"]["sum_received"]["bytes"].as_u64().unwrap_or_else(|| panic!("{said}"));
+        let received =
+            said["end"]["sum_received"]["bytes"].as_u64().unwrap_or_else(|| panic!("{said}"));
         assert!(received >= 50 << 20, "{said}");
         let plural = if streams == 1 { "" } else { "s" };
         far.hear(&format!("a test begins, {streams} stream{plural} {direction} it"));
         far.hear("Gbit/s");
     }
-    let refused = Command::new("iperf3").args(["-c", "127.0.0.1", "-p", &port, "-u"]).finish().unwrap();
+    let refused =
+        Command::new("iperf3").args(["-c", "127.0.0.1", "-p", &port, "-u"]).finish().unwrap();
     assert!(!refused.status.success());
     assert!(far.hear("not had here").contains("UDP"));
 }

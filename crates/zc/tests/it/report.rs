@@ -41,7 +41,8 @@ fn refused(folder: &TempDir, output: &Output, code: i32) -> String {
     assert_eq!(output.status.code(), Some(code), "{stderr}");
     assert!(output.stdout.is_empty() && stderr.contains("\nhint: "), "{stderr}");
     assert_eq!(std::fs::read_to_string(folder.path().join("old.html")).unwrap(), "the old report");
-    let mut names: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["old.html", "paths.json", "sizes.json"]);
     stderr.lines().next().unwrap().trim_start_matches("error: ").to_owned()
@@ -98,8 +99,14 @@ fn several_runs_are_one_csv() {
     assert_eq!(lines.len(), 7 + 10);
     assert_eq!(&head[0], "run");
     let line = |at: usize, name: &str| lines[at][place(name)].to_owned();
-    assert_eq!((line(0, "run"), line(0, "experiment"), line(0, "message")), ("1".into(), "sizes".into(), "256".into()));
-    assert_eq!((line(7, "run"), line(7, "experiment"), line(7, "message")), ("2".into(), "paths".into(), "".into()));
+    assert_eq!(
+        (line(0, "run"), line(0, "experiment"), line(0, "message")),
+        ("1".into(), "sizes".into(), "256".into())
+    );
+    assert_eq!(
+        (line(7, "run"), line(7, "experiment"), line(7, "message")),
+        ("2".into(), "paths".into(), "".into())
+    );
     assert!(line(7, "both_us_per_mb").parse::<f64>().is_ok());
 }
 
@@ -108,15 +115,20 @@ fn several_runs_are_an_array_of_documents() {
     let folder = folder();
     let text = printed(&report(&folder, &["sizes.json", "paths.json", "--json"]));
     let all: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let alone: serde_json::Value = serde_json::from_str(&printed(&report(&folder, &["paths.json", "--json"]))).unwrap();
+    let alone: serde_json::Value =
+        serde_json::from_str(&printed(&report(&folder, &["paths.json", "--json"]))).unwrap();
     assert_eq!((all.as_array().map(Vec::len), &all[1]), (Some(2), &alone));
 }
 
 #[test]
 fn a_report_never_takes_the_place_of_a_run() {
     let folder = folder();
-    let message = refused(&folder, &report(&folder, &["paths.json", "sizes.json", "-o", "./sizes.json"]), 2);
-    assert_eq!(message, "\"./sizes.json\" is one of the runs (\"sizes.json\"): the report would take its place");
+    let message =
+        refused(&folder, &report(&folder, &["paths.json", "sizes.json", "-o", "./sizes.json"]), 2);
+    assert_eq!(
+        message,
+        "\"./sizes.json\" is one of the runs (\"sizes.json\"): the report would take its place"
+    );
     // What a shell makes of `-o *.json`, when the name of the report was forgotten.
     let message = refused(&folder, &report(&folder, &["-o", "paths.json", "sizes.json"]), 5);
     assert_eq!(message, "file \"paths.json\" is a saved run, and zc does not write over those");
@@ -133,7 +145,10 @@ fn where_nothing_can_be_written_nothing_is_lost() {
     ] {
         assert_eq!(refused(&folder, &report(&folder, &["paths.json", "-o", out]), 5), message);
     }
-    assert_eq!(refused(&folder, &report(&folder, &["paths.json", "-o", ""]), 2), "\"--out\" needs a value");
+    assert_eq!(
+        refused(&folder, &report(&folder, &["paths.json", "-o", ""]), 2),
+        "\"--out\" needs a value"
+    );
 }
 
 #[test]
@@ -141,16 +156,21 @@ fn a_disk_that_is_full_half_way_leaves_the_old_report() {
     let folder = folder();
     // A limit of file sizes (in blocks of 512 bytes) stands for the disk: write(2) then fails with EFBIG where SIGXFSZ is ignored.
     let words = "trap '' XFSZ; ulimit -f 4; exec \"$0\" report paths.json --json -o old.html";
-    let output = Command::new("sh").args(["-c", words, ZC]).current_dir(folder.path()).finish().unwrap();
+    let output =
+        Command::new("sh").args(["-c", words, ZC]).current_dir(folder.path()).finish().unwrap();
     assert_eq!(refused(&folder, &output, 5), "cannot write \"old.html\": file too large");
 }
 
 #[test]
 fn runs_that_cannot_be_read_leave_the_old_report() {
     let folder = folder();
-    let message = refused(&folder, &report(&folder, &["paths.json", "missing.json", "-o", "old.html"]), 3);
+    let message =
+        refused(&folder, &report(&folder, &["paths.json", "missing.json", "-o", "old.html"]), 3);
     assert_eq!(message, "cannot read \"missing.json\": no such file or directory");
-    assert_eq!(refused(&folder, &report(&folder, &["-o", "old.html"]), 2), "\"<RUN>...\" is missing");
+    assert_eq!(
+        refused(&folder, &report(&folder, &["-o", "old.html"]), 2),
+        "\"<RUN>...\" is missing"
+    );
     let message = refused(&folder, &report(&folder, &["paths.json", "--csv", "--json"]), 2);
     assert!(message.contains("--csv") && message.contains("--json"), "{message}");
 }
@@ -160,13 +180,24 @@ fn what_is_huge_and_no_run_is_refused_at_once() {
     let folder = folder();
     let sized = |name: &str, start: &str, bytes: u64| {
         std::fs::write(folder.path().join(name), start).unwrap();
-        std::fs::OpenOptions::new().write(true).open(folder.path().join(name)).unwrap().set_len(bytes).unwrap();
+        std::fs::OpenOptions::new()
+            .write(true)
+            .open(folder.path().join(name))
+            .unwrap()
+            .set_len(bytes)
+            .unwrap();
         let output = report(&folder, &[name]);
         std::fs::remove_file(folder.path().join(name)).unwrap();
         refused(&folder, &output, 3)
     };
-    assert_eq!(sized("holes.json", "", 2 << 30), "cannot read \"holes.json\": it is larger than any saved run");
-    assert_eq!(sized("holes.json", "", 1 << 30), "cannot read \"holes.json\": it is not a saved run of zc");
+    assert_eq!(
+        sized("holes.json", "", 2 << 30),
+        "cannot read \"holes.json\": it is larger than any saved run"
+    );
+    assert_eq!(
+        sized("holes.json", "", 1 << 30),
+        "cannot read \"holes.json\": it is not a saved run of zc"
+    );
     assert_eq!(
         sized("holes.json", "{\"zc_run\":2,", 1 << 30),
         "cannot read \"holes.json\": line 1 is longer than any that zc writes"
@@ -184,5 +215,8 @@ fn a_run_that_was_cut_off_is_told_with_a_warning() {
     std::fs::write(&path, &text[..text.len() / 2]).unwrap();
     let output = report(&folder, &["paths.json", "--csv"]);
     assert!(printed(&output).starts_with("path,"));
-    assert!(String::from_utf8_lossy(&output.stderr).starts_with("warning: file \"paths.json\" is cut off: "));
+    assert!(
+        String::from_utf8_lossy(&output.stderr)
+            .starts_with("warning: file \"paths.json\" is cut off: ")
+    );
 }

@@ -10,7 +10,8 @@ use std::process::{Command, Output, Stdio};
 use zc_run::EndReason;
 
 use crate::support::{
-    Bounded as _, Running, ZC, blocks_of, blocks_saved, measuring, saved, stderr, until, wait_for_blocks, zc_in,
+    Bounded as _, Running, ZC, blocks_of, blocks_saved, measuring, saved, stderr, until,
+    wait_for_blocks, zc_in,
 };
 
 /// A run that has a block or two.
@@ -33,12 +34,18 @@ fn started(folder: &Path, args: &[&str]) -> Running {
 /// The same through a shell, which can lower a limit first.
 fn run_after(folder: &Path, setup: &str, args: &str) -> Output {
     let script = format!("{setup}; exec {ZC} run {args} --out run.json");
-    Command::new("sh").args(["-c", &script]).current_dir(folder).stdin(Stdio::null()).finish().unwrap()
+    Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .finish()
+        .unwrap()
 }
 
 /// The network namespaces that a process or one of its threads is in, or holds open.
 fn namespaces_of(process: &Path) -> BTreeSet<PathBuf> {
-    let entries = |folder: &str| std::fs::read_dir(process.join(folder)).into_iter().flatten().flatten();
+    let entries =
+        |folder: &str| std::fs::read_dir(process.join(folder)).into_iter().flatten().flatten();
     let held = entries("fd").map(|entry| entry.path());
     let within = entries("task").map(|entry| entry.path().join("ns/net"));
     held.chain(within)
@@ -49,8 +56,9 @@ fn namespaces_of(process: &Path) -> BTreeSet<PathBuf> {
 
 /// All processes of this machine.
 fn processes() -> impl Iterator<Item = PathBuf> {
-    let is_process =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().parse::<u32>().is_ok());
+    let is_process = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().parse::<u32>().is_ok())
+    };
     std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path()).filter(is_process)
 }
 
@@ -65,7 +73,10 @@ fn a_run_prints_its_table_and_saves_what_show_prints_again() {
     let run = saved(folder.path());
     assert!(!run.blocks.is_empty());
     assert!(
-        run.header.probes.iter().any(|probe| matches!(probe, zc_run::Probe::Proof { cell, .. } if cell == "sendfile"))
+        run.header
+            .probes
+            .iter()
+            .any(|probe| matches!(probe, zc_run::Probe::Proof { cell, .. } if cell == "sendfile"))
     );
     let shown = zc_in(folder.path(), &["show", "run.json"]).finish().unwrap();
     assert_eq!(String::from_utf8(shown.stdout).unwrap(), table);
@@ -77,7 +88,8 @@ fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
     let folder = tempfile::tempdir().unwrap();
     blocks_of(folder.path(), &mut run_in(folder.path(), &["--link", "loopback"]), 2);
     let run = saved(folder.path());
-    let is_whole = |block: &&zc_run::Block| !matches!(block.dropped, Some(zc_run::Dropped::Unfinished));
+    let is_whole =
+        |block: &&zc_run::Block| !matches!(block.dropped, Some(zc_run::Dropped::Unfinished));
     let whole: Vec<&zc_run::Block> = run.blocks.iter().filter(is_whole).collect();
     assert!(!whole.is_empty(), "{:?}", run.end);
     for block in whole {
@@ -85,7 +97,11 @@ fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
         for slot in &block.slots {
             if let zc_run::Slot::Trial(trial) = slot {
                 // Other tests may have had the CPUs for the whole of a window of 12 ms, but not for the whole trial.
-                assert!(trial.closed.sent.bytes >= trial.opened.sent.bytes && trial.whole_bytes > 0, "{}", trial.cell);
+                assert!(
+                    trial.closed.sent.bytes >= trial.opened.sent.bytes && trial.whole_bytes > 0,
+                    "{}",
+                    trial.cell
+                );
                 assert!(trial.whole_bytes >= trial.closed.received.bytes, "{}", trial.cell);
                 if trial.kind == zc_run::TrialKind::Soaked {
                     cells.push(&trial.cell);
@@ -93,7 +109,8 @@ fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
             }
         }
         cells.sort_unstable();
-        let mut planned: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
+        let mut planned: Vec<&str> =
+            run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
         planned.sort_unstable();
         assert_eq!(cells, planned);
     }
@@ -119,8 +136,11 @@ fn ctrl_c_prints_and_saves_what_is_known() {
 fn sigkill_loses_no_finished_block_and_leaves_no_namespace() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let mut child =
-        run_in(folder.path(), &["--paths", "sendfile"]).stderr(Stdio::null()).stdout(Stdio::null()).start().unwrap();
+    let mut child = run_in(folder.path(), &["--paths", "sendfile"])
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .start()
+        .unwrap();
     wait_for_blocks(folder.path(), &mut child, 1);
     let process = PathBuf::from(format!("/proc/{}", child.id()));
     let mut held = namespaces_of(&process);
@@ -131,9 +151,16 @@ fn sigkill_loses_no_finished_block_and_leaves_no_namespace() {
     let text = std::fs::read_to_string(folder.path().join("run.json")).unwrap();
     let (run, _) = zc_run::parse(&text).unwrap();
     assert!(!run.blocks.is_empty() && run.end.is_none());
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing but the run is left in the folder");
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "nothing but the run is left in the folder"
+    );
     if run.header.link.kind == zc_run::LinkKind::Loopback {
-        return eprintln!("skipped: no link with network namespaces: {:?}", run.header.link.passed_over);
+        return eprintln!(
+            "skipped: no link with network namespaces: {:?}",
+            run.header.link.passed_over
+        );
     }
     assert!(held.len() >= 2, "a namespace for each side: {held:?}");
     // A namespace lasts as long as a process is in it or holds it: the link's helpers end with zc, and not at the same moment.
@@ -148,7 +175,8 @@ fn a_file_that_becomes_shorter_ends_the_run_with_a_sentence_that_names_it() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cut-me");
     std::fs::write(&file, vec![7; 3 << 20]).unwrap();
-    let mut child = started(folder.path(), &["--paths", "sendfile,mmap+write,splice", "--files", "cut-me"]);
+    let mut child =
+        started(folder.path(), &["--paths", "sendfile,mmap+write,splice", "--files", "cut-me"]);
     wait_for_blocks(folder.path(), &mut child, 1);
     std::fs::File::options().write(true).open(&file).unwrap().set_len(100_000).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -172,11 +200,15 @@ fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
     } else {
         unshare.args(["-Urm"]);
     }
-    let output = unshare.args(["sh", "-c", &small]).current_dir(folder.path()).stdin(Stdio::null()).finish();
+    let output =
+        unshare.args(["sh", "-c", &small]).current_dir(folder.path()).stdin(Stdio::null()).finish();
     let Ok(output) = output else { return eprintln!("skipped: there is no unshare(1) here") };
     // The script's own code, or that of an unshare(1) that could not even start the shell.
     if output.status.code() == Some(NOT_HERE) || stderr(&output).starts_with("unshare: ") {
-        return eprintln!("skipped: a file system cannot be mounted here: {}", stderr(&output).trim_end());
+        return eprintln!(
+            "skipped: a file system cannot be mounted here: {}",
+            stderr(&output).trim_end()
+        );
     }
     assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
     assert!(
@@ -184,7 +216,10 @@ fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
         "{}",
         stderr(&output)
     );
-    assert!(String::from_utf8_lossy(&output.stdout).contains("read+send"), "the table is printed all the same");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("read+send"),
+        "the table is printed all the same"
+    );
 }
 
 #[test]
@@ -195,7 +230,14 @@ fn one_cpu_is_enough_to_run_and_the_sides_are_not_told_apart() {
         return eprintln!("skipped: there is no taskset(1) here");
     }
     let mut command = Command::new("taskset");
-    command.args(["-c", &zc_kernel::sched::allowed_cpus().unwrap()[0].to_string(), ZC, "run", "--paths", "sendfile"]);
+    command.args([
+        "-c",
+        &zc_kernel::sched::allowed_cpus().unwrap()[0].to_string(),
+        ZC,
+        "run",
+        "--paths",
+        "sendfile",
+    ]);
     command.args(["--out", "run.json"]).current_dir(folder.path()).stdin(Stdio::null());
     blocks_of(folder.path(), &mut command, 1);
     let run = saved(folder.path());
@@ -207,8 +249,11 @@ fn one_cpu_is_enough_to_run_and_the_sides_are_not_told_apart() {
 fn few_descriptors_and_little_locked_memory_are_rows_and_sentences_and_no_panics() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let output =
-        run_after(folder.path(), "ulimit -n 64 -l 64 2>/dev/null || ulimit -n 64", "--budget 8s --link loopback");
+    let output = run_after(
+        folder.path(),
+        "ulimit -n 64 -l 64 2>/dev/null || ulimit -n 64",
+        "--budget 8s --link loopback",
+    );
     let text = stderr(&output);
     assert!(!text.contains("panicked"), "{text}");
     match output.status.code() {
@@ -222,7 +267,8 @@ fn few_descriptors_and_little_locked_memory_are_rows_and_sentences_and_no_panics
 fn the_null_link_is_taken_where_it_can_be_had_and_its_zero_copy_sends_are_not_copied() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let output = blocks_of(folder.path(), &mut run_in(folder.path(), &["--paths", "msg-zerocopy", "-v"]), 2);
+    let output =
+        blocks_of(folder.path(), &mut run_in(folder.path(), &["--paths", "msg-zerocopy", "-v"]), 2);
     let run = saved(folder.path());
     if run.header.link.kind != zc_run::LinkKind::Null {
         let why = run.header.link.passed_over.iter().find(|why| why.starts_with("null: "));
@@ -233,8 +279,8 @@ fn the_null_link_is_taken_where_it_can_be_had_and_its_zero_copy_sends_are_not_co
         zc_run::Slot::Trial(trial) if trial.cell == "msg-zerocopy" => Some(trial),
         _ => None,
     });
-    let (completions, copied) =
-        trials.fold((0, 0), |sum, trial| (sum.0 + trial.whole_completions, sum.1 + trial.whole_copied));
+    let (completions, copied) = trials
+        .fold((0, 0), |sum, trial| (sum.0 + trial.whole_completions, sum.1 + trial.whole_copied));
     assert!(completions > 0);
     assert_eq!(copied, 0);
     let table = String::from_utf8_lossy(&output.stdout);
@@ -250,12 +296,22 @@ fn without_network_namespaces_the_run_takes_loopback_and_says_so() {
          exec {ZC} run --budget 6s --paths sendfile --out run.json"
     );
     let mut unshare = Command::new("unshare");
-    let output = unshare.args(["-Ur", "sh", "-c", &script]).current_dir(folder.path()).stdin(Stdio::null()).finish();
+    let output = unshare
+        .args(["-Ur", "sh", "-c", &script])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .finish();
     let Ok(output) = output else { return eprintln!("skipped: there is no unshare(1) here") };
     // The shell says what it could not write to; what zc says has no such path in it.
     let no_limits = stderr(&output).contains("/proc/sys/user/max_net_namespaces");
-    if output.status.code() == Some(NOT_HERE) || stderr(&output).starts_with("unshare: ") || no_limits {
-        return eprintln!("skipped: a user namespace cannot be made here: {}", stderr(&output).trim_end());
+    if output.status.code() == Some(NOT_HERE)
+        || stderr(&output).starts_with("unshare: ")
+        || no_limits
+    {
+        return eprintln!(
+            "skipped: a user namespace cannot be made here: {}",
+            stderr(&output).trim_end()
+        );
     }
     assert!(output.status.success(), "{}", stderr(&output));
     let run = saved(folder.path());
@@ -278,7 +334,8 @@ impl Namespace {
         let mut unshare = Command::new("unshare");
         unshare.arg(if rustix::process::geteuid().is_root() { "-n" } else { "-Urn" });
         unshare.args(["sh", "-c", "ip link set lo up && echo ready && exec cat"]);
-        let holder = unshare.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).start();
+        let holder =
+            unshare.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).start();
         let Ok(mut holder) = holder else {
             eprintln!("skipped: there is no unshare(1) here");
             return None;
@@ -286,7 +343,10 @@ impl Namespace {
         let mut line = String::new();
         BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
         if line != "ready\n" {
-            eprintln!("skipped: no network namespace: {}", stderr(&holder.wait_with_output().unwrap()).trim_end());
+            eprintln!(
+                "skipped: no network namespace: {}",
+                stderr(&holder.wait_with_output().unwrap()).trim_end()
+            );
             return None;
         }
         Some(Self { holder })
@@ -299,7 +359,10 @@ impl Namespace {
         if !rustix::process::geteuid().is_root() {
             command.args(["-U", "--preserve-credentials"]);
         }
-        command.args([ZC, "run", "--link", "loopback", "--paths", "sendfile", "--budget", budget, "--out", "run.json"]);
+        command.args([
+            ZC, "run", "--link", "loopback", "--paths", "sendfile", "--budget", budget, "--out",
+            "run.json",
+        ]);
         command.current_dir(folder).stdin(Stdio::null());
         command
     }
@@ -335,15 +398,21 @@ fn listen_in_on(process: u32) -> Vec<std::os::fd::OwnedFd> {
     let own = std::fs::read_link("/proc/self/ns/net").unwrap();
     let fds = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
     let held = fds.map(|entry| entry.path()).filter(|fd| {
-        std::fs::read_link(fd).is_ok_and(|target| target != own && target.to_string_lossy().starts_with("net:"))
+        std::fs::read_link(fd)
+            .is_ok_and(|target| target != own && target.to_string_lossy().starts_with("net:"))
     });
     held.filter_map(|namespace| {
         // A namespace belongs to a thread.
         let listen = || {
             let namespace = std::fs::File::open(namespace).ok()?;
             let kind = rustix::thread::LinkNameSpaceType::Network;
-            rustix::thread::move_into_link_name_space(std::os::fd::AsFd::as_fd(&namespace), Some(kind)).ok()?;
-            let protocol = Protocol::from_raw(std::num::NonZeroU32::new(u32::from(ETH_P_ALL.to_be()))?);
+            rustix::thread::move_into_link_name_space(
+                std::os::fd::AsFd::as_fd(&namespace),
+                Some(kind),
+            )
+            .ok()?;
+            let protocol =
+                Protocol::from_raw(std::num::NonZeroU32::new(u32::from(ETH_P_ALL.to_be()))?);
             socket(AddressFamily::PACKET, SocketType::RAW, Some(protocol)).ok()
         };
         std::thread::scope(|scope| scope.spawn(listen).join().unwrap())
@@ -367,7 +436,11 @@ fn a_sniffer_that_comes_in_the_middle_of_a_run_and_goes_again_is_told() {
     let before = blocks_saved(folder.path());
     wait_for_blocks(folder.path(), &mut child, before + 2);
     drop(sniffers);
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT).unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_child(&child),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
     let output = child.wait_with_output().unwrap();
     let warnings = saved(folder.path()).end.unwrap().warnings;
     let sniffer = warnings.iter().find(|warning| warning.name == "sniffer");

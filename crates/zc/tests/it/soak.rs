@@ -50,7 +50,8 @@ fn children(pid: u32) -> Vec<(String, u32)> {
             let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
             let parent: u32 = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()?;
             let name = std::fs::read(format!("/proc/{number}/cmdline")).ok()?;
-            let name = name.split(|byte| *byte == 0).next().map(String::from_utf8_lossy)?.into_owned();
+            let name =
+                name.split(|byte| *byte == 0).next().map(String::from_utf8_lossy)?.into_owned();
             (parent == pid).then_some((name, number))
         })
         .collect()
@@ -77,8 +78,12 @@ fn started(script: &str) -> (Running, BufReader<std::process::ChildStdout>) {
     // started, and the test would wait for ever. What is caught here has its default again in the child (execve(2)).
     let default = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, default).unwrap();
-    let mut child =
-        zc(&["--", "sh", "-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).start().unwrap();
+    let mut child = zc(&["--", "sh", "-c", script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .start()
+        .unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
@@ -87,7 +92,13 @@ fn started(script: &str) -> (Running, BufReader<std::process::ChildStdout>) {
 }
 
 fn kill(pid: u32, signal: &str) {
-    assert!(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args([&format!("-{signal}"), &pid.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 #[test]
@@ -160,7 +171,8 @@ fn signals_are_passed_on_to_the_command() {
             eprintln!("skipped: SIG{signal} is ignored by whoever runs these tests");
             continue;
         }
-        let script = format!("trap 'echo got; exit 3' {signal}; echo ready; while :; do sleep 0.02; done");
+        let script =
+            format!("trap 'echo got; exit 3' {signal}; echo ready; while :; do sleep 0.02; done");
         let (child, mut stdout) = started(&script);
         kill(child.id(), signal);
         let mut rest = String::new();
@@ -173,7 +185,8 @@ fn signals_are_passed_on_to_the_command() {
 #[test]
 fn a_stopped_zc_stops_the_command_and_both_go_on() {
     let _turn = measuring();
-    let (child, mut stdout) = started("echo ready; while [ ! -e /dev/null/x ]; do sleep 0.02; done");
+    let (child, mut stdout) =
+        started("echo ready; while [ ! -e /dev/null/x ]; do sleep 0.02; done");
     let stopped = |pid| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         stat.rsplit_once(") ").unwrap().1.starts_with('T')
@@ -193,9 +206,13 @@ fn a_stopped_zc_stops_the_command_and_both_go_on() {
 fn nothing_is_left_behind_when_zc_is_killed() {
     let _turn = measuring();
     let (mut child, stdout) = started("echo ready; exec sleep 1000");
-    let pid_of = |wanted: &str| children(child.id()).into_iter().find(|(name, _)| name == wanted).map(|(_, pid)| pid);
+    let pid_of = |wanted: &str| {
+        children(child.id()).into_iter().find(|(name, _)| name == wanted).map(|(_, pid)| pid)
+    };
     // The shell says that it is ready and becomes sleep after that.
-    until("soakers and command run", || pid_of("zc-soakers").is_some() && pid_of("sleep").is_some());
+    until("soakers and command run", || {
+        pid_of("zc-soakers").is_some() && pid_of("sleep").is_some()
+    });
     let (soakers, command) = (pid_of("zc-soakers").unwrap(), pid_of("sleep").unwrap());
     kill(child.id(), "KILL");
     assert_eq!(child.wait().unwrap().signal(), Some(9)); // its pipes stay open: the command has them
@@ -240,7 +257,10 @@ fn live_load_is_a_line_for_each_period_and_says_how_old_its_calibration_is() {
     }
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(text.lines().count(), 4, "{text}");
-    assert!(text.starts_with("  calibrated") && text.lines().last().unwrap().contains(" s ago"), "{text}");
+    assert!(
+        text.starts_with("  calibrated") && text.lines().last().unwrap().contains(" s ago"),
+        "{text}"
+    );
     assert!(stderr(&output).contains("soakers on CPU"), "{}", stderr(&output));
 }
 
@@ -261,7 +281,8 @@ fn live_load_in_json_has_a_document_to_a_line() {
 #[test]
 fn ctrl_c_ends_live_load_cleanly() {
     let _turn = measuring();
-    let mut child = zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    let mut child =
+        zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     while stdout.read_line(&mut line).unwrap() > 0 && line.lines().count() < 2 {}
@@ -277,7 +298,8 @@ fn ctrl_c_ends_live_load_cleanly() {
 #[test]
 fn a_reader_that_goes_away_ends_live_load() {
     let _turn = measuring();
-    let mut child = zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
+    let mut child =
+        zc(&["--period", "20ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert!(output.status.code() == Some(0) || is_starved(&stderr(&output)), "{}", stderr(&output));
@@ -288,7 +310,8 @@ fn the_result_of_a_command_goes_where_it_is_wanted() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cost.json");
-    let output = output(&["--json", "--output", file.to_str().unwrap(), "--", "sh", "-c", "exit 0"]);
+    let output =
+        output(&["--json", "--output", file.to_str().unwrap(), "--", "sh", "-c", "exit 0"]);
     if is_starved(&stderr(&output)) {
         return;
     }

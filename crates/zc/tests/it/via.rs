@@ -11,7 +11,9 @@ use std::process::{Command, Stdio};
 
 use zc_kernel::spawn;
 
-use crate::support::{Bounded as _, LIMIT, Running, ZC, measuring, stderr, until, wait_for_blocks, zc_in};
+use crate::support::{
+    Bounded as _, LIMIT, Running, ZC, measuring, stderr, until, wait_for_blocks, zc_in,
+};
 
 const NEAR: &str = "198.18.0.1";
 const FAR: &str = "198.18.0.2";
@@ -28,14 +30,19 @@ fn options(budget: &str) -> [&str; 6] {
 
 /// Processes called `name` for which `is_meant` holds.
 fn processes(name: &str, is_meant: impl Fn(i32) -> bool) -> Vec<i32> {
-    let numbers =
-        std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let called = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name);
+    let numbers = std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let called = |pid: &i32| {
+        std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == name)
+    };
     numbers.filter(called).filter(|&pid| is_meant(pid)).collect()
 }
 
 fn arguments(pid: i32) -> String {
-    String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()).replace('\0', " ")
+    String::from_utf8_lossy(&std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default())
+        .replace('\0', " ")
 }
 
 #[track_caller]
@@ -74,12 +81,16 @@ impl Hosts {
         let file = |name: &str| folder.path().join(name);
         let text = |name: &str| std::fs::read_to_string(file(name)).unwrap();
         for key in ["host", "user", "stranger"] {
-            let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(file(key)).finish();
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+                .arg(file(key))
+                .finish();
             assert!(made.unwrap().status.success());
         }
         std::fs::write(file("known"), format!("[{FAR}]:{PORT} {}", text("host.pub"))).unwrap();
         std::fs::write(file("authorized"), text("user.pub")).unwrap();
-        std::fs::set_permissions(file("authorized"), std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::set_permissions(file("authorized"), std::fs::Permissions::from_mode(0o600))
+            .unwrap();
         let at = folder.path().display();
         let config = format!(
             "ListenAddress 0.0.0.0:{PORT}\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nPidFile none\n\
@@ -90,10 +101,14 @@ impl Hosts {
         // Where sshd and `ip netns` want to have directories there is a file system of their own. When stdin ends, so does the holder,
         // and what it has started.
         let hold = |then: &str| {
-            let script =
-                format!("mount -t tmpfs tmpfs /run && mkdir /run/sshd && ip link set lo up && echo ready && {then}");
+            let script = format!(
+                "mount -t tmpfs tmpfs /run && mkdir /run/sshd && ip link set lo up && echo ready && {then}"
+            );
             let mut holder = Command::new("unshare");
-            holder.args(["--net", "--mount", "sh", "-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+            holder
+                .args(["--net", "--mount", "sh", "-c", &script])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped());
             let mut holder = holder.stderr(Stdio::piped()).start().unwrap();
             let mut line = String::new();
             BufReader::new(holder.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -107,7 +122,10 @@ impl Hosts {
         let far = hosts.far.id().to_string();
         hosts.ip(&["link", "add", "near", "type", "veth", "peer", "name", "far", "netns", &far]);
         for (end, pid, address) in [("near", hosts.near.id(), NEAR), ("far", hosts.far.id(), FAR)] {
-            for words in [&["addr", "add", &format!("{address}/30"), "dev", end][..], &["link", "set", end, "up"]] {
+            for words in [
+                &["addr", "add", &format!("{address}/30"), "dev", end][..],
+                &["link", "set", end, "up"],
+            ] {
                 let mut ip = Command::new("nsenter");
                 let status = ip.args(["-t", &pid.to_string(), "-n", "ip"]).args(words).status();
                 assert!(status.unwrap().success());
@@ -140,7 +158,12 @@ impl Hosts {
     fn run(&self, via: &str, budget: &str) -> Command {
         // nsenter -m leaves the working directory behind.
         let mut command = self.in_near("env");
-        command.arg("-C").arg(self.folder.path()).arg(ZC).args(["run", "--via", via]).args(options(budget));
+        command
+            .arg("-C")
+            .arg(self.folder.path())
+            .arg(ZC)
+            .args(["run", "--via", via])
+            .args(options(budget));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -156,11 +179,15 @@ impl Hosts {
     fn zcs_at_the_far_end(&self) -> Vec<i32> {
         let namespace = |pid: u32| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
         let far = namespace(self.far.id());
-        processes("zc", |pid| namespace(pid as u32) == far && arguments(pid).contains("serve --stdio"))
+        processes("zc", |pid| {
+            namespace(pid as u32) == far && arguments(pid).contains("serve --stdio")
+        })
     }
 
     fn ssh_of(&self, near: u32) -> i32 {
-        until("ssh runs", || processes("ssh", |pid| parents(pid).contains(&(near as i32))).first().copied())
+        until("ssh runs", || {
+            processes("ssh", |pid| parents(pid).contains(&(near as i32))).first().copied()
+        })
     }
 }
 
@@ -198,21 +225,26 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
     let folder = tempfile::tempdir().unwrap();
     // The mark by which this far end is told from others.
     let via = format!("env ZC_TEST_MARK={} PATH={}", folder.path().display(), path_with_zc());
-    let output = zc_in(folder.path(), &["run", "--via", &via]).args(options("5s")).finish().unwrap();
+    let output =
+        zc_in(folder.path(), &["run", "--via", &via]).args(options("5s")).finish().unwrap();
     if stderr(&output).contains(" of no address") {
-        return eprintln!("skipped: this machine has no address but those of the loopback interface");
+        return eprintln!(
+            "skipped: this machine has no address but those of the loopback interface"
+        );
     }
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(saved(folder.path()).contains("\"remote\""));
     let marked = |pid: i32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        String::from_utf8_lossy(&environment).contains(&format!("ZC_TEST_MARK={}", folder.path().display()))
+        String::from_utf8_lossy(&environment)
+            .contains(&format!("ZC_TEST_MARK={}", folder.path().display()))
     };
     assert_eq!(processes("zc", marked), [0; 0]);
     // The same when it is killed.
     std::fs::remove_file(folder.path().join("run.json")).unwrap();
     let mut command = zc_in(folder.path(), &["run", "--via", &via]);
-    let mut run = command.args(options("60s")).stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
+    let mut run =
+        command.args(options("60s")).stdout(Stdio::null()).stderr(Stdio::null()).start().unwrap();
     wait_for_blocks(folder.path(), &mut run, 1);
     let far = processes("zc", marked);
     run.kill().unwrap();
@@ -229,7 +261,8 @@ fn what_goes_wrong_on_the_way_is_a_sentence_with_what_helps() {
         ("/nonexistent/ssh host", "ended before there was a zc: ", "is it installed"),
         ("true", "\"true\" ended before there was a zc (exit code 0)", "-i"),
     ] {
-        let output = zc_in(folder.path(), &["run", "--via", via]).args(options("5s")).finish().unwrap();
+        let output =
+            zc_in(folder.path(), &["run", "--via", via]).args(options("5s")).finish().unwrap();
         assert_eq!(output.status.code(), Some(6), "{}", stderr(&output));
         let said = stderr(&output);
         let mut lines = said.lines().skip_while(|line| !line.starts_with("error: "));
@@ -265,9 +298,10 @@ fn a_run_through_ip_netns_exec_is_as_good() {
 fn ssh_that_is_refused_or_does_not_know_the_host_is_told_with_what_helps() {
     let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
-    for (key, known, message) in
-        [("stranger", "known", "Permission denied (publickey)."), ("user", "unknown", "Host key verification failed.")]
-    {
+    for (key, known, message) in [
+        ("stranger", "known", "Permission denied (publickey)."),
+        ("user", "unknown", "Host key verification failed."),
+    ] {
         let output = hosts.run(&hosts.ssh(key, known), "8s").finish().unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(6), "{said}");

@@ -87,8 +87,10 @@ impl Test {
     /// test.
     pub fn open(to: SocketAddr, streams: usize, patience: Duration) -> Result<Self> {
         if !(1..=MOST_STREAMS).contains(&streams) {
-            return Err(Error::usage(format!("an iperf3 server takes 1 to {MOST_STREAMS} streams, not \"{streams}\""))
-                .help("choose fewer with --flows"));
+            return Err(Error::usage(format!(
+                "an iperf3 server takes 1 to {MOST_STREAMS} streams, not \"{streams}\""
+            ))
+            .help("choose fewer with --flows"));
         }
         let until = Instant::now() + patience;
         let mut pause = PAUSES.0;
@@ -110,7 +112,10 @@ impl Test {
         let control = match connected.and_then(Control::over) {
             Ok(control) => control,
             Err(error) => {
-                let again = matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset);
+                let again = matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset
+                );
                 let error = Error::os(format!("connect to iperf3 server \"{name}\""), error)
                     .help("start one there: iperf3 -s -p PORT");
                 return if again { Attempt::Later(error) } else { Attempt::Never(error) };
@@ -177,7 +182,11 @@ impl Test {
     /// The server is gone, or sends invalid results.
     pub fn end(mut self, sent: &[u64], seconds: f64) -> Result<ServerReport> {
         if sent.len() != self.streams {
-            return Err(Error::failed(format!("{} streams were opened and {} ended", self.streams, sent.len())));
+            return Err(Error::failed(format!(
+                "{} streams were opened and {} ended",
+                self.streams,
+                sent.len()
+            )));
         }
         let said = self.control.say(State::TestEnd, self.patience);
         said.map_err(|lost| self.lost(&lost))?;
@@ -189,11 +198,16 @@ impl Test {
             cpu_util_system: 0.0,
             sender_has_retransmits: 0.0,
             congestion_used: None,
-            streams: (0..).zip(sent).map(|(place, bytes)| StreamResults::new(place, *bytes, None, seconds)).collect(),
+            streams: (0..)
+                .zip(sent)
+                .map(|(place, bytes)| StreamResults::new(place, *bytes, None, seconds))
+                .collect(),
         };
         let said = self.control.say_json(&ours, self.patience);
         said.map_err(|lost| self.lost(&lost))?;
-        let theirs = self.control.wait_for(self.patience, |control| control.take_json::<Results>(MOST_BYTES));
+        let theirs = self
+            .control
+            .wait_for(self.patience, |control| control.take_json::<Results>(MOST_BYTES));
         let theirs = theirs.map_err(|lost| self.lost(&lost))?;
         self.expect(State::DisplayResults)?;
         if theirs.streams.len() != self.streams {
@@ -213,7 +227,11 @@ impl Test {
             cpu_percent: theirs.cpu_util_total,
             cpu_user_percent: theirs.cpu_util_user,
             cpu_system_percent: theirs.cpu_util_system,
-            received_bytes: theirs.streams.iter().map(StreamResults::bytes).fold(0, u64::saturating_add),
+            received_bytes: theirs
+                .streams
+                .iter()
+                .map(StreamResults::bytes)
+                .fold(0, u64::saturating_add),
             seconds: theirs.streams.iter().map(StreamResults::seconds).fold(0.0, f64::max),
         })
     }
@@ -230,21 +248,31 @@ impl Test {
         let name = &self.name;
         match state {
             State::ServerError => {
-                let error = self.control.wait_for(self.patience, |control| Ok(control.take_number()));
+                let error =
+                    self.control.wait_for(self.patience, |control| Ok(control.take_number()));
                 let Ok(error) = error else {
-                    return Error::failed(format!("iperf3 server \"{name}\" cannot go on, and does not say why"));
+                    return Error::failed(format!(
+                        "iperf3 server \"{name}\" cannot go on, and does not say why"
+                    ));
                 };
-                let errno = self.control.wait_for(SECOND_NUMBER, |control| Ok(control.take_number()));
+                let errno =
+                    self.control.wait_for(SECOND_NUMBER, |control| Ok(control.take_number()));
                 let because = match errno.ok().and_then(|errno| i32::try_from(errno).ok()) {
-                    Some(errno) if errno != 0 => format!(" ({})", io::Error::from_raw_os_error(errno)),
+                    Some(errno) if errno != 0 => {
+                        format!(" ({})", io::Error::from_raw_os_error(errno))
+                    }
                     _ => String::new(),
                 };
                 let meaning = meaning(error);
-                Error::failed(format!("iperf3 server \"{name}\" cannot go on: its error {error}, {meaning}{because}"))
+                Error::failed(format!(
+                    "iperf3 server \"{name}\" cannot go on: its error {error}, {meaning}{because}"
+                ))
             }
             State::AccessDenied => Error::failed(format!("iperf3 server \"{name}\" denies access"))
                 .help("another client may have come between: try again"),
-            State::ServerTerminate => Error::failed(format!("iperf3 server \"{name}\" was told to end")),
+            State::ServerTerminate => {
+                Error::failed(format!("iperf3 server \"{name}\" was told to end"))
+            }
             other => Error::failed(format!(
                 "iperf3 server \"{name}\" said \"{}\" ({other:?}), which has no place there",
                 other.byte().cast_signed()
@@ -278,12 +306,18 @@ const QUIET: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// A stream is broken, or is not acknowledged within `patience`.
-pub fn settle(streams: &[impl Borrow<TcpStream>], sent: &mut [u64], patience: Duration) -> Result<()> {
+pub fn settle(
+    streams: &[impl Borrow<TcpStream>],
+    sent: &mut [u64],
+    patience: Duration,
+) -> Result<()> {
     let until = Instant::now() + patience;
     let broken = |error| Error::os("end a stream to an iperf3 server", error);
     let late = || {
         let seconds = patience.as_secs_f64();
-        Error::failed(format!("an iperf3 server has not taken everything within {seconds} s after the last byte"))
+        Error::failed(format!(
+            "an iperf3 server has not taken everything within {seconds} s after the last byte"
+        ))
     };
     for (stream, sent) in streams.iter().zip(sent) {
         let mut stream: &TcpStream = stream.borrow();
@@ -382,7 +416,15 @@ mod tests {
 
     #[test]
     fn a_test_goes_through_all_its_states_and_ends_with_the_servers_figures() {
-        let rest = [Say(b"\x01\x02"), Hear(1), Say(b"\x0d"), ReadText, SayText(RESULTS), Say(b"\x0e"), Hear(1)];
+        let rest = [
+            Say(b"\x01\x02"),
+            Hear(1),
+            Say(b"\x0d"),
+            ReadText,
+            SayText(RESULTS),
+            Say(b"\x0e"),
+            Hear(1),
+        ];
         let at = server(BEGIN.into_iter().chain(rest));
         let mut test = Test::open(at, 2, PATIENCE).unwrap();
         assert_eq!(test.cookie().len(), COOKIE_BYTES);
@@ -409,7 +451,10 @@ mod tests {
             "iperf3 server \"HOST\" said \"14\" (DisplayResults), which has no place there"
         );
         assert_eq!(
-            open_fault([Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\xfe\0\0\0\x8e\0\0\0\0")], PATIENCE),
+            open_fault(
+                [Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\xfe\0\0\0\x8e\0\0\0\0")],
+                PATIENCE
+            ),
             "iperf3 server \"HOST\" cannot go on: its error 142, it wants a user name and a password"
         );
         assert_eq!(
@@ -448,7 +493,10 @@ mod tests {
         TcpStream::connect(at).unwrap().write_all(b"!").unwrap();
         assert!(busy.join().unwrap() > 1);
         let error = Test::open(at, 1, Duration::from_millis(20)).unwrap_err();
-        assert!(message(&error, at).starts_with("cannot connect to iperf3 server \"HOST\": "), "{error}");
+        assert!(
+            message(&error, at).starts_with("cannot connect to iperf3 server \"HOST\": "),
+            "{error}"
+        );
     }
 
     #[test]
@@ -458,10 +506,9 @@ mod tests {
             end_fault([Say(b"\x0d"), ReadText, Say(&[0xff; 8])]),
             "iperf3 server \"HOST\" announced a message of 4294967295 bytes, of which 1048576 at most are taken"
         );
-        assert!(
-            end_fault([Say(b"\x0d"), ReadText, SayText("{}")])
-                .starts_with("iperf3 server \"HOST\" sent what makes no sense: missing field `cpu_util_total`")
-        );
+        assert!(end_fault([Say(b"\x0d"), ReadText, SayText("{}")]).starts_with(
+            "iperf3 server \"HOST\" sent what makes no sense: missing field `cpu_util_total`"
+        ));
         assert_eq!(
             end_fault([Say(b"\x0d"), ReadText, SayText(RESULTS), Say(b"\x0e")]),
             "iperf3 server \"HOST\" has results of 2 streams, of 1 that there were"

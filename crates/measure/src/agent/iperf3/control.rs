@@ -69,7 +69,10 @@ impl State {
     /// The byte that is sent.
     pub(super) fn byte(self) -> u8 {
         // Every state is in the table.
-        STATES.iter().find(|(state, _)| *state == self).map_or(0, |(_, number)| number.cast_unsigned())
+        STATES
+            .iter()
+            .find(|(state, _)| *state == self)
+            .map_or(0, |(_, number)| number.cast_unsigned())
     }
 
     fn of(byte: u8) -> Option<Self> {
@@ -107,7 +110,10 @@ impl fmt::Display for Lost {
             Self::Late(waited) => write!(f, "said nothing for {} s", waited.as_secs_f64()),
             Self::DoesNotRead => write!(f, "does not read the control connection"),
             Self::TooLong { announced, most } => {
-                write!(f, "announced a message of {announced} bytes, of which {most} at most are taken")
+                write!(
+                    f,
+                    "announced a message of {announced} bytes, of which {most} at most are taken"
+                )
             }
             Self::NoState(number) => write!(f, "said \"{number}\", which is no state of iperf3"),
             Self::Nonsense(why) => write!(f, "sent what makes no sense: {why}"),
@@ -171,7 +177,10 @@ impl Control {
     }
 
     /// A received JSON message of at most `most` bytes.
-    pub(super) fn take_json<T: DeserializeOwned>(&mut self, most: usize) -> Result<Option<T>, Lost> {
+    pub(super) fn take_json<T: DeserializeOwned>(
+        &mut self,
+        most: usize,
+    ) -> Result<Option<T>, Lost> {
         let Some(&length) = self.came.first_chunk() else { return Ok(None) };
         let announced = u32::from_be_bytes(length);
         let Some(length) = usize::try_from(announced).ok().filter(|length| *length <= most) else {
@@ -179,7 +188,8 @@ impl Control {
         };
         let whole = length + size_of_val(&announced);
         let Some(text) = self.came.get(size_of_val(&announced)..whole) else { return Ok(None) };
-        let message = serde_json::from_slice(text).map_err(|error| Lost::Nonsense(error.to_string()))?;
+        let message =
+            serde_json::from_slice(text).map_err(|error| Lost::Nonsense(error.to_string()))?;
         self.came.drain(..whole);
         Ok(Some(message))
     }
@@ -213,7 +223,12 @@ impl Control {
     }
 
     /// Sends that the server cannot go on: one of iperf3's errors, and an errno.
-    pub(super) fn say_error(&mut self, error: u32, errno: u32, patience: Duration) -> Result<(), Lost> {
+    pub(super) fn say_error(
+        &mut self,
+        error: u32,
+        errno: u32,
+        patience: Duration,
+    ) -> Result<(), Lost> {
         let mut message = vec![State::ServerError.byte()];
         message.extend(error.to_be_bytes());
         message.extend(errno.to_be_bytes());
@@ -221,10 +236,16 @@ impl Control {
     }
 
     /// Sends a JSON message.
-    pub(super) fn say_json(&mut self, message: &impl Serialize, patience: Duration) -> Result<(), Lost> {
-        let text = serde_json::to_vec(message).map_err(|error| Lost::Nonsense(error.to_string()))?;
+    pub(super) fn say_json(
+        &mut self,
+        message: &impl Serialize,
+        patience: Duration,
+    ) -> Result<(), Lost> {
+        let text =
+            serde_json::to_vec(message).map_err(|error| Lost::Nonsense(error.to_string()))?;
         // Ours are a few thousand bytes.
-        let length = u32::try_from(text.len()).map_err(|error| Lost::Nonsense(error.to_string()))?;
+        let length =
+            u32::try_from(text.len()).map_err(|error| Lost::Nonsense(error.to_string()))?;
         let mut message = length.to_be_bytes().to_vec();
         message.extend(text);
         self.write(&message, patience)
@@ -235,12 +256,21 @@ impl Control {
         let until = Instant::now() + patience;
         while !bytes.is_empty() {
             // The kernel takes 0 as no timeout.
-            let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-            let written = self.stream.set_write_timeout(Some(left)).and_then(|()| tcp::send(&self.stream, bytes));
+            let left =
+                until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+            let written = self
+                .stream
+                .set_write_timeout(Some(left))
+                .and_then(|()| tcp::send(&self.stream, bytes));
             match written {
                 Ok(written) => bytes = &bytes[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset
+                    ) =>
+                {
                     return Err(Lost::Closed);
                 }
                 Err(error) => return Err(Lost::Broken(error)),
@@ -329,7 +359,10 @@ mod tests {
             said
         });
         assert_eq!(control.wait_for(SOON, Control::take_state).unwrap(), State::ExchangeResults);
-        assert_eq!(control.wait_for(SOON, |control| control.take_json::<Vec<u8>>(5)).unwrap(), [1, 2]);
+        assert_eq!(
+            control.wait_for(SOON, |control| control.take_json::<Vec<u8>>(5)).unwrap(),
+            [1, 2]
+        );
         assert_eq!(control.wait_for(SOON, Control::take_state).unwrap(), State::ServerError);
         assert_eq!(control.wait_for(SOON, |control| Ok(control.take_number())).unwrap(), 142);
         assert_eq!(control.wait_for(SOON, |control| Ok(control.take_number())).unwrap(), 2);
@@ -342,8 +375,12 @@ mod tests {
     fn a_length_that_is_too_great_is_refused_before_anything_of_it_came() {
         let (mut control, mut other) = pair();
         other.write_all(&[0xff; 4]).unwrap();
-        let lost = control.wait_for(SOON, |control| control.take_json::<Vec<u8>>(1 << 20)).unwrap_err();
-        assert_eq!(lost.to_string(), "announced a message of 4294967295 bytes, of which 1048576 at most are taken");
+        let lost =
+            control.wait_for(SOON, |control| control.take_json::<Vec<u8>>(1 << 20)).unwrap_err();
+        assert_eq!(
+            lost.to_string(),
+            "announced a message of 4294967295 bytes, of which 1048576 at most are taken"
+        );
         assert!(control.came.capacity() <= 2 * CHUNK_BYTES);
     }
 

@@ -24,7 +24,10 @@ fn is_missing() -> bool {
 
 /// Whether this version has an option.
 fn knows(option: &str) -> bool {
-    iperf3().arg("--help").output().is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains(option))
+    iperf3()
+        .arg("--help")
+        .output()
+        .is_ok_and(|help| String::from_utf8_lossy(&help.stdout).contains(option))
 }
 
 /// A real server on a port of its own. Dropping it ends it.
@@ -86,7 +89,11 @@ fn a_hundred_short_tests_in_a_row_against_one_server_count_what_was_sent() {
     let mut equal = 0;
     for round in 0..100 {
         let (sent, report) = test(server.at, 1 + round % 4, Duration::from_millis(40));
-        assert!(report.received_bytes <= sent, "in round {round}: {} of {sent} bytes", report.received_bytes);
+        assert!(
+            report.received_bytes <= sent,
+            "in round {round}: {} of {sent} bytes",
+            report.received_bytes
+        );
         equal += usize::from(report.received_bytes == sent);
         assert!(report.cpu_percent > 0.0 && report.seconds > 0.0, "{report:?}");
     }
@@ -145,7 +152,10 @@ impl Serving {
 }
 
 fn number(report: &Value, path: &str) -> f64 {
-    report.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path} in {report:#}"))
+    report
+        .pointer(path)
+        .and_then(Value::as_f64)
+        .unwrap_or_else(|| panic!("no {path} in {report:#}"))
 }
 
 #[test]
@@ -155,7 +165,11 @@ fn clients_of_iperf3_send_to_the_server_and_every_byte_is_counted() {
     }
     let serving = Serving::start(Limits::default());
     // 3.12 lacks the option.
-    let skip = if knows("--skip-rx-copy") { &["-n", "100M", "--skip-rx-copy"][..] } else { &["-n", "100M"] };
+    let skip = if knows("--skip-rx-copy") {
+        &["-n", "100M", "--skip-rx-copy"][..]
+    } else {
+        &["-n", "100M"]
+    };
     for arguments in [
         skip,
         &["-n", "100M", "-P", "4"],
@@ -166,7 +180,8 @@ fn clients_of_iperf3_send_to_the_server_and_every_byte_is_counted() {
     ] {
         let report = serving.client(arguments);
         assert!(report.get("error").is_none(), "{arguments:?}: {report:#}");
-        let (sent, received) = (number(&report, "/end/sum_sent/bytes"), number(&report, "/end/sum_received/bytes"));
+        let (sent, received) =
+            (number(&report, "/end/sum_sent/bytes"), number(&report, "/end/sum_received/bytes"));
         // Newer clients do not count the block in progress of each stream.
         let streams = report["start"]["connected"].as_array().unwrap().len() as f64;
         let block = number(&report, "/start/test_start/blksize");
@@ -174,11 +189,21 @@ fn clients_of_iperf3_send_to_the_server_and_every_byte_is_counted() {
             received >= sent && received <= sent + streams * block,
             "{arguments:?}: {sent} sent, {received} received"
         );
-        assert!(received > 0.0 && number(&report, "/end/cpu_utilization_percent/remote_total") > 0.0, "{report:#}");
+        assert!(
+            received > 0.0 && number(&report, "/end/cpu_utilization_percent/remote_total") > 0.0,
+            "{report:#}"
+        );
     }
     let events = serving.end();
-    assert_eq!(events.iter().filter(|event| matches!(event, Event::Began { reverse: false, .. })).count(), 6);
-    assert_eq!(events.iter().filter(|event| matches!(event, Event::Ended(_))).count(), 6, "{events:?}");
+    assert_eq!(
+        events.iter().filter(|event| matches!(event, Event::Began { reverse: false, .. })).count(),
+        6
+    );
+    assert_eq!(
+        events.iter().filter(|event| matches!(event, Event::Ended(_))).count(),
+        6,
+        "{events:?}"
+    );
 }
 
 #[test]
@@ -196,10 +221,15 @@ fn clients_of_iperf3_receive_from_the_server() {
     ] {
         let report = serving.client(arguments);
         assert!(report.get("error").is_none(), "{arguments:?}: {report:#}");
-        let (sent, received) = (number(&report, "/end/sum_sent/bytes"), number(&report, "/end/sum_received/bytes"));
-        assert!(received > 0.0 && sent >= received, "{arguments:?}: {sent} sent, {received} received");
+        let (sent, received) =
+            (number(&report, "/end/sum_sent/bytes"), number(&report, "/end/sum_received/bytes"));
+        assert!(
+            received > 0.0 && sent >= received,
+            "{arguments:?}: {sent} sent, {received} received"
+        );
         if arguments.contains(&"-n") {
-            let blocks = (100.0 * 1_048_576.0 / number(&report, "/start/test_start/blksize")).ceil();
+            let blocks =
+                (100.0 * 1_048_576.0 / number(&report, "/start/test_start/blksize")).ceil();
             assert_eq!(sent, blocks * number(&report, "/start/test_start/blksize"));
             assert_eq!(received, sent);
         }
@@ -210,7 +240,11 @@ fn clients_of_iperf3_receive_from_the_server() {
         assert!(number(&report, "/end/sum_sent/retransmits") >= 0.0);
     }
     let events = serving.end();
-    assert_eq!(events.iter().filter(|event| matches!(event, Event::Ended(_))).count(), 5, "{events:?}");
+    assert_eq!(
+        events.iter().filter(|event| matches!(event, Event::Ended(_))).count(),
+        5,
+        "{events:?}"
+    );
 }
 
 #[test]
@@ -250,7 +284,8 @@ fn what_is_not_had_is_an_error_at_the_client_and_the_server_lives_on() {
     }
     assert!(serving.client(&["-n", "1M"]).get("error").is_none());
     let events = serving.end();
-    let refusals = events.iter().filter(|event| matches!(event, Event::Refused { untold: 0, .. })).count();
+    let refusals =
+        events.iter().filter(|event| matches!(event, Event::Refused { untold: 0, .. })).count();
     assert_eq!(refusals, 5, "{events:?}");
 }
 
@@ -268,7 +303,10 @@ fn a_second_client_is_told_busy_and_an_end_of_the_server_ends_its_test() {
         .unwrap();
     assert!(matches!(serving.next_event(), Event::Began { .. }));
     let busy = serving.client(&["-n", "1"]);
-    assert!(busy["error"].as_str().unwrap().contains("the server is busy running a test"), "{busy:#}");
+    assert!(
+        busy["error"].as_str().unwrap().contains("the server is busy running a test"),
+        "{busy:#}"
+    );
     let events = serving.end();
     assert!(
         matches!(events.last(), Some(Event::GivenUp { why, bytes, .. })

@@ -233,13 +233,17 @@ mod tests {
     fn the_parameters_are_those_that_a_server_needs() {
         let text = serde_json::to_value(Parameters::to_server(2, 131_072, 60)).unwrap();
         assert_eq!(text["tcp"], true);
-        assert_eq!((&text["parallel"], &text["len"], &text["time"]), (&2.0.into(), &131_072.0.into(), &60.0.into()));
+        assert_eq!(
+            (&text["parallel"], &text["len"], &text["time"]),
+            (&2.0.into(), &131_072.0.into(), &60.0.into())
+        );
         assert!(text.get("udp").is_none() && text.get("reverse").is_none());
     }
 
     #[test]
     fn the_ids_of_streams_have_no_2() {
-        let ids: Vec<f64> = (0..4).map(|position| StreamResults::new(position, 0, None, 0.0).id).collect();
+        let ids: Vec<f64> =
+            (0..4).map(|position| StreamResults::new(position, 0, None, 0.0).id).collect();
         assert_eq!(ids, [1.0, 3.0, 4.0, 5.0]);
     }
 
@@ -247,7 +251,8 @@ mod tests {
     fn bytes_that_make_no_sense_are_none() {
         for (text, bytes) in [("1e12", 1_000_000_000_000), ("-5", 0), ("7", 7)] {
             let stream: StreamResults =
-                serde_json::from_str(&format!("{{\"id\":1,\"bytes\":{text},\"retransmits\":-1}}")).unwrap();
+                serde_json::from_str(&format!("{{\"id\":1,\"bytes\":{text},\"retransmits\":-1}}"))
+                    .unwrap();
             assert_eq!(stream.bytes(), bytes);
         }
     }

@@ -186,7 +186,8 @@ impl AckedFlow {
 
     /// Waits until the connection has ended on both sides, or for at most `patience`. Returns the last counts.
     pub fn wait_for_end(&self, patience: Duration) -> AckCounts {
-        let until_ns = monotonic_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
+        let until_ns =
+            monotonic_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
         loop {
             let counts = self.counts();
             if counts.ended || counts.reset || monotonic_ns() >= until_ns {
@@ -227,12 +228,21 @@ struct Agreed {
     timestamps: bool,
 }
 
-fn serve(inbox: &Receiver<Order>, egress: &Egress, frames: &FrameSender, wire: &FrameAddresses, options: AckOptions) {
+fn serve(
+    inbox: &Receiver<Order>,
+    egress: &Egress,
+    frames: &FrameSender,
+    wire: &FrameAddresses,
+    options: AckOptions,
+) {
     let mut serving: Vec<Serving> = Vec::new();
     let mut frame = Vec::with_capacity(128);
     loop {
-        let order =
-            if serving.is_empty() { inbox.recv().map_err(|_| TryRecvError::Disconnected) } else { inbox.try_recv() };
+        let order = if serving.is_empty() {
+            inbox.recv().map_err(|_| TryRecvError::Disconnected)
+        } else {
+            inbox.try_recv()
+        };
         match order {
             Ok(order) => serving.push(Serving::new(order, wire, options)),
             Err(TryRecvError::Disconnected) => return,
@@ -242,11 +252,11 @@ fn serve(inbox: &Receiver<Order>, egress: &Egress, frames: &FrameSender, wire: &
             let cell = egress.cell(each.order.port);
             if let Some(segment) = each.turn(cell, wire) {
                 write_frame(&mut frame, &each.ends, &segment);
-                let lost = each
-                    .order
-                    .state
-                    .to_lose
-                    .fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1));
+                let lost = each.order.state.to_lose.fetch_update(
+                    Ordering::AcqRel,
+                    Ordering::Acquire,
+                    |left| left.checked_sub(1),
+                );
                 if lost.is_err() {
                     // A frame that the device or a queue would not take is as good as lost on a wire: the sender sends again
                     // what it is to answer, the program counts that as a repeat (egress.bpf.c), and each repeat is answered.
@@ -301,14 +311,18 @@ impl Serving {
             return Some(self.accept(cell, wire));
         }
         let agreed = self.agreed?;
-        let noted = Noted { bytes: cell.bytes(), repeats: cell.repeats(), finished: cell.finished() };
+        let noted =
+            Noted { bytes: cell.bytes(), repeats: cell.repeats(), finished: cell.finished() };
         let (kind, up_to) = match self.answers.due(noted, monotonic_ns)? {
             Answer::Ack(up_to) => (Kind::Ack, up_to),
             Answer::Fin(up_to) => (Kind::FinAck, up_to),
         };
         // Sequence numbers count modulo 2^32: the SYN is one, and so is the FIN.
-        let ack =
-            agreed.theirs.wrapping_add(1).wrapping_add(up_to as u32).wrapping_add(u32::from(kind == Kind::FinAck));
+        let ack = agreed
+            .theirs
+            .wrapping_add(1)
+            .wrapping_add(up_to as u32)
+            .wrapping_add(u32::from(kind == Kind::FinAck));
         let timestamps = agreed.timestamps.then(|| (now_ms(), cell.timestamp()));
         Some(Segment { seq: agreed.own.wrapping_add(1), ack, kind, timestamps })
     }

@@ -63,7 +63,11 @@ impl Answers {
 
     /// What is to be sent now, if anything. `now_ns` is asked only when it matters.
     pub(super) fn due(&mut self, noted: Noted, now_ns: impl Fn() -> u64) -> Option<Answer> {
-        if noted == self.newest && self.under_way.is_empty() && self.acked == noted.bytes && !self.unanswered(noted) {
+        if noted == self.newest
+            && self.under_way.is_empty()
+            && self.acked == noted.bytes
+            && !self.unanswered(noted)
+        {
             return None;
         }
         let now = now_ns();
@@ -82,9 +86,14 @@ impl Answers {
         let waiting = arrived.bytes - self.acked.min(arrived.bytes);
         let instance_lock = now.saturating_sub(self.grew_ns) >= COMPANY_NS;
         let again = arrived.repeats > self.repeats;
-        let apart = self.answered_ns.is_none_or(|answered| now.saturating_sub(answered) >= APART_NS);
-        if again || (waiting >= self.options.ack_every_bytes && apart) || (waiting > 0 && instance_lock) {
-            (self.acked, self.repeats, self.answered_ns) = (arrived.bytes, arrived.repeats, Some(now));
+        let apart =
+            self.answered_ns.is_none_or(|answered| now.saturating_sub(answered) >= APART_NS);
+        if again
+            || (waiting >= self.options.ack_every_bytes && apart)
+            || (waiting > 0 && instance_lock)
+        {
+            (self.acked, self.repeats, self.answered_ns) =
+                (arrived.bytes, arrived.repeats, Some(now));
             return Some(Answer::Ack(arrived.bytes));
         }
         None

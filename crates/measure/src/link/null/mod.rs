@@ -45,7 +45,9 @@ struct Null {
 /// The card that links have which compare with one another. What the program sees has not been through the offloads of the
 /// device that it is attached to, so where one of the links is to be without some there is a bridge above each.
 pub(super) fn card<'a>(links: impl IntoIterator<Item = &'a LinkOptions>) -> Card {
-    let lesser = links.into_iter().any(|options| !options.switched_off.is_empty() && can_be(options).is_ok());
+    let lesser = links
+        .into_iter()
+        .any(|options| !options.switched_off.is_empty() && can_be(options).is_ok());
     if lesser { Card::Bridge } else { Card::Veth }
 }
 
@@ -84,17 +86,22 @@ pub(super) fn bring_up(
         veth.sender().enter()?;
         Ok(Egress::attach(SENDER))
     })
-    .map_err(|error| Unavailable::failed(format!("the sender's namespace could not be entered: {error}")))?
+    .map_err(|error| {
+        Unavailable::failed(format!("the sender's namespace could not be entered: {error}"))
+    })?
     .map_err(|error| explain_egress(&error))?;
     let frames = on_thread(|| {
         veth.receiver().enter()?;
         FrameSender::open(veth.receiver_device()?.index)
     })
     .map_err(|error| no_frames(&error))?;
-    let wire =
-        wire(&veth).map_err(|error| Unavailable::failed(format!("the veth pair could not be looked at: {error}")))?;
+    let wire = wire(&veth).map_err(|error| {
+        Unavailable::failed(format!("the veth pair could not be looked at: {error}"))
+    })?;
     let far_end = AckGenerator::start(egress, frames, wire, sides.receiver_cpu, options.far_end)
-        .map_err(|error| Unavailable::failed(format!("the far end could not be started: {error}")))?;
+        .map_err(|error| {
+            Unavailable::failed(format!("the far end could not be started: {error}"))
+        })?;
     let facts = LinkFacts {
         kind: LinkKind::Null,
         far_end: Some(options.far_end),
@@ -120,9 +127,12 @@ fn wire(veth: &Veth) -> io::Result<FrameAddresses> {
 
 fn no_frames(error: &io::Error) -> Unavailable {
     match Errno::from_io_error(error) {
-        Some(Errno::AFNOSUPPORT) => Unavailable::unsupported("this kernel has no packet sockets (CONFIG_PACKET)")
-            .remedy("sudo modprobe af_packet"),
-        _ => Unavailable::refused(format!("frames cannot be put on {RECEIVER}: {error}")).remedy("run as root"),
+        Some(Errno::AFNOSUPPORT) => {
+            Unavailable::unsupported("this kernel has no packet sockets (CONFIG_PACKET)")
+                .remedy("sudo modprobe af_packet")
+        }
+        _ => Unavailable::refused(format!("frames cannot be put on {RECEIVER}: {error}"))
+            .remedy("run as root"),
     }
 }
 
@@ -139,9 +149,14 @@ impl Null {
             Ok(flow.wait_for_end(PATIENCE))
         })
         .map_err(|error| {
-            Unavailable::failed(format!("the null link is up, and nothing can be sent over it: {error}"))
+            Unavailable::failed(format!(
+                "the null link is up, and nothing can be sent over it: {error}"
+            ))
         })?;
-        if counts.bytes == CHECK_BYTES as u64 && counts.acked_bytes == counts.bytes && counts.gaps == 0 {
+        if counts.bytes == CHECK_BYTES as u64
+            && counts.acked_bytes == counts.bytes
+            && counts.gaps == 0
+        {
             return Ok(());
         }
         Err(Unavailable::failed(format!(

@@ -190,7 +190,11 @@ mod tests {
 
     fn ends(ipv6: bool) -> Ends {
         let address = |last: u8| -> IpAddr {
-            if ipv6 { Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last.into()).into() } else { [192, 0, 2, last].into() }
+            if ipv6 {
+                Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last.into()).into()
+            } else {
+                [192, 0, 2, last].into()
+            }
         };
         Ends {
             own_mac: [2, 0, 0, 0, 0, 2],
@@ -206,7 +210,12 @@ mod tests {
     fn the_options_of_a_linux_syn_are_read() {
         // MSS 1460, SACK permitted, timestamps, NOP, window scale 7.
         let bytes = [2, 4, 5, 180, 4, 2, 8, 10, 0, 1, 2, 3, 0, 0, 0, 0, 1, 3, 3, 7];
-        let expected = SynOptions { mss: Some(1460), window_scale: Some(7), sack: true, timestamp: Some(0x0001_0203) };
+        let expected = SynOptions {
+            mss: Some(1460),
+            window_scale: Some(7),
+            sack: true,
+            timestamp: Some(0x0001_0203),
+        };
         assert_eq!(syn_options(&bytes), expected);
         assert_eq!(syn_options(&[]), SynOptions::default());
         assert_eq!(syn_options(&[3, 3, 99]).window_scale, Some(14));

@@ -17,7 +17,10 @@ pub(super) struct Recv {
 }
 
 impl Recv {
-    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        buffer_bytes: usize,
+    ) -> std::result::Result<Self, Unavailable> {
         Ok(Self { reader: SocketReader::new(socket)?, buffer: buffer(buffer_bytes)?, buffer_bytes })
     }
 }

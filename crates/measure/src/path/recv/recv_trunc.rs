@@ -16,7 +16,10 @@ pub(super) struct RecvTrunc {
 }
 
 impl RecvTrunc {
-    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        buffer_bytes: usize,
+    ) -> std::result::Result<Self, Unavailable> {
         Ok(Self { reader: SocketReader::new(socket)?, buffer_bytes })
     }
 }

@@ -16,9 +16,9 @@ pub(super) struct SocketReader {
 
 impl SocketReader {
     pub(super) fn new(socket: &TcpStream) -> std::result::Result<Self, Unavailable> {
-        let socket = socket
-            .try_clone()
-            .map_err(|error| Unavailable::failed(format!("the socket cannot be duplicated: {error}")))?;
+        let socket = socket.try_clone().map_err(|error| {
+            Unavailable::failed(format!("the socket cannot be duplicated: {error}"))
+        })?;
         Ok(Self { socket, counts: RecvCounts::default() })
     }
 
@@ -41,8 +41,9 @@ pub(super) fn broken(call: &str, error: io::Error) -> Error {
 
 /// A buffer of whole pages, all of them there.
 pub(super) fn buffer(bytes: usize) -> std::result::Result<Pages, Unavailable> {
-    let mut pages = Pages::new(bytes)
-        .map_err(|error| Unavailable::failed(format!("a buffer of {bytes} bytes cannot be had: {error}")))?;
+    let mut pages = Pages::new(bytes).map_err(|error| {
+        Unavailable::failed(format!("a buffer of {bytes} bytes cannot be had: {error}"))
+    })?;
     pages.as_mut_slice().fill(0);
     Ok(pages)
 }

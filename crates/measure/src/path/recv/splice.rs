@@ -23,9 +23,12 @@ pub(super) struct Splice {
 }
 
 impl Splice {
-    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
-        let pipe =
-            Pipe::new(PIPE_BYTES).map_err(|error| Unavailable::failed(format!("a pipe cannot be had: {error}")))?;
+    pub(super) fn open(
+        socket: &TcpStream,
+        buffer_bytes: usize,
+    ) -> std::result::Result<Self, Unavailable> {
+        let pipe = Pipe::new(PIPE_BYTES)
+            .map_err(|error| Unavailable::failed(format!("a pipe cannot be had: {error}")))?;
         let null = OpenOptions::new()
             .write(true)
             .open("/dev/null")

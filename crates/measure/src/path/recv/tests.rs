@@ -2,11 +2,14 @@
 
 use std::net::Shutdown;
 
-use crate::path::testing::{ODD_LENS, PATIENCE, content, files_of, in_time, pair, receiver, setup_of, transfer};
+use crate::path::testing::{
+    ODD_LENS, PATIENCE, content, files_of, in_time, pair, receiver, setup_of, transfer,
+};
 use zc_run::{ErrorKind, RecvPath, SendPath};
 
 /// The paths of this folder that receive by system calls.
-const PATHS: [RecvPath; 4] = [RecvPath::Recv, RecvPath::RecvTrunc, RecvPath::Splice, RecvPath::ZerocopyReceive];
+const PATHS: [RecvPath; 4] =
+    [RecvPath::Recv, RecvPath::RecvTrunc, RecvPath::Splice, RecvPath::ZerocopyReceive];
 
 fn shows_its_bytes(path: RecvPath) -> bool {
     !matches!(path, RecvPath::RecvTrunc | RecvPath::Splice)
@@ -14,16 +17,24 @@ fn shows_its_bytes(path: RecvPath) -> bool {
 
 #[test]
 fn every_path_receives_every_byte_from_every_kind_of_sender() {
-    let expected: Vec<u8> = ODD_LENS.iter().enumerate().flat_map(|(at, &len)| content(at, len)).collect();
+    let expected: Vec<u8> =
+        ODD_LENS.iter().enumerate().flat_map(|(at, &len)| content(at, len)).collect();
     for path in PATHS {
-        for send in [SendPath::ReadSend, SendPath::Sendfile, SendPath::Vmsplice, SendPath::MsgZerocopy] {
+        for send in
+            [SendPath::ReadSend, SendPath::Sendfile, SendPath::Vmsplice, SendPath::MsgZerocopy]
+        {
             for buffer_bytes in [65_536, 4_099] {
                 let setup = setup_of(files_of(&ODD_LENS), 65_536);
-                let Some((_, received, shown)) = transfer(send, path, &setup, buffer_bytes, 1 << 20, 1) else {
+                let Some((_, received, shown)) =
+                    transfer(send, path, &setup, buffer_bytes, 1 << 20, 1)
+                else {
                     continue;
                 };
                 assert_eq!(received.bytes, expected.len() as u64, "{send} {path}");
-                assert!(received.calls > 0 && received.mapped_bytes <= received.bytes, "{send} {path}");
+                assert!(
+                    received.calls > 0 && received.mapped_bytes <= received.bytes,
+                    "{send} {path}"
+                );
                 if shows_its_bytes(path) {
                     assert!(shown == expected, "{send} {path}: other bytes arrived than were sent");
                 } else {
@@ -81,8 +92,13 @@ fn a_receiver_that_waits_wakes_when_its_socket_is_shut_down() {
             continue;
         }
         let handle = other.try_clone().unwrap();
-        let ended = in_time(move || crate::path::open_receiver(path, &other, 1_000).unwrap().receive(None));
+        let ended =
+            in_time(move || crate::path::open_receiver(path, &other, 1_000).unwrap().receive(None));
         handle.shutdown(Shutdown::Both).unwrap();
-        assert_eq!(ended.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{path} hangs")).unwrap(), 0, "{path}");
+        assert_eq!(
+            ended.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{path} hangs")).unwrap(),
+            0,
+            "{path}"
+        );
     }
 }

@@ -17,7 +17,10 @@ pub(super) struct UringMultishot {
 }
 
 impl UringMultishot {
-    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        buffer_bytes: usize,
+    ) -> std::result::Result<Self, Unavailable> {
         Ok(Self { ring: Multishot::new(own(socket)?, buffer_bytes).map_err(no)?, bytes: 0 })
     }
 }

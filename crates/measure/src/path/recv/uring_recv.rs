@@ -16,7 +16,10 @@ pub(super) struct UringRecv {
 }
 
 impl UringRecv {
-    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        buffer_bytes: usize,
+    ) -> std::result::Result<Self, Unavailable> {
         Ok(Self { ring: Receive::new(own(socket)?, buffer_bytes).map_err(no)?, bytes: 0 })
     }
 }

@@ -24,11 +24,20 @@ pub(super) struct ZerocopyReceive {
 }
 
 impl ZerocopyReceive {
-    pub(super) fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        buffer_bytes: usize,
+    ) -> std::result::Result<Self, Unavailable> {
         let mapping = ReceiveMapping::new(socket, buffer_bytes)
             .map_err(|error| Unavailable::unsupported(format!("TCP_ZEROCOPY_RECEIVE: {error}")))?;
         let buffer = buffer(buffer_bytes)?;
-        Ok(Self { reader: SocketReader::new(socket)?, mapping, buffer, buffer_bytes, skip_bytes: 0 })
+        Ok(Self {
+            reader: SocketReader::new(socket)?,
+            mapping,
+            buffer,
+            buffer_bytes,
+            skip_bytes: 0,
+        })
     }
 
     /// recv(2) of at most `bytes`; blocks where there are none.
@@ -53,7 +62,8 @@ impl Receiver for ZerocopyReceive {
         let mut woken = false;
         loop {
             self.reader.counts.calls += 1;
-            let received = self.mapping.receive().map_err(|error| broken("TCP_ZEROCOPY_RECEIVE", error))?;
+            let received =
+                self.mapping.receive().map_err(|error| broken("TCP_ZEROCOPY_RECEIVE", error))?;
             match received {
                 Received::Bytes { mapped_bytes: 0, skip_bytes } => {
                     let received = self.copy(skip_bytes, inspect)?;
@@ -74,7 +84,8 @@ impl Receiver for ZerocopyReceive {
                 Received::Nothing => {
                     woken = true;
                     self.reader.counts.calls += 1;
-                    tcp::wait_readable_forever(&self.reader.socket).map_err(|error| broken("poll(2)", error))?;
+                    tcp::wait_readable_forever(&self.reader.socket)
+                        .map_err(|error| broken("poll(2)", error))?;
                 }
                 // recv(2) returns at once, with 0 or with what broke.
                 Received::End => return self.copy(1, inspect),

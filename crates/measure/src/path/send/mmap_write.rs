@@ -16,7 +16,10 @@ pub(super) struct MmapWrite {
 }
 
 impl MmapWrite {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
         Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), buffer_bytes })

@@ -23,10 +23,16 @@ use std::net::TcpStream;
 use super::{SendSetup, Sender};
 use zc_run::{SendPath, Unavailable};
 
-pub(super) fn open(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Result<Box<dyn Sender>, Unavailable> {
+pub(super) fn open(
+    path: SendPath,
+    socket: &TcpStream,
+    setup: &SendSetup,
+) -> Result<Box<dyn Sender>, Unavailable> {
     if let Some(call) = call_without_flags(path).filter(|_| setup.more) {
-        return Err(Unavailable::unsupported(format!("{call} takes no flags, and so cannot say MSG_MORE"))
-            .remedy("TCP_CORK does the same for a whole connection, and for every path"));
+        return Err(Unavailable::unsupported(format!(
+            "{call} takes no flags, and so cannot say MSG_MORE"
+        ))
+        .remedy("TCP_CORK does the same for a whole connection, and for every path"));
     }
     Ok(match path {
         SendPath::ReadWrite => Box::new(read_write::ReadWrite::open(socket, setup)?),
@@ -36,10 +42,14 @@ pub(super) fn open(path: SendPath, socket: &TcpStream, setup: &SendSetup) -> Res
         SendPath::Splice => Box::new(splice::Splice::open(socket, setup)?),
         SendPath::Vmsplice => Box::new(vmsplice::Vmsplice::open(socket, setup)?),
         SendPath::MsgZerocopy => Box::new(msg_zerocopy::MsgZerocopy::open(socket, setup)?),
-        SendPath::MsgZerocopyMmap => Box::new(msg_zerocopy_mmap::MsgZerocopyMmap::open(socket, setup)?),
+        SendPath::MsgZerocopyMmap => {
+            Box::new(msg_zerocopy_mmap::MsgZerocopyMmap::open(socket, setup)?)
+        }
         SendPath::UringSend => Box::new(uring_send::UringSend::open(socket, setup)?),
         SendPath::UringSendZc => Box::new(uring_send_zc::UringSendZc::open(socket, setup, false)?),
-        SendPath::UringSendZcFixed => Box::new(uring_send_zc::UringSendZc::open(socket, setup, true)?),
+        SendPath::UringSendZcFixed => {
+            Box::new(uring_send_zc::UringSendZc::open(socket, setup, true)?)
+        }
         SendPath::UringSplice => Box::new(uring_splice::UringSplice::open(socket, setup)?),
     })
 }

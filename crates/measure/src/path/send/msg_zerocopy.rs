@@ -22,7 +22,10 @@ pub(super) struct MsgZerocopy {
 }
 
 impl MsgZerocopy {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
         let buffer_bytes = setup.buffer_bytes.max(1);
         let tracker = ZeroCopyTracker::new(socket, buffer_bytes)?;
         Ok(Self {
@@ -46,7 +49,9 @@ impl Sender for MsgZerocopy {
         self.tracker.push(
             piece.len,
             self.buffer_bytes,
-            |socket, done, part| send_zerocopy(socket, pages, start + done..start + done + part, more),
+            |socket, done, part| {
+                send_zerocopy(socket, pages, start + done..start + done + part, more)
+            },
             |error| broken("MSG_ZEROCOPY", error),
         )
     }

@@ -19,7 +19,10 @@ pub(super) struct MsgZerocopyMmap {
 }
 
 impl MsgZerocopyMmap {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
         Ok(Self {
@@ -39,7 +42,9 @@ impl Sender for MsgZerocopyMmap {
         self.tracker.push(
             piece.len,
             self.buffer_bytes,
-            |socket, done, part| mapping.send_zerocopy(socket, piece.offset + done as u64, part, more),
+            |socket, done, part| {
+                mapping.send_zerocopy(socket, piece.offset + done as u64, part, more)
+            },
             |error| broken_with_file("MSG_ZEROCOPY", source, error),
         )
     }

@@ -19,9 +19,17 @@ pub(super) struct ReadSend {
 }
 
 impl ReadSend {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
         let buffer = Buffer::new(setup)?;
-        Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), buffer, more: setup.more })
+        Ok(Self {
+            out: SocketWriter::new(socket)?,
+            files: Arc::clone(&setup.files),
+            buffer,
+            more: setup.more,
+        })
     }
 }
 

@@ -17,7 +17,10 @@ pub(super) struct ReadWrite {
 }
 
 impl ReadWrite {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
         let buffer = Buffer::new(setup)?;
         Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), buffer })
     }
@@ -37,7 +40,12 @@ impl Sender for ReadWrite {
             self.out.counts.calls += 1;
             let len = read(source, part, piece.offset + done as u64)?;
             let part = &part[..len];
-            self.out.push(len, len, |socket, at, _| write(socket, &part[at..]), |error| broken("write(2)", error))?;
+            self.out.push(
+                len,
+                len,
+                |socket, at, _| write(socket, &part[at..]),
+                |error| broken("write(2)", error),
+            )?;
             done += len;
         }
         Ok(())

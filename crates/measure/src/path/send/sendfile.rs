@@ -18,9 +18,16 @@ pub(super) struct Sendfile {
 }
 
 impl Sendfile {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
         probe(&setup.files)?;
-        Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), call_bytes: setup.call_bytes })
+        Ok(Self {
+            out: SocketWriter::new(socket)?,
+            files: Arc::clone(&setup.files),
+            call_bytes: setup.call_bytes,
+        })
     }
 }
 
@@ -31,8 +38,9 @@ fn probe(files: &FileSet) -> std::result::Result<(), Unavailable> {
         .open("/dev/null")
         .map_err(|error| Unavailable::failed(format!("cannot open \"/dev/null\": {error}")))?;
     if let Some(source) = files.files.first() {
-        zc_kernel::splice::sendfile(&null, &source.file, &mut 0, 1)
-            .map_err(|error| Unavailable::unsupported(format!("sendfile(2) of file \"{}\": {error}", source.name)))?;
+        zc_kernel::splice::sendfile(&null, &source.file, &mut 0, 1).map_err(|error| {
+            Unavailable::unsupported(format!("sendfile(2) of file \"{}\": {error}", source.name))
+        })?;
     }
     Ok(())
 }
@@ -46,7 +54,8 @@ impl Sender for Sendfile {
                 // At most `len`, so it fits.
                 let left = (end - offset) as usize;
                 self.out.counts.calls += 1;
-                match zc_kernel::splice::sendfile(&self.out.socket, &source.file, &mut offset, left) {
+                match zc_kernel::splice::sendfile(&self.out.socket, &source.file, &mut offset, left)
+                {
                     Ok(0) => return Err(source.became_shorter()),
                     Ok(sent) => self.out.took(sent, left),
                     Err(error) => return Err(broken_with_file("sendfile(2)", source, error)),

@@ -20,9 +20,9 @@ pub(super) struct SocketWriter {
 
 impl SocketWriter {
     pub(super) fn new(socket: &TcpStream) -> std::result::Result<Self, Unavailable> {
-        let socket = socket
-            .try_clone()
-            .map_err(|error| Unavailable::failed(format!("the socket cannot be duplicated: {error}")))?;
+        let socket = socket.try_clone().map_err(|error| {
+            Unavailable::failed(format!("the socket cannot be duplicated: {error}"))
+        })?;
         Ok(Self { socket, counts: SendCounts::default() })
     }
 
@@ -64,7 +64,9 @@ pub(super) fn takes_nothing() -> Error {
 /// The sentence for a call on the socket that failed.
 pub(super) fn broken(call: &str, error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::NotConnected => {
+        io::ErrorKind::BrokenPipe
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::NotConnected => {
             Error::failed("the receiver closed the connection while bytes were being sent")
         }
         _ => Error::os(format!("send with {call}"), error),
@@ -92,7 +94,9 @@ impl Buffer {
     pub(super) fn new(setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let bytes = setup.buffer_bytes.max(1);
         let begins_at = begins_at(setup.align);
-        let no_room = |error| Unavailable::failed(format!("a buffer of {bytes} bytes cannot be had: {error}"));
+        let no_room = |error| {
+            Unavailable::failed(format!("a buffer of {bytes} bytes cannot be had: {error}"))
+        };
         let mut pages = Pages::new(bytes.saturating_add(begins_at)).map_err(no_room)?;
         pages.as_mut_slice().fill(0);
         Ok(Self { pages, place: begins_at..begins_at + bytes })

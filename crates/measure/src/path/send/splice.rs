@@ -24,20 +24,28 @@ pub(super) struct Splice {
 }
 
 impl Splice {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
         probe(setup)?;
         let (out, pipe) = (SocketWriter::new(socket)?, pipe(PIPE_BYTES)?);
-        Ok(Self { out, files: Arc::clone(&setup.files), pipe, call_bytes: setup.call_bytes, more: setup.more })
+        Ok(Self {
+            out,
+            files: Arc::clone(&setup.files),
+            pipe,
+            call_bytes: setup.call_bytes,
+            more: setup.more,
+        })
     }
 }
 
 /// Splices one byte into a pipe that is then thrown away: not every file system can splice.
 pub(super) fn probe(setup: &SendSetup) -> std::result::Result<(), Unavailable> {
     let Some(source) = setup.files.files.first() else { return Ok(()) };
-    pipe(0)?
-        .fill_from_file(&source.file, &mut 0, 1)
-        .map(drop)
-        .map_err(|error| Unavailable::unsupported(format!("splice(2) of file \"{}\": {error}", source.name)))
+    pipe(0)?.fill_from_file(&source.file, &mut 0, 1).map(drop).map_err(|error| {
+        Unavailable::unsupported(format!("splice(2) of file \"{}\": {error}", source.name))
+    })
 }
 
 /// A pipe of `bytes`, or of what this user may have.

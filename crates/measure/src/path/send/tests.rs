@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::msg_zerocopy::MsgZerocopy;
-use crate::path::testing::{ODD_LENS, PATIENCE, content, files_of, in_time, pair, sender, setup_of, transfer};
+use crate::path::testing::{
+    ODD_LENS, PATIENCE, content, files_of, in_time, pair, sender, setup_of, transfer,
+};
 use crate::path::{SendSetup, Sender};
 use crate::workload::Piece;
 use zc_run::{Align, Error, ErrorKind, RecvPath, SendPath};
@@ -38,7 +40,11 @@ fn every_path_sends_exactly_the_bytes_of_its_files() {
     for path in PATHS {
         let setup = setup_of(files_of(&ODD_LENS), 65_536);
         for piece_bytes in [1 << 20, 8_192] {
-            let Some((sent, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, piece_bytes, 2) else { break };
+            let Some((sent, _, got)) =
+                transfer(path, RecvPath::Recv, &setup, 65_536, piece_bytes, 2)
+            else {
+                break;
+            };
             assert!(got == expected, "{path}: other bytes arrived than were sent");
             assert_eq!(sent.bytes, expected.len() as u64, "{path}");
             assert!(sent.calls > 0, "{path}");
@@ -52,7 +58,9 @@ fn odd_buffers_and_pieces_change_no_byte() {
     let expected = expected(&lens, 3);
     for path in PATHS {
         let setup = setup_of(files_of(&lens), 1_000);
-        let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 777, 4_001, 3) else { continue };
+        let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 777, 4_001, 3) else {
+            continue;
+        };
         assert!(got == expected, "{path}: other bytes arrived than were sent");
     }
 }
@@ -61,7 +69,9 @@ fn odd_buffers_and_pieces_change_no_byte() {
 fn on_loopback_every_zero_copy_send_is_completed_and_was_copied() {
     for path in PATHS.into_iter().filter(|&path| is_zero_copy_with_completions(path)) {
         let setup = setup_of(files_of(&[1_000_000, 300_000]), 65_536);
-        let Some((sent, _, _)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 4) else { continue };
+        let Some((sent, _, _)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 4) else {
+            continue;
+        };
         // 16 sends and 5 to a round, more where a send was short.
         assert_eq!(sent.completions, 4 * 21 + sent.short, "{path}");
         assert_eq!(sent.copied, sent.completions, "{path}");
@@ -72,7 +82,9 @@ fn on_loopback_every_zero_copy_send_is_completed_and_was_copied() {
 fn paths_without_completions_count_none() {
     for path in PATHS.into_iter().filter(|&path| !is_zero_copy_with_completions(path)) {
         let setup = setup_of(files_of(&[10_000]), 65_536);
-        let Some((sent, _, _)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else { continue };
+        let Some((sent, _, _)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else {
+            continue;
+        };
         assert_eq!((sent.completions, sent.copied, sent.enobufs), (0, 0, 0), "{path}");
     }
 }
@@ -80,10 +92,15 @@ fn paths_without_completions_count_none() {
 #[test]
 fn a_piece_is_one_sendfile_and_two_splices() {
     let setup = setup_of(files_of(&[10_000]), 65_536);
-    for (path, calls) in
-        [(SendPath::Sendfile, 1), (SendPath::Splice, 2), (SendPath::ReadSend, 2), (SendPath::MmapWrite, 1)]
-    {
-        let Some((sent, _, _)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else { continue };
+    for (path, calls) in [
+        (SendPath::Sendfile, 1),
+        (SendPath::Splice, 2),
+        (SendPath::ReadSend, 2),
+        (SendPath::MmapWrite, 1),
+    ] {
+        let Some((sent, _, _)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else {
+            continue;
+        };
         assert_eq!(sent.calls, calls, "{path}");
     }
 }
@@ -93,9 +110,16 @@ fn messages_of_every_size_change_no_byte_and_are_a_call_each() {
     let lens = [30_000, 1, 4_097];
     for path in PATHS {
         for message in [64, 256, 4_096, 10_001, 4 << 20] {
-            let setup = SendSetup { call_bytes: Some(message), ..setup_of(files_of(&lens), message) };
-            let Some((sent, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 2) else { break };
-            assert!(got == expected(&lens, 2), "{path} {message}: other bytes arrived than were sent");
+            let setup =
+                SendSetup { call_bytes: Some(message), ..setup_of(files_of(&lens), message) };
+            let Some((sent, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 2)
+            else {
+                break;
+            };
+            assert!(
+                got == expected(&lens, 2),
+                "{path} {message}: other bytes arrived than were sent"
+            );
             let messages: usize = lens.iter().map(|len| 2 * len.div_ceil(message)).sum();
             assert!(sent.calls >= messages as u64, "{path} {message}: {sent:?}");
         }
@@ -105,8 +129,12 @@ fn messages_of_every_size_change_no_byte_and_are_a_call_each() {
 #[test]
 fn a_message_that_is_larger_than_a_pipe_is_not_cut_by_anything_else() {
     for path in [SendPath::Splice, SendPath::Vmsplice] {
-        let setup = SendSetup { call_bytes: Some(4 << 20), ..setup_of(files_of(&[5_000_000]), 65_536) };
-        let Some((sent, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 4 << 20, 1) else { continue };
+        let setup =
+            SendSetup { call_bytes: Some(4 << 20), ..setup_of(files_of(&[5_000_000]), 65_536) };
+        let Some((sent, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 4 << 20, 1)
+        else {
+            continue;
+        };
         assert!(got == content(0, 5_000_000), "{path}");
         assert!(sent.calls >= 2 * 5, "{path}: a pipe holds no more than 1 MiB");
     }
@@ -115,13 +143,23 @@ fn a_message_that_is_larger_than_a_pipe_is_not_cut_by_anything_else() {
 #[test]
 fn saying_that_more_follows_changes_no_byte_and_is_refused_by_calls_that_cannot() {
     for path in PATHS {
-        let setup = SendSetup { more: true, call_bytes: Some(1_000), ..setup_of(files_of(&[30_000]), 1_000) };
+        let setup = SendSetup {
+            more: true,
+            call_bytes: Some(1_000),
+            ..setup_of(files_of(&[30_000]), 1_000)
+        };
         if matches!(path, SendPath::ReadWrite | SendPath::MmapWrite | SendPath::Sendfile) {
             let no = crate::path::open_sender(path, &pair().0, &setup).map(drop).unwrap_err();
-            assert!(no.reason.contains("MSG_MORE") && no.remedy.as_deref().is_some(), "{path}: {}", no.reason);
+            assert!(
+                no.reason.contains("MSG_MORE") && no.remedy.as_deref().is_some(),
+                "{path}: {}",
+                no.reason
+            );
             continue;
         }
-        let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else { continue };
+        let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else {
+            continue;
+        };
         assert!(got == content(0, 30_000), "{path}");
     }
 }
@@ -130,7 +168,9 @@ fn saying_that_more_follows_changes_no_byte_and_is_refused_by_calls_that_cannot(
 fn buffers_that_begin_behind_a_page_boundary_change_no_byte() {
     for path in PATHS {
         let setup = SendSetup { align: Align::Byte, ..setup_of(files_of(&ODD_LENS), 4_096) };
-        let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else { continue };
+        let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else {
+            continue;
+        };
         assert!(got == expected(&ODD_LENS, 1), "{path}");
     }
 }
@@ -161,7 +201,10 @@ fn a_receiver_that_closes_midway_is_an_error_and_no_hang() {
         let Some(error) = sends_until_it_fails(path, &one, &setup) else { continue };
         closes.recv_timeout(PATIENCE).unwrap();
         assert_eq!(error.kind, ErrorKind::Failed, "{path}");
-        assert_eq!(error.message, "the receiver closed the connection while bytes were being sent", "{path}");
+        assert_eq!(
+            error.message, "the receiver closed the connection while bytes were being sent",
+            "{path}"
+        );
     }
 }
 
@@ -190,7 +233,9 @@ fn swallow(mut socket: TcpStream) -> std::sync::mpsc::Receiver<usize> {
 
 #[test]
 fn a_file_that_is_truncated_while_it_is_sent_is_an_error_that_names_it() {
-    for path in PATHS.into_iter().filter(|path| !matches!(path, SendPath::Vmsplice | SendPath::MsgZerocopy)) {
+    for path in
+        PATHS.into_iter().filter(|path| !matches!(path, SendPath::Vmsplice | SendPath::MsgZerocopy))
+    {
         let setup = setup_of(files_of(&[10, 3_000_000]), 65_536);
         let (one, other) = pair();
         let Some(mut sender) = sender(path, &one, &setup) else { continue };
@@ -200,7 +245,10 @@ fn a_file_that_is_truncated_while_it_is_sent_is_an_error_that_names_it() {
         setup.files.files[1].file.set_len(1_500_000).unwrap();
         let error = sender.send(Piece { file: 1, offset: 1 << 20, len: 1 << 20 }).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Input, "{path}");
-        assert_eq!(error.message, "file \"file 1\" became shorter while it was being sent", "{path}");
+        assert_eq!(
+            error.message, "file \"file 1\" became shorter while it was being sent",
+            "{path}"
+        );
         let _ = sender.drain();
         drop((sender, one));
         swallowed.recv_timeout(PATIENCE).unwrap();
@@ -217,7 +265,10 @@ fn a_mapped_file_that_loses_the_end_of_a_page_is_noticed_when_the_path_is_draine
         setup.files.files[0].file.set_len(9_999).unwrap();
         sender.send(Piece { file: 0, offset: 0, len: 10_000 }).unwrap();
         let error = sender.drain().unwrap_err();
-        assert_eq!(error.message, "file \"file 0\" became shorter while it was being sent", "{path}");
+        assert_eq!(
+            error.message, "file \"file 0\" became shorter while it was being sent",
+            "{path}"
+        );
         drop((sender, one));
         swallowed.recv_timeout(PATIENCE).unwrap();
     }
@@ -229,7 +280,9 @@ fn paths_that_send_from_memory_do_not_mind_a_file_that_is_truncated_later() {
         let setup = setup_of(files_of(&[10_000]), 65_536);
         setup.resident.copy_of(&setup.files, setup.pages).unwrap();
         setup.files.files[0].file.set_len(1).unwrap();
-        let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else { continue };
+        let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else {
+            continue;
+        };
         assert!(got == content(0, 10_000), "{path}");
     }
 }
@@ -327,7 +380,10 @@ fn a_limit_of_locked_memory_that_holds_no_send_is_refused_with_a_remedy() {
         .unwrap();
     let said = String::from_utf8_lossy(&child.stdout);
     if !said.contains("running 1 test") {
-        eprintln!("skipped: no user namespace, or no limit can be set: {}", String::from_utf8_lossy(&child.stderr));
+        eprintln!(
+            "skipped: no user namespace, or no limit can be set: {}",
+            String::from_utf8_lossy(&child.stderr)
+        );
         return;
     }
     assert!(said.contains("1 passed"), "{said}");
@@ -340,7 +396,10 @@ fn child_with_64_kib_of_locked_memory() {
         let setup = setup_of(files_of(&[200_000]), 65_536);
         let no = crate::path::open_sender(path, &pair().0, &setup).map(drop).unwrap_err();
         assert_eq!(no.kind.name(), "refused");
-        assert_eq!(no.reason, "a zero-copy send of 65536 bytes locks 73728 bytes of memory, more than RLIMIT_MEMLOCK");
+        assert_eq!(
+            no.reason,
+            "a zero-copy send of 65536 bytes locks 73728 bytes of memory, more than RLIMIT_MEMLOCK"
+        );
         assert!(no.remedy.as_deref().is_some());
         // Smaller sends fit, two or three at a time: the kernel says ENOBUFS, and every byte arrives all the same.
         let setup = setup_of(files_of(&[200_000]), 16_384);

@@ -22,9 +22,18 @@ pub(super) struct UringSend {
 }
 
 impl UringSend {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
-        let ring = ReadSend::new(own(socket)?, setup.buffer_bytes, begins_at(setup.align), setup.more, setup.cpu)
-            .map_err(no)?;
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
+        let ring = ReadSend::new(
+            own(socket)?,
+            setup.buffer_bytes,
+            begins_at(setup.align),
+            setup.more,
+            setup.cpu,
+        )
+        .map_err(no)?;
         Ok(Self { ring, files: Arc::clone(&setup.files), bytes: 0 })
     }
 }
@@ -32,7 +41,9 @@ impl UringSend {
 impl Sender for UringSend {
     fn send(&mut self, piece: Piece) -> Result<()> {
         let source = &self.files.files[piece.file];
-        self.ring.send(source.file.as_fd(), piece.offset, piece.len).map_err(|error| transfer_error(source, error))?;
+        self.ring
+            .send(source.file.as_fd(), piece.offset, piece.len)
+            .map_err(|error| transfer_error(source, error))?;
         self.bytes += piece.len as u64;
         Ok(())
     }
@@ -42,6 +53,11 @@ impl Sender for UringSend {
     }
 
     fn counts(&self) -> SendCounts {
-        SendCounts { bytes: self.bytes, calls: self.ring.calls(), short: self.ring.short(), ..SendCounts::default() }
+        SendCounts {
+            bytes: self.bytes,
+            calls: self.ring.calls(),
+            short: self.ring.short(),
+            ..SendCounts::default()
+        }
     }
 }

@@ -25,11 +25,21 @@ pub(super) struct UringSendZc {
 }
 
 impl UringSendZc {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup, fixed: bool) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+        fixed: bool,
+    ) -> std::result::Result<Self, Unavailable> {
         let copy = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         let (socket, pages) = (own(socket)?, Arc::clone(copy.pages()));
         let ring = ZeroCopy::new(socket, pages, setup.buffer_bytes, fixed, setup.more, PATIENCE)
-            .map_err(|error| if fixed && over_the_limit(&error) { too_large(copy.pages().len()) } else { no(error) })?;
+            .map_err(|error| {
+                if fixed && over_the_limit(&error) {
+                    too_large(copy.pages().len())
+                } else {
+                    no(error)
+                }
+            })?;
         Ok(Self { ring, copy, bytes: 0 })
     }
 }
@@ -73,11 +83,15 @@ impl Sender for UringSendZc {
 
 fn error(error: std::io::Error) -> Error {
     if error.kind() == std::io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
-        return Error::failed("the kernel did not give zero-copy buffers back: the receiver has stopped reading");
+        return Error::failed(
+            "the kernel did not give zero-copy buffers back: the receiver has stopped reading",
+        );
     }
     if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::NOMEM) {
-        return Error::failed("the limit of locked memory (RLIMIT_MEMLOCK) lets no zero-copy send through")
-            .help("ulimit -l unlimited, or run as root");
+        return Error::failed(
+            "the limit of locked memory (RLIMIT_MEMLOCK) lets no zero-copy send through",
+        )
+        .help("ulimit -l unlimited, or run as root");
     }
     broken("io_uring", error)
 }

@@ -24,10 +24,19 @@ pub(super) struct UringSplice {
 }
 
 impl UringSplice {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
         probe(setup)?;
         let ring = Splice::new(own(socket)?, pipe(PIPE_BYTES)?, setup.cpu).map_err(no)?;
-        Ok(Self { ring, files: Arc::clone(&setup.files), bytes: 0, call_bytes: setup.call_bytes, more: setup.more })
+        Ok(Self {
+            ring,
+            files: Arc::clone(&setup.files),
+            bytes: 0,
+            call_bytes: setup.call_bytes,
+            more: setup.more,
+        })
     }
 }
 
@@ -47,6 +56,11 @@ impl Sender for UringSplice {
     }
 
     fn counts(&self) -> SendCounts {
-        SendCounts { bytes: self.bytes, calls: self.ring.calls(), short: self.ring.short(), ..SendCounts::default() }
+        SendCounts {
+            bytes: self.bytes,
+            calls: self.ring.calls(),
+            short: self.ring.short(),
+            ..SendCounts::default()
+        }
     }
 }

@@ -26,7 +26,10 @@ pub(super) struct Vmsplice {
 }
 
 impl Vmsplice {
-    pub(super) fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
+    pub(super) fn open(
+        socket: &TcpStream,
+        setup: &SendSetup,
+    ) -> std::result::Result<Self, Unavailable> {
         let resident = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
         // One byte into a pipe that is then thrown away: the system call may be forbidden.
         pipe(0)?

@@ -39,8 +39,12 @@ pub(super) struct ZeroCopyTracker {
 
 impl ZeroCopyTracker {
     /// Makes the socket ready for sends of at most `send_bytes`.
-    pub(super) fn new(socket: &TcpStream, send_bytes: usize) -> std::result::Result<Self, Unavailable> {
-        tcp::set_zerocopy(socket, true).map_err(|error| Unavailable::unsupported(format!("SO_ZEROCOPY: {error}")))?;
+    pub(super) fn new(
+        socket: &TcpStream,
+        send_bytes: usize,
+    ) -> std::result::Result<Self, Unavailable> {
+        tcp::set_zerocopy(socket, true)
+            .map_err(|error| Unavailable::unsupported(format!("SO_ZEROCOPY: {error}")))?;
         let page_bytes = rustix::param::page_size();
         // `mm_account_pinned_pages` charges two pages more than the bytes fill.
         let charged_bytes = send_bytes / page_bytes * page_bytes + 2 * page_bytes;
@@ -50,7 +54,12 @@ impl ZeroCopyTracker {
             ))
             .remedy("raise it as root: `ulimit -l 8192`, or send less at once: `--buffer 16k`"));
         }
-        Ok(Self { out: SocketWriter::new(socket)?, issued: 0, looked_at: 0, patience_ns: PATIENCE_NS })
+        Ok(Self {
+            out: SocketWriter::new(socket)?,
+            issued: 0,
+            looked_at: 0,
+            patience_ns: PATIENCE_NS,
+        })
     }
 
     /// As [`SocketWriter::push`], by zero-copy sends.
@@ -121,7 +130,9 @@ impl ZeroCopyTracker {
         // Awake, and no completion: the connection itself is in trouble.
         match tcp::take_error(&self.out.socket) {
             Ok(None) if woken == Woken::Error => Ok(false),
-            Ok(None) => Err(Error::failed("the connection was closed while zero-copy sends were under way")),
+            Ok(None) => {
+                Err(Error::failed("the connection was closed while zero-copy sends were under way"))
+            }
             Ok(Some(error)) | Err(error) => Err(broken("MSG_ZEROCOPY", error)),
         }
     }
@@ -133,8 +144,10 @@ impl ZeroCopyTracker {
             return Ok(());
         }
         if monotonic_ns() >= until_ns {
-            return Err(Error::failed("the kernel lends no more memory to zero-copy sends (ENOBUFS)")
-                .help("raise RLIMIT_MEMLOCK (`ulimit -l`) or net.core.optmem_max"));
+            return Err(Error::failed(
+                "the kernel lends no more memory to zero-copy sends (ENOBUFS)",
+            )
+            .help("raise RLIMIT_MEMLOCK (`ulimit -l`) or net.core.optmem_max"));
         }
         if self.outstanding() == 0 {
             sleep_until(monotonic_ns() + PAUSE_NS);

@@ -32,16 +32,22 @@ fn no_because(error: &io::Error, disabled: Option<u8>) -> Unavailable {
                 "io_uring is switched off here: sysctl kernel.io_uring_disabled is {level}"
             ))
             .remedy("sysctl -w kernel.io_uring_disabled=0"),
-            _ => Unavailable::refused("io_uring is refused to this process, by a seccomp filter or a security module")
-                .remedy("in a container: a seccomp profile that allows io_uring_setup"),
+            _ => Unavailable::refused(
+                "io_uring is refused to this process, by a seccomp filter or a security module",
+            )
+            .remedy("in a container: a seccomp profile that allows io_uring_setup"),
         },
         Some(rustix::io::Errno::NOMEM) => {
-            Unavailable::refused("a ring needs more locked memory than is allowed").remedy("ulimit -l unlimited")
+            Unavailable::refused("a ring needs more locked memory than is allowed")
+                .remedy("ulimit -l unlimited")
         }
         Some(rustix::io::Errno::MFILE) => {
-            Unavailable::refused("a ring needs more open files than are allowed").remedy("ulimit -n 1024")
+            Unavailable::refused("a ring needs more open files than are allowed")
+                .remedy("ulimit -n 1024")
         }
-        _ if error.kind() == io::ErrorKind::Unsupported => Unavailable::unsupported(error.to_string()),
+        _ if error.kind() == io::ErrorKind::Unsupported => {
+            Unavailable::unsupported(error.to_string())
+        }
         _ => Unavailable::failed(format!("cannot set up io_uring: {error}")),
     }
 }

@@ -29,12 +29,19 @@ fn setup_of(sizes: &[usize]) -> (SendSetup, Vec<u8>) {
 
 /// A test that is over in time, or fails instead of hanging.
 fn within_time(body: impl FnOnce() + Send + 'static) {
-    testing::in_time(body).recv_timeout(testing::PATIENCE).expect("it is over in time, and did not panic");
+    testing::in_time(body)
+        .recv_timeout(testing::PATIENCE)
+        .expect("it is over in time, and did not panic");
 }
 
 /// The pieces of all files, `rounds` times over.
-fn pieces(files: &FileSet, rounds: usize, piece_bytes: usize) -> impl Iterator<Item = Piece> + use<> {
-    let per_round = files.files.iter().map(|file| file.len.div_ceil(piece_bytes as u64)).sum::<u64>();
+fn pieces(
+    files: &FileSet,
+    rounds: usize,
+    piece_bytes: usize,
+) -> impl Iterator<Item = Piece> + use<> {
+    let per_round =
+        files.files.iter().map(|file| file.len.div_ceil(piece_bytes as u64)).sum::<u64>();
     files.walk(0, piece_bytes).take(rounds * per_round as usize)
 }
 
@@ -45,7 +52,12 @@ fn a_path_that_cannot_be_had_here_is_unsupported_or_refused_but_not_broken() {
     let senders = SENDERS.map(|path| open_sender(path, &near, &setup).err());
     let receivers = RECEIVERS.map(|path| open_receiver(path, &far, 1_000).err());
     for no in senders.into_iter().chain(receivers).flatten() {
-        assert!(matches!(no.kind.name(), "unsupported" | "refused"), "{}: {}", no.kind.name(), no.reason);
+        assert!(
+            matches!(no.kind.name(), "unsupported" | "refused"),
+            "{}: {}",
+            no.kind.name(),
+            no.reason
+        );
     }
 }
 
@@ -68,7 +80,9 @@ fn a_receiver_that_is_opened_and_dropped_takes_no_byte() {
 fn every_path_sends_exactly_the_bytes_of_its_files() {
     within_time(|| {
         for path in SENDERS {
-            for (piece_bytes, buffer_bytes) in [(1 << 20, 65_536), (4 << 20, 5_000), (10_000, 1 << 20)] {
+            for (piece_bytes, buffer_bytes) in
+                [(1 << 20, 65_536), (4 << 20, 5_000), (10_000, 1 << 20)]
+            {
                 let (mut setup, all) = setup_of(&SIZES);
                 setup.buffer_bytes = buffer_bytes;
                 let (near, mut far) = pair();
@@ -83,10 +97,18 @@ fn every_path_sends_exactly_the_bytes_of_its_files() {
                 sender.drain().unwrap();
                 near.shutdown(Shutdown::Write).unwrap();
                 let got = reader.join().unwrap().unwrap();
-                assert!(got == [&all[..], &all[..]].concat(), "{path}: {} bytes came of {}", got.len(), 2 * all.len());
+                assert!(
+                    got == [&all[..], &all[..]].concat(),
+                    "{path}: {} bytes came of {}",
+                    got.len(),
+                    2 * all.len()
+                );
                 let counts = sender.counts();
                 assert_eq!(counts.bytes, 2 * all.len() as u64, "{path}");
-                assert!(counts.calls > 0 && counts.copied <= counts.completions, "{path}: {counts:?}");
+                assert!(
+                    counts.calls > 0 && counts.copied <= counts.completions,
+                    "{path}: {counts:?}"
+                );
             }
         }
     });
@@ -102,7 +124,11 @@ fn messages_of_every_size_change_no_byte_wherever_their_buffer_begins() {
                     let setup = testing::setup_of(files_of(&[30_000, 1, 4_097]), message);
                     let setup = SendSetup { call_bytes: Some(message), align, more, ..setup };
                     let recv = RecvPath::Recv;
-                    let Some((sent, _, got)) = testing::transfer(path, recv, &setup, 65_536, 1 << 20, 1) else { break };
+                    let Some((sent, _, got)) =
+                        testing::transfer(path, recv, &setup, 65_536, 1 << 20, 1)
+                    else {
+                        break;
+                    };
                     assert!(got == all, "{path} {message} {align} {more}");
                     assert_eq!(sent.bytes, all.len() as u64, "{path}");
                 }
@@ -231,7 +257,10 @@ fn a_file_that_becomes_shorter_while_it_is_sent_is_named() {
             assert!(error.message.contains("\"file 0\""), "{path}: {error}");
             near.shutdown(Shutdown::Write).unwrap();
             drop(sender);
-            assert!(all.starts_with(&reader.join().unwrap().unwrap()), "{path}: what was sent is what was there");
+            assert!(
+                all.starts_with(&reader.join().unwrap().unwrap()),
+                "{path}: what was sent is what was there"
+            );
         }
     });
 }
@@ -248,7 +277,8 @@ fn every_receive_path_shows_exactly_the_bytes_that_were_sent() {
                 let writer = thread::spawn(move || near.write_all(&copy));
                 let (mut got, mut counted) = (Vec::new(), 0);
                 loop {
-                    match receiver.receive(Some(&mut |bytes| got.extend_from_slice(bytes))).unwrap() {
+                    match receiver.receive(Some(&mut |bytes| got.extend_from_slice(bytes))).unwrap()
+                    {
                         0 => break,
                         bytes => counted += bytes,
                     }
@@ -276,7 +306,8 @@ fn a_receiver_tells_what_came_before_a_reset_and_then_the_reset() {
                 receiver.receive(Some(&mut |bytes| got.extend_from_slice(bytes))).unwrap();
             }
             assert_eq!(got, b"last words", "{path}");
-            rustix::net::sockopt::set_socket_linger(&near, Some(std::time::Duration::ZERO)).unwrap();
+            rustix::net::sockopt::set_socket_linger(&near, Some(std::time::Duration::ZERO))
+                .unwrap();
             drop(near);
             let error = receiver.receive(None).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Failed, "{path}: {error}");
@@ -327,7 +358,8 @@ fn memlock_of_this_process() -> Option<u64> {
     rustix::thread::set_capabilities(None, own).unwrap();
     let memlock = rustix::process::Resource::Memlock;
     let maximum = rustix::process::getrlimit(memlock).maximum;
-    rustix::process::setrlimit(memlock, rustix::process::Rlimit { current: Some(limit), maximum }).unwrap();
+    rustix::process::setrlimit(memlock, rustix::process::Rlimit { current: Some(limit), maximum })
+        .unwrap();
     Some(limit)
 }
 
@@ -335,7 +367,10 @@ fn memlock_of_this_process() -> Option<u64> {
 fn with_little_locked_memory_zero_copy_sends_are_smaller_and_complete_or_refused() {
     let Some(limit) = memlock_of_this_process() else {
         for limit in [0, 65_536, 300_000] {
-            under_memlock("with_little_locked_memory_zero_copy_sends_are_smaller_and_complete_or_refused", limit);
+            under_memlock(
+                "with_little_locked_memory_zero_copy_sends_are_smaller_and_complete_or_refused",
+                limit,
+            );
         }
         return;
     };
@@ -350,7 +385,12 @@ fn with_little_locked_memory_zero_copy_sends_are_smaller_and_complete_or_refused
     let mut sender = match open_sender(SendPath::UringSendZc, &near, &setup) {
         Ok(sender) => sender,
         Err(no) => {
-            assert!(limit == 0 || no.kind.name() == "unsupported", "{}: {}", no.kind.name(), no.reason);
+            assert!(
+                limit == 0 || no.kind.name() == "unsupported",
+                "{}: {}",
+                no.kind.name(),
+                no.reason
+            );
             return;
         }
     };
@@ -368,19 +408,28 @@ fn with_little_locked_memory_zero_copy_sends_are_smaller_and_complete_or_refused
 #[test]
 fn a_set_that_may_not_be_registered_is_refused_with_both_figures_and_a_remedy() {
     let Some(limit) = memlock_of_this_process() else {
-        under_memlock("a_set_that_may_not_be_registered_is_refused_with_both_figures_and_a_remedy", 1_000_000);
+        under_memlock(
+            "a_set_that_may_not_be_registered_is_refused_with_both_figures_and_a_remedy",
+            1_000_000,
+        );
         return;
     };
     let (setup, _) = setup_of(&[2_000_000]);
     let (near, _far) = pair();
-    let Err(no) = open_sender(SendPath::UringSendZcFixed, &near, &setup) else { panic!("registered over the limit") };
+    let Err(no) = open_sender(SendPath::UringSendZcFixed, &near, &setup) else {
+        panic!("registered over the limit")
+    };
     if no.kind.name() == "unsupported" {
         eprintln!("skipped: {}", no.reason);
         return;
     }
     assert_eq!(no.kind.name(), "refused", "{}", no.reason);
     let set = setup.resident.copy_of(&setup.files, setup.pages).unwrap().pages().len();
-    assert!(no.reason.contains(&set.to_string()) && no.reason.contains(&limit.to_string()), "{}", no.reason);
+    assert!(
+        no.reason.contains(&set.to_string()) && no.reason.contains(&limit.to_string()),
+        "{}",
+        no.reason
+    );
     assert!(no.remedy.as_deref().unwrap().contains("ulimit -l"));
 }
 
@@ -388,7 +437,10 @@ fn a_set_that_may_not_be_registered_is_refused_with_both_figures_and_a_remedy() 
 fn paths_are_opened_over_and_over_without_using_the_limit_of_locked_memory_up() {
     // Closed rings are taken down later than they are closed; 1 MB is what about 40 rings need.
     let Some(_) = memlock_of_this_process() else {
-        under_memlock("paths_are_opened_over_and_over_without_using_the_limit_of_locked_memory_up", 1_000_000);
+        under_memlock(
+            "paths_are_opened_over_and_over_without_using_the_limit_of_locked_memory_up",
+            1_000_000,
+        );
         return;
     };
     let (setup, _) = setup_of(&[400_000]);
@@ -406,7 +458,10 @@ fn paths_are_opened_over_and_over_without_using_the_limit_of_locked_memory_up() 
 fn the_worker_threads_of_a_splice_stay_on_the_cpu_of_their_sender() {
     within_time(|| {
         let allowed = rustix::thread::sched_getaffinity(None).unwrap();
-        let Some(cpu) = (0..rustix::thread::CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu)) else { return };
+        let Some(cpu) = (0..rustix::thread::CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu))
+        else {
+            return;
+        };
         let (mut setup, _) = setup_of(&[100_000]);
         setup.cpu = Some(cpu);
         let (near, mut far) = pair();
@@ -417,8 +472,12 @@ fn the_worker_threads_of_a_splice_stay_on_the_cpu_of_their_sender() {
         let mut workers = 0;
         for task in std::fs::read_dir("/proc/self/task").unwrap() {
             // A thread of another test may have ended meanwhile.
-            let Ok(status) = std::fs::read_to_string(task.unwrap().path().join("status")) else { continue };
-            let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim();
+            let Ok(status) = std::fs::read_to_string(task.unwrap().path().join("status")) else {
+                continue;
+            };
+            let field = |key: &str| {
+                status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default().trim()
+            };
             if field("Name:") == name {
                 workers += 1;
                 assert_eq!(field("Cpus_allowed_list:"), cpu.to_string());
@@ -449,6 +508,7 @@ fn a_filter_and_an_old_kernel_are_told_apart_from_a_failure() {
     assert_eq!(no_of(Errno::NOSYS, None).kind.name(), "unsupported");
     assert_eq!(no_of(Errno::NOMEM, None).kind.name(), "refused");
     assert_eq!(no_of(Errno::IO, None).kind.name(), "failed");
-    let lacking = no_because(&io::Error::new(io::ErrorKind::Unsupported, "no such operation"), None);
+    let lacking =
+        no_because(&io::Error::new(io::ErrorKind::Unsupported, "no such operation"), None);
     assert_eq!(lacking.kind.name(), "unsupported");
 }

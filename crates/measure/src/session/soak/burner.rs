@@ -77,13 +77,17 @@ impl Burner {
     fn spawn(&mut self, name: &str, cpus: &[usize], life: fn(&Shared)) -> Result<i32> {
         let (its, its_cpus) = (Arc::clone(&self.shared), cpus.to_vec());
         let (tell, tid) = mpsc::channel();
-        let work = move || {
-            let pinned = if its_cpus.is_empty() { Ok(()) } else { sched::pin(&its_cpus) };
-            drop(tell.send(pinned.and_then(|()| sched::set_timer_slack(1)).map(|()| sched::gettid())));
-            life(&its);
-        };
+        let work =
+            move || {
+                let pinned = if its_cpus.is_empty() { Ok(()) } else { sched::pin(&its_cpus) };
+                drop(tell.send(
+                    pinned.and_then(|()| sched::set_timer_slack(1)).map(|()| sched::gettid()),
+                ));
+                life(&its);
+            };
         let error = |error| Error::os(format!("put a thread (\"{name}\") on CPUs {cpus:?}"), error);
-        self.threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(error)?);
+        self.threads
+            .push(std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(error)?);
         tid.recv().map_err(|_| Error::failed("the burner ended before it began"))?.map_err(error)
     }
 
@@ -108,7 +112,8 @@ impl Burner {
 
     /// CPU time that it has used so far.
     pub(super) fn cpu_ns(&self) -> Result<u64> {
-        clock::thread_cpu_ns(self.tid).map_err(|error| Error::os("read the burner's CPU clock", error))
+        clock::thread_cpu_ns(self.tid)
+            .map_err(|error| Error::os("read the burner's CPU clock", error))
     }
 
     /// How often it has gone to sleep under load so far.

@@ -63,10 +63,13 @@ pub enum CommandFault {
 /// It could not be run, or not be measured.
 pub fn command(options: &CommandOptions) -> Result<SoakCommand, CommandFault> {
     let own = CommandFault::NotStarted;
-    let (program, arguments) =
-        options.command.split_first().ok_or_else(|| own(Error::usage("a command is missing after \"--\"")))?;
+    let (program, arguments) = options
+        .command
+        .split_first()
+        .ok_or_else(|| own(Error::usage("a command is missing after \"--\"")))?;
     // Before there are threads, so that no other thread takes them.
-    let signals = HeldSignals::hold(&PASSED_ON).map_err(|error| own(Error::os("hold signals back", error)))?;
+    let signals = HeldSignals::hold(&PASSED_ON)
+        .map_err(|error| own(Error::os("hold signals back", error)))?;
     let mut meter = set_up(&options.soaked).map_err(own)?;
     let mut ended_early = |at_ns| signal_before(at_ns, &signals);
     let start = start(&mut meter, &mut ended_early).map_err(own)?;
@@ -157,7 +160,8 @@ fn not_run(program: &std::ffi::OsStr, error: io::Error) -> CommandFault {
     let error = if found {
         Error::os(format!("run \"{name}\""), error)
     } else {
-        Error::usage(format!("there is no command \"{name}\"")).help("a shell's own words need a shell: sh -c '...'")
+        Error::usage(format!("there is no command \"{name}\""))
+            .help("a shell's own words need a shell: sh -c '...'")
     };
     CommandFault::NotRun { found, error }
 }

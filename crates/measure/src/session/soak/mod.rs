@@ -37,7 +37,8 @@ impl Soaked {
     fn cpus(&self) -> Result<Vec<usize>> {
         match &self.cpus {
             Some(cpus) => Ok(cpus.clone()),
-            None => sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error)),
+            None => sched::allowed_cpus()
+                .map_err(|error| Error::os("ask which CPUs may be used", error)),
         }
     }
 }
@@ -48,7 +49,10 @@ fn set_up(soaked: &Soaked) -> Result<LoadMeter> {
 }
 
 /// Windows in which nothing is done, as many as there is time for before `interrupted`.
-fn idle(meter: &mut LoadMeter, interrupted: &mut dyn FnMut(u64) -> bool) -> Result<Vec<SoakWindow>> {
+fn idle(
+    meter: &mut LoadMeter,
+    interrupted: &mut dyn FnMut(u64) -> bool,
+) -> Result<Vec<SoakWindow>> {
     let mut windows = Vec::with_capacity(IDLE_WINDOWS);
     for _ in 0..IDLE_WINDOWS {
         let opened = meter.open()?;
@@ -61,7 +65,10 @@ fn idle(meter: &mut LoadMeter, interrupted: &mut dyn FnMut(u64) -> bool) -> Resu
 }
 
 /// Everything that is known before anything is measured. None when it was interrupted.
-fn start(meter: &mut LoadMeter, interrupted: &mut dyn FnMut(u64) -> bool) -> Result<Option<SoakStart>> {
+fn start(
+    meter: &mut LoadMeter,
+    interrupted: &mut dyn FnMut(u64) -> bool,
+) -> Result<Option<SoakStart>> {
     // The stranger first: what it leaves behind in caches and clocks is over when the idle windows begin.
     let taken = taken::try_out(meter.soakers())?;
     let start = meter.know(taken, |meter| idle(meter, interrupted))?;

@@ -38,5 +38,11 @@ pub(super) fn try_out(soakers: &mut SoakerProcess) -> Result<Option<Taken>> {
     soakers.resume()?;
     // On a machine that is too busy the reader itself may have come too late: then it is not known.
     let in_time = edges.1.at_ns < until_ns;
-    Ok(in_time.then_some(Taken { other_cgroup, soaked, unsoaked, opened: edges.0, closed: edges.1 }))
+    Ok(in_time.then_some(Taken {
+        other_cgroup,
+        soaked,
+        unsoaked,
+        opened: edges.0,
+        closed: edges.1,
+    }))
 }

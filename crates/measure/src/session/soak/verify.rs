@@ -45,7 +45,11 @@ pub struct VerifyOptions {
 ///
 /// # Errors
 /// [`ErrorKind::Interrupted`](zc_run::ErrorKind) when `stop` came up before there were two rounds; soakers cannot be had.
-pub fn verify(options: &VerifyOptions, stop: &AtomicBool, round: &mut dyn FnMut(usize, usize)) -> Result<SoakVerify> {
+pub fn verify(
+    options: &VerifyOptions,
+    stop: &AtomicBool,
+    round: &mut dyn FnMut(usize, usize),
+) -> Result<SoakVerify> {
     let cpus = options.soaked.cpus()?;
     // The last: on most machines the first one has more of the interrupts.
     let burner = cpus.len().saturating_sub(1);
@@ -100,8 +104,10 @@ impl Bench {
         stop: &AtomicBool,
         round: &mut dyn FnMut(usize, usize),
     ) -> Result<Vec<VerifyVisit>> {
-        let mut cases: Vec<(BurnShape, u32)> =
-            SHAPES.into_iter().flat_map(|shape| PERCENT.into_iter().map(move |percent| (shape, percent))).collect();
+        let mut cases: Vec<(BurnShape, u32)> = SHAPES
+            .into_iter()
+            .flat_map(|shape| PERCENT.into_iter().map(move |percent| (shape, percent)))
+            .collect();
         let visit_ns = |shape| window_ns(shape) + IDLE_NS + BURSTY_NS + 3 * SETTLE_NS;
         let round_ns: u64 = cases.iter().map(|&(shape, _)| visit_ns(shape)).sum();
         let rounds = usize::try_from(budget_ns / round_ns).unwrap_or(usize::MAX).max(2);
@@ -126,7 +132,11 @@ impl Bench {
     }
 
     /// Every load once, between idle windows. None when it was interrupted.
-    fn soaked_round(&mut self, cases: &[(BurnShape, u32)], stop: &AtomicBool) -> Result<Option<Vec<VerifyVisit>>> {
+    fn soaked_round(
+        &mut self,
+        cases: &[(BurnShape, u32)],
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<VerifyVisit>>> {
         let mut visits: Vec<VerifyVisit> = Vec::new();
         let Some(first) = self.window(IDLE_NS, stop)? else { return Ok(None) };
         let mut idle_before = first.window;
@@ -134,7 +144,9 @@ impl Bench {
             self.burner.work(percent, shape);
             let seen = self.window(window_ns(shape), stop)?;
             self.burner.rest();
-            let (Some(seen), Some(idle)) = (seen, self.window(IDLE_NS, stop)?) else { return Ok(None) };
+            let (Some(seen), Some(idle)) = (seen, self.window(IDLE_NS, stop)?) else {
+                return Ok(None);
+            };
             visits.push(VerifyVisit {
                 shape,
                 percent,
@@ -155,14 +167,22 @@ impl Bench {
     }
 
     /// Every load once, without soakers. None when it was interrupted.
-    fn control_round(&mut self, cases: &[(BurnShape, u32)], stop: &AtomicBool) -> Result<Option<Vec<UnsoakedControl>>> {
+    fn control_round(
+        &mut self,
+        cases: &[(BurnShape, u32)],
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<UnsoakedControl>>> {
         let mut controls = Vec::new();
         for &(shape, percent) in cases {
             self.burner.work(percent, shape);
             let seen = self.window(BURSTY_NS, stop)?;
             self.burner.rest();
             let Some(Seen { window, truth_ns, .. }) = seen else { return Ok(None) };
-            controls.push(UnsoakedControl { opened: window.opened.stat, closed: window.closed.stat, truth_ns });
+            controls.push(UnsoakedControl {
+                opened: window.opened.stat,
+                closed: window.closed.stat,
+                truth_ns,
+            });
         }
         Ok(Some(controls))
     }
@@ -173,14 +193,20 @@ impl Bench {
         let stat = self.meters.read_stat()?;
         let (soakers_began, sleeps) = (self.soakers.each_cpu_ns()?, self.burner.sleeps());
         let began_ns = self.burner.cpu_ns()?;
-        let opened = SoakEdge { soak: self.soakers.read(), soaker_cpu_ns: soakers_began.iter().sum(), stat };
+        let opened =
+            SoakEdge { soak: self.soakers.read(), soaker_cpu_ns: soakers_began.iter().sum(), stat };
         if clock::sleep_until_or_stop(clock::monotonic_ns() + length_ns, stop) {
             return Ok(None);
         }
         let soak = self.soakers.read();
         let truth_ns = self.burner.cpu_ns()?.saturating_sub(began_ns);
-        let (soakers_ended, switches) = (self.soakers.each_cpu_ns()?, self.burner.sleeps().saturating_sub(sleeps));
-        let closed = SoakEdge { soak, soaker_cpu_ns: soakers_ended.iter().sum(), stat: self.meters.read_stat()? };
+        let (soakers_ended, switches) =
+            (self.soakers.each_cpu_ns()?, self.burner.sleeps().saturating_sub(sleeps));
+        let closed = SoakEdge {
+            soak,
+            soaker_cpu_ns: soakers_ended.iter().sum(),
+            stat: self.meters.read_stat()?,
+        };
         let its = |each: &[u64]| each.get(self.place).copied().unwrap_or(0);
         let soaker_cpu_ns = its(&soakers_ended).saturating_sub(its(&soakers_began));
         Ok(Some(Seen { window: SoakWindow { opened, closed }, truth_ns, soaker_cpu_ns, switches }))

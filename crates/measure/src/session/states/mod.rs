@@ -62,7 +62,8 @@ impl States {
             self.environment.push(("ZC_RECEIVER_NETNS".to_owned(), text(receiver)));
         }
         self.environment.push(("ZC_NETNS".to_owned(), all.join(" ")));
-        self.environment.push(("ZC_USERNS".to_owned(), format!("/proc/{}/ns/user", std::process::id())));
+        self.environment
+            .push(("ZC_USERNS".to_owned(), format!("/proc/{}/ns/user", std::process::id())));
     }
 
     /// Puts the host into a state, unless it is in it; says whether anything was done.
@@ -76,7 +77,12 @@ impl States {
         self.current = None;
         self.touched = true;
         let command = self.commands.command(state).to_owned();
-        self.run(&command, state.name(), self.asked_if_lost(), &format!("the command of state \"{state}\""))?;
+        self.run(
+            &command,
+            state.name(),
+            self.asked_if_lost(),
+            &format!("the command of state \"{state}\""),
+        )?;
         std::thread::sleep(Duration::from_nanos(self.commands.settle_ns));
         self.current = Some(state);
         Ok(true)
@@ -87,11 +93,14 @@ impl States {
     /// # Errors
     /// The command failed, or took too long: the hint is the command.
     pub(super) fn restore(&mut self) -> Result<()> {
-        let Some(command) = self.commands.restore.clone().filter(|_| self.touched) else { return Ok(()) };
+        let Some(command) = self.commands.restore.clone().filter(|_| self.touched) else {
+            return Ok(());
+        };
         self.touched = false;
         self.current = None;
         self.run(&command, "restore", None, "the command of --ab-restore").map_err(|error| {
-            Error { help: None, ..error }.help(format!("the host is not as it was; what would restore it: {command}"))
+            Error { help: None, ..error }
+                .help(format!("the host is not as it was; what would restore it: {command}"))
         })
     }
 
@@ -103,18 +112,34 @@ impl States {
     fn asked(&self, command: &str, state: &str, if_lost: Option<Box<Asked>>) -> Asked {
         let mut environment = self.environment.clone();
         environment.push(("ZC_STATE".to_owned(), state.to_owned()));
-        Asked { command: command.to_owned(), environment, limit_ns: self.commands.limit_ns, if_lost }
+        Asked {
+            command: command.to_owned(),
+            environment,
+            limit_ns: self.commands.limit_ns,
+            if_lost,
+        }
     }
 
-    fn run(&mut self, command: &str, state: &str, if_lost: Option<Box<Asked>>, what: &str) -> Result<()> {
+    fn run(
+        &mut self,
+        command: &str,
+        state: &str,
+        if_lost: Option<Box<Asked>>,
+        what: &str,
+    ) -> Result<()> {
         let asked = self.asked(command, state, if_lost);
         let patience = Duration::from_nanos(self.commands.limit_ns) + PATIENCE;
         match self.watchdog.ask(&asked, patience)? {
             Done::Well => Ok(()),
             Done::Badly { how, stderr } => {
                 let said = zc_run::escape(stderr.trim(), MOST_STDERR);
-                let said = if said.is_empty() { "and said nothing".to_owned() } else { format!("and said: {said}") };
-                Err(Error::failed(format!("{what} ended with {how} {said}")).help(format!("it is: {command}")))
+                let said = if said.is_empty() {
+                    "and said nothing".to_owned()
+                } else {
+                    format!("and said: {said}")
+                };
+                Err(Error::failed(format!("{what} ended with {how} {said}"))
+                    .help(format!("it is: {command}")))
             }
             Done::Late => {
                 let limit = zc_run::units::duration_text(self.commands.limit_ns);

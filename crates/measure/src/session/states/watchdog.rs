@@ -60,7 +60,10 @@ pub fn keep() -> Result<()> {
         .map_err(|error| Error::os("hold signals back", error))?;
     let mut if_lost = None;
     for line in std::io::stdin().lock().lines() {
-        let Some(asked) = line.ok().and_then(|line| serde_json::from_str::<Asked>(&line).ok()) else { break };
+        let Some(asked) = line.ok().and_then(|line| serde_json::from_str::<Asked>(&line).ok())
+        else {
+            break;
+        };
         if_lost.clone_from(&asked.if_lost);
         let mut answer = serde_json::to_string(&run(&asked, &signals)).unwrap_or_default();
         answer.push('\n');
@@ -82,9 +85,14 @@ fn run(asked: &Asked, signals: &HeldSignals) -> Done {
         Ok(stderr) => std::fs::File::from(stderr),
         Err(error) => return badly(format!("no place for its stderr ({error})")),
     };
-    let Ok(for_child) = stderr.try_clone() else { return badly("no place for its stderr".to_owned()) };
+    let Ok(for_child) = stderr.try_clone() else {
+        return badly("no place for its stderr".to_owned());
+    };
     let mut command = Command::new("/bin/sh");
-    command.arg("-c").arg(&asked.command).envs(asked.environment.iter().map(|(name, value)| (name, value)));
+    command
+        .arg("-c")
+        .arg(&asked.command)
+        .envs(asked.environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(for_child).process_group(0);
     signals.release_in_child(&mut command);
     let mut child = match command.spawn() {

@@ -12,7 +12,8 @@ impl Effect for Congestion {
     /// sk_pacing_status to SK_PACING_NEEDED, and nothing takes that back): where BBR is the system's default, every packet of
     /// every path would pay for a timer of its own.
     fn before_connect(&self, socket: &Unconnected, fixed: &FixedParams) -> Result<()> {
-        tcp::set_congestion(socket, &fixed.congestion)
-            .map_err(|error| Error::os(format!("use congestion control \"{}\"", fixed.congestion), error))
+        tcp::set_congestion(socket, &fixed.congestion).map_err(|error| {
+            Error::os(format!("use congestion control \"{}\"", fixed.congestion), error)
+        })
     }
 }

@@ -109,7 +109,11 @@ mod tests {
                     option.name
                 );
                 set_tcp_options(&socket, &fixed).unwrap();
-                assert_eq!(tcp::option(&socket, option.number).unwrap(), option.value, "{factor} {text}");
+                assert_eq!(
+                    tcp::option(&socket, option.number).unwrap(),
+                    option.value,
+                    "{factor} {text}"
+                );
                 tried.push(option.name);
             }
         }

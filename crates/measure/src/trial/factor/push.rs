@@ -16,7 +16,8 @@ impl Effect for Push {
     fn before_drain(&self, socket: &TcpStream, fixed: &FixedParams) -> Result<()> {
         if matches!(fixed.push, Level::Cork | Level::More) {
             // Else a last packet that is not full leaves 200 ms later, and its completion comes no sooner.
-            zc_kernel::tcp::set_nodelay(socket, true).map_err(|error| Error::os("set TCP_NODELAY", error))?;
+            zc_kernel::tcp::set_nodelay(socket, true)
+                .map_err(|error| Error::os("set TCP_NODELAY", error))?;
         }
         Ok(())
     }

@@ -12,14 +12,16 @@ pub(super) struct Sockbuf;
 impl Effect for Sockbuf {
     fn refuse(&self, config: &CellConfig, link: LinkKind) -> Option<Unavailable> {
         (link == LinkKind::Remote && config.cell.levels.sockbuf_bytes.is_some()).then(|| {
-            Unavailable::unsupported("the far end has one SO_RCVBUF for a whole run")
-                .remedy("one size at a time, by --rcvbuf and --sndbuf; or a link inside this machine")
+            Unavailable::unsupported("the far end has one SO_RCVBUF for a whole run").remedy(
+                "one size at a time, by --rcvbuf and --sndbuf; or a link inside this machine",
+            )
         })
     }
 
     fn connected(&self, socket: &TcpStream, fixed: &FixedParams) -> Result<()> {
         fixed.sndbuf_bytes.map_or(Ok(()), |bytes| {
-            zc_kernel::tcp::set_sndbuf(socket, bytes).map_err(|error| Error::os("set SO_SNDBUF", error))
+            zc_kernel::tcp::set_sndbuf(socket, bytes)
+                .map_err(|error| Error::os("set SO_SNDBUF", error))
         })
     }
 }

@@ -23,7 +23,10 @@ pub(crate) fn measuring() -> Measuring {
     let until = Instant::now() + TURN;
     while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
         assert_eq!(error, rustix::io::Errno::WOULDBLOCK, "the lock of the tests that measure");
-        assert!(Instant::now() < until, "another test has held the lock of the tests that measure for {TURN:?}");
+        assert!(
+            Instant::now() < until,
+            "another test has held the lock of the tests that measure for {TURN:?}"
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
     Measuring { _locked: file }

@@ -61,7 +61,10 @@ pub(crate) fn wait_for_blocks(folder: &Path, zc: &mut Running, blocks: usize) {
             if let Some(mut stderr) = zc.stderr.take() {
                 drop(std::io::Read::read_to_string(&mut stderr, &mut said));
             }
-            assert!(blocks_saved(folder) >= blocks, "zc ended ({status}) before block {blocks}: {said}");
+            assert!(
+                blocks_saved(folder) >= blocks,
+                "zc ended ({status}) before block {blocks}: {said}"
+            );
         }
         None
     });
@@ -74,15 +77,26 @@ pub(crate) fn blocks_of(folder: &Path, zc: &mut Command, blocks: usize) -> Outpu
     let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
     wait_for_blocks(folder, &mut zc, blocks);
     // It may have ended by itself.
-    let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&zc), rustix::process::Signal::INT);
+    let _ = rustix::process::kill_process(
+        rustix::process::Pid::from_child(&zc),
+        rustix::process::Signal::INT,
+    );
     let output = zc.wait_with_output().unwrap();
-    assert!(matches!(output.status.code(), Some(0 | 130)), "{}: {}", output.status, stderr(&output));
+    assert!(
+        matches!(output.status.code(), Some(0 | 130)),
+        "{}: {}",
+        output.status,
+        stderr(&output)
+    );
     output
 }
 
 /// How many blocks the run saved in `folder` holds so far.
 pub(crate) fn blocks_saved(folder: &Path) -> usize {
-    std::fs::read_to_string(folder.join("run.json")).unwrap_or_default().matches("{\"index\":").count()
+    std::fs::read_to_string(folder.join("run.json"))
+        .unwrap_or_default()
+        .matches("{\"index\":")
+        .count()
 }
 
 /// The link that was asked for does not exist on this host: exit code 4 and its sentence.

@@ -40,7 +40,8 @@ pub(crate) trait Bounded {
 
 impl Bounded for Command {
     fn start(&mut self) -> io::Result<Running> {
-        let mut what = self.get_program().to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
+        let mut what =
+            self.get_program().to_string_lossy().rsplit('/').next().unwrap_or_default().to_owned();
         self.get_args().for_each(|arg| write!(what, " {}", arg.to_string_lossy()).unwrap());
         let child = self.spawn()?;
         Ok(Running { watchdog: Watchdog::of(&child, what), child })
@@ -138,7 +139,8 @@ impl Watchdog {
 
 /// A descriptor of a process is readable once it has ended (pidfd_open(2)).
 fn has_ended(process: &OwnedFd) -> bool {
-    spawn::wait_readable(&[process.as_fd()], Some(Duration::ZERO)).is_ok_and(|ended| ended == [true])
+    spawn::wait_readable(&[process.as_fd()], Some(Duration::ZERO))
+        .is_ok_and(|ended| ended == [true])
 }
 
 /// Kills a process, and its process group if it leads one.

@@ -44,7 +44,12 @@ pub(super) enum Busy<'a> {
 #[derive(Debug)]
 pub(super) enum Arrival {
     /// A client that wants a test.
-    Client { control: Control, peer: SocketAddr, cookie: [u8; COOKIE_BYTES], parameters: Box<Parameters> },
+    Client {
+        control: Control,
+        peer: SocketAddr,
+        cookie: [u8; COOKIE_BYTES],
+        parameters: Box<Parameters>,
+    },
     /// A stream of the test in preparation, and the number of its payload bytes that have been read
     /// already.
     Stream { stream: TcpStream, early: usize },
@@ -67,18 +72,26 @@ impl Visitors {
     /// Reads from those that are `ready`, and removes those that have been closed.
     pub(super) fn receive(&mut self, ready: &[bool]) {
         let mut ready = ready.iter();
-        self.0.retain_mut(|visitor| ready.next() != Some(&true) || visitor.control.fill(Duration::ZERO).is_ok());
+        self.0.retain_mut(|visitor| {
+            ready.next() != Some(&true) || visitor.control.fill(Duration::ZERO).is_ok()
+        });
     }
 
     /// Accepts connections.
     pub(super) fn accept(&mut self, listener: &TcpListener) -> std::io::Result<()> {
         for _ in 0..MOST_AT_ONCE {
-            let taken = listener.accept().and_then(|(stream, peer)| Ok((Control::over(stream)?, peer)));
+            let taken =
+                listener.accept().and_then(|(stream, peer)| Ok((Control::over(stream)?, peer)));
             let (control, peer) = match taken {
                 Ok(taken) => taken,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // Closed by the peer already, or interrupted by a signal.
-                Err(error) if matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted) => {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+                    ) =>
+                {
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -128,7 +141,9 @@ impl Visitor {
     fn fate(&mut self, busy: Busy<'_>, patience: Duration) -> Fate {
         if self.since.elapsed() > patience {
             return match self.cookie {
-                Some(_) => Fate::IsRefused(format!("sent no parameters for {} s", patience.as_secs_f64())),
+                Some(_) => {
+                    Fate::IsRefused(format!("sent no parameters for {} s", patience.as_secs_f64()))
+                }
                 None => Fate::Goes, // it never spoke iperf3
             };
         }
@@ -136,7 +151,9 @@ impl Visitor {
             self.cookie = self.control.take_cookie();
             match (self.cookie, busy) {
                 (None, _) => return Fate::Stays,
-                (Some(cookie), Busy::Prepares(expected)) if cookie == *expected => return Fate::IsAStream,
+                (Some(cookie), Busy::Prepares(expected)) if cookie == *expected => {
+                    return Fate::IsAStream;
+                }
                 (Some(_), Busy::Idle) => {
                     if self.control.say(State::ParamExchange, TICK).is_err() {
                         return Fate::Goes;

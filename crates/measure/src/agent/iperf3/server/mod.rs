@@ -118,13 +118,22 @@ pub struct Ended {
 ///
 /// # Errors
 /// The kernel cannot wait for connections.
-pub fn serve(listener: TcpListener, stop: &AtomicBool, limits: Limits, tell: &mut dyn FnMut(Event)) -> Result<()> {
-    listener.set_nonblocking(true).map_err(|error| Error::os("make the listener non-blocking", error))?;
+pub fn serve(
+    listener: TcpListener,
+    stop: &AtomicBool,
+    limits: Limits,
+    tell: &mut dyn FnMut(Event),
+) -> Result<()> {
+    listener
+        .set_nonblocking(true)
+        .map_err(|error| Error::os("make the listener non-blocking", error))?;
     let (visitors, refusals) = (Visitors::default(), Refusals::default());
     let mut server = Server { listener, stop, limits, tell, visitors, refusals, rests_until: None };
     while !server.is_stopping() {
         server.wait(None)?;
-        let Some(Arrival::Client { control, peer, cookie, parameters }) = server.next_arrival(Busy::Idle) else {
+        let Some(Arrival::Client { control, peer, cookie, parameters }) =
+            server.next_arrival(Busy::Idle)
+        else {
             continue;
         };
         match Request::of(&parameters, &limits) {
@@ -178,7 +187,8 @@ impl Server<'_> {
         if self.rests_until.is_none() {
             fds.push(self.listener.as_fd());
         }
-        let ready = wait_readable(&fds, Some(TICK)).map_err(|error| Error::os("wait for iperf3 clients", error))?;
+        let ready = wait_readable(&fds, Some(TICK))
+            .map_err(|error| Error::os("wait for iperf3 clients", error))?;
         let can_accept = self.rests_until.is_none() && ready.last() == Some(&true);
         let also_ready = also.is_some() && ready[visitors];
         self.visitors.receive(&ready[..visitors]);

@@ -65,9 +65,13 @@ fn nobody_comes_and_the_server_ends_when_it_is_told_to() {
 #[test]
 fn garbage_and_lengths_that_lie_are_refused() {
     let serving = Serving::start(Limits::default());
-    for text in
-        [&parameters("7")[..], &parameters("{\"len\":\"x\"}"), &parameters("\u{1}"), &[0xff; 100], &[0, 1, 0, 1]]
-    {
+    for text in [
+        &parameters("7")[..],
+        &parameters("{\"len\":\"x\"}"),
+        &parameters("\u{1}"),
+        &[0xff; 100],
+        &[0, 1, 0, 1],
+    ] {
         let mut stream = serving.connect();
         stream.write_all(&COOKIE).unwrap();
         expect(&stream, b"\x09");
@@ -85,7 +89,8 @@ fn garbage_and_lengths_that_lie_are_refused() {
 #[test]
 fn a_client_that_goes_at_any_point_leaves_the_server_well() {
     let serving = Serving::start(Limits::default());
-    let whole: Vec<u8> = COOKIE.into_iter().chain(parameters("{\"tcp\":true,\"parallel\":1}")).collect();
+    let whole: Vec<u8> =
+        COOKIE.into_iter().chain(parameters("{\"tcp\":true,\"parallel\":1}")).collect();
     for length in 0..=whole.len() {
         let mut stream = serving.connect();
         stream.write_all(&whole[..length]).unwrap();
@@ -135,7 +140,8 @@ fn a_client_that_stalls_is_given_up() {
     assert_eq!(all_of(&three), b"\x01\x02\xfe\0\0\0\x90\0\0\0\0");
     // And one that does not read what the server sends.
     let (mut four, mut stream) = (serving.connect(), serving.connect());
-    four.write_all(&[&COOKIE[..], &parameters("{\"tcp\":true,\"reverse\":true}")].concat()).unwrap();
+    four.write_all(&[&COOKIE[..], &parameters("{\"tcp\":true,\"reverse\":true}")].concat())
+        .unwrap();
     expect(&four, b"\x09\x0a");
     stream.write_all(&COOKIE).unwrap();
     assert_eq!(all_of(&four), b"\x01\x02\xfe\0\0\0\x90\0\0\0\0");
@@ -162,7 +168,9 @@ fn a_client_that_stalls_is_given_up() {
 fn streams_of_others_and_more_streams_than_there_are_get_no_access() {
     let serving = Serving::start(Limits::default());
     let mut control = serving.connect();
-    control.write_all(&[&COOKIE[..], &parameters("{\"tcp\":true,\"parallel\":1}")].concat()).unwrap();
+    control
+        .write_all(&[&COOKIE[..], &parameters("{\"tcp\":true,\"parallel\":1}")].concat())
+        .unwrap();
     expect(&control, b"\x09\x0a");
     let mut foreign = serving.connect();
     foreign.write_all(&[b'x'; 37]).unwrap();

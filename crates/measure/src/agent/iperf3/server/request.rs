@@ -61,11 +61,20 @@ impl Request {
         }
         // IEAUTHTEST
         if wanted.authtoken.is_some() {
-            return refuse(142, "wants to prove who it is, which cannot be checked here".to_owned());
+            return refuse(
+                142,
+                "wants to prove who it is, which cannot be checked here".to_owned(),
+            );
         }
         // IENUMSTREAMS
         let Some(streams) = within(wanted.parallel, 1.0, limits.streams as f64) else {
-            return refuse(6, format!("wants {} streams, of {} that it may have", wanted.parallel, limits.streams));
+            return refuse(
+                6,
+                format!(
+                    "wants {} streams, of {} that it may have",
+                    wanted.parallel, limits.streams
+                ),
+            );
         };
         // IEBLOCKSIZE
         let Some(block_bytes) = within(wanted.len, 1.0, MOST_BLOCK_BYTES) else {
@@ -78,7 +87,10 @@ impl Request {
         // IEDURATION
         let Some(time_s) = within(wanted.time, 0.0, limits.longest.as_secs_f64()) else {
             let longest = limits.longest.as_secs();
-            return refuse(5, format!("wants a test of {} seconds, which may take {longest}", wanted.time));
+            return refuse(
+                5,
+                format!("wants a test of {} seconds, which may take {longest}", wanted.time),
+            );
         };
         // IEBUFSIZE
         let Some(window) = within(wanted.window, 0.0, MOST_WINDOW_BYTES) else {
@@ -102,20 +114,30 @@ impl Request {
         let reverse = wanted.is_reverse();
         // IESETPACING, EOPNOTSUPP. A receiving server has nothing to pace.
         if reverse && wanted.fqrate > 0.0 {
-            let why = "wants the server to be paced by fq (--fq-rate), which is not had here".to_owned();
+            let why =
+                "wants the server to be paced by fq (--fq-rate), which is not had here".to_owned();
             return Err(Refusal { error: 140, errno: 95, why });
         }
         let congestion = wanted.congestion.clone().filter(|_| reverse);
         if let Some(name) = congestion.as_deref().filter(|name| !is_available(name)) {
             // IESETCONGESTION, ENOENT. Asking the kernel for it could load a module on behalf of an
             // unknown client.
-            let why = format!("wants congestion control \"{}\", which is not loaded here", name.escape_default());
+            let why = format!(
+                "wants congestion control \"{}\", which is not loaded here",
+                name.escape_default()
+            );
             return Err(Refusal { error: 134, errno: 2, why });
         }
-        let longest = if time_s > 0.0 { Duration::from_secs_f64(time_s + omit_s) + GRACE } else { limits.longest };
+        let longest = if time_s > 0.0 {
+            Duration::from_secs_f64(time_s + omit_s) + GRACE
+        } else {
+            limits.longest
+        };
         // Omitted bytes are sent in addition to the requested ones, and only the client knows when
         // the omitted time ends.
-        let blocks = [wanted.blockcount, (wanted.num / block_bytes).ceil()].into_iter().find(|blocks| *blocks >= 1.0);
+        let blocks = [wanted.blockcount, (wanted.num / block_bytes).ceil()]
+            .into_iter()
+            .find(|blocks| *blocks >= 1.0);
         Ok(Self {
             streams: streams as usize,
             reverse,
@@ -163,8 +185,14 @@ mod tests {
         )
         .unwrap();
         assert_eq!((request.streams, request.reverse, request.block_bytes), (4, true, 131_072));
-        assert_eq!((request.omit, request.longest), (Duration::from_secs(1), Duration::from_secs(51)));
-        assert_eq!((request.rate_bits, request.window_bytes, request.tos), (Some(1e6), Some(65_536), Some(16)));
+        assert_eq!(
+            (request.omit, request.longest),
+            (Duration::from_secs(1), Duration::from_secs(51))
+        );
+        assert_eq!(
+            (request.rate_bits, request.window_bytes, request.tos),
+            (Some(1e6), Some(65_536), Some(16))
+        );
         assert!(request.nodelay && request.by_sendfile && request.most_blocks.is_none());
     }
 

@@ -96,12 +96,14 @@ impl<'s, 'a> Running<'s, 'a> {
         self.control.say(State::CreateStreams, TICK)?;
         let connections = self.connections()?;
         self.prepares = false;
-        let before = process::usage().map_err(|error| Halt::Failed(Error::os("read CPU times", error)))?;
+        let before =
+            process::usage().map_err(|error| Halt::Failed(Error::os("read CPU times", error)))?;
         self.control.say(State::TestStart, TICK)?;
         let began_ns = clock::monotonic_ns();
         self.control.say(State::TestRunning, TICK)?;
         // IECREATESTREAM
-        let streams = Streams::start(&self.request, connections).map_err(|error| refuse(200, &error, "streams"))?;
+        let streams = Streams::start(&self.request, connections)
+            .map_err(|error| refuse(200, &error, "streams"))?;
         let streams = place.insert(streams);
         let (streams_of_it, reverse) = (self.request.streams, self.request.reverse);
         (self.server.tell)(Event::Began { peer: self.peer, streams: streams_of_it, reverse });
@@ -116,14 +118,22 @@ impl<'s, 'a> Running<'s, 'a> {
         if !reverse {
             // With omitted time the two ends do not count from the same byte on.
             if self.request.omit.is_zero() {
-                let sent = theirs.streams.iter().map(StreamResults::bytes).fold(0, u64::saturating_add);
+                let sent =
+                    theirs.streams.iter().map(StreamResults::bytes).fold(0, u64::saturating_add);
                 self.drain(streams, sent)?;
             }
             streams.stop();
             ended_ns = ended_ns.max(streams.last_ns());
         }
         let used = process::usage().map_or(Usage::default(), |after| after.since(&before));
-        let ours = results(streams, &self.request, &baseline, ended_ns, used, clock::monotonic_ns() - began_ns);
+        let ours = results(
+            streams,
+            &self.request,
+            &baseline,
+            ended_ns,
+            used,
+            clock::monotonic_ns() - began_ns,
+        );
         self.control.say_json(&ours, self.server.limits.patience)?;
         self.control.say(State::DisplayResults, TICK)?;
         let ended = Ended {
@@ -173,25 +183,32 @@ impl<'s, 'a> Running<'s, 'a> {
         let Some(Arrival::Stream { stream, early }) = arrival else { return Ok(None) };
         let request = &self.request;
         // TCP_NODELAY is set on every control connection, but on a stream only by request.
-        tcp::set_nodelay(&stream, request.nodelay).map_err(|error| refuse(122, &error, "TCP_NODELAY"))?;
+        tcp::set_nodelay(&stream, request.nodelay)
+            .map_err(|error| refuse(122, &error, "TCP_NODELAY"))?;
         if let Some(bytes) = request.window_bytes {
             let given = tcp::set_rcvbuf(&stream, bytes)
                 .and_then(|()| tcp::set_sndbuf(&stream, bytes))
                 .and_then(|()| Ok(tcp::rcvbuf(&stream)?.min(tcp::sndbuf(&stream)?)));
             // The kernel reports twice the size that it granted. IESETBUF, IESETBUF2.
             if given.map_err(|error| refuse(124, &error, "socket buffers"))? < bytes {
-                let why = format!("wants socket buffers of {bytes} bytes, which the kernel does not give");
+                let why = format!(
+                    "wants socket buffers of {bytes} bytes, which the kernel does not give"
+                );
                 return Err(Halt::Refused(Refusal { error: 141, errno: 0, why }));
             }
         }
         if let Some(tos) = request.tos {
             let is_ipv6 = stream.local_addr().is_ok_and(|address| address.is_ipv6());
-            let set =
-                if is_ipv6 { sockopt::set_ipv6_tclass(&stream, tos.into()) } else { sockopt::set_ip_tos(&stream, tos) };
+            let set = if is_ipv6 {
+                sockopt::set_ipv6_tclass(&stream, tos.into())
+            } else {
+                sockopt::set_ip_tos(&stream, tos)
+            };
             set.map_err(|error| refuse(125, &error.into(), "the type of service"))?;
         }
         if let Some(name) = &request.congestion {
-            tcp::set_congestion(&stream, name).map_err(|error| refuse(134, &error, "the congestion control"))?;
+            tcp::set_congestion(&stream, name)
+                .map_err(|error| refuse(134, &error, "the congestion control"))?;
         }
         Ok(Some((stream, early)))
     }
@@ -222,7 +239,8 @@ impl<'s, 'a> Running<'s, 'a> {
                 return Err(Halt::Refused(Refusal { error: 144, errno: 0, why }));
             }
             if began.elapsed() >= self.request.longest {
-                let why = format!("did not end its test within {} s", self.request.longest.as_secs_f64());
+                let why =
+                    format!("did not end its test within {} s", self.request.longest.as_secs_f64());
                 return Err(Halt::Refused(Refusal { error: 5, errno: 0, why }));
             }
         }
@@ -248,7 +266,10 @@ impl<'s, 'a> Running<'s, 'a> {
     }
 
     /// Waits until `take` returns something from the control connection.
-    fn receive<T>(&mut self, mut take: impl FnMut(&mut Control) -> std::result::Result<Option<T>, Lost>) -> Step<T> {
+    fn receive<T>(
+        &mut self,
+        mut take: impl FnMut(&mut Control) -> std::result::Result<Option<T>, Lost>,
+    ) -> Step<T> {
         let until = Instant::now() + self.server.limits.patience;
         loop {
             if let Some(taken) = self.turn(&mut take)? {
@@ -292,7 +313,10 @@ fn unexpected(state: State) -> Halt {
         State::ClientTerminate => Halt::Lost("was interrupted".to_owned()),
         other => {
             // IEMESSAGE
-            let why = format!("said \"{}\" ({other:?}), which has no place there", other.byte().cast_signed());
+            let why = format!(
+                "said \"{}\" ({other:?}), which has no place there",
+                other.byte().cast_signed()
+            );
             Halt::Refused(Refusal { error: 110, errno: 0, why })
         }
     }
@@ -321,7 +345,9 @@ fn results(
         sender_has_retransmits: if request.reverse { 1.0 } else { -1.0 },
         congestion_used: streams.congestion(),
         streams: counted
-            .map(|(place, ((bytes, before), again))| StreamResults::new(place, bytes - before, again, took))
+            .map(|(place, ((bytes, before), again))| {
+                StreamResults::new(place, bytes - before, again, took)
+            })
             .collect(),
     }
 }

@@ -85,7 +85,9 @@ impl Source {
     fn send(&self, socket: &TcpStream, offset: usize, block_bytes: usize) -> io::Result<usize> {
         match self {
             Self::Memory(block) => tcp::send(socket, &block[offset..]),
-            Self::File(file) => splice::sendfile(socket, &**file, &mut (offset as u64), block_bytes - offset),
+            Self::File(file) => {
+                splice::sendfile(socket, &**file, &mut (offset as u64), block_bytes - offset)
+            }
         }
     }
 }
@@ -93,7 +95,10 @@ impl Source {
 impl Streams {
     /// Starts a thread per connection. The number with each connection is that of payload bytes
     /// read already.
-    pub(super) fn start(request: &Request, connections: Vec<(TcpStream, usize)>) -> io::Result<Self> {
+    pub(super) fn start(
+        request: &Request,
+        connections: Vec<(TcpStream, usize)>,
+    ) -> io::Result<Self> {
         let blocks_left = request.most_blocks.map(AtomicU64::new);
         let shared = Arc::new(Shared { stopping: AtomicBool::new(false), blocks_left });
         let source = if request.reverse { Some(Source::of(request)?) } else { None };
@@ -103,7 +108,8 @@ impl Streams {
             count.add(early);
             let (request, source) = (request.clone(), source.clone());
             let thread = {
-                let (socket, count, shared) = (Arc::clone(&socket), Arc::clone(&count), Arc::clone(&started.shared));
+                let (socket, count, shared) =
+                    (Arc::clone(&socket), Arc::clone(&count), Arc::clone(&started.shared));
                 let work = move || {
                     if let Some(cpu) = request.cpu {
                         // The CPU was allowed a moment ago. If it no longer is, the kernel chooses
@@ -116,7 +122,10 @@ impl Streams {
                         None => receive(&socket, &request, &count, &shared),
                     });
                 };
-                thread::Builder::new().name(format!("iperf3/{number}")).stack_size(STACK_BYTES).spawn(work)?
+                thread::Builder::new()
+                    .name(format!("iperf3/{number}"))
+                    .stack_size(STACK_BYTES)
+                    .spawn(work)?
             };
             started.streams.push(Stream { socket, count, thread: Some(thread) });
         }
@@ -135,7 +144,10 @@ impl Streams {
 
     /// Retransmitted segments of each stream.
     pub(super) fn retransmits(&self) -> Vec<Option<u32>> {
-        self.streams.iter().map(|stream| tcp::info(&stream.socket).ok().map(|info| info.total_retrans)).collect()
+        self.streams
+            .iter()
+            .map(|stream| tcp::info(&stream.socket).ok().map(|info| info.total_retrans))
+            .collect()
     }
 
     /// Congestion control of the first stream.
@@ -161,12 +173,20 @@ impl Drop for Streams {
     }
 }
 
-fn receive(socket: &TcpStream, request: &Request, count: &Count, shared: &Shared) -> io::Result<()> {
+fn receive(
+    socket: &TcpStream,
+    request: &Request,
+    count: &Count,
+    shared: &Shared,
+) -> io::Result<()> {
     let length = request.block_bytes.min(MOST_BUFFER_BYTES / request.streams);
     let mut buffer = vec![0; if request.skip_copy { 0 } else { length }];
     while !shared.stopping.load(Relaxed) {
-        let received =
-            if request.skip_copy { tcp::recv_discard(socket, length) } else { tcp::recv(socket, &mut buffer) };
+        let received = if request.skip_copy {
+            tcp::recv_discard(socket, length)
+        } else {
+            tcp::recv(socket, &mut buffer)
+        };
         match received? {
             0 => break,
             bytes => count.add(bytes),
@@ -175,7 +195,13 @@ fn receive(socket: &TcpStream, request: &Request, count: &Count, shared: &Shared
     Ok(())
 }
 
-fn send(socket: &TcpStream, source: &Source, request: &Request, count: &Count, shared: &Shared) -> io::Result<()> {
+fn send(
+    socket: &TcpStream,
+    source: &Source,
+    request: &Request,
+    count: &Count,
+    shared: &Shared,
+) -> io::Result<()> {
     let (began_ns, mut sent) = (clock::monotonic_ns(), 0_u64);
     while !shared.stopping.load(Relaxed) {
         if let Some(left) = &shared.blocks_left
