@@ -1,7 +1,11 @@
-//! Synthetic runs: saved runs of a machine that does not exist, whose true costs are known. Tests of analysis and of
-//! reports check their results against them. A dev-dependency of the other crates, in no product.
+//! What tests of several crates share. A dev-dependency of the other crates, in no product.
+//!
+//! [`synthetic`] and [`samples`] make saved runs of a machine that does not exist, whose true costs
+//! are known: tests of analysis and of reports check their results against them. [`imports`] scans
+//! source files for tests of the directions in which modules import one another.
 
 #![forbid(unsafe_code)]
 
+pub mod imports;
 pub mod samples;
 pub mod synthetic;

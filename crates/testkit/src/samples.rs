@@ -1,4 +1,5 @@
-//! Samples of the machine that does not exist (see [`synthetic`](super::synthetic)): what tests of profiles are held against.
+//! Samples of the machine that does not exist (see [`synthetic`](super::synthetic)), for tests of
+//! profiles.
 
 use std::collections::HashMap;
 
@@ -10,24 +11,25 @@ use zc_run::{
     WindowSamples,
 };
 
-/// Samples of a CPU in a window; what nothing is said of are a soaker's in user mode.
+/// Samples of a CPU in a window; the rest of its time is a soaker's in user mode.
 pub const SAMPLES: f64 = 2000.0;
 
-/// What a CPU does with a share of its time.
+/// What a CPU spends a share of its time on.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuShare {
-    /// Which CPU.
+    /// The CPU's number.
     pub cpu: usize,
-    /// Whose time it is.
+    /// The kind of the current task.
     pub task: SampledTask,
     /// The kernel's functions, the outermost first; empty in user mode.
     pub stack: &'static [&'static str],
-    /// Of the CPU's time.
+    /// The share of the CPU's time, 0 to 1.
     pub share: f64,
 }
 
-/// The run as it would have been saved by `zc profile`, with cycles. `spent` says what is done while a cell is measured, by its label;
-/// of `None` it is asked for idle windows. Shares differ from block to block by up to a tenth.
+/// The run as `zc profile` would have saved it, with cycles. `spent` returns what CPUs do while the
+/// cell of this label is measured, and for `None` in idle windows. Shares differ from block to
+/// block by up to a tenth.
 pub fn with_samples(mut run: Run, spent: impl Fn(Option<&str>) -> Vec<CpuShare>) -> Run {
     let cpus = run.header.plan.fixed.soaked_cpus.clone();
     let mut rng = Pcg64::seed_from_u64(run.header.plan.seed);

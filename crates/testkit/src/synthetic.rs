@@ -1,6 +1,6 @@
-//! Saved runs of a machine that does not exist, whose true costs are known: what tests of `plan`, `estimate` and
-//! `report` are held against. Not part of the instrument, and it knows nothing of how a cost is computed: it only
-//! plays what soakers, clocks and counters would have shown.
+//! Saved runs of a machine that does not exist, whose true costs are known, for tests of plans,
+//! estimates and reports. It does not know how a cost is computed: it only simulates what soakers,
+//! clocks and counters would have shown.
 
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -17,17 +17,18 @@ use zc_run::{
 /// A cell and the truth about it.
 #[derive(Debug, Clone)]
 pub struct TrueCell {
-    /// What the plan says of it.
+    /// The cell in the plan.
     pub cell: Cell,
-    /// What the sender's CPU loses per KiB; below 0 only to play a cost that is nothing but noise.
+    /// What the sender's CPU loses per KiB, in ns; below 0 only to simulate a cost that is only
+    /// noise.
     pub sender_ns_per_kib: f64,
-    /// What the receiver's CPU loses per KiB.
+    /// What the receiver's CPU loses per KiB, in ns.
     pub receiver_ns_per_kib: f64,
-    /// Copied completions by completions; none for paths without completions.
+    /// Copied completions divided by completions; `None` for paths without completions.
     pub copied_share: Option<f64>,
-    /// Unpaced.
+    /// Throughput when unpaced.
     pub top_speed_bytes_per_s: f64,
-    /// What getrusage sees of its cost.
+    /// The share of its cost that getrusage reports.
     pub rusage_share: f64,
 }
 
@@ -45,8 +46,9 @@ impl TrueCell {
         }
     }
 
-    /// A path with messages of one size, of which each costs the sender `call_ns` and each KiB `ns_per_kib`; nobody else anything.
-    /// It is called `sendfile 4096`, and goes at a rate that takes at most a quarter of a CPU.
+    /// A path with messages of one size. Each message costs the sender `call_ns` and each KiB
+    /// `ns_per_kib`; the receiver has no cost. Its label is like `sendfile 4096`, and its rate
+    /// takes at most a quarter of a CPU.
     pub fn of_size(send: SendPath, size: usize, call_ns: f64, ns_per_kib: f64) -> Self {
         let cost = call_ns * 1024.0 / size as f64 + ns_per_kib;
         let mut new = Self::new(send, cost, 0.0);
@@ -65,8 +67,9 @@ impl TrueCell {
     }
 }
 
-/// The same paths with messages of many sizes: (path, cost of a call in ns, cost of a KiB in ns). The first path is what the others refer
-/// to at each size; the first of its cells is the plan's reference, with a control.
+/// The same paths with messages of many sizes: (path, cost of a call in ns, cost of a KiB in ns).
+/// The first path is the reference of the others at each size; the first of its cells is the plan's
+/// reference, with a control.
 pub fn size_sweep(paths: &[(SendPath, f64, f64)], sizes: &[usize]) -> Vec<TrueCell> {
     let mut cells: Vec<TrueCell> = Vec::new();
     for &size in sizes {
@@ -74,7 +77,7 @@ pub fn size_sweep(paths: &[(SendPath, f64, f64)], sizes: &[usize]) -> Vec<TrueCe
             .iter()
             .map(|&(send, call_ns, ns_per_kib)| TrueCell::of_size(send, size, call_ns, ns_per_kib));
         let mut own: Vec<TrueCell> = own.collect();
-        // What is compared goes at one rate.
+        // Cells that are compared have the same rate.
         let rates = own.iter().filter_map(|cell| cell.cell.levels.rate_bytes_per_s);
         let rate = rates.reduce(f64::min);
         let by = own.first().map(|first| first.cell.label.clone());
@@ -92,18 +95,19 @@ pub fn size_sweep(paths: &[(SendPath, f64, f64)], sizes: &[usize]) -> Vec<TrueCe
     cells
 }
 
-/// A run to be played. Change fields of `Synthetic::default()`.
+/// A run to be simulated. Tests change fields of `Synthetic::default()`.
 #[derive(Debug, Clone)]
 pub struct Synthetic {
     /// The first is the reference.
     pub cells: Vec<TrueCell>,
-    /// Blocks to play.
+    /// Number of blocks.
     pub blocks: usize,
-    /// Of all noise.
+    /// The seed of all noise.
     pub seed: u64,
     /// Standard deviation of the logarithm of each trial's cost.
     pub noise: f64,
-    /// Standard deviation of the steps of a random walk in the logarithm of all costs, from block to block.
+    /// Standard deviation of the steps of a random walk in the logarithm of all costs, from block
+    /// to block.
     pub block_drift: f64,
     /// Standard deviation of each window's idle rates, relative.
     pub idle_noise: f64,
@@ -121,11 +125,11 @@ pub struct Synthetic {
     pub foreign_share: f64,
     /// Share of all CPUs that the hypervisor takes.
     pub steal_share: f64,
-    /// Whether there are twin and top-speed trials in every fourth block.
+    /// Whether every fourth block has unsoaked controls and top-speed trials.
     pub unsoaked: bool,
     /// What the cells differ in.
     pub factors: Vec<Factor>,
-    /// Share of the sender's time that getrusage calls the user's; none for a run that did not ask.
+    /// Share of the sender's time that getrusage reports as user mode; `None` for a run without it.
     pub user_share: Option<f64>,
     /// How it ended.
     pub end: Option<End>,
@@ -182,8 +186,8 @@ const UNSOAKED_NS: u64 = 100_000_000;
 /// Soakers of the machine that does not exist finish a unit in 3 us.
 const UNITS_PER_NS: f64 = 1.0 / 3000.0;
 
-/// The same run as two machines would have saved it: what the receiver's CPU showed stands in the far machine's readings, by
-/// a clock that is far ahead. The run must have two CPUs.
+/// The same run as two machines would have saved it: the receiver's CPU is in the far machine's
+/// readings, by a clock that is far ahead. The run must have two CPUs.
 pub fn two_machines(mut run: Run) -> Run {
     let far_cpu = run.header.plan.fixed.soaked_cpus.pop().unwrap_or_default();
     run.header.plan.fixed.link = LinkKind::Remote;
@@ -211,7 +215,8 @@ pub fn two_machines(mut run: Run) -> Run {
     run
 }
 
-/// The same run as the null link would have saved it: nobody receives, and the receiver's CPU works on nobody's account.
+/// The same run as the null link would have saved it: there is no receiver, and its CPU is not
+/// counted.
 pub fn null_link(mut run: Run) -> Run {
     run.header.plan.fixed.link = LinkKind::Null;
     run.header.link.kind = LinkKind::Null;
@@ -227,7 +232,7 @@ pub fn null_link(mut run: Run) -> Run {
     run
 }
 
-/// Takes what the last CPU and the receiver showed out of a reading.
+/// Removes the last CPU and the receiver from a reading and returns them as another.
 fn split_off(near: &mut Reading) -> Reading {
     const AHEAD_NS: u64 = 1 << 50;
     let mut far = near.clone();
@@ -237,7 +242,8 @@ fn split_off(near: &mut Reading) -> Reading {
     far.soak.stamp_ns = near.soak.stamp_ns.pop().into_iter().collect();
     far.stat.cpus = near.stat.cpus.pop().into_iter().collect();
     far.interrupts = near.interrupts.pop().into_iter().collect();
-    // Each process owns up to what its soaker and its thread used: half of all, as the CPUs are equally long at work.
+    // Each process reports what its soaker and its thread used: half of all, as both CPUs are
+    // equally busy.
     near.process_cpu_ns /= 2;
     far.process_cpu_ns = near.process_cpu_ns;
     (far.sent, far.sender) = Default::default();
@@ -247,14 +253,14 @@ fn split_off(near: &mut Reading) -> Reading {
 }
 
 impl Synthetic {
-    /// Plays the run.
+    /// Simulates the run.
     pub fn run(&self) -> Run {
         let mut machine = Machine::new(self);
         let blocks = (0..self.blocks).map(|index| machine.block(index)).collect();
         Run { header: self.header(), blocks, end: self.end.clone() }
     }
 
-    /// What stands before the blocks.
+    /// The header of the run.
     pub fn header(&self) -> Header {
         let receiver_cpu = usize::from(self.cpus > 1);
         Header {
@@ -354,7 +360,7 @@ impl Synthetic {
     }
 }
 
-/// The machine under way: what its meters show now, and its luck.
+/// The state of the simulated machine: its meters, and its random numbers.
 struct Machine<'a> {
     world: &'a Synthetic,
     rng: Pcg64,
@@ -362,7 +368,7 @@ struct Machine<'a> {
     units: Vec<f64>,
     ticks: Vec<Ticks>,
     process_cpu_ns: f64,
-    /// Logarithm by which all costs differ just now.
+    /// Logarithm of the current factor of all costs.
     walk: f64,
 }
 
@@ -517,7 +523,7 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Lets time pass, of which the traffic takes `busy_ns` on each CPU.
+    /// Advances time, of which the traffic takes `busy_ns` on each CPU.
     fn pass(&mut self, length: u64, busy_ns: &[f64], soaked: bool) {
         let world = self.world;
         let at = (self.now.soak.at_ns + length / 2) as f64 / 1e9;
@@ -581,8 +587,9 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Walks over memory, through a set in the first cache and one in no cache: each loop as fast as told (bytes per second), but for what
-/// slows a whole block down and for noise of up to 1 %. A fifth of the time the thread did not have its CPU.
+/// A run of the experiment `memory`, with a set in the first cache and one in no cache. Each loop
+/// has its speed in `speeds` (bytes per second), except for a factor of the whole block and noise
+/// of up to 1 %. A fifth of the time the thread did not have its CPU.
 pub fn memory_run(blocks: usize, speeds: &[(MemoryLoop, [f64; 2])]) -> MemoryRun {
     let set = |bytes, level, folded| MemorySet { bytes, level, beyond_l2: level.is_none(), folded };
     let sets = vec![
