@@ -67,7 +67,8 @@ pub fn sleep_until_or_stop(at_ns: u64, stop: &AtomicBool) -> bool {
         if now_ns >= at_ns {
             return false;
         }
-        let _ = nap_until(at_ns.min(now_ns + STEP_NS)); // interrupted or not, the flag and the clock are looked at
+        // Interrupted or not, the flag and the clock are looked at.
+        let _ = nap_until(at_ns.min(now_ns + STEP_NS));
     }
     true
 }

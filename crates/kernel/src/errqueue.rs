@@ -4,7 +4,7 @@
 //! The kernel numbers the MSG_ZEROCOPY sends of a socket from 0 (modulo 2^32, without failed
 //! sends). It puts a message on the socket's error queue when a range of them is done: acknowledged
 //! by the peer, or copied after all. Consecutive ranges are merged while they wait in the queue, so
-//! one message may stand for many sends.
+//! one message may report many sends.
 //!
 //! # References
 //! - Documentation/networking/msg_zerocopy.rst

@@ -3,7 +3,7 @@
 //!
 //! A netlink socket stays in the network namespace in which it was created, and threads in other
 //! namespaces may use it. The netlink-packet crates encode the messages. Their interface changes
-//! often, so nothing of it is visible outside this module and `ethtool`.
+//! often, so it is not visible outside this module and `ethtool`.
 //!
 //! # References
 //! - netlink(7)

@@ -284,7 +284,7 @@ impl Sampler {
             let header = Header::of(header);
             let bytes = usize::from(header.size);
             if bytes < HEADER_BYTES || head.wrapping_sub(at) < bytes as u64 {
-                at = head; // the kernel does not write such a thing; were it to, nothing behind it could be found
+                at = head; // the kernel writes no such record; the next one could not be found
                 break;
             }
             record.resize(bytes, 0);

@@ -288,17 +288,19 @@ pub fn set_cork(socket: impl AsFd, on: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_cork(socket, on)?)
 }
 
-/// Sets an option of level IPPROTO_TCP whose value is an int: TCP_NODELAY, TCP_CORK ... (include/uapi/linux/tcp.h).
+/// Sets an option of level IPPROTO_TCP whose value is an int: TCP_NODELAY, TCP_CORK ...
+/// (include/uapi/linux/tcp.h).
 ///
 /// # Errors
-/// ENOPROTOOPT: the kernel has no such option. EINVAL: it takes no such value. EOPNOTSUPP: not a TCP socket.
+/// ENOPROTOOPT: the kernel has no such option. EINVAL: it takes no such value. EOPNOTSUPP: not a
+/// TCP socket.
 ///
 /// # References
 /// tcp(7), setsockopt(2).
 #[doc(alias = "setsockopt")]
 pub fn set_option(socket: impl AsFd, option: i32, value: i32) -> io::Result<()> {
-    // SAFETY: setsockopt reads one int through the pointer, which outlives the call. An int is too short to hold an address, so
-    // no option makes the kernel follow one.
+    // SAFETY: setsockopt reads one int through the pointer, which outlives the call. An int is too
+    // short to hold an address, so no option makes the kernel follow one.
     let status = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
@@ -322,7 +324,8 @@ pub fn set_option(socket: impl AsFd, option: i32, value: i32) -> io::Result<()> 
 pub fn option(socket: impl AsFd, option: i32) -> io::Result<i32> {
     let mut value = 0;
     let mut len = mem::size_of_val(&value) as libc::socklen_t;
-    // SAFETY: getsockopt writes at most `len` bytes, which is the size of the int, and the length; both outlive the call.
+    // SAFETY: getsockopt writes at most `len` bytes, which is the size of the int, and the length;
+    // both outlive the call.
     let status = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),

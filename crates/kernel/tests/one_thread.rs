@@ -1,6 +1,6 @@
 //! Calls that a process with several threads cannot make: fork(2) without exec, and unshare(2) of a
-//! user namespace. Rust's test harness runs every test on a thread of its own, so this binary has its
-//! own `main`. Each case runs in a child process, and therefore leaves no trace in the others.
+//! user namespace. Rust's test harness runs every test on a thread of its own, so this binary has
+//! its own `main`. Each case runs in a child process, and therefore leaves no trace in the others.
 
 use std::process::ExitCode;
 

@@ -2,9 +2,9 @@
 //! cells.
 //!
 //! The program is `egress.bpf.c` in this folder, which describes what it does. It is committed in
-//! compiled form. aya loads and attaches it, and nothing of aya is visible outside this module.
-//! File descriptors and the device keep map and program alive. Nothing is pinned, so nothing is
-//! left when the process ends and the device's namespace with it.
+//! compiled form. aya loads and attaches it, and is not visible outside this module. File
+//! descriptors and the device keep map and program alive. Nothing is pinned, so both are freed when
+//! the process and the device's namespace end.
 //!
 //! # References
 //! - bpf(2)

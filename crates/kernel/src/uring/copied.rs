@@ -8,9 +8,9 @@
 //! that TCP splits belongs to the send that began it (skb_zerocopy_clone()).
 //!
 //! Sends that joined others complete together with those, directly after them, and last in first
-//! out: io_link_skb() puts each behind the one that began the packet. Copied sends complete in
-//! order, and the send that began their packet is marked too. A send larger than a packet always
-//! has a packet of its own.
+//! out: io_link_skb() inserts each directly after the one that began the packet. Copied sends
+//! complete in order, and the send that began their packet is marked too. A send larger than a
+//! packet always has a packet of its own.
 
 /// Largest packet of TCP (GSO_LEGACY_MAX_SIZE in include/linux/netdevice.h), unless a device allows
 /// larger ones (BIG TCP).
@@ -19,7 +19,7 @@ const PACKET_BYTES: u32 = 1 << 16;
 /// Classifies the notifications of one ring in their order.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
-    /// The previous notification, which tells whose packet a marked send may have joined.
+    /// The previous notification, whose packet a marked send may have joined.
     before: Before,
 }
 
