@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(spending.spent(0.0), 0.0);
         assert_eq!(spending.spent(-1.0), 0.0);
         assert_eq!(spending.spent(f64::NAN), 0.0);
-        assert!(spending.spent(7.0) <= 0.05 + 1e-12);
+        assert!((spending.spent(7.0) - 0.05).abs() < 1e-12);
         assert_eq!(spending.increment(0.8, 0.5), 0.0);
         assert_eq!(AlphaSpending::new(1.0), None);
         assert_eq!(AlphaSpending::new(f64::NAN), None);

@@ -75,7 +75,7 @@ pub fn wilcoxon_p_value(values: &[f64]) -> Option<f64> {
     Some((2.0 * lower_tail(walsh.sorted.len(), not_above.min(not_below))).min(1.0))
 }
 
-/// The Walsh averages of a sample, which stands for them sorted.
+/// The Walsh averages of a sample, represented by the sorted sample.
 struct Walsh {
     sorted: Vec<f64>,
 }

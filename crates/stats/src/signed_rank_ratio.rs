@@ -29,7 +29,8 @@ pub struct SignedRankRatio {
 /// whole. At most 64 sorts for each of four bisections: O(n log n).
 ///
 /// ```
-/// let pairs = [(0.5, 1.0), (-0.1, 0.1), (1.1, 2.0), (1.0, 2.1), (0.6, 1.0), (0.4, -0.1), (0.5, 1.1)];
+/// let pairs =
+///     [(0.5, 1.0), (-0.1, 0.1), (1.1, 2.0), (1.0, 2.1), (0.6, 1.0), (0.4, -0.1), (0.5, 1.1)];
 /// let ratio = zc_stats::signed_rank_ratio(&pairs, 0.95).unwrap();
 /// assert!((ratio.estimate - 0.5).abs() < 0.05);
 /// assert!(ratio.interval.unwrap().contains(0.5));

@@ -190,6 +190,7 @@ fn signed_rank_ratios_cover_at_the_noise_floor() {
     for n in [8, 15, 25, 60] {
         let mut random = Random::new(n as u64);
         let runs = if n == 60 { RUNS / 5 } else { RUNS };
+        let mut without = 0;
         let (covered, stated) = coverage(runs, 0.3, || {
             let far = |random: &mut Random| {
                 if random.uniform() < 0.03 { 20.0 * random.normal() } else { 0.0 }
@@ -204,10 +205,13 @@ fn signed_rank_ratios_cover_at_the_noise_floor() {
                 .collect();
             // A reference that is not above 0 on the whole bounds no ratio.
             let anything = Interval { low: 0.0, high: f64::INFINITY, achieved_confidence: 1.0 };
-            signed_rank_ratio(&pairs, 0.95).map_or(Some(anything), |found| found.interval)
+            let found = signed_rank_ratio(&pairs, 0.95);
+            without += usize::from(found.is_none());
+            found.map_or(Some(anything), |found| found.interval)
         });
         println!("ranked ratio, n = {n}: {covered:.4}, stated {stated:.4}");
         assert!((covered - stated).abs() < 0.015, "n = {n}: {covered}, stated {stated}");
+        assert!(without * 100 <= runs, "n = {n}: {without} of {runs} have no ratio");
     }
 }
 
@@ -313,9 +317,11 @@ fn planned_interim_analyses_keep_their_confidence_under_any_stopping_rule() {
         }
         let (narrow, adversary) = (narrow as f64 / RUNS as f64, adversary as f64 / RUNS as f64);
         println!(
-            "interim analyses, {name}: {narrow:.4} stopped when narrow ({early} early), {adversary:.4} at worst"
+            "interim analyses, {name}: {narrow:.4} stopped when narrow ({early} early), \
+             {adversary:.4} at worst"
         );
         assert!(narrow >= 0.945 && adversary >= 0.945, "{name}: {narrow}, {adversary}");
+        assert!(early > 0, "{name}: no run stopped early");
     }
 }
 
