@@ -1,4 +1,4 @@
-//! What became of the blocks, and what the machine was like.
+//! Counts of kept and dropped blocks, and the conditions of the machine while they were measured.
 
 use zc_stats::median;
 
@@ -8,7 +8,6 @@ use crate::model::estimates::{BlockAccount, Conditions, DropCounts};
 use crate::rules;
 use zc_run::{Dropped, Run};
 
-/// Blocks kept, and dropped by rule.
 pub(super) fn blocks(run: &Run) -> BlockAccount {
     let mut dropped = DropCounts::default();
     for block in &run.blocks {
@@ -25,7 +24,7 @@ pub(super) fn blocks(run: &Run) -> BlockAccount {
     BlockAccount { measured: run.blocks.len(), kept, dropped }
 }
 
-/// Memory speed, steal and drift.
+/// memcpy speed and idle drift over kept blocks; steal over all blocks.
 pub(super) fn conditions(run: &Run) -> Conditions {
     let machine = Machine::local(&run.header);
     let kept = || run.blocks.iter().filter(|block| block.dropped.is_none());

@@ -1,4 +1,5 @@
-//! One cell of the plan: what it cost, how that compares to the cell that it refers to, and how fast it was.
+//! Estimates of one cell of the plan: its cost, the ratio to its baseline, its top speed and its
+//! counters.
 
 use zc_stats::median;
 
@@ -13,7 +14,7 @@ use crate::traffic;
 use crate::window::{bytes, elapsed_ns, throughput};
 use zc_run::{Cell, TrialKind};
 
-/// Below this share of its nominal rate a cell was measured at saturation.
+/// A cell that reaches less than this share of its nominal rate is saturated.
 const RATE_HELD: f64 = 0.98;
 
 pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
@@ -112,7 +113,8 @@ fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
         .collect();
     let speeds =
         |of: &[(usize, f64)]| median(&of.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
-    // By all bytes and all time: a window holds a burst more or less, and their median with it.
+    // All bytes divided by all time. A window may contain one burst more or less, which would move
+    // the median of the windows' rates.
     let (bytes, ns) = kept
         .trials(&cell.label, TrialKind::Soaked)
         .filter_map(|(_, trial)| Some((bytes(trial), elapsed_ns(trial)?)))
@@ -121,7 +123,7 @@ fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
         });
     let soaked_by_nominal = per(bytes, ns / 1e9).and_then(|speed| per(speed, nominal));
     Perturbation {
-        // Twins that stand in blocks of their own are compared as a whole.
+        // Controls in other blocks than the soaked trials are compared as a whole.
         soaked_by_unsoaked_control: median(&in_one_block)
             .or_else(|| per(speeds(&soaked)?, speeds(&controls)?)),
         soaked_by_nominal,
@@ -129,7 +131,8 @@ fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
     }
 }
 
-/// Over whole trials, warm-up and drain included: a completion may come after the window in which its bytes went.
+/// Over whole trials, including warm-up and drain: a completion may arrive after the window in
+/// which its bytes were sent.
 fn copied_share(kept: &KeptBlocks, label: &str) -> Option<f64> {
     let (copied, all) = kept
         .trials(label, TrialKind::Soaked)

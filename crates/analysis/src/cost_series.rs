@@ -1,21 +1,21 @@
-//! What each block said of each cell, before anything is made of it: for whoever wants to see the raw spread.
+//! The cost of each cell in each block, unaggregated, for plots of the raw spread.
 
 use crate::costs::Side;
 use crate::figures::finite;
 use crate::kept::KeptBlocks;
 use zc_run::Run;
 
-/// The blocks' costs of one cell.
+/// The costs of one cell, block by block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostSeries {
     /// The cell's label.
     pub cell: String,
-    /// Soaked CPU time of both sides in ns per KiB (of the sender where it is alone), for each kept block that has one, in the
-    /// order in which they were measured.
+    /// Soaked CPU time of both sides in ns per KiB (of the sender where it is alone), for each kept
+    /// block that has one, in the order in which they were measured.
     pub ns_per_kib: Vec<f64>,
 }
 
-/// One for each cell of the plan, in the plan's order.
+/// The series of all cells, in the order of the plan.
 pub fn cost_series(run: &Run) -> Vec<CostSeries> {
     let kept = KeptBlocks::of(run);
     let of = |place: usize| {
@@ -39,16 +39,16 @@ mod tests {
     use zc_testkit::synthetic::Synthetic;
 
     #[test]
-    fn a_cell_s_median_is_that_of_its_strip() {
+    fn the_median_of_a_series_is_the_cost_of_its_cell() {
         let run = Synthetic::default().run();
         let estimates = estimate(&run);
         let cost_series = cost_series(&run);
         assert_eq!(cost_series.len(), estimates.cells.len());
-        for (strip, cell) in std::iter::zip(&cost_series, &estimates.cells) {
-            assert_eq!(strip.cell, cell.label);
-            assert_eq!(strip.ns_per_kib.len(), cell.blocks);
+        for (series, cell) in std::iter::zip(&cost_series, &estimates.cells) {
+            assert_eq!(series.cell, cell.label);
+            assert_eq!(series.ns_per_kib.len(), cell.blocks);
             assert_eq!(
-                zc_stats::median(&strip.ns_per_kib),
+                zc_stats::median(&series.ns_per_kib),
                 cell.cost_ns_per_kib.both.map(|cost| cost.value)
             );
         }

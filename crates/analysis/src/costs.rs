@@ -1,43 +1,48 @@
-//! What one soaked trial cost: the CPU time that its soakers did not get.
+//! The cost of one soaked trial: the CPU time that its soakers did not get.
 //!
-//! A soaker's rate in the trial's window is held against the rate that this CPU had when idle *at that moment*: linear in
-//! time between the idle windows before and after it, each taken at its middle. What is missing from that rate is the
-//! share of the CPU that the trial took, whoever was charged for it. Rates of other blocks are never used: clocks and
-//! neighbours drift.
+//! A soaker's rate in the trial's window is compared with the idle rate of the same CPU *at that
+//! moment*. The idle rate is interpolated linearly in time between the idle windows before and
+//! after, each taken at its middle. The missing part of that rate is the share of the CPU that the
+//! trial took, whichever task was charged for it. Rates of other blocks are never used, because
+//! clock frequencies and the load of neighbours drift.
 //!
-//! Over the link `remote` each machine is priced from its own soakers and by its own clock, and all that a machine lost is its
-//! end's cost, on whichever CPU its network card interrupted.
+//! Over the link `remote`, the cost on each machine comes from its own soakers and its own clock.
+//! All that a machine lost is the cost of its end, on whichever CPU its network card interrupted.
 //!
-//! It lives in `plan` because both halves need it: the session to see how far it is, `estimate` for the figures.
+//! Both the session, which checks its progress, and the estimates use these costs.
 
 use super::machine::{Machine, same_machine};
 use zc_run::{Block, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind};
 
-/// Whose cost.
+/// The side that a cost belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// What the sender's CPU lost, over `remote` the sender's machine; only where the sides are told apart.
+    /// Loss of the sender's CPU; over `remote`, of the sender's machine. Only where the sides have
+    /// separate costs.
     Sender,
-    /// What the receiver's CPU lost, over `remote` the receiver's machine; only where the sides are told apart.
+    /// Loss of the receiver's CPU; over `remote`, of the receiver's machine. Only where the sides
+    /// have separate costs.
     Receiver,
-    /// What the two lost together; what the sender's lost where there is no receiver, or nobody who measures it; what all soaked
-    /// CPUs lost where the threads are pinned to none of them.
+    /// Loss of sender and receiver together. Where there is no receiver, or its end does not
+    /// measure, the sender's loss alone. Where the threads are not pinned, the loss of all soaked
+    /// CPUs.
     Both,
-    /// What all other soaked CPUs lost together; only where there are any, never over `remote`, and not where the threads may
-    /// run on any of them.
+    /// Loss of all other soaked CPUs together. Only where there are any; never over `remote`, nor
+    /// where the threads are not pinned.
     OtherCpus,
 }
 
-/// The soaked CPU time of one trial's window. May be negative: it is a difference, and has noise.
+/// The soaked CPU time of one trial's window. It is a difference with noise and may be negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialCost {
-    /// Length of the window.
+    /// Length of the window, above 0.
     pub window_ns: f64,
     /// Payload bytes that arrived in the window; above 0.
     pub bytes: u64,
     /// See [`Side::Sender`].
     pub sender_ns: Option<f64>,
-    /// See [`Side::Receiver`]. From the far machine's own window, whose bytes may be others, for as many bytes as here.
+    /// See [`Side::Receiver`]. Over `remote`, the loss in the remote machine's own window, scaled
+    /// from the bytes that arrived in that window to `bytes`.
     pub receiver_ns: Option<f64>,
     /// See [`Side::Both`].
     pub both_ns: f64,
@@ -46,7 +51,7 @@ pub struct TrialCost {
 }
 
 impl TrialCost {
-    /// Soaked CPU time per KiB of payload.
+    /// Soaked CPU time per KiB of payload; `None` where the side has no cost of its own.
     pub fn ns_per_kib(&self, side: Side) -> Option<f64> {
         let ns = match side {
             Side::Sender => self.sender_ns,
@@ -58,13 +63,14 @@ impl TrialCost {
     }
 }
 
-/// Whether sender and receiver have a cost of their own, where a cell says nothing of its placement and its link: they are on two
-/// machines, or the link keeps their softirqs apart and they are pinned to a CPU each.
+/// Whether sender and receiver have separate costs, in cells without a placement or link of their
+/// own. They do on two machines, and on one where the link separates their softirqs and each is
+/// pinned to a CPU of its own.
 pub fn sides_apart(header: &Header) -> bool {
     apart_at(header, &Levels::default())
 }
 
-/// Whether sender and receiver of a cell have a cost of their own.
+/// Whether sender and receiver of a cell with these levels have separate costs.
 pub fn sides_of_cell_apart(header: &Header, levels: &Levels) -> bool {
     apart_at(header, levels)
 }
@@ -79,8 +85,8 @@ fn apart_at(header: &Header, levels: &Levels) -> bool {
         && header.link_of(levels).is_some_and(|link| link.sides_apart)
 }
 
-/// Whether only the sender's cost is known: the link itself took the bytes, and the CPU on which it did so is nobody's cost; or
-/// nobody measures at the far end.
+/// Whether only the sender's cost is known: the link itself consumes the bytes, on a CPU that is
+/// not counted, or the remote end does not measure.
 pub fn sender_alone(header: &Header) -> bool {
     match header.plan.fixed.link {
         LinkKind::Null => true,
@@ -89,8 +95,9 @@ pub fn sender_alone(header: &Header) -> bool {
     }
 }
 
-/// The cost of the soaked trial in slot number `slot`. `None` when there is no such trial, when it moved nothing, when
-/// it does not stand between two idle windows, or when a soaker's counter is missing.
+/// The cost of the soaked trial in slot number `slot`. `None` when there is no such trial, when no
+/// bytes arrived, when an idle window is missing before or after it, or when a soaker's counter is
+/// missing.
 pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
     let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
     if trial.kind != TrialKind::Soaked {
@@ -115,12 +122,12 @@ pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCo
     }
 }
 
-/// Payload bytes that arrived between two readings; `None` for none.
+/// Payload bytes that arrived between two readings; `None` if there were none.
 fn arrived(opened: &Reading, closed: &Reading) -> Option<u64> {
     closed.received.bytes.checked_sub(opened.received.bytes).filter(|bytes| *bytes > 0)
 }
 
-/// The CPUs of this machine from whose losses a cell's [`Side::Both`] comes.
+/// The CPUs of this machine whose losses make up a cell's [`Side::Both`].
 pub fn cpus_of_both(header: &Header, levels: &Levels) -> Vec<usize> {
     let fixed = header.plan.fixed.at(levels);
     let any = fixed.link == LinkKind::Remote || fixed.placement == Placement::Free;
@@ -140,12 +147,13 @@ fn receives(header: &Header, fixed: &FixedParams, cpu: usize) -> bool {
     cpu == fixed.receiver_cpu || cpu == steered_cpu(header, fixed)
 }
 
-/// Wherever its thread is, a link that steers packets steers them to the CPU that the plan gives to the receiver.
+/// A link with packet steering steers to the plan's receiver CPU, wherever the receiver's thread
+/// runs.
 fn steered_cpu(header: &Header, fixed: &FixedParams) -> usize {
     if header.link.rps.is_some() { header.plan.fixed.receiver_cpu } else { fixed.receiver_cpu }
 }
 
-/// Each end on a CPU of one machine, or wherever the cell has placed them.
+/// The cost where both ends run on one machine, each on its CPU or where the cell places them.
 fn within_machine(
     cost: TrialCost,
     lost: &Lost,
@@ -154,7 +162,7 @@ fn within_machine(
 ) -> Option<TrialCost> {
     let fixed = header.plan.fixed.at(levels);
     if fixed.placement == Placement::Free {
-        // Any soaked CPU may have done anything.
+        // Either end may have run on any soaked CPU.
         return Some(TrialCost { both_ns: lost.by_cpu_ns.iter().sum(), ..cost });
     }
     let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
@@ -180,8 +188,8 @@ fn within_machine(
     })
 }
 
-/// Each end on a machine of its own, all of whose losses are its cost; or both in different namespaces of one, whose
-/// losses are the cost of both.
+/// The cost where each end has a machine of its own and all losses of that machine are its cost.
+/// Two ends in different namespaces of one machine share its losses.
 fn between_machines(
     cost: TrialCost,
     local: &Lost,
@@ -208,7 +216,7 @@ fn between_machines(
     })
 }
 
-/// What the soakers of a machine did not get in a window.
+/// CPU time that the soakers of a machine did not get in a window.
 struct Lost {
     window_ns: f64,
     /// In the order of the machine's CPUs.
@@ -235,7 +243,8 @@ fn lost(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Lost> {
     Some(Lost { window_ns: window.elapsed_ns, by_cpu_ns })
 }
 
-/// The costs of a block's soaked trials, in the order of the plan's cells; `None` for a cell without one.
+/// The costs of a block's soaked trials, in the order of the plan's cells; `None` for a cell
+/// without one.
 pub fn block_costs(block: &Block, header: &Header) -> Vec<Option<TrialCost>> {
     let mut costs = vec![None; header.plan.cells.len()];
     for (slot, what) in block.slots.iter().enumerate() {
@@ -250,9 +259,9 @@ pub fn block_costs(block: &Block, header: &Header) -> Vec<Option<TrialCost>> {
     costs
 }
 
-/// How fast every soaker worked in a window.
+/// The rate of every soaker in a window.
 pub(super) struct Rates {
-    /// The middle of the window: CLOCK_MONOTONIC.
+    /// The middle of the window by CLOCK_MONOTONIC.
     pub(super) middle_ns: f64,
     pub(super) elapsed_ns: f64,
     /// In the order of the machine's CPUs.
@@ -281,13 +290,12 @@ impl Rates {
         Some(Self { middle_ns: from.at_ns as f64 + elapsed_ns / 2.0, elapsed_ns, units_per_ns })
     }
 
-    /// The rates of all CPUs added up.
     pub(super) fn total(&self) -> f64 {
         self.units_per_ns.iter().sum()
     }
 }
 
-/// The rates of an idle window; `None` for anything else, and for one in which a soaker stood still.
+/// The rates of an idle window; `None` for any other slot, and when a soaker made no progress.
 pub(super) fn idle_rates(slot: &Slot, machine: &Machine<'_>) -> Option<Rates> {
     let Slot::Idle(_) = slot else { return None };
     let (opened, closed) = machine.edges(slot)?;
@@ -316,6 +324,7 @@ mod tests {
         let run = world.run();
         for block in &run.blocks {
             let costs = block_costs(block, &run.header);
+            assert_eq!(costs.len(), world.cells.len());
             for (cell, cost) in world.cells.iter().zip(costs) {
                 let cost = cost.unwrap();
                 assert!(
@@ -333,11 +342,13 @@ mod tests {
     }
 
     #[test]
-    fn each_of_two_machines_is_priced_by_its_own_soakers_and_clock() {
+    fn the_cost_on_each_machine_comes_from_its_own_soakers_and_clock() {
         let world = quiet();
         let run = two_machines(world.run());
         for block in &run.blocks {
-            for (cell, cost) in world.cells.iter().zip(block_costs(block, &run.header)) {
+            let costs = block_costs(block, &run.header);
+            assert_eq!(costs.len(), world.cells.len());
+            for (cell, cost) in world.cells.iter().zip(costs) {
                 let cost = cost.unwrap();
                 assert!(
                     (cost.ns_per_kib(Side::Sender).unwrap() - cell.sender_ns_per_kib).abs() < 1.0
@@ -354,10 +365,10 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_the_far_window_saw_more_of_do_not_make_its_cost_larger() {
+    fn a_longer_remote_window_does_not_change_the_receivers_cost() {
         let mut run = two_machines(quiet().run());
         let before = block_costs(&run.blocks[0], &run.header)[0].unwrap();
-        // The far window is twice as long, and everything in it happened twice.
+        // The remote window is twice as long, and everything in it happened twice.
         for slot in &mut run.blocks[0].slots {
             let (Slot::Idle(zc_run::IdleWindow { remote, .. })
             | Slot::Trial(zc_run::Trial { remote, .. })) = slot;
@@ -380,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_far_end_that_does_not_measure_leaves_the_sender_s_cost_alone() {
+    fn without_meters_at_the_remote_end_only_the_sender_has_a_cost() {
         let world = quiet();
         let mut run = two_machines(world.run());
         run.header.remote.as_mut().unwrap().machine = None;
@@ -394,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ends_on_one_machine_have_one_cost() {
+    fn two_ends_on_one_machine_have_a_common_cost() {
         let mut run = two_machines(quiet().run());
         run.header.remote.as_mut().unwrap().machine.as_mut().unwrap().same_machine = true;
         let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
@@ -403,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_are_told_apart_only_where_link_and_cpus_allow_it() {
+    fn sides_have_separate_costs_only_where_link_and_cpus_allow_it() {
         for world in [
             Synthetic { sides_apart: false, ..quiet() },
             Synthetic { cpus: 1, rate_bytes_per_s: 4e8, ..quiet() },
@@ -415,7 +426,8 @@ mod tests {
         }
     }
 
-    /// The costs of a run whose first cell is placed otherwise than the others: its own, and the next one's.
+    /// The costs of the first two cells of a run, where the first one has another placement than
+    /// the others.
     fn placed(world: &Synthetic, placement: Placement, rps: bool) -> (TrialCost, TrialCost) {
         let mut run = world.run();
         run.header.link.rps = rps.then(|| "sysfs".to_owned());
@@ -425,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_that_share_a_cpu_cost_what_it_lost_and_what_packets_cost_where_they_are_steered_to() {
+    fn ends_on_one_cpu_cost_the_loss_of_that_cpu_and_of_the_steered_one() {
         let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, ..quiet() };
         let near =
             |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
@@ -438,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_may_run_anywhere_cost_what_all_cpus_lost() {
+    fn threads_that_are_not_pinned_cost_the_loss_of_all_cpus() {
         let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, ..quiet() };
         let (cost, separate) = placed(&world, Placement::Free, false);
         assert_eq!((cost.sender_ns, cost.receiver_ns, cost.other_cpus_ns), (None, None, None));
@@ -447,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_s_placement_decides_whether_its_sides_are_apart() {
+    fn the_placement_of_a_cell_decides_whether_its_sides_have_separate_costs() {
         let header = quiet().header();
         let at = |placement| Levels { placement: Some(placement), ..Levels::default() };
         assert!(sides_apart(&header) && sides_of_cell_apart(&header, &Levels::default()));
@@ -459,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_cpus_lose_is_kept_apart() {
+    fn the_loss_of_other_cpus_is_a_separate_cost() {
         let run = Synthetic { cpus: 4, other_cpus_ns_per_kib: 77.0, ..quiet() }.run();
         let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
         assert!((cost.ns_per_kib(Side::OtherCpus).unwrap() - 77.0).abs() < 1.0);
@@ -467,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_that_cannot_be_priced_has_no_cost() {
+    fn a_trial_with_invalid_readings_has_no_cost() {
         let run = quiet().run();
         let header = &run.header;
         assert!(trial_cost(&run.blocks[0], 1, header).is_some());
@@ -512,7 +524,7 @@ mod tests {
                 window.closed.soak.units = window.opened.soak.units.clone();
             }
         }
-        assert_eq!(trial_cost(&still, 1, header), None, "soakers stood still");
+        assert_eq!(trial_cost(&still, 1, header), None, "soakers made no progress");
         let mut elsewhere = run.header.clone();
         elsewhere.plan.fixed.sender_cpu = 7;
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The analysis of a run: everything that can be computed from it.
+//! Computes all estimates of a run.
 
 use crate::account;
 use crate::cells;
@@ -13,7 +13,8 @@ use crate::sizes;
 use crate::verdict;
 use zc_run::Run;
 
-/// All that can be computed from a run. Takes any run that parses: none, one or many blocks, readings missing or not.
+/// All estimates of a run. Accepts any run that parses, with any number of blocks and with readings
+/// missing.
 pub fn estimate(run: &Run) -> Estimates {
     let kept = KeptBlocks::of(run);
     let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
@@ -36,7 +37,6 @@ pub fn estimate(run: &Run) -> Estimates {
     }
 }
 
-/// The A/A control among the cells.
 pub(super) fn control(cells: &[CellEstimate]) -> Option<Control> {
     cells.iter().find(|cell| cell.control).map(|cell| Control {
         label: cell.label.clone(),

@@ -1,28 +1,27 @@
-//! Numbers with intervals, from values over blocks.
+//! Medians with intervals over blocks.
 
 use zc_stats::{Interval, median, median_interval};
 
 use crate::model::figure::{Bounds, Figure, RatioFigure, RatioMethod};
 use crate::ratios::{Method, Ratio};
 
-/// The value, unless it is NaN or infinite: those have no place in a report, nor in JSON.
+/// The value, unless it is NaN or infinite: neither has a place in a report or in JSON.
 pub(super) fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// `above` by `below`, when that is a number.
+/// `above` divided by `below`, if finite.
 pub(super) fn per(above: f64, below: f64) -> Option<f64> {
     if below > 0.0 { finite(above / below) } else { None }
 }
 
-/// The median and its interval.
 pub(super) fn figure(values: &[f64], level: f64) -> Option<Figure> {
     let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     let value = finite(median(&values)?)?;
     Some(with_interval(value, median_interval(&values, level).and_then(bounds), values.len()))
 }
 
-/// A value with the half-width that its interval has.
+/// A figure with the half-width of its interval.
 pub(super) fn with_interval(value: f64, interval: Option<Bounds>, blocks: usize) -> Figure {
     let half_width = interval
         .and_then(|interval| interval.high.map(|high| (high - value).max(value - interval.low)))
@@ -30,7 +29,7 @@ pub(super) fn with_interval(value: f64, interval: Option<Bounds>, blocks: usize)
     Figure { value, interval, half_width, blocks }
 }
 
-/// A figure in another unit: every number of it times `by`, which is above 0.
+/// A figure in another unit: all its numbers multiplied by `by`, which is above 0.
 pub(super) fn scaled(figure: &Figure, by: f64) -> Figure {
     let bounds = |interval: Bounds| Bounds {
         low: interval.low * by,
@@ -45,7 +44,8 @@ pub(super) fn scaled(figure: &Figure, by: f64) -> Figure {
     }
 }
 
-/// Gbit/s that one CPU carries, from ns per KiB: bits per nanosecond. `None` for a cost that is not above 0.
+/// Gbit/s that one CPU carries (bits per nanosecond), from a cost in ns per KiB. `None` for a cost
+/// that is not above 0.
 pub(super) fn gbit_per_core(cost: &Figure) -> Option<Figure> {
     let gbit = |ns_per_kib: f64| per(8.0 * 1024.0, ns_per_kib);
     let interval = cost.interval.and_then(|interval| {
@@ -58,7 +58,7 @@ pub(super) fn gbit_per_core(cost: &Figure) -> Option<Figure> {
     Some(with_interval(gbit(cost.value)?, interval, cost.blocks))
 }
 
-/// An interval without infinities; `None` when nothing bounds it below.
+/// An interval with `None` for an infinite upper end; `None` when the lower end is infinite.
 pub(super) fn bounds(interval: Interval) -> Option<Bounds> {
     Some(Bounds {
         low: finite(interval.low)?,
@@ -67,7 +67,6 @@ pub(super) fn bounds(interval: Interval) -> Option<Bounds> {
     })
 }
 
-/// A ratio as it is handed out.
 pub(super) fn ratio_figure(ratio: &Ratio, target: f64) -> RatioFigure {
     let interval = ratio.interval.and_then(bounds);
     let half_width = ratio.half_width().filter(|_| interval.is_some());

@@ -1,57 +1,66 @@
-//! When a run may look at its intervals and stop, and what confidence they then need.
+//! Interim analyses: when a run may compute its intervals and stop, and the confidence level that
+//! they then need.
 //!
-//! Looks are planned before the run: when 1/4, 1/2 and 3/4 of the time budget are spent, and at its end. (By calendar, not by
-//! information: how many blocks fit into the budget is known to nobody before, and does not depend on what they
-//! show; Lan and DeMets, Biometrics 1989.) Each look spends its part of the error (`zc_stats::AlphaSpending`), so all
-//! intervals together keep [`CONFIDENCE`] whenever the run stops. The k-th look that is really taken spends the k-th
-//! part, even if it comes later than planned, so that a saved run needs to tell no more than how many there were.
+//! Analyses are planned before the run: when 1/4, 1/2 and 3/4 of the time budget are spent, and at
+//! its end. The information fraction is calendar time, because the number of blocks that fit into
+//! the budget is not known beforehand and does not depend on their results (Lan and DeMets,
+//! Biometrics 1989). Each analysis spends its part of the error (`zc_stats::AlphaSpending`), so all
+//! intervals together keep [`CONFIDENCE`] whenever the run stops. The k-th analysis that takes
+//! place spends the k-th part, even if it is later than planned, so a saved run only needs their
+//! number.
 //!
-//! What this does not cover is a person who stops the run by Ctrl-C because the figures please.
+//! This does not cover a person who stops the run by Ctrl-C because the figures please.
 
 use zc_stats::{AlphaSpending, wilcoxon_min_n};
 
 use zc_run::{End, EndReason};
 
-/// What the intervals of a run promise together.
+/// Simultaneous confidence level of all intervals of a run.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Shares of the budget at which a run may look and stop. The end of the budget is not among them: there it must.
+/// Shares of the time budget at which a run may stop early. At the end of the budget it stops in
+/// any case, so the end is not listed.
 pub const PLANNED: [f64; 3] = [0.25, 0.5, 0.75];
 
-/// The looks of a run that is under way.
+/// The interim analyses of a run in progress.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct InterimAnalyses {
     taken: usize,
 }
 
 impl InterimAnalyses {
-    /// Whether the next look is due when this share (0 to 1) of the budget is spent and so many blocks are kept. A
-    /// look that could not have an interval is not taken, and costs nothing.
+    /// Whether the next analysis is due when this share (0 to 1) of the budget is spent and this
+    /// many blocks are kept. An analysis with too few blocks for an interval does not take place
+    /// and spends no error.
     pub fn due(&self, spent_share: f64, blocks_kept: usize) -> bool {
         PLANNED.get(self.taken).is_some_and(|planned| spent_share >= *planned)
             && wilcoxon_min_n(self.level()).is_some_and(|least| blocks_kept >= least)
     }
 
-    /// The confidence of the intervals at the next planned look, or at the end when all are taken.
+    /// Confidence level of the intervals at the next planned analysis, or at the end when all have
+    /// taken place.
     pub fn level(&self) -> f64 {
         analysis_level(self.taken)
     }
 
-    /// The confidence of the intervals if the run ended now without another look: what a progress line should show.
+    /// Confidence level of the intervals if the run ended now without another interim analysis, as
+    /// a progress line shows it.
     pub fn level_at_end(&self) -> f64 {
         end_level(self.taken)
     }
 
-    /// Notes that the look was taken. The session puts the number of blocks into `End::interim_analyses_at_blocks`.
+    /// Records that the analysis took place. The session puts the number of blocks into
+    /// `End::interim_analyses_at_blocks`.
     pub fn take(&mut self) {
         self.taken += 1;
     }
 }
 
-/// The confidence at which the intervals of a saved run are to be computed.
+/// Confidence level at which the intervals of a saved run are computed.
 ///
-/// `End::interim_analyses_at_blocks` holds the planned looks that were taken, the one that stopped the run included, the end of the
-/// budget not. A run without an end was killed: all looks are taken to have happened, which errs to the safe side.
+/// `End::interim_analyses_at_blocks` holds the planned analyses that took place, including the one
+/// that stopped the run, without the one at the end of the budget. A run without an end was killed:
+/// all analyses are assumed to have taken place, which is conservative.
 pub fn level_of(end: Option<&End>) -> f64 {
     match end {
         Some(End { reason: EndReason::TargetReached, interim_analyses_at_blocks, .. })
@@ -64,7 +73,7 @@ pub fn level_of(end: Option<&End>) -> f64 {
     }
 }
 
-/// The level of planned look number `taken` (from 0).
+/// The level of planned analysis number `taken` (from 0).
 fn analysis_level(taken: usize) -> f64 {
     match PLANNED.get(taken) {
         Some(now) => level(before(taken), *now),
@@ -72,12 +81,12 @@ fn analysis_level(taken: usize) -> f64 {
     }
 }
 
-/// The level at the end, after so many looks that did not stop the run.
+/// The level of the final analysis after `taken` interim analyses.
 fn end_level(taken: usize) -> f64 {
     level(before(taken), 1.0)
 }
 
-/// The share of the look before number `taken`.
+/// The information fraction of the analysis before number `taken`.
 fn before(taken: usize) -> f64 {
     taken.min(PLANNED.len()).checked_sub(1).map_or(0.0, |last| PLANNED[last])
 }
@@ -101,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_path_a_run_takes_its_looks_spend_five_per_cent_at_most() {
+    fn all_analyses_of_a_run_spend_five_per_cent_together() {
         for stopped_after in 0..=PLANNED.len() {
             let mut interim = InterimAnalyses::default();
             let mut spent = 0.0;
@@ -115,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_run_is_read_at_the_level_it_was_stopped_at() {
+    fn a_saved_run_has_the_level_of_the_analysis_that_stopped_it() {
         let mut interim = InterimAnalyses::default();
         assert_eq!(level_of(Some(&end(EndReason::BudgetSpent, 0))), interim.level_at_end());
         for taken in 1..=PLANNED.len() {
@@ -126,14 +135,14 @@ mod tests {
             assert_eq!(level_of(Some(&end(EndReason::Interrupted, taken))), interim.level_at_end());
         }
         assert_eq!(level_of(None), interim.level_at_end());
-        // Nonsense of a file edited by hand.
+        // Impossible values, as in a file that was edited by hand.
         assert_eq!(level_of(Some(&end(EndReason::TargetReached, 0))), 0.95);
         assert!(level_of(Some(&end(EndReason::TargetReached, 99))) > 0.95);
         assert!(level_of(Some(&end(EndReason::BudgetSpent, 99))) > 0.95);
     }
 
     #[test]
-    fn a_look_waits_for_its_time_and_for_enough_blocks() {
+    fn an_interim_analysis_waits_for_its_time_and_for_enough_blocks() {
         let mut interim = InterimAnalyses::default();
         assert!(!interim.due(0.24, 1000));
         assert!(!interim.due(0.25, 10)); // 99.99 % needs 15

@@ -1,4 +1,4 @@
-//! The blocks of a run that count, with the costs of their trials.
+//! Selects the kept blocks of a run and computes the costs of their trials.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,17 @@ use crate::interim::level_of;
 use crate::parallel;
 use zc_run::{Block, Header, Run, Slot, Trial, TrialKind};
 
-/// The part of a run that counts: the blocks that were not dropped, with the costs of their soaked trials.
+/// The blocks that were not dropped, with the costs of their soaked trials.
 pub(super) struct KeptBlocks<'a> {
     pub(super) header: &'a Header,
     pub(super) blocks: Vec<&'a Block>,
-    /// The trials of a cell by kind, each with its block's place among those that count.
+    /// The trials of a cell by kind, each with the index of its block among the kept ones.
     trials: HashMap<&'a str, [Vec<(usize, &'a Trial)>; 3]>,
-    /// By block, then by cell of the plan.
+    /// Indexed by block, then by cell of the plan.
     pub(super) costs: Vec<Vec<Option<TrialCost>>>,
-    /// The place of the reference among the plan's cells.
+    /// Index of the reference among the plan's cells.
     pub(super) reference: Option<usize>,
-    /// The confidence of each interval.
+    /// Confidence level of each single interval.
     pub(super) level: f64,
 }
 
@@ -40,7 +40,7 @@ impl<'a> KeptBlocks<'a> {
         }
     }
 
-    /// The trials of a cell of one kind, by block.
+    /// The trials of one kind of a cell, each with the index of its block.
     pub(super) fn trials(
         &self,
         label: &str,
@@ -53,7 +53,8 @@ impl<'a> KeptBlocks<'a> {
     }
 }
 
-/// Looked up a dozen times for each cell: walking over all blocks each time would take longer than reading them.
+/// An index of trials. They are looked up a dozen times for each cell, and walking over all blocks
+/// each time would take longer than reading them.
 fn by_cell<'a>(blocks: &[&'a Block]) -> HashMap<&'a str, [Vec<(usize, &'a Trial)>; 3]> {
     let mut found: HashMap<&str, [Vec<(usize, &Trial)>; 3]> = HashMap::new();
     for (place, block) in blocks.iter().enumerate() {

@@ -1,9 +1,10 @@
-//! Observations to estimates: what each cell cost, how sure that is, and what may be said about it.
+//! Computes estimates from observations: costs of cells, their intervals, and verdicts.
 //!
-//! In goes a saved run, out come numbers with their intervals, as plain data: no text, no files, no clock, so the same
-//! run gives the same estimates for ever, and an old run can be read again with better arithmetic. How a cost comes
-//! out of a block is in [`costs`], which blocks count in [`rules`], when a run may end early in [`interim`].
-//! Whatever cannot be computed from a run is `None`: there is no NaN and no infinity in what it hands out.
+//! The input is a saved run, the output plain data: no text, no files, no clock. So the same run
+//! always gives the same estimates, and an old run can be read again with better arithmetic.
+//! [`costs`] computes the cost of a trial within its block, [`rules`] decides which blocks count,
+//! [`interim`] when a run may end early. What a run does not determine is `None`; results contain
+//! no NaN and no infinity.
 
 mod account;
 mod cells;

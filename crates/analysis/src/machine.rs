@@ -1,25 +1,28 @@
-//! The machines of a run: one, or over the link `remote` two, each with soakers, meters and a clock of its own.
+//! The machines of a run: one, or two over the link `remote`, each with its own soakers, meters and
+//! clock.
 
 use zc_run::{FixedParams, Header, Reading, Slot};
 
-/// One of the machines, and how its readings are found.
+/// A machine, and where its readings are in a slot.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine<'a> {
-    /// The CPUs that carry a soaker, in the order of all per-CPU vectors of its readings. Those of a far machine may be none.
+    /// The CPUs with a soaker, in the order of all per-CPU vectors of the readings. A remote
+    /// machine may have none.
     pub cpus: &'a [usize],
-    /// Whether its kernel accounts interrupt time apart; null when that is not known.
+    /// Whether its kernel accounts interrupt time separately (CONFIG_IRQ_TIME_ACCOUNTING); `None`
+    /// when that is not known.
     pub irq_time: Option<bool>,
     remote: bool,
 }
 
 impl<'a> Machine<'a> {
-    /// The machine that sends, on which the run was started.
+    /// The sending machine, on which the run was started.
     pub fn local(header: &'a Header) -> Self {
         let FixedParams { soaked_cpus, .. } = &header.plan.fixed;
         Self { cpus: soaked_cpus, irq_time: header.host.irq_time_accounting, remote: false }
     }
 
-    /// The machine at the far end, where a zc measured there and soaked a CPU.
+    /// The remote machine, if a zc measured there and soaked a CPU.
     pub fn remote(header: &'a Header) -> Option<Self> {
         let machine = header
             .remote
@@ -34,17 +37,17 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// All of them.
+    /// The local machine, then the remote one if it measured.
     pub fn all(header: &'a Header) -> impl Iterator<Item = Self> {
         std::iter::once(Self::local(header)).chain(Self::remote(header))
     }
 
-    /// This machine's readings at the two edges of a slot.
+    /// This machine's readings at both edges of a slot.
     pub fn edges<'s>(&self, slot: &'s Slot) -> Option<(&'s Reading, &'s Reading)> {
         edges(slot, self.remote)
     }
 
-    /// The other end's readings at the two edges of a slot.
+    /// The other end's readings at both edges of a slot.
     pub fn other_edges<'s>(&self, slot: &'s Slot) -> Option<(&'s Reading, &'s Reading)> {
         edges(slot, !self.remote)
     }
@@ -62,7 +65,8 @@ fn edges(slot: &Slot, is_remote: bool) -> Option<(&Reading, &Reading)> {
     }
 }
 
-/// Whether both ends are on one machine although the link is `remote`: what either reads is the work of both.
+/// Whether both ends are on one machine although the link is `remote`, so that the readings of
+/// either contain the work of both.
 pub fn same_machine(header: &Header) -> bool {
     header
         .remote

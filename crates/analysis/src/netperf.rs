@@ -1,11 +1,13 @@
-//! Two accounts of the same windows side by side: what `netperf -c -C` prints, and what time(1) prints of the sending process.
+//! Accounts of the same windows by two tools: what `netperf -c -C` prints, and what time(1) prints
+//! about the sending process.
 //!
-//! In 2006 both stood under each other in one table and disagreed: sendfile took 5.7 times less CPU by time(1), 2.0 times
-//! less by netperf. Here netperf's columns are filled from the soakers, which miss nothing, time(1)'s from getrusage of the
-//! sender, which misses what the kernel does for it on somebody else's time.
+//! In 2006 one table contained both, and they disagreed: sendfile took 5.7 times less CPU by
+//! time(1), 2.0 times less by netperf. Here netperf's columns come from the soakers, which miss
+//! nothing, and those of time(1) from getrusage of the sender, which misses kernel work that is
+//! charged to other tasks.
 //!
-//! netperf's units (src/netlib.c, calc_service_demand): utilisation in per cent of all CPUs, service demand in microseconds
-//! per KB of 1024 bytes, throughput in 10^6 bits per second.
+//! netperf's units (src/netlib.c, calc_service_demand): utilisation in per cent of all CPUs,
+//! service demand in microseconds per KB of 1024 bytes, throughput in 10^6 bits per second.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +37,7 @@ pub(super) fn accounts(kept: &KeptBlocks, cells: &[CellEstimate]) -> Option<Acco
 fn row(kept: &KeptBlocks, place: usize, cell: &CellEstimate) -> AccountRow {
     let target = kept.header.plan.target;
     let within = |figure: &Figure| per(figure.half_width?, figure.value).map(|half| half <= target);
-    // A figure without an interval has not reached anything.
+    // A figure without an interval has not reached the target.
     let reached = |figure: Option<Figure>| figure.map(|figure| within(&figure).unwrap_or(false));
     let cost = cell.cost_ns_per_kib;
     let demand = |cost: Option<Figure>| cost.map(|cost| scaled(&cost, 1e-3));
@@ -69,7 +71,7 @@ fn row(kept: &KeptBlocks, place: usize, cell: &CellEstimate) -> AccountRow {
     }
 }
 
-/// Soaked CPU time by window and CPUs, in per cent.
+/// Soaked CPU time divided by the CPU time of the window, in per cent.
 fn utilisation(kept: &KeptBlocks, place: usize, side: Side) -> Option<Figure> {
     let header = kept.header;
     let (local, far) = (Machine::local(header), Machine::remote(header));
@@ -87,9 +89,9 @@ fn utilisation(kept: &KeptBlocks, place: usize, side: Side) -> Option<Figure> {
     figure(&shares, kept.level)
 }
 
-/// What getrusage says of the sender in one trial.
+/// CPU time of the sender in one trial by getrusage.
 struct Process {
-    /// User and system time, where they are told apart.
+    /// User and system time, if the run has both.
     split_ns: Option<(f64, f64)>,
     cpu_ns: f64,
     elapsed_ns: f64,
@@ -125,7 +127,8 @@ fn time_line(kept: &KeptBlocks, label: &str) -> Option<TimeLine> {
     let shares: Vec<f64> = trials.iter().map(|trial| trial.cpu_ns / trial.elapsed_ns).collect();
     let cpu = figure(&shares, kept.level)?;
     let cpu_s = scaled(&cpu, RUN_S);
-    // The split rests on ticks: it is that of all trials together, as one long run would have had it.
+    // User and system time come from ticks, so the split is that of all trials together, as in one
+    // long run.
     let split = trials
         .iter()
         .filter_map(|trial| trial.split_ns)
@@ -140,7 +143,8 @@ fn time_line(kept: &KeptBlocks, label: &str) -> Option<TimeLine> {
     })
 }
 
-/// Pairs of cells that differ in their send path alone: one of the reference's path, and another one.
+/// Pairs of cells that differ only in their send path: one with the path of the reference, and
+/// another one.
 fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
     let (header, plan) = (kept.header, &kept.header.plan);
     let Some(stream) = kept.reference.map(|reference| plan.cells[reference].send) else {
@@ -213,7 +217,8 @@ mod tests {
     use zc_run::{Run, SendPath};
     use zc_testkit::synthetic::{Synthetic, TrueCell, two_machines};
 
-    /// Two socket buffers, STREAM and SENDFILE; getrusage misses more of sendfile than of read+send.
+    /// STREAM and SENDFILE with two socket buffers each. getrusage misses more of sendfile than of
+    /// read+send.
     fn world() -> Synthetic {
         let cell = |send: SendPath, sockbuf: usize, ns, share| {
             let mut cell = TrueCell { rusage_share: share, ..TrueCell::new(send, ns, 300.0) };
@@ -277,13 +282,29 @@ mod tests {
     }
 
     #[test]
-    fn netperf_s_service_demand_is_that_of_2006() {
-        // "921.16 10^6bits/s, 28.27 %, 2.514 us/KB": a KB there is 1024 bytes, and the machine had one CPU.
-        assert!(near(0.2827e6 / (921.16e6 / 8.0 / 1024.0), 2.514, 1e-3));
+    fn demand_utilisation_and_throughput_are_related_as_in_netperf() {
+        let demand = |mbit_per_s: f64, percent: f64, cpus: f64| {
+            percent / 100.0 * cpus * 1e6 / (mbit_per_s * 1e6 / 8.0 / 1024.0)
+        };
+        // netperf's line of 2006, on a machine with one CPU; a KB is 1024 bytes: "921.16
+        // 10^6bits/s, 28.27 %, 2.514 us/KB".
+        assert!(near(demand(921.16, 28.27, 1.0), 2.514, 1e-3));
+        for row in accounts(&world().run()).rows {
+            let value = |figure: Option<Figure>| figure.unwrap().value;
+            let mbit_per_s = value(row.throughput_mbit_per_s);
+            for (percent, us_per_kb) in [
+                (row.utilisation_percent.sender, row.demand_us_per_kb.sender),
+                (row.utilisation_percent.receiver, row.demand_us_per_kb.receiver),
+                (row.utilisation_percent.both, row.demand_us_per_kb.both),
+            ] {
+                let expected = demand(mbit_per_s, value(percent), 2.0);
+                assert!(near(value(us_per_kb), expected, 1e-3), "{}: {expected}", row.cell);
+            }
+        }
     }
 
     #[test]
-    fn time_s_line_is_of_a_run_of_ten_seconds() {
+    fn the_line_of_time_is_for_a_run_of_ten_seconds() {
         let accounts = accounts(&world().run());
         // 781,250 KiB/s x 0.2 us/KiB x 0.4: 6.25 %.
         let line = accounts.rows[1].time.unwrap();
@@ -314,11 +335,10 @@ mod tests {
             assert!(near(ratio.time.unwrap().value, 4.0, 0.05), "{ratio:?}");
             assert_eq!(ratio.disagree, Some(true));
         }
-        let mut honest = world();
-        honest.cells.iter_mut().for_each(|cell| cell.rusage_share = 1.0);
-        assert!(
-            self::accounts(&honest.run()).ratios.iter().all(|ratio| ratio.disagree == Some(false))
-        );
+        let mut complete = world();
+        complete.cells.iter_mut().for_each(|cell| cell.rusage_share = 1.0);
+        let ratios = self::accounts(&complete.run()).ratios;
+        assert_eq!(ratios.iter().map(|ratio| ratio.disagree).collect::<Vec<_>>(), [Some(false); 2]);
     }
 
     #[test]
@@ -331,14 +351,16 @@ mod tests {
     }
 
     #[test]
-    fn nobody_asked_or_nothing_was_measured() {
+    fn runs_of_other_plans_and_empty_runs_have_no_accounts() {
         assert_eq!(estimate(&Synthetic::default().run()).accounts, None);
         let empty = accounts(&Synthetic { blocks: 0, ..world() }.run());
+        assert_eq!((empty.rows.len(), empty.ratios.len()), (5, 2));
         assert!(
             empty.rows.iter().all(|row| row.time.is_none() && row.throughput_mbit_per_s.is_none())
         );
         assert!(empty.ratios.iter().all(|ratio| ratio.time.is_none() && ratio.disagree.is_none()));
         let few = accounts(&Synthetic { blocks: 3, ..world() }.run());
+        assert_eq!(few.rows.len(), 5);
         assert!(
             few.rows.iter().all(|row| row.demand_within_target.sender == Some(false)),
             "no interval, no confidence"

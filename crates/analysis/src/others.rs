@@ -1,7 +1,8 @@
-//! What the other accounting methods would have said of the same traffic.
+//! Costs of the same traffic by other accounting methods.
 //!
-//! getrusage sees the CPU time of the two threads, /proc/stat the ticks that found a CPU busy. Both are sums by bytes, as
-//! a tool would have computed them over the whole run: ticks of 4 or 10 ms say nothing in a window of 12.
+//! getrusage counts the CPU time of both threads, /proc/stat the ticks that found a CPU busy. Both
+//! are totals divided by bytes, as a tool would have computed them over the whole run: ticks of 4
+//! or 10 ms mean nothing in a window of 12 ms.
 
 use crate::costs::sender_alone;
 use crate::figures::{figure, per};
@@ -25,7 +26,7 @@ pub(super) fn others(
         receiver: soaked.receiver.map(|figure| figure.value),
         both: soaked.both.map(|figure| figure.value),
     };
-    // /proc/stat looks at all CPUs, so it is held against all that the soakers lost.
+    // /proc/stat covers all CPUs, so it is compared with the loss of all soakers.
     let everywhere = Sides {
         sender: None,
         receiver: None,
@@ -53,7 +54,8 @@ fn getrusage(kept: &KeptBlocks, label: &str, kind: TrialKind, soaked: &Sides<f64
     compared(cost, soaked, moved)
 }
 
-/// What a far end that is no zc says that its process used over whole soaked trials, per KiB that it says came.
+/// CPU time per KiB by the report of a remote end other than zc: its process's CPU time over whole
+/// soaked trials, divided by the bytes that it received.
 fn far_process(kept: &KeptBlocks, label: &str) -> Option<f64> {
     let reports =
         kept.trials(label, TrialKind::Soaked).filter_map(|(_, trial)| trial.remote_report);
@@ -66,18 +68,19 @@ fn far_process(kept: &KeptBlocks, label: &str) -> Option<f64> {
     per(cpu_ns * 1024.0, bytes)
 }
 
-/// In the soaked windows: soakers run at nice 19, so their ticks stand in a column of their own and everybody else's beside
-/// it. /proc/stat is at its best there: no tick is stopped, because no CPU idles.
+/// Busy ticks in the soaked windows. Soakers run at nice 19, so their ticks are in another column.
+/// /proc/stat is most accurate there: no tick is stopped, because no CPU idles.
 fn proc_stat(kept: &KeptBlocks, label: &str, soaked: &Sides<f64>) -> OtherMethod {
     let fixed = &kept.header.plan.fixed;
-    // The far end of a link without a receiver is always busy.
+    // The ACK generator's CPU, which is always busy.
     let not_counted = (fixed.link == LinkKind::Null).then_some(fixed.receiver_cpu);
     let (mut ticks, mut moved, mut moved_meanwhile) = (0u64, 0u64, 0.0);
     for (_, trial) in kept.trials(label, TrialKind::Soaked) {
         let Some(window_ns) = elapsed_ns(trial) else { continue };
         let Some(busy) = busy_ticks(kept.header, trial, not_counted) else { continue };
         let (opened, closed) = (&trial.opened, &trial.closed);
-        // It is read some milliseconds before the window opens and after it has closed, at the same rate of traffic.
+        // /proc/stat is read some milliseconds before the window opens and after it closes. The
+        // rate of traffic is assumed to be the same.
         let stat_ns = closed.stat.at_ns.saturating_sub(opened.stat.at_ns);
         ticks = ticks.saturating_add(busy);
         moved = moved.saturating_add(bytes(trial));
@@ -87,7 +90,8 @@ fn proc_stat(kept: &KeptBlocks, label: &str, soaked: &Sides<f64>) -> OtherMethod
     compared(Sides { sender: None, receiver: None, both }, soaked, moved)
 }
 
-/// Busy ticks of all machines in a trial's window, without one CPU of the sender's.
+/// Busy ticks of all machines in a trial's window, without the CPU `not_counted` of the sender's
+/// machine.
 fn busy_ticks(header: &Header, trial: &Trial, not_counted: Option<usize>) -> Option<u64> {
     let local = Machine::local(header);
     let by_cpu = ticks_by_cpu(&trial.opened, &trial.closed, &local, busy)?;
@@ -104,7 +108,7 @@ fn busy_ticks(header: &Header, trial: &Trial, not_counted: Option<usize>) -> Opt
     Some(counted.chain(far).fold(0u64, u64::saturating_add))
 }
 
-/// All that is not idle, iowait, steal or a soaker.
+/// Ticks other than idle, iowait, steal and the soakers' (nice).
 fn busy(cpu: &CpuTicks) -> u64 {
     [cpu.user, cpu.system, cpu.irq, cpu.softirq].into_iter().fold(0, u64::saturating_add)
 }
@@ -123,15 +127,16 @@ fn compared(cost: Sides<f64>, soaked: &Sides<f64>, bytes: u64) -> OtherMethod {
 }
 
 impl Estimates {
-    /// What soakers do to the cost itself, by the one account that is there with and without them: getrusage of the soaked windows by that of
-    /// the twins, a figure over cells instead of blocks, as a cell has few twins. A CPU that is never idle is woken up by an interrupt and runs
-    /// at once what was woken: more wake-ups, smaller batches. `None` without twins.
+    /// Ratio of the cost with soakers to the cost without, by getrusage, the only account that
+    /// exists for both: soaked windows divided by unsoaked controls. The figure is taken over cells
+    /// instead of blocks, because a cell has few controls. A CPU that never idles runs a woken task
+    /// at once: more wake-ups, smaller batches. `None` without unsoaked controls.
     pub fn cost_ratio_with_soakers(&self) -> Option<Figure> {
         let times = self.cells.iter().filter_map(|cell| {
-            let (soaked, twin) =
+            let (soaked, control) =
                 (&cell.others.getrusage_soaked, &cell.others.getrusage_unsoaked_control);
             let times = soaked.cost_ns_per_kib.both?
-                / twin.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
+                / control.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
             times.is_finite().then_some(times)
         });
         figure(&times.collect::<Vec<_>>(), self.confidence)

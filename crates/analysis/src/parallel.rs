@@ -1,15 +1,17 @@
-//! The same for many things, on as many threads as there are CPUs. What comes out does not depend on their number.
+//! Applies a function to many indices in as many threads as there are CPUs. The results do not
+//! depend on the number of threads.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What becomes of 0, 1 and so on up to `count - 1`, in that order.
+/// The results for 0 to `count - 1`, in that order.
 pub(super) fn each<T: Send>(count: usize, what: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(count);
     if threads < 2 {
         return (0..count).map(what).collect();
     }
-    // A few at a time: enough that taking them costs nothing, few enough that no thread waits long for the last one.
+    // Chunks large enough that taking one costs nothing, and small enough that no thread waits long
+    // for the last one.
     let at_a_time = (count / threads / 8).clamp(1, 64);
     let next = AtomicUsize::new(0);
     let some = || {
@@ -42,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_is_that_of_the_numbers() {
+    fn results_are_in_the_order_of_the_indices() {
         for count in [0, 1, 2, 7, 1000] {
             assert_eq!(
                 each(count, |place| place * 2),

@@ -1,11 +1,12 @@
-//! The cost of a cell by the cost of the one that it refers to, over blocks, with its interval.
+//! The cost of a cell divided by that of its baseline, over blocks, with an interval.
 //!
-//! Per block the logarithm of the ratio is taken: whatever slows a whole block down cancels in it, and the same noise
-//! on both makes it symmetric, which the signed-rank interval asks for. A block in which the cell cost nothing at all,
-//! or less (noise: the cost is a difference), has a ratio "below all others", minus infinity: Hodges-Lehmann and the
-//! signed ranks only need its place in the order, so it counts as the evidence it is, and is not dropped for being
-//! small. Only where that is not enough - the reference itself is at or below 0, or so many cells' costs are that the
-//! estimate has no logarithm - the signed ranks of cost minus ratio times reference are asked instead.
+//! The logarithm of the ratio is taken per block. What slows a whole block cancels in it, and equal
+//! noise in both costs makes its distribution symmetric, as the signed-rank interval assumes. The
+//! cost is a difference, so by noise it may be 0 or less in a block. The log ratio of such a block
+//! is minus infinity. The Hodges-Lehmann estimate and the signed ranks only use its place in the
+//! order, so the block counts and is not dropped for a small cost. Where that is not enough, the
+//! signed ranks of cost minus ratio times reference are used instead: when the reference itself is
+//! at or below 0, or so many costs of the cell are that the estimate has no logarithm.
 
 use zc_stats::{Interval, hodges_lehmann, signed_rank_ratio, wilcoxon_interval, wilcoxon_p_value};
 
@@ -17,28 +18,29 @@ use zc_run::{Block, Header, Plan};
 pub enum Method {
     /// Hodges-Lehmann over log ratios, signed-rank interval.
     HodgesLehmann,
-    /// The ratio at which the signed ranks of cost - ratio x reference balance, and those that their test does not reject.
+    /// The ratio at which the signed ranks of cost - ratio x reference balance; its interval
+    /// contains the ratios that their test does not reject.
     RankedDifferences,
 }
 
-/// A ratio of two costs.
+/// A ratio of two costs over blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
-    /// Below 1: cheaper than what it refers to. Finite, and not below 0.
+    /// Below 1 if the cell is cheaper than its baseline. Finite, not negative.
     pub value: f64,
-    /// `None` with too few blocks for the level. `low` is not below 0; `high` may be infinite.
+    /// `None` with too few blocks for the level. `low` is not negative; `high` may be infinite.
     pub interval: Option<Interval>,
-    /// How it was computed.
+    /// The estimator.
     pub method: Method,
-    /// Two-sided p-value of "the ratio is 1", by signed ranks.
+    /// Two-sided signed-rank p-value of the hypothesis that the ratio is 1.
     pub p_value: Option<f64>,
-    /// Blocks it rests on.
+    /// Number of blocks with both costs.
     pub blocks: usize,
 }
 
 impl Ratio {
-    /// The larger of high/value - 1 and 1 - low/value: 0.025 is +-2.5 %. `None` without an interval or when it has
-    /// no end.
+    /// The larger of high/value - 1 and 1 - low/value: 0.025 is ±2.5 %. `None` without an interval
+    /// or without an upper end.
     pub fn half_width(&self) -> Option<f64> {
         let interval = self.interval?;
         let half = (interval.high / self.value - 1.0).max(1.0 - interval.low / self.value);
@@ -46,10 +48,11 @@ impl Ratio {
     }
 }
 
-/// The ratio of pairs (cost of the cell, cost of the reference), one a block, in any one unit per byte.
+/// The ratio of pairs (cost of the cell, cost of its baseline), one per block, in the same unit per
+/// byte.
 ///
-/// `level` is the confidence of the interval (see [`super::interim`]). `None` without a pair, or when the reference has no cost on
-/// the whole.
+/// `level` is the confidence level of the interval (see [`super::interim`]). `None` without a pair,
+/// or when the estimate of the baseline's cost is not positive.
 pub fn ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
     let pairs: Vec<(f64, f64)> =
         pairs.iter().copied().filter(|(a, b)| a.is_finite() && b.is_finite()).collect();
@@ -76,9 +79,10 @@ fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
     })
 }
 
-/// The logarithm of a pair's ratio; `None` where there is none. What is below 0 by noise is no less than nothing: a cell that cost
-/// nothing is the least of all ratios, a reference that cost nothing makes the greatest, and of two nothings there is none.
-/// Ranks bear a few of either; not so sums, in which one such block can outweigh all others.
+/// The logarithm of a pair's ratio. A cost below 0 is noise and counts as 0: 0 divided by a
+/// positive cost is the smallest of all ratios, a positive cost divided by 0 the largest, and 0
+/// divided by 0 is `None`. Ranks tolerate a few such blocks. Sums do not: one such block can
+/// outweigh all others.
 pub fn log((cell, reference): (f64, f64)) -> Option<f64> {
     Some((cell.max(0.0) / reference.max(0.0)).ln()).filter(|log| !log.is_nan())
 }
@@ -95,16 +99,17 @@ fn ranked(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
     })
 }
 
-/// The place of the cell that a cell's ratio refers to: the one that it names, else the plan's reference. `None` for a cell that
-/// refers to itself, as the reference does, and for one that refers to nothing that is in the plan.
+/// The index of a cell's baseline: the cell that it names, else the plan's reference. `None` for
+/// the reference, which has no baseline, and where the named cell is not in the plan.
 pub fn baseline(plan: &Plan, cell: usize) -> Option<usize> {
     let label = plan.cells.get(cell)?.by.as_deref().unwrap_or(&plan.reference);
     plan.cells.iter().position(|other| other.label == label).filter(|base| *base != cell)
 }
 
-/// What a cell is divided by: its [`baseline`] and, if that is the plan's reference, the A/A control too: it is the same path, and the
-/// mean of two trials has less noise than one. The control itself is divided by the reference alone, or it would be none. Empty
-/// for a cell that has no ratio.
+/// The indices of the cells that a cell is divided by: its [`baseline`] and, if that is the plan's
+/// reference, the A/A control too. The control is the same path, and the mean of two trials has
+/// less noise. The control itself is divided by the reference alone: a part of its own divisor
+/// would be no control. Empty for a cell without a ratio.
 pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
     let Some(base) = baseline(plan, cell) else { return Vec::new() };
     let doubled = plan.cells[base].label == plan.reference && !plan.cells[cell].control;
@@ -112,8 +117,8 @@ pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
     std::iter::once(base).chain(controls.map(|(place, _)| place)).collect()
 }
 
-/// The cost of a cell and the mean cost of its [`divisors`] (by their places in the plan) in one block, per KiB; `None` unless the block
-/// has them all.
+/// The cost of a cell and the mean cost of its [`divisors`] (indices into the plan) in one block,
+/// per KiB; `None` unless the block has them all.
 pub fn pair(
     costs: &[Option<TrialCost>],
     cell: usize,
@@ -125,7 +130,7 @@ pub fn pair(
     (!divisors.is_empty()).then_some((of(cell)?, sum / divisors.len() as f64))
 }
 
-/// The [`pair`] of every block that has one.
+/// The [`pair`]s of all blocks that have one.
 pub fn pairs(
     costs: &[Vec<Option<TrialCost>>],
     cell: usize,
@@ -135,8 +140,8 @@ pub fn pairs(
     costs.iter().filter_map(|block| pair(block, cell, divisors, side)).collect()
 }
 
-/// How far a run is: the ratio of each cell of the plan (of both sides together) from the blocks that are kept so far;
-/// `None` for cells that have none, and for those without a cost yet.
+/// The progress of a run: the ratio of each cell of the plan (of both sides together) over the
+/// blocks kept so far; `None` for cells without a baseline, and for those without a cost yet.
 pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Ratio>> {
     let costs: Vec<_> = blocks
         .iter()
@@ -148,7 +153,7 @@ pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Rat
     (0..plan.cells.len()).map(of).collect()
 }
 
-/// Whether every cell that refers to another has a ratio whose half-width is within `target`.
+/// Whether every cell with a baseline has a ratio whose half-width is within `target`.
 pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
     let plan = &header.plan;
     let referring: Vec<usize> =
@@ -167,7 +172,7 @@ mod tests {
     use zc_testkit::synthetic::{Synthetic, size_sweep};
 
     #[test]
-    fn a_cell_is_divided_by_the_one_that_it_names() {
+    fn a_cell_is_divided_by_its_baseline() {
         let paths = [(SendPath::ReadSend, 300.0, 400.0), (SendPath::Sendfile, 400.0, 100.0)];
         let world = Synthetic {
             cells: size_sweep(&paths, &[1024, 65_536]),
@@ -176,7 +181,8 @@ mod tests {
         };
         let run = world.run();
         let mut plan = run.header.plan.clone();
-        // read+send 1024 with its control in the fifth place, sendfile 1024, read+send 65536, sendfile 65536
+        // read+send 1024 with its control in the fifth place, sendfile 1024, read+send 65536,
+        // sendfile 65536
         let of = |plan: &Plan| (0..5).map(|cell| divisors(plan, cell)).collect::<Vec<_>>();
         assert_eq!(of(&plan), [vec![], vec![0, 4], vec![], vec![2], vec![0]]);
         plan.cells[2].by = None;
@@ -184,7 +190,7 @@ mod tests {
         assert_eq!(
             of(&plan),
             [vec![], vec![0, 4], vec![0, 4], vec![2], vec![0]],
-            "what others refer to may refer to one too"
+            "a baseline may have a baseline"
         );
         plan.cells[3].by = Some("nobody".to_owned());
         assert_eq!(baseline(&plan, 3), None);
@@ -195,7 +201,7 @@ mod tests {
         assert_eq!(has, [false, true, false, true, true]);
         let mut header = run.header.clone();
         header.plan.target = 0.5;
-        assert!(all_within(&found, &header), "those that have no ratio are not waited for");
+        assert!(all_within(&found, &header), "cells without a ratio do not count");
         header.plan.target = 1e-6;
         assert!(!all_within(&found, &header) && !all_within(&[], &header));
     }
@@ -205,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_slows_a_whole_block_cancels() {
+    fn a_factor_common_to_a_block_cancels() {
         let found = ratio(&pairs_of(&[0.5; 10]), 0.95).unwrap();
         assert!((found.value - 0.5).abs() < 1e-12);
         assert!(found.half_width().unwrap() < 1e-12);
@@ -222,13 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_below_zero_in_one_block_counts_as_the_least_of_all() {
+    fn a_cost_below_zero_in_one_block_counts_as_the_smallest() {
         let mut pairs =
             pairs_of(&[0.10, 0.11, 0.12, 0.09, 0.10, 0.13, 0.12, 0.11, 0.10, 0.12, 0.11, 0.10]);
         let without = ratio(&pairs, 0.95).unwrap();
         pairs[3].0 = -0.5;
         let with = ratio(&pairs, 0.95).unwrap();
         assert_eq!(with.method, Method::HodgesLehmann);
+        assert_eq!(with.blocks, 12, "the block is not dropped");
         assert!(with.value <= without.value && with.value > 0.09);
         assert!(with.interval.unwrap().low <= without.interval.unwrap().low);
     }
@@ -245,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn one_block_in_which_the_reference_cost_nothing_and_one_that_stalled_do_not_matter() {
+    fn one_block_without_a_reference_cost_and_one_stalled_block_do_not_matter() {
         let mut pairs = pairs_of(
             &[0.50, 0.51, 0.52, 0.49, 0.50, 0.53, 0.52, 0.51, 0.50, 0.52, 0.51, 0.50].repeat(4),
         );
@@ -257,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_without_a_cost_on_the_whole_has_no_ratio() {
+    fn a_reference_whose_cost_is_not_positive_gives_no_ratio() {
         assert_eq!(ratio(&[(1.0, -1.0), (1.0, -1.0), (1.0, -1.0)], 0.95), None);
         assert_eq!(ratio(&[(f64::NAN, 1.0), (1.0, f64::INFINITY)], 0.95), None);
     }

@@ -1,36 +1,22 @@
-//! Which blocks do not count: the rules, fixed before the run, that look at the machine and never at a cost.
-//!
-//! Over the link `remote` the rules look at either machine by itself, and a block that one of them spoils does not count.
-//!
-//! Three things make a block worthless, each with its limit, in this order, causes before symptoms:
-//!
-//! * **steal**: the hypervisor took more than 1 % of the soaked CPUs between the block's first and last reading. A soaker
-//!   cannot tell steal from work. /proc/stat counts it in ticks of 10 ms, so at least 2 ticks are asked for: one alone
-//!   may be the rounding of next to nothing.
-//! * **foreign use**: while soakers run no CPU is ever idle, so what of the CPUs' time went neither to this process
-//!   (soakers included), nor to ksoftirqd, nor to the hypervisor, was somebody else's: more than 2 % over the block's
-//!   soaked windows. With CONFIG_IRQ_TIME_ACCOUNTING interrupt time is in nobody's CPU time either and is taken off
-//!   by /proc/stat's irq and softirq columns; where it is not known whether the kernel has it, idle windows alone are
-//!   used, since they have next to no interrupts.
-//! * **idle drift**: idle windows beside each other differ by more than 2 %, in the rates of all CPUs added up, by the
-//!   *median* over the block's neighbouring pairs. A trial is only held against the two idle windows beside it, so a
-//!   single jump spoils one trial, which the rank statistics bear; a machine that jumps all the time spoils all.
+//! The rules that drop blocks. They are fixed before the run and use only the state of the machine,
+//! never a cost.
 
 use super::costs::{Rates, idle_rates};
 use super::machine::{Machine, same_machine};
 use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot, TrialKind};
 
-/// A block is dropped when the hypervisor took more than this share.
+/// A block is dropped when the hypervisor took more than this share of the soaked CPUs.
 pub const STEAL_LIMIT: f64 = 0.01;
-/// A block is dropped when neighbouring idle windows differ by more than this.
+/// A block is dropped when its neighbouring idle windows differ by more than this share (median).
 pub const DRIFT_LIMIT: f64 = 0.02;
-/// A block is dropped when something else used more than this share.
+/// A block is dropped when other processes used more than this share of the soaked CPUs.
 pub const FOREIGN_LIMIT: f64 = 0.02;
 
-/// USER_HZ is 100 on every architecture that Linux has left: include/uapi/asm-generic/param.h.
+/// Length of a tick of /proc/stat. USER_HZ is 100 on every architecture that Linux still supports:
+/// include/uapi/asm-generic/param.h.
 pub const TICK_NS: f64 = 1e7;
 
-/// The first rule that the block breaks; `None` when it counts.
+/// The first rule that the block breaks; `None` for a block that is kept.
 pub fn drop_reason(block: &Block, header: &Header) -> Option<Dropped> {
     Machine::all(header).find_map(|machine| drop_reason_of(block, header, &machine))
 }
@@ -49,23 +35,23 @@ fn drop_reason_of(block: &Block, header: &Header, machine: &Machine<'_>) -> Opti
         .map(|share| Dropped::IdleDrift { share })
 }
 
-/// What the hypervisor took in a block.
+/// Steal in one block, by /proc/stat.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Steal {
-    /// Ticks (10 ms) that it took, all soaked CPUs added up.
+    /// Ticks (10 ms) of steal, summed over the soaked CPUs.
     pub ticks: u64,
-    /// CPU time that there was, all soaked CPUs added up; above 0.
+    /// Available CPU time, summed over the soaked CPUs; above 0.
     pub available_ns: f64,
 }
 
 impl Steal {
-    /// Ticks by time, 0 to 1.
+    /// Stolen divided by available time, 0 to 1.
     pub fn share(&self) -> f64 {
         self.ticks as f64 * TICK_NS / self.available_ns
     }
 }
 
-/// What the hypervisor took over the whole block, from its first reading to its last.
+/// Steal from the first reading of a block to its last; `None` without readings.
 pub fn steal(block: &Block, machine: &Machine<'_>) -> Option<Steal> {
     let (opened, closed) =
         (machine.edges(block.slots.first()?)?.0, machine.edges(block.slots.last()?)?.1);
@@ -74,7 +60,8 @@ pub fn steal(block: &Block, machine: &Machine<'_>) -> Option<Steal> {
     Some(Steal { ticks, available_ns: elapsed_ns * machine.cpus.len() as f64 })
 }
 
-/// The median relative difference between neighbouring idle windows of a block.
+/// The median relative difference between neighbouring idle windows of a block; `None` with fewer
+/// than two of them.
 pub fn idle_drift(block: &Block, machine: &Machine<'_>) -> Option<f64> {
     let rates: Vec<f64> = block
         .slots
@@ -89,11 +76,12 @@ pub fn idle_drift(block: &Block, machine: &Machine<'_>) -> Option<f64> {
     zc_stats::median(&differences)
 }
 
-/// Share of the machine's soaked CPUs that neither zc's process there nor the kernel on its behalf used, over the block's
-/// soaked windows. Where both ends are on one machine, both processes are zc's.
+/// Share of the machine's soaked CPUs that was used by neither zc's process there nor the kernel on
+/// its behalf, over the block's soaked windows. Where both ends are on one machine, both processes
+/// are zc's.
 pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<f64> {
     let irq_time = machine.irq_time;
-    // A far end that soaks CPUs of its own is at work on those, not on these.
+    // A remote end with soakers of its own works on other CPUs.
     let shared = same_machine(header) && Machine::remote(header).is_none();
     let (mut available_ns, mut unexplained_ns) = (0.0, 0.0);
     for slot in &block.slots {
@@ -125,8 +113,8 @@ fn process_ns_of_the_other(slot: &Slot, machine: &Machine<'_>) -> f64 {
     })
 }
 
-/// CPU time that there was in a window, and what of it nobody owns up to. The clock is that of /proc/stat, beside which
-/// the process's CPU time is read.
+/// CPU time available in a window, and the part of it that no account explains. The clock is that
+/// of /proc/stat, because the process's CPU time is read with it.
 fn unexplained(
     opened: &Reading,
     closed: &Reading,
@@ -148,7 +136,8 @@ fn unexplained(
     Some((available_ns, available_ns - own_ns - ksoftirqd_ns - taken_ns))
 }
 
-/// Ticks of some columns between two readings, all soaked CPUs added up; `None` when a reading lacks a CPU.
+/// Ticks of some columns between two readings, summed over the soaked CPUs; `None` when a reading
+/// lacks a CPU.
 fn ticks_between(
     opened: &Reading,
     closed: &Reading,
@@ -158,7 +147,8 @@ fn ticks_between(
     Some(ticks_by_cpu(opened, closed, machine, columns)?.into_iter().fold(0, u64::saturating_add))
 }
 
-/// Ticks of some columns between two readings, in the order of the machine's CPUs; `None` when a reading lacks a CPU.
+/// Ticks of some columns between two readings, in the order of the machine's CPUs; `None` when a
+/// reading lacks a CPU.
 pub fn ticks_by_cpu(
     opened: &Reading,
     closed: &Reading,
@@ -169,7 +159,7 @@ pub fn ticks_by_cpu(
     if cpus == 0 || opened.stat.cpus.len() != cpus || closed.stat.cpus.len() != cpus {
         return None;
     }
-    // A column may step back by a tick when the kernel corrects itself: that is 0, not an enormous number.
+    // A column may decrease by a tick when the kernel corrects itself. That counts as 0.
     let pairs = opened.stat.cpus.iter().zip(&closed.stat.cpus);
     Some(pairs.map(|(opened, closed)| columns(closed).saturating_sub(columns(opened))).collect())
 }
@@ -195,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn steal_drops_a_block_from_one_per_cent_on() {
+    fn steal_drops_a_block_above_one_per_cent() {
         let run = reasons(&Synthetic { steal_share: 0.03, ..small() });
         assert!(
             run.iter()
@@ -206,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_far_machine_is_held_to_the_same_rules() {
+    fn the_remote_machine_has_the_same_rules() {
         let reasons_of_two = |world: Synthetic| {
             let run = two_machines(world.run());
             run.blocks.iter().map(|block| drop_reason(block, &run.header)).collect::<Vec<_>>()
@@ -222,7 +212,7 @@ mod tests {
             "{stolen:?}"
         );
 
-        // Only the far one.
+        // Foreign work on the remote machine only.
         let mut run = zc_testkit::synthetic::two_machines(small().run());
         for slot in &mut run.blocks[0].slots {
             let (Slot::Idle(IdleWindow { remote, .. }) | Slot::Trial(Trial { remote, .. })) = slot;
@@ -249,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_rates_that_jump_drop_a_block_and_one_jump_does_not() {
+    fn idle_rates_that_keep_jumping_drop_a_block_and_one_jump_does_not() {
         let run = reasons(&Synthetic { idle_noise: 0.08, ..small() });
         assert!(
             run.iter().all(|reason| matches!(reason, Some(Dropped::IdleDrift { .. }))),
@@ -264,19 +254,21 @@ mod tests {
     }
 
     #[test]
-    fn somebody_else_s_work_drops_a_block_from_two_per_cent_on() {
+    fn foreign_work_drops_a_block_above_two_per_cent() {
         let run = reasons(&Synthetic { foreign_share: 0.05, ..small() });
+        let near = |share: f64| (share - 0.05).abs() < 0.01;
         assert!(
-            run.iter().all(|reason| matches!(reason, Some(Dropped::Foreign { share }) if (*share - 0.05).abs() < 0.01)),
+            run.iter()
+                .all(|reason| matches!(reason, Some(Dropped::Foreign { share }) if near(*share))),
             "{run:?}"
         );
         assert!(reasons(&Synthetic { foreign_share: 0.01, ..small() }).iter().all(Option::is_none));
     }
 
     #[test]
-    fn interrupt_time_that_the_kernel_accounts_apart_is_not_foreign() {
+    fn interrupt_time_that_the_kernel_accounts_separately_is_not_foreign() {
         let mut run = Synthetic { blocks: 1, foreign_share: 0.05, ..small() }.run();
-        // The same missing time, but the kernel says where it went: 5 % of two CPUs, in ticks.
+        // The same missing time, but the kernel accounts for it: 5 % of two CPUs, in ticks.
         let mut passed_ns = 0;
         for slot in &mut run.blocks[0].slots {
             let (Slot::Idle(IdleWindow { opened, closed, .. })

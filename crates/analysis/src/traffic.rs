@@ -1,12 +1,11 @@
-//! What was counted beside the soakers, as rates over a cell's soaked windows.
+//! Rates of the counters other than the soakers, over a cell's soaked windows.
 
 use crate::figures::per;
 use crate::kept::KeptBlocks;
 use crate::model::cell::{LimitedBy, Traffic};
 use crate::window::{bytes, elapsed_ns, remote_edges};
-use zc_run::{Cell, LinkCounters, Reading, RecvPath, TaskReading, TcpReading, Trial, TrialKind};
+use zc_run::{Cell, LinkCounters, Reading, TaskReading, TcpReading, Trial, TrialKind};
 
-/// Sums over windows.
 #[derive(Default)]
 struct Sums {
     bytes: u64,
@@ -17,7 +16,8 @@ struct Sums {
     recv_calls: f64,
     mapped_bytes: f64,
     switches: f64,
-    /// Bytes in MB that moved between the readings of the switches, which lie some milliseconds outside of the window.
+    /// MB that moved between the readings of context switches, which are some milliseconds outside
+    /// of the window.
     switches_mb: f64,
     interrupts: Option<f64>,
     interrupts_ns: f64,
@@ -52,7 +52,8 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
         bytes: sums.bytes,
         elapsed_ns: sums.elapsed_ns,
         send_calls_per_mb: per(sums.send_calls, megabytes),
-        recv_calls_per_mb: per(sums.recv_calls, megabytes).filter(|calls| *calls > 0.0), // bytes come by no fewer than one
+        // Bytes arrive by at least one call, so 0 means that calls were not counted.
+        recv_calls_per_mb: per(sums.recv_calls, megabytes).filter(|calls| *calls > 0.0),
         packet_bytes: sums.link.as_ref().and_then(|link| per(link.bytes, link.packets)),
         packets_per_s: sums.link.as_ref().and_then(|link| per(link.packets * 1e9, link.elapsed_ns)),
         rx_packet_bytes: sums.link.as_ref().and_then(|link| per(link.rx_bytes, link.rx_packets)),
@@ -73,7 +74,7 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
                 send_buffer: per(tcp.sndbuf_limited_us, tcp.busy_us)?,
             })
         }),
-        mapped_share: if cell.recv == RecvPath::ZerocopyReceive {
+        mapped_share: if cell.recv.maps_pages() {
             per(sums.mapped_bytes, sums.bytes as f64)
         } else {
             None
@@ -91,7 +92,7 @@ impl Sums {
         self.short += since(opened.sent.short, closed.sent.short);
         self.enobufs =
             self.enobufs.saturating_add(closed.sent.enobufs.saturating_sub(opened.sent.enobufs));
-        // The receiver's own counts, on whichever machine it is.
+        // The receiver's own counters, on whichever machine it is.
         let (remote_opened, remote_closed) = remote_edges(trial).unwrap_or((opened, closed));
         self.recv_calls += since(remote_opened.received.calls, remote_closed.received.calls);
         self.mapped_bytes +=
@@ -106,7 +107,8 @@ impl Sums {
                     .and_then(|(opened, closed)| self::interrupts(opened, closed))
                     .unwrap_or(0.0);
             *self.interrupts.get_or_insert(0.0) += interrupts;
-            self.interrupts_ns += since(opened.stat.at_ns, closed.stat.at_ns); // read right after /proc/stat
+            // They are read right after /proc/stat.
+            self.interrupts_ns += since(opened.stat.at_ns, closed.stat.at_ns);
         }
         if let (Some(opened), Some(closed)) = (&opened.link, &closed.link) {
             self.link.get_or_insert_default().add(opened, closed);
@@ -138,7 +140,7 @@ impl TcpSums {
     }
 }
 
-/// How much a counter grew. One that shrank belongs to a device or socket that was made anew: nothing is known.
+/// Increase of a counter; 0 for one that decreased, which belongs to a new device or socket.
 fn since(opened: u64, closed: u64) -> f64 {
     closed.saturating_sub(opened) as f64
 }

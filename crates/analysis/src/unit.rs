@@ -1,23 +1,25 @@
-//! The unit of cost in everything that programs read: microseconds of soaked CPU time per MB (10^6 bytes), `us_per_mb`.
+//! The unit of cost in all machine-readable output: microseconds of soaked CPU time per MB (10^6
+//! bytes), `us_per_mb`.
 //!
-//! The table that people read has the same unit, so a figure of JSON, CSV or OpenMetrics can be compared with it as it is. Costs are
-//! computed in nanoseconds per KiB, the unit of the windows and pages that they come from, and converted where they are serialised.
+//! The printed table has the same unit, so its figures can be compared with those of JSON, CSV or
+//! OpenMetrics. Costs are computed in nanoseconds per KiB, the unit of windows and pages, and
+//! converted on serialisation.
 
 use serde::{Serialize, Serializer};
 
 use crate::model::figure::{Bounds, Figure, Sides};
 
-/// One nanosecond per KiB in microseconds per MB. Exact in binary: 1000/1024.
+/// Microseconds per MB in one nanosecond per KiB: 1000/1024, exact in binary.
 const US_PER_MB: f64 = 1e3 / 1024.0;
 
-/// Nanoseconds per KiB as microseconds per MB (10^6 bytes).
+/// Converts nanoseconds per KiB to microseconds per MB (10^6 bytes).
 pub fn us_per_mb(ns_per_kib: f64) -> f64 {
     ns_per_kib * US_PER_MB
 }
 
-/// A cost, or several of them with what is unknown.
+/// A cost or a group of costs, some of which may be `None`.
 pub(super) trait Cost {
-    /// The same in a unit of which one of its own has `factor`.
+    /// The same multiplied by `factor`.
     fn times(&self, factor: f64) -> Self;
 }
 
@@ -80,12 +82,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nanosecond_per_kib_is_not_quite_a_microsecond_per_mb() {
+    fn nanoseconds_per_kib_are_converted_to_microseconds_per_mb() {
         assert_eq!(us_per_mb(1024.0), 1000.0);
     }
 
     #[test]
-    fn a_figure_keeps_its_confidence_and_its_blocks() {
+    fn conversion_keeps_confidence_and_number_of_blocks() {
         let bounds = Bounds { low: 1024.0, high: Some(3072.0), confidence: 0.95 };
         let figure =
             Figure { value: 2048.0, interval: Some(bounds), half_width: Some(1024.0), blocks: 7 };

@@ -1,9 +1,11 @@
-//! What may be said about the cells: words only for what the intervals bear, and none when the run itself is in doubt.
+//! Verdicts about the cells: only what the intervals support, and none when the run itself is in
+//! doubt.
 //!
-//! A table of ten cells makes nine comparisons, and one in twenty true nothings excludes 1 by itself. So the words
-//! are given by Holm's procedure over all of them, whichever cells they refer to (Scandinavian Journal of Statistics 1979): the cell with the least
-//! p-value must be below alpha/m, the next below alpha/(m-1), and so on until one is not. The control is not among them;
-//! it is what decides whether there are words at all.
+//! A table of ten cells makes nine comparisons, and one in twenty cells without a difference has an
+//! interval that excludes 1. So verdicts control the family-wise error by Holm's procedure over all
+//! comparisons, whatever their baselines (Scandinavian Journal of Statistics 1979): the smallest
+//! p-value must be below alpha/m, the next one below alpha/(m-1), and so on until one is not. The
+//! control is not one of the comparisons; it decides whether there are verdicts at all.
 
 use crate::costs::Side;
 use crate::kept::KeptBlocks;
@@ -15,7 +17,8 @@ use crate::parallel;
 use crate::ratios::{self, baseline, divisors, ratio};
 use zc_run::{Run, Severity};
 
-/// Two cells are called the same when the interval of their ratio lies within this of 1.
+/// Equivalence margin: two cells cost the same when the interval of their ratio is within this
+/// distance of 1.
 pub(super) const EQUIVALENCE_MARGIN: f64 = 0.05;
 
 pub(super) fn verdict(
@@ -83,7 +86,7 @@ fn comparison(ratio: &RatioFigure, differs: bool) -> Comparison {
     }
 }
 
-/// Which cells differ from the ones that they are paired with, by Holm's procedure over all pairs.
+/// Which cells differ significantly from their counterparts, by Holm's procedure over all pairs.
 fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
     let alpha = 1.0 - kept.level;
     let p_value = |(cell, divisors): &(usize, Vec<usize>)| {
@@ -104,8 +107,8 @@ fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
     differs
 }
 
-/// For each cell that others refer to, in the plan's order: the cell of the lowest cost among it and them, then those that
-/// cannot be told from that one, by rising ratio.
+/// For each baseline, in the plan's order: the cheapest cell among it and those compared with it,
+/// then the cells that do not differ significantly from that one, by rising ratio.
 fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Vec<Cheapest> {
     let plan = &kept.header.plan;
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -126,7 +129,7 @@ fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Ve
         .iter()
         .flat_map(|group| {
             let leader = group[0];
-            // Against what they refer to with the control's help, among themselves trial by trial.
+            // Compared with their baseline including the control, with each other trial by trial.
             group[1..].iter().map(move |cell| match baseline(plan, *cell) == Some(leader) {
                 true => (*cell, divisors(plan, *cell)),
                 false => (*cell, vec![leader]),

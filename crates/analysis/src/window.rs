@@ -1,21 +1,20 @@
-//! What the readings at the edges of a trial's window say about its traffic.
+//! Bytes, time and throughput of a trial's window, from the readings at its edges.
 
 use zc_run::{Reading, Trial};
 
-/// Payload bytes that arrived in a trial's window.
 pub(super) fn bytes(trial: &Trial) -> u64 {
     trial.closed.received.bytes.saturating_sub(trial.opened.received.bytes)
 }
 
-/// The readings of the far machine at the edges of a trial's window, where there is one that measures.
+/// The readings of the remote machine at the edges of a trial's window, if it measures.
 pub(super) fn remote_edges(trial: &Trial) -> Option<(&Reading, &Reading)> {
     trial.remote.as_ref().map(|window| (&window.opened, &window.closed))
 }
 
-/// The length of a trial's window; `None` when it has none.
+/// The length of a trial's window, above 0; `None` without valid clock readings.
 pub(super) fn elapsed_ns(trial: &Trial) -> Option<u64> {
     let (opened, closed) = (&trial.opened, &trial.closed);
-    // The soakers' clock is the window's own. A window without soakers may lack it.
+    // The window is measured by the soakers' clock, which a window without soakers may lack.
     let clocks = [(opened.soak.at_ns, closed.soak.at_ns), (opened.stat.at_ns, closed.stat.at_ns)];
     clocks
         .into_iter()

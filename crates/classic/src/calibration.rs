@@ -1,38 +1,41 @@
-//! `./counts_per_sec`: how many units the soakers of this machine do in a second when nothing else runs.
+//! `./counts_per_sec`: how many units per second the soakers of this machine count when nothing
+//! else runs.
 //!
-//! The format is text, a thing to a line, and is described in docs/lineage.md. The file is good for one host, one kernel, one
-//! set of CPUs, one frequency policy and one version of zc; where one of these is another now it is refused with the one that
-//! is, because every load that it gave would be wrong by an unknown amount.
+//! The format is text, one value per line; docs/lineage.md describes it. The file is valid for one
+//! host, kernel, set of CPUs, frequency policy and version of zc. If one of these has changed, the
+//! file is refused and the message names the change: every load computed from it would be wrong by
+//! an unknown amount.
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use super::cyclesoak::KIND;
 use zc_measure::meter;
-use zc_run::{Error, Host, Result, in_words};
+use zc_run::{Error, Host, Result, SoakerKind, in_words};
 
-/// Where the tools look for it, in the current folder.
+/// The soakers that are calibrated: those that dirty cache lines, as the soaker of 2001 did.
+pub(super) const KIND: SoakerKind = SoakerKind::Cache;
+/// Its name, in the current folder.
 pub const FILE_NAME: &str = "counts_per_sec";
 /// The first line, with the version of the format.
 const HEAD: &str = "zc counts_per_sec 1";
-/// A machine of 1024 CPUs needs less.
+/// The largest file that is read; one of 1024 CPUs is smaller.
 const LARGEST_BYTES: u64 = 64 << 10;
 
-/// A calibration.
+/// The soakers' rates when nothing else runs, and the machine that they are valid for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibration {
-    /// What it is good for: names and values, in the order of the file.
+    /// What it is valid for: names and values, in the order of the file.
     good_for: Vec<(&'static str, String)>,
     /// The CPUs that are soaked.
     pub cpus: Vec<usize>,
-    /// Units in a second on each of them.
+    /// Units per second on each of them.
     pub counts_per_s: Vec<f64>,
 }
 
 impl Calibration {
-    /// What was counted here and now.
+    /// A calibration of this machine as it is now.
     pub fn new(cpus: Vec<usize>, counts_per_s: Vec<f64>) -> Self {
         Self { good_for: good_for(&meter::host()), cpus, counts_per_s }
     }
@@ -42,7 +45,7 @@ impl Calibration {
         self.counts_per_s.iter().map(|counts| counts / 1e9).collect()
     }
 
-    /// Writes it into `folder`, in place of one that is there.
+    /// Writes it into `folder`, replacing an earlier one.
     ///
     /// # Errors
     /// The folder or the file cannot be written.
@@ -51,10 +54,12 @@ impl Calibration {
         let wrong = |error: std::io::Error| {
             let help = match error.kind() {
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                    "make room, or go to another folder; cyclesoak looks for it in the folder where it is started"
+                    "free some space, or use another folder; cyclesoak looks for it in the folder \
+                     where it is started"
                 }
                 _ => {
-                    "go to a folder that may be written; cyclesoak looks for it in the folder where it is started"
+                    "use a folder that may be written; cyclesoak looks for it in the folder \
+                     where it is started"
                 }
             };
             Error::output(format!(
@@ -67,9 +72,9 @@ impl Calibration {
             return Err(Error::output(format!(
                 "\"{FILE_NAME}\" in this folder is not a regular file"
             ))
-            .help("move it away, or go to another folder"));
+            .help("move it away, or use another folder"));
         }
-        // Whole or not at all: a cyclesoak that starts meanwhile reads the old one.
+        // Renamed when complete: a cyclesoak that starts meanwhile reads the old file.
         let new = folder.join(format!(".{FILE_NAME}.{}", std::process::id()));
         let written = File::options()
             .write(true)
@@ -94,10 +99,11 @@ impl Calibration {
         text
     }
 
-    /// Reads the one in `folder`, for soakers on `cpus`.
+    /// Reads the calibration in `folder`, for soakers on `cpus`.
     ///
     /// # Errors
-    /// There is none, it is something else, or it came from another host, kernel, set of CPUs, frequency policy or zc.
+    /// There is none, the file is not a calibration, or it is of another host, kernel, set of CPUs,
+    /// frequency policy or version of zc.
     pub fn read(folder: &Path, cpus: &[usize]) -> Result<Self> {
         let wrong = |what: &str| {
             Error::input(format!("cannot use \"{FILE_NAME}\" of this folder: {what}"))
@@ -130,7 +136,7 @@ impl Calibration {
     }
 }
 
-/// What must be the same. Each value is one line.
+/// What a calibration is valid for. Each value is one line.
 fn good_for(host: &Host) -> Vec<(&'static str, String)> {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
     let values = [
@@ -170,7 +176,7 @@ fn parse(text: &str, here: &[(&'static str, String)]) -> std::result::Result<Cal
                     read.cpus.push(cpu);
                     read.counts_per_s.push(counts);
                 }
-                _ => return Err(format!("its line \"{line}\" makes no sense")),
+                _ => return Err(format!("its line \"{line}\" is not valid")),
             }
             continue;
         }
@@ -182,7 +188,7 @@ fn parse(text: &str, here: &[(&'static str, String)]) -> std::result::Result<Cal
                     ));
                 }
             }
-            _ => return Err(format!("its line \"{line}\" makes no sense")),
+            _ => return Err(format!("its line \"{line}\" is not valid")),
         }
     }
     if read.cpus.is_empty() || values.next().is_some() {
@@ -220,7 +226,7 @@ mod tests {
         assert_eq!(
             std::fs::read_dir(folder.path()).unwrap().count(),
             1,
-            "nothing is left beside it"
+            "no temporary file is left"
         );
     }
 
@@ -252,15 +258,15 @@ mod tests {
         assert_eq!(refused(""), "it is not a calibration of zc's cyclesoak");
         assert_eq!(refused(HEAD), "it is cut off");
         let text = made().text();
-        assert_eq!(refused(&format!("{text}cpu 3 -1\n")), "its line \"cpu 3 -1\" makes no sense");
-        assert_eq!(refused(&format!("{text}cpu 3 NaN\n")), "its line \"cpu 3 NaN\" makes no sense");
-        assert_eq!(refused(&format!("{text}beer\n")), "its line \"beer\" makes no sense");
+        assert_eq!(refused(&format!("{text}cpu 3 -1\n")), "its line \"cpu 3 -1\" is not valid");
+        assert_eq!(refused(&format!("{text}cpu 3 NaN\n")), "its line \"cpu 3 NaN\" is not valid");
+        assert_eq!(refused(&format!("{text}beer\n")), "its line \"beer\" is not valid");
         let cut = text.split("cpu 0").next().unwrap();
         assert_eq!(refused(cut), "it is cut off");
     }
 
     #[test]
-    fn no_file_and_no_regular_file_are_told_apart() {
+    fn no_file_and_no_regular_file_are_different_errors() {
         let folder = tempfile::tempdir().unwrap();
         let error = Calibration::read(folder.path(), &[0]).unwrap_err();
         assert!(

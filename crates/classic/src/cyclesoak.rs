@@ -1,35 +1,34 @@
-//! The load monitor: soakers on all CPUs, in a process of their own behind everybody else's, and what they get done in a
-//! period beside what they got done when nothing else ran.
+//! The load monitor: soakers on all CPUs, in a process of the lowest priority. Load is what they
+//! count in a period compared with what they count when nothing else runs.
 //!
-//! They are of the kind that dirties cache lines, as the soaker of 2001 did, 10,000 a second and CPU.
+//! They dirty cache lines, 10,000 per second and CPU, as the soaker of 2001 did.
 
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
-use zc_kernel::{clock, sched};
+use zc_kernel::clock;
 
-use super::getopt::{Known, Letter, number};
-use super::zcc::nr_cpus;
-use super::{Calibration, Tool};
-use zc_measure::meter::{self, LoadMeter};
-use zc_run::{Error, ErrorKind, Result, SoakEdge, SoakStart, SoakWindow, SoakerKind};
+use super::calibration::{Calibration, KIND};
+use super::getopt::{Known, Letter};
+use super::tool::Tool;
+use super::values::{nr_cpus, number};
+use zc_measure::meter::LoadMeter;
+use zc_run::{Error, ErrorKind, Result, SoakEdge, SoakStart, SoakWindow};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1000 * MS;
 
-/// What the soakers do.
-pub(super) const KIND: SoakerKind = SoakerKind::Cache;
-/// Windows of a calibration, and how long each is: several, for what else ran in them to be seen.
+/// Windows of a calibration. Several, so that other work during the calibration shows.
 const WINDOWS: usize = 30;
-/// See [`WINDOWS`].
+/// The length of such a window.
 const WINDOW_NS: u64 = 100 * MS;
-/// From the start of the soakers to the first window: clocks and caches settle.
+/// From the start of the soakers to the first window, in which clock frequencies and caches settle.
 const SETTLE_NS: u64 = 300 * MS;
 
 const KNOWN: Known = Known { plain: "CdhB", valued: "Npm", long: &[], stops_at_operand: false };
 
-/// What `cyclesoak` is asked for.
+/// The parsed command line of `cyclesoak`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CyclesoakOptions {
     /// `-h`
@@ -42,15 +41,15 @@ pub struct CyclesoakOptions {
     pub nr_cpus: Option<usize>,
     /// `-p`, `-m`
     pub period_ns: u64,
-    /// `-B`: each CPU's figures, too.
+    /// `-B`: also print each CPU's figures.
     pub each_cpu: bool,
 }
 
 impl CyclesoakOptions {
-    /// Reads what was typed.
+    /// Parses the arguments.
     ///
     /// # Errors
-    /// It makes no sense.
+    /// An argument is unknown or not valid.
     pub fn read(words: &[OsString]) -> Result<Self> {
         let words = KNOWN.read(Tool::Cyclesoak, words)?;
         let mut options = Self {
@@ -90,32 +89,7 @@ impl CyclesoakOptions {
     }
 }
 
-/// The CPUs that are soaked: all that this process may use, or the first `nr_cpus` of them.
-///
-/// # Errors
-/// There are not so many.
-pub fn cpus_for(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
-    let mut cpus =
-        sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error))?;
-    match nr_cpus {
-        Some(wanted) if wanted > cpus.len() => {
-            Err(Error::usage(format!("-N: there are {} CPUs here, not \"{wanted}\"", cpus.len()))
-                .help("leave -N out: the machine knows how many it has"))
-        }
-        Some(wanted) => {
-            cpus.truncate(wanted);
-            Ok(cpus)
-        }
-        None => Ok(cpus),
-    }
-}
-
-/// CPUs of this machine, whether or not this process may use them; 0 where nobody says.
-pub fn online_cpus() -> usize {
-    meter::host().cpu.online
-}
-
-/// Soakers at work, and the kernel's figures beside them.
+/// Running soakers, and the kernel's CPU figures for the same windows.
 #[derive(Debug)]
 pub struct Soaking {
     meter: LoadMeter,
@@ -124,10 +98,10 @@ pub struct Soaking {
 }
 
 impl Soaking {
-    /// Starts them where the calibration was made.
+    /// Starts soakers on the CPUs of the calibration.
     ///
     /// # Errors
-    /// They cannot be had.
+    /// The soakers cannot be started.
     pub fn start(calibration: &Calibration) -> Result<Self> {
         let meter = LoadMeter::start(&calibration.cpus, KIND)?;
         let mut soaking = Self { meter, first: SoakEdge::default(), last: SoakEdge::default() };
@@ -136,39 +110,40 @@ impl Soaking {
         Ok(soaking)
     }
 
-    /// Begins to count from now on.
+    /// Begins a new count.
     ///
     /// # Errors
-    /// The soakers are gone.
+    /// The process of the soakers has ended.
     pub(super) fn open(&mut self) -> Result<()> {
         self.last = self.meter.close()?;
         self.first = self.last.clone();
         Ok(())
     }
 
-    /// What they did since the last look.
+    /// The window since the last call, or since counting began.
     ///
     /// # Errors
-    /// The soakers are gone.
+    /// The process of the soakers has ended.
     pub(super) fn window(&mut self) -> Result<SoakWindow> {
         let closed = self.meter.close()?;
         let opened = std::mem::replace(&mut self.last, closed.clone());
         Ok(SoakWindow { opened, closed })
     }
 
-    /// What they did since the counting began.
+    /// The window since counting began.
     ///
     /// # Errors
-    /// The soakers are gone.
+    /// The process of the soakers has ended.
     pub(super) fn whole(&mut self) -> Result<SoakWindow> {
         Ok(SoakWindow { opened: self.first.clone(), closed: self.meter.close()? })
     }
 }
 
-/// Lets soakers work on `cpus` for three seconds in which nothing else should run, and gives what they did.
+/// Runs soakers on `cpus` for three seconds, in which nothing else should run, and returns what
+/// they counted.
 ///
 /// # Errors
-/// They cannot be had, or `stop` came up.
+/// The soakers cannot be started, or `stop` was set.
 pub fn calibrate(cpus: &[usize], stop: &AtomicBool) -> Result<SoakStart> {
     let interrupted =
         || Error::new(ErrorKind::Interrupted, "interrupted before the calibration was done");
@@ -189,10 +164,10 @@ pub fn calibrate(cpus: &[usize], stop: &AtomicBool) -> Result<SoakStart> {
     })
 }
 
-/// Tells a window a period, until `stop` is up or `hear` has enough.
+/// Passes one window per period to `hear`, until `stop` is set or `hear` breaks.
 ///
 /// # Errors
-/// The soakers cannot be had.
+/// The soakers cannot be started.
 pub fn cyclesoak(
     calibration: &Calibration,
     period_ns: u64,
@@ -223,13 +198,5 @@ mod tests {
         assert_eq!((options.debug, options.nr_cpus, options.period_ns), (1, Some(2), 5 * S));
         assert_eq!(read(&["-m250"]).unwrap().period_ns, 250 * MS);
         assert_eq!(read(&[]).unwrap().period_ns, S);
-    }
-
-    #[test]
-    fn more_cpus_than_there_are_is_an_error() {
-        let all = sched::allowed_cpus().unwrap();
-        assert_eq!(cpus_for(None).unwrap(), all);
-        assert_eq!(cpus_for(Some(1)).unwrap(), all[..1]);
-        assert!(cpus_for(Some(all.len() + 1)).unwrap_err().message.starts_with("-N: there are "));
     }
 }

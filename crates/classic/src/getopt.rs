@@ -1,36 +1,36 @@
-//! Options as getopt(3) reads them: single letters, in clusters (`-cC`), with a value in the same word or the next
-//! (`-n100`, `-n 100`), before, between and after the operands, until `--`. The few long ones (`--raw`) are of today.
+//! Options as getopt(3) reads them: single letters, in clusters (`-cC`), with a value in the same
+//! word or the next (`-n100`, `-n 100`), before, between and after the operands, until `--`. The
+//! few long options (`--raw`) are new.
 
-use std::ffi::{OsStr, OsString};
-use std::ops::RangeInclusive;
+use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::Tool;
+use super::tool::Tool;
 use zc_run::{Error, Result};
 
-/// What a tool takes.
+/// The options of a tool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     /// Letters without a value.
     pub(super) plain: &'static str,
-    /// Letters with one.
+    /// Letters with a value.
     pub(super) valued: &'static str,
-    /// Long options: their name, and the letter that stands for them in [`Words::given`]; with a value when upper case.
+    /// Long options: the name, and a letter that is upper case if the option takes a value.
     pub(super) long: &'static [(&'static str, char)],
-    /// What comes after the first operand is not looked at: it is somebody else's.
+    /// Whether the first operand ends the options: what follows belongs to a command.
     pub(super) stops_at_operand: bool,
 }
 
-/// What was typed.
+/// The parsed arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Words {
-    /// Options in their order, with their values.
+    /// Options in the order in which they were typed, with their values.
     pub(super) given: Vec<(Letter, Option<OsString>)>,
-    /// The rest.
+    /// The arguments that are not options.
     pub(super) operands: Vec<OsString>,
 }
 
-/// An option.
+/// The name of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letter {
     /// `-x`
@@ -49,10 +49,10 @@ impl std::fmt::Display for Letter {
 }
 
 impl Known {
-    /// Reads what was typed for `tool`.
+    /// Parses the arguments of `tool`.
     ///
     /// # Errors
-    /// An unknown option, or one that lacks its value or has one that it does not take.
+    /// An option is unknown, lacks its value, or has one that it does not take.
     pub(super) fn read(&self, tool: Tool, words: &[OsString]) -> Result<Words> {
         let mut read = Words::default();
         let mut words = words.iter();
@@ -149,44 +149,6 @@ fn lacks_value(tool: Tool, letter: Letter) -> Error {
     Error::usage(format!("option \"{letter}\" needs a value")).help(help(tool))
 }
 
-/// A whole number, plain digits, within `bounds`.
-///
-/// # Errors
-/// It is not one, or out of bounds; told with the option.
-pub(super) fn number(
-    letter: Letter,
-    what: &str,
-    value: Option<&OsStr>,
-    bounds: RangeInclusive<u64>,
-) -> Result<u64> {
-    let text = value.unwrap_or_default().to_string_lossy();
-    let wrong = |is: String| Error::usage(format!("{letter}: {what} \"{text}\" {is}"));
-    let help = format!("a whole number from {} to {}", bounds.start(), bounds.end());
-    if let Some(digits) = text.strip_prefix('-')
-        && digits.parse::<u64>().is_ok()
-    {
-        return Err(wrong("is negative".to_owned()).help(help));
-    }
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(wrong("is not a whole number".to_owned()).help(help));
-    }
-    match text.parse::<u64>() {
-        Ok(number) if bounds.contains(&number) => Ok(number),
-        Ok(number) if number < *bounds.start() => {
-            Err(wrong(format!("is too small: at least {}", bounds.start())).help(help))
-        }
-        _ => Err(wrong(format!("is too large: at most {}", bounds.end())).help(help)),
-    }
-}
-
-/// A TCP port; 0 lets the kernel choose one where that makes sense.
-///
-/// # Errors
-/// It is none.
-pub(super) fn port(letter: Letter, value: Option<&OsStr>, least: u64) -> Result<u16> {
-    Ok(number(letter, "port", value, least..=65_535)? as u16) // checked a moment ago
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -231,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_told_by_its_letter() {
+    fn an_unknown_option_is_an_error_that_names_its_letter() {
         for (words, message) in [
             (&["-x"][..], "unknown option \"-x\""),
             (&["-cx"], "unknown option \"-x\""),
@@ -258,32 +220,11 @@ mod tests {
         assert_eq!(read.operands, &words[1..]);
     }
 
-    #[test]
-    fn numbers_are_digits_within_bounds() {
-        let number = |text: &str| {
-            number(Letter::Short('n'), "number of loops", Some(OsStr::new(text)), 1..=100)
-        };
-        assert_eq!(number("100").unwrap(), 100);
-        for (text, is) in [
-            ("0", "too small: at least 1"),
-            ("101", "too large: at most 100"),
-            ("99999999999999999999", "too large: at most 100"),
-            ("-1", "negative"),
-            ("", "not a whole number"),
-            ("1.5", "not a whole number"),
-            ("+5", "not a whole number"),
-            ("0x10", "not a whole number"),
-        ] {
-            assert_eq!(
-                number(text).unwrap_err().message,
-                format!("-n: number of loops \"{text}\" is {is}")
-            );
-        }
-    }
-
     proptest! {
         #[test]
-        fn no_words_panic(words in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 0..6)) {
+        fn no_words_panic(
+            words in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..6), 0..6),
+        ) {
             let words: Vec<OsString> = words.into_iter().map(OsString::from_vec).collect();
             let _ = KNOWN.read(Tool::Zcc, &words);
         }

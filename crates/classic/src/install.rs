@@ -1,34 +1,34 @@
-//! The links by which the one binary has the names of 2001.
+//! Symbolic links that give the program the names of the tools of 2001.
 
 use std::path::{Path, PathBuf};
 
-use super::Tool;
+use super::tool::Tool;
 use zc_run::{Error, ErrorKind, Result};
 
-/// What was done for one name.
+/// The link of one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
-    /// The link.
+    /// The path of the link.
     pub link: PathBuf,
-    /// What it leads to.
+    /// The program that it leads to.
     pub program: PathBuf,
-    /// It was there already, and leads there.
+    /// Whether it existed already and led to this program.
     pub was_there: bool,
 }
 
-/// Makes a symbolic link to this program in `folder` for each name: those of the tools, and `ttcp-sf`. Nothing is written over:
-/// first all names are looked at, then all links are made.
+/// Makes a symbolic link to this program in `folder` for each name: those of the tools, and
+/// `ttcp-sf`. Nothing is overwritten: all names are checked before the first link is made.
 ///
 /// # Errors
-/// Something else has one of the names, or the folder cannot be written.
+/// A name is taken by something else, or the folder cannot be written.
 pub fn install(folder: &Path) -> Result<Vec<Installed>> {
     let program = std::env::current_exe().and_then(std::fs::canonicalize).map_err(|error| {
         Error::os("find the file of this program", error)
-            .help("was it removed or built anew while it was running?")
+            .help("was it removed or rebuilt while it was running?")
     })?;
     if !folder.is_dir() {
         return Err(Error::output(format!("there is no folder \"{}\"", folder.display()))
-            .help("make it first, and have it in the PATH"));
+            .help("create it first, and add it to the PATH"));
     }
     let names = Tool::ALL.into_iter().map(Tool::name).chain(["ttcp-sf"]);
     let planned: Vec<Installed> =
@@ -77,10 +77,7 @@ mod tests {
         std::fs::write(&zcc, b"mine").unwrap();
         let error = install(folder.path()).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Output);
-        assert!(
-            !folder.path().join("zcs").exists(),
-            "all names are looked at before a link is made"
-        );
+        assert!(!folder.path().join("zcs").exists(), "all names are checked before a link is made");
         assert_eq!(std::fs::read(&zcc).unwrap(), b"mine");
         assert!(install(&zcc).is_err());
     }

@@ -1,7 +1,7 @@
-//! A command under SCHED_RR, and what keeps it from having a CPU for itself alone.
+//! Runs a command under SCHED_RR, and finds what keeps real-time tasks from taking a whole CPU.
 //!
-//! Nothing is measured here: the process takes the policy and becomes the command (execve(2)), so that its streams, signals
-//! and exit code are its own, and its children inherit the policy.
+//! Nothing is measured here. The process takes the policy and becomes the command (execve(2)), so
+//! the command has its own streams, signals and exit code, and its children inherit the policy.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,19 +11,20 @@ use std::process::Command;
 
 use zc_kernel::sched;
 
-use super::Tool;
 use super::getopt::{Known, Letter};
+use super::tool::Tool;
 use zc_run::{Error, Result, in_words};
 
-/// The lowest real-time priority: above everything that is not real-time, below everything else that is.
+/// The lowest real-time priority: above all tasks that are not real-time, below all others that
+/// are.
 const PRIORITY: i32 = 1;
-/// What the fair class gets of a CPU that real-time tasks want whole, unless somebody changed it: 50 ms in each second
+/// The default share of the fair class on a CPU that is full of real-time work: 50 ms per second
 /// (`fair_server_init` of kernel/sched/fair.c).
 const FAIR_SERVER_US: (u64, u64) = (50_000, 1_000_000);
 
 const KNOWN: Known = Known { plain: "dh", valued: "", long: &[], stops_at_operand: true };
 
-/// What `run_rr` is asked for.
+/// The parsed command line of `run_rr`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRrOptions {
     /// `-h`
@@ -33,7 +34,7 @@ pub struct RunRrOptions {
 }
 
 impl RunRrOptions {
-    /// Reads what was typed: what follows the command's name is the command's.
+    /// Parses the arguments. Those after the command's name belong to the command.
     ///
     /// # Errors
     /// An unknown option before the command.
@@ -54,32 +55,33 @@ impl RunRrOptions {
     }
 }
 
-/// What leaves other tasks something of a CPU that a real-time task wants whole.
+/// The mechanism that leaves other tasks some time on a CPU that is full of real-time work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     /// Since Linux 6.12 a deadline server runs the other tasks, soakers too, when they starve.
     FairServer {
-        /// So long,
+        /// The time of the other tasks in each period, in microseconds.
         runtime_us: u64,
-        /// in each of these.
+        /// The period, in microseconds.
         period_us: u64,
     },
-    /// Before that, real-time tasks are stopped for the rest of each period.
+    /// In older kernels, real-time tasks are stopped for the rest of each period.
     Throttling {
-        /// They run so long,
+        /// The time of real-time tasks in each period, in microseconds.
         runtime_us: u64,
-        /// in each of these.
+        /// The period, in microseconds.
         period_us: u64,
     },
-    /// Somebody switched it off: a command that does not end takes its CPU for ever.
+    /// It is switched off: a command that does not end takes its CPU for ever.
     None,
 }
 
-/// What this machine has.
+/// The mechanism of this machine.
 ///
 /// # References
-/// Documentation/scheduler/sched-rt-group.rst; sched(7), "Limiting the CPU usage of real-time and deadline processes"; commit
-/// 557a6bfc662c ("sched/fair: Add trivial fair server", Linux 6.12); /sys/kernel/debug/sched/fair_server.
+/// Documentation/scheduler/sched-rt-group.rst; sched(7), "Limiting the CPU usage of real-time and
+/// deadline processes"; commit 557a6bfc662c ("sched/fair: Add trivial fair server", Linux 6.12);
+/// /sys/kernel/debug/sched/fair_server.
 pub fn guard() -> Guard {
     guard_of(Path::new("/"), &rustix::system::uname().release().to_string_lossy())
 }
@@ -87,7 +89,7 @@ pub fn guard() -> Guard {
 fn guard_of(root: &Path, release: &str) -> Guard {
     let number = |path: PathBuf| std::fs::read_to_string(path).ok()?.trim().parse::<i64>().ok();
     let servers = root.join("sys/kernel/debug/sched/fair_server");
-    // One to a CPU; the first stands for all.
+    // There is one per CPU; CPU 0's is taken for all.
     let server =
         |name: &str| number(servers.join("cpu0").join(name)).and_then(|ns| u64::try_from(ns).ok());
     match (server("runtime"), server("period")) {
@@ -100,7 +102,7 @@ fn guard_of(root: &Path, release: &str) -> Guard {
         }
         _ => {}
     }
-    // Without debugfs, or for who is not root, nothing but its release tells whether a kernel has the server.
+    // Without debugfs, or without root, only the kernel's release shows whether it has the server.
     if has_fair_server(release) {
         let (runtime_us, period_us) = FAIR_SERVER_US;
         return Guard::FairServer { runtime_us, period_us };
@@ -108,20 +110,21 @@ fn guard_of(root: &Path, release: &str) -> Guard {
     let sysctl = |name: &str| number(root.join("proc/sys/kernel").join(name));
     match (sysctl("sched_rt_runtime_us"), sysctl("sched_rt_period_us")) {
         (Some(runtime_us @ 0..), Some(period_us @ 1..)) if runtime_us < period_us => {
-            Guard::Throttling { runtime_us: runtime_us as u64, period_us: period_us as u64 } // neither is negative
+            // Neither is negative.
+            Guard::Throttling { runtime_us: runtime_us as u64, period_us: period_us as u64 }
         }
         _ => Guard::None,
     }
 }
 
-/// `6.12` and later.
+/// Whether the release is 6.12 or later.
 fn has_fair_server(release: &str) -> bool {
     let mut numbers =
         release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
     (numbers.next(), numbers.next()) >= (Some(6), Some(12))
 }
 
-/// Why the process has not become the command.
+/// Why the process could not become the command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotRun {
     /// There is no such command.
@@ -130,23 +133,28 @@ pub enum NotRun {
     NotRunnable(Error),
 }
 
-/// Takes the policy.
+/// Gives this process the policy SCHED_RR.
 ///
 /// # Errors
-/// This user may not have it.
+/// This user may not set it.
 pub fn take_policy() -> Result<()> {
     sched::set_round_robin(PRIORITY).map_err(|error| {
         let help = if error.kind() == io::ErrorKind::PermissionDenied {
-            "be root, or have CAP_SYS_NICE or a limit of real-time priorities (ulimit -r 1); root may lack it in a container, \
+            "be root, or have CAP_SYS_NICE or a limit of real-time priorities (ulimit -r 1); root \
+             may lack it in a container, \
              or in a cgroup without a share of real time (cpu.rt_runtime_us)"
         } else {
             "a seccomp filter (of a container?) forbids sched_setscheduler; run outside of it"
         };
-        Error::unsupported(format!("cannot have the scheduling policy \"SCHED_RR\": {}", in_words(&error))).help(help)
+        Error::unsupported(format!(
+            "cannot have the scheduling policy \"SCHED_RR\": {}",
+            in_words(&error)
+        ))
+        .help(help)
     })
 }
 
-/// Becomes the command; returns only when it cannot.
+/// Becomes the command; returns only if that fails.
 pub fn run_rr(options: &RunRrOptions) -> NotRun {
     let program = options.program();
     let error = Command::new(&program).args(options.command.iter().skip(1)).exec();
@@ -154,7 +162,7 @@ pub fn run_rr(options: &RunRrOptions) -> NotRun {
     match error.kind() {
         io::ErrorKind::NotFound => NotRun::NotFound(
             Error::usage(format!("there is no command \"{name}\""))
-                .help("a shell's own words need a shell: run_rr sh -c '...'"),
+                .help("builtins of a shell need a shell: run_rr sh -c '...'"),
         ),
         _ => NotRun::NotRunnable(Error::os(format!("run \"{name}\""), error)),
     }

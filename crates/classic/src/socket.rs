@@ -1,5 +1,5 @@
-//! TCP sockets as the tools make them: buffers are set before listen(2) and connect(2), which settle the window scale, and a
-//! server listens on every address, by both versions of IP where there are two.
+//! TCP sockets of the tools. Buffers are set before listen(2) and connect(2), which fix the window
+//! scale. A server listens on every address, of IPv4 and IPv6 where both exist.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -12,29 +12,30 @@ use zc_kernel::tcp;
 
 use zc_run::{Error, Result};
 
-/// How many connections wait to be accepted.
+/// The backlog of listen(2): connections that wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// Sizes of socket buffers in bytes; none leaves the kernel's own tuning alone.
+/// Sizes of socket buffers in bytes; `None` leaves the kernel's autotuning on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Buffers {
     pub(super) receive: Option<usize>,
     pub(super) send: Option<usize>,
 }
 
-/// A buffer that the kernel made smaller than it was asked to.
+/// A socket buffer that the kernel made smaller than requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capped {
-    /// It is the receive buffer.
+    /// Whether it is the receive buffer.
     pub receive: bool,
-    /// What was asked for.
+    /// The requested size in bytes.
     pub asked_bytes: usize,
-    /// What was given. (The kernel's own figure is twice that: it keeps half for itself.)
+    /// The actual size in bytes: half of what the kernel reports, which counts its own overhead too
+    /// (socket(7)).
     pub given_bytes: usize,
 }
 
 impl Buffers {
-    /// Sets them, and says which were capped.
+    /// Sets the sizes, and returns the buffers that were capped.
     fn set(self, socket: &OwnedFd) -> io::Result<Vec<Capped>> {
         let mut capped = Vec::new();
         let mut check = |receive, asked_bytes, given_bytes| {
@@ -80,7 +81,7 @@ pub(super) fn listen(port: u16, buffers: Buffers) -> Result<(TcpListener, Vec<Ca
         let help = match error.kind() {
             io::ErrorKind::AddrInUse => "another server has it: choose another port with -p",
             io::ErrorKind::PermissionDenied => {
-                "ports below 1024 want root: choose another one with -p"
+                "ports below 1024 need root: choose another one with -p"
             }
             _ => "choose another port with -p",
         };
@@ -107,7 +108,7 @@ fn listen_on(address: SocketAddr, buffers: Buffers) -> io::Result<(TcpListener, 
 /// Connects to `server`: a name, an address, or `0`, which is this host.
 ///
 /// # Errors
-/// The name is unknown, or nobody listens.
+/// The name is unknown, or nothing listens there.
 pub(super) fn connect(
     server: &str,
     port: u16,
@@ -115,7 +116,7 @@ pub(super) fn connect(
 ) -> Result<(TcpStream, Vec<Capped>)> {
     let name = if server == "0" { "127.0.0.1" } else { server };
     let addresses = (name, port).to_socket_addrs().map_err(|error| {
-        // The resolver's own words come with a prefix that says nothing.
+        // The resolver's message has a prefix that adds nothing.
         let why =
             error.to_string().replace("failed to lookup address information: ", "").to_lowercase();
         Error::failed(format!("cannot find server \"{server}\": {why}"))
@@ -140,18 +141,18 @@ fn connect_to(address: SocketAddr, buffers: Buffers) -> io::Result<(TcpStream, V
     loop {
         match rustix::net::connect(&socket, &address) {
             Ok(()) | Err(Errno::ISCONN) => return Ok((TcpStream::from(socket), capped)),
-            // The handshake goes on over a signal; asking again waits for it.
+            // A signal does not end the handshake; calling again waits for it.
             Err(Errno::INTR | Errno::ALREADY) => {}
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// Says that nothing more will come, and waits until the other end's kernel has acknowledged everything. That its program has
-/// read it too nobody tells.
+/// Shuts down the sending side and waits until the other end's kernel has acknowledged everything.
+/// Whether its program has read it too is unknown.
 ///
 /// # Errors
-/// The other end reset the connection: then it has not got everything.
+/// The other end reset the connection, so it has not received everything.
 pub(super) fn finish(stream: &TcpStream) -> Result<()> {
     let lost = |error: io::Error| match error.kind() {
         io::ErrorKind::ConnectionReset
@@ -163,17 +164,17 @@ pub(super) fn finish(stream: &TcpStream) -> Result<()> {
     };
     stream.shutdown(std::net::Shutdown::Write).map_err(lost)?;
     tcp::wait_acknowledged(stream, Duration::MAX).map_err(lost)?;
-    // What the other end may have said is nothing that this wire knows. Left unread it would make close(2) reset the
-    // connection, and the other end take that for an error.
+    // The protocol has no replies. If the other end sent bytes all the same, leaving them unread
+    // would make close(2) reset the connection, which is an error at the other end.
     stream.set_nonblocking(true).map_err(lost)?;
-    let _ = tcp::recv_discard(stream, 1 << 30); // or it has said nothing
+    let _ = tcp::recv_discard(stream, 1 << 30); // fails if there is nothing to read
     Ok(())
 }
 
 /// send(2) until all of `bytes` are in the socket. Returns how many calls that took.
 ///
 /// # Errors
-/// The other end is gone.
+/// The other end has closed the connection.
 pub(super) fn send_all(stream: &TcpStream, bytes: &[u8]) -> Result<u64> {
     let (mut done, mut calls) = (0, 0);
     while done < bytes.len() {
@@ -188,7 +189,7 @@ pub(super) fn send_all(stream: &TcpStream, bytes: &[u8]) -> Result<u64> {
     Ok(calls)
 }
 
-/// An address as people know it: an IPv4 address that came over an IPv6 socket is an IPv4 address.
+/// The text of an address; an IPv4-mapped IPv6 address is shown as IPv4.
 pub(super) fn shown(address: SocketAddr) -> String {
     SocketAddr::new(address.ip().to_canonical(), address.port()).to_string()
 }
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_was_capped_is_told() {
+    fn a_capped_buffer_is_reported() {
         let buffers = Buffers { receive: Some(1 << 30), send: Some(16_384) };
         let (listener, capped) = listen(0, buffers).unwrap();
         assert_eq!(tcp::sndbuf(&listener).unwrap(), 32_768);
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_heard_of_although_the_other_side_stays_open() {
+    fn the_end_is_seen_although_the_other_side_stays_open() {
         let (listener, _) = listen(0, Buffers::default()).unwrap();
         let (mut stream, _) =
             connect("0", listener.local_addr().unwrap().port(), Buffers::default()).unwrap();

@@ -1,4 +1,5 @@
-//! Which of the tools is meant: by the name that the program was started under, or by the first word after `zc`.
+//! Which of the tools is meant: by the name that the program was started under, or by the first
+//! word after `zc`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -49,7 +50,8 @@ impl Tool {
     }
 }
 
-/// The tool that `words` (the program's name, and what was typed after it) ask for, and what was typed for it.
+/// The tool that `words` (the program's name, and what was typed after it) ask for, and what was
+/// typed for it.
 pub fn invoked(words: impl IntoIterator<Item = OsString>) -> Option<(Tool, Vec<OsString>)> {
     let mut words = words.into_iter();
     let program = words.next()?;

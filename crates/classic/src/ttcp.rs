@@ -1,8 +1,10 @@
-//! `ttcp` with sendfile, as Jamal Hadi Salim taught it: bytes over a bare TCP connection, one way, and the summary of 1984.
+//! `ttcp` with sendfile, which Jamal Hadi Salim added: bytes over a bare TCP connection, one way,
+//! and the summary of 1984.
 //!
-//! A file goes out by `sendfile` (`-c`) or `read+write`, `-l` bytes to a call; the pattern of `-s` is a file in memory of one
-//! buffer, sent `-n` times by `sendfile` or `mmap+write` out of one hot buffer, as ttcp always did. Only a stdin that is no
-//! file (a pipe) is read and written here, as no path has such a source.
+//! A file is sent by `sendfile` (`-c`) or `read+write`, `-l` bytes per call. The pattern of `-s` is
+//! a file in memory of one buffer's size, sent `-n` times by `sendfile` or by `mmap+write` from one
+//! hot buffer, as in the original. Only a stdin that is not a file (a pipe) is read and written
+//! here, because no path has such a source.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,38 +18,38 @@ use rustix::fs::{FileType, MemfdFlags};
 use zc_kernel::process::{Usage, usage};
 use zc_kernel::{clock, tcp};
 
-use super::Tool;
-use super::getopt::{Known, Letter, number, port};
+use super::getopt::{Known, Letter};
 use super::socket::{self, Buffers, Capped};
-use super::zcc::server;
-use super::zcs::buffer;
+use super::tool::Tool;
+use super::values::{buffer, number, port, server};
 use zc_measure::path::{SendSetup, open_receiver, open_sender};
 use zc_measure::workload::{FileSet, Piece, SourceFile};
 use zc_run::{Error, RecvPath, Result, SendPath, in_words};
 
-/// The port of ttcp.
+/// The default port of ttcp.
 const PORT: u16 = 5001;
-/// Bytes to a call, and calls, unless `-l` and `-n` say something else.
+/// Bytes per call, unless `-l` is given.
 const LENGTH: usize = 8192;
+/// Calls, unless `-n` is given.
 const NUMBER: u32 = 2048;
 
 const KNOWN: Known =
     Known { plain: "trsvDch", valued: "lnpbF", long: &[], stops_at_operand: false };
 
-/// What `ttcp` is asked for.
+/// The parsed command line of `ttcp`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TtcpOptions {
     /// `-h`
     pub help: bool,
-    /// `-t`; else `-r`.
+    /// `-t`; false is `-r`.
     pub transmit: bool,
-    /// `-s`: send a pattern; or swallow what comes.
+    /// `-s`: send a pattern, or discard what is received.
     pub sink: bool,
     /// `-v`
     pub verbose: bool,
     /// `-D`: TCP_NODELAY.
     pub nodelay: bool,
-    /// `-c`: sendfile; for a receiver, which has none: swallow what comes.
+    /// `-c`: use sendfile; at a receiver, which cannot: discard what is received.
     pub sendfile: bool,
     /// `-l`
     pub length: usize,
@@ -59,15 +61,15 @@ pub struct TtcpOptions {
     pub socket_buffer: Option<usize>,
     /// `-F`: the file to send, instead of stdin.
     pub file: Option<PathBuf>,
-    /// The other end, for a transmitter.
+    /// The receiver's host, for a transmitter.
     pub host: Option<String>,
 }
 
 impl TtcpOptions {
-    /// Reads what was typed.
+    /// Parses the arguments.
     ///
     /// # Errors
-    /// It makes no sense.
+    /// An argument is unknown, missing or not valid.
     pub fn read(words: &[OsString]) -> Result<Self> {
         let words = KNOWN.read(Tool::Ttcp, words)?;
         let mut options = Self {
@@ -154,30 +156,30 @@ impl TtcpOptions {
         Ok(options)
     }
 
-    /// Whether what comes is written to stdout.
+    /// Whether received bytes are written to stdout.
     pub fn writes_to_stdout(&self) -> bool {
         !self.transmit && !self.sink && !self.sendfile
     }
 }
 
-/// What `ttcp` tells.
+/// Events of a `ttcp`.
 #[derive(Debug)]
 pub enum TtcpSaid {
-    /// A socket buffer is smaller than it was asked to be.
+    /// A socket buffer is smaller than requested.
     Capped(Capped),
-    /// It begins.
+    /// It has started.
     Begins,
     /// It listens on this port.
     Listening(u16),
     /// It is connected.
     Connected,
-    /// It was connected to, from here.
+    /// A transmitter has connected from this address.
     Accepted(String),
-    /// It is over.
+    /// The transfer has ended.
     Over(TtcpTally),
 }
 
-/// The summary.
+/// The figures of the summary.
 #[derive(Debug, Clone, Copy)]
 pub struct TtcpTally {
     /// Bytes on the connection.
@@ -186,23 +188,23 @@ pub struct TtcpTally {
     pub calls: u64,
     /// From the connection to the last byte's acknowledgement, or to the end of the stream.
     pub elapsed_ns: u64,
-    /// What this process used meanwhile.
+    /// The resources that this process used meanwhile.
     pub used: Usage,
 }
 
 /// Sends or receives, once.
 ///
 /// # Errors
-/// The other end is not there or went away, or there is nothing to send.
+/// The other end cannot be reached or closed the connection, or there is nothing to send.
 pub fn ttcp(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> {
     if options.transmit { transmit(options, hear) } else { receive(options, hear) }
 }
 
 /// Where the bytes come from.
 enum Source {
-    /// One file, from here to its end, so many times, by this path.
+    /// One file, from an offset to its end, a number of times, by a path.
     File { set: FileSet, from: u64, times: u32, path: SendPath },
-    /// stdin, which is no file.
+    /// stdin, which is not a file.
     Stream,
 }
 
@@ -249,7 +251,7 @@ fn source(options: &TtcpOptions) -> Result<Source> {
     if !options.sendfile {
         return Ok(Source::Stream);
     }
-    // ttcp-sf -t -c as in 2001, typed at a terminal.
+    // `ttcp-sf -t -c` as in 2001, at a terminal.
     let stat = rustix::fs::fstat(&stdin).map_err(|error| Error::os("look at stdin", error))?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::CharacterDevice => pattern(options),
@@ -268,7 +270,7 @@ fn whole(set: FileSet, from: u64, options: &TtcpOptions) -> Source {
     }
 }
 
-/// The pieces of a file, `step` bytes to a call.
+/// The pieces of a file, `step` bytes per call.
 #[derive(Debug, Clone, Copy)]
 struct Steps {
     from: u64,
@@ -285,7 +287,7 @@ impl Steps {
     }
 }
 
-/// The bytes that ttcp has always sent: the printing characters of ASCII, over and over.
+/// The pattern of the original ttcp: the printing characters of ASCII, repeated.
 fn pattern(options: &TtcpOptions) -> Result<Source> {
     let wrong =
         |error: io::Error| Error::os(format!("make a pattern of {} bytes", options.length), error);
@@ -366,7 +368,7 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
         }
         match std::mem::replace(&mut written, Ok(())) {
             Ok(()) => {}
-            // A reader that has gone away has seen enough.
+            // The reader of stdout has gone, which is not an error.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             Err(error) => return Err(not_written(&error)),
         }
@@ -381,11 +383,11 @@ fn receive(options: &TtcpOptions, hear: &mut dyn FnMut(TtcpSaid)) -> Result<()> 
 }
 
 fn not_written(error: &io::Error) -> Error {
-    Error::output(format!("cannot write what came to stdout: {}", in_words(error)))
-        .help("is there room where it leads to? -s throws away what comes")
+    Error::output(format!("cannot write the received bytes to stdout: {}", in_words(error)))
+        .help("is its disk full? -s discards what is received")
 }
 
-/// The clocks at the beginning.
+/// The clocks at the start of the transfer.
 struct Watch {
     at_ns: u64,
     used: Usage,
@@ -426,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_told() {
+    fn arguments_that_make_no_sense_are_errors() {
         for (words, message) in [
             (&[][..], "neither \"-t\" nor \"-r\" is given"),
             (&["-tr"], "\"-t\" and \"-r\" exclude one another"),

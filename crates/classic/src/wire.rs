@@ -1,21 +1,25 @@
-//! The wire of 2001, as pure bookkeeping: big-endian numbers of 32 bits; first how many loops there will be; in each loop
-//! how many files; for each file its length, and then its bytes. Nothing comes back.
+//! The protocol of 2001, without I/O. Numbers are big-endian, of 32 bits: first the number of
+//! loops; in each loop the number of files; for each file its length, and then its bytes. There are
+//! no replies.
 //!
-//! A number is taken as it stands, 0 to 4,294,967,295: what an original wrote as a negative one is a large one here, and no
-//! memory depends on any of them.
+//! Numbers are unsigned, 0 to 4,294,967,295: what an original wrote as a negative number is a large
+//! one here. No allocation depends on any of them.
 
-/// What came so far, in whole and begun things.
+/// The default port of `zcs` and `zcc`, as in 2001.
+pub(super) const PORT: u16 = 2222;
+
+/// What has been sent or received so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Loops that are over.
+    /// Completed loops.
     pub loops: u64,
-    /// Files that are over.
+    /// Completed files.
     pub files: u64,
-    /// Bytes of files: not the numbers.
+    /// Bytes of files, without the numbers of the protocol.
     pub file_bytes: u64,
 }
 
-/// Reads the wire in pieces of any size.
+/// Parses the stream in pieces of any size.
 #[derive(Debug, Default)]
 pub(super) struct Decoder {
     state: State,
@@ -87,7 +91,7 @@ impl Decoder {
         };
     }
 
-    /// Goes on where a file has just ended.
+    /// Advances after the end of a file.
     fn settle(&mut self) {
         if self.state == (State::Body { left: 0 }) {
             self.tally.files += 1;
@@ -102,22 +106,23 @@ impl Decoder {
         if self.loop_at == self.loops { State::Done } else { State::Files }
     }
 
-    /// Whether the first number has come, and something that was announced has not.
+    /// Whether the first number was received, and not yet everything that was announced.
     pub(super) fn is_under_way(&self) -> bool {
         !matches!(self.state, State::Loops | State::Done)
     }
 
-    /// Whether everything that was announced has come.
+    /// Whether everything that was announced was received.
     pub(super) fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// What came so far.
+    /// What was received so far.
     pub(super) fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Where it stopped, when it stopped before its end: as the end of a sentence about the sender.
+    /// Where the stream stopped, if that was before its end: the end of a sentence about the
+    /// sender.
     pub(super) fn stopped(&self) -> Option<String> {
         let partly = if self.number_bytes > 0 {
             format!(", {} bytes into it", self.number_bytes)
@@ -175,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_stream_stopped_is_told() {
+    fn a_stream_that_stopped_early_says_where() {
         for (bytes, stopped) in [
             (&b""[..], "at the number of loops"),
             (b"\0\0", "at the number of loops, 2 bytes into it"),

@@ -1,10 +1,11 @@
-//! The client: it sends a set of files to a server, over and over, by sendfile, or by read and send or write.
+//! The client: it sends a set of files to a server, over and over, by sendfile, or by read and send
+//! or write.
 //!
-//! The bytes are moved by the send paths of `path`, a whole file to a piece; the numbers of the wire go out in between by
-//! send(2), as they come: with Nagle's algorithm and TCP_CORK (`-k`) as the kernel has them.
+//! The bytes are sent by the send paths of `path`, one whole file per piece. The numbers of the
+//! protocol are sent in between by send(2), subject to Nagle's algorithm and to TCP_CORK (`-k`).
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -13,27 +14,27 @@ use std::time::Duration;
 
 use zc_kernel::{clock, tcp};
 
+use super::calibration::Calibration;
+use super::cpus::pin;
 use super::cyclesoak::Soaking;
-use super::getopt::{Known, Letter, number, port};
+use super::getopt::{Known, Letter};
 use super::socket::{self, Buffers, Capped};
-use super::wire::Tally;
-use super::zcs::{buffer, pin};
-use super::{Calibration, Tool};
+use super::tool::Tool;
+use super::values::{buffer, nr_cpus, number, port, server};
+use super::wire::{PORT, Tally};
 use zc_measure::path::{SendSetup, open_sender};
 use zc_measure::workload::{FileSet, Piece};
 use zc_run::{Error, ErrorKind, Result, SendPath, SoakWindow};
 
-/// The port of 2001.
-pub(super) const PORT: u16 = 2222;
-/// "For the write() and send() tests, the chunk size was 64 kbytes."
+/// In the words of 2001: "For the write() and send() tests, the chunk size was 64 kbytes."
 const BUFFER_BYTES: usize = 64 << 10;
-/// Between two lines of load while sending.
+/// Time between two lines of load while sending.
 const LOAD_PERIOD: Duration = Duration::from_secs(5);
 
 const KNOWN: Known =
     Known { plain: "cCdhkSw", valued: "bBionNps", long: &[("raw", 'r')], stops_at_operand: false };
 
-/// What `zcc` is asked for.
+/// The parsed command line of `zcc`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ZccOptions {
     /// `-h`
@@ -50,7 +51,7 @@ pub struct ZccOptions {
     pub cpu: Option<usize>,
     /// `-k`
     pub cork: bool,
-    /// Which of the three ways: `-S`, `-w`.
+    /// The send path that `-S` and `-w` choose.
     pub path: SendPath,
     /// `-b`
     pub buffer_bytes: usize,
@@ -69,10 +70,10 @@ pub struct ZccOptions {
 }
 
 impl ZccOptions {
-    /// Reads what was typed.
+    /// Parses the arguments.
     ///
     /// # Errors
-    /// It makes no sense.
+    /// An argument is unknown, missing or not valid.
     pub fn read(words: &[OsString]) -> Result<Self> {
         let words = KNOWN.read(Tool::Zcc, words)?;
         let mut options = Self {
@@ -134,7 +135,7 @@ impl ZccOptions {
         Ok(options)
     }
 
-    /// What is missing.
+    /// Checks that nothing is missing.
     fn check(&self) -> Result<()> {
         let only_calibrates =
             self.calibrate && self.server.is_none() && self.files.is_empty() && !self.load;
@@ -154,58 +155,45 @@ impl ZccOptions {
     }
 }
 
-/// A number of CPUs.
-pub(super) fn nr_cpus(letter: Letter, value: Option<&OsStr>) -> Result<usize> {
-    Ok(number(letter, "number of CPUs", value, 1..=1024)? as usize)
-}
-
-/// The name of a server.
-pub(super) fn server(value: Option<&OsStr>) -> Result<String> {
-    let wrong = || Error::usage("the name of the server is empty or is not UTF-8");
-    match value.and_then(OsStr::to_str) {
-        Some(name) if !name.is_empty() => Ok(name.to_owned()),
-        _ => Err(wrong().help("a server is a host name, an address, or 0 for this host")),
-    }
-}
-
-/// What `zcc` tells.
+/// Events of a `zcc`.
 #[derive(Debug)]
 pub enum ZccSaid {
-    /// A file is left out, for this reason.
+    /// A file was left out, with the reason.
     Skipped(String),
-    /// A socket buffer is smaller than it was asked to be.
+    /// A socket buffer is smaller than requested.
     Capped(Capped),
-    /// It is connected, and will send this.
+    /// It has connected and starts to send.
     Sending {
-        /// Files in a loop.
+        /// Files per loop.
         files: usize,
-        /// Their bytes.
+        /// Bytes per loop.
         bytes: u64,
     },
-    /// How the soakers fared for a while.
+    /// The soakers' last window.
     Load(SoakWindow),
-    /// And how in all the time.
+    /// The soakers' window over the whole transfer.
     WholeLoad(SoakWindow),
     /// Everything is sent and acknowledged.
     Sent {
-        /// What it was.
+        /// What was sent.
         tally: Tally,
         /// From the first byte to the last one's acknowledgement.
         elapsed_ns: u64,
     },
 }
 
-/// Who hears it.
+/// The handler of events; it breaks when no more are wanted.
 type Hear<'a> = &'a mut dyn FnMut(ZccSaid) -> ControlFlow<()>;
 
-/// Sends. With a calibration the load is measured meanwhile.
+/// Sends the files. With a calibration, the load is measured meanwhile.
 ///
 /// # Errors
-/// Nothing can be sent, the server is not there or went away, the CPU cannot be had.
+/// No file can be sent, the server cannot be reached or closed the connection, or the CPU may not
+/// be used.
 pub fn zcc(options: &ZccOptions, calibration: Option<&Calibration>, hear: Hear<'_>) -> Result<()> {
     let server = options.server.as_deref().ok_or_else(|| Error::usage("the server is missing"))?;
     let (files, skipped) = Files::open(&options.files, options.raw)?;
-    // Before this process is bound to a CPU, as children are bound with it.
+    // Before this process is pinned to a CPU: its children would inherit that.
     let soaking = calibration.map(Soaking::start).transpose()?;
     if let Some(cpu) = options.cpu {
         pin(cpu)?;
@@ -223,13 +211,13 @@ pub fn zcc(options: &ZccOptions, calibration: Option<&Calibration>, hear: Hear<'
     match soaking {
         Some(soaking) => send_while_soaking(options, &files, &stream, soaking, hear),
         None => {
-            let _ = hear(send(options, &files, &stream)?); // it is the last word either way
+            let _ = hear(send(options, &files, &stream)?); // it is the last event either way
             Ok(())
         }
     }
 }
 
-/// Sends in a thread, and tells the load meanwhile.
+/// Sends in a thread, and reports the load meanwhile.
 fn send_while_soaking(
     options: &ZccOptions,
     files: &Files,
@@ -237,16 +225,16 @@ fn send_while_soaking(
     mut soaking: Soaking,
     hear: Hear<'_>,
 ) -> Result<()> {
-    let (tell, hear_end) = mpsc::channel();
+    let (end, ended) = mpsc::channel();
     std::thread::scope(|scope| {
         soaking.open()?;
-        // Nobody hears it where the reader of stdout has gone.
-        scope.spawn(move || drop(tell.send(send(options, files, stream))));
+        // The channel is closed if the reader of stdout has gone.
+        scope.spawn(move || drop(end.send(send(options, files, stream))));
         let mut listen = || loop {
-            match hear_end.recv_timeout(LOAD_PERIOD) {
+            match ended.recv_timeout(LOAD_PERIOD) {
                 Ok(sent) => {
                     let whole = soaking.whole()?;
-                    // Whoever does not listen any more does not need the second one either.
+                    // If the handler breaks at the first event, it does not get the second.
                     let _ =
                         hear(ZccSaid::WholeLoad(whole)).is_continue() && hear(sent?).is_continue();
                     return Ok(());
@@ -262,8 +250,8 @@ fn send_while_soaking(
             }
         };
         let heard = listen();
-        // Where nobody listens any more, or the soakers are gone, the rest need not be sent.
-        drop(stream.shutdown(std::net::Shutdown::Both)); // or it has ended by itself
+        // If the handler broke or the soakers have ended, the rest need not be sent.
+        drop(stream.shutdown(std::net::Shutdown::Both)); // fails if the connection has ended
         heard
     })
 }
@@ -317,13 +305,13 @@ struct Files {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Entry {
-    /// A file without bytes, of which a set has none: all there is to send is its length.
+    /// An empty file, which a file set cannot contain: only its length is sent.
     Empty,
     File(Piece),
 }
 
 impl Files {
-    /// Opens what can be sent, and says why the rest cannot.
+    /// Opens the files that can be sent, and returns why the others cannot.
     fn open(paths: &[PathBuf], raw: bool) -> Result<(Self, Vec<String>)> {
         let is_empty =
             |path: &PathBuf| path.metadata().is_ok_and(|found| found.is_file() && found.len() == 0);
@@ -333,7 +321,8 @@ impl Files {
         let (set, skipped) = match FileSet::open(&other) {
             Ok((set, facts)) => (set, facts.skipped),
             Err(_) if other.is_empty() => (FileSet::new(Vec::new()), Vec::new()),
-            // Beside empty files what is left out is left out, also where it is the only one.
+            // With empty files to send, one that cannot be opened is skipped, even if it is the
+            // only other one.
             Err(error) if error.kind == ErrorKind::Input && !empty.is_empty() => {
                 (FileSet::new(Vec::new()), vec![error.message])
             }
@@ -364,7 +353,7 @@ impl Files {
     }
 }
 
-/// A file's length, as far as it can be told to the server.
+/// A file's length, if the protocol can express it.
 fn length(name: &str, len: u64, raw: bool) -> Result<usize> {
     if !raw && u32::try_from(len).is_err() {
         return Err(Error::input(format!(
@@ -416,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn a_missing_argument_is_an_error_that_names_it() {
         for (words, message) in [
             (&["file"][..], "the server is missing"),
             (&["-s", "0"], "there are no files to send"),
@@ -431,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn files_keep_their_order_also_empty_ones_and_twins() {
+    fn files_keep_their_order_even_empty_and_repeated_ones() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("a"), b"aa").unwrap();

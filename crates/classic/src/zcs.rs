@@ -1,9 +1,9 @@
-//! The server: it swallows what comes, from several clients at a time, and says how much that is.
+//! The server: it discards what several clients at a time send, and reports how much that is.
 //!
-//! A thread to a client, by the receive path `recv` in 16 KiB as in 2001. What a client may cost is bounded: one buffer and
-//! one small stack each, at most [`MOST_CLIENTS`] of them, none that says nothing for longer than
-//! [`ZcsOptions::idle`]. Where all places are taken, one that is silent makes room for who comes ([`Server::make_room`]).
-//! Whatever one of them does ends that one alone.
+//! Each client has a thread, which receives by the path `recv` in 16 KiB, as in 2001. What clients
+//! can cost is bounded: one buffer and one small stack each, at most [`MOST_CLIENTS`] of them, none
+//! silent for longer than [`ZcsOptions::idle`]. When all places are taken, a silent client is
+//! dropped for a new one ([`Server::make_room`]). An error of one client ends that client alone.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,33 +18,36 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, eventfd};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use zc_kernel::spawn::{HeldSignals, wait_readable, wait_writable};
-use zc_kernel::{clock, sched, tcp};
+use zc_kernel::{clock, tcp};
 
-use super::Tool;
-use super::getopt::{Known, Letter, number, port};
+use super::cpus::pin;
+use super::getopt::{Known, Letter};
 use super::socket::{self, Buffers, Capped};
-use super::wire::{Decoder, Tally};
+use super::tool::Tool;
+use super::values::{buffer, number, port};
+use super::wire::{Decoder, PORT, Tally};
 use zc_measure::path::open_receiver;
-use zc_run::{Error, RecvPath, Result, in_words};
+use zc_run::{Error, RecvPath, Result};
 
-/// Clients that are served at a time. Who comes when all of them send is turned away.
+/// Clients that are served at a time. A new one is rejected while all of them are sending.
 const MOST_CLIENTS: usize = 64;
-/// A client that says nothing for so long has vanished, whether or not somebody waits for its place.
+/// A client that is silent for so long is dropped, whether or not another one needs its place.
 const IDLE: Duration = Duration::from_secs(300);
-/// A client that stops so long in the middle of what it announced makes room where somebody waits for its place.
+/// A client that is silent for so long in the middle of its transfer is dropped if another one
+/// needs its place.
 const SILENT_NS: u64 = 5_000_000_000;
-/// How long a client that has sent all it announced may take to hang up.
+/// How long a client may take to close the connection after all that it announced.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// Bytes that are read at a time: "It is doing 16 kbyte read()s."
+/// Bytes per read; in the words of 2001: "It is doing 16 kbyte read()s."
 const READ_BYTES: usize = 16 << 10;
-/// How often signals are looked for while a line cannot be written.
+/// How often signals are polled while a line cannot be written.
 const STALL: Duration = Duration::from_millis(100);
-/// Enough for a loop around recv(2).
+/// The stack of a client's thread: enough for a loop around recv(2).
 const STACK_BYTES: usize = 256 << 10;
-/// How long no more clients are taken when one could not be, for want of descriptors or memory.
+/// How long no clients are accepted after one could not be, for lack of descriptors or memory.
 const REST_NS: u64 = 1_000_000_000;
 
-/// What is wrong with a client that goes on after its last file.
+/// The error of a client that sends more after its last file.
 const MORE_THAN_ANNOUNCED: &str = "sent more bytes than it had announced";
 
 const KNOWN: Known = Known {
@@ -54,7 +57,7 @@ const KNOWN: Known = Known {
     stops_at_operand: false,
 };
 
-/// What `zcs` is asked for.
+/// The parsed command line of `zcs`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ZcsOptions {
     /// `-h`
@@ -67,25 +70,25 @@ pub struct ZcsOptions {
     pub cpu: Option<usize>,
     /// `-i`, `-o`
     buffers: Buffers,
-    /// `--raw`: what comes is bare bytes.
+    /// `--raw`: clients send bare bytes.
     pub raw: bool,
-    /// `--interval`: between two lines of throughput.
+    /// `--interval`: time between two lines of throughput.
     pub interval_ns: u64,
-    /// A client that says nothing for so long is let go. No letter sets it.
+    /// A client that is silent for so long is dropped. No option sets it.
     pub idle: Duration,
 }
 
 impl ZcsOptions {
-    /// Reads what was typed.
+    /// Parses the arguments.
     ///
     /// # Errors
-    /// It makes no sense.
+    /// An argument is unknown or not valid.
     pub fn read(words: &[OsString]) -> Result<Self> {
         let words = KNOWN.read(Tool::Zcs, words)?;
         let mut options = Self {
             help: false,
             debug: 0,
-            port: super::zcc::PORT,
+            port: PORT,
             cpu: None,
             buffers: Buffers::default(),
             raw: false,
@@ -122,43 +125,38 @@ impl ZcsOptions {
     }
 }
 
-/// The size of a socket buffer.
-pub(super) fn buffer(letter: Letter, value: Option<&std::ffi::OsStr>) -> Result<usize> {
-    Ok(number(letter, "buffer size", value, 1..=1 << 30)? as usize)
-}
-
-/// What `zcs` tells.
+/// Events of a `zcs`.
 #[derive(Debug)]
 pub enum ZcsSaid {
-    /// It listens.
+    /// It listens for clients.
     Listening {
-        /// On this port.
+        /// The port.
         port: u16,
     },
-    /// A socket buffer is smaller than it was asked to be.
+    /// A socket buffer is smaller than requested.
     Capped(Capped),
-    /// A client is there.
+    /// A client has connected.
     Came {
         /// Its address.
         client: String,
     },
-    /// So much came in from all clients.
+    /// What was received from all clients in the last interval.
     Throughput {
-        /// Bytes, numbers of the wire included.
+        /// Bytes, including the numbers of the protocol.
         bytes: u64,
-        /// In so long.
+        /// The length of the interval.
         elapsed_ns: u64,
     },
-    /// A client is done, or done with.
+    /// A client's connection has ended.
     Ended(ClientEnd),
-    /// A client was turned away.
+    /// A client was rejected because all places are taken.
     Full {
         /// Its address.
         client: String,
-        /// As many are served.
+        /// How many are being served.
         clients: usize,
     },
-    /// A client could not be taken.
+    /// A client could not be accepted.
     NotTaken(Error),
 }
 
@@ -167,29 +165,29 @@ pub enum ZcsSaid {
 pub struct ClientEnd {
     /// Its address.
     pub client: String,
-    /// What it sent; for bare bytes the bytes alone.
+    /// What it sent; only the bytes count if they are bare.
     pub tally: Tally,
-    /// It sent bare bytes.
+    /// Whether it sent bare bytes.
     pub raw: bool,
-    /// From when it was accepted to its last byte.
+    /// From the accept to its last byte.
     pub elapsed_ns: u64,
-    /// Why it is not a good end: a sentence that goes on after its address.
+    /// What went wrong, if anything did: the rest of a sentence that begins with its address.
     pub wrong: Option<String>,
 }
 
-/// What the threads of the clients share.
+/// State that the clients' threads share.
 #[derive(Debug, Default)]
 struct Shared {
     received_bytes: AtomicU64,
     stopping: AtomicBool,
 }
 
-/// What is known of a client while it is served.
+/// Activity of a client while it is served.
 #[derive(Debug)]
 struct Pulse {
     /// When its last bytes were read, or when it was accepted.
     last_ns: AtomicU64,
-    /// It has said its first number and owes the rest, or has sent a bare byte.
+    /// It has sent its first number and not yet the rest, or it has sent a bare byte.
     under_way: AtomicBool,
 }
 
@@ -197,20 +195,20 @@ struct Client {
     stream: TcpStream,
     thread: JoinHandle<()>,
     pulse: Arc<Pulse>,
-    /// Its place was wanted when it had said nothing for so long.
+    /// It was dropped to make room after so long a silence.
     made_room_after_ns: Option<u64>,
 }
 
 impl Client {
-    /// How readily it makes room: not at all when it is sending; else those come first that have not begun or are done, and
-    /// then those that have been silent for longer.
+    /// The order in which clients are dropped to make room; `None` while it is sending. First those
+    /// that have not begun or have finished, then those that have been silent for longest.
     fn idleness(&self, now_ns: u64) -> Option<(bool, u64)> {
         let silent_ns = now_ns.saturating_sub(self.pulse.last_ns.load(Relaxed));
         let under_way = self.pulse.under_way.load(Relaxed);
         if under_way && silent_ns < SILENT_NS {
             return None;
         }
-        // What it has said may be on its way to the thread that reads it.
+        // Its thread may not have read yet what it sent.
         let unread = rustix::io::ioctl_fionread(&self.stream).unwrap_or(0);
         (unread == 0).then_some((!under_way, silent_ns))
     }
@@ -234,20 +232,22 @@ struct Server<'a> {
 pub struct EndSignals(HeldSignals);
 
 impl EndSignals {
-    /// Holds them back from this thread and those that it starts, for [`zcs`] to read: call it before there are others.
+    /// Blocks them in this thread and in those that it starts, for [`zcs`] to read. To be called
+    /// before other threads exist.
     ///
     /// # Errors
     /// No descriptor is free.
     pub fn hold() -> Result<Self> {
-        // Not SIGHUP: a signal that is held back arrives although it is ignored, and nohup(1) would be for nothing.
+        // Not SIGHUP: a blocked signal is delivered to the descriptor even if it is ignored, so
+        // nohup(1) would have no effect.
         let held = HeldSignals::hold(&[SIGINT, SIGTERM]);
         held.map(Self).map_err(|error| Error::os("hold signals back", error))
     }
 
-    /// Waits until a line can be written to `out`; false when a signal comes first. A reader that has stopped reading would
-    /// otherwise keep `zcs` from ever hearing of it.
+    /// Waits until a line can be written to `out`; false when a signal comes first. Otherwise a
+    /// reader that has stopped reading would keep `zcs` from noticing the signal.
     pub fn let_write(&self, out: BorrowedFd<'_>) -> bool {
-        // Where poll(2) fails, the write itself says why.
+        // If poll(2) fails, the write reports the reason.
         while !wait_writable(out, STALL).unwrap_or(true) {
             if wait_readable(&[self.0.as_fd()], Some(Duration::ZERO)).is_ok_and(|ready| ready[0]) {
                 return false;
@@ -258,16 +258,17 @@ impl EndSignals {
 }
 
 impl Drop for EndSignals {
-    /// They have had their effect: let through, they would kill the process on its last steps.
+    /// Pending signals are read, as they have had their effect: unblocked, they would kill the
+    /// process while it ends.
     fn drop(&mut self) {
         while self.0.next().is_some() {}
     }
 }
 
-/// Serves until SIGINT or SIGTERM comes, or `hear` has enough.
+/// Serves until SIGINT or SIGTERM, or until `hear` breaks.
 ///
 /// # Errors
-/// The port or the CPU cannot be had.
+/// The port is not available, or the CPU may not be used.
 pub fn zcs(
     options: &ZcsOptions,
     signals: &EndSignals,
@@ -304,16 +305,6 @@ pub fn zcs(
     Ok(())
 }
 
-/// Lets this process, and the threads that it will start, run on one CPU alone.
-pub(super) fn pin(cpu: usize) -> Result<()> {
-    sched::pin(&[cpu]).map_err(|error| {
-        Error::usage(format!("cannot bind to CPU \"{cpu}\": {}", in_words(&error))).help(format!(
-            "the CPUs that may be used here are {:?}",
-            sched::allowed_cpus().unwrap_or_default()
-        ))
-    })
-}
-
 impl Server<'_> {
     fn serve(
         &mut self,
@@ -335,11 +326,11 @@ impl Server<'_> {
                 [tick_ns, (resting_ns > 0).then_some(resting_ns)].into_iter().flatten().min();
             let ready = wait_readable(&fds, wait_ns.map(Duration::from_nanos))
                 .map_err(|error| Error::os("wait for clients", error))?;
-            // It stays to be read, so that whoever writes the last lines knows of it too.
+            // It is left unread, so that `let_write` sees it too.
             if ready[0] {
                 return Ok(());
             }
-            // Before somebody comes, for whom there may be room by now.
+            // Before the next accept: there may be room by now.
             if ready[1] && self.take_ends(hear).is_break() {
                 return Ok(());
             }
@@ -368,15 +359,15 @@ impl Server<'_> {
         }
     }
 
-    /// Takes one client, or turns it away.
+    /// Accepts one client, or rejects it.
     fn accept(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
         let taken = self
             .listener
             .accept()
             .and_then(|(stream, address)| Ok((stream.try_clone()?, stream, address)));
-        let (twin, stream, address) = match taken {
+        let (handle, stream, address) = match taken {
             Ok(taken) => taken,
-            // It has gone again, or a signal came.
+            // The client has gone again, or a signal interrupted the call.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -394,9 +385,10 @@ impl Server<'_> {
             self.make_room(hear)?;
         }
         if self.clients.len() >= MOST_CLIENTS {
-            // One sentence until there is room again: else a stranger could fill the screen.
-            let told = std::mem::replace(&mut self.was_full, true);
-            return if told {
+            // One message until there is room again. Otherwise any clients could flood
+            // the output.
+            let reported = std::mem::replace(&mut self.was_full, true);
+            return if reported {
                 ControlFlow::Continue(())
             } else {
                 hear(ZcsSaid::Full { client, clients: MOST_CLIENTS })
@@ -415,12 +407,14 @@ impl Server<'_> {
             let end = Serving { stream: &stream, raw, idle, shared: &shared, pulse: &its_pulse }
                 .serve(name);
             if end.wrong.is_some() {
-                // A reset, and not a friendly end: a client that waits for room in our window would otherwise wait for the
-                // minute that the kernel keeps such a connection (tcp_fin_timeout). If it fails, that is what it does.
+                // A reset instead of a FIN: a client that waits for our receive window would
+                // otherwise wait for the minute that the kernel keeps such a connection
+                // (tcp_fin_timeout). If setting it fails, the client waits.
                 let _ = tcp::set_reset_on_close(&stream);
             }
             drop(stream);
-            // Whoever listens takes all ends before it leaves; an eventfd takes many more wake-ups than there are clients.
+            // The server takes all ends before it returns. An eventfd counts many more wake-ups
+            // than there are clients.
             drop(tell_end.send((number, end)));
             let _ = rustix::io::write(&*woken, &1_u64.to_ne_bytes());
         };
@@ -433,7 +427,7 @@ impl Server<'_> {
                 self.next += 1;
                 self.clients.insert(
                     number,
-                    Client { stream: twin, thread, pulse, made_room_after_ns: None },
+                    Client { stream: handle, thread, pulse, made_room_after_ns: None },
                 );
                 hear(ZcsSaid::Came { client })
             }
@@ -441,7 +435,7 @@ impl Server<'_> {
         }
     }
 
-    /// Takes no clients for a while: what is missing now would be missing at once again.
+    /// Stops accepting clients for a while: an immediate retry would fail for the same reason.
     fn rest(
         &mut self,
         error: Error,
@@ -451,9 +445,9 @@ impl Server<'_> {
         hear(ZcsSaid::NotTaken(error))
     }
 
-    /// Tells the ends of clients that have ended.
+    /// Reports the clients that have ended.
     fn take_ends(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
-        // It says how often it was written to, which nobody wants to know.
+        // Resets the eventfd; its count is not needed.
         let _ = rustix::io::read(&*self.woken, &mut [0_u8; 8]);
         while let Ok((number, end)) = self.ended.try_recv() {
             let end = self.join(number, end);
@@ -462,8 +456,9 @@ impl Server<'_> {
         ControlFlow::Continue(())
     }
 
-    /// Hangs up on a client that is silent, where there is one, and waits until its place is free. Who sends keeps its place:
-    /// a flood of silent connections makes room for itself, and a client gets through it that says its first number at once.
+    /// Disconnects a silent client, if there is one, and waits until its place is free. Clients
+    /// that are sending keep their places. So a flood of silent connections displaces only itself,
+    /// and a client that sends its first number at once gets through.
     fn make_room(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) -> ControlFlow<()> {
         let now_ns = clock::monotonic_ns();
         let silent = self
@@ -474,21 +469,22 @@ impl Server<'_> {
             return ControlFlow::Continue(());
         };
         client.made_room_after_ns = Some(silent_ns);
-        drop(client.stream.shutdown(Shutdown::Both)); // or it has gone already
-        // Its thread wakes up at once, and then the place is free; so it is if another one ends meanwhile.
+        drop(client.stream.shutdown(Shutdown::Both)); // fails if it has gone already
+        // Its thread wakes up at once, and its place becomes free. If another client ends first,
+        // that place is free.
         match self.ended.recv_timeout(GOODBYE) {
             Ok((number, end)) => {
                 let end = self.join(number, end);
                 hear(ZcsSaid::Ended(end))
             }
-            Err(_) => ControlFlow::Continue(()), // there was no time for it: then there is no room
+            Err(_) => ControlFlow::Continue(()), // timeout: there is no room
         }
     }
 
-    /// Takes leave of a client, and gives its end with what only the server knows of it.
+    /// Removes a client, and returns its end with what only the server knows about it.
     fn join(&mut self, number: u64, mut end: ClientEnd) -> ClientEnd {
         if let Some(client) = self.clients.remove(&number) {
-            // It has said its last word; a panic after that has nothing left to spoil.
+            // Its end has been received, so a panic after that does no harm.
             drop(client.thread.join());
             if let (Some(silent_ns), Some(wrong)) = (client.made_room_after_ns, &mut end.wrong) {
                 *wrong = format!(
@@ -501,11 +497,11 @@ impl Server<'_> {
         end
     }
 
-    /// Hangs up on all clients, and tells their ends as long as somebody hears them.
+    /// Disconnects all clients, and reports their ends until the handler breaks.
     fn end(&mut self, hear: &mut dyn FnMut(ZcsSaid) -> ControlFlow<()>) {
         self.shared.stopping.store(true, Relaxed);
         for client in self.clients.values() {
-            drop(client.stream.shutdown(Shutdown::Both)); // or it has gone already
+            drop(client.stream.shutdown(Shutdown::Both)); // fails if it has gone already
         }
         let mut heard = ControlFlow::Continue(());
         while !self.clients.is_empty() {
@@ -518,7 +514,7 @@ impl Server<'_> {
     }
 }
 
-/// What the thread of a client works with.
+/// What the thread of a client needs.
 struct Serving<'a> {
     stream: &'a TcpStream,
     raw: bool,
@@ -528,23 +524,24 @@ struct Serving<'a> {
 }
 
 impl Serving<'_> {
-    /// Swallows what the client sends, until its end.
+    /// Receives and discards what the client sends, until its end.
     fn serve(&self, client: String) -> ClientEnd {
         let accepted_ns = self.pulse.last_ns.load(Relaxed);
         let mut tally = Tally::default();
-        let swallowed = self.swallow(&mut tally);
-        let was_cut_off = self.shared.stopping.load(Relaxed) && (self.raw || swallowed.is_err());
+        let received = self.receive(&mut tally);
+        let was_cut_off = self.shared.stopping.load(Relaxed) && (self.raw || received.is_err());
         let wrong = if was_cut_off {
-            Some("was cut off, as zcs was told to end".to_owned())
+            Some("was cut off, as zcs is ending".to_owned())
         } else {
-            swallowed.err()
+            received.err()
         };
         let elapsed_ns = self.pulse.last_ns.load(Relaxed) - accepted_ns;
         ClientEnd { client, tally, raw: self.raw, elapsed_ns, wrong }
     }
 
-    /// Counts what comes into `tally`. What is wrong is a sentence that goes on after the client's address.
-    fn swallow(&self, tally: &mut Tally) -> std::result::Result<(), String> {
+    /// Counts what is received in `tally`. The error is the rest of a sentence that begins with the
+    /// client's address.
+    fn receive(&self, tally: &mut Tally) -> std::result::Result<(), String> {
         let stream = self.stream;
         stream
             .set_read_timeout(Some(self.idle))
@@ -560,7 +557,8 @@ impl Serving<'_> {
                 receiver.receive(Some(&mut |bytes| announced = self.raw || decoder.take(bytes)));
             let now_ns = clock::monotonic_ns();
             match received {
-                // When zcs is to end: bytes would go on to come for as long as they are sent, shut down or not.
+                // When zcs ends: otherwise bytes would arrive for as long as they are sent, after a
+                // shutdown too.
                 Ok(bytes) if bytes == 0 || self.shared.stopping.load(Relaxed) => {
                     return place(&decoder).map_or(Ok(()), |place| Err(format!("stopped {place}")));
                 }
@@ -587,7 +585,8 @@ impl Serving<'_> {
                 return Err(MORE_THAN_ANNOUNCED.to_owned());
             }
             if decoder.is_done() {
-                // An original may wait for us to hang up, or hang up itself; somebody else may have more to say.
+                // An original may close the connection itself or wait for us to do so; other
+                // programs may send more.
                 drop(stream.shutdown(Shutdown::Write));
                 let says_more = tcp::wait_readable(stream, GOODBYE).unwrap_or(false)
                     && receiver.receive(None).is_ok_and(|bytes| bytes > 0);
@@ -633,7 +632,8 @@ mod tests {
         );
     }
 
-    /// Serves as `options` say, lets `clients` talk to it at its port, and gives the first end that it tells.
+    /// Serves as `options` say, connects `clients` to its port, and returns the first end that it
+    /// reports.
     fn first_end(options: &ZcsOptions, clients: impl FnOnce(u16) -> Vec<TcpStream>) -> ClientEnd {
         let (mut clients, mut held, mut first) = (Some(clients), Vec::new(), None);
         zcs(options, &EndSignals::hold().unwrap(), &mut |said| {

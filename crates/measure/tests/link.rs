@@ -1,6 +1,7 @@
-//! Links against the kernel. Each case runs in a process of its own that has a single thread, because only such a one can
-//! make a user namespace; as root every case runs twice, once as root and once as `nobody` (`as_nobody::NAME`). The process of the
-//! harness starts them one after the other, bounds how long each may take, and reports what a case skips as ignored.
+//! Tests of links against the kernel. Each case runs in a process of its own with a single thread,
+//! because only such a process can make a user namespace. As root every case runs twice, once as
+//! root and once as `nobody` (`as_nobody::NAME`). The harness runs them one after the other, limits
+//! their time, and reports a skipped case as ignored.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -82,13 +83,13 @@ const CASES: &[(&str, Case)] = &[
     ("a_killed_process_leaves_no_program_of_null", a_killed_null_leaves_nothing),
 ];
 
-/// Those that take long: with `--ignored`, as in `cargo test --test link -- --ignored`.
+/// Cases that take minutes: `cargo test --test link -- --ignored`.
 const LONG_CASES: &[(&str, Case)] =
     &[("null_counts_past_a_hundred_gib_in_one_flow", null_counts_past_a_hundred_gib)];
 
-/// Far longer than anything here takes on a machine that is not stuck.
+/// Much longer than any step takes on a working machine.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Far longer than a case takes; one of [`LONG_CASES`] takes minutes.
+/// Much longer than a case takes. One of [`LONG_CASES`] takes minutes.
 const LIMIT: Duration = Duration::from_secs(120);
 const LONG_LIMIT: Duration = Duration::from_secs(1800);
 const CASE: &str = "ZC_TEST_CASE";
@@ -101,7 +102,7 @@ fn main() -> ExitCode {
         return run_here(&wanted);
     }
     let mut arguments = Arguments::from_args();
-    // Cases measure, and the harness's own threads are in no case's process.
+    // One at a time, because cases measure. The harness's threads are not in a case's process.
     arguments.test_threads = Some(1);
     let users: &[Option<u32>] =
         if zc_kernel::process::euid() == 0 { &[None, Some(NOBODY)] } else { &[None] };
@@ -121,7 +122,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
 
-/// Runs a case and passes on what it says.
+/// Runs a case and passes on its output.
 fn run_in_a_process(name: &str, user: Option<u32>, limit: Duration) -> Result<Completion, Failed> {
     let mut child = match child(name, user).stderr(Stdio::piped()).spawn() {
         Ok(child) => child,
@@ -143,7 +144,7 @@ fn run_in_a_process(name: &str, user: Option<u32>, limit: Duration) -> Result<Co
     }
     let status = child.wait()?;
     if !has_ended {
-        // What it had started may live on with its stderr, so that there is no end to read to.
+        // Its children may live on with its stderr open, so there may be no end of file.
         return Err(format!("it had not ended within {limit:?} and was killed").into());
     }
     let said = reader.join().expect("reading does not panic")?;
@@ -157,7 +158,7 @@ fn run_in_a_process(name: &str, user: Option<u32>, limit: Duration) -> Result<Co
     }
 }
 
-/// Ignored, and on stderr as the skips of all other tests.
+/// Reports a skip on stderr, as all other tests do, and as ignored.
 fn skipped(why: &str) -> Completion {
     eprintln!("skipped: {why}");
     Completion::ignored_with(why)
@@ -204,7 +205,8 @@ fn one_cpu() -> Sides {
     Sides { sender_cpu: cpu, receiver_cpu: cpu }
 }
 
-/// A veth link, or the reason to skip: what this host withholds is not a fault of zc's. What broke is.
+/// A veth link, or the reason to skip. What this host denies is a skip, and what broke is a
+/// failure.
 fn veth(sides: Sides, steering: Steering) -> Result<Box<dyn Link>, End> {
     up(LinkKind::Veth, sides, steering, &LinkOptions::default())
 }
@@ -369,7 +371,7 @@ fn whereabouts() -> (BTreeSet<PathBuf>, String, usize, usize) {
     (namespaces_of(Path::new("/proc/self")), devices, files, named)
 }
 
-/// A thread that has been joined is still seen in /proc for a moment.
+/// A joined thread stays visible in /proc for a moment.
 fn all_is_as_it_was(before: &(BTreeSet<PathBuf>, String, usize, usize)) {
     let until = std::time::Instant::now() + PATIENCE;
     while whereabouts() != *before && std::time::Instant::now() < until {
@@ -396,7 +398,7 @@ fn the_caller_stays_where_and_who_it_is() -> End {
 
 fn a_link_can_be_tried_out() -> End {
     let user_namespace = || std::fs::read_link("/proc/self/ns/user").unwrap();
-    // Once, while there is one thread: threads of the link before would be in it, and gone a moment later.
+    // Once, while there is one thread: later, threads of the previous link could still be counted.
     let before = whereabouts();
     for &kind in LinkKind::ALL {
         // Without root the process stays in the user namespace of the veth link.
@@ -422,10 +424,10 @@ fn a_dropped_link_leaves_nothing() -> End {
     End::Passed
 }
 
-/// What a holder says where the link does not exist. One that says nothing has failed.
+/// What a holder prints if the link does not exist. One that prints nothing has failed.
 const NO_LINK: &str = "no link";
 
-/// Not a case: brings links up, says which namespaces it holds and waits for its end.
+/// Not a case: brings links up, prints the namespaces that it holds and waits to be killed.
 fn hold() -> ! {
     let others = [several::with(Some(9000), &[]), several::with(None, &[OffloadSwitch::NoTso])];
     let held = several::several(LinkKind::Veth, one_cpu(), &LinkOptions::default(), &others);
@@ -483,8 +485,8 @@ fn a_limit_of_no_user_namespaces_is_named() -> End {
     if zc_kernel::process::euid() == 0 {
         return End::Skipped("for root no user namespace is needed".to_owned());
     }
-    // A limit can be set for a user namespace by whoever made it. The program is then started again, which takes the
-    // capabilities away from all but root.
+    // The owner of a user namespace can set its limits. The program is then executed again, which
+    // removes the capabilities of all but root.
     if let Err(error) = zc_kernel::netns::unshare_user() {
         return End::Skipped(format!("no user namespaces: {error}"));
     }
@@ -601,7 +603,8 @@ fn zero_copy_sends(link: &dyn Link) -> (u32, u32) {
     })
 }
 
-/// Every second send is the end of a file: most of them join the packet that the send before them has begun.
+/// Every second send is the end of a file: most of them join the packet that the send before them
+/// has begun.
 fn null_tells_joined_from_copied() -> End {
     for (switched_off, copies) in [(vec![], false), (vec![OffloadSwitch::NoChecksum], true)] {
         let switched_off = switched_off.into_iter().collect();
@@ -637,7 +640,7 @@ fn null_counts_past_four_gib() -> End {
     null_counts((4 << 30) + 12_345)
 }
 
-/// Takes a minute or so, in which the sequence numbers come round 25 times: not among the others.
+/// Takes about a minute, in which the sequence numbers wrap 25 times.
 fn null_counts_past_a_hundred_gib() -> End {
     null_counts((100 << 30) + 12_345)
 }
@@ -711,7 +714,8 @@ fn every_link_carries_ipv6() -> End {
             );
             on_senders_side(&*link, || {
                 let info = zc_kernel::tcp::info(connect_to_far_end(&*link).0).unwrap();
-                // MTU 1500 less 60 bytes of headers and 12 of timestamps; and the route has a wide window.
+                // MTU 1500 less 60 bytes of headers and 12 of timestamps; and the route has a wide
+                // window.
                 assert_eq!(info.snd_mss, 1428, "{info:?}");
                 assert_eq!(Some(info.snd_cwnd), link.facts().initial_window_packets);
             });
@@ -720,7 +724,7 @@ fn every_link_carries_ipv6() -> End {
     if skipped.is_empty() { End::Passed } else { End::Skipped(skipped.join("; ")) }
 }
 
-/// Sends so much to the far end and returns what it counted when all was over.
+/// Sends `bytes` to the ACK generator and returns its final counts.
 fn sent_to_far_end(link: &dyn Link, bytes: usize) -> zc_measure::link::AckCounts {
     on_senders_side(link, || {
         let (mut stream, flow) = connect_to_far_end(link);
@@ -741,10 +745,12 @@ fn null_sees_packets_of_a_lesser_card() -> End {
         (vec![NoGso], 1500, whole, Some(0)),
         (vec![NoTso], 9000, segments(9000), Some(0)),
         (vec![NoTso, NoGso], 1500, segments(1500), Some(0)),
-        // Without one of these two the kernel switches TSO off (netdev_fix_features). What is summed in software is linearised
-        // first, if it lies in pages that others may write to (skb_segment), which ends zero-copy.
+        // Without one of these two the kernel switches TSO off (netdev_fix_features). What is
+        // summed in software is linearised first, if it lies in pages that others may write to
+        // (skb_segment), which ends zero-copy.
         (vec![NoChecksum], 1500, segments(1500), Some(100)),
-        // Segments are cut by copying, of which completions know nothing; a packet that is not cut is linearised, and they do.
+        // Segments are cut by copying, of which completions know nothing; a packet that is not cut
+        // is linearised, and they do.
         (vec![NoSg], 1500, segments(1500), None),
     ] {
         let switched_off = off.iter().copied().collect();
@@ -767,7 +773,8 @@ fn null_sees_packets_of_a_lesser_card() -> End {
     End::Passed
 }
 
-/// A packet socket that hears everything on all devices of the calling thread's namespace (packet(7)).
+/// A packet socket that receives everything on all devices of the calling thread's namespace
+/// (packet(7)).
 fn sniffer() -> std::os::fd::OwnedFd {
     use rustix::net::{AddressFamily, Protocol, SocketType, socket};
     const ETH_P_ALL: u16 = 3;
@@ -781,7 +788,8 @@ fn a_sniffer_makes_copies() -> End {
         let switched_off = switched_off.into_iter().collect();
         let link = or_skip!(null_with(&LinkOptions { switched_off, ..LinkOptions::default() }));
         let sniffer = on_senders_side(&*link, sniffer);
-        // At the pair's end packets are swallowed before those who listen in get theirs; a bridge is a device of its own.
+        // At the pair's end packets are discarded before sniffers get copies; a bridge is a device
+        // of its own.
         assert_eq!(zero_copy_sends(&*link), (100, copied));
         drop(sniffer);
         assert_eq!(zero_copy_sends(&*link), (100, 0));
@@ -808,7 +816,8 @@ fn veth_is_the_card_that_was_asked_for() -> End {
     End::Passed
 }
 
-/// Each of them is sent again after a timeout of TCP's: 1 s for a SYN, a few ms for a tail, 200 ms for a FIN.
+/// Each of them is sent again after a timeout of TCP's: 1 s for a SYN, a few ms for a tail, 200 ms
+/// for a FIN.
 fn null_answers_again() -> End {
     let link = or_skip!(null(AckOptions::default()));
     on_senders_side(&*link, || {
@@ -872,7 +881,8 @@ fn null_needs_two_cpus_and_root() -> End {
     End::Passed
 }
 
-/// The kernel lets go of a program when the namespace of its device is taken down, which is not at once.
+/// The kernel unloads a program when the namespace of its device is torn down, which takes a
+/// moment.
 fn wait_until_unloaded(program_id: u32) {
     let until = std::time::Instant::now() + PATIENCE;
     while zc_kernel::null_link::is_loaded(program_id).unwrap() {
@@ -896,7 +906,7 @@ fn null_leaves_nothing() -> End {
     End::Passed
 }
 
-/// Not a case: brings null links up, says the numbers of their programs and waits for its end.
+/// Not a case: brings null links up, prints the ids of their programs and waits to be killed.
 fn hold_null() -> ! {
     let others = [several::with(Some(9000), &[]), several::with(None, &[OffloadSwitch::NoTso])];
     let held = two_cpus().and_then(|sides| {
@@ -934,7 +944,7 @@ fn a_killed_null_leaves_nothing() -> End {
 }
 
 fn tcp_settings_are_those_of_the_host() -> End {
-    // In a namespace that stands for the host, where a setting may be changed.
+    // In a namespace that plays the host, where settings may be changed.
     if !zc_kernel::process::may_make_namespaces()
         && let Err(error) = zc_kernel::netns::unshare_user()
     {

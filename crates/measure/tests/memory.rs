@@ -1,5 +1,6 @@
-//! `zc run memory` on machines with other caches: real walks over real memory, with the files of another machine in place of
-//! /proc and /sys. How fast anything is, and so what there is time for, is left to the machine that this runs on.
+//! `zc run memory` on machines with other caches: real walks over real memory, with the files of
+//! another machine in place of /proc and /sys. Speed, and so the number of walks that there is time
+//! for, is that of the machine on which this runs.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -16,7 +17,8 @@ type Listed = (&'static str, &'static str, &'static str);
 const LOWER: [Listed; 3] =
     [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2048K")];
 
-/// A root in which each of `cpus` CPUs has these caches, and with as much memory as there is here, 8 GiB at most.
+/// A root in which each of `cpus` CPUs has these caches, with the memory of this machine, 8 GiB at
+/// most.
 fn machine(cpus: usize, caches: &[Listed]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     let write = |path: String, text: &str| {
@@ -37,7 +39,8 @@ fn machine(cpus: usize, caches: &[Listed]) -> tempfile::TempDir {
     root
 }
 
-/// All of them walk on the same CPU: one that begins when another has made its plan takes the time that this one counts on.
+/// All tests walk on the same CPU: one that starts after another has made its plan takes time that
+/// the other has planned with.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn run(root: &Path, budget_ms: u64) -> MemoryRun {
@@ -50,8 +53,8 @@ fn run(root: &Path, budget_ms: u64) -> MemoryRun {
     outcome.seen
 }
 
-/// That there is a whole block of what was begun, unless something else took most of the CPU, and that every set that is
-/// wanted is there or named in a sentence.
+/// Asserts that there is a whole block of what was begun, unless something else took most of the
+/// CPU, and that every set is present or its absence is explained.
 fn assert_complete(root: &Path, seen: &MemoryRun) {
     let bench = Bench::new();
     let loops: Vec<MemoryLoop> =
@@ -107,7 +110,7 @@ fn one_cpu_is_enough_and_its_caches_count() {
     // This thread alone; every test has its own.
     let cpu = zc_kernel::sched::allowed_cpus().unwrap()[0];
     zc_kernel::sched::pin(&[cpu]).unwrap();
-    // The files are those of CPU 0, which every CPU without files is taken for.
+    // The files are those of CPU 0, which are used for every CPU without files.
     let root = machine(1, &LOWER);
     let seen = run(root.path(), 1000);
     assert_eq!(seen.cpu, cpu);
@@ -136,7 +139,8 @@ fn no_more_memory_is_touched_than_the_cgroup_leaves() {
     assert!(seen.sets.iter().all(|set| set.bytes <= 12 << 20), "{:?}", seen.sets);
     for size in ["16 MiB", "128 MiB"] {
         let sentence = format!(
-            "a set of {size} is left out: it is more than a quarter of the 48 MiB of memory that are available"
+            "a set of {size} is left out: it is more than a quarter of the 48 MiB of memory that \
+             are available"
         );
         assert!(seen.left_out.contains(&sentence), "{:?}", seen.left_out);
     }

@@ -9,17 +9,17 @@ use super::{experiments, prose, summary};
 use zc_analysis::{Bounds, CellEstimate, Comparison, Estimates, RatioFigure};
 use zc_run::{Factor, Run};
 
-/// So many shares are named beside the largest.
+/// Number of savings named after the largest.
 const NAMED: usize = 2;
 
-/// A path that costs less, by which share of the reference's cost.
+/// A path that costs less, with its saving as a share of the reference's cost.
 struct Saving {
     name: String,
     ratio: RatioFigure,
     share: String,
 }
 
-/// The sentences. `cross` is that of a plan of several factors.
+/// The sentences; `pivot` is that of a plan of several factors.
 pub(super) fn answer(run: &Run, estimates: &Estimates, pivot: Option<&Pivot>) -> Vec<String> {
     if !estimates.verdict.stands() {
         return prose::withheld(run, estimates);
@@ -36,7 +36,7 @@ pub(super) fn answer(run: &Run, estimates: &Estimates, pivot: Option<&Pivot>) ->
     }
 }
 
-/// Of a plan of one factor.
+/// The sentence for a plan of one factor.
 fn paths(run: &Run, estimates: &Estimates) -> String {
     let reference = name(run, &estimates.reference);
     let place = place(run);
@@ -55,9 +55,11 @@ fn paths(run: &Run, estimates: &Estimates) -> String {
         }
     }
     let more: usize = groups.iter().skip(NAMED).map(|(_, names)| names.len()).sum();
+    // A single path is named in as many words as it takes to count it.
+    let (named, more) = if more == 1 { (NAMED + 1, 0) } else { (NAMED, more) };
     let mut groups: Vec<String> = groups
         .iter()
-        .take(NAMED)
+        .take(named)
         .map(|(share, names)| format!("{} {share}", list(names)))
         .collect();
     groups.extend((more > 0).then(|| format!("{more} more by less")));
@@ -69,8 +71,8 @@ fn paths(run: &Run, estimates: &Estimates) -> String {
     )
 }
 
-/// Those that were shown to cost less, the cheapest first. A zero-copy send that was copied is no
-/// answer.
+/// The paths that cost significantly less, the cheapest first, without zero-copy sends that were
+/// copied.
 fn savings(run: &Run, estimates: &Estimates) -> Vec<Saving> {
     let mut savings: Vec<Saving> = compared(estimates)
         .filter_map(|(cell, comparison)| match comparison {
@@ -115,7 +117,7 @@ fn interval(estimates: &Estimates, bounds: Option<Bounds>) -> String {
     else {
         return String::new();
     };
-    // With a decimal where the ends would look the same without one.
+    // With a decimal if the ends would be equal without one.
     let places = if high - low < 0.02 { 1 } else { 0 };
     format!(
         " ({:.0} %: {:.places$} to {:.places$} %)",

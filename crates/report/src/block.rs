@@ -5,7 +5,6 @@ use super::layout::Layout;
 use super::text::wrap;
 use super::width::Width;
 
-/// A part of a report.
 pub(super) enum Part {
     /// A table under its caption.
     Table {

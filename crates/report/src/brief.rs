@@ -2,7 +2,7 @@
 //! the controls in a line each, and the answer last. What it leaves out is in the full report.
 
 use super::block::Part;
-use super::digits::signed_percent;
+use super::digits::{percent, signed_percent};
 use super::grid::Grid;
 use super::layout::{Layout, Tone};
 use super::note::{self, Note, note};
@@ -14,7 +14,7 @@ use super::{answer, grids, heading, notes};
 use zc_analysis::{CellEstimate, Estimates};
 use zc_run::{Run, Severity};
 
-/// The columns that decide.
+/// Columns of the table.
 const COLUMNS: [Field; 10] = [
     rows::PATH,
     rows::SENDER,
@@ -28,7 +28,7 @@ const COLUMNS: [Field; 10] = [
     rows::GETRUSAGE,
 ];
 
-/// The columns that are left out where there is no room, the first step first.
+/// Columns left out of narrow tables, step by step.
 const STEPS: [&[Field]; 5] = [
     &[rows::GETRUSAGE],
     &[rows::COPIED],
@@ -37,7 +37,7 @@ const STEPS: [&[Field]; 5] = [
     &[rows::PER_CORE],
 ];
 
-/// The whole of it.
+/// The whole short report.
 pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String {
     let mut out = note::terminal(&above(run, estimates), layout);
     out.push('\n');
@@ -53,7 +53,7 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String 
     out + &closing(&answer::answer(run, estimates, pivot.as_ref()), layout)
 }
 
-/// What was measured, where, and by which run.
+/// Notes above the table: what was measured, where, and in which run.
 pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let host = &run.header.host;
     let hypervisor =
@@ -91,11 +91,10 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
     ]
 }
 
-/// The table of a plan of one factor, without the columns that are empty and those for which there
-/// is no room.
+/// The table of a plan of one factor, without empty columns and those that do not fit.
 fn table(run: &Run, estimates: &Estimates, columns: usize) -> Grid {
     let cells = rows::sorted(estimates);
-    // Where only the sender was measured "both" is the sender's cost once more.
+    // Where only the sender was measured, "both" repeats its cost.
     let doubled = |field: &Field| estimates.sender_alone && field.is(&rows::BOTH);
     let filled = |field: &Field| {
         let mut cells = cells.iter().filter(|cell| !cell.reference || !field.is(&rows::VERDICT));
@@ -130,7 +129,7 @@ fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Part {
         .unwrap_or_else(none)
 }
 
-/// What is not available, a line each: with its remedy where there is room.
+/// The paths that are not available, one per line, with the remedy where it fits.
 fn unavailable(run: &Run, columns: usize) -> String {
     let rows: Vec<_> = run.header.unavailable.iter().filter_map(notes::reason).collect();
     let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0).min(30);
@@ -142,7 +141,7 @@ fn unavailable(run: &Run, columns: usize) -> String {
     rows.iter().map(line).collect()
 }
 
-/// What `±` and the marks mean.
+/// Meaning of `±` and of the marks.
 fn legend(estimates: &Estimates, several: bool) -> String {
     let costs = if several { "" } else { "us of CPU time per MB " };
     let mut parts =
@@ -156,7 +155,7 @@ fn legend(estimates: &Estimates, several: bool) -> String {
     parts.join("; ")
 }
 
-/// The controls, a line each. Doubts are named and explained in the full report.
+/// The controls, one per line. Doubts are named here and explained in the full report.
 pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut controls = vec![notes::control(estimates)];
     controls.extend(perturbation(estimates));
@@ -181,20 +180,19 @@ pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     controls
 }
 
-/// What the soakers changed.
+/// Effect of the soakers.
 fn perturbation(estimates: &Estimates) -> Option<Note> {
     let change =
         |cell: &CellEstimate| cell.perturbation.soaked_by_unsoaked_control.map(|share| share - 1.0);
-    let mut parts = Vec::new();
-    if let Some(((_, low), (_, high))) = notes::extremes(estimates, change) {
-        parts.push(format!(
-            "soakers changed throughput by {} to {}",
-            signed_percent(low),
-            signed_percent(high)
-        ));
-    }
-    parts.extend(notes::soaked_cost(estimates));
-    (!parts.is_empty()).then(|| note("perturbation", parts.join("; ")))
+    let throughput = notes::extremes(estimates, change).map(|((_, low), (_, high))| {
+        format!("throughput by {} to {}", signed_percent(low), signed_percent(high))
+    });
+    let cost = estimates.cost_ratio_with_soakers().map(|times| {
+        let half = times.half_width.map_or_else(String::new, |half| format!(" ±{}", percent(half)));
+        format!("a byte's cost by {}{half}", signed_percent(times.value - 1.0))
+    });
+    let parts: Vec<String> = throughput.into_iter().chain(cost).collect();
+    (!parts.is_empty()).then(|| note("perturbation", format!("soakers changed {}", list(&parts))))
 }
 
 /// `143 of 150 kept; dropped: 4 for steal, 2 for idle drift`.
@@ -217,7 +215,7 @@ fn blocks(estimates: &Estimates) -> String {
     if reasons.is_empty() { kept } else { format!("{kept}; dropped: {}", list(&reasons)) }
 }
 
-/// The answer, which stands out.
+/// The answer, highlighted where there is colour.
 pub(super) fn closing(answer: &[String], layout: Layout) -> String {
     let lines = answer.iter().map(|sentence| wrap("", sentence, 0, layout.columns));
     let paint = |line: &str| layout.paint(Tone::Answer, line) + "\n";

@@ -1,5 +1,6 @@
-//! The report as CSV: a line to a cell of the plan, the control included, and a line to a path that could not be had.
-//! Full precision, no units in the cells, empty where there is nothing. The columns only ever grow at the end.
+//! The report as CSV: one line per cell of the plan, including the control, and one per path that
+//! was not available. Full precision, no units in the cells, empty where a value is missing. New
+//! columns are only added at the end.
 
 use super::digits::us_per_mb;
 use super::pivot::level;
@@ -51,10 +52,11 @@ pub fn csv(run: &Run, estimates: &Estimates) -> String {
     text(lines(run, estimates))
 }
 
-/// Its lines, the heading first; all are of one length.
+/// The lines, the heading first, all with the same number of cells.
 pub(super) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
     let header = &run.header;
-    // What cells differ in beside their paths, in bytes, bytes per second and names: at the end, a column to a factor.
+    // The factors other than paths, in bytes, bytes per second and names: one column per factor at
+    // the end.
     let factors: &[Factor] = if header.plan.factors.len() > 1 { &header.plan.factors } else { &[] };
     let mut head: Vec<String> = HEAD.iter().map(|name| (*name).to_owned()).collect();
     if !factors.is_empty() {
@@ -86,7 +88,8 @@ pub(super) fn lines(run: &Run, estimates: &Estimates) -> Vec<Vec<String>> {
     lines
 }
 
-/// Lines of one length as CSV. Control characters are told and not passed on: CSV is printed on terminals too.
+/// Lines of equal length as CSV. Control characters are escaped, because CSV is printed on
+/// terminals too.
 pub(super) fn text(lines: Vec<Vec<String>>) -> String {
     let mut out = csv::Writer::from_writer(Vec::new());
     for cells in lines {
@@ -98,7 +101,7 @@ pub(super) fn text(lines: Vec<Vec<String>>) -> String {
     String::from_utf8(bytes).expect("strings and commas are UTF-8")
 }
 
-/// A level as a number where it is one.
+/// A level, as a number if it is one.
 pub(super) fn raw(level: &Level) -> String {
     match &level.value {
         Value::Bytes(bytes) => bytes.to_string(),
@@ -156,7 +159,7 @@ fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
     cells
 }
 
-/// The word of the verdict; `withheld` when nothing may be said.
+/// The verdict in a word; `withheld` where verdicts are withheld.
 pub(super) fn comparison(estimates: &Estimates, cell: &CellEstimate) -> &'static str {
     let Some(found) = estimates.verdict.cells.iter().find(|verdict| verdict.label == cell.label)
     else {

@@ -1,4 +1,4 @@
-//! Number formatting: the interval decides how many digits of a figure are significant.
+//! Formats numbers; the interval determines the significant digits.
 
 pub(super) use zc_analysis::us_per_mb;
 
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interval_decides_how_many_digits_are_shown() {
+    fn the_interval_determines_the_digits() {
         assert_eq!(with_half_width(560.34, Some(4.02)), "560 ±4");
         assert_eq!(with_half_width(560.34, Some(1.42)), "560.3 ±1.4");
         assert_eq!(with_half_width(250.12, Some(0.41)), "250.1 ±0.4");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn percentages_carry_their_sign_only_where_there_is_something_to_sign() {
+    fn percentages_that_round_to_zero_have_no_sign() {
         assert_eq!(signed_percent(-0.26), "-26 %");
         assert_eq!(signed_percent(0.021), "+2.1 %");
         assert_eq!(signed_percent(-0.0001), "0.0 %");
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_have_the_unit_that_suits_them() {
+    fn quantities_have_a_unit_of_their_size() {
         assert_eq!(bytes(350_000.0), "350 kB");
         assert_eq!(bytes(22_050_000.0), "22.1 MB");
         assert_eq!(bytes(999_600.0), "1 MB");

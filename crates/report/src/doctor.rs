@@ -1,5 +1,5 @@
-//! `zc doctor` as text: the machine, what is available to this user, and what makes the machine
-//! less fit to measure.
+//! `zc doctor` as text: the machine, what is available to this user, and conditions that weaken
+//! measurements.
 
 use super::digits::bytes;
 use super::text::{shown, wrap};

@@ -1,6 +1,5 @@
-//! Runs and estimates made up for the tests of this room: every figure is chosen, so that a change
-//! of arithmetic cannot change what a report looks like, and every case of the types occurs in one
-//! of them.
+//! Invented runs and estimates for the tests of this crate. Every figure is chosen, so a change of
+//! arithmetic cannot change a report, and every variant of the types occurs in one of them.
 
 use zc_analysis::{
     BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control,
@@ -8,74 +7,39 @@ use zc_analysis::{
     Sides, Traffic, Verdict,
 };
 use zc_run::{
-    AckOptions, Align, Cell, CopyPages, CpuFacts, End, EndReason, Factor, FileSetFacts,
-    FixedParams, FormatVersion, Header, Host, IpVersion, LinkFacts, LinkKind, MemoryFacts,
-    PeerKind, Placement, Plan, Push, RecvPath, RemoteFacts, RemoteMachine, Run, SendPath, Severity,
-    SoakerKind, Support, SupportRow, Timing, Unavailable, Unsoaked, Warning,
+    AckOptions, Cell, End, FormatVersion, Header, Host, LinkKind, PeerKind, RecvPath, RemoteFacts,
+    RemoteMachine, Run, SendPath,
 };
 
-/// One path's made-up figures.
+/// Invented figures of one path.
 struct Path {
     send: SendPath,
     /// Sender and receiver, ns/KiB.
     cost: (f64, f64),
-    /// Relative half-width of everything.
+    /// Relative half-width of all intervals.
     half: f64,
     is: Comparison,
 }
 
-/// A quiet veth run of the usual kind: cheaper, dearer, the same and undecided paths, two failed
-/// zero-copies, one that did not converge, one that is missing.
+impl Path {
+    fn of(send: SendPath, cost: (f64, f64), half: f64, is: Comparison) -> Self {
+        Self { send, cost, half, is }
+    }
+}
+
+/// A quiet veth run with cheaper, dearer, equal and undecided paths, two failed zero-copies, one
+/// cell that did not converge, and one that is missing.
 pub(super) fn veth() -> (Run, Estimates) {
+    use Comparison::{Cheaper, Dearer, Same, Undecided};
     let paths = [
-        Path {
-            send: SendPath::Sendfile,
-            cost: (180.0, 420.0),
-            half: 0.011,
-            is: Comparison::Cheaper { by: 0.333 },
-        },
-        Path {
-            send: SendPath::Splice,
-            cost: (186.0, 421.0),
-            half: 0.014,
-            is: Comparison::Cheaper { by: 0.326 },
-        },
-        Path {
-            send: SendPath::ReadSend,
-            cost: (450.0, 450.0),
-            half: 0.009,
-            is: Comparison::Undecided,
-        },
-        Path {
-            send: SendPath::ReadWrite,
-            cost: (452.0, 449.0),
-            half: 0.012,
-            is: Comparison::Same { within: 0.013 },
-        },
-        Path {
-            send: SendPath::MmapWrite,
-            cost: (470.0, 452.0),
-            half: 0.031,
-            is: Comparison::Undecided,
-        },
-        Path {
-            send: SendPath::Vmsplice,
-            cost: (600.0, 451.0),
-            half: 0.02,
-            is: Comparison::Dearer { by: 0.168 },
-        },
-        Path {
-            send: SendPath::MsgZerocopy,
-            cost: (455.0, 610.0),
-            half: 0.02,
-            is: Comparison::Dearer { by: 0.183 },
-        },
-        Path {
-            send: SendPath::UringSendZcFixed,
-            cost: (440.0, 612.0),
-            half: 0.018,
-            is: Comparison::Dearer { by: 0.169 },
-        },
+        Path::of(SendPath::Sendfile, (180.0, 420.0), 0.011, Cheaper { by: 0.333 }),
+        Path::of(SendPath::Splice, (186.0, 421.0), 0.014, Cheaper { by: 0.326 }),
+        Path::of(SendPath::ReadSend, (450.0, 450.0), 0.009, Undecided),
+        Path::of(SendPath::ReadWrite, (452.0, 449.0), 0.012, Same { within: 0.013 }),
+        Path::of(SendPath::MmapWrite, (470.0, 452.0), 0.031, Undecided),
+        Path::of(SendPath::Vmsplice, (600.0, 451.0), 0.02, Dearer { by: 0.168 }),
+        Path::of(SendPath::MsgZerocopy, (455.0, 610.0), 0.02, Dearer { by: 0.183 }),
+        Path::of(SendPath::UringSendZcFixed, (440.0, 612.0), 0.018, Dearer { by: 0.169 }),
     ];
     let reference = 900.0;
     let mut cells: Vec<CellEstimate> = paths.iter().map(|path| cell(path, reference)).collect();
@@ -90,15 +54,8 @@ pub(super) fn veth() -> (Run, Estimates) {
             cell.traffic.enobufs = 3;
         }
     }
-    let mut control = cell(
-        &Path {
-            send: SendPath::ReadSend,
-            cost: (451.0, 450.5),
-            half: 0.012,
-            is: Comparison::Undecided,
-        },
-        reference,
-    );
+    let mut control =
+        cell(&Path::of(SendPath::ReadSend, (451.0, 450.5), 0.012, Undecided), reference);
     control.label = "read+send (A/A)".to_owned();
     control.reference = false;
     control.control = true;
@@ -161,12 +118,12 @@ pub(super) fn veth() -> (Run, Estimates) {
         sizes: Sides::default(),
         accounts: None,
     };
-    let mut run = run(&paths, LinkKind::Veth);
+    let mut run = run(&paths);
     run.header.link.sides_apart = true;
     (run, estimates)
 }
 
-/// The same over loopback: the sides are not apart.
+/// The same over loopback, without separate sides.
 pub(super) fn loopback() -> (Run, Estimates) {
     let (mut run, mut estimates) = veth();
     run.header.plan.fixed.link = LinkKind::Loopback;
@@ -223,7 +180,7 @@ pub(super) fn iperf3() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// The same over the null link: there is no receiver, and zero-copy sends stay uncopied.
+/// The same over the null link, without a receiver and without copied zero-copy sends.
 pub(super) fn null() -> (Run, Estimates) {
     let (mut run, mut estimates) = veth();
     run.header.plan.fixed.link = LinkKind::Null;
@@ -409,144 +366,22 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
     }
 }
 
-fn run(paths: &[Path], link: LinkKind) -> Run {
-    let mut cells: Vec<Cell> =
-        paths.iter().map(|path| Cell::of_paths(path.send, RecvPath::Recv)).collect();
-    cells.push(Cell {
+/// The run of testdata/run.json, with a cell per path and the control.
+fn run(paths: &[Path]) -> Run {
+    #[derive(serde::Deserialize)]
+    struct File {
+        header: Header,
+        end: End,
+    }
+    let File { mut header, end } =
+        serde_json::from_str(include_str!("../testdata/run.json")).unwrap();
+    header.format = FormatVersion::current();
+    let cells = paths.iter().map(|path| Cell::of_paths(path.send, RecvPath::Recv));
+    header.plan.cells = cells.collect();
+    header.plan.cells.push(Cell {
         label: "read+send (A/A)".to_owned(),
         control: true,
         ..Cell::of_paths(SendPath::ReadSend, RecvPath::Recv)
     });
-    let plan = Plan {
-        experiment: "paths".to_owned(),
-        reference: "read+send".to_owned(),
-        cells,
-        fixed: FixedParams {
-            link,
-            rate_bytes_per_s: 4e8,
-            rate_chosen: true,
-            burst_ns: 1_000_000,
-            buffer_bytes: 65_536,
-            recv_buffer_bytes: 65_536,
-            piece_bytes: 1 << 20,
-            flows: 1,
-            congestion: "cubic".to_owned(),
-            sndbuf_bytes: None,
-            rcvbuf_bytes: None,
-            sender_cpu: 0,
-            receiver_cpu: 1,
-            soaked_cpus: vec![0, 1],
-            soaker: SoakerKind::Alu,
-            push: Push::Plain,
-            align: Align::Page,
-            pages: CopyPages::Scattered,
-            placement: Placement::Separate,
-            more: Default::default(),
-        },
-        timing: Timing {
-            warmup_ns: 20_000_000,
-            window_ns: 80_000_000,
-            idle_ns: 40_000_000,
-            unsoaked_ns: 80_000_000,
-        },
-        files: FileSetFacts {
-            origin: "generated".to_owned(),
-            files: 63,
-            total_bytes: 22_050_000,
-            min_bytes: 10_000,
-            max_bytes: 1_200_000,
-            filesystem: "tmpfs".to_owned(),
-            skipped: Vec::new(),
-        },
-        seed: 42,
-        budget_ns: 60_000_000_000,
-        target: 0.025,
-        factors: vec![Factor::Send],
-        unsoaked: Unsoaked::InTurn,
-        states: None,
-    };
-    let host = Host {
-        hostname: "box".to_owned(),
-        kernel_release: "6.18.44".to_owned(),
-        machine: "x86_64".to_owned(),
-        cpu: CpuFacts {
-            model: "AMD EPYC 9R14".to_owned(),
-            online: 2,
-            allowed: vec![0, 1],
-            threads_per_core: Some(1),
-            ..CpuFacts::default()
-        },
-        memory: MemoryFacts { total_bytes: 8_000_000_000, available_bytes: 6_500_000_000 },
-        hypervisor: Some("kvm".to_owned()),
-        tick_hz: Some(250),
-        irq_time_accounting: Some(false),
-        clocksource: Some("kvm-clock".to_owned()),
-        memlock_bytes: Some(8 << 20),
-        nofile: Some(1024),
-        ..Host::default()
-    };
-    let warning = |name: &str, severity, text: &str, remedy: &str| {
-        Warning::new(name, severity, text).remedy(remedy)
-    };
-    Run {
-        header: Header {
-            format: FormatVersion::current(),
-            zc_version: "0.1.0".to_owned(),
-            started_at: "2026-11-21T20:25:00+00:00".to_owned(),
-            command: vec!["zc".to_owned(), "run".to_owned()],
-            plan,
-            host,
-            link: LinkFacts {
-                kind: link,
-                device: "zc0".to_owned(),
-                mtu_bytes: 1500,
-                offloads: None,
-                receiver_merges: None,
-                sides_apart: false,
-                rps: Some("sysfs".to_owned()),
-                rps_check: None,
-                ip: IpVersion::V4,
-                switched_off: Default::default(),
-                initial_window_packets: None,
-                far_end: None,
-                passed_over: Vec::new(),
-            },
-            other_links: Vec::new(),
-            remote: None,
-            unavailable: vec![SupportRow {
-                what: "send path".to_owned(),
-                name: "uring-splice".to_owned(),
-                support: Support::No(
-                    Unavailable::refused(
-                        "io_uring is switched off for this user (kernel.io_uring_disabled = 1)",
-                    )
-                    .remedy("sysctl kernel.io_uring_disabled=0"),
-                ),
-            }],
-            warnings: vec![
-                warning(
-                    "virtual-machine",
-                    Severity::Note,
-                    "this is a virtual machine (kvm)",
-                    "measure on bare metal",
-                ),
-                warning(
-                    "steal",
-                    Severity::Doubt,
-                    "the hypervisor took 0.3 % of the CPUs",
-                    "a quieter host",
-                ),
-            ],
-            probes: Vec::new(),
-            sampling: None,
-        },
-        blocks: Vec::new(),
-        end: Some(End {
-            ended_at: "2026-11-21T20:26:00+00:00".to_owned(),
-            elapsed_ns: 59_800_000_000,
-            reason: EndReason::BudgetSpent,
-            interim_analyses_at_blocks: vec![48, 96, 143],
-            warnings: Vec::new(),
-        }),
-    }
+    Run { header, blocks: Vec::new(), end: Some(end) }
 }

@@ -1,5 +1,5 @@
-//! Made-up runs of plans of several factors: every combination of the levels is a cell, with a cost
-//! that a formula gives it.
+//! Invented runs of plans of several factors. Every combination of the levels is a cell, whose cost
+//! is computed by a formula.
 
 use super::fixture::{figure, ratio, veth};
 use zc_analysis::{
@@ -12,8 +12,9 @@ use zc_run::{
     Run, SendPath, Support, SupportRow, Unavailable, Unsoaked,
 };
 
-/// A run of `experiment`. Each cell costs what `cost` says, sender and receiver in ns/KiB, and is
-/// compared with that of the first level of the factor `compare` and the same levels of all others.
+/// A run of `experiment`. `cost` gives the cost of each cell, sender and receiver in ns/KiB. A cell
+/// is compared with the one of the first level of the factor `compare` and the same levels of all
+/// others.
 pub(super) fn plan(
     experiment: &str,
     factors: &[(Factor, &[&str])],
@@ -119,7 +120,7 @@ pub(super) fn plan(
     (run, estimates)
 }
 
-/// What a call and a KiB cost a path, ns.
+/// Cost of a call and of a KiB on a path, ns.
 fn of_path(send: SendPath) -> (f64, f64) {
     match send {
         SendPath::ReadSend => (700.0, 400.0),
@@ -129,8 +130,8 @@ fn of_path(send: SendPath) -> (f64, f64) {
     }
 }
 
-/// Where only messages differ, 9 by 4 cells: all cases of marks, rates by row, a fit and each kind
-/// of crossover.
+/// 9 by 4 cells that differ in message and path: all cases of marks, rates by row, a fit and each
+/// kind of crossover.
 pub(super) fn sizes() -> (Run, Estimates) {
     let messages = ["256", "1k", "4k", "8k", "16k", "64k", "256k", "1m", "4m"];
     let sends = ["read+send", "sendfile", "msg-zerocopy", "uring-send"];
@@ -207,7 +208,7 @@ pub(super) fn receive() -> (Run, Estimates) {
     )
 }
 
-/// One cell could not be had, one failed.
+/// One cell is not available, one failed.
 pub(super) fn offloads() -> (Run, Estimates) {
     let levels = ["all", "no-tso", "no-tso+no-gso", "no-sg+no-checksum"];
     let sends = ["read+send", "sendfile", "msg-zerocopy"];
@@ -275,7 +276,7 @@ pub(super) fn cork() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// Over loopback: the two ends are not told apart.
+/// Over loopback, without separate sides.
 pub(super) fn affinity() -> (Run, Estimates) {
     let factors: [(Factor, &[&str]); 2] = [
         (Factor::Placement, &["free", "separate", "same"]),
@@ -302,8 +303,8 @@ pub(super) fn affinity() -> (Run, Estimates) {
     (run, estimates)
 }
 
-/// Four factors, with both accounts: one that did not reach its confidence, one of a run that tells
-/// user from system time.
+/// Four factors, with both accounts: one that did not reach its confidence, one from a run with
+/// separate user and system time.
 pub(super) fn sockbuf() -> (Run, Estimates) {
     let factors: [(Factor, &[&str]); 4] = [
         (Factor::Offloads, &["all", "no-tso+no-gso"]),
@@ -384,7 +385,7 @@ pub(super) fn mtu() -> (Run, Estimates) {
     })
 }
 
-/// Two factors beside the paths' own, 60 cells, in a plan of the user's own.
+/// Two factors and the send path, 60 cells, in a user-defined plan.
 pub(super) fn sixty() -> (Run, Estimates) {
     let sends: Vec<&str> = SendPath::ALL.iter().map(|send| send.name()).collect();
     let flows = ["1", "10", "100", "500", "1000"];

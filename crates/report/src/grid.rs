@@ -10,7 +10,7 @@ use super::text::markdown_text;
 pub(super) struct Column {
     pub(super) head: [String; 2],
     pub(super) left: bool,
-    /// The second line continues the first one's word.
+    /// The second line continues the word in the first one.
     broken: bool,
 }
 
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_cells_cannot_end_themselves() {
+    fn text_cannot_end_a_markdown_cell() {
         assert_eq!(
             grid().markdown(),
             "| path | both us/MB |\n| :--- | ---: |\n| a\\|b | 12 ±3 |\n| c |  |\n"
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_goes_on_in_a_further_grid_with_the_same_keys() {
+    fn columns_that_do_not_fit_continue_in_another_grid_with_the_same_keys() {
         let mut wide = Grid::new(
             ["key", "aaaa", "bbbb", "cccc"].map(|head| Column::right(head, "")).to_vec(),
             vec![["k", "1", "2", "3"].map(str::to_owned).to_vec()],

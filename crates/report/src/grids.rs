@@ -57,7 +57,8 @@ pub(super) fn grids(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Vec<Part
     let unit = Unit::of(run);
     let caption = format!("Top speed, unpaced and without soakers, {}", unit.name());
     parts.extend(table(run, pivot, caption, false, |placed| {
-        // In plans that take unsoaked trials in turn, most cells have too few for an interval.
+        // In plans with unsoaked trials in only some blocks, most cells have too few for an
+        // interval.
         placed
             .figures
             .top_speed_bytes_per_s
@@ -105,7 +106,12 @@ pub(super) fn ratios(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Option<
 /// What [`UNDECIDED`] means, where it is in use.
 pub(super) fn footnote(estimates: &Estimates) -> Option<String> {
     let any = estimates.cells.iter().any(|cell| !cell.control && undecided(estimates, cell));
-    any.then(|| format!("{UNDECIDED} undecided: not distinguishable from 1, corrected for all comparisons of this run"))
+    any.then(|| {
+        format!(
+            "{UNDECIDED} undecided: not distinguishable from 1, corrected for all \
+        comparisons of this run"
+        )
+    })
 }
 
 /// A grid of the text of each cell; `None` where all are empty. With the rate of each row if

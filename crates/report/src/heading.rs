@@ -149,7 +149,6 @@ pub(super) fn version(run: &Run) -> String {
     )
 }
 
-/// How the run ended.
 pub(super) fn ended(run: &Run) -> String {
     let plan = &run.header.plan;
     let Some(end) = &run.end else {
@@ -183,7 +182,8 @@ fn figures(run: &Run, estimates: &Estimates) -> String {
         )
     };
     format!(
-        "us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; {more}"
+        "us of CPU time per MB, medians over blocks, ± half-width of the {level:.0} % interval; \
+         {more}"
     )
 }
 

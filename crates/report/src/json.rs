@@ -1,5 +1,6 @@
-//! The report as one JSON document. Numbers are numbers, absent is null, and the name of a field holds its unit. The unit of cost
-//! is microseconds of CPU time per MB (10^6 bytes), `us_per_mb`, as in the table and in every other output for programs.
+//! The report as one JSON document. Numbers are numbers, missing values null, and the name of a
+//! field contains its unit. The unit of cost is microseconds of CPU time per MB (10^6 bytes),
+//! `us_per_mb`, as in the table and in every other machine-readable output.
 
 use std::fmt::Write as _;
 
@@ -11,15 +12,16 @@ use zc_analysis::Estimates;
 use zc_analysis::profile::{ProfileEstimates, profile};
 use zc_run::{End, Header, Run, is_safe};
 
-/// What `--json` prints: what was asked and found, and what was computed. The raw counters are in the saved run.
+/// Output of `--json`: the plan, the facts and the estimates. The raw counters are in the saved
+/// run.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(title = "Output of zc show --json")]
 pub(super) struct Document<'a> {
-    /// The run without its blocks.
+    /// The run, without its blocks.
     run: Facts<'a>,
-    /// Everything that is computed from it.
+    /// All estimates of the run.
     estimates: &'a Estimates,
-    /// What the CPU time goes to, of a run that was sampled.
+    /// Distribution of the CPU time, if the run was sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<ProfileEstimates>,
 }
@@ -27,12 +29,12 @@ pub(super) struct Document<'a> {
 /// The saved run without its blocks.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Facts<'a> {
-    /// The header of the saved run, as it stands there.
+    /// The header of the saved run, unchanged.
     #[serde(flatten)]
     header: &'a Header,
-    /// Blocks in the saved run, dropped ones too.
+    /// Number of blocks in the saved run, including dropped ones.
     blocks: usize,
-    /// How it ended; null when it was killed before it could say.
+    /// How the run ended; null if it was killed.
     end: Option<&'a End>,
 }
 
@@ -54,7 +56,7 @@ pub fn json_schema() -> String {
     schema_of::<Document<'static>>()
 }
 
-/// The schema of a document as it is written.
+/// The schema of a document as it is serialised.
 pub(super) fn schema_of<T: JsonSchema>() -> String {
     text(
         &SchemaSettings::draft2020_12()
@@ -64,8 +66,9 @@ pub(super) fn schema_of<T: JsonSchema>() -> String {
     )
 }
 
-/// Indented, with a line feed at its end. JSON itself wants only characters below U+0020 escaped; those that move a terminal's cursor or
-/// turn its text around are escaped here too. They stand nowhere but inside strings.
+/// The document indented, with a line feed at its end. JSON requires escapes only for characters
+/// below U+0020. Characters that move a terminal's cursor or change the direction of text are
+/// escaped too; they occur only inside strings.
 pub(super) fn text(document: &impl Serialize) -> String {
     let plain = serde_json::to_string_pretty(document)
         .expect("these types always serialise: no maps with keys other than strings");

@@ -1,25 +1,25 @@
-//! How a report for a terminal is laid out: how wide, how much of it, and in which colours. Colours
-//! are SGR escapes (ECMA-48, 8.3.117) that never count as width; without colour not one escape is
-//! written.
+//! Layout of a report for a terminal: width, extent and colours. Colours are SGR escapes (ECMA-48,
+//! 8.3.117), which never count as width. Without colour there are no escapes.
 
 /// The layout of a report for a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Lines are no longer than this where that is possible.
+    /// Maximum length of lines where possible.
     pub columns: usize,
-    /// Everything; else what was measured, one table, the controls and the answer.
+    /// The full report; otherwise the short one: what was measured, one table, the controls and the
+    /// answer.
     pub verbose: bool,
-    /// Verdicts in green, red and yellow, headings dim.
+    /// Whether verdicts are green, red and yellow, and headings dim.
     pub colour: bool,
 }
 
 impl Layout {
-    /// Everything, without colour.
+    /// The full report without colour.
     pub fn plain(columns: usize) -> Self {
         Self { columns, verbose: true, colour: false }
     }
 
-    /// `text` in a tone where there is colour. The text must be padded outside.
+    /// `text` in a tone if colour is on. Padding must be outside of the text.
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         if self.colour && !text.is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", tone.code())
@@ -29,18 +29,15 @@ impl Layout {
     }
 }
 
-/// What a colour stands for.
+/// Meaning of a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// It costs less.
     Less,
-    /// It costs more.
     More,
     /// Unclear, withheld, or doubtful.
     Unclear,
     /// Headings and labels.
     Dim,
-    /// The answer.
     Answer,
 }
 

@@ -1,6 +1,6 @@
-//! A saved run as text. Pure: the same document in, the same bytes out; no clock, no terminal, no
-//! file. Everything from outside (file names, host names, reasons) goes through [`escape`] in texts
-//! and CSV; in JSON control characters are escaped as JSON does.
+//! Formats saved runs and their estimates. Pure: the same document gives the same bytes; no clock,
+//! no terminal, no file. Everything from outside (file names, host names, reasons) passes through
+//! [`escape`] in texts and CSV; in JSON, control characters are escaped as JSON does.
 
 mod answer;
 mod baseline;

@@ -8,7 +8,7 @@ use super::{experiments, grids, heading, notes, prose, rows};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
-/// The whole report.
+/// The whole report in Markdown, with one line per paragraph, for rendering.
 pub fn markdown(run: &Run, estimates: &Estimates) -> String {
     document(run, estimates, Width::Any)
 }

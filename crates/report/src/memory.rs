@@ -11,7 +11,7 @@ use zc_analysis::Figure;
 use zc_analysis::memory::{FoldedRatio, MemoryEstimates, Roofline, TARGET, Within};
 use zc_run::{MemoryLoop, MemoryRun, MemorySet, escape};
 
-/// The whole report.
+/// The report of `zc run memory`; with `roofline`, also the top speeds of a saved run.
 pub fn memory(run: &MemoryRun, estimates: &MemoryEstimates, roofline: Option<&Roofline>) -> String {
     let mut text = heading(run, estimates);
     let own = |name: &MemoryLoop| !name.is_lmbench();
@@ -87,7 +87,8 @@ fn heading(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
     let mut text = format!(
         "machine       {}, Linux {} {}, {}{}; all of it on CPU {}\n\
          caches        {caches}{known}\n\
-         figures       10^9 bytes a second of the thread's CPU time, medians over blocks ± half-width of the 95 % interval\n\
+         figures       10^9 bytes a second of the thread's CPU time, medians over blocks ± \
+         half-width of the 95 % interval\n\
          sets          all buffers of a loop together, touched before; huge pages: {}\n\
          run           zc {}, seed {}, {} in {}\n",
         escape(&host.hostname, 64),
@@ -115,12 +116,16 @@ fn heading(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
     if estimates.off_cpu > 0.02 {
         let _ = writeln!(
             text,
-            "note          something else used the CPU for {} of the time, and with it caches and memory",
+            "note          something else used the CPU for {} of the time, and with it caches and \
+             memory",
             percent(estimates.off_cpu)
         );
     }
     if host.hypervisor.is_some() {
-        text.push_str("note          this is a virtual machine: neighbours share its last cache and its memory\n");
+        text.push_str(
+            "note          this is a virtual machine: neighbours share its last cache \
+            and its memory\n",
+        );
     }
     text.push('\n');
     text
@@ -187,7 +192,6 @@ fn roofline_table(roofline: &Roofline) -> String {
     text
 }
 
-/// The conclusions.
 fn sentences(run: &MemoryRun, estimates: &MemoryEstimates) -> String {
     let mut sentences = Vec::new();
     let beyond: Vec<(&MemorySet, FoldedRatio)> = run
@@ -302,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said_and_not_made_up() {
+    fn missing_figures_are_named_as_missing() {
         let mut run = machine(3);
         run.left_out = vec!["a set of 128 MiB is left out: too little".to_owned()];
         run.caches_known = false;
@@ -330,14 +334,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_at_all_is_a_heading() {
+    fn a_run_without_figures_is_a_heading() {
         let mut run = machine(0);
         run.sets.clear();
         assert!(memory(&run, &estimate(&run), None).starts_with("machine "));
     }
 
     #[test]
-    fn a_run_s_paths_are_put_beside_memcpy() {
+    fn the_paths_of_a_run_are_compared_with_memcpy() {
         let run = machine(12);
         let estimates = estimate(&run);
         let paths = zc_analysis::estimate(&Synthetic::default().run());

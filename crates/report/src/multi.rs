@@ -1,4 +1,4 @@
-//! Documents of several runs. A single run has the same document as alone.
+//! Documents of several runs. The document of a single run is the same as without this module.
 
 use super::json::{Document, text};
 use super::{csv as table, markdown as page};
@@ -15,8 +15,8 @@ pub fn markdown(runs: &[(&Run, &Estimates)]) -> String {
 /// The columns that identify the run of a line.
 const RUN_COLUMNS: [&str; 6] = ["run", "experiment", "host", "kernel", "link", "started_at"];
 
-/// One line per cell. With several runs every line begins with the number of its run, from 1, and
-/// what distinguishes the runs; columns that a run does not have are empty.
+/// One line per cell. With several runs, every line begins with the number of its run, from 1, and
+/// what distinguishes the runs; columns that a run lacks are empty.
 pub fn csv(runs: &[(&Run, &Estimates)]) -> String {
     if let [(run, estimates)] = runs {
         return table::csv(run, estimates);

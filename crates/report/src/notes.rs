@@ -7,7 +7,7 @@ use super::text::{list, shown};
 use super::{grids, rows};
 use zc_analysis::{CellEstimate, Estimates};
 use zc_run::escape;
-use zc_run::{LinkKind, PeerKind, RecvPath, Run, Severity, SupportRow, Warning};
+use zc_run::{LinkKind, PeerKind, Run, Severity, SupportRow, Warning};
 
 /// The paths that are not available, by name, each with its reason and remedy.
 pub(super) fn unavailable(run: &Run) -> Vec<(String, String)> {
@@ -49,9 +49,7 @@ pub(super) fn footnotes(run: &Run, estimates: &Estimates) -> Vec<String> {
 pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut notes = vec![control(estimates)];
     notes.extend(sides(run, estimates));
-    if !estimates.sender_alone
-        && run.header.plan.cells.iter().any(|cell| cell.recv == RecvPath::RecvTrunc)
-    {
+    if !estimates.sender_alone && run.header.plan.cells.iter().any(|cell| cell.recv.drops_bytes()) {
         notes.push(note(
             "receiver",
             "recv-trunc drops the bytes uncopied: no real receiver costs so little",
@@ -84,7 +82,8 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
     let fixed = &run.header.plan.fixed;
     let text = if fixed.link == LinkKind::Null {
         format!(
-            "the null link has no receiver: packets end at an ideal network card, so every figure is the sender's alone; the ACK generator runs on CPU {} and is not counted",
+            "the null link has no receiver: packets end at an ideal network card, so every figure \
+             is the sender's alone; the ACK generator runs on CPU {} and is not counted",
             fixed.receiver_cpu
         )
     } else if estimates.sender_alone {
@@ -93,7 +92,9 @@ fn sides(run: &Run, estimates: &Estimates) -> Option<Note> {
             fixed.link
         )
     } else if run.header.remote.is_some() && !estimates.sides_apart {
-        "both ends are on one machine: its soakers lose time to both, so only the cost of both is given".to_owned()
+        "both ends are on one machine: its soakers lose time to both, so only the cost of both is \
+         given"
+            .to_owned()
     } else if !estimates.sides_apart {
         format!(
             "over {} the two ends share their CPUs, so only the cost of both is given",
@@ -173,7 +174,7 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
 }
 
 /// What a byte costs with soakers running, relative to the same traffic without them.
-pub(super) fn soaked_cost(estimates: &Estimates) -> Option<String> {
+fn soaked_cost(estimates: &Estimates) -> Option<String> {
     let times = estimates.cost_ratio_with_soakers()?;
     let half = times
         .half_width
@@ -216,7 +217,9 @@ fn far_process(run: &Run, estimates: &Estimates) -> Option<Note> {
         note(
             "receiver",
             format!(
-                "{name} reports {low:.0} ({least}) to {high:.0} ({most}) us/MB for its process, by getrusage over each whole trial; kernel work charged to other tasks is not included"
+                "{name} reports {low:.0} ({least}) to {high:.0} ({most}) us/MB for its process, by \
+                 getrusage over each whole trial; kernel work charged to other tasks is not \
+                 included"
             ),
         )
     })
@@ -229,7 +232,10 @@ fn other_cpus(estimates: &Estimates) -> Option<Note> {
     extremes(estimates, cost).map(|((least, low), (most, high))| {
         note(
             "other CPUs",
-            format!("{low:.1} ({least}) to {high:.1} ({most}) us/MB were used on CPUs of neither end; no column includes them"),
+            format!(
+                "{low:.1} ({least}) to {high:.1} ({most}) us/MB were used on CPUs of neither \
+                end; no column includes them"
+            ),
         )
     })
 }

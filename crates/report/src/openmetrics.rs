@@ -1,7 +1,9 @@
-//! Runs as OpenMetrics text 1.0 (prometheus.io/docs/specs/om/open_metrics_spec), for what collects figures over months: a CI machine's
-//! costs, say. Everything is a gauge. Costs are in microseconds of CPU time per MB (10^6 bytes), as in JSON, CSV and the table, so that a
-//! figure is the same wherever it is read; everything else is in base units (seconds, bytes, ratios). An interval's ends are gauges of
-//! their own, with `_low` and `_high` in their names. What is not known is absent.
+//! Runs as OpenMetrics text 1.0 (prometheus.io/docs/specs/om/open_metrics_spec), for collecting
+//! figures over months, such as costs on a CI machine. All quantities are gauges. Costs are in
+//! microseconds of CPU time per MB (10^6 bytes), as in JSON, CSV and the table, so a figure is the
+//! same in every output; all other quantities are in base units (seconds, bytes, ratios). The ends
+//! of an interval are separate gauges, with `_low` and `_high` in their names. Unknown values are
+//! absent.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,16 +14,16 @@ use super::pivot::level;
 use zc_analysis::{CellEstimate, Estimates, Figure, RatioFigure, Sides};
 use zc_run::{Run, escape};
 
-/// The whole exposition. Of several runs every sample says whose it is, by the number of the run, from 1 on; what the number stands for is
-/// told by `zc_run_info`.
+/// The whole exposition. With several runs, every sample has the number of its run as a label, from
+/// 1; `zc_run_info` describes each run.
 pub fn openmetrics(runs: &[(&Run, &Estimates)]) -> String {
     let mut out = Exposition::default();
     let several = runs.len() > 1;
-    let runs: Vec<Told> = runs
+    let runs: Vec<LabelledRun> = runs
         .iter()
         .enumerate()
-        .map(|(number, &(run, estimates))| Told {
-            whose: if several {
+        .map(|(number, &(run, estimates))| LabelledRun {
+            labels: if several {
                 vec![("run".to_owned(), (number + 1).to_string())]
             } else {
                 Vec::new()
@@ -40,16 +42,16 @@ pub fn openmetrics(runs: &[(&Run, &Estimates)]) -> String {
     out.text
 }
 
-/// A run and the labels that all its samples carry.
-struct Told<'a> {
-    whose: Labels,
+/// A run with the labels of all its samples.
+struct LabelledRun<'a> {
+    labels: Labels,
     run: &'a Run,
     estimates: &'a Estimates,
 }
 
 type Labels = Vec<(String, String)>;
 
-/// What has been written, and which samples are there already: each may be there once.
+/// The text so far, and the series in it: each may occur only once.
 #[derive(Default)]
 struct Exposition {
     text: String,
@@ -79,20 +81,21 @@ impl Exposition {
     }
 }
 
-/// A label's value: what could move a cursor is told in letters, and what would end the value is escaped.
+/// The value of a label, with control characters and the delimiters of the format escaped.
 fn label_value(text: &str) -> String {
     escape(text, 400).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-/// A number that is no whole one: with a point or an exponent, as Rust's debug form has it.
+/// A floating-point number, always with a point or an exponent, as in Rust's debug format; `None`
+/// if it is not finite.
 fn real(value: f64) -> Option<String> {
     value.is_finite().then(|| format!("{value:?}"))
 }
 
-fn info(out: &mut Exposition, runs: &[Told]) {
+fn info(out: &mut Exposition, runs: &[LabelledRun]) {
     out.family("zc_run", "info", "", "A saved run of zc.");
-    for told in runs {
-        let header = &told.run.header;
+    for labelled in runs {
+        let header = &labelled.run.header;
         let own = [
             ("experiment", header.plan.experiment.clone()),
             ("started_at", header.started_at.clone()),
@@ -102,10 +105,10 @@ fn info(out: &mut Exposition, runs: &[Told]) {
             ("machine", header.host.machine.clone()),
             ("cpu", header.host.cpu.model.clone()),
             ("link", header.plan.fixed.link.to_string()),
-            ("reference", told.estimates.reference.clone()),
+            ("reference", labelled.estimates.reference.clone()),
         ];
         let own = own.map(|(name, value)| (name.to_owned(), value));
-        out.sample("zc_run_info", &[told.whose.as_slice(), &own].concat(), "1");
+        out.sample("zc_run_info", &[labelled.labels.as_slice(), &own].concat(), "1");
     }
 }
 
@@ -144,9 +147,9 @@ impl Ends {
     }
 }
 
-/// Something that each cell has one of, or one for each end.
+/// A quantity that each cell has once, or once per side.
 struct Family {
-    /// Without its unit.
+    /// Name without the unit.
     name: &'static str,
     unit: &'static str,
     help: &'static str,
@@ -161,7 +164,7 @@ enum Of {
     Run(fn(&Estimates) -> Option<f64>),
 }
 
-/// Something per MB in something per byte.
+/// Factor from a quantity per MB to one per byte.
 const PER_MB: f64 = 1e-6;
 
 fn sides<T>(sides: &Sides<T>, ends: impl Fn(&T) -> Ends) -> Sides<Ends> {
@@ -176,7 +179,8 @@ const FAMILIES: &[Family] = &[
     Family {
         name: "zc_cost",
         unit: "us_per_mb",
-        help: "CPU time that a byte of payload takes from the machine, by what the soakers lost: median over blocks.",
+        help: "CPU time that a byte of payload takes from the machine, by what the soakers lost: \
+            median over blocks.",
         interval: true,
         of: Of::Side(|cell| sides(&cell.cost_ns_per_kib, Ends::of_cost)),
     },
@@ -300,7 +304,7 @@ const FAMILIES: &[Family] = &[
 ];
 
 impl Family {
-    fn write(&self, out: &mut Exposition, runs: &[Told]) {
+    fn write(&self, out: &mut Exposition, runs: &[LabelledRun]) {
         self.part(out, runs, "", self.help, |ends| Some(ends.value));
         if self.interval {
             let low = format!("Lower end of the interval of {}_{}.", self.name, self.unit);
@@ -313,7 +317,7 @@ impl Family {
     fn part(
         &self,
         out: &mut Exposition,
-        runs: &[Told],
+        runs: &[LabelledRun],
         part: &str,
         help: &str,
         of: impl Fn(&Ends) -> Option<f64>,
@@ -325,16 +329,18 @@ impl Family {
                 out.sample(&name, labels, &value);
             }
         };
-        for told in runs {
+        for labelled in runs {
             match self.of {
-                Of::Run(value) => sample(&told.whose, value(told.estimates).map(Ends::alone)),
+                Of::Run(value) => {
+                    sample(&labelled.labels, value(labelled.estimates).map(Ends::alone))
+                }
                 Of::Cell(ends) => {
-                    for (labels, cell) in told.cells() {
+                    for (labels, cell) in labelled.cells() {
                         sample(&labels, ends(cell));
                     }
                 }
                 Of::Side(ends) => {
-                    for (labels, cell) in told.cells() {
+                    for (labels, cell) in labelled.cells() {
                         let Sides { sender, receiver, both } = ends(cell);
                         for (side, ends) in
                             [("sender", sender), ("receiver", receiver), ("both", both)]
@@ -349,14 +355,14 @@ impl Family {
     }
 }
 
-impl Told<'_> {
-    /// Each cell with its labels: its name, its paths, and the levels of what else the cells of the plan differ in.
+impl LabelledRun<'_> {
+    /// Each cell with its labels: name, paths, and levels of the plan's other factors.
     fn cells(&self) -> impl Iterator<Item = (Labels, &CellEstimate)> {
         let header = &self.run.header;
         let factors =
             if header.plan.factors.len() > 1 { header.plan.factors.as_slice() } else { &[] };
         self.estimates.cells.iter().enumerate().map(move |(place, figures)| {
-            let mut labels = self.whose.clone();
+            let mut labels = self.labels.clone();
             labels.push(("cell".to_owned(), figures.label.clone()));
             labels.push(("send".to_owned(), figures.send.to_string()));
             labels.push(("recv".to_owned(), figures.recv.to_string()));
@@ -373,10 +379,10 @@ impl Told<'_> {
     }
 }
 
-fn blocks(out: &mut Exposition, runs: &[Told]) {
+fn blocks(out: &mut Exposition, runs: &[LabelledRun]) {
     out.family("zc_blocks", "gauge", "", "Blocks of measurements, by what became of them.");
-    for told in runs {
-        let account = &told.estimates.blocks;
+    for labelled in runs {
+        let account = &labelled.estimates.blocks;
         let dropped = &account.dropped;
         for (fate, count) in [
             ("kept", account.kept),
@@ -387,13 +393,17 @@ fn blocks(out: &mut Exposition, runs: &[Told]) {
             ("unfinished", dropped.unfinished),
         ] {
             let fate = [("fate".to_owned(), fate.to_owned())];
-            out.sample("zc_blocks", &[told.whose.as_slice(), &fate].concat(), &count.to_string());
+            out.sample(
+                "zc_blocks",
+                &[labelled.labels.as_slice(), &fate].concat(),
+                &count.to_string(),
+            );
         }
     }
 }
 
-/// The words of the verdict, one of which is true of each cell that is compared with another.
-fn comparisons(out: &mut Exposition, runs: &[Told]) {
+/// The verdicts as a state set, one of which is true for each cell with a baseline.
+fn comparisons(out: &mut Exposition, runs: &[LabelledRun]) {
     const NAME: &str = "zc_comparison";
     out.family(
         NAME,
@@ -401,9 +411,9 @@ fn comparisons(out: &mut Exposition, runs: &[Told]) {
         "",
         "What may be said of a cell's cost against that of the cell it is compared with.",
     );
-    for told in runs {
-        for (labels, cell) in told.cells() {
-            let found = comparison(told.estimates, cell);
+    for labelled in runs {
+        for (labels, cell) in labelled.cells() {
+            let found = comparison(labelled.estimates, cell);
             if found.is_empty() {
                 continue;
             }

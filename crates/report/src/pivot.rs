@@ -82,11 +82,6 @@ impl<'a> Pivot<'a> {
     pub(super) fn cells(&self) -> impl Iterator<Item = Placed<'a>> {
         self.rows.iter().flat_map(|row| row.cells.iter().flatten().copied())
     }
-
-    /// The cells of one column, from the first row on.
-    pub(super) fn column(&self, column: usize) -> impl Iterator<Item = Placed<'a>> {
-        self.rows.iter().filter_map(move |row| row.cells.get(column).copied().flatten())
-    }
 }
 
 /// The cells of a plan with their figures, in the plan's order, without the control.

@@ -1,15 +1,15 @@
-//! The list of plans.
+//! The list of plans as text.
 
-/// A plan in the list.
+/// One plan in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanRow {
-    /// Its name for `zc run`.
+    /// Name for `zc run`.
     pub name: String,
-    /// The number of cells without the control; `None` for an experiment without a plan.
+    /// Number of cells without the control; `None` for an experiment without a plan.
     pub cells: Option<usize>,
-    /// Its default budget.
+    /// Default time budget, as text.
     pub budget: String,
-    /// The question that it answers.
+    /// Question that it answers.
     pub question: String,
 }
 
@@ -24,6 +24,9 @@ pub fn plans(rows: &[PlanRow]) -> String {
         let cells = row.cells.map_or_else(String::new, |cells| cells.to_string());
         text.push_str(&line(&row.name, &cells, &row.budget, &row.question));
     }
-    text.push_str("\nzc run NAME runs one; zc plan NAME prints it, to make your own from for zc run --plan FILE\n");
+    text.push_str(
+        "\nzc run NAME runs one; zc plan NAME prints it, to make your own from for zc \
+        run --plan FILE\n",
+    );
     text
 }

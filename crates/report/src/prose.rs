@@ -23,25 +23,33 @@ pub(super) fn verdict(run: &Run, estimates: &Estimates) -> Vec<String> {
 pub(super) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
     let reasons = estimates.verdict.withheld.iter().map(|why| match why {
         Withheld::ControlDiffers { ratio, low, high } => format!(
-            "{} differs from itself, {ratio:.3} ({low:.3} to {}): this machine could not measure differences of that size",
+            "{} differs from itself, {ratio:.3} ({low:.3} to {}): this machine could not measure \
+             differences of that size",
             shown(&estimates.reference),
             high.map_or_else(|| "no bound".to_owned(), |high| format!("{high:.3}"))
         ),
         Withheld::NoControl => "there is no A/A control".to_owned(),
-        Withheld::NoReference => format!("the reference {} has no cost", shown(&estimates.reference)),
+        Withheld::NoReference => {
+            format!("the reference {} has no cost", shown(&estimates.reference))
+        }
         Withheld::TooFewBlocks { kept, needed } => {
             format!("{} kept, and an interval needs {needed}", was(*kept, "block"))
         }
         Withheld::ReferenceSaturated { reached } => format!(
-            "{} reached {} of the rate, so the others would be compared with it at different rates; choose a lower one with --rate",
+            "{} reached {} of the rate, so the others would be compared with it at different \
+             rates; choose a lower one with --rate",
             shown(&estimates.reference),
             percent(*reached)
         ),
         Withheld::BusyMachine { dropped, measured } => {
-            format!("{dropped} of {measured} blocks were dropped by rule: something else used the machine")
+            format!(
+                "{dropped} of {measured} blocks were dropped by rule: something else used the \
+                machine"
+            )
         }
         Withheld::Warning { name, .. } => {
-            let warnings = run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings));
+            let warnings =
+                run.header.warnings.iter().chain(run.end.iter().flat_map(|end| &end.warnings));
             match warnings.into_iter().find(|warning| warning.name == *name) {
                 Some(warning) => escape(&warning.text, 400),
                 None => format!("the warning \"{}\" forbids it", shown(name)),
@@ -194,7 +202,8 @@ fn failed_zero_copy(run: &Run, estimates: &Estimates) -> Option<String> {
         })
         .collect();
     Some(format!(
-        "{} {} the price of a failed zero-copy: over {} the kernel copies on delivery, so {} nothing about zero-copy on a link where it works.",
+        "{} {} the price of a failed zero-copy: over {} the kernel copies on delivery, so {} \
+         nothing about zero-copy on a link where it works.",
         list(&failed),
         if failed.len() == 1 { "is" } else { "are" },
         run.header.plan.fixed.link,

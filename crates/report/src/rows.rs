@@ -26,7 +26,6 @@ impl Field {
         self.head == other.head
     }
 
-    /// The text of a cell.
     pub(super) fn text(&self, estimates: &Estimates, cell: &CellEstimate) -> String {
         (self.text)(estimates, cell)
     }
@@ -39,7 +38,6 @@ pub(super) const WHOLE: &[Field] =
 pub(super) const COSTS: &[Field] = &[PATH, BOTH, RATIO, VERDICT, PER_CORE, TOP];
 /// The columns that [`COSTS`] leaves out.
 pub(super) const SIDES: &[Field] = &[PATH, SENDER, RECEIVER, GETRUSAGE, PROC_STAT, COPIED];
-/// Traffic counters.
 pub(super) const TRAFFIC: &[Field] =
     &[PATH, PACKETS, PACKET, SEND_CALLS, RECV_CALLS, SWITCHES, INTERRUPTS, ENOBUFS, RETRANSMITS];
 

@@ -1,4 +1,4 @@
-//! `zc soak` as text: live load, the cost of a command, and the check against known loads.
+//! `zc soak` as text: live load, the cost of a command, and the verification with known loads.
 
 use std::fmt::Write as _;
 
@@ -35,10 +35,13 @@ pub fn start(start: &SoakStart, taken: Option<TakenShare>) -> String {
 
 fn taken_text(taken: Option<TakenShare>) -> String {
     let Some(taken) = taken else {
-        return "what they take from other processes is not known: the machine was too busy to measure it".to_owned();
+        return "what they take from other processes is not known: the machine was too busy to \
+            measure it"
+            .to_owned();
     };
     format!(
-        "the soakers took {} of a busy CPU from a process of another session{} (by its own clock it lost {}, and {} \
+        "the soakers took {} of a busy CPU from a process of another session{} (by its own clock \
+         it lost {}, and {} \
          while they slept)",
         percent(taken.soakers),
         if taken.other_cgroup { " and another cgroup" } else { "" },
@@ -82,7 +85,7 @@ pub fn live_line(start: &SoakStart, load: &Load, age_ns: u64) -> String {
     )
 }
 
-/// A command's cost by soakers and by the other accounts, and the difference in words.
+/// The cost of a command by soakers and by the other accounts, and the difference in words.
 pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
     let mut text = String::new();
     let end = match seen.end {
@@ -107,7 +110,8 @@ pub fn command(seen: &SoakCommand, cost: &CommandCost) -> String {
     row("soaked", cost.soaked_cpu_s.value, &half, "CPU time that the soakers lost");
     let (user_s, system_s) = (seen.user_ns as f64 / 1e9, seen.system_ns as f64 / 1e9);
     let remark = format!(
-        "{user_s:.places$} user, {system_s:.places$} system; the command and the children it waited for"
+        "{user_s:.places$} user, {system_s:.places$} system; the command and the children it \
+         waited for"
     );
     row("getrusage", cost.getrusage_cpu_s, "", &remark);
     row(
@@ -130,15 +134,21 @@ fn difference(cost: &CommandCost, places: usize) -> String {
     let by = format!("{by:.places$} ±{half:.places$} CPU s");
     match cost.against_getrusage {
         Against::More => format!(
-            "the kernel worked {by} more for it than its own accounts show: interrupts, softirqs and kernel threads, the \
+            "the kernel worked {by} more for it than its own accounts show: interrupts, softirqs \
+             and kernel threads, the \
              cost of switching to it, and whatever else ran meanwhile\n"
         ),
         Against::Less => format!(
-            "its own accounts show {by} more than the machine lost: interrupts are charged to the task they interrupt, and what ran in the idle windows before it no longer ran\n"
+            "its own accounts show {by} more than the machine lost: interrupts are charged to the \
+             task they interrupt, and what ran in the idle windows before it no longer ran\n"
         ),
-        Against::Same => format!("its own accounts and the soakers agree within ±{half:.places$} CPU s\n"),
+        Against::Same => format!(
+            "its own accounts and the soakers agree within ±{half:.places$} \
+            CPU s\n"
+        ),
         Against::Withheld => {
-            "something else used the machine: what the soakers lost to it and to the command cannot be separated\n"
+            "something else used the machine: what the soakers lost to it and to the command \
+             cannot be separated\n"
                 .to_owned()
         }
         Against::Unknown => "there is no interval: no idle windows after it\n".to_owned(),
@@ -150,7 +160,8 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     let burner = seen.cpus.get(seen.burner).copied().unwrap_or(0);
     let rows = &verified.rows;
     let mut text = format!(
-        "known loads on CPU {burner}, in percent of it; errors in percentage points, with their 95 % interval;\n\
+        "known loads on CPU {burner}, in percent of it; errors in percentage points, with their 95 \
+         % interval;\n\
          /proc/stat in the same windows, and once more without soakers\n\n\
          {:<12}{:>8}{:>9}{:>14}{:>12}{:>16}{:>16}{:>12}\n",
         "load", "truth", "soaked", "error", "/proc/stat", "error", "unsoaked", "wake-ups/s"
@@ -174,7 +185,8 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
         let half = cost.half_width.map(|half| format!(" ±{:.1}", half / 1e3)).unwrap_or_default();
         let _ = writeln!(
             text,
-            "part of the error of smooth loads is wake-up work that the kernel charges to the interrupted soaker:\n\
+            "part of the error of smooth loads is wake-up work that the kernel charges to the \
+             interrupted soaker:\n\
              {:.1}{half} us each, measured at smooth 0 %, where the burner only wakes up",
             cost.value / 1e3
         );
@@ -182,7 +194,8 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     if verified.dropped > 0 {
         let _ = writeln!(
             text,
-            "{} of {} windows were dropped: something else used more than 2 % of the CPUs in or next to them",
+            "{} of {} windows were dropped: something else used more than 2 % of the CPUs in or \
+             next to them",
             verified.dropped,
             seen.visits.len()
         );
@@ -301,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_s_cost_is_told_in_words_too() {
+    fn the_cost_of_a_command_has_a_sentence() {
         let seen = SoakCommand {
             command: vec!["make".into(), "-j2".into(), "a\nb".into()],
             start: soak_start(vec![0, 1], SoakerRank::Autogroup),
@@ -326,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_load_stand_under_their_heading() {
+    fn lines_of_load_are_aligned_with_their_heading() {
         let start = soak_start(vec![0, 1], SoakerRank::Autogroup);
         let load = Load {
             elapsed_ns: 1,
@@ -342,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn many_cpus_are_told_by_the_busiest() {
+    fn of_many_cpus_the_busiest_is_shown() {
         let start = soak_start((0..64).collect(), SoakerRank::Autogroup);
         let mut cpus = vec![0.0; 64];
         cpus[17] = 0.5;
@@ -354,11 +367,12 @@ mod tests {
     }
 
     #[test]
-    fn the_rank_and_what_is_taken_are_told() {
+    fn rank_and_taken_share_are_shown() {
         let taken =
             TakenShare { soakers: 0.003, lost: 0.0041, lost_unsoaked: 0.001, other_cgroup: true };
         let start = |rank| super::start(&soak_start(vec![0, 2, 3, 4], rank), Some(taken));
-        insta::assert_snapshot!(start(SoakerRank::Cgroup { path: "/sys/fs/cgroup/zc-soakers".into() }), @"
+        let cgroup = SoakerRank::Cgroup { path: "/sys/fs/cgroup/zc-soakers".into() };
+        insta::assert_snapshot!(start(cgroup), @"
         soakers on CPUs 0,2-4, ranked below all other tasks by cpu.idle of their cgroup, /sys/fs/cgroup/zc-soakers
         the soakers took 0.3 % of a busy CPU from a process of another session and another cgroup (by its own clock it lost 0.4 %, and 0.1 % while they slept)
         ");

@@ -14,7 +14,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// The unit of a run's top speeds: that of 2001 where the table of 2001 is repeated.
+    /// The unit of a run's top speeds: that of 2001 in runs with the table of 2001.
     pub(super) fn of(run: &Run) -> Self {
         if run.header.plan.experiment == "affinity" { Self::Kbytes } else { Self::Gbit }
     }

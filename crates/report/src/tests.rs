@@ -1,5 +1,4 @@
-//! What the reports look like, held in snapshots (`cargo insta review` after a change that is
-//! meant).
+//! Snapshots of the reports (`cargo insta review` after an intended change).
 
 use proptest::prelude::*;
 
@@ -69,19 +68,19 @@ fn a_narrow_terminal_gets_stacked_tables() {
 }
 
 #[test]
-fn on_loopback_the_columns_of_the_two_sides_are_empty() {
+fn on_loopback_the_columns_of_both_sides_are_empty() {
     let (run, estimates) = loopback();
     insta::assert_snapshot!("table_loopback", table(&run, &estimates, Layout::plain(120)));
 }
 
 #[test]
-fn two_machines_stand_above_the_table_each_by_its_name() {
+fn two_machines_are_named_above_the_table() {
     let (run, estimates) = remote();
     insta::assert_snapshot!("table_remote", table(&run, &estimates, Layout::plain(118)));
 }
 
 #[test]
-fn an_iperf3_server_s_own_figure_stands_beside_the_sender_s_cost_as_what_it_is() {
+fn the_figure_of_an_iperf3_server_is_separate_from_the_cost_of_the_sender() {
     let (run, estimates) = iperf3();
     insta::assert_snapshot!("table_iperf3", table(&run, &estimates, Layout::plain(118)));
 }
@@ -130,7 +129,7 @@ fn a_run_without_blocks_is_shown_with_what_it_has() {
 }
 
 #[test]
-fn what_the_estimate_makes_of_a_run_without_blocks_can_be_printed() {
+fn estimates_of_a_run_without_blocks_can_be_printed() {
     let (run, _) = without_blocks();
     let estimates = estimate(&run);
     for text in all(&run, &estimates) {
@@ -139,7 +138,7 @@ fn what_the_estimate_makes_of_a_run_without_blocks_can_be_printed() {
 }
 
 #[test]
-fn a_withheld_verdict_says_why_and_no_word_stands_in_the_table() {
+fn a_withheld_verdict_has_a_reason_and_no_word_in_the_table() {
     let (mut run, mut estimates) = veth();
     run.header.warnings.push(
         Warning::new("sniffer", Severity::Withhold, "a packet socket listens to all protocols")
@@ -172,13 +171,13 @@ fn time_on_other_cpus_is_a_note() {
 }
 
 #[test]
-fn markdown_holds_the_same() {
+fn markdown_has_the_same_content() {
     let (run, estimates) = veth();
     insta::assert_snapshot!("markdown", markdown(&run, &estimates));
 }
 
 #[test]
-fn csv_has_a_line_to_a_cell() {
+fn csv_has_one_line_per_cell() {
     let (run, estimates) = veth();
     let text = csv(&run, &estimates);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
@@ -207,14 +206,14 @@ fn the_same_document_gives_the_same_bytes() {
 }
 
 #[test]
-fn the_doctor_groups_what_can_be_had() {
+fn the_doctor_groups_what_is_available() {
     let (run, _) = veth();
     let text = doctor(&run.header.host, &doctor_rows(), &run.header.warnings, 100);
     insta::assert_snapshot!("doctor", text);
 }
 
 #[test]
-fn the_doctor_of_a_perfect_machine_says_so() {
+fn the_doctor_of_a_perfect_machine_finds_nothing() {
     let (run, _) = veth();
     let text = doctor(&run.header.host, &[], &[], 100);
     assert!(
@@ -223,7 +222,7 @@ fn the_doctor_of_a_perfect_machine_says_so() {
     );
 }
 
-/// A run in which everything that can come from outside is `text`.
+/// A run in which every string from outside is `text`.
 fn hostile(text: &str) -> (Run, Estimates) {
     let (mut run, mut estimates) = veth();
     let header = &mut run.header;
@@ -290,7 +289,8 @@ proptest! {
     fn no_text_and_no_width_panics(text in any::<String>(), columns in 0_usize..300) {
         let (run, estimates) = hostile(&text);
         let rows = run.header.unavailable.clone();
-        let printed = table(&run, &estimates, Layout::plain(columns)) + &doctor(&run.header.host, &rows, &run.header.warnings, columns);
+        let printed = table(&run, &estimates, Layout::plain(columns))
+            + &doctor(&run.header.host, &rows, &run.header.warnings, columns);
         prop_assert!(!printed.chars().any(|c| c.is_control() && c != '\n'));
         let _ = (markdown(&run, &estimates), csv(&run, &estimates), json(&run, &estimates));
     }

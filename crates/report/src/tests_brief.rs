@@ -1,4 +1,4 @@
-//! What the short report looks like, and what its colours may not change.
+//! Snapshots of the short report, and what its colours must not change.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn coloured(made: &Made, columns: usize, verbose: bool) -> String {
     table(&made.0, &made.1, Layout { columns, verbose, colour: true })
 }
 
-/// Without its SGR escapes. Panics on any other escape.
+/// The text without SGR escapes. Panics on any other escape.
 fn bare(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -52,7 +52,7 @@ fn the_answer_is_the_last_of_at_most_twenty_five_lines() {
 }
 
 #[test]
-fn a_narrow_terminal_gets_the_columns_for_which_there_is_room() {
+fn a_narrow_terminal_gets_the_columns_that_fit() {
     for columns in [60, 72, 80, 90, 100, 110] {
         let text = brief(&veth(), columns);
         let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > columns).collect();
@@ -76,7 +76,7 @@ fn a_plan_of_several_factors_has_one_grid_and_its_conclusion() {
 }
 
 #[test]
-fn what_cannot_be_said_is_not_said_in_short_either() {
+fn withheld_verdicts_are_not_in_the_short_report() {
     let (run, mut estimates) = veth();
     estimates.verdict.withheld = vec![Withheld::NoControl];
     let text = brief(&(run, estimates), 120);
@@ -90,7 +90,7 @@ fn what_cannot_be_said_is_not_said_in_short_either() {
 }
 
 #[test]
-fn where_nothing_costs_less_the_answer_counts_what_was_found() {
+fn where_nothing_costs_less_the_answer_counts_the_verdicts() {
     let (run, mut estimates) = veth();
     for verdict in &mut estimates.verdict.cells {
         if let Comparison::Cheaper { .. } = verdict.comparison {
@@ -99,7 +99,8 @@ fn where_nothing_costs_less_the_answer_counts_what_was_found() {
     }
     let text = brief(&(run, estimates), 120);
     let last = text.lines().last().unwrap();
-    let expected = "No path was shown to need less CPU than read+send over veth: 1 more, 1 the same and 3 undecided.";
+    let expected = "No path was shown to need less CPU than read+send over veth: 1 more, 1 the \
+        same and 3 undecided.";
     assert_eq!(last, expected);
 }
 
@@ -151,7 +152,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_text_and_no_width_makes_a_short_report_panic(text in any::<String>(), columns in 0_usize..300) {
+    fn no_text_and_no_width_makes_a_short_report_panic(
+        text in any::<String>(),
+        columns in 0_usize..300,
+    ) {
         let (mut run, mut estimates) = veth();
         run.header.host.hostname.clone_from(&text);
         run.header.host.cpu.model.clone_from(&text);

@@ -1,4 +1,4 @@
-//! The forms of a report that other programs read, held to their own rules.
+//! Tests of the machine-readable outputs against their specifications.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,25 +14,25 @@ fn both(made: &[Made]) -> Vec<(&Run, &Estimates)> {
     made.iter().map(|(run, estimates)| (run, estimates)).collect()
 }
 
-/// A family as it was exposed.
+/// A metric family of an exposition.
 #[derive(Debug, Default)]
 struct Family {
     kind: String,
     unit: Option<String>,
     help: Option<String>,
-    /// By the name and labels of the sample.
+    /// Keyed by name and labels of the sample.
     samples: BTreeMap<String, f64>,
 }
 
-/// Reads an exposition by the grammar and the rules of the specification, as far as they touch what
-/// zc writes.
+/// Parses an exposition by the grammar and the rules of the specification, as far as zc's output
+/// uses them.
 fn exposed(text: &str) -> BTreeMap<String, Family> {
     let body = text.strip_suffix("# EOF\n").expect("it ends with EOF");
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     let mut now = String::new();
     for line in body.lines() {
-        if let Some(told) = line.strip_prefix("# ") {
-            let mut words = told.splitn(3, ' ');
+        if let Some(metadata) = line.strip_prefix("# ") {
+            let mut words = metadata.splitn(3, ' ');
             let (what, name, rest) =
                 (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
             assert!(is_name(name, ":"), "{line}");
@@ -82,7 +82,7 @@ fn is_name(name: &str, more: &str) -> bool {
     name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit())
 }
 
-/// `a="x",b="y"}` by name; each name is there once.
+/// Parses `a="x",b="y"}` into a map; no name may occur twice.
 fn labels(text: &str) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut rest = text;
@@ -119,7 +119,7 @@ fn number(text: &str) -> f64 {
 }
 
 #[test]
-fn openmetrics_are_what_the_specification_asks_for() {
+fn openmetrics_conform_to_the_specification() {
     for made in [
         vec![veth()],
         vec![loopback()],
@@ -161,7 +161,7 @@ fn openmetrics_are_what_the_specification_asks_for() {
 }
 
 #[test]
-fn a_cost_is_the_same_number_wherever_programs_read_it() {
+fn a_cost_is_the_same_number_in_every_machine_readable_output() {
     let (run, estimates) = veth();
     let one = [(&run, &estimates)];
     let document: serde_json::Value = serde_json::from_str(&json(&run, &estimates)).unwrap();
@@ -225,7 +225,7 @@ fn no_field_of_json_has_a_cost_in_another_unit() {
 }
 
 #[test]
-fn of_several_runs_openmetrics_tell_whose_a_sample_is() {
+fn openmetrics_samples_of_several_runs_are_labelled() {
     let made = [veth(), veth()];
     let families = exposed(&openmetrics(&both(&made)));
     for family in families.values() {
@@ -252,7 +252,8 @@ fn labels_from_outside_are_escaped() {
     );
 }
 
-/// What of a specification may stand where, as far as zc's go: vega.github.io/vega-lite/docs.
+/// Checks a view against the part of the Vega-Lite specification that zc uses:
+/// vega.github.io/vega-lite/docs.
 fn check_view(view: &serde_json::Value, above: &BTreeSet<String>) {
     let object = view.as_object().expect("a view is an object");
     let known = [
@@ -342,14 +343,14 @@ fn markdown_of_eighty_columns() {
             |line: &&str| line.starts_with(' ') || line.starts_with(|c: char| c.is_ascii_digit());
         let wide: Vec<&str> =
             text.lines().filter(|line| line.chars().count() > 80 && !in_fence(line)).collect();
-        // A table of two wide names and a figure has nothing to be split at.
+        // A table of two wide names and a figure cannot be split.
         assert!(wide.is_empty() || name == "sockbuf", "{wide:#?}");
         insta::assert_snapshot!(format!("markdown_80_{name}"), text);
     }
 }
 
 #[test]
-fn several_runs_stand_one_after_the_other() {
+fn several_runs_follow_one_another() {
     let made = [veth(), sizes()];
     let text = multi::markdown(&both(&made));
     assert_eq!(text.matches("\n## zc ").count() + 1, 2, "{text}");
@@ -359,7 +360,7 @@ fn several_runs_stand_one_after_the_other() {
 }
 
 #[test]
-fn json_holds_no_character_that_moves_a_cursor() {
+fn json_has_no_character_that_moves_a_cursor() {
     let (mut run, estimates) = veth();
     let name = "\u{9b}2J\u{202e}\u{1b}[2J\u{7f}\u{1f600}";
     run.header.host.hostname = name.to_owned();

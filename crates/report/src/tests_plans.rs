@@ -1,4 +1,4 @@
-//! What the reports of plans of several factors look like.
+//! Snapshots of the reports of plans of several factors.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn fits(text: &str, columns: usize) {
     assert!(wide.is_empty(), "{wide:#?}");
 }
 
-/// As a run that was killed before its first block.
+/// The run as if it had been killed before its first block.
 fn without_figures(mut made: Made) -> Made {
     for cell in &mut made.1.cells {
         *cell = CellEstimate {
@@ -71,7 +71,7 @@ fn sizes_in_markdown() {
 }
 
 #[test]
-fn csv_has_a_column_to_a_factor() {
+fn csv_has_one_column_per_factor() {
     let (run, estimates) = sizes();
     let text = csv(&run, &estimates);
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
@@ -97,7 +97,7 @@ fn receiving() {
 }
 
 #[test]
-fn offloads_with_a_cell_that_cannot_be_had_and_one_that_failed() {
+fn offloads_with_an_unavailable_cell_and_a_failed_one() {
     let text = shown(&offloads(), 120);
     fits(&text, 120);
     insta::assert_snapshot!("plan_offloads", text);
@@ -111,7 +111,7 @@ fn corks() {
 }
 
 #[test]
-fn affinity_is_told_in_kbytes() {
+fn affinity_has_speeds_in_kbytes() {
     let text = shown(&affinity(), 120);
     fits(&text, 120);
     insta::assert_snapshot!("plan_affinity", text);
@@ -132,21 +132,22 @@ fn packets_of_several_sizes() {
 }
 
 #[test]
-fn sixty_cells_of_a_plan_of_the_user_s_own() {
+fn sixty_cells_of_a_user_defined_plan() {
     let text = shown(&sixty(), 80);
     fits(&text, 80);
     insta::assert_snapshot!("plan_sixty_80", text);
 }
 
 #[test]
-fn experiments_that_add_a_sentence_alone() {
+fn experiments_that_add_only_a_sentence() {
     let sends = ["read+send", "sendfile"];
     for (name, factor, levels, sentence) in [
         (
             "flows",
             Factor::Flows,
             ["1", "1000"],
-            "Of so many connections, per byte: sendfile costs least at 1 and 1.45 times as much at 1000; read+send costs least \
+            "Of so many connections, per byte: sendfile costs least at 1 and 1.45 times as much at \
+             1000; read+send costs least \
              at 1 and 1.28 times as much at 1000.",
         ),
         ("congestion", Factor::Congestion, ["cubic", "reno"], "it makes no measurable difference."),
@@ -171,7 +172,7 @@ fn experiments_that_add_a_sentence_alone() {
 }
 
 #[test]
-fn withheld_verdicts_silence_every_experiment() {
+fn withheld_verdicts_leave_no_conclusion_of_an_experiment() {
     for mut made in [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()]
     {
         made.1.verdict.withheld = vec![Withheld::NoControl];
@@ -195,7 +196,7 @@ fn without_a_kept_block_there_is_the_plan_and_the_old_table() {
 }
 
 #[test]
-fn what_the_estimate_makes_of_such_a_plan_without_blocks_can_be_printed() {
+fn estimates_of_such_a_plan_without_blocks_can_be_printed() {
     for (mut run, _) in
         [sizes(), receive(), offloads(), cork(), affinity(), sockbuf(), mtu(), sixty()]
     {
@@ -231,9 +232,9 @@ fn one_level_of_each_factor_is_a_grid_of_one_cell() {
 }
 
 #[test]
-fn cells_with_the_same_levels_all_stand_in_the_grid() {
+fn all_cells_with_the_same_levels_are_in_the_grid() {
     let (mut run, estimates) = mtu();
-    // Alignment is what cells differ in too, and the plan does not say so.
+    // Cells differ in alignment too, which is not a factor of the plan.
     run.header.plan.factors = vec![Factor::Mtu, Factor::Send];
     let text = shown(&(run, estimates), 120);
     let grid = text.split("\n\n").find(|part| part.starts_with("Cost of both ends")).unwrap();
@@ -241,7 +242,7 @@ fn cells_with_the_same_levels_all_stand_in_the_grid() {
     assert_eq!(grid.lines().count(), 3 + 10, "{grid}");
 }
 
-/// Any of the made-up plans.
+/// Any of the invented plans.
 fn any_made() -> impl Strategy<Value = Made> {
     (0_usize..9).prop_map(|which| match which {
         0 => sizes(),
@@ -264,8 +265,8 @@ proptest! {
         made in any_made(),
         factors in prop::collection::vec(prop::sample::select(Factor::ALL), 0..5),
         experiment in prop::sample::select(vec![
-            "paths", "sizes", "receive", "offloads", "cork", "affinity", "sockbuf", "mtu", "flows", "congestion", "pacing", "pages",
-            "mine",
+            "paths", "sizes", "receive", "offloads", "cork", "affinity", "sockbuf", "mtu", "flows",
+            "congestion", "pacing", "pages", "mine",
         ]),
         (keep_cells, keep_figures) in (0_usize..80, 0_usize..80),
         by in prop::option::of("[a-z ]{0,12}"),

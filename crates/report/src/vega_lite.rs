@@ -1,5 +1,6 @@
-//! Runs as a Vega-Lite specification (version 5, vega.github.io/schema/vega-lite/v5.json) for those who want to draw themselves: the
-//! figures stand in it as data, a row to a cell and side, and the charts over them are a beginning.
+//! Runs as a Vega-Lite specification (version 5, vega.github.io/schema/vega-lite/v5.json), for
+//! users who draw their own charts. It contains the figures as data, one row per cell and side, and
+//! initial charts.
 
 use serde_json::{Value, json};
 
@@ -10,12 +11,14 @@ use super::pivot::{level, placed};
 use zc_analysis::{Bounds, CellEstimate, Estimates, Figure, RatioFigure};
 use zc_run::{Factor, Header, Run, escape};
 
-/// The whole specification: under one another, for each run its costs, its ratios and its top speeds.
+/// The whole specification: for each run its costs, its ratios and its top speeds, one below the
+/// other.
 pub fn vega_lite(runs: &[(&Run, &Estimates)]) -> String {
     let views: Vec<Value> = runs.iter().map(|(run, estimates)| view(run, estimates)).collect();
     text(&json!({
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "description": "What sending bytes over TCP costs, as zc measured it: CPU time in us per MB (10^6 bytes), 95 % intervals.",
+        "description": "What sending bytes over TCP costs, as zc measured it: CPU time in us per \
+            MB (10^6 bytes), 95 % intervals.",
         "vconcat": views,
     }))
 }
@@ -48,7 +51,7 @@ fn view(run: &Run, estimates: &Estimates) -> Value {
     })
 }
 
-/// What ratios refer to, where that is one cell.
+/// The baseline of the ratios, if it is one cell.
 fn compared_with(estimates: &Estimates) -> String {
     let mut names: Vec<&str> =
         estimates.cells.iter().filter_map(|cell| cell.by.as_deref()).collect();
@@ -60,7 +63,7 @@ fn compared_with(estimates: &Estimates) -> String {
     }
 }
 
-/// A row to a cell and side; what is not known is null.
+/// One row per cell and side; unknown values are null.
 fn data(run: &Run, estimates: &Estimates) -> Vec<Value> {
     let mut rows = Vec::new();
     for placed in placed(run, estimates) {
@@ -96,7 +99,8 @@ fn data(run: &Run, estimates: &Estimates) -> Vec<Value> {
     rows
 }
 
-/// The levels of what the cells of the plan differ in; sizes and rates as numbers. What makes up a line over sizes is `series`.
+/// The levels of the plan's factors, with sizes and rates as numbers. `series` identifies a line
+/// over sizes.
 fn levels(row: &mut Value, header: &Header, figures: &CellEstimate, cell: &zc_run::Cell) {
     let mut series: Vec<String> = Vec::new();
     for factor in &header.plan.factors {
@@ -153,7 +157,7 @@ fn put(row: &mut Value, name: &str, ends: Option<Ends>) {
     row[format!("{name}_high")] = json!(high);
 }
 
-/// A dot and its whisker to a cell, sides apart.
+/// A dot with a whisker per cell and side.
 fn by_cell(rows: &str, field: &str, title: &str) -> Value {
     let (low, high) = (format!("{field}_low"), format!("{field}_high"));
     let y = json!({
@@ -188,22 +192,31 @@ fn by_cell(rows: &str, field: &str, title: &str) -> Value {
     })
 }
 
-/// A line over message sizes to a series, of both sides together; both scales are logarithmic.
+/// A line over message sizes per series, for both sides together; both scales are logarithmic.
 fn by_size(rows: &str, field: &str, title: &str) -> Value {
     let (low, high) = (format!("{field}_low"), format!("{field}_high"));
     let common = json!({
-        "x": {"field": rows, "type": "quantitative", "title": "message, bytes", "scale": {"type": "log", "base": 2}},
+        "x": {
+            "field": rows,
+            "type": "quantitative",
+            "title": "message, bytes",
+            "scale": {"type": "log", "base": 2},
+        },
         "color": {"field": "series", "type": "nominal", "title": null},
     });
-    let y = |field: &str| json!({"field": field, "type": "quantitative", "title": title, "scale": {"type": "log"}});
+    let y = |field: &str| {
+        let log = json!({"type": "log"});
+        json!({"field": field, "type": "quantitative", "title": title, "scale": log})
+    };
+    let points = merged(&common, json!({"y": y(field), "tooltip": tooltip("cell", field)}));
     json!({
         "width": 420,
-        // A cost that is nothing but noise may be below 0, where a logarithm has no place for it.
+        // A cost at the noise floor may be below 0, where a logarithmic scale has no position.
         "transform": [{"filter": format!("datum.side == 'both' && datum.{field} > 0")}],
         "layer": [
             {
                 "mark": {"type": "line", "point": true},
-                "encoding": merged(&common, json!({"y": y(field), "tooltip": tooltip("cell", field)})),
+                "encoding": points,
             },
             {
                 "mark": {"type": "rule"},
@@ -226,7 +239,7 @@ fn tooltip(rows: &str, field: &str) -> Value {
     ])
 }
 
-/// The encodings of both.
+/// The common and the own encodings in one object.
 fn merged(common: &Value, own: Value) -> Value {
     let mut all = common.clone();
     if let (Some(all), Value::Object(own)) = (all.as_object_mut(), own) {

@@ -1,4 +1,4 @@
-//! How wide a Markdown document may be, and how items, paragraphs and tables are laid out in it.
+//! Layout of items, paragraphs and tables in a Markdown document of a given width.
 
 use super::grid::Grid;
 use super::text::{markdown_text, wrap};
@@ -21,7 +21,6 @@ impl Width {
         }
     }
 
-    /// A paragraph.
     pub(super) fn paragraph(self, text: &str) -> String {
         match self {
             Self::Any => markdown_text(text) + "\n",
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_line_begins_something_new() {
+    fn rewrapped_lines_begin_no_new_markdown_element() {
         let text = "- where there is nothing to say - and 12. of May 7) is > than = or + a\n";
         assert_eq!(
             inert("a\n- b\n12. c\n3) d\n> e\n+ f\n=== g\n12.5 h\n", 0),

@@ -1,16 +1,17 @@
-//! What every reader of a run may rely on, beside its types: a run that has been edited can contradict itself.
+//! Checks what readers of a run rely on and its types do not express: a run that has been edited
+//! can contradict itself.
 
 use std::collections::BTreeSet;
 
 use super::{Error, Result, Run};
 
-/// Holds a run to it.
+/// Checks a run.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](super::ErrorKind): two cells of one name.
+/// [`ErrorKind::Input`](super::ErrorKind): two cells have the same name.
 pub(super) fn run(run: &Run) -> Result<()> {
     let mut labels = BTreeSet::new();
-    // Trials name their cells, so no two of these may have one name.
+    // Trials name their cells, so cells must have different names.
     if let Some(twice) = run.header.plan.cells.iter().find(|cell| !labels.insert(&cell.label)) {
         return Err(Error::input(format!(
             "two cells of its plan are called \"{}\"",

@@ -1,58 +1,58 @@
-//! Why something could not be done: one lower-case message that names the thing in quotes, and a help that says what to
-//! type.
+//! The error type: a lower-case message that names the thing in quotes, and a help that says what
+//! to type.
 //!
-//! One type for all crates, because every error ends the same way: `error:` and `hint:` lines on stderr and an exit
-//! code. The exit code follows from the kind; docs/exit-codes.md lists them.
+//! All crates share it, because every error ends as `error:` and `hint:` lines on stderr and an
+//! exit code. The kind determines the exit code; docs/exit-codes.md lists them.
 
 use serde::{Deserialize, Serialize};
 
-/// What a fallible function of zc returns.
+/// The result of a fallible function of zc.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with its kind, its message, and what helps.
+/// An error with its kind, its message, and help.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// Decides the exit code.
+    /// Determines the exit code.
     pub kind: ErrorKind,
     /// Lower case, no full stop, the thing itself in quotes: `file "x" is empty`.
     pub message: String,
     /// The flag or command that helps.
     pub help: Option<String>,
-    /// The error that caused this one, where another error is its cause.
+    /// The error that caused this one, if there is one.
     #[source]
     pub source: Option<Box<Error>>,
 }
 
-/// What an error is about. Travels over the control protocol by name, so that a server's refusal ends
-/// with the same exit code at the client.
+/// The kind of an error. The control protocol transmits its name, so that an error at the server
+/// gives the same exit code at the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The measurement itself failed: a socket, a thread, a receiver that died.
+    /// The measurement failed: a socket, a thread, a receiver that ended.
     Failed,
-    /// The command line does not make sense.
+    /// The command line is not valid.
     Usage,
     /// A file that was given cannot be used: missing, empty, truncated, not a run.
     Input,
-    /// This kernel, user or machine cannot do it.
+    /// This kernel, user or machine does not support it.
     Unsupported,
     /// The result could not be written.
     Output,
     /// The other machine cannot be reached, refuses, or is gone.
     Remote,
-    /// A comparison that was asked to judge could not decide.
+    /// A comparison with `--fail-if-worse` is undecided.
     Undecided,
     /// A cell, path or unit that the saved run does not have.
     UnknownCell,
-    /// Verdicts are withheld: the run's own controls say that they could be wrong.
+    /// Verdicts are withheld: by the run's own controls they could be wrong.
     Withheld,
-    /// Every block was dropped, so nothing counts.
+    /// Every block was dropped, so there are no results.
     NothingKept,
     /// Two runs, or cells of runs, have nothing in common that could be compared.
     Incomparable,
-    /// Ctrl-C or SIGTERM ended it; what was known was printed and saved.
+    /// Ctrl-C or SIGTERM ended it; the results so far were printed and saved.
     Interrupted,
 }
 
@@ -91,7 +91,7 @@ impl ErrorKind {
         }
     }
 
-    /// What it means, as a sentence for man pages.
+    /// Its meaning, as a sentence for man pages.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Failed => "The measurement failed: a socket, a thread, a receiver that died.",
@@ -109,8 +109,8 @@ impl ErrorKind {
         }
     }
 
-    /// Whether it ends a run: the files are not what they were, or the other machine is gone. Any other error of a trial
-    /// concerns its cell alone.
+    /// Whether it ends a run: the files have changed, or the other machine is gone. Other errors of
+    /// a trial affect only its cell.
     pub fn ends_a_run(self) -> bool {
         matches!(self, Self::Input | Self::Remote)
     }
@@ -176,14 +176,14 @@ impl Error {
         self
     }
 
-    /// The same error with the one that caused it.
+    /// The same error with its cause.
     #[must_use]
     pub fn caused_by(mut self, source: Self) -> Self {
         self.source = Some(Box::new(source));
         self
     }
 
-    /// The same error with words before its message, which say where it happened: `plan "x.toml", line 3: `.
+    /// The same error with a prefix that says where it happened: `plan "x.toml", line 3: `.
     #[must_use]
     pub fn prefixed(mut self, prefix: impl std::fmt::Display) -> Self {
         self.message = format!("{prefix}{}", self.message);
@@ -191,7 +191,8 @@ impl Error {
     }
 }
 
-/// An error of the operating system as part of a message, in lower case and without its number: `no such file or directory`.
+/// An error of the operating system as part of a message, in lower case and without its number: `no
+/// such file or directory`.
 pub fn in_words(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

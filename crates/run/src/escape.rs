@@ -1,9 +1,11 @@
-//! Text from outside (file names, host names, reasons, arguments), made safe to print: control characters would let a
-//! file name move the cursor, recolour the screen or forge a second line of output.
+//! Text from outside (file names, host names, reasons, arguments), made safe to print: control
+//! characters would let a file name move the cursor, recolour the screen or forge a second line of
+//! output.
 
 use std::fmt::Write as _;
 
-/// `text` with every control and direction-changing character as `\u{..}`, cut at `most` characters with `...`.
+/// `text` with every control and direction-changing character as `\u{..}`, cut at `most` characters
+/// with `...`.
 pub fn escape(text: &str, most: usize) -> String {
     let mut out = String::with_capacity(text.len().min(most));
     for (index, character) in text.chars().enumerate() {
@@ -25,15 +27,22 @@ pub fn escape(text: &str, most: usize) -> String {
     out
 }
 
-/// Whether a character only ever shows as itself.
+/// Whether a character can be printed without an effect on other text.
 pub fn is_safe(character: char) -> bool {
     !character.is_control() && !redirects(character)
 }
 
-/// Line separators, and the bidirectional and invisible format characters that make text look like other text.
+/// Line separators, and the bidirectional and invisible format characters that make text look like
+/// other text.
 fn redirects(character: char) -> bool {
-    matches!(character,
-        '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    matches!(
+        character,
+        '\u{061c}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{2069}'
+            | '\u{feff}'
+    )
 }
 
 #[cfg(test)]

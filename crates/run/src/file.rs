@@ -1,5 +1,6 @@
-//! The saved run as text: one JSON document, a block to a line, so that a block can be appended without rewriting
-//! the file, the file is valid JSON after every append, and a file that was cut off is known up to its last whole line.
+//! The saved run as text: one JSON document with one block per line. So a block can be appended
+//! without rewriting the file, the file is valid JSON after every append, and a truncated file can
+//! be read up to its last whole line.
 //!
 //! ```text
 //! {"zc_run":3,"zc_run_minor":0,...,"blocks":[
@@ -8,8 +9,9 @@
 //! ],"end":null}
 //! ```
 //!
-//! The module `line` holds the encoding of a block. Pure text in, text out: `zc-measure` writes files, the module `read` reads
-//! them. docs/format.md describes all of it for readers in other languages.
+//! The module `line` encodes a block. Functions here work on text: `zc-measure` writes the files,
+//! and the module `read` reads them. docs/format.md describes the format for readers in other
+//! languages.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -19,10 +21,10 @@ use super::line::{self, BlockLine};
 use super::version::Found;
 use super::{Block, End, Error, FormatVersion, Header, MAJOR, MINOR, Result, Run, SoftirqCounts};
 
-/// What ends the line of the header, and with it what comes before the blocks.
+/// The end of the header's line, after which the blocks begin.
 pub(super) const BLOCKS: &str = "\"blocks\":[";
 
-/// The head of the file and the tail that makes it a whole document while it has no block.
+/// The head of the file, and the tail that completes the document while it has no block.
 pub fn open(header: &Header) -> (String, String) {
     let mut head = json(header);
     head.pop(); // the closing brace: blocks and end follow inside the same object
@@ -32,7 +34,7 @@ pub fn open(header: &Header) -> (String, String) {
     (head, tail(None))
 }
 
-/// The text that replaces the tail when a block is added: what stays, and the new tail.
+/// The text that replaces the tail when a block is added: the block's line, and the new tail.
 pub fn append_block(block: &Block, first: bool) -> (String, String) {
     let line = line::write(block);
     (if first { line } else { format!(",\n{line}") }, tail(None))
@@ -80,7 +82,8 @@ pub(super) fn read_header(line: &[u8]) -> serde_json::Result<Header> {
     serde_json::from_slice(&closed(line)).map(converted)
 }
 
-/// The header of an older major version, as the current version has it. What the fields are called is known to their types.
+/// Converts the header of an older major version to the current one. The types accept the old names
+/// of fields.
 fn converted(mut header: Header) -> Header {
     if header.format.major < MAJOR {
         header.format = FormatVersion::current();
@@ -94,8 +97,9 @@ fn closed(line: &[u8]) -> Vec<u8> {
     [head.strip_suffix(b",").unwrap_or(head), b"}"].concat()
 }
 
-/// A saved run of zc as one JSON document. zc writes the header on one line, then one block per line, then the end, so that a
-/// block can be appended; a reader may take the file apart by lines, or parse it as one document.
+/// A saved run of zc as one JSON document. zc writes the header on one line, then one block per
+/// line, then the end, so that a block can be appended; a reader may take the file apart by lines,
+/// or parse it as one document.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(title = "Saved run of zc")]
 struct Document<'a> {
@@ -104,7 +108,7 @@ struct Document<'a> {
     /// The blocks, in the order in which they were measured.
     #[serde(borrow)]
     blocks: Vec<BlockLine<'a>>,
-    /// How the run ended; null when it was killed before it could say.
+    /// How the run ended; null if it was killed.
     end: Option<End>,
 }
 
@@ -116,7 +120,7 @@ pub fn schema() -> String {
     serde_json::to_string_pretty(&schema).expect("a schema is JSON") + "\n"
 }
 
-/// A run whose JSON is not a block to a line, because another program has written it.
+/// A run whose JSON does not have one block per line, because another program has written it.
 pub(super) fn read_document(text: &[u8]) -> serde_json::Result<Run> {
     let Document { header, blocks, end } = serde_json::from_slice(text)?;
     let mut known = SoftirqCounts::default();
@@ -133,11 +137,12 @@ pub(super) fn begins_as_run(text: &[u8]) -> bool {
     inside.trim_ascii_start().starts_with(b"\"zc_run\"")
 }
 
-/// Checks that a document is a saved run of a version that can be read, before anything else of it is read. `text` is the line
-/// of its header, or all of it.
+/// Checks that a document is a saved run of a version that can be read, before the rest is read.
+/// `text` is the line of its header, or the whole document.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](super::ErrorKind): not a run, a run of another version, or cut before its first block.
+/// [`ErrorKind::Input`](super::ErrorKind): not a run, a run of another version, or cut before its
+/// first block.
 pub(super) fn check_version(text: &[u8]) -> Result<Found> {
     let parsed = if text.ends_with(BLOCKS.as_bytes()) {
         serde_json::from_slice(&closed(text))
@@ -153,7 +158,7 @@ pub(super) fn check_version(text: &[u8]) -> Result<Found> {
         }
         let document = text.windows(8).any(|part| part == b"\"blocks\"");
         let message = if document {
-            "it is cut off, and it is not a block to a line, so nothing of it can be shown"
+            "it is cut off and does not have one block per line, so nothing can be shown"
         } else {
             "it is cut off before its first block, so there is nothing to show"
         };
@@ -163,13 +168,13 @@ pub(super) fn check_version(text: &[u8]) -> Result<Found> {
     Ok(found)
 }
 
-/// It is something else.
+/// The error for a file that is not a run.
 pub(super) fn not_a_run() -> Error {
     Error::input("it is not a saved run of zc")
         .help("zc show reads what zc run has saved (zc-DATE.json)")
 }
 
-/// It is a run with something in it that cannot be; `line` counts from 1.
+/// The error for a run with invalid content; `line` counts from 1.
 pub(super) fn unreadable(line: usize, error: &serde_json::Error) -> Error {
     // The error counts lines within what was parsed.
     let line = line + error.line().saturating_sub(1);

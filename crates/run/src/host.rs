@@ -1,4 +1,4 @@
-//! The machine: what a reader must know to believe or repeat the figures.
+//! The machine: what readers need to judge or reproduce the figures.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,36 +16,36 @@ pub struct Host {
     pub machine: String,
     /// /proc/cmdline.
     pub kernel_command_line: Option<String>,
-    /// The CPUs.
+    /// The CPUs and their settings.
     pub cpu: CpuFacts,
-    /// The memory.
+    /// The size of the memory.
     pub memory: MemoryFacts,
-    /// `kvm`, `xen` ... when a hypervisor is seen; null on bare metal as far as can be seen.
+    /// `kvm`, `xen` ... if a hypervisor is detected; null if none is.
     pub hypervisor: Option<String>,
-    /// Kernel timer frequency CONFIG_HZ, when it can be found.
+    /// Kernel timer frequency CONFIG_HZ; null if it is unknown.
     pub tick_hz: Option<u32>,
-    /// CPU time accounting: whether CONFIG_IRQ_TIME_ACCOUNTING is on, when it can be found.
+    /// CPU time accounting: whether CONFIG_IRQ_TIME_ACCOUNTING is on; null if that is unknown.
     pub irq_time_accounting: Option<bool>,
     /// `tsc`, `kvm-clock` ...
     pub clocksource: Option<String>,
     /// Vulnerabilities and mitigations, by file name of /sys/devices/system/cpu/vulnerabilities.
     pub mitigations: std::collections::BTreeMap<String, String>,
-    /// sysctls that matter to sending: name to value as read.
+    /// sysctls that affect sending, by name, with the value as read.
     pub sysctls: std::collections::BTreeMap<String, String>,
     /// RLIMIT_MEMLOCK in bytes; null is unlimited.
     pub memlock_bytes: Option<u64>,
     /// RLIMIT_NOFILE.
     pub nofile: Option<u64>,
-    /// Effective user id.
+    /// Effective user id of zc.
     pub euid: u32,
 }
 
-/// The CPUs as they stand.
+/// The CPUs and their current settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuFacts {
-    /// Model name.
+    /// Model name of the first CPU.
     pub model: String,
-    /// CPUs online.
+    /// How many CPUs are online.
     pub online: usize,
     /// CPUs that this process may use.
     pub allowed: Vec<usize>,
@@ -53,15 +53,15 @@ pub struct CpuFacts {
     pub threads_per_core: Option<usize>,
     /// Frequency governor of the first CPU; null when there is no cpufreq.
     pub governor: Option<String>,
-    /// Whether turbo/boost is on; null when it cannot be seen.
+    /// Whether turbo/boost is on; null if that is unknown.
     pub boost: Option<bool>,
     /// Size of the last-level cache in bytes.
     pub llc_bytes: Option<u64>,
-    /// NUMA nodes.
+    /// How many NUMA nodes there are.
     pub numa_nodes: Option<usize>,
 }
 
-/// The memory as it stands.
+/// The memory and how much is available.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryFacts {
     /// MemTotal in bytes.

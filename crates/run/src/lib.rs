@@ -1,8 +1,9 @@
 //! The saved run: what was planned, on what host, what was counted, and what went wrong.
 //!
-//! Only observations live here. Whatever is computed from them (costs, ratios, intervals, verdicts) belongs to
-//! `zc-analysis`, so that an old run can always be read with better arithmetic. Every unit stands in the name of
-//! its field; absent is `null`, never 0. This crate imports nothing of zc; every other one may import it.
+//! It contains observations only. What is computed from them (costs, ratios, intervals, verdicts)
+//! belongs to `zc-analysis`, so that an old run can be read with better arithmetic. The unit is in
+//! the name of each field; absent is `null`, never 0. This crate imports no other crate of zc; all
+//! others may import it.
 
 #![forbid(unsafe_code)]
 

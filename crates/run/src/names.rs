@@ -1,7 +1,8 @@
-//! Names as the user types them and as they are saved: how an enum of them is made, and those of links, soakers, experiments and
-//! memory loops. Names that are levels of a factor are in the factor's file.
+//! Names that are typed and saved: the macro that makes an enum of them, and the names of links,
+//! soakers, experiments and memory loops. Names that are levels of a factor are in the factor's
+//! file.
 
-/// A name that is none of the known ones; lists those that are.
+/// The error for an unknown name; lists the known ones.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {what} \"{given}\"")]
 pub struct UnknownName {
@@ -14,7 +15,9 @@ pub struct UnknownName {
 }
 
 macro_rules! names {
-    ($(#[$doc:meta])* $type:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $name:literal,)+ }) => {
+    ($(#[$doc:meta])* $type:ident, $what:literal, {
+        $($(#[$vdoc:meta])* $variant:ident = $name:literal,)+
+    }) => {
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
@@ -47,7 +50,8 @@ macro_rules! names {
             type Err = $crate::UnknownName;
 
             fn from_str(given: &str) -> std::result::Result<Self, $crate::UnknownName> {
-                Self::ALL.iter().copied().find(|each| each.name() == given).ok_or_else(|| $crate::UnknownName {
+                let found = Self::ALL.iter().copied().find(|each| each.name() == given);
+                found.ok_or_else(|| $crate::UnknownName {
                     what: $what,
                     given: given.to_owned(),
                     known: Self::NAMES.to_vec(),
@@ -66,7 +70,8 @@ names! {
         Loopback = "loopback",
         /// Two network namespaces of zc's own and a veth pair between them.
         Veth = "veth",
-        /// A veth pair whose sender's end swallows packets, and a far end that acknowledges them: the sender's cost alone.
+        /// A veth pair whose sender's end discards packets, and an ACK generator: the sender's cost
+        /// alone.
         Null = "null",
         /// Another machine: `zc run --remote`, `--via`.
         Remote = "remote",
@@ -84,17 +89,17 @@ names! {
 }
 
 names! {
-    /// What the soakers do with the time nobody else wants.
+    /// What the soakers do with otherwise idle CPU time.
     SoakerKind, "soaker", {
-        /// A dependency chain in registers: prices CPU time.
+        /// A dependency chain in registers: measures CPU time.
         Alu = "alu",
-        /// Dirties cache lines too: prices CPU time and memory bandwidth.
+        /// Also dirties cache lines: measures CPU time and memory bandwidth.
         Cache = "cache",
     }
 }
 
 names! {
-    /// What `zc run` can find out.
+    /// The experiments of `zc run`.
     Experiment, "experiment", {
         /// What each send path costs.
         Paths = "paths",
@@ -126,7 +131,8 @@ names! {
 }
 
 names! {
-    /// A walk over a working set. Where there are two buffers, the first half of the set is copied to the second.
+    /// A loop over a working set. With two buffers, the first half of the set is copied to the
+    /// second.
     MemoryLoop, "memory loop", {
         /// Every 64-bit word is added up.
         Read = "read",
@@ -144,7 +150,7 @@ names! {
         FoldedPortable = "folded-portable",
         /// Checksum and copy in one pass, in AVX2 vectors.
         FoldedAvx2 = "folded-avx2",
-        /// The same with stores past the caches.
+        /// The same with non-temporal stores.
         FoldedStreaming = "folded-streaming",
         /// lmbench: a word of four bytes in every 16 is read.
         LmbenchRd = "rd",
@@ -168,7 +174,8 @@ names! {
 }
 
 impl MemoryLoop {
-    /// Whether it goes from one half of the set to the other, so that a pass counts half of the set's bytes.
+    /// Whether it copies one half of the set to the other, so that a pass counts half of the set's
+    /// bytes.
     pub fn has_two_buffers(self) -> bool {
         match self {
             Self::Memcpy

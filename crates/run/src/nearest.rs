@@ -1,13 +1,13 @@
-//! A name that is not known: the sentence, and which known one was probably meant.
+//! Errors for unknown names, with the known name that was probably meant.
 
 use super::{Error, UnknownName};
 
-/// Turns an unknown name into a failure with the nearest known name and the list of all.
+/// Turns an unknown name into an error with the nearest known name and the list of all.
 pub fn unknown(error: UnknownName) -> Error {
     unknown_among(error.what, &error.given, &error.known)
 }
 
-/// As [`unknown`], for names that are no type of the record.
+/// As [`unknown`], for names that have no type of their own.
 pub fn unknown_among(what: &str, given: &str, known: &[&str]) -> Error {
     let message = if given.is_empty() {
         format!("the name of a {what} is empty")
@@ -21,9 +21,10 @@ pub fn unknown_among(what: &str, given: &str, known: &[&str]) -> Error {
     })
 }
 
-/// The known name that was probably meant: few edits away, or the only one that contains what was typed.
+/// The known name that was probably meant: one that is few edits away, or the only one that
+/// contains what was typed.
 pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
-    // What nobody would type as a name is not worth the quadratic time of comparing it.
+    // Comparing takes quadratic time, and a text of this length is not a mistyped name.
     if given.is_empty() || given.chars().count() > 64 {
         return None;
     }
@@ -42,7 +43,7 @@ pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
         .or_else(|| only(known, |name| name.contains(&plain)))
 }
 
-/// The only one of `known` of which `fits` is true.
+/// The one name of `known` for which `fits` is true, if there is exactly one.
 fn only<'a>(known: &[&'a str], fits: impl Fn(&str) -> bool) -> Option<&'a str> {
     let mut fitting = known.iter().filter(|name| fits(&normal(name)));
     match (fitting.next(), fitting.next()) {
@@ -51,7 +52,8 @@ fn only<'a>(known: &[&'a str], fits: impl Fn(&str) -> bool) -> Option<&'a str> {
     }
 }
 
-/// Lower case, with `_`, `+` and space as `-`, so that `READ_SEND` is near `read+send`.
+/// Normalises to lower case, with `-` for `_`, `+` and space, so that `READ_SEND` is near
+/// `read+send`.
 fn normal(name: &str) -> String {
     name.to_lowercase()
         .chars()
@@ -59,7 +61,8 @@ fn normal(name: &str) -> String {
         .collect()
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that make `a` into `b` (optimal string alignment).
+/// Insertions, deletions, replacements and swaps of neighbours that make `a` into `b` (optimal
+/// string alignment).
 fn edits(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
@@ -115,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_with_the_known_ones() {
+    fn the_error_of_an_unknown_name_lists_the_known_ones() {
         let error = unknown("senfile".parse::<SendPath>().unwrap_err());
         assert_eq!(error.message, "unknown send path \"senfile\"");
         let help = error.help.unwrap();

@@ -1,4 +1,5 @@
-//! What was to be measured: the cells, what was held fixed, and how long each part of a trial takes.
+//! What was to be measured: the cells, what was held fixed, and how long each part of a trial
+//! takes.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +14,8 @@ use super::{
 /// One combination of factor levels that is measured once in every block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
-    /// Unique in the plan: the levels of the factors that have several, as `sendfile` or `sendfile 64k`; with ` (A/A)` behind
-    /// it for the control.
+    /// Unique in the plan: the levels of the factors that have several, as `sendfile` or `sendfile
+    /// 64k`; with ` (A/A)` appended for the control.
     pub label: String,
     /// How the bytes are sent.
     pub send: SendPath,
@@ -22,7 +23,7 @@ pub struct Cell {
     pub recv: RecvPath,
     /// True for the second copy of the reference: same path, another name.
     pub control: bool,
-    /// What it has in place of what the plan holds fixed.
+    /// The cell's own levels, which replace what the plan holds fixed.
     #[serde(default, skip_serializing_if = "Levels::is_empty")]
     pub levels: Levels,
     /// The label of the cell that its ratio refers to; null is the plan's reference.
@@ -31,7 +32,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// A cell that differs from others in its paths alone, under the send path's name.
+    /// A cell that differs from others only in its paths, with the send path's name.
     pub fn of_paths(send: SendPath, recv: RecvPath) -> Self {
         Self {
             label: send.name().to_owned(),
@@ -44,33 +45,34 @@ impl Cell {
     }
 }
 
-/// What a cell has in place of what the plan holds fixed; `None` is the plan's own. Factors that were there before `more` have a
-/// field each, under whose name old runs have them.
+/// The levels with which a cell replaces what the plan holds fixed; `None` keeps the plan's.
+/// Factors that are older than `more` have a field each, with the name that old runs have.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Levels {
-    /// Bytes per call of the send path: the buffer of those that have one, and what those that have none are to cut pieces into.
+    /// Bytes per call of the send path: the buffer of paths that have one, the part of a piece for
+    /// the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_bytes: Option<usize>,
     /// Bytes per call of the receive path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recv_buffer_bytes: Option<usize>,
-    /// SO_SNDBUF and SO_RCVBUF as asked for.
+    /// SO_SNDBUF and SO_RCVBUF as requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sockbuf_bytes: Option<usize>,
-    /// What is asked of TCP about packets that are not full.
+    /// When TCP sends packets that are not full.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub push: Option<Push>,
     /// Where on its page a message begins.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub align: Option<Align>,
-    /// The pages that paths send from whose bytes are in memory already.
+    /// The pages of the resident copy, from which some paths send.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<CopyPages>,
     /// MTU of the link's devices, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
-    /// What the link's card is to be without.
+    /// Offloads that are switched off on the link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switched_off: Option<BTreeSet<OffloadSwitch>>,
     /// TCP congestion control.
@@ -82,7 +84,8 @@ pub struct Levels {
     /// Which CPUs the two sides are pinned to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// Payload bytes per second over all flows: a level of the plan, or chosen for the cells that are compared with one another.
+    /// Payload bytes per second over all flows: a level of the plan, or chosen for the cells that
+    /// are compared with one another.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bytes_per_s: Option<f64>,
     /// The state that the host is put into before it is measured.
@@ -94,22 +97,22 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Whether nothing is in place of what the plan holds fixed.
+    /// Whether the cell has no levels of its own.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The lengths that make up a trial and its idle window.
+/// The lengths of the parts of a trial and of its idle window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timing {
-    /// Thrown away before each window: a path's first milliseconds are not its steady state.
+    /// Not counted, before each window: a path's first milliseconds are not its steady state.
     pub warmup_ns: u64,
     /// The measured part.
     pub window_ns: u64,
-    /// An idle window beside each trial.
+    /// An idle window between trials.
     pub idle_ns: u64,
-    /// An unsoaked window (top speed and twin).
+    /// The window of an unsoaked trial (top speed and unsoaked control).
     pub unsoaked_ns: u64,
 }
 
@@ -122,22 +125,23 @@ pub struct FixedParams {
     pub rate_bytes_per_s: f64,
     /// True when zc chose the rate from the measured top speeds, false when the user gave it.
     pub rate_chosen: bool,
-    /// The pacer sends for one such period at a time and then sleeps until the next is due.
+    /// The period of the pacer, which sends one burst in each and then sleeps until the next is
+    /// due.
     pub burst_ns: u64,
     /// Bytes per call for paths with a user-space buffer.
     pub buffer_bytes: usize,
     /// Bytes per call on the receiving side.
     pub recv_buffer_bytes: usize,
-    /// The largest piece of a file that is handed to a path at once; at a rate, no larger than a burst's bytes rounded up to
-    /// a power of two.
+    /// The largest piece of a file that is handed to a path at once; at a rate, no larger than a
+    /// burst's bytes rounded up to a power of two.
     pub piece_bytes: usize,
     /// Connections at a time, each with its own sender and receiver thread.
     pub flows: usize,
     /// TCP congestion control of both ends.
     pub congestion: String,
-    /// SO_SNDBUF as asked for; null leaves the kernel's autotuning on.
+    /// SO_SNDBUF as requested; null leaves the kernel's autotuning on.
     pub sndbuf_bytes: Option<usize>,
-    /// SO_RCVBUF as asked for; null leaves the kernel's autotuning on.
+    /// SO_RCVBUF as requested; null leaves the kernel's autotuning on.
     pub rcvbuf_bytes: Option<usize>,
     /// The CPU that sender threads are pinned to.
     pub sender_cpu: usize,
@@ -147,13 +151,13 @@ pub struct FixedParams {
     pub soaked_cpus: Vec<usize>,
     /// What the soakers do.
     pub soaker: SoakerKind,
-    /// What is asked of TCP about packets that are not full.
+    /// When TCP sends packets that are not full.
     #[serde(default = "plain")]
     pub push: Push,
     /// Where on its page a message begins.
     #[serde(default = "at_page")]
     pub align: Align,
-    /// The pages that paths send from whose bytes are in memory already.
+    /// The pages of the resident copy, from which some paths send.
     #[serde(default = "scattered")]
     pub pages: CopyPages,
     /// Which CPUs the two sides are pinned to.
@@ -181,7 +185,8 @@ fn separate() -> Placement {
 }
 
 impl FixedParams {
-    /// What holds for a cell: its own levels in place of the plan's. MTU and offloads are the link's, and not among them.
+    /// The configuration of a cell: its own levels, otherwise the plan's. MTU and offloads belong
+    /// to the link and are not part of it.
     #[must_use]
     pub fn at(&self, levels: &Levels) -> Self {
         let mut at = self.clone();
@@ -205,7 +210,7 @@ pub struct FileSetFacts {
     pub min_bytes: u64,
     /// The longest file.
     pub max_bytes: u64,
-    /// The kind of file system the first file lies on, as statfs(2) tells: `ext4`, `tmpfs`, `0x...`.
+    /// The file system of the first file, by statfs(2): `ext4`, `tmpfs`, `0x...`.
     pub filesystem: String,
     /// Given paths that were left out, and why (one sentence each).
     pub skipped: Vec<String>,
@@ -218,7 +223,7 @@ pub struct Plan {
     pub experiment: String,
     /// The label of the cell that ratios refer to.
     pub reference: String,
-    /// What is measured, in the order in which it was asked for.
+    /// The cells, in the order of the plan.
     pub cells: Vec<Cell>,
     /// What all cells share.
     pub fixed: FixedParams,
@@ -232,29 +237,30 @@ pub struct Plan {
     pub budget_ns: u64,
     /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
     pub target: f64,
-    /// What the cells differ in, the one that the rows of a table go by first.
+    /// The factors in which cells differ; the first one is that of the table's rows.
     #[serde(default = "send_alone")]
     pub factors: Vec<Factor>,
     /// Which unsoaked trials a block ends with.
     #[serde(default)]
     pub unsoaked: Unsoaked,
-    /// The commands that put the host into its two states, where cells differ in it.
+    /// The commands that put the host into its two states, if cells differ in the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub states: Option<HostStates>,
 }
 
-/// Two states of the host, each made by a command (`sh -c`) before the windows that are measured in it.
+/// Two states of the host. A command (`sh -c`) puts the host into each before the windows that are
+/// measured in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HostStates {
     /// The command of [`HostState::A`].
     pub a: String,
     /// The command of [`HostState::B`].
     pub b: String,
-    /// The command that puts the host back, however the run ends; null where nobody does.
+    /// The command that restores the host, however the run ends; null if there is none.
     pub restore: Option<String>,
-    /// Waited after a command before anything is measured.
+    /// The wait after a command before measuring.
     pub settle_ns: u64,
-    /// How long a command may take.
+    /// The time limit of a command.
     pub limit_ns: u64,
 }
 
@@ -276,9 +282,9 @@ fn send_alone() -> Vec<Factor> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unsoaked {
-    /// A cell at top speed, and in every second block one as twin; cells take turns.
+    /// One cell at top speed, and in every second block one as unsoaked control; cells take turns.
     #[default]
     InTurn,
-    /// Every cell at top speed: where throughput is what is asked for.
+    /// Every cell at top speed, for plans that ask for throughput.
     TopSpeed,
 }

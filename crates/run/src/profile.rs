@@ -1,11 +1,12 @@
-//! Where the CPU time was seen to go: samples of the kernel's call stacks, counted and not kept one by one.
+//! Samples of the kernel's call stacks, counted by stack.
 //!
-//! A run that was sampled has [`Sampling`] in its header and [`BlockSamples`] in its blocks. Stacks are a tree of frames, so that what
-//! stacks have in common stands in the file once; a block brings the symbols and frames that no block before it had, and numbers go on from
-//! block to block. [`Profile`] puts them together again, and is what is to be read.
+//! A run that was sampled has [`Sampling`] in its header and [`BlockSamples`] in its blocks. Stacks
+//! are a tree of frames, so that common parts are in the file once. A block has the symbols and
+//! frames that are new in it, and numbering continues from block to block. [`Profile`] puts them
+//! together for readers.
 //!
-//! Which class a stack belongs to, and in whose context it ran, is not in here: that is `estimate::profile`'s, so that old samples
-//! can be read with a better table.
+//! The class of a stack and its context are not saved: `zc-analysis` determines them, so that old
+//! samples can be read with a better table.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,31 +16,33 @@ use super::Run;
 /// How a run was sampled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampling {
-    /// What made the samples.
+    /// The event that made the samples.
     pub event: SampledEvent,
-    /// Why not [`SampledEvent::Cycles`], where it is not: one sentence.
+    /// Why the event is not [`SampledEvent::Cycles`], if it is not: one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_cycles: Option<String>,
-    /// Samples per second that were asked for on each CPU. With cycles the kernel steers towards it.
+    /// Requested samples per second on each CPU. With cycles the kernel approximates it.
     pub frequency_hz: u64,
     /// The CPUs that were sampled.
     pub cpus: Vec<usize>,
-    /// The functions that /proc/kallsyms named.
+    /// How many functions /proc/kallsyms named.
     pub kernel_functions: usize,
 }
 
-/// What makes a sample.
+/// The event that makes samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SampledEvent {
-    /// PERF_COUNT_HW_CPU_CYCLES: sees nearly everything, with an interrupt that nothing but another of its kind holds off.
+    /// PERF_COUNT_HW_CPU_CYCLES: samples nearly all code, as only another such interrupt delays its
+    /// interrupt.
     Cycles,
-    /// PERF_COUNT_SW_CPU_CLOCK, a timer of the kernel's: what runs with interrupts off is seen where they are enabled again.
+    /// PERF_COUNT_SW_CPU_CLOCK, a kernel timer: code that runs with interrupts off is attributed to
+    /// where they are enabled again.
     CpuClock,
 }
 
 impl SampledEvent {
-    /// As perf(1) calls it.
+    /// Its name in perf(1).
     pub fn name(self) -> &'static str {
         match self {
             Self::Cycles => "cycles",
@@ -51,10 +54,11 @@ impl SampledEvent {
 /// What was sampled in the soaked windows of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockSamples {
-    /// Names of kernel functions that no block before this one had, as /proc/kallsyms has them.
+    /// Names of kernel functions that are new in this block, as in /proc/kallsyms.
     pub symbols: Vec<String>,
-    /// Frames that no block before this one had: the number of the frame that called it, 0 for none, and the place of its
-    /// function among all symbols so far. Frames count from 1 over the whole run; a frame's caller has a lower number.
+    /// Frames that are new in this block: the number of the calling frame, 0 for none, and the
+    /// index of the function among all symbols so far. Frames count from 1 over the whole run; a
+    /// frame's caller has a lower number.
     pub frames: Vec<(u32, u32)>,
     /// One for each soaked trial, and one for all idle windows together.
     pub windows: Vec<WindowSamples>,
@@ -67,42 +71,42 @@ pub struct WindowSamples {
     pub cell: Option<String>,
     /// Its length; of several, their sum.
     pub elapsed_ns: u64,
-    /// Samples that the kernel says were lost, and times that it stopped sampling because there were too many. They are not
-    /// among those that are counted.
+    /// Samples that the kernel reports as lost, and times that it stopped sampling because there
+    /// were too many. They are not counted in the stacks.
     #[serde(default)]
     pub lost: u64,
-    /// What is counted.
+    /// The samples by CPU and kind of task.
     pub tasks: Vec<TaskSamples>,
 }
 
-/// The samples of one CPU that found tasks of one kind at work.
+/// The samples of one CPU in tasks of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskSamples {
-    /// Which CPU.
+    /// The CPU's number.
     pub cpu: usize,
-    /// Whose time it was: who was current, which says nothing of for whom the work was done.
+    /// The kind of the current task, for which the work was not necessarily done.
     pub task: SampledTask,
-    /// The frame that was running, 0 for user mode, and how often it was found.
+    /// The sampled frame, 0 for user mode, and the number of samples.
     pub counts: Vec<(u32, u32)>,
 }
 
-/// Whose time a sample fell into.
+/// The kind of the task that was current at a sample.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum SampledTask {
-    /// A thread that sends, a worker of its io_uring included.
+    /// A sender thread, or a worker of its io_uring.
     Sender,
-    /// A thread that receives, a worker of its io_uring included.
+    /// A receiver thread, or a worker of its io_uring.
     Receiver,
-    /// A soaker: in user mode, time that nobody wanted.
+    /// A soaker; in user mode this is otherwise idle time.
     Soaker,
-    /// Another thread of zc: the one that measures, the far end of the null link.
+    /// Another thread of zc: the one that measures, the ACK generator.
     Instrument,
     /// The idle task.
     Idle,
-    /// The kernel thread that runs softirqs that were put off.
+    /// The kernel thread that runs deferred softirqs.
     Ksoftirqd,
     /// Another thread of the kernel.
     KernelThread,
@@ -111,7 +115,7 @@ pub enum SampledTask {
 }
 
 impl SampledTask {
-    /// Every one.
+    /// All kinds.
     pub const ALL: [Self; 8] = [
         Self::Sender,
         Self::Receiver,
@@ -124,24 +128,26 @@ impl SampledTask {
     ];
 }
 
-/// Frames of the deepest stack that is taken for one: the kernel takes 127 unless told otherwise (kernel.perf_event_max_stack).
+/// The most frames of a stack; the kernel's default is 127 (kernel.perf_event_max_stack).
 const DEEPEST: u32 = 1024;
 
-/// All samples of a run, with its tables whole.
+/// All samples of a run, with complete tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// How it was sampled.
     pub sampling: Sampling,
     /// Names of kernel functions.
     pub symbols: Vec<String>,
-    /// Frame number n at place n - 1: its caller's number, 0 for none, and the place of its function in `symbols`.
+    /// Frame number n at place n - 1: its caller's number, 0 for none, and the place of its
+    /// function in `symbols`.
     pub frames: Vec<(u32, u32)>,
     /// By block, in the order of `Run::blocks`; empty for blocks that have no samples.
     pub blocks: Vec<Vec<WindowSamples>>,
 }
 
 impl Profile {
-    /// The samples of a run; `None` for one that was not sampled, and for one whose tables do not fit together (a file that somebody edited).
+    /// The samples of a run; `None` if it was not sampled, or if its tables are inconsistent
+    /// because the file was edited.
     pub fn of(run: &Run) -> Option<Self> {
         let sampling = run.header.sampling.clone()?;
         let mut profile =
@@ -179,7 +185,7 @@ impl Profile {
         })
     }
 
-    /// The function of a frame; empty for a number that is no frame's.
+    /// The function of a frame; empty if there is no frame of this number.
     pub fn symbol(&self, frame: u32) -> &str {
         let place = (frame as usize).checked_sub(1).and_then(|place| self.frames.get(place));
         place.and_then(|&(_, symbol)| self.symbols.get(symbol as usize)).map_or("", String::as_str)

@@ -1,5 +1,6 @@
-//! Reading a saved run from wherever its bytes come: the header first, then the blocks, a line each, on as many threads as there are
-//! CPUs. The text of a block is forgotten when it has been read, so that a long run is never in memory twice.
+//! Reads a saved run from any source of bytes: the header first, then the blocks, one per line, on
+//! as many threads as there are CPUs. The text of a block is freed when it has been parsed, so that
+//! a long run is never in memory twice.
 
 use std::io::{BufRead, BufReader, Read};
 use std::num::NonZero;
@@ -13,15 +14,16 @@ use super::file::{
 };
 use super::{Block, Error, Result, Run, SoftirqCounts, check, in_words, line};
 
-/// Lines are handed over by this many bytes.
+/// Bytes of lines in a batch for a thread.
 const BATCH_BYTES: usize = 1 << 18;
-/// And by no more than this many.
+/// The most lines in a batch.
 const BATCH_LINES: usize = 1 << 12;
-/// Of a machine with a thousand CPUs a block of a hundred cells takes some tens of megabytes.
+/// The longest line. On a machine with a thousand CPUs a block of a hundred cells takes some tens
+/// of megabytes.
 const LONGEST_LINE_BYTES: usize = 1 << 26;
-/// A run that is not a block to a line is read in one piece.
+/// The largest run that is read in one piece, because it does not have one block per line.
 const LARGEST_PIECE_BYTES: usize = 1 << 28;
-/// More threads than this wait for the lines.
+/// The most threads; more would wait for lines.
 const MOST_THREADS: usize = 8;
 
 /// Reads a saved run from its text: see [`read`].
@@ -32,23 +34,24 @@ pub fn parse(text: &str) -> Result<(Run, usize)> {
     read(text.as_bytes())
 }
 
-/// Reads a saved run of format [`MAJOR`](super::MAJOR), in any minor version, or of the major version before. Also says how many
-/// lines at its end were cut off or broken (0 for a whole file).
+/// Reads a saved run of format [`MAJOR`](super::MAJOR), in any minor version, or of the major
+/// version before. Also returns how many lines at its end were cut off or broken (0 for a whole
+/// file).
 ///
 /// # Errors
-/// [`ErrorKind::Input`](super::ErrorKind): not a run, a run of another format, cut before its first block, one that contradicts
-/// itself, or the bytes cannot be read.
+/// [`ErrorKind::Input`](super::ErrorKind): not a run, a run of another format, cut before its first
+/// block, one that contradicts itself, or the bytes cannot be read.
 pub fn read(from: impl Read) -> Result<(Run, usize)> {
     let mut from = BufReader::with_capacity(BATCH_BYTES, from);
     let start = from.fill_buf().map_err(|error| failed(&error))?;
-    // What cannot be JSON is told from its first byte, however large it is.
+    // The first byte shows what cannot be JSON, however large the file is.
     if start.trim_ascii_start().first() != Some(&b'{') {
         return Err(not_a_run());
     }
     let mut head = Vec::new();
     line_of(&mut from, &mut head, 1)?;
     if !head.ends_with(BLOCKS.as_bytes()) {
-        // A line feed that is not in the file could stand inside a string that was cut off.
+        // If the file does not end in a line feed, the line may have been cut inside a string.
         if !from.fill_buf().map_err(|error| failed(&error))?.is_empty() {
             head.push(b'\n');
         }
@@ -64,7 +67,7 @@ fn by_lines(head: &[u8], mut from: impl BufRead) -> Result<(Run, usize)> {
     let Lines { blocks, bad, last, tail } = lines(&mut from)?;
     let cut = tail.is_none();
     match bad {
-        // Only the last line may be cut: a broken line with others behind it is not a truncation.
+        // Only the last line may be cut: a broken line that others follow is not a truncation.
         Some((line, error)) if !(cut && line == last) => return Err(unreadable(line, &error)),
         _ => {}
     }
@@ -83,14 +86,15 @@ fn failed(error: &std::io::Error) -> Error {
     Error::input(in_words(error)).help("can it be read by other programs?")
 }
 
-/// The next line, without its end, behind what is in `line`; false where there is none.
+/// Appends the next line to `line`, without its line feed; false if there is none.
 fn line_of<R: BufRead>(from: &mut R, line: &mut Vec<u8>, number: usize) -> Result<bool> {
     let before = line.len();
     let mut most = from.take(LONGEST_LINE_BYTES as u64 + 1);
     let read = most.read_until(b'\n', line).map_err(|error| failed(&error))?;
     if read > LONGEST_LINE_BYTES {
-        return Err(Error::input(format!("line {number} is longer than any that zc writes"))
-            .help("zc run saves a block of measurements to a line: what else wrote to it?"));
+        return Err(Error::input(format!("line {number} is longer than any that zc writes")).help(
+            "zc run saves one block of measurements per line: did another program write to it?",
+        ));
     }
     if line.len() > before && line.ends_with(b"\n") {
         line.pop();
@@ -98,7 +102,7 @@ fn line_of<R: BufRead>(from: &mut R, line: &mut Vec<u8>, number: usize) -> Resul
     Ok(read > 0)
 }
 
-/// A run whose JSON is not a block to a line.
+/// A run whose JSON does not have one block per line.
 fn in_one_piece(mut text: Vec<u8>, from: impl Read) -> Result<(Run, usize)> {
     let most = LARGEST_PIECE_BYTES as u64;
     from.take(most).read_to_end(&mut text).map_err(|error| failed(&error))?;
@@ -106,8 +110,12 @@ fn in_one_piece(mut text: Vec<u8>, from: impl Read) -> Result<(Run, usize)> {
         if !begins_as_run(&text) {
             return Err(not_a_run());
         }
-        return Err(Error::input("it is larger than any run that is not a block to a line")
-            .help("zc run saves a block of measurements to a line: what else wrote to it?"));
+        return Err(Error::input(
+            "it does not have one block per line, and is too large to be read so",
+        )
+        .help(
+            "zc run saves one block of measurements per line: did another program write to it?",
+        ));
     }
     let version = check_version(&text)?;
     let run = read_document(&text).map_err(|error| version.explain(unreadable(1, &error)))?;
@@ -115,26 +123,26 @@ fn in_one_piece(mut text: Vec<u8>, from: impl Read) -> Result<(Run, usize)> {
     Ok((run, 0))
 }
 
-/// What came of the lines behind the header's.
+/// The result of parsing the lines after the header's.
 struct Lines {
     blocks: Vec<Block>,
-    /// The first line that is no block.
+    /// The first line that is not a block.
     bad: Option<(usize, serde_json::Error)>,
-    /// The number of the last line that was taken for a block.
+    /// The number of the last line that was parsed as a block.
     last: usize,
-    /// What followed the blocks; `None` where the file ends before.
+    /// The text after the blocks; `None` if the file ends before.
     tail: Option<Vec<u8>>,
 }
 
-/// Lines that follow one another.
+/// Consecutive lines.
 struct Batch {
-    /// The first one's number.
+    /// The number of the first line.
     number: usize,
     text: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// The blocks of a batch, up to the line that is none.
+/// The blocks of a batch, up to the first line that is not a block.
 struct Done {
     number: usize,
     blocks: Vec<Block>,
@@ -150,7 +158,7 @@ fn lines(from: &mut impl BufRead) -> Result<Lines> {
         for _ in 0..threads {
             scope.spawn(|| work(&receive, &done, &broken));
         }
-        // The channel closes when this returns, and with it the threads end.
+        // The channel closes when this returns, which ends the threads.
         hand_out(from, send, &broken)
     })?;
     let mut done: Vec<Done> = done.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -167,7 +175,8 @@ fn lines(from: &mut impl BufRead) -> Result<Lines> {
     Ok(Lines { blocks, bad, last, tail })
 }
 
-/// Reads lines until the blocks end, and hands them out: the number of the last, and what follows.
+/// Reads lines to the end of the blocks, and passes them to the threads. Returns the number of the
+/// last line, and what follows.
 fn hand_out(
     from: &mut impl BufRead,
     to: SyncSender<Batch>,
@@ -202,13 +211,13 @@ fn hand_out(
             }
             batch.ends.push(batch.text.len());
         }
-        // The threads are gone only when one has panicked, which the scope tells.
+        // The threads end early only if one has panicked, which the scope reports.
         let gone = !batch.ends.is_empty() && to.send(batch).is_err();
         if tail.is_some() || !more || gone {
             return Ok((number - 1, tail));
         }
         if broken.load(Ordering::Relaxed) {
-            // Nothing behind a broken line matters, but whether there is something.
+            // After a broken line, it only matters whether anything follows.
             let ends = from.fill_buf().map_err(|error| failed(&error))?.is_empty();
             return Ok((number - 1, (!ends).then(Vec::new)));
         }

@@ -1,4 +1,4 @@
-//! What the meters said at one moment. A window is two readings; everything in them only ever grows.
+//! The meters at one moment. A window is two readings; all values only grow.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,23 +10,24 @@ use super::SoftirqCounts;
 pub struct Reading {
     /// The soakers: read last when a window opens and first when it closes.
     pub soak: SoakReading,
-    /// CPU time of the soakers, of the threads of the flows and their io_uring workers, and of the thread that reads all
-    /// this; read right before /proc/stat. From the threads' own clocks: CLOCK_PROCESS_CPUTIME_ID is behind by up to a
-    /// tick for every thread that is running on another CPU (kernel/sched/cputime.c, thread_group_cputime).
+    /// CPU time of the soakers, of the threads of the flows and their io_uring workers, and of the
+    /// thread that reads all this; read right before /proc/stat. From the threads' own clocks:
+    /// CLOCK_PROCESS_CPUTIME_ID lags by up to a tick for every thread that is running on another
+    /// CPU (kernel/sched/cputime.c, thread_group_cputime).
     pub process_cpu_ns: u64,
-    /// The sender threads, added up. This and what else belongs to a flow is left out of idle windows.
+    /// The sum over sender threads. Idle windows have no values of flows.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub sender: TaskReading,
-    /// The receiver threads, added up.
+    /// The sum over receiver threads.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub receiver: TaskReading,
-    /// What senders did.
+    /// Counts of the senders.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub sent: SendCounts,
-    /// What receivers did.
+    /// Counts of the receivers.
     #[serde(default, skip_serializing_if = "is_nothing")]
     pub received: RecvCounts,
-    /// TCP_INFO of the sending sockets, added up where that makes sense.
+    /// TCP_INFO of the sending sockets, summed where that is meaningful.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpReading>,
     /// /proc/stat.
@@ -38,7 +39,7 @@ pub struct Reading {
     /// Packets and bytes of the sending device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkCounters>,
-    /// CPU time of the ksoftirqd threads of the soaked CPUs, added up; null when it cannot be read.
+    /// CPU time of the ksoftirqd threads of the soaked CPUs together; null if it cannot be read.
     pub ksoftirqd_ns: Option<u64>,
 }
 
@@ -46,7 +47,7 @@ fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Work done by the soakers, per CPU in the order of `FixedParams::soaked_cpus`.
+/// Counters of the soakers, per CPU in the order of `FixedParams::soaked_cpus`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakReading {
     /// When the counters were read.
@@ -64,26 +65,27 @@ pub struct TaskReading {
     pub at_ns: u64,
     /// Thread CPU time (CLOCK_THREAD_CPUTIME_ID of each thread, added up).
     pub cpu_ns: u64,
-    /// Voluntary context switches; read beside /proc/stat, not at `at_ns`.
+    /// Voluntary context switches; read together with /proc/stat, not at `at_ns`.
     pub voluntary_switches: u64,
-    /// Involuntary context switches; read beside /proc/stat, not at `at_ns`.
+    /// Involuntary context switches; read together with /proc/stat, not at `at_ns`.
     pub involuntary_switches: u64,
 }
 
-/// CPU time of threads in user mode and in the kernel, as getrusage(2) divides it: in the proportion of the ticks that found
-/// them in either, so that of a short time only the sum is exact (kernel/sched/cputime.c, cputime_adjust).
+/// CPU time of threads in user mode and in the kernel, by getrusage(2). The kernel splits the sum
+/// in proportion to the ticks in each mode, so over a short time only the sum is exact
+/// (kernel/sched/cputime.c, cputime_adjust).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
-    /// ru_utime.
+    /// Time in user mode (ru_utime).
     pub user_ns: u64,
-    /// ru_stime.
+    /// Time in the kernel (ru_stime).
     pub system_ns: u64,
-    /// How long it took, by the clock on the wall; of several threads the longest.
+    /// Elapsed time; of several threads the longest.
     pub elapsed_ns: u64,
 }
 
 impl Usage {
-    /// Adds what another thread used in the meantime.
+    /// Adds what another thread used in the same time.
     pub fn add(&mut self, other: &Self) {
         let Self { user_ns, system_ns, elapsed_ns } = other;
         self.user_ns += user_ns;
@@ -92,24 +94,25 @@ impl Usage {
     }
 }
 
-/// What a send path did.
+/// Counts of a send path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SendCounts {
     /// Payload bytes taken by the socket.
     pub bytes: u64,
     /// System calls made, waits for completions included.
     pub calls: u64,
-    /// Zero-copy sends that the kernel has reported as done.
+    /// Zero-copy sends that the kernel has reported as completed.
     pub completions: u64,
     /// Those of them that it flagged as copied.
     pub copied: u64,
-    /// ENOBUFS or ENOMEM answers to zero-copy sends: the limit of pinned or option memory was reached.
+    /// ENOBUFS or ENOMEM answers to zero-copy sends: the limit of pinned or option memory was
+    /// reached.
     pub enobufs: u64,
-    /// Calls that took fewer bytes than they were given.
+    /// Calls that sent fewer bytes than requested.
     pub short: u64,
 }
 
-/// What a receive path did.
+/// Counts of a receive path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecvCounts {
     /// Payload bytes taken out of the socket.
@@ -121,7 +124,7 @@ pub struct RecvCounts {
 }
 
 impl SendCounts {
-    /// Adds what another one did.
+    /// Adds the counts of another thread.
     pub fn add(&mut self, other: &Self) {
         let Self { bytes, calls, completions, copied, enobufs, short } = other;
         self.bytes += bytes;
@@ -134,7 +137,7 @@ impl SendCounts {
 }
 
 impl RecvCounts {
-    /// Adds what another one did.
+    /// Adds the counts of another thread.
     pub fn add(&mut self, other: &Self) {
         let Self { bytes, calls, mapped_bytes } = other;
         self.bytes += bytes;
@@ -188,21 +191,21 @@ pub struct StatReading {
 /// One cpuN line of /proc/stat, in USER_HZ ticks. `guest` is already in `user` and is left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuTicks {
-    /// user
+    /// Time in user mode.
     pub user: u64,
-    /// nice
+    /// Time in user mode at a positive nice value.
     pub nice: u64,
-    /// system
+    /// Time in the kernel.
     pub system: u64,
-    /// idle
+    /// Idle time.
     pub idle: u64,
-    /// iowait
+    /// Idle time while I/O was outstanding.
     pub iowait: u64,
-    /// irq
+    /// Time in hard interrupts.
     pub irq: u64,
-    /// softirq
+    /// Time in softirqs.
     pub softirq: u64,
-    /// steal
+    /// Time that the hypervisor took.
     pub steal: u64,
 }
 

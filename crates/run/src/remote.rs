@@ -1,51 +1,51 @@
-//! The other machine of a run over the link `remote`: who it is, and what was read there.
+//! The other machine of a run over the link `remote`, and its readings.
 //!
-//! Its clock is its own. What it read is only ever compared with what it read.
+//! It has its own clock. Its readings are compared only with one another.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Host, Reading};
 
-/// What stands at the far end.
+/// The kind of the far end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PeerKind {
     /// `zc serve`: it measures too.
     Zc,
-    /// An iperf3 server: it says what getrusage says of its process.
+    /// An iperf3 server: it reports getrusage of its process.
     Iperf3,
-    /// Something that swallows bytes and says nothing.
+    /// A discard port: it receives bytes and reports nothing.
     Discard,
 }
 
-/// The far end as it was met.
+/// The far end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RemoteFacts {
-    /// What stands there.
+    /// Its kind.
     pub kind: PeerKind,
     /// The address that the bytes go to.
     pub address: String,
-    /// The round trip, as the kernel measured it on the first connection (tcpi_min_rtt).
+    /// The round-trip time that the kernel measured on the first connection (tcpi_min_rtt).
     pub rtt_ns: u64,
-    /// What measures there; null when nothing does.
+    /// The zc that measures there; null if there is none.
     pub machine: Option<RemoteMachine>,
 }
 
-/// The far machine, where a zc measures.
+/// The far machine, if a zc measures there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RemoteMachine {
     /// The version of zc there.
     pub zc_version: String,
     /// The machine.
     pub host: Host,
-    /// It is the same machine as the sender's, in another network namespace or container: the costs of the two ends are
-    /// taken from the same CPUs and cannot be told apart.
+    /// Whether it is the sender's machine, in another network namespace or container: then the two
+    /// ends use the same CPUs and their costs cannot be separated.
     pub same_machine: bool,
     /// The CPU that receiver threads are pinned to.
     pub receiver_cpu: usize,
-    /// The CPUs that carry a soaker there, in the order of all per-CPU vectors of its readings: all that it may use; on the same
-    /// machine those that the sender's end does not soak already.
+    /// The CPUs that carry a soaker there, in the order of all per-CPU vectors of its readings: all
+    /// that it may use; on the same machine those that the sender's end does not soak.
     pub soaked_cpus: Vec<usize>,
 }
 
@@ -58,13 +58,14 @@ pub struct RemoteWindow {
     pub closed: Reading,
 }
 
-/// What a far end that is no zc said of a trial.
+/// The report of a far end other than zc about a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RemoteReport {
-    /// CPU time of its process (getrusage) by the time that the test took, in per cent of one CPU.
+    /// CPU time of its process (getrusage) divided by the duration of the test, in per cent of one
+    /// CPU.
     pub cpu_percent: f64,
-    /// Bytes that it says it received.
+    /// Bytes received, by its report.
     pub received_bytes: u64,
-    /// How long it says the test took.
+    /// Duration of the test, by its report.
     pub seconds: f64,
 }

@@ -8,21 +8,23 @@ use super::{
     RemoteWindow, Sampling, SupportRow, Usage, Warning,
 };
 
-/// A saved run. A file holds it as one JSON document, one block per line: see the modules `file` and `line`, and docs/format.md.
+/// A saved run. A file contains it as one JSON document, one block per line: see the modules `file`
+/// and `line`, and docs/format.md.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// What is known before the first block.
     pub header: Header,
     /// The blocks, in the order in which they were measured.
     pub blocks: Vec<Block>,
-    /// How it ended; null when it was killed before it could say.
+    /// How it ended; null if it was killed.
     pub end: Option<End>,
 }
 
 /// What is known before the first block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Header {
-    /// The version of the format. A run of an older major version is converted when it is read, and is of the current version from then on.
+    /// The version of the format. A run of an older major version is converted when it is read, and
+    /// is of the current version from then on.
     #[serde(flatten)]
     pub format: FormatVersion,
     /// The version of zc that measured.
@@ -43,11 +45,11 @@ pub struct Header {
     /// The other machine, over the link `remote`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteFacts>,
-    /// What was asked for and cannot be had here; each is a row of the table with its reason.
+    /// What was requested and is not available here; each is a row of the table with its reason.
     pub unavailable: Vec<SupportRow>,
-    /// Found before the first block.
+    /// Warnings from before the first block.
     pub warnings: Vec<Warning>,
-    /// Unsoaked top speeds and proofs that were taken before the first block.
+    /// Unsoaked top speeds and proofs that were measured before the first block.
     pub probes: Vec<Probe>,
     /// How it was sampled, where it was: `zc profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,25 +57,25 @@ pub struct Header {
 }
 
 impl Header {
-    /// Every link of the run, the one of the cells that say nothing of it first.
+    /// Every link of the run, first that of the cells that do not ask for one.
     pub fn links(&self) -> impl Iterator<Item = &LinkFacts> {
         [&self.link].into_iter().chain(&self.other_links)
     }
 
-    /// The link of a cell with these levels; `None` where there was none.
+    /// The link of a cell with these levels; `None` if there was none.
     pub fn link_of(&self, levels: &Levels) -> Option<&LinkFacts> {
         let (mtu_bytes, switched_off) = self.link.wanted(levels);
         self.links().find(|link| link.mtu_bytes == mtu_bytes && link.switched_off == *switched_off)
     }
 }
 
-/// Something measured or proven once before the first block.
+/// A measurement or a check that is made once, before the first block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "probe")]
 pub enum Probe {
-    /// The cell sent the file set and the far end's checksum was the files' own.
+    /// The cell sent the file set, and the receiver's checksum was that of the files.
     Proof {
-        /// Which cell.
+        /// The cell's label.
         cell: String,
         /// Bytes compared.
         bytes: u64,
@@ -82,14 +84,14 @@ pub enum Probe {
     },
     /// The cell's unsoaked top speed in one short window, from which the rate is chosen.
     TopSpeed {
-        /// Which cell.
+        /// The cell's label.
         cell: String,
         /// Payload bytes per second.
         bytes_per_s: f64,
     },
     /// Wake-up latency of a sleeping thread on a CPU, without soakers and with them.
     WakeLatency {
-        /// Which CPU.
+        /// The CPU's number.
         cpu: usize,
         /// 99th percentile without soakers.
         unsoaked_p99_ns: u64,
@@ -105,35 +107,36 @@ pub struct Block {
     pub index: usize,
     /// When it began: CLOCK_MONOTONIC.
     pub began_ns: u64,
-    /// A short memcpy of memory that is not in the cache: what copying costs just now, in bytes per second.
+    /// The speed of a short memcpy of memory that is not in the cache, in bytes per second: the
+    /// current cost of copying.
     pub memcpy_bytes_per_s: Option<f64>,
-    /// Idle windows and trials as they followed one another. It begins and ends with an idle window, and one stands
-    /// between any two soaked trials.
+    /// Idle windows and trials in the order of time. The first and the last are idle windows, and
+    /// one is between any two soaked trials.
     pub slots: Vec<Slot>,
-    /// Trials that broke. What is left of the block counts.
+    /// Trials that failed. The rest of the block counts.
     pub failed: Vec<FailedTrial>,
-    /// What was sampled, where that was done: see [`Profile`](super::Profile).
+    /// The samples of a run that is sampled: see [`Profile`](super::Profile).
     pub samples: Option<BlockSamples>,
-    /// Null when the block counts; else why it does not.
+    /// Null if the block counts; otherwise why it does not.
     pub dropped: Option<Dropped>,
 }
 
-/// One thing that happened in a block.
+/// A window of a block.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // half of a run is trials
 pub enum Slot {
-    /// Nothing but the soakers.
+    /// A window in which only the soakers run.
     Idle(IdleWindow),
-    /// A cell.
+    /// A trial of a cell.
     Trial(Trial),
 }
 
-/// A trial that broke, of a cell that could run before.
+/// A failed trial of a cell that could run before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FailedTrial {
     /// The cell's label.
     pub cell: String,
-    /// One sentence.
+    /// The reason, as one sentence.
     pub reason: String,
 }
 
@@ -144,7 +147,7 @@ pub struct IdleWindow {
     pub opened: Reading,
     /// And as it closed.
     pub closed: Reading,
-    /// The same on the other machine, where a zc measures there.
+    /// The same on the other machine, if a zc measures there.
     pub remote: Option<Box<RemoteWindow>>,
 }
 
@@ -152,7 +155,7 @@ pub struct IdleWindow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrialKind {
-    /// Soakers at work, sender paced: this is where costs come from.
+    /// Soakers running, sender paced: costs come from these.
     Soaked,
     /// Soakers stopped, sender paced: the unsoaked control, for perturbation.
     #[serde(alias = "twin")] // in format 2
@@ -161,7 +164,7 @@ pub enum TrialKind {
     TopSpeed,
 }
 
-/// One cell, once.
+/// One measurement of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// The cell's label.
@@ -172,18 +175,21 @@ pub struct Trial {
     pub opened: Reading,
     /// All meters as the window closed.
     pub closed: Reading,
-    /// Bytes sent and received over the whole trial, warm-up and drain included; they are equal or the trial failed.
+    /// Bytes sent and received over the whole trial, warm-up and drain included; they are equal or
+    /// the trial failed.
     pub whole_bytes: u64,
-    /// Completions over the whole trial (zero-copy paths): sends completed and those flagged as copied.
+    /// Completions over the whole trial (zero-copy paths): sends completed and those flagged as
+    /// copied.
     pub whole_completions: u64,
     /// See `whole_completions`.
     pub whole_copied: u64,
-    /// CPU time of the sender threads over the whole trial, from the first byte until they have drained, added up: what time(1)
-    /// would say of a program that did only this. io_uring's workers are threads of their own and not in it.
+    /// CPU time of the sender threads over the whole trial, from the first byte to the end of the
+    /// drain: what time(1) would show for a program that did only this. io_uring's workers are
+    /// other threads and are not included.
     pub whole_sender_usage: Option<Usage>,
-    /// All meters of the other machine, where a zc measures there.
+    /// All meters of the other machine, if a zc measures there.
     pub remote: Option<Box<RemoteWindow>>,
-    /// What the far end said of the trial, where it is no zc and says something.
+    /// The far end's report about the trial, if it is not a zc and makes one.
     pub remote_report: Option<RemoteReport>,
 }
 
@@ -206,11 +212,11 @@ pub enum Dropped {
         /// The share used, 0 to 1.
         share: f64,
     },
-    /// Something beside the trials of cells failed, such as an idle window.
+    /// Something other than a cell's trial failed, such as an idle window.
     TrialFailed {
-        /// Which cell.
+        /// The cell's label.
         cell: String,
-        /// One sentence.
+        /// The reason, as one sentence.
         reason: String,
     },
     /// It was cut short by Ctrl-C or by the end of the budget.
@@ -226,11 +232,11 @@ pub struct End {
     pub elapsed_ns: u64,
     /// Why it ended.
     pub reason: EndReason,
-    /// After how many blocks an interim analysis was made: the planned ones that the run reached, with the one that stopped it
-    /// if one did, without the analysis at the end of the budget.
+    /// The numbers of blocks after which an interim analysis was made: the planned ones that the
+    /// run reached, including one that stopped it, without the analysis at the end of the budget.
     #[serde(alias = "looks_at_blocks")] // in format 2
     pub interim_analyses_at_blocks: Vec<usize>,
-    /// Found during the run.
+    /// Warnings from during the run.
     pub warnings: Vec<Warning>,
 }
 
@@ -244,9 +250,9 @@ pub enum EndReason {
     BudgetSpent,
     /// Ctrl-C or SIGTERM.
     Interrupted,
-    /// It could not go on.
+    /// It could not continue.
     Failed {
-        /// One sentence.
+        /// The reason, as one sentence.
         reason: String,
     },
 }

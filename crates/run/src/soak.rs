@@ -1,5 +1,6 @@
-//! What `zc soak` has seen: the machine at both edges of its windows, how its soakers rank, and what they took from a
-//! stranger. Loads and CPU seconds are computed from these by `estimate`.
+//! The observations of `zc soak`: the meters at both edges of its windows, the rank of its soakers,
+//! and what they took from another process. `zc-analysis` computes loads and CPU seconds from
+//! these.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,13 +12,13 @@ use super::{SoakReading, SoakerKind, StatReading};
 pub struct SoakEdge {
     /// The soakers: read last when a window opens and first when it closes.
     pub soak: SoakReading,
-    /// CPU time that the soakers used so far, all together.
+    /// CPU time of all soakers so far.
     pub soaker_cpu_ns: u64,
-    /// /proc/stat. The soakers are at nice 19, so their ticks stand in the column `nice`.
+    /// /proc/stat. The soakers are at nice 19, so their ticks are in the column `nice`.
     pub stat: StatReading,
 }
 
-/// Two edges.
+/// A window: two edges.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakWindow {
     /// As it opened.
@@ -26,34 +27,35 @@ pub struct SoakWindow {
     pub closed: SoakEdge,
 }
 
-/// What makes the soakers of `zc soak` rank behind the threads of other sessions and cgroups.
+/// The mechanism by which the soakers of `zc soak` yield to the threads of other sessions and
+/// cgroups.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub enum SoakerRank {
-    /// A cgroup of their own with cpu.idle set: the group itself is SCHED_IDLE.
+    /// Their own cgroup with cpu.idle set: the group itself is SCHED_IDLE.
     Cgroup {
-        /// Its folder.
+        /// The cgroup's folder.
         path: String,
     },
-    /// An autogroup (a session) of their own at nice 19: the group has a weight of 15 beside 1024.
+    /// Their own autogroup (a session) at nice 19: the group has a weight of 15 against 1024.
     Autogroup,
-    /// SCHED_IDLE alone, which ranks last inside their own group.
+    /// SCHED_IDLE alone, which is last only within their own group.
     Class {
-        /// Why there is no more: a lower-case sentence.
+        /// Why the others are not available: a lower-case sentence.
         reason: String,
     },
 }
 
-/// A thread that burned CPU for a while.
+/// A thread that used a CPU for a while.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Burnt {
-    /// How long it tried to, CLOCK_MONOTONIC.
+    /// How long it tried to run, by CLOCK_MONOTONIC.
     pub wall_ns: u64,
-    /// How long it got to, by its thread CPU clock.
+    /// How long it ran, by its thread CPU clock.
     pub cpu_ns: u64,
 }
 
-/// What the soakers took from busy threads of a process of another session, one on each CPU.
+/// What the soakers took from the busy threads of a process in another session, one on each CPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Taken {
     /// Whether that process was in another cgroup too.
@@ -68,7 +70,7 @@ pub struct Taken {
     pub closed: SoakReading,
 }
 
-/// How far a soaker got with the CPU time that it had.
+/// A soaker's count and the CPU time that it took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakerPace {
     /// Units of fixed work.
@@ -78,7 +80,7 @@ pub struct SoakerPace {
 }
 
 impl SoakerPace {
-    /// What came on top of `before`.
+    /// The difference from `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -88,20 +90,20 @@ impl SoakerPace {
     }
 }
 
-/// What is known when the soakers are at work and before anything is measured.
+/// What is known once the soakers run and before anything is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakStart {
     /// The CPUs that carry a soaker, in the order of all per-CPU vectors.
     pub cpus: Vec<usize>,
     /// What the soakers do.
     pub soaker: SoakerKind,
-    /// How they rank.
+    /// Their rank.
     pub rank: SoakerRank,
-    /// Windows in which nothing was measured: how fast the soakers count on this machine as it is.
+    /// Windows in which nothing was measured: the soakers' rates on this machine as it is.
     pub idle: Vec<SoakWindow>,
-    /// What each soaker did from the first of these windows to the last, beside the CPU time that it had for that.
+    /// What each soaker counted from the first of these windows to the last, and its CPU time.
     pub pace: Vec<SoakerPace>,
-    /// What they take from others; null when that could not be tried out.
+    /// What they take from others; null if that could not be tested.
     pub taken: Option<Taken>,
 }
 
@@ -111,12 +113,12 @@ pub struct SoakStart {
 pub enum CommandEnd {
     /// It exited.
     Exited {
-        /// With this code.
+        /// The exit code.
         code: i32,
     },
     /// It was killed.
     Killed {
-        /// By this signal.
+        /// The number of the signal.
         signal: i32,
     },
 }
@@ -134,7 +136,7 @@ pub struct SoakCommand {
     pub end: CommandEnd,
     /// getrusage of the command and of those of its descendants that were waited for: user mode.
     pub user_ns: u64,
-    /// And in the kernel.
+    /// The same in kernel mode.
     pub system_ns: u64,
     /// Idle windows after the command.
     pub idle_after: Vec<SoakWindow>,
@@ -163,12 +165,12 @@ pub struct UnsoakedControl {
     pub truth_ns: u64,
 }
 
-/// One load, once.
+/// One measurement under one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerifyVisit {
     /// How the load was spread.
     pub shape: BurnShape,
-    /// Which share of a CPU was asked for, in percent.
+    /// The requested share of a CPU, in percent.
     pub percent: u32,
     /// The idle window before.
     pub idle_before: SoakWindow,
@@ -186,12 +188,12 @@ pub struct VerifyVisit {
     pub unsoaked_control: UnsoakedControl,
 }
 
-/// The soakers held against known loads.
+/// The soakers checked with known loads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SoakVerify {
     /// The CPUs that carry a soaker, in the order of all per-CPU vectors.
     pub cpus: Vec<usize>,
-    /// The place in `cpus` of the CPU that the burner ran on.
+    /// The index in `cpus` of the burner's CPU.
     pub burner: usize,
     /// What the soakers do.
     pub soaker: SoakerKind,

@@ -1,5 +1,5 @@
-//! /proc/softirqs at one moment. A saved run has hundreds of thousands of these, all with the same ten kinds: the names are shared, and
-//! the counts lie in one piece.
+//! /proc/softirqs at one moment. A saved run has hundreds of thousands of these, all with the same
+//! ten kinds: the names are shared, and the counts are in one allocation.
 
 use std::collections::BTreeMap;
 use std::ops::Index;
@@ -29,13 +29,13 @@ impl SoftirqCounts {
         self.kinds.iter().map(|kind| &**kind).zip(self.counts.chunks(self.cpus().max(1)))
     }
 
-    /// The counts of one kind; `None` where the kernel has no such kind.
+    /// The counts of one kind; `None` if the kernel has no such kind.
     pub fn get(&self, kind: &str) -> Option<&[u64]> {
         let place = self.kinds.binary_search_by(|each| (**each).cmp(kind)).ok()?;
         self.counts.chunks(self.cpus().max(1)).nth(place)
     }
 
-    /// How many CPUs each kind has counts of.
+    /// The number of CPUs.
     pub fn cpus(&self) -> usize {
         self.counts.len().checked_div(self.kinds.len()).unwrap_or(0)
     }
@@ -57,7 +57,8 @@ impl SoftirqCounts {
         self.counts.chunks_mut(cpus.max(1)).nth(place)
     }
 
-    /// The same counts, with the kinds of `other` where they are the same, so that these are in memory once.
+    /// The same counts, sharing the kinds of `other` if these are equal, so that they are in memory
+    /// once.
     pub(super) fn sharing(self, other: &Self) -> Self {
         if self.kinds == other.kinds {
             Self { kinds: Arc::clone(&other.kinds), ..self }
@@ -70,7 +71,7 @@ impl SoftirqCounts {
 impl Index<&str> for SoftirqCounts {
     type Output = [u64];
 
-    /// The counts of one kind; none where the kernel has no such kind.
+    /// The counts of one kind; empty if the kernel has no such kind.
     fn index(&self, kind: &str) -> &[u64] {
         self.get(kind).unwrap_or_default()
     }
@@ -78,7 +79,7 @@ impl Index<&str> for SoftirqCounts {
 
 impl From<BTreeMap<String, Vec<u64>>> for SoftirqCounts {
     fn from(by_kind: BTreeMap<String, Vec<u64>>) -> Self {
-        // /proc/softirqs has a count for every CPU in every row. A row that is shorter is none of its.
+        // Every row of /proc/softirqs has a count for every CPU. A shorter row is not valid.
         let cpus = by_kind.values().map(Vec::len).max().unwrap_or(0);
         let mut counts = Vec::with_capacity(by_kind.len() * cpus);
         for row in by_kind.values() {

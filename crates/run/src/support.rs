@@ -1,4 +1,5 @@
-//! Whether this machine and user have a path, a link or a meter, and if not, why, and what would change it.
+//! Whether a path, a link or a meter is available on this machine to this user, and if not, why,
+//! and what would change it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,11 +16,11 @@ pub enum Support {
     No(Unavailable),
 }
 
-/// What is not available here: why, and what would change it. A row of a table, unless it was asked for by name: then it
-/// becomes an [`Error`].
+/// Why something is not available here, and what would change it. It is a row of a table, or an
+/// [`Error`] if the user asked for the thing by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unavailable {
-    /// Four different things, which stay so in reports.
+    /// The kind of reason.
     pub kind: UnavailableKind,
     /// A lower-case sentence.
     pub reason: String,
@@ -33,9 +34,9 @@ pub struct Unavailable {
 pub enum UnavailableKind {
     /// This kernel or device does not have it.
     Unsupported,
-    /// It exists, and this user may not.
+    /// It exists, and this user may not use it.
     Refused,
-    /// It was tried and broke.
+    /// It was tried and failed.
     Failed,
     /// It could not be determined.
     Unknown,
@@ -86,7 +87,8 @@ impl Unavailable {
         self
     }
 
-    /// The error that it is where it was asked for by name: `what` begins the message (`the link "null"`).
+    /// The error if the user asked for it by name; the message begins with `what` (`the link
+    /// "null"`).
     pub fn into_error(self, what: impl std::fmt::Display) -> Error {
         let kind = match self.kind {
             UnavailableKind::Failed => ErrorKind::Failed,

@@ -1,9 +1,11 @@
-//! Sizes, rates, durations and percentages as people type them. What could be read in two ways is refused, with a hint
-//! that says how to write either: a figure that is wrong by 2.4 % or by a factor of eight because of a letter is worse
-//! than an error.
+//! Sizes, rates, durations and percentages as they are typed. An ambiguous one is refused, with a
+//! hint that shows how to write either meaning: a figure that is wrong by 2.4 % or by a factor of
+//! eight because of a letter is worse than an error.
 //!
-//! * Sizes are binary, as in this field's other tools (`iperf3 -l 64k`): `64k` is 65,536. `64kB` is refused.
-//! * Rates are decimal, as on every data sheet: `400MB/s`, `10Gbit/s`. `10G`, `10Gb/s` and `400MB` are refused.
+//! * Sizes are binary, as in this field's other tools (`iperf3 -l 64k`): `64k` is 65,536. `64kB` is
+//!   refused.
+//! * Rates are decimal, as on every data sheet: `400MB/s`, `10Gbit/s`. `10G`, `10Gb/s` and `400MB`
+//!   are refused.
 //! * Durations always have a unit: `60s`, `2m`, `1m30s`, `500ms`.
 
 use std::ops::RangeInclusive;
@@ -17,11 +19,11 @@ const PERCENT_HINT: &str = "percentages look like 2.5%";
 
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// `64k` as 65,536 bytes, within `bounds`.
+/// Parses a size in bytes within `bounds`: `64k` is 65,536.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](super::ErrorKind), as for everything here: not a size, a unit that is unknown or can
-/// be read in two ways, or out of bounds.
+/// [`ErrorKind::Usage`](super::ErrorKind), as for all functions here: not a size, an unknown or
+/// ambiguous unit, or out of bounds.
 pub fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     let wrong =
         |what: String| Error::usage(format!("size \"{}\" {what}", shown(text))).help(SIZE_HINT);
@@ -78,7 +80,7 @@ pub fn size(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     Ok(bytes)
 }
 
-/// `400MB/s` as bytes per second; `auto` as `None`.
+/// Parses a rate in bytes per second, such as `400MB/s`; `auto` is `None`.
 ///
 /// # Errors
 /// Not a rate, ambiguous, or not within 10 kB/s and 1 TB/s.
@@ -121,7 +123,7 @@ pub fn rate(text: &str) -> Result<Option<f64>> {
     Ok(Some(bytes_per_s))
 }
 
-/// What is wrong with a rate's unit: unknown, or readable in two ways.
+/// The error of a rate's unit: unknown or ambiguous.
 fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Error) -> Error {
     let lower = unit.to_lowercase();
     let stem = lower.strip_suffix("/s").or_else(|| lower.strip_suffix("ps")).unwrap_or(&lower);
@@ -153,7 +155,7 @@ fn rate_unit(number: &str, unit: &str, wrong: impl Fn(String) -> Error) -> Error
         .help(format!("write {bits} or {bytes}"))
 }
 
-/// `60s`, `2m`, `1m30s`, `500ms` in nanoseconds, within `bounds`.
+/// Parses a duration in nanoseconds within `bounds`: `60s`, `2m`, `1m30s`, `500ms`.
 ///
 /// # Errors
 /// Not a duration, no unit, or out of bounds.
@@ -194,7 +196,7 @@ pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     if total_ns == 0.0 && least > 0 {
         return Err(wrong("is zero".to_owned()));
     }
-    // Up to 2^53 ns (104 days) a double counts every nanosecond, and `most` is far below.
+    // A double is exact up to 2^53 ns (104 days), and `most` is far below that.
     if total_ns < least as f64 {
         return Err(wrong(format!("is too short: at least {}", duration_text(least))));
     }
@@ -204,7 +206,7 @@ pub fn duration(text: &str, bounds: RangeInclusive<u64>) -> Result<u64> {
     Ok(total_ns.round() as u64)
 }
 
-/// `2.5%` (or `2.5`) as 0.025.
+/// Parses a percentage: `2.5%` (or `2.5`) is 0.025.
 ///
 /// # Errors
 /// Not a percentage, or not within 0.1 % and 50 %.
@@ -234,7 +236,7 @@ pub fn percent(text: &str) -> Result<f64> {
     Ok(value / 100.0)
 }
 
-/// A count within `bounds`: CPU numbers, flows, seeds.
+/// Parses a count within `bounds`: CPU numbers, flows, seeds.
 ///
 /// # Errors
 /// Not a whole number, or out of bounds.
@@ -264,7 +266,8 @@ pub fn count(what: &str, text: &str, bounds: RangeInclusive<u64>) -> Result<u64>
     Ok(value)
 }
 
-/// A leading decimal number (digits, at most one point between digits) and what follows it, without spaces between.
+/// Splits a leading decimal number (digits, at most one point between digits) from what follows it,
+/// without the spaces between.
 fn split(text: &str) -> std::result::Result<(&str, &str), &'static str> {
     let text = text.trim();
     if text.is_empty() {
@@ -283,7 +286,7 @@ fn split(text: &str) -> std::result::Result<(&str, &str), &'static str> {
     if !whole {
         return Err("does not begin with a number");
     }
-    // `1e9` and `1_000` would be read as a 1 with a strange unit: say what is wrong instead.
+    // `1e9` and `1_000` would be a 1 with an unknown unit: the message names the real mistake.
     if unit.starts_with([',', '_', '\''])
         || (unit.starts_with(['e', 'E']) && unit[1..].starts_with(|c: char| c.is_ascii_digit()))
     {
@@ -292,7 +295,7 @@ fn split(text: &str) -> std::result::Result<(&str, &str), &'static str> {
     Ok((number, unit.trim_start()))
 }
 
-/// The number, unless it is too long to be one.
+/// Parses the number; `None` if it is too long.
 fn real(number: &str) -> Option<f64> {
     number.parse::<f64>().ok().filter(|value| value.is_finite())
 }
@@ -301,7 +304,7 @@ fn round6(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// What the user typed, safe to print and not endless.
+/// What the user typed, escaped and shortened.
 fn shown(text: &str) -> String {
     escape(text, 40)
 }
@@ -337,7 +340,7 @@ pub fn rate_text(bytes_per_s: f64) -> String {
         rate if rate >= 1e6 => (rate / 1e6, "MB/s"),
         rate => (rate / 1e3, "kB/s"),
     };
-    // Three decimals at most, and none that say nothing.
+    // At most three decimals, without trailing zeros.
     let digits = format!("{value:.3}");
     format!("{}{unit}", digits.trim_end_matches('0').trim_end_matches('.'))
 }
@@ -363,7 +366,7 @@ mod tests {
     const ANY: RangeInclusive<u64> = 1..=u64::MAX;
     const HOUR: RangeInclusive<u64> = 1_000_000..=3600 * NS_PER_S;
 
-    fn told<T: std::fmt::Debug>(result: Result<T>) -> String {
+    fn error<T: std::fmt::Debug>(result: Result<T>) -> String {
         let error = result.unwrap_err();
         assert_eq!(error.kind.exit_code(), 2);
         format!("{}\n{}", error.message, error.help.expect("every wrong unit has a hint"))
@@ -394,11 +397,12 @@ mod tests {
     #[test]
     fn a_size_that_could_be_decimal_is_refused_with_both_readings() {
         assert_eq!(
-            told(size("64kB", ANY)),
-            "size \"64kB\" could be binary or decimal: \"kB\" means both\nwrite 64k for 65,536, or 64000 for 64,000"
+            error(size("64kB", ANY)),
+            "size \"64kB\" could be binary or decimal: \"kB\" means both\nwrite 64k for 65,536, or \
+             64000 for 64,000"
         );
         for text in ["64KB", "64kb", "1MB", "1mb", "1GB", "1gb", "99999999999999GB", "1.5MB"] {
-            assert!(told(size(text, ANY)).contains("could be binary or decimal"), "{text}");
+            assert!(error(size(text, ANY)).contains("could be binary or decimal"), "{text}");
         }
     }
 
@@ -429,11 +433,11 @@ mod tests {
             ("64\u{7f}", "has an unknown unit \"\\u{7f}\""),
             ("٦٤", "does not begin with a number"),
         ] {
-            let told = told(size(text, ANY));
-            assert!(told.contains(message), "{text:?}: {told}");
+            let found = error(size(text, ANY));
+            assert!(found.contains(message), "{text:?}: {found}");
         }
-        assert!(told(size("2g", 1..=1 << 30)).contains("is too large: at most 1g"));
-        assert!(told(size("100", 4096..=1 << 30)).contains("is too small: at least 4k"));
+        assert!(error(size("2g", 1..=1 << 30)).contains("is too large: at most 1g"));
+        assert!(error(size("100", 4096..=1 << 30)).contains("is too small: at least 4k"));
     }
 
     #[test]
@@ -459,11 +463,11 @@ mod tests {
             "400M", "10G", "10Gb/s", "10gb/s", "400MB", "400mb/s", "10Gbps", "10gbps", "10G/s",
             "400mB/s",
         ] {
-            assert!(told(rate(text)).contains("could be bits or bytes a second"), "{text}");
+            assert!(error(rate(text)).contains("could be bits or bytes a second"), "{text}");
         }
-        assert!(told(rate("10Gb/s")).ends_with("write 10Gbit/s or 10GB/s"));
-        assert!(told(rate("10gbit")).ends_with("write 10Gbit/s"));
-        assert!(told(rate("10Gbits/s")).ends_with("write 10Gbit/s"));
+        assert!(error(rate("10Gb/s")).ends_with("write 10Gbit/s or 10GB/s"));
+        assert!(error(rate("10gbit")).ends_with("write 10Gbit/s"));
+        assert!(error(rate("10Gbits/s")).ends_with("write 10Gbit/s"));
     }
 
     #[test]
@@ -482,11 +486,11 @@ mod tests {
             ("5/s", "has an unknown unit \"/s\""),
             ("AUTO", "does not begin with a number"),
         ] {
-            let told = told(rate(text));
-            assert!(told.contains(message), "{text:?}: {told}");
+            let found = error(rate(text));
+            assert!(found.contains(message), "{text:?}: {found}");
         }
         let long = format!("{}MB/s", "9".repeat(400));
-        assert!(told(rate(&long)).contains("is too high"));
+        assert!(error(rate(&long)).contains("is too high"));
     }
 
     #[test]
@@ -522,11 +526,11 @@ mod tests {
             ("1us", "is too short: at least 1ms"),
             ("soon", "does not begin with a number"),
         ] {
-            let told = told(duration(text, HOUR));
-            assert!(told.contains(message), "{text:?}: {told}");
+            let found = error(duration(text, HOUR));
+            assert!(found.contains(message), "{text:?}: {found}");
         }
-        assert!(told(duration("60", HOUR)).contains("write 60s"));
-        assert!(told(duration(&format!("{}s", "9".repeat(400)), HOUR)).contains("is too long"));
+        assert!(error(duration("60", HOUR)).contains("write 60s"));
+        assert!(error(duration(&format!("{}s", "9".repeat(400)), HOUR)).contains("is too long"));
     }
 
     #[test]
@@ -543,8 +547,8 @@ mod tests {
             ("5x", "has an unknown unit"),
             ("", "is empty"),
         ] {
-            let told = told(percent(text));
-            assert!(told.contains(message), "{text:?}: {told}");
+            let found = error(percent(text));
+            assert!(found.contains(message), "{text:?}: {found}");
         }
     }
 
@@ -560,8 +564,8 @@ mod tests {
             ("99999999999999999999", "is too large"),
             ("", "is empty"),
         ] {
-            let told = told(count("number of flows", text, 1..=1024));
-            assert!(told.contains(message), "{text:?}: {told}");
+            let found = error(count("number of flows", text, 1..=1024));
+            assert!(found.contains(message), "{text:?}: {found}");
         }
     }
 
@@ -576,7 +580,8 @@ mod tests {
         }
 
         #[test]
-        fn nothing_that_looks_like_a_unit_panics(text in "[-+.0-9eE_, ]{0,24}[a-zA-Z/%é]{0,8}[0-9.]{0,3}[a-z]{0,3}") {
+        fn nothing_that_looks_like_a_unit_panics(text in "[-+.0-9eE_, \
+            ]{0,24}[a-zA-Z/%é]{0,8}[0-9.]{0,3}[a-z]{0,3}") {
             let _ = size(&text, ANY);
             let _ = rate(&text);
             let _ = duration(&text, HOUR);
@@ -595,7 +600,8 @@ mod tests {
 
         #[test]
         fn what_is_wrong_is_one_line_of_printable_text(text in any::<String>()) {
-            for error in [size(&text, ANY).err(), rate(&text).err(), percent(&text).err()].into_iter().flatten() {
+            let errors = [size(&text, ANY).err(), rate(&text).err(), percent(&text).err()];
+            for error in errors.into_iter().flatten() {
                 prop_assert!(!error.message.chars().any(char::is_control), "{:?}", error.message);
                 prop_assert!(error.message.chars().count() < 160);
             }

@@ -1,7 +1,9 @@
-//! Versions of the saved run: which one this program writes, which ones it reads, and what it says about the others.
+//! Versions of the saved run: the one that this program writes, those that it reads, and the errors
+//! for others.
 //!
-//! docs/format.md has the policy. A minor version adds: fields, numbers at the end of arrays, values. A major version renames,
-//! removes, or changes a meaning. This program reads every minor version of its own major version, and the major version before.
+//! docs/format.md has the policy. A minor version adds: fields, numbers at the end of arrays,
+//! values. A major version renames, removes, or changes a meaning. This program reads every minor
+//! version of its own major version, and the major version before.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,20 +16,24 @@ pub const MAJOR: u32 = 3;
 pub const MINOR: u32 = 0;
 /// The oldest major version that this program reads: the one before its own.
 pub const OLDEST_MAJOR: u32 = MAJOR - 1;
-/// The first version of zc that reads all of [`MAJOR`].[`MINOR`]. Raised together with either of them.
+/// The first version of zc that reads all of [`MAJOR`].[`MINOR`]. Raised together with either of
+/// them.
 pub const READ_BY: &str = "0.2.0";
 
-/// The format of a saved run. It stands at the beginning of the file, and keeps its place and form in every version to come.
+/// The version of a saved run's format. It is at the beginning of the file, in the same form in all
+/// future versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FormatVersion {
-    /// The major version. The first key of the file, so that a saved run is recognised by its first bytes.
+    /// The major version. The first key of the file, so that a saved run is recognised by its first
+    /// bytes.
     #[serde(rename = "zc_run")]
     #[schemars(extend("const" = MAJOR))]
     pub major: u32,
-    /// The minor version; 0 where it is absent.
+    /// The minor version; 0 if it is absent.
     #[serde(rename = "zc_run_minor", default)]
     pub minor: u32,
-    /// The first version of zc that reads all of this file. A program that finds the file too new names it.
+    /// The first version of zc that reads all of this file. A program that finds the file too new
+    /// names it.
     #[serde(default)]
     pub read_by: String,
 }
@@ -38,18 +44,18 @@ impl FormatVersion {
         Self { major: MAJOR, minor: MINOR, read_by: READ_BY.to_owned() }
     }
 
-    /// Whether the file may hold more than this program knows of.
+    /// Whether the file may contain more than this program knows.
     pub fn is_newer(&self) -> bool {
         (self.major, self.minor) > (MAJOR, MINOR)
     }
 
-    /// Which zc reads all of the file: a hint.
+    /// The hint that names the zc that reads all of the file.
     pub fn readers(&self) -> String {
         readers(&self.read_by, "")
     }
 }
 
-/// What tells the version of a file, in whatever version it is.
+/// The fields that give a file's version, whatever it is.
 #[derive(Deserialize)]
 pub(super) struct Found {
     zc_run: Option<u64>,
@@ -62,33 +68,36 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether the file is a saved run of a version that this program reads; `None` where it is no saved run.
+    /// Whether this program reads the file's version; `None` if it is not a saved run.
     pub(super) fn check(&self) -> Option<Result<()>> {
         let major = self.zc_run?;
         if (u64::from(OLDEST_MAJOR)..=u64::from(MAJOR)).contains(&major) {
             return Some(Ok(()));
         }
         let message = format!(
-            "it is a saved run of format {major}.{}, and this zc reads formats {OLDEST_MAJOR} and {MAJOR}",
+            "it is a saved run of format {major}.{}, and this zc reads formats {OLDEST_MAJOR} and \
+             {MAJOR}",
             self.zc_run_minor
         );
         Some(Err(Error::input(message).help(readers(&self.read_by, &self.zc_version))))
     }
 
-    /// The help for a file that could not be read to its end: where it is newer than this program, that is the likely reason.
+    /// The help for a file that could not be read to its end: if it is newer than this program,
+    /// that is the likely reason.
     pub(super) fn explain(&self, error: Error) -> Error {
         let minor = self.zc_run_minor;
         if self.zc_run == Some(u64::from(MAJOR)) && minor > u64::from(MINOR) {
             let readers = readers(&self.read_by, &self.zc_version);
             return error.help(format!(
-                "its format {MAJOR}.{minor} is newer than {MAJOR}.{MINOR}, which this zc knows; {readers}"
+                "its format {MAJOR}.{minor} is newer than {MAJOR}.{MINOR}, which this zc knows; \
+                 {readers}"
             ));
         }
         error
     }
 }
 
-/// Which zc reads a file, by what the file says.
+/// The name of the zc that reads a file, from the file's own fields.
 fn readers(read_by: &str, zc_version: &str) -> String {
     match (read_by, zc_version) {
         ("", "") => "the zc that wrote it reads it".to_owned(),

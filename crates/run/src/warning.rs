@@ -1,9 +1,10 @@
-//! What would make the figures a lie, or less than they seem: found before, during or after, and stored in the run.
+//! Conditions that invalidate or weaken results. They are found before, during or after the
+//! measurement and stored in the run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How much a warning takes away from the figures.
+/// How much a warning weakens the results.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -11,18 +12,19 @@ use serde::{Deserialize, Serialize};
 pub enum Severity {
     /// A condition a reader should know of.
     Note,
-    /// The figures are less sure than they look.
+    /// The results are less certain than they look.
     Doubt,
-    /// The figures cannot be believed: verdicts are withheld.
+    /// The results are not reliable: verdicts are withheld.
     Withhold,
 }
 
-/// One thing that was found. The text is for people; `name` is for programs and tests.
+/// A condition that was found. The text is for users; `name` is for programs and tests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
-    /// Stable, kebab-case: `steal`, `sniffer`, `soaker-delays-wakeups`, `busy-machine`, `virtual-machine` ...
+    /// Stable, kebab-case: `steal`, `sniffer`, `soaker-delays-wakeups`, `busy-machine`,
+    /// `virtual-machine` ...
     pub name: String,
-    /// What it takes away.
+    /// How much it weakens the results.
     pub severity: Severity,
     /// One sentence, with figures.
     pub text: String,

@@ -1,13 +1,17 @@
-//! What other programs say that a byte costs, and what it costs by the soakers: every peer runs twice in a round, once by itself, for its own
-//! account as its users know it, and once under `zc soak`. There its own account is taken too, so that what soakers do to the traffic can be told from what an
-//! account misses; not that of netperf, which reads /proc/stat and takes soakers for load. Beside them `zc run` with the path that does the same: its
-//! own account is getrusage in unsoaked controls and in the windows of the cost.
+//! Compares the cost of a byte by other programs' own accounts with that by the soakers. Every peer
+//! runs twice in a round: once alone, for its usual account, and once under `zc soak`. There its
+//! own account is taken too, which separates the effect of soakers on the traffic from what an
+//! account misses. Not that of netperf, which reads /proc/stat and counts soakers as load. `zc run`
+//! runs with the path that does the same: its own account is getrusage in unsoaked controls and in
+//! the windows of the cost.
 //!
-//! `cargo bench --bench accounts` prints a Markdown table, from rounds in random order. Programs that are not on the PATH are left
-//! out (`ZC_PEERS` may name folders to look in first). Environment: `ZC_PAIRS` (default 11), `ZC_SECONDS` a run (default 1).
+//! `cargo bench --bench accounts` prints a Markdown table, from rounds in random order. Programs
+//! that are not on the PATH are left out (`ZC_PEERS` may name folders to look in first).
+//! Environment: `ZC_PAIRS` (default 11), `ZC_SECONDS` a run (default 1).
 //!
-//! All on loopback, the sender on one CPU and the receiver on another, 64 KiB a call, one hot file. iperf3 is held at the rate that zc
-//! measures at; netperf and neper have no such option by default and run as fast as they can.
+//! All run on loopback, the sender on one CPU and the receiver on another, 64 KiB per call, one hot
+//! file. iperf3 is held at the rate that zc measures at; netperf and neper have no such option by
+//! default and run as fast as they can.
 
 mod common;
 
@@ -53,8 +57,10 @@ fn main() {
         }
     }
     println!(
-        "| program | Gbit/s alone, beside soakers | own account alone, us/KB | own account beside soakers | by the soakers | \
-         alone / soakers, median and range | beside / soakers, median and range |\n|---|---|---|---|---|---|---|"
+        "| program | Gbit/s alone, with soakers | own account alone, us/KB | own account with \
+         soakers | by the soakers | \
+         alone / soakers, median and range | with / soakers, median and range \
+         |\n|---|---|---|---|---|---|---|"
     );
     rows.sort_by_key(|(peer, _)| Peer::ALL.iter().position(|other| other == peer));
     for (peer, found) in rows.iter().filter(|(_, found)| !found.is_empty()) {
@@ -69,17 +75,17 @@ fn main() {
                 [one] => format!("{one:.2}"),
             }
         };
-        let beside = sorted(found.iter().filter_map(|account| account.own_beside_us_per_kb));
+        let soaked = sorted(found.iter().filter_map(|account| account.own_soaked_us_per_kb));
         println!(
             "| {} | {:.1}, {:.1} | {:.3} | {} | {:.3} | {} | {} |",
             peer.name(),
             median(&of(|account| account.bytes_per_s)) * 8e-9,
             median(&of(|account| account.soaked_bytes_per_s)) * 8e-9,
             median(&of(|account| account.own_us_per_kb)),
-            if beside.is_empty() { "-".to_owned() } else { format!("{:.3}", median(&beside)) },
+            if soaked.is_empty() { "-".to_owned() } else { format!("{:.3}", median(&soaked)) },
             median(&of(|account| account.soaked_us_per_kb)),
             ratio(|account| Some(account.own_us_per_kb)),
-            ratio(|account| account.own_beside_us_per_kb),
+            ratio(|account| account.own_soaked_us_per_kb),
         );
     }
 }
@@ -120,22 +126,23 @@ impl Peer {
     }
 }
 
-/// The cost of a program by its own account and by the soakers: CPU of both ends, microseconds per 1024 bytes.
+/// The cost of a program by its own account and by the soakers: CPU of both ends, microseconds per
+/// 1024 bytes.
 struct Account {
     /// Alone.
     bytes_per_s: f64,
-    /// Beside soakers.
+    /// With soakers.
     soaked_bytes_per_s: f64,
     /// Alone.
     own_us_per_kb: f64,
-    /// Beside soakers; `None` where it takes them for load.
-    own_beside_us_per_kb: Option<f64>,
+    /// With soakers; `None` if it counts them as load.
+    own_soaked_us_per_kb: Option<f64>,
     soaked_us_per_kb: f64,
 }
 
 impl Account {
-    fn without_own_beside(self) -> Self {
-        Self { own_beside_us_per_kb: None, ..self }
+    fn without_own_soaked(self) -> Self {
+        Self { own_soaked_us_per_kb: None, ..self }
     }
 }
 
@@ -166,12 +173,13 @@ impl Bench {
             Peer::Iperf3Sendfile => self.both(|soaked| self.iperf3(&["-Z"], soaked)),
             Peer::NetperfStream => {
                 let run = |soaked| self.netperf("TCP_STREAM", &self.hot, &["-K", "cubic"], soaked);
-                self.both(run).map(Account::without_own_beside)
+                self.both(run).map(Account::without_own_soaked)
             }
-            // TCP_SENDFILE has no -K, and refuses a file that is not larger than all its buffers together.
+            // TCP_SENDFILE has no -K, and refuses a file that is not larger than all its buffers
+            // together.
             Peer::NetperfSendfile => {
                 let run = |soaked| self.netperf("TCP_SENDFILE", &self.larger, &[], soaked);
-                self.both(run).map(Account::without_own_beside)
+                self.both(run).map(Account::without_own_soaked)
             }
             Peer::Neper => self.both(|soaked| self.neper(soaked)),
             Peer::ZcWrite => self.zc("mmap+write"),
@@ -187,12 +195,13 @@ impl Bench {
             bytes_per_s: alone.bytes / alone.elapsed_s,
             soaked_bytes_per_s: soaked.bytes / soaked.elapsed_s,
             own_us_per_kb: us_per_kb(alone.own_s, &alone),
-            own_beside_us_per_kb: Some(us_per_kb(soaked.own_s, &soaked)),
+            own_soaked_us_per_kb: Some(us_per_kb(soaked.own_s, &soaked)),
             soaked_us_per_kb: us_per_kb(soaked.soaked_s?, &soaked),
         })
     }
 
-    /// Runs a client, under the soakers or not: what it printed, and the CPU seconds that the whole machine spent on it.
+    /// Runs a client, under the soakers or not: what it printed, and the CPU seconds that the whole
+    /// machine spent on it.
     fn client(&self, client: &mut Command, soaked: bool) -> Option<(String, Option<f64>)> {
         if !soaked {
             let output = client.stderr(Stdio::null()).output().ok()?;
@@ -270,8 +279,9 @@ impl Bench {
         let seen = self.client(&mut client, soaked);
         stop(server);
         let (text, soaked_s) = seen?;
-        // recv socket, send socket, message, seconds, 10^6 bit/s, % local, % remote, us/KB local, us/KB remote. Both ends are
-        // this machine, and each is charged all of it: one of them is what both cost.
+        // recv socket, send socket, message, seconds, 10^6 bit/s, % local, % remote, us/KB local,
+        // us/KB remote. Both ends are this machine, and each is charged all of it: one of them is
+        // what both cost.
         let columns: Vec<f64> =
             text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let [.., elapsed_s, megabit_per_s, _, _, local_us_per_kb, _] = columns[..] else {
@@ -356,7 +366,7 @@ impl Bench {
             bytes_per_s, // unsoaked controls are paced like the windows of the cost
             soaked_bytes_per_s: bytes_per_s,
             own_us_per_kb: both(&others["getrusage_unsoaked_control"]["cost_us_per_mb"])?,
-            own_beside_us_per_kb: both(&others["getrusage_soaked"]["cost_us_per_mb"]),
+            own_soaked_us_per_kb: both(&others["getrusage_soaked"]["cost_us_per_mb"]),
             soaked_us_per_kb: both(&cell["cost_us_per_mb"])?,
         })
     }

@@ -1,13 +1,16 @@
-//! How often does `zc compare` see a difference where there is none, and where there is one of 5 per cent?
+//! How often does `zc compare` see a difference where there is none, and where there is one of 5
+//! per cent?
 //!
-//! Pairs of runs are made out of a recorded one: stretches of its blocks are drawn with replacement (ten in a row, so that what
-//! neighbouring blocks have in common stays), every run gets a factor of its own on all costs and one on each path (what differs from one session to
-//! the next), and a path is made dearer by receiving fewer bytes for the same CPU time.
+//! Pairs of runs are made out of a recorded one: stretches of its blocks are drawn with replacement
+//! (ten in a row, so that what neighbouring blocks have in common stays), every run gets a factor
+//! of its own on all costs and one on each path (what differs from one session to the next), and a
+//! path is made dearer by receiving fewer bytes for the same CPU time.
 //!
-//! `ZC_RUN=run.json cargo bench --bench compare`, without it with made-up runs. Environment: `ZC_PAIRS` (default 200), `ZC_BLOCKS` (default as many
-//! as the run has), `ZC_COST_SD` (0.11) and `ZC_PATH_SD` (0.010): standard deviations between sessions, those that runs in
-//! a virtual machine had (docs/method.md); `ZC_DEARER` (0.05).
-//! `ZC_PAIRS_OF="a.json b.json ..."` compares real runs, each with the next, `ZC_HALVES_OF` the two halves of each, and counts what is called.
+//! `ZC_RUN=run.json cargo bench --bench compare`, without it with made-up runs. Environment:
+//! `ZC_PAIRS` (default 200), `ZC_BLOCKS` (default as many as the run has), `ZC_COST_SD` (0.11) and
+//! `ZC_PATH_SD` (0.010): standard deviations between sessions, those that runs in a virtual machine
+//! had (docs/method.md); `ZC_DEARER` (0.05). `ZC_PAIRS_OF="a.json b.json ..."` compares real runs,
+//! each with the next, `ZC_HALVES_OF` the two halves of each, and counts what is called.
 
 mod common;
 
@@ -65,7 +68,7 @@ fn main() {
         .filter(|cell| !cell.control && cell.label != plan.reference)
         .map(|cell| cell.label.clone())
         .collect();
-    println!("{} cells beside {}, {pairs} pairs", cells.len(), plan.reference);
+    println!("{} cells compared with {}, {pairs} pairs", cells.len(), plan.reference);
     println!("| truth | what is compared | called |\n|---|---|---|");
 
     let mut random = Pcg64::seed_from_u64(setting("ZC_SEED", 1));
@@ -134,7 +137,8 @@ fn halves(name: &str, run: Run) -> [(String, Run); 2] {
 /// Pairs of real runs of one state.
 fn real(pairs: &[[(String, Run); 2]]) {
     println!(
-        "| old | new | cells | called | reference, new / old | memcpy GB/s |\n|---|---|---|---|---|---|"
+        "| old | new | cells | called | reference, new / old | memcpy GB/s \
+         |\n|---|---|---|---|---|---|"
     );
     let mut called = 0;
     for [(old_name, old), (new_name, new)] in pairs {
@@ -189,7 +193,8 @@ fn read(path: &str) -> Run {
     parse(&text).expect("a saved run").0
 }
 
-/// A run out of stretches of another's blocks that count, with a session's own luck and the truth about each cell.
+/// A run out of stretches of another's blocks that count, with a session's own luck and the truth
+/// about each cell.
 fn play(source: &Run, luck: Luck, random: &mut Pcg64, truth: &dyn Fn(&str) -> f64) -> Run {
     let kept: Vec<&Block> = source.blocks.iter().filter(|block| block.dropped.is_none()).collect();
     let length = setting("ZC_BLOCKS", kept.len());

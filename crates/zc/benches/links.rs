@@ -1,7 +1,8 @@
-//! How fast is a path over the null link, where only the sender works, by what it is over veth, where the receiver keeps it back?
-//! Top speeds without soakers, the links in turns.
+//! The top speed of each path over the null link, where only the sender works, divided by that over
+//! veth, where the receiver limits it. Without soakers, the links in turn.
 //!
-//! `cargo bench --bench links`, as root. Environment: `ZC_PAIRS` (default 11), `ZC_ACK_EVERY` (bytes, default the link's).
+//! `cargo bench --bench links`, as root. Environment: `ZC_PAIRS` (default 11), `ZC_ACK_EVERY`
+//! (bytes, default the link's).
 
 mod common;
 

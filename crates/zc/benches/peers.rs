@@ -1,12 +1,15 @@
-//! Does zc cost anything of its own? The top speed of every send path against the plainest loop that uses the same path,
-//! and against iperf3, netperf and neper where they have it. Interleaved, in random order, medians of pairs.
+//! Measures zc's own overhead: the top speed of every send path compared with a minimal loop over
+//! the same path, and with iperf3, netperf and neper where they have the path. Interleaved, in
+//! random order, medians of pairs.
 //!
-//! `cargo bench --bench peers` prints a Markdown table. Programs that are not on the PATH are left out (`ZC_PEERS` may
-//! name folders to look in first). Environment: `ZC_PAIRS` (default 11), `ZC_SECONDS` a measurement (default 0.4).
+//! `cargo bench --bench peers` prints a Markdown table. Programs that are not on the PATH are left
+//! out (`ZC_PEERS` may name folders to look in first). Environment: `ZC_PAIRS` (default 11),
+//! `ZC_SECONDS` a measurement (default 0.4).
 //!
-//! All run on loopback, same CPUs, 64 KiB buffers, cubic, and a receiver that does recv(2) into 64 KiB. The minimal
-//! loops walk the same 63 files as zc. The peers resend one hot buffer of 64 KiB, so beside them zc sends a file set of
-//! one such file: `mmap+write` is then a write out of hot memory, as theirs is, and `sendfile` their sendfile.
+//! All run on loopback, same CPUs, 64 KiB buffers, cubic, and a receiver that does recv(2) into 64
+//! KiB. The minimal loops walk the same 63 files as zc. The peers resend one hot buffer of 64 KiB,
+//! so for the comparison with them zc sends a file set of one such file: `mmap+write` is then a
+//! write from hot memory, as theirs is, and `sendfile` their sendfile.
 
 mod common;
 
@@ -33,11 +36,12 @@ fn main() {
     let cpus = trial::choose_cpus(&trial::allowed_cpus().expect("CPUs"));
 
     println!(
-        "| path | zc Gbit/s | other | Gbit/s | zc / other, median | range |\n|---|---|---|---|---|---|"
+        "| path | zc Gbit/s | other | Gbit/s | zc / other, median | range \
+         |\n|---|---|---|---|---|---|"
     );
     let mut walking = rig(&set, seconds);
     trial::touch_memory(cpus.0);
-    let minimal = built_beside("examples/minimal");
+    let minimal = built_here("examples/minimal");
     for &path in SendPath::ALL {
         let other = || minimal_speed(&minimal, path, seconds, cpus, &set);
         compare(path, "minimal loop", pairs, &mut walking, &other);
@@ -92,8 +96,8 @@ fn rig(files: &[PathBuf], seconds: f64) -> Rig {
     common::rig(LinkKind::Loopback, files, Default::default(), timing)
 }
 
-/// `target/release/NAME`, beside this bench's own `target/release/deps/peers-...`.
-fn built_beside(name: &str) -> PathBuf {
+/// `target/release/NAME`, in the folder above this bench's `target/release/deps/peers-...`.
+fn built_here(name: &str) -> PathBuf {
     let own = std::env::current_exe().expect("own name");
     own.parent().and_then(Path::parent).expect("target folder").join(name)
 }
@@ -208,7 +212,8 @@ fn peers(
                         .args(["-T", &format!("{sender},{receiver}"), "-F"])
                         .arg(&file)
                         .args(["--", "-m", "64K", "-M", "64K"])
-                        // TCP_SENDFILE has no -K: it takes the host's default, which should be cubic then.
+                        // TCP_SENDFILE has no -K: it takes the host's default, which should be
+                        // cubic then.
                         .args(if test == "TCP_STREAM" { &["-K", "cubic"][..] } else { &[] })
                         .output()
                         .ok();
@@ -253,7 +258,8 @@ fn peers(
                         .stderr(Stdio::null())
                         .spawn()
                         .ok()?;
-                    std::thread::sleep(Duration::from_millis(300)); // it does not say when it listens
+                    // It does not say when it listens.
+                    std::thread::sleep(Duration::from_millis(300));
                     let client =
                         taskset(sender).args(["-c", "-H", "127.0.0.1"]).args(flags).output().ok();
                     let output = server.wait_with_output().ok()?;

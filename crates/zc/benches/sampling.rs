@@ -1,7 +1,9 @@
-//! What sampling a CPU takes from it, by what it was doing: how much less gets done in windows that are sampled than in those
-//! beside them that are not. In user mode a sample has no stack; in `send` over loopback it has some thirty frames to be unwound.
+//! The cost of sampling a CPU: how much less work is done in sampled windows than in neighbouring
+//! ones that are not. In user mode a sample has no stack; in `send` over loopback it has some
+//! thirty frames to be unwound.
 //!
-//! `cargo bench --bench sampling`, as root. Environment: `ZC_PAIRS` (default 500), `ZC_HZ` (default 2618).
+//! `cargo bench --bench sampling`, as root. Environment: `ZC_PAIRS` (default 500), `ZC_HZ` (default
+//! 2618).
 
 mod common;
 

@@ -1,8 +1,8 @@
-//! How long does a saved run of 50,000 trials take to read, and how much memory? The blocks of a run, or of a synthetic one of as many
-//! cells, are repeated under other numbers until there are enough of them.
+//! The time and memory to read a saved run of 50,000 trials. The blocks of a run, or of a synthetic
+//! one with as many cells, are repeated under other numbers until there are enough.
 //!
-//! `cargo bench --bench saved`. Environment: `ZC_RUN` (a saved run whose blocks are repeated), `ZC_TRIALS` (default 50000), `ZC_ROUNDS`
-//! (default 5), `ZC_KEEP` (a path where the file is left).
+//! `cargo bench --bench saved`. Environment: `ZC_RUN` (a saved run whose blocks are repeated),
+//! `ZC_TRIALS` (default 50000), `ZC_ROUNDS` (default 5), `ZC_KEEP` (a path where the file is left).
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};

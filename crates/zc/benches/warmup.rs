@@ -1,5 +1,6 @@
-//! How long is a path's start? The soaked cost of every path after warm-ups of different lengths, by the cost after the
-//! longest, from windows that follow one another in random order. The default warm-up is chosen from what this prints.
+//! The length of a path's start: the soaked cost of every path after warm-ups of different lengths,
+//! divided by the cost after the longest, from windows in random order. The default warm-up is
+//! chosen from this.
 //!
 //! `cargo bench --bench warmup`, on veth. Environment: `ZC_ROUNDS` (default 40).
 

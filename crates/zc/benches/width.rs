@@ -1,8 +1,10 @@
-//! Are the intervals of ratios as wide as they have to be? Several runs of one plan on one machine in one state say it: what their ratios scatter by,
-//! beside what the intervals of each promise, and how much neighbouring blocks have in common.
+//! Checks the width of the ratios' intervals. From several runs of one plan on one machine in one
+//! state, it compares the scatter of the ratios with the intervals of each run, and prints how much
+//! neighbouring blocks correlate.
 //!
-//! `ZC_RUNS="a.json b.json ..." cargo bench --bench width` prints a row to a path. Where blocks are independent and nothing but their scatter moves a
-//! ratio, the variance between runs is that of the intervals (1.00), and so is the share of runs whose interval holds the median of all runs.
+//! `ZC_RUNS="a.json b.json ..." cargo bench --bench width` prints one row per path. If blocks are
+//! independent and only their scatter changes a ratio, the variance between runs is that of the
+//! intervals (1.00), and so is the share of runs whose interval holds the median of all runs.
 
 mod common;
 
@@ -33,7 +35,8 @@ fn main() {
         .collect();
     let normal = StudentT::new(1e9).expect("degrees of freedom");
     println!(
-        "| path | ratio, median of {} runs | scatter between runs | promised by intervals | variance by promised | intervals that hold the median | \
+        "| path | ratio, median of {} runs | scatter between runs | promised by intervals | \
+         variance by promised | intervals that hold the median | \
          autocorrelation, lag 1 | sum of lags 1 to {LAGS} |\n|---|---|---|---|---|---|---|---|",
         runs.len()
     );
@@ -116,7 +119,8 @@ impl Row {
     }
 }
 
-/// Logarithms of a cell's cost by the reference's and its control's, block by block; `None` where a block lacks one of them.
+/// Logarithms of a cell's cost by the reference's and its control's, block by block; `None` where a
+/// block lacks one of them.
 fn logs(run: &Run, reference: &str, label: &str) -> Option<Vec<f64>> {
     let series = cost_series(run);
     let find = |label: &str| {

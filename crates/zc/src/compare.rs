@@ -1,5 +1,5 @@
-//! `zc compare OLD NEW...`: runs, or cells of runs, held against one another; with `--fail-if-worse` the answer is the exit code
-//! (docs/exit-codes.md).
+//! `zc compare OLD NEW...`: compares runs, or cells of runs. With `--fail-if-worse` the exit code
+//! is the answer (docs/exit-codes.md).
 
 use std::path::{Path, PathBuf};
 
@@ -13,22 +13,24 @@ use zc_run::{Error, ErrorKind, HostState, Result, Run, escape, units};
 /// The exit code of `--fail-if-worse` where some cell is worse.
 const WORSE: u8 = 1;
 
-/// More labels than that are no hint.
+/// The most labels that a hint lists.
 const MOST_LABELS: usize = 24;
 
 /// Arguments of `zc compare`.
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
-    /// A saved run, or one cell of it, or one state of zc run --ab: run.json, run.json:sendfile, run.json:A
+    /// A saved run, or one cell of it, or one state of zc run --ab: run.json, run.json:sendfile,
+    /// run.json:A
     #[arg(value_name = "OLD", value_hint = ValueHint::FilePath)]
     pub(super) old: String,
-    /// What is held against it: another run, or another cell, also of the same run
+    /// What is compared with it: another run, or another cell, also of the same run
     #[arg(value_name = "NEW", value_hint = ValueHint::FilePath, required = true, num_args = 1..)]
     pub(super) new: Vec<String>,
-    /// Exit with 1 if any cell costs more than this above the old, 10 if undecided, 12 if verdicts are withheld
+    /// Exit with 1 if any cell costs more than this above the old, 10 if undecided, 12 if verdicts
+    /// are withheld
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(super) fail_if_worse: Option<String>,
-    /// Hold the samples of zc profile against one another: what each class of functions costs
+    /// Compare the samples of zc profile: what each class of functions costs
     #[arg(long, conflicts_with = "fail_if_worse")]
     pub(super) profile: bool,
     /// Print one JSON document instead of the table
@@ -37,19 +39,25 @@ pub(super) struct CompareArgs {
     /// Print Markdown in 80 columns, for a pull request or a mailing list
     #[arg(long, help_heading = "Output", conflicts_with = "html")]
     pub(super) markdown: bool,
-    /// Write a page that needs nothing beside itself
+    /// Write a self-contained HTML page
     #[arg(long, help_heading = "Output", conflicts_with = "profile")]
     pub(super) html: bool,
-    /// Where it is written, in place of what is there; only when it is whole [default: stdout]
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    /// Where it is written; an older file is replaced once it is complete [default: stdout]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        help_heading = "Output",
+    )]
     pub(super) out: Option<PathBuf>,
 }
 
-/// Compares, and gives the exit code.
+/// Compares, and returns the exit code.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`]: what was typed has no meaning; [`ErrorKind::UnknownCell`]: its run has no such cell; [`ErrorKind::Input`]: a file cannot be
-/// read, or holds no run.
+/// [`ErrorKind::Usage`]: an argument is not valid; [`ErrorKind::UnknownCell`]: the run has no such
+/// cell; [`ErrorKind::Input`]: a file cannot be read, or is not a run.
 pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     let margin = args.fail_if_worse.as_deref().map(units::percent).transpose();
     let margin = margin.map_err(|error| resolve::of("--fail-if-worse", error))?;
@@ -101,21 +109,21 @@ fn exit_code(compared: &[Compared], answer: Option<Outcome>) -> u8 {
     }
 }
 
-/// Whether what forbids a comparison is a run without a block that counts.
+/// Whether a comparison is impossible because a run has no block that counts.
 fn is_empty(why: &Impossible) -> bool {
     matches!(why, Impossible::NoKeptBlocks { .. })
 }
 
-/// What each class of functions costs in the one and in the others.
+/// Compares what each class of functions costs.
 fn profiles(args: &CompareArgs, files: &Files, old: &Named, new: &[Named]) -> Result<u8> {
     let named = |named: &Named| (&files.read[named.file].1, named.cell.clone());
     let (old_run, old_cell) = named(old);
-    let mut told = Vec::new();
+    let mut pairs = Vec::new();
     for each in new {
         let (run, cell) = named(each);
         let found =
             zc_report::profile::differences((old_run, old_cell.as_deref()), (run, cell.as_deref()));
-        told.push((
+        pairs.push((
             format!(
                 "{} against {}",
                 tell::path(Path::new(&each.text)),
@@ -125,12 +133,12 @@ fn profiles(args: &CompareArgs, files: &Files, old: &Named, new: &[Named]) -> Re
         ));
     }
     let text = match () {
-        () if args.json => zc_report::profile::compared_json(&told),
-        () if args.markdown => zc_report::profile::compared_markdown(&told),
-        () => zc_report::profile::compared(&told, render::columns()),
+        () if args.json => zc_report::profile::compared_json(&pairs),
+        () if args.markdown => zc_report::profile::compared_markdown(&pairs),
+        () => zc_report::profile::compared(&pairs, render::columns()),
     };
     replace::or_stdout(args.out.as_deref(), &text)?;
-    Ok(if told.iter().all(|(_, found)| found.is_empty()) {
+    Ok(if pairs.iter().all(|(_, found)| found.is_empty()) {
         ErrorKind::Incomparable.exit_code()
     } else {
         0
@@ -143,7 +151,7 @@ struct Files {
     read: Vec<(PathBuf, Run)>,
 }
 
-/// What was named: the place of its run, and the cell.
+/// A parsed argument: the index of its run, and the cell or state.
 struct Named {
     text: String,
     file: usize,
@@ -152,8 +160,9 @@ struct Named {
 }
 
 impl Files {
-    /// `run.json` or `run.json:sendfile`. A file of just that name goes before a cell; else the last colon with a file's name before it
-    /// is the one that counts, for labels may hold colons and so may names of files.
+    /// Parses `run.json` or `run.json:sendfile`. If a file has the whole name, it is that file.
+    /// Otherwise the argument is split at the last colon that follows a file's name, as labels and
+    /// names of files may contain colons.
     fn part(&mut self, text: &str) -> Result<Named> {
         if !is_there(text) {
             let colons = text.match_indices(':').rev();
@@ -185,22 +194,19 @@ fn is_there(file: &str) -> bool {
     !file.is_empty() && Path::new(file).symlink_metadata().is_ok()
 }
 
-/// Where a cell seems to be named, the file is what is missing.
+/// Adds a hint if the argument looks like a cell of a file that is missing.
 fn without_file(text: &str, error: Error) -> Error {
     match text.rsplit_once(':') {
         Some((file, _))
             if error.kind == ErrorKind::Input && error.help.is_none() && !is_there(text) =>
         {
-            error.help(format!(
-                "for a cell of a run, \"{}\" would have to be a file",
-                escape(file, 200)
-            ))
+            error.help(format!("for a cell of a run, \"{}\" must be a file", escape(file, 200)))
         }
         _ => error,
     }
 }
 
-/// The label of a cell of the run.
+/// Checks that the run has a cell of this label.
 fn cell_of(run: &Run, given: &str) -> Result<String> {
     let labels: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
     if let Some(label) = labels.iter().find(|label| **label == given) {
@@ -221,7 +227,7 @@ fn cell_of(run: &Run, given: &str) -> Result<String> {
     if labels.len() <= MOST_LABELS {
         return Err(error);
     }
-    // All labels of a large plan are no hint.
+    // The labels of a large plan are too many for a hint.
     let meant =
         zc_run::nearest::nearest(given, &labels).map(|label| format!("did you mean \"{label}\"? "));
     let some = labels[..MOST_LABELS].join(", ");

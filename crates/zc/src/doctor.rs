@@ -1,13 +1,14 @@
-//! `zc doctor`: what this user can have on this machine, and how fit it is to measure.
+//! `zc doctor`: what is available to this user on this machine, and how fit the machine is to
+//! measure.
 
 use super::{render, tell};
 use zc_measure::session;
 use zc_run::Result;
 
-/// Looks and prints.
+/// Examines the machine and prints the findings.
 ///
 /// # Errors
-/// The machine cannot be looked at.
+/// The machine cannot be examined.
 pub(super) fn doctor() -> Result<()> {
     let session::Findings { host, rows, warnings } = session::examine()?;
     tell::result(&zc_report::doctor(&host, &rows, &warnings, render::columns()))

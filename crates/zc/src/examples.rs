@@ -2,13 +2,13 @@
 
 use clap::Command;
 
-/// A command line, and what it is good for.
+/// A command line, and what it does.
 pub(super) type Example = (&'static str, &'static str);
 
 const ZC: &[Example] = &[
     ("zc run", "measure what each send path costs here, in a minute"),
-    ("zc doctor", "say beforehand what can be measured on this machine"),
-    ("zc show -v zc-DATE.json", "print a saved run again, with everything that is known"),
+    ("zc doctor", "what can be measured on this machine"),
+    ("zc show -v zc-DATE.json", "print a saved run again, with all tables and notes"),
     ("zc soak -- COMMAND", "measure what a command costs the whole machine"),
 ];
 
@@ -50,7 +50,7 @@ const SHOW: &[Example] = &[
 ];
 
 const REPORT: &[Example] = &[
-    ("zc report run.json -o report.html", "one page to send to somebody, with charts"),
+    ("zc report run.json -o report.html", "a self-contained page with charts"),
     ("zc report *.json --markdown", "several runs in 80 columns, for a pull request"),
 ];
 
@@ -61,9 +61,9 @@ const COMPARE: &[Example] = &[
 ];
 
 const SOAK: &[Example] = &[
-    ("zc soak", "the load of this machine by subtraction, a line a second"),
+    ("zc soak", "the load of this machine by subtraction, one line per second"),
     ("zc soak -- tar cf /dev/null /usr", "what a command costs the whole machine"),
-    ("zc soak --verify", "check the soakers against known loads"),
+    ("zc soak --verify", "check the soakers with known loads"),
 ];
 
 const GENERATE: &[Example] = &[
@@ -118,7 +118,7 @@ mod tests {
             .collect::<Vec<_>>();
         for name in names.iter().map(String::as_str).chain(["zc"]) {
             for (line, _) in of(name) {
-                // Up to the first thing that only a shell understands.
+                // Up to the first word that only a shell understands.
                 let line = line.split(['>', '|', ';']).next().unwrap_or_default().replace('\'', "");
                 let words = line.split_whitespace().skip_while(|word| *word == "sudo");
                 // Quoted commands have spaces, which a parser of examples need not understand.

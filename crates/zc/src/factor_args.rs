@@ -1,11 +1,11 @@
-//! The options of `zc run` that set a factor. Names, help and values are the factors' own ([`zc_run::factor::Definition::option`]); what
-//! is typed stays text until [`FactorArgs::levels`].
+//! The options of `zc run` that set a factor. The factors define names, help and values
+//! ([`zc_run::factor::Definition::option`]). Values are text until [`FactorArgs::levels`].
 
 use std::collections::BTreeMap;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::args::known;
+use super::known::known;
 use zc_run::factor::FactorOption;
 use zc_run::{Factor, Level, Result};
 
@@ -14,26 +14,26 @@ use zc_run::{Factor, Level, Result};
 pub(super) struct FactorArgs(BTreeMap<Factor, String>);
 
 impl FactorArgs {
-    /// What was typed behind a factor's option.
+    /// The text that was typed after a factor's option.
     pub(super) fn text(&self, factor: Factor) -> Option<&str> {
         self.0.get(&factor).map(String::as_str)
     }
 
-    /// As if `text` had been typed behind the factor's option.
+    /// Sets the text, as if it had been typed after the factor's option.
     pub(super) fn set(&mut self, factor: Factor, text: String) {
         self.0.insert(factor, text);
     }
 
-    /// What was typed, as levels. An option may set several factors, and several levels of one.
+    /// Parses the texts. An option may set several factors, and several levels of one.
     ///
     /// # Errors
-    /// Something has no meaning.
+    /// A text is not a value of its option.
     pub(super) fn levels(&self) -> Result<Vec<Level>> {
-        let typed = self.0.iter().map(|(factor, text)| factor.definition().typed(text));
+        let typed = self.0.iter().map(|(factor, text)| Level::typed(*factor, text));
         Ok(typed.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    /// Adds the options to a command, each where it says that it is listed.
+    /// Adds the options to a command, each at its place in the help.
     pub(super) fn add(
         command: Command,
         options: impl IntoIterator<Item = FactorOption>,
@@ -42,7 +42,7 @@ impl FactorArgs {
         in_order(command.args(options.iter().map(arg)), &options)
     }
 
-    /// What of these options was typed.
+    /// The values of those of these options that were typed.
     pub(super) fn typed(
         matches: &ArgMatches,
         options: impl IntoIterator<Item = FactorOption>,
@@ -78,7 +78,8 @@ fn arg(option: &FactorOption) -> Arg {
     }
 }
 
-/// Gives every option the place in the help at which it is listed: as declared, and each of `options` behind the one that it names.
+/// Sets the order of the options in the help: as declared, and each of `options` after the one that
+/// it names.
 fn in_order(command: Command, options: &[FactorOption]) -> Command {
     let declared = command.get_arguments().filter_map(|arg| arg.get_long().map(str::to_owned));
     let mut order: Vec<String> =
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn every_option_is_listed_behind_the_one_that_it_names() {
+    fn every_option_is_listed_after_the_one_that_it_names() {
         let command = command();
         let place = |long: &str| {
             let found = command.get_arguments().find(|arg| arg.get_long() == Some(long));
@@ -166,7 +167,7 @@ mod tests {
         for option in options() {
             assert!(
                 place(option.after) < place(option.long),
-                "--{} behind --{}",
+                "--{} after --{}",
                 option.long,
                 option.after
             );

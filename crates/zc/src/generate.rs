@@ -1,20 +1,23 @@
-//! `zc generate`: man pages and shell completions, for packagers. Made from the same definitions as the program, so
-//! they cannot say anything else.
+//! `zc generate`: man pages, shell completions and JSON Schemas, for packagers. They are made
+//! from the program's own definitions, so they cannot differ from it.
 
 use clap::CommandFactory as _;
 use clap_complete::{Shell, generate_to};
 
 use super::args::{Cli, GenerateArgs};
-use super::{man, tell};
+use super::{man, schema, tell};
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, Result, in_words};
 
+/// What can be generated.
+pub(super) const KINDS: [&str; 3] = ["man", "completions", "schema"];
+
 const SHELLS: [Shell; 3] = [Shell::Bash, Shell::Zsh, Shell::Fish];
 
-/// Writes them.
+/// Writes the files.
 ///
 /// # Errors
-/// What is wanted is unknown, or the folder is not there or not writable.
+/// The kind of file is unknown, or the folder does not exist or is not writable.
 pub(super) fn generate(args: &GenerateArgs) -> Result<()> {
     let mut command = Cli::command();
     let wrong = |error: std::io::Error| {
@@ -33,6 +36,7 @@ pub(super) fn generate(args: &GenerateArgs) -> Result<()> {
             }
             Ok(())
         }
-        other => Err(unknown_among("thing to generate", other, &["man", "completions"])),
+        "schema" => schema::write(&args.dir).map_err(wrong),
+        other => Err(unknown_among("thing to generate", other, &KINDS)),
     }
 }

@@ -1,11 +1,12 @@
-//! The interim analyses of a run under way: [`zc_analysis`]'s drop rules and planned looks, as a session asks for them.
+//! The interim analyses of a running measurement: [`zc_analysis`]'s drop rules and planned looks,
+//! for a session.
 
 use zc_analysis::interim::InterimAnalyses;
 use zc_analysis::{ratios, rules};
 use zc_measure::session::{Interim, InterimResult};
 use zc_run::{Block, Dropped, Header, Run};
 
-/// The looks of a run that is under way.
+/// The planned looks of a running measurement.
 #[derive(Debug, Default)]
 pub(super) struct Planned(InterimAnalyses);
 

@@ -1,5 +1,5 @@
-//! What zc starts itself as: processes of its own, each `zc --internal JOB`. No user types these, so they are no commands and
-//! in no help, man page or completion.
+//! The processes that zc starts from its own program: `zc --internal JOB`. Users do not type these,
+//! so they are not commands, and no help, man page or completion lists them.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,7 +8,7 @@ use zc_measure::session::{soak, states};
 use zc_measure::{HELPER, INTERNAL, WATCHDOG};
 use zc_run::{Error, Result};
 
-/// Does the job that this process was started for, if it was started for one.
+/// Does the job of this process, if it was started for one.
 pub(super) fn asked_for() -> Option<Result<()>> {
     let mut words = std::env::args_os().skip(1);
     (words.next()? == INTERNAL).then(|| job(&words.collect::<Vec<_>>()))

@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP: the first one asks the session to end after the trial it is at, the second one ends the
-//! program at once (the kernel then takes namespaces, soakers and sockets away).
+//! Ctrl-C, SIGTERM and SIGHUP. The first asks the session to end after the current trial. The
+//! second ends the program at once, and the kernel removes namespaces, soakers and sockets.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use zc_run::{Error, ErrorKind, Result};
 
-/// A flag that is up once a signal has come.
+/// A flag that is set when a signal arrives.
 ///
 /// # Errors
 /// sigaction(2) failed.
@@ -16,7 +16,7 @@ pub(super) fn flag() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let code = i32::from(ErrorKind::Interrupted.exit_code());
-        // The order matters: the shutdown looks at the flag before this signal has raised it.
+        // The order matters: the shutdown checks the flag before this signal has set it.
         signal_hook::flag::register_conditional_shutdown(signal, code, Arc::clone(&flag))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag)))
             .map_err(|error| Error::os("listen for signals", error))?;

@@ -1,5 +1,6 @@
-//! The command line: arguments in, a result on stdout, progress and warnings on stderr, an exit code out
-//! (docs/exit-codes.md). The only room besides `report` that makes text for people, and the only one that prints.
+//! The command line: it parses arguments, writes the result to stdout and progress and warnings to
+//! stderr, and exits with a code (docs/exit-codes.md). No other crate prints; only `report` also
+//! makes text for people.
 
 mod args;
 mod classic;
@@ -7,10 +8,12 @@ mod compare;
 mod doctor;
 mod examples;
 mod factor_args;
+mod format;
 mod generate;
 mod interim;
 mod internal;
 mod interrupt;
+mod known;
 mod man;
 mod memory;
 mod plan;
@@ -24,6 +27,7 @@ mod replace;
 mod report;
 mod resolve;
 mod run;
+mod run_args;
 mod schema;
 mod serve;
 mod show;
@@ -40,9 +44,8 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use zc_classic::Tool;
 use zc_run::Result;
 
-/// The program.
 fn main() -> ExitCode {
-    // What the tools of 2001 are given is read as they always read it.
+    // The tools of 2001 parse their own arguments.
     let done = match (internal::asked_for(), classic::asked_for()) {
         (Some(done), _) => done.map(|()| 0),
         (None, Some((tool, words))) => classic::run(tool, &words),
@@ -59,7 +62,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The arguments; `None` when all that was wanted was help or the version, which has been printed.
+/// Parses the arguments; `None` if they asked for help or the version, which has been printed.
 fn parse() -> Result<Option<(Cli, ArgMatches)>> {
     let matches = examples::with(Cli::command()).try_get_matches();
     let error = match matches.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches))) {
@@ -67,7 +70,7 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
         Err(error) => error,
     };
     match error.kind() {
-        // `zc` alone is a question, not an error.
+        // `zc` without arguments asks for help and is not an error.
         clap::error::ErrorKind::DisplayHelp
         | clap::error::ErrorKind::DisplayVersion
         | clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -84,7 +87,7 @@ fn parse() -> Result<Option<(Cli, ArgMatches)>> {
     }
 }
 
-/// Does what was asked for, and gives the exit code where it did.
+/// Runs the command, and returns the exit code.
 fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
     match cli.command {
         Command::Run(args) => run::run(args, &options_given(matches)),
@@ -108,7 +111,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
     .map(|()| 0)
 }
 
-/// The options of the command that were typed and not filled in, as they are typed: `--rate`.
+/// The options of the command that were typed, without defaults: `--rate`.
 fn options_given(matches: &ArgMatches) -> Vec<String> {
     let Some((name, matches)) = matches.subcommand() else { return Vec::new() };
     let command = Cli::command();

@@ -1,4 +1,5 @@
-//! Man pages: clap's sections, and those that clap does not know (EXAMPLES, EXIT STATUS, FILES, SEE ALSO).
+//! Man pages: clap's sections, and those that clap does not make (EXAMPLES, EXIT STATUS, FILES, SEE
+//! ALSO).
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -19,7 +20,9 @@ pub(super) fn write(mut command: Command, folder: &Path) -> io::Result<()> {
     let commands: Vec<Command> =
         command.get_subcommands().filter(|each| each.get_name() != "help").cloned().collect();
     for each in [command].into_iter().chain(commands) {
-        let page = Man::new(each.clone()).manual("zc");
+        // clap_mangen prints no text for an option that the short help leaves out.
+        let shown = each.clone().mut_args(|arg| arg.hide_short_help(false));
+        let page = Man::new(shown).manual("zc");
         let mut text = Vec::new();
         page.render_title(&mut text)?;
         page.render_name_section(&mut text)?;
@@ -35,7 +38,7 @@ pub(super) fn write(mut command: Command, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The sections that clap does not know.
+/// The sections that clap does not make.
 fn more(command: &Command) -> Roff {
     let mut page = Roff::new();
     let examples = examples::of(command.get_name());
@@ -54,13 +57,14 @@ fn more(command: &Command) -> Roff {
     }
     if command.get_name() == "soak" {
         page.control("PP", []).text([roman(
-            "Around a command: the command's own exit code; 125 if zc failed, 126 if the command may not be run, 127 if \
-             there is none.",
+            "Around a command: the command's own exit code; 125 if zc failed, 126 if the command \
+             cannot be run, 127 if it does not exist.",
         )]);
     }
     page.control("SH", ["FILES"]);
     page.control("TP", []).text([bold("zc-DATE.json")]).text([roman(
-        "A saved run in the current folder, written after every block of measurements; docs/format.md describes it.",
+        "A saved run in the current folder, written after every block of measurements; \
+         docs/format.md describes it.",
     )]);
     page.control("SH", ["SEE ALSO"]);
     page.text([bold(see_also(command))]);

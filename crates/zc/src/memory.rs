@@ -1,9 +1,9 @@
-//! `zc run memory`: how fast this machine's memory is. Takes few of the options of `zc run`, and refuses the others rather than
-//! leaving out what they ask for.
+//! `zc run memory`: how fast this machine's memory is. It takes few of the options of `zc run`, and
+//! refuses the others instead of ignoring them.
 
 use serde_json::json;
 
-use super::args::RunArgs;
+use super::run_args::RunArgs;
 use super::{interrupt, read, resolve, tell};
 use zc_analysis::memory::{memory as estimate, roofline};
 use zc_measure::session::{self, MemoryOptions, MemoryOutcome};
@@ -11,14 +11,14 @@ use zc_run::{Error, MemoryRun, Result};
 
 /// The options that it takes.
 const TAKES: [&str; 4] = ["--budget", "--seed", "--with", "--json"];
-/// Time for it when it is given none.
+/// The default budget.
 pub(super) const BUDGET: &str = "20s";
 
-/// Walks over memory and prints what came of it; `given` are the options that were typed.
+/// Measures memory and prints the result; `given` are the options that were typed.
 ///
 /// # Errors
-/// An option is none of this experiment's, the run to compare with cannot be read, nothing was measured, or it was interrupted:
-/// then what is known has been printed.
+/// The experiment does not take an option, the run to compare with cannot be read, nothing was
+/// measured, or it was interrupted. In the last case the result so far has been printed.
 pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     if let Some(other) = given.iter().find(|option| !TAKES.contains(&option.as_str())) {
         return Err(Error::usage(format!("\"{other}\" is no option of the experiment \"memory\""))
@@ -29,9 +29,9 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
         seed: resolve::seed(args.seed.as_deref())?,
         root: "/".into(),
     };
-    // Before anything is measured, so that it is not measured for nothing.
-    let beside = args.with.as_deref().map(read::run).transpose()?;
-    let beside = beside.map(|run| zc_analysis::estimate(&run));
+    // Before the measurement, which would be lost if this failed.
+    let with = args.with.as_deref().map(read::run).transpose()?;
+    let with = with.map(|run| zc_analysis::estimate(&run));
     let stop = interrupt::flag()?;
     let mut begin = |seen: &MemoryRun| {
         let sets = seen.sets.len();
@@ -43,7 +43,7 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     };
     let MemoryOutcome { seen, error } = session::memory(&options, &stop, &mut begin)?;
     let estimates = estimate(&seen);
-    let roofline = beside.and_then(|run| roofline(&seen, &estimates, &run));
+    let roofline = with.and_then(|run| roofline(&seen, &estimates, &run));
     tell::result(&if args.format.json {
         format!("{}\n", json!({ "estimates": estimates, "roofline": roofline, "seen": seen }))
     } else {

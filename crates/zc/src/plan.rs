@@ -1,14 +1,25 @@
-//! `zc plan`: the plans that `zc run` knows, and each as the file that a user's own begins with.
+//! `zc plan`: lists the built-in plans, and prints each as a file to start an own plan from.
 
-use super::args::PlanArgs;
-use super::{planned, tell};
+use clap::Args;
+
+use super::known::known;
+use super::{memory, planned, tell};
 use zc_measure::plan;
 use zc_report::plans::{PlanRow, plans};
 use zc_run::nearest::unknown;
 use zc_run::units::duration_text;
 use zc_run::{Error, Experiment, Result};
 
-/// Lists them, or prints one.
+/// Arguments of `zc plan`.
+#[derive(Debug, Args)]
+pub(super) struct PlanArgs {
+    /// The plan to print; none lists them all
+    #[arg(value_name = "NAME", value_parser = known(Experiment::NAMES.iter().copied()),
+          hide_possible_values = true)]
+    pub(super) name: Option<String>,
+}
+
+/// Lists the plans, or prints one.
 ///
 /// # Errors
 /// There is no plan of that name, or stdout is closed.
@@ -28,7 +39,7 @@ fn list() -> Result<()> {
             rows.push(PlanRow {
                 name: experiment.name().to_owned(),
                 cells: None,
-                budget: super::memory::BUDGET.to_owned(),
+                budget: memory::BUDGET.to_owned(),
                 question: "How fast is this machine's memory, the limit of every path that copies?"
                     .to_owned(),
             });

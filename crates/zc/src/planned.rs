@@ -1,22 +1,23 @@
-//! Which plan a run follows: a built-in one or the user's own, with what it holds fixed and what was typed worked into it.
+//! The plan of a run: a built-in one or the user's own, merged with the typed options.
 //!
-//! A plan's fixed parameters are options of `zc run` under their own names, so they are read as those are. What was typed wins: over a
-//! fixed parameter as over a default, and where it names a factor of the plan, in place of the factor's levels.
+//! A plan's fixed parameters have the names of options of `zc run` and are parsed like these. A
+//! typed option takes precedence: over a fixed parameter, over a default, and over the levels of a
+//! factor of the plan.
 
 use std::path::{Path, PathBuf};
 
-use super::args::RunArgs;
+use super::run_args::RunArgs;
 use super::{read, resolve, tell};
 use zc_measure::plan::{Spec, builtin, parse};
 use zc_run::{Error, Experiment, Factor, Level, Result};
 
-/// A plan is a page of text.
+/// The largest plan that is read; a plan is a page of text.
 const LARGEST_BYTES: u64 = 1 << 20;
 
 /// The plan of an experiment.
 ///
 /// # Errors
-/// It sends nothing, so it has none.
+/// The experiment sends nothing, so it has no plan.
 pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
     builtin(experiment).unwrap_or_else(|| {
         Err(Error::usage(format!(
@@ -29,7 +30,7 @@ pub(super) fn of_experiment(experiment: Experiment) -> Result<Spec> {
 /// The plan in a file.
 ///
 /// # Errors
-/// It cannot be read, or is no plan: the sentence names file, line and key.
+/// It cannot be read, or is not a plan. The message names file, line and key.
 pub(super) fn of_file(path: &Path) -> Result<Spec> {
     let name = tell::path(path);
     let wrong = |what: &str| {
@@ -42,10 +43,10 @@ pub(super) fn of_file(path: &Path) -> Result<Spec> {
     parse(&text, &name)
 }
 
-/// Works what was typed into the plan, and what the plan holds fixed into what was typed.
+/// Merges typed options into the plan, and the plan's fixed parameters into the options.
 ///
 /// # Errors
-/// Either has no meaning; a fixed parameter is told with its place in the plan.
+/// A value is not valid. For a fixed parameter the message names its place in the plan.
 pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunArgs)> {
     let typed = args.factors.levels()?;
     for factor in Factor::ALL {
@@ -64,7 +65,7 @@ pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunA
             error.message = format!("{}, \"{}\": {what}", fixed.place, fixed.key);
             error
         };
-        // By itself, so that what is wrong with it is said of it.
+        // Checked alone, so that an error is this parameter's.
         let mut alone = RunArgs::default();
         let slot = Slot::of(&fixed.key).ok_or_else(|| {
             in_place(
@@ -81,10 +82,10 @@ pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunA
     Ok((spec, args))
 }
 
-/// Where an option stands among the arguments.
+/// The field of an option in the arguments.
 type OptionOf = fn(&mut RunArgs) -> &mut Option<String>;
 
-/// What may be held fixed beside factors: options of `zc run`.
+/// The options of `zc run`, other than those of factors, that a plan may hold fixed.
 const OTHERS: [(&str, OptionOf); 12] = [
     ("link", |args| &mut args.link),
     ("ip", |args| &mut args.ip),
@@ -100,7 +101,7 @@ const OTHERS: [(&str, OptionOf); 12] = [
     ("seed", |args| &mut args.seed),
 ];
 
-/// What may be held fixed.
+/// All keys that a plan may hold fixed.
 fn keys() -> Vec<&'static str> {
     let factors = Factor::ALL.iter().filter_map(|factor| factor.definition().option());
     factors.map(|option| option.long).chain(OTHERS.map(|(key, _)| key)).collect()
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_parameter_without_a_meaning_is_told_with_its_place() {
+    fn the_error_of_a_fixed_parameter_names_its_place() {
         let plan = |line: &str| {
             let text = format!(
                 "name = \"my\"\n[fixed]\n{line}\n[[factor]]\nname = \"flows\"\nlevels = [1]\n"
@@ -202,7 +203,8 @@ mod tests {
         );
         assert_eq!(
             plan("rate = \"10G\""),
-            "plan \"my.toml\", line 3, \"rate\": rate \"10G\" could be bits or bytes a second: \"G\" does not say"
+            "plan \"my.toml\", line 3, \"rate\": rate \"10G\" could be bits or bytes a \
+             second: \"G\" does not say"
         );
         assert_eq!(
             plan("colour = \"red\""),

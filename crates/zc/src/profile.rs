@@ -1,39 +1,55 @@
-//! `zc profile`: what each path spends its CPU time on. A run of the plan `paths` with its soaked windows sampled.
+//! `zc profile`: what each path spends its CPU time on. A run of the plan `paths` with its soaked
+//! windows sampled.
 
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
 
-use super::args::{FormatArgs, RunArgs, known};
 use super::factor_args::FactorArgs;
+use super::format::FormatArgs;
+use super::known::known;
+use super::run_args::RunArgs;
 use super::{planned, replace, run};
 use zc_measure::plan::Spec;
 use zc_run::factor::FactorOption;
 use zc_run::{Experiment, Factor, Level, LinkKind, Result, SendPath};
 
-/// The paths that are sampled where none is named: the one that copies, the one that does not, and the one that pins.
+/// The default paths: one that copies, one that does not, and one that pins pages.
 const PATHS: [SendPath; 3] = [SendPath::ReadSend, SendPath::Sendfile, SendPath::MsgZerocopy];
 
-/// The time that is spent where none is asked for.
+/// The default budget.
 const BUDGET_NS: u64 = 30_000_000_000;
 
-/// As for `zc run`, whose flows are more often several.
-const RATE_HELP: &str = "Rate at which cost is measured: 400MB/s, 10Gbit/s, or auto for one that every path can hold [default: auto]";
+/// The help of `zc run` adds "over all flows", as its flows are more often several.
+const RATE_HELP: &str = "Rate at which cost is measured: 400MB/s, 10Gbit/s, or auto for one that \
+    every path can hold [default: auto]";
 
 /// Arguments of `zc profile`.
 #[derive(Debug, Args)]
 pub(super) struct ProfileArgs {
-    /// Send paths, of two the one beside the other [default: read+send sendfile msg-zerocopy]
-    #[arg(value_name = "PATH", value_parser = known(SendPath::ALL.iter().map(|each| each.name())),
+    /// Send paths; two are shown side by side [default: read+send sendfile msg-zerocopy]
+    #[arg(value_name = "PATH", value_parser = known(SendPath::NAMES.iter().copied()),
           hide_possible_values = true)]
     paths: Vec<String>,
     /// Files whose bytes are sent [default: 63 generated files of 350 kB on average]
-    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::FilePath, help_heading = "What is sent")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        num_args = 1..,
+        value_hint = ValueHint::FilePath,
+        help_heading = "What is sent",
+    )]
     files: Vec<PathBuf>,
-    /// Where the bytes travel; auto takes null if this user can have it, else veth, else loopback [default: auto]
-    #[arg(long, value_name = "LINK", allow_hyphen_values = true,
-          value_parser = known(["auto", LinkKind::Loopback.name(), LinkKind::Veth.name(), LinkKind::Null.name()].into_iter()),
-          hide_possible_values = true, help_heading = "Where it is sent")]
+    /// Where the bytes travel; auto chooses null if this user may use it, else veth, else
+    /// loopback [default: auto]
+    #[arg(
+        long,
+        value_name = "LINK",
+        allow_hyphen_values = true,
+        value_parser = known(links().into_iter()),
+        hide_possible_values = true,
+        help_heading = "Where it is sent",
+    )]
     link: Option<String>,
     /// The CPUs of sender and receiver, as in 0,1 [default: chosen]
     #[arg(long, value_name = "S,R", allow_hyphen_values = true, help_heading = "Where it is sent")]
@@ -66,17 +82,22 @@ pub(super) struct ProfileArgs {
     folded: Option<PathBuf>,
     #[command(flatten)]
     format: FormatArgs,
-    /// Behind all others, which it puts its own among.
+    /// Last, as it inserts its options among the others.
     #[command(flatten)]
     factors: SampledFactors,
 }
 
-/// What `zc profile` takes of the options that set a factor.
+/// The links inside this machine.
+fn links() -> [&'static str; 4] {
+    ["auto", LinkKind::Loopback.name(), LinkKind::Veth.name(), LinkKind::Null.name()]
+}
+
+/// The options of factors that `zc profile` takes.
 #[derive(Debug)]
 struct SampledFactors(FactorArgs);
 
 impl SampledFactors {
-    /// The factors, and the option behind which each is listed.
+    /// The factors, and the option that each follows in the help.
     const LISTED: [(Factor, &str); 8] = [
         (Factor::Recv, "files"),
         (Factor::Message, "recv"),
@@ -127,7 +148,7 @@ impl FromArgMatches for SampledFactors {
 /// Samples, saves, prints.
 ///
 /// # Errors
-/// As for [`run::run`]; and this user may not sample what the CPUs are doing.
+/// As for [`run::run`], or this user may not sample the CPUs.
 pub(super) fn profile(args: ProfileArgs) -> Result<()> {
     if let Some(folded) = &args.folded {
         replace::check(folded)?;
@@ -146,7 +167,8 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         window,
         out,
         format,
-        // It ends with its budget: what more it knows with more blocks is in the shares, which no target looks at.
+        // It ends with its budget: more blocks improve the shares, to which the target does not
+        // apply.
         target: Some("0.1%".to_owned()),
         sample: true,
         ..RunArgs::default()
@@ -157,11 +179,11 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
     })
 }
 
-/// The plan: the paths that were named, the first of them the one that the others are held against.
+/// The plan: the named paths, the first of which is the reference.
 fn spec(names: &[String]) -> Result<Spec> {
     let levels = match names {
         [] => PATHS.iter().map(|path| Level::named(Factor::Send, path.name())).collect(),
-        names => Factor::Send.definition().typed(&names.join(","))?,
+        names => Level::typed(Factor::Send, &names.join(","))?,
     };
     let mut spec = planned::of_experiment(Experiment::Paths)?;
     spec.reference = levels.first().cloned().into_iter().collect();
@@ -184,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_path_that_is_named_is_what_the_others_are_held_against() {
+    fn the_first_path_is_the_reference() {
         let (cells, reference) = labels(&["sendfile", "splice", "sendfile"]);
         assert_eq!(cells, ["sendfile", "splice", "sendfile (A/A)"]);
         assert_eq!(reference, "sendfile");

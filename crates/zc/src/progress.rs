@@ -1,6 +1,6 @@
-//! How far a run is, on stderr. Drawn only when the session says something, which is between trials: there is no tick
-//! and no thread, because both would cost CPU time inside a window. Where stderr is no terminal, a plain line now and
-//! then.
+//! The progress of a run, on stderr. It is drawn only at the session's events, which come between
+//! trials: a timer or a thread would cost CPU time inside a window. If stderr is not a terminal, a
+//! plain line is printed now and then.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,11 @@ const PLAIN_EVERY: Duration = Duration::from_secs(5);
 /// The least time between two estimates.
 const ESTIMATE_EVERY: Duration = Duration::from_secs(2);
 
-/// Watches a run for a person.
+/// Shows the events of a run.
 pub(super) struct Watcher {
     face: Face,
     budget: Duration,
-    /// Cells of the plan whose ratio is wanted.
+    /// Cells of the plan that have a ratio.
     ratios: usize,
     /// The current estimate in words, and when it was made.
     current: String,
@@ -31,12 +31,12 @@ pub(super) struct Watcher {
 enum Face {
     /// One line of a terminal, redrawn.
     Line(ProgressBar),
-    /// Plain lines, not too many.
+    /// Plain lines, at most one per [`PLAIN_EVERY`].
     Plain { last: Option<Instant> },
 }
 
 impl Watcher {
-    /// One that draws if stderr is a terminal, and prints plain lines if not.
+    /// A watcher that redraws one line on a terminal, and otherwise prints plain lines.
     pub(super) fn new(terminal: bool, budget: Duration) -> Self {
         let face = if terminal {
             let bar =
@@ -52,7 +52,7 @@ impl Watcher {
         Self { face, budget, ratios: 0, current: String::new(), estimated: None }
     }
 
-    /// Wipes the line, so that what is printed next stands alone.
+    /// Clears the line, so that other output can follow.
     pub(super) fn clear(&mut self) {
         if let Face::Line(bar) = &self.face {
             bar.finish_and_clear();
@@ -81,7 +81,7 @@ const TEMPLATE: &str = "[{bar:20}] {wide_msg}";
 
 fn plain(text: &str) {
     use std::io::Write as _;
-    // Progress that cannot be printed is no reason to stop.
+    // A failure to print progress does not end the run.
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
@@ -107,7 +107,7 @@ impl Progress for Watcher {
     }
 
     fn block_done(&mut self, run: &Run) {
-        // An estimate costs budget, more so with every block, and nobody reads faster than this.
+        // An estimate costs budget, more with every block, and faster updates could not be read.
         if self.estimated.is_none_or(|at| at.elapsed() >= ESTIMATE_EVERY) {
             self.current = current(&estimate(run), self.ratios);
             self.estimated = Some(Instant::now());

@@ -1,5 +1,5 @@
-//! The files that a command is given to read: saved runs and plans. Whatever is no regular file is refused before it is opened: a FIFO
-//! would block for ever, and /dev/zero never ends.
+//! Reads the files that are arguments: saved runs and plans. Anything but a regular file is refused
+//! before it is opened: a FIFO would block for ever, and /dev/zero never ends.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,13 +8,14 @@ use std::path::Path;
 use super::tell;
 use zc_run::{Error, MAJOR, MINOR, Result, Run, in_words};
 
-/// A run of many hours has some tens of megabytes; what is larger than this is something else, or would not fit into memory.
+/// The largest run that is read. A run of many hours has some tens of megabytes; a larger file is
+/// something else, or would not fit into memory.
 const LARGEST_RUN_BYTES: u64 = 1 << 30;
 
-/// Opens a regular file. `wrong` makes the failure out of what is wrong with it.
+/// Opens a regular file. `wrong` makes an error of the description of what is wrong.
 ///
 /// # Errors
-/// There is none, it may not be read, or it is something else.
+/// The file does not exist, may not be read, or is not a regular file.
 pub(super) fn regular(path: &Path, wrong: impl Fn(&str) -> Error) -> Result<File> {
     let metadata = path.metadata().map_err(|error| wrong(&in_words(&error)))?;
     if metadata.is_dir() {
@@ -26,7 +27,7 @@ pub(super) fn regular(path: &Path, wrong: impl Fn(&str) -> Error) -> Result<File
     File::open(path).map_err(|error| wrong(&in_words(&error)))
 }
 
-/// The bytes of a regular file; `None` when it has more than `most`.
+/// The content of a regular file; `None` if it has more than `most` bytes.
 ///
 /// # Errors
 /// As for [`regular`], and when reading fails.
@@ -44,13 +45,15 @@ pub(super) fn bytes(
 /// Reads a saved run. Warns when its end was cut off, and when a newer zc has saved it.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](zc_run::ErrorKind): the file cannot be read, or holds no run that this program can read.
+/// [`ErrorKind::Input`](zc_run::ErrorKind): the file cannot be read, or is not a run that this
+/// program can read.
 pub(super) fn run(path: &Path) -> Result<Run> {
     let (run, broken_lines) = whole_or_cut(path)?;
     let format = &run.header.format;
     if format.is_newer() {
         let message = format!(
-            "file \"{}\" is of format {}.{}, and this zc knows {MAJOR}.{MINOR}: what the newer one added is not shown",
+            "file \"{}\" is of format {}.{}, and this zc knows {MAJOR}.{MINOR}: what the newer one \
+             added is not shown",
             tell::path(path),
             format.major,
             format.minor
@@ -73,7 +76,7 @@ pub(super) fn run(path: &Path) -> Result<Run> {
     Ok(run)
 }
 
-/// Reads a saved run, and says how many lines at its end were cut off.
+/// Reads a saved run, and returns how many lines at its end were cut off.
 fn whole_or_cut(path: &Path) -> Result<(Run, usize)> {
     let name = tell::path(path);
     let wrong = |what: &str| {
@@ -81,7 +84,8 @@ fn whole_or_cut(path: &Path) -> Result<(Run, usize)> {
             .help("zc show, report and compare read what zc run has saved (zc-DATE.json)")
     };
     let file = regular(path, wrong)?;
-    // By what its file says first, so that nothing of a huge file is read; it may grow meanwhile.
+    // First by the size that the file system reports, so that a huge file is not read at all. The
+    // file may grow meanwhile.
     match file.metadata().map_err(|error| wrong(&in_words(&error)))?.len() {
         0 => return Err(wrong("it is empty")),
         bytes if bytes > LARGEST_RUN_BYTES => return Err(wrong("it is larger than any saved run")),

@@ -1,4 +1,4 @@
-//! The other machine of `zc run`: `--remote`, `--via`, and what they want to be shown.
+//! The other machine of `zc run`: `--remote`, `--via`, and the token.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -9,16 +9,28 @@ use zc_measure::session::{PORT, RemoteEnd, Secret};
 use zc_run::escape;
 use zc_run::{Error, Result};
 
-/// Arguments that lead to another machine.
+/// Arguments that name another machine.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct RemoteArgs {
-    /// Another machine that takes the bytes: HOST, where `zc serve` runs, iperf3://HOST or discard://HOST:PORT
-    #[arg(long, value_name = "HOST[:PORT]", value_hint = ValueHint::Hostname, help_heading = "Another machine",
-          conflicts_with_all = ["via", "link", "ip", "mtu", "offloads", "ack_every", "rtt"])]
+    /// Another machine that takes the bytes: HOST, where `zc serve` runs, iperf3://HOST or
+    /// discard://HOST:PORT
+    #[arg(
+        long,
+        value_name = "HOST[:PORT]",
+        value_hint = ValueHint::Hostname,
+        help_heading = "Another machine",
+        conflicts_with_all = ["via", "link", "ip", "mtu", "offloads", "ack_every", "rtt"],
+    )]
     remote: Option<String>,
-    /// A command that gives a stream of bytes to a shell on another machine, where zc is: 'ssh HOST'
-    #[arg(long, value_name = "COMMAND", value_hint = ValueHint::CommandString, help_heading = "Another machine",
-          conflicts_with_all = ["link", "ip", "mtu", "offloads", "ack_every", "rtt"])]
+    /// A command that gives a stream of bytes to a shell on another machine, where zc is: 'ssh
+    /// HOST'
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        value_hint = ValueHint::CommandString,
+        help_heading = "Another machine",
+        conflicts_with_all = ["link", "ip", "mtu", "offloads", "ack_every", "rtt"],
+    )]
     via: Option<String>,
     /// The token that `zc serve` there has printed
     #[arg(
@@ -33,7 +45,7 @@ pub(super) struct RemoteArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "remote",
           help_heading = "Another machine")]
     token_file: Option<PathBuf>,
-    /// The address by which data goes to the machine that --via leads to [default: the first that works]
+    /// The address for data to the machine that --via leads to [default: the first that works]
     #[arg(long, value_name = "ADDRESS", requires = "via", help_heading = "Another machine")]
     far_address: Option<String>,
 }
@@ -44,10 +56,10 @@ impl RemoteArgs {
         self.remote.is_some() || self.via.is_some()
     }
 
-    /// The far end that was asked for.
+    /// The far end that the arguments name.
     ///
     /// # Errors
-    /// It makes no sense, or the token cannot be read.
+    /// An argument is not valid, or the token cannot be read.
     pub(super) fn end(&self) -> Result<Option<RemoteEnd>> {
         if let Some(command) = &self.via {
             if command.trim().is_empty() {
@@ -61,7 +73,7 @@ impl RemoteArgs {
         let foreign = |rest: &str, port| {
             if with_token {
                 return Err(Error::usage(
-                    "a token is for `zc serve`, and another far end was asked for",
+                    "a token is only for `zc serve`, and the far end is another one",
                 )
                 .help("leave --token out"));
             }
@@ -81,10 +93,10 @@ impl RemoteArgs {
     }
 }
 
-/// The token that was given; none is what loopback wants.
+/// The given token; without one, only connections over loopback are accepted.
 ///
 /// # Errors
-/// It cannot be read, or is none.
+/// The file cannot be read, or is not a token.
 pub(super) fn secret(word: Option<&str>, file: Option<&Path>) -> Result<Secret> {
     match (word, file) {
         (Some(word), _) => Secret::from_word(word),
@@ -93,7 +105,7 @@ pub(super) fn secret(word: Option<&str>, file: Option<&Path>) -> Result<Secret> 
     }
 }
 
-/// The command line as it may be saved: without the token.
+/// The command line without the token, to be saved in the run.
 pub(super) fn without_token(mut command: Vec<String>) -> Vec<String> {
     let mut next = false;
     for word in &mut command {
@@ -111,7 +123,7 @@ pub(super) fn without_token(mut command: Vec<String>) -> Vec<String> {
 /// `HOST`, `HOST:PORT`, `[V6]:PORT`, `V6`.
 ///
 /// # Errors
-/// It is none of these.
+/// The text is none of these.
 pub(super) fn host_and_port(text: &str, default: Option<u16>) -> Result<(String, u16)> {
     let wrong = |what: &str| {
         Error::usage(format!("\"{}\" {what}", escape(text, 80)))
@@ -202,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn whom_to_run_with_is_told_by_the_scheme() {
+    fn the_scheme_selects_the_kind_of_far_end() {
         let end = |text: &str| {
             RemoteArgs { remote: Some(text.to_owned()), ..RemoteArgs::default() }.end()
         };

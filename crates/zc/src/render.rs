@@ -1,13 +1,13 @@
-//! Which report is printed, and how wide.
+//! The report that is printed, and its width.
 
 use std::io::IsTerminal as _;
 
-use super::resolve::Format;
+use super::format::Format;
 use zc_analysis::{Estimates, estimate};
 use zc_report::Layout;
 use zc_run::{Error, Result, Run};
 
-/// The width where there is no terminal to ask.
+/// The width if stdout is not a terminal and COLUMNS is not set.
 const DEFAULT_COLUMNS: usize = 120;
 
 /// A run as text in the wanted format. A table is the short one unless `verbose`.
@@ -41,28 +41,34 @@ fn layout(verbose: bool) -> Layout {
     Layout { columns: columns(), verbose, colour: colour() }
 }
 
-/// Whether stdout shows colours: it is a terminal, and neither NO_COLOR (<https://no-color.org>) nor TERM=dumb is set.
+/// Whether stdout shows colours: it is a terminal, and neither NO_COLOR (<https://no-color.org>)
+/// nor TERM=dumb is set.
 fn colour() -> bool {
     let stdout = std::io::stdout();
     stdout.is_terminal() && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never
 }
 
-/// Refuses to print a page of HTML on a terminal; `instead` is what prints the same there.
+/// Refuses to print a page of HTML on a terminal; `instead` is the command that prints the same
+/// there.
 ///
 /// # Errors
 /// [`ErrorKind::Usage`](zc_run::ErrorKind): stdout is a terminal.
 pub(super) fn no_page_to_a_terminal(instead: &str) -> Result<()> {
     if std::io::stdout().is_terminal() {
-        return Err(Error::usage("a page of HTML is nothing to read on a terminal")
+        return Err(Error::usage("a page of HTML cannot be read on a terminal")
             .help(format!("-o report.html writes it to a file; {instead}")));
     }
     Ok(())
 }
 
-/// The columns of the terminal behind stdout; else what COLUMNS says; else a default.
+/// The width of stdout's terminal in columns; otherwise that of COLUMNS; otherwise a default.
 pub(super) fn columns() -> usize {
     let asked =
         rustix::termios::tcgetwinsize(std::io::stdout()).ok().map(|size| usize::from(size.ws_col));
-    let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    asked.filter(|columns| *columns > 0).or_else(told).unwrap_or(DEFAULT_COLUMNS).clamp(40, 1000)
+    let variable = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    asked
+        .filter(|columns| *columns > 0)
+        .or_else(variable)
+        .unwrap_or(DEFAULT_COLUMNS)
+        .clamp(40, 1000)
 }

@@ -1,5 +1,6 @@
-//! A result in a file, which takes the place of an older one in one step or not at all: it is written to a file beside, synced,
-//! and renamed over (rename(2) is atomic), so that a full disk, a crash and a Ctrl-C leave the older one as it was.
+//! Writes a result to a file and replaces an older one atomically. The result is written to a
+//! temporary file in the same folder, synced, and renamed (rename(2) is atomic), so that a full
+//! disk, a crash and a Ctrl-C leave the older file as it was.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::tell;
 use zc_run::{Error, Result, in_words};
 
-/// How a saved run begins. One took minutes or hours to make, so a result never takes its place.
+/// The beginning of a saved run. A run took minutes or hours, so a result never replaces one.
 const A_RUN: &[u8] = b"{\"zc_run\"";
 
 /// Whether two names lead to the same file.
@@ -20,10 +21,10 @@ pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Whether a result may take the place of what is at `path`, before it is worked out.
+/// Checks that a result may replace what is at `path`, before the result is computed.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::ErrorKind): it is a saved run, a directory, or another thing that is no regular file.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): it is a saved run, or not a regular file.
 pub(super) fn check(path: &Path) -> Result<()> {
     let name = tell::path(path);
     if path.as_os_str().is_empty() {
@@ -50,26 +51,26 @@ pub(super) fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes `text` to a file in place of what was there, or where none was named to stdout.
+/// Writes `text` to a file, replacing an older one, or to stdout if no file is named.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::ErrorKind): what was there is there still.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): the older file is unchanged.
 pub(super) fn or_stdout(path: Option<&Path>, text: &str) -> Result<()> {
     path.map_or_else(|| tell::result(text), |path| file(path, text))
 }
 
-/// Writes `text` to the file at `path`, in place of what was there.
+/// Writes `text` to the file at `path`, replacing an older one.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::ErrorKind): what was there is there still.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): the older file is unchanged.
 pub(super) fn file(path: &Path, text: &str) -> Result<()> {
     let failed = |error: &io::Error| {
         Error::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(error)))
-            .help("what was there before is as it was; choose another place with -o")
+            .help("the older file is unchanged; choose another place with -o")
     };
-    // Behind a symbolic link it is the file that is replaced, not the link.
+    // Through a symbolic link, the target is replaced and not the link.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (mut file, beside) = beside(&target).map_err(|error| failed(&error))?;
+    let (mut file, temporary) = temporary(&target).map_err(|error| failed(&error))?;
     let written = file
         .write_all(text.as_bytes())
         .and_then(|()| match target.metadata() {
@@ -77,15 +78,16 @@ pub(super) fn file(path: &Path, text: &str) -> Result<()> {
             Err(_) => Ok(()),
         })
         .and_then(|()| file.sync_all())
-        .and_then(|()| std::fs::rename(&beside, &target));
+        .and_then(|()| std::fs::rename(&temporary, &target));
     written.map_err(|error| {
-        let _ = std::fs::remove_file(&beside); // best effort: the failure that led here is the one to tell
+        // Best effort: the first failure is the one to report.
+        let _ = std::fs::remove_file(&temporary);
         failed(&error)
     })
 }
 
 /// A new file in the same folder, so that renaming stays within one file system.
-fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
+fn temporary(target: &Path) -> io::Result<(File, PathBuf)> {
     let name = target.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     for attempt in 0..100 {
         let mut new = std::ffi::OsString::from(".");
@@ -115,7 +117,11 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&old).unwrap(), "new");
         assert_eq!(old.metadata().unwrap().permissions().mode() & 0o777, 0o604);
         assert!(link.symlink_metadata().unwrap().is_symlink());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside");
+        assert_eq!(
+            std::fs::read_dir(folder.path()).unwrap().count(),
+            2,
+            "no temporary file is left"
+        );
     }
 
     #[test]
@@ -128,7 +134,7 @@ mod tests {
             error.message
         );
         let long = folder.path().join("x".repeat(255));
-        assert!(file(&long, "new").is_err(), "the name beside it is too long");
+        assert!(file(&long, "new").is_err(), "the temporary file's name is too long");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 

@@ -1,17 +1,39 @@
-//! `zc report RUN...`: a document about saved runs, as a page or for other programs, on stdout or in a file.
+//! `zc report RUN...`: writes a document about saved runs, as a page or for other programs, to
+//! stdout or a file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::args::ReportArgs;
-use super::resolve::Format;
+use clap::{Args, ValueHint};
+
+use super::format::{Format, ReportFormatArgs};
 use super::{read, render, replace, tell};
 use zc_run::{Error, Result, Run};
 
-/// Writes it.
+/// Arguments of `zc report`.
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// Runs that `zc run` has saved
+    #[arg(value_name = "RUN", value_hint = ValueHint::FilePath, required = true, num_args = 1..)]
+    pub(super) runs: Vec<PathBuf>,
+    /// Where it is written; an older file is replaced once it is complete [default: stdout]
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        help_heading = "Output",
+    )]
+    pub(super) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) format: ReportFormatArgs,
+}
+
+/// Writes the report.
 ///
 /// # Errors
-/// [`ErrorKind::Input`](zc_run::ErrorKind): a file cannot be read, or holds no run; [`ErrorKind::Usage`](zc_run::ErrorKind): the
-/// output is one of the runs, or a page was to go to a terminal; [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be written.
+/// [`ErrorKind::Input`](zc_run::ErrorKind): a file cannot be read, or is not a run;
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): the output is one of the runs, or HTML would go to a
+/// terminal; [`ErrorKind::Output`](zc_run::ErrorKind): it cannot be written.
 pub(super) fn report(args: &ReportArgs) -> Result<()> {
     let format = Format::from(args.format);
     match &args.out {
@@ -23,12 +45,12 @@ pub(super) fn report(args: &ReportArgs) -> Result<()> {
     }
     let runs = args.runs.iter().map(|path| read::run(path)).collect::<Result<Vec<Run>>>()?;
     let text = render::documents(&runs, format);
-    // The program ends here: to give millions of pieces of memory back one by one would take longer than to write.
+    // The program ends here: freeing millions of allocations would take longer than writing.
     std::mem::forget(runs);
     replace::or_stdout(args.out.as_deref(), &text)
 }
 
-/// Whether the report may take the place of what is at `out`, before anything is read.
+/// Checks that the report may replace what is at `out`, before anything is read.
 fn check(out: &Path, args: &ReportArgs) -> Result<()> {
     let name = tell::path(out);
     if let Some(run) = args.runs.iter().find(|run| replace::is_same(run, out)) {

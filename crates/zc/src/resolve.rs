@@ -1,11 +1,11 @@
-//! What was typed, given its meaning: names are looked up, units are read, defaults are filled in. The machine is not
-//! looked at here, except for the place where the run is to be saved.
+//! Resolves the typed arguments: looks up names, parses units, fills in defaults. It does not
+//! examine the machine, except the place where the run is to be saved.
 
 use std::path::{Path, PathBuf};
 
-use super::args::{FormatArgs, ReportFormatArgs, RunArgs};
-
 use super::remote::without_token;
+use super::run_args::RunArgs;
+use super::tell;
 use zc_measure::plan::{self, Spec};
 use zc_measure::session::{self, CpuPair, RunOptions};
 use zc_run::factor::{MTU_BYTES, SOCKET_BUFFER_BYTES};
@@ -15,67 +15,26 @@ use zc_run::{
     Result, SendPath, SoakerKind, UnknownName, in_words, units,
 };
 
-/// The form of a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    /// For people, as wide as the terminal.
-    Table,
-    /// One JSON document.
-    Json,
-    /// A line to a cell.
-    Csv,
-    /// For an issue, a page or a mailing list.
-    Markdown,
-    /// A page that needs nothing beside itself.
-    Html,
-    /// For what collects metrics.
-    OpenMetrics,
-    /// A specification of charts, for those who want to draw themselves.
-    VegaLite,
-}
-
-impl From<FormatArgs> for Format {
-    fn from(args: FormatArgs) -> Self {
-        match args {
-            FormatArgs { json: true, .. } => Self::Json,
-            FormatArgs { csv: true, .. } => Self::Csv,
-            FormatArgs { markdown: true, .. } => Self::Markdown,
-            _ => Self::Table,
-        }
-    }
-}
-
-impl From<ReportFormatArgs> for Format {
-    fn from(args: ReportFormatArgs) -> Self {
-        match args {
-            ReportFormatArgs { markdown: true, .. } => Self::Markdown,
-            ReportFormatArgs { csv: true, .. } => Self::Csv,
-            ReportFormatArgs { json: true, .. } => Self::Json,
-            ReportFormatArgs { openmetrics: true, .. } => Self::OpenMetrics,
-            ReportFormatArgs { vega_lite: true, .. } => Self::VegaLite,
-            _ => Self::Html,
-        }
-    }
-}
-
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
 
 /// Half-width of the intervals at which a run may end early.
 const TARGET: f64 = 0.025;
-/// After a command that puts the host into a state: what it changed is to have had its effects.
+/// The wait after a command that puts the host into a state, for its effects.
 const SETTLE_NS: u64 = 100 * MS;
-/// A command that takes longer than a service's restart hangs.
+/// The limit of such a command: one that takes longer than a service's restart hangs.
 const LIMIT_NS: u64 = 30 * S;
-/// RFC 8200 asks for more than RFC 791.
+/// RFC 8200 has a higher minimum than RFC 791.
 const MTU_BYTES_OF_IP_6: std::ops::RangeInclusive<u64> = 1280..=*MTU_BYTES.end();
-/// Above a few megabytes a send buffer is full before it is acknowledged, and everything waits for the far end's patience.
+/// The bounds of `--ack-every`. Above a few megabytes the send buffer is full before anything is
+/// acknowledged, and the sender waits for the far end's timeout.
 const ACK_EVERY: std::ops::RangeInclusive<u64> = 1..=1 << 20;
 
-/// The options of `zc run` with a plan. `command` is saved in the run; `default_out` is used when no `--out` was given.
+/// Resolves the options of `zc run` with a plan. `command` is saved in the run; `default_out` is
+/// used if no `--out` was given.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::ErrorKind): something that was typed has no meaning.
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): an argument is not valid.
 pub(super) fn run(
     args: &RunArgs,
     plan: Spec,
@@ -83,7 +42,7 @@ pub(super) fn run(
     default_out: impl FnOnce() -> PathBuf,
 ) -> Result<RunOptions> {
     let typed = args.factors.levels()?;
-    // A cell that has what was typed.
+    // A cell with the typed levels.
     let mut held = Cell::of_paths(SendPath::ReadSend, RecvPath::Recv);
     typed.iter().for_each(|level| level.put(&mut held));
     let recv = held.recv;
@@ -183,12 +142,12 @@ fn states(args: &RunArgs, plan: &Spec) -> Result<Option<HostStates>> {
     }
 }
 
-/// A name that was typed, or the usual one.
+/// A name that was typed, or the default.
 fn known_or<T: std::str::FromStr<Err = UnknownName>>(text: Option<&str>, usual: T) -> Result<T> {
     text.map_or(Ok(usual), |text| text.parse().map_err(unknown))
 }
 
-/// What an experiment may be given, or the time that it has by itself.
+/// The budget that was typed, or the experiment's own.
 ///
 /// # Errors
 /// As for [`run`].
@@ -206,7 +165,7 @@ pub(super) fn seed(text: Option<&str>) -> Result<Option<u64>> {
         .transpose()
 }
 
-/// The same failure, said of an option.
+/// Prefixes an error with the option.
 pub(super) fn of(option: &str, error: Error) -> Error {
     error.prefixed(format_args!("{option}: "))
 }
@@ -231,7 +190,7 @@ fn link(text: &str) -> Result<Option<LinkKind>> {
         .map_err(|error| unknown_among(error.what, &error.given, &known))
 }
 
-/// What the link is asked to be, but for factors.
+/// The options of the link, without those of factors.
 fn link_options(args: &RunArgs) -> Result<LinkOptions> {
     let ip = known_or(args.ip.as_deref(), IpVersion::V4)?;
     if let (IpVersion::V6, Some(mtu)) = (ip, args.factors.text(Factor::Mtu)) {
@@ -257,7 +216,8 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
     })
 }
 
-/// `S,R`: two different CPUs, unless they are of two machines. Whether they exist is for the session to find out.
+/// Parses `S,R`: two CPUs, which differ unless they are of two machines. The session checks that
+/// they exist.
 fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
     const HINT: &str =
         "two CPU numbers and a comma: 0,1 puts the sender on CPU 0 and the receiver on CPU 1";
@@ -280,12 +240,13 @@ fn cpus(text: &str, two_machines: bool) -> Result<CpuPair> {
     Ok(CpuPair { sender, receiver })
 }
 
-/// Whether a run can be saved at `out`, before anything is measured.
+/// Checks that a run can be saved at `out`, before anything is measured.
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::ErrorKind): it exists, its folder does not, or nothing can be written there.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): the file exists, its folder does not exist, or is not
+/// writable.
 pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
-    let name = super::tell::path(out);
+    let name = tell::path(out);
     if out.as_os_str().is_empty() {
         return Err(Error::usage("--out: the file name is empty").help("--out FILE"));
     }
@@ -309,7 +270,7 @@ pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
     let place = if folder == Path::new(".") {
         "this folder".to_owned()
     } else {
-        format!("folder \"{}\"", super::tell::path(folder))
+        format!("folder \"{}\"", tell::path(folder))
     };
     let help = if named {
         "choose another place with --out"
@@ -332,7 +293,8 @@ pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
             .help(help));
         }
     }
-    // access(2) asks for the real user, and tells a read-only file system too (EROFS).
+    // access(2) checks the real user's permissions, and also detects a read-only file system
+    // (EROFS).
     rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK).map_err(
         |error| {
             Error::output(format!("cannot save the run in {place}: {}", in_words(&error.into())))
@@ -341,7 +303,7 @@ pub(super) fn check_out(out: &Path, named: bool) -> Result<()> {
     )
 }
 
-/// `zc-2026-11-21T20-25-00.json`, or with `-2` and so on when there is one already.
+/// `zc-2026-11-21T20-25-00.json`, with `-2` and so on if the file exists already.
 pub(super) fn default_out(now: &jiff::Zoned) -> PathBuf {
     let stem = now.strftime("zc-%Y-%m-%dT%H-%M-%S").to_string();
     let mut name = PathBuf::from(format!("{stem}.json"));

@@ -1,24 +1,25 @@
-//! `zc run`: measure, save, print. Ends with the run's own outcome: one that was interrupted prints what it knows and
-//! exits with 130, one that could not go on prints what it knows and says why.
+//! `zc run`: measures, saves, prints. A run that was interrupted prints the results so far and
+//! exits with 130. One that could not continue prints the results so far and the reason.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::args::RunArgs;
+use super::format::Format;
 use super::interim::Planned;
 use super::progress::Watcher;
-use super::resolve::{self, Format};
-use super::{interrupt, memory, planned, render, tell};
+use super::run_args::RunArgs;
+use super::{interrupt, memory, planned, render, resolve, tell};
 use zc_measure::plan::Spec;
 use zc_measure::session;
 use zc_run::nearest::unknown;
 use zc_run::{Error, Experiment, Result, Run};
 
-/// Runs what was named, one after the other; the first that fails is the last.
+/// Runs the named experiments one after the other, up to the first that fails.
 ///
 /// # Errors
-/// What was typed has no meaning, nothing can be saved, nothing could be measured, or a run ended before its time.
+/// An argument is not valid, the run cannot be saved, nothing could be measured, or a run ended
+/// early.
 pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     if let Some(path) = &args.plan {
         let spec = planned::of_file(path)?;
@@ -48,7 +49,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     for name in names {
         match name {
             Experiment::Memory => {
-                // It has one form of its table, and takes no other options of a run.
+                // It has only one form of its table.
                 let given: Vec<String> =
                     given.iter().filter(|option| *option != "--verbose").cloned().collect();
                 memory::run(&args, &given)?;
@@ -59,10 +60,10 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Runs one plan, and does something with what came of it before it is printed.
+/// Runs one plan, and calls `also` with the run before it is printed.
 ///
 /// # Errors
-/// As for [`run`]; and what was to be done failed.
+/// As for [`run`], or `also` failed.
 pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<()>) -> Result<()> {
     if args.with.is_some() {
         return Err(Error::usage(format!(

@@ -1,4 +1,4 @@
-//! `zc serve`: the far end of somebody's `zc run --remote` or `--via`, or of an iperf3 client.
+//! `zc serve`: the server of `zc run --remote` and `--via`, and of iperf3 clients.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use zc_measure::session::{PORT, SessionEnd};
 use zc_run::escape;
 use zc_run::{Error, Result};
 
-/// Of iperf3.
+/// The default port of iperf3.
 const IPERF3_PORT: u16 = 5201;
 
 /// Arguments of `zc serve`.
@@ -23,16 +23,27 @@ pub(super) struct ServeArgs {
     /// Address to listen on; off loopback callers need a token [default: 127.0.0.1:2223]
     #[arg(long, value_name = "ADDRESS[:PORT]", conflicts_with = "stdio")]
     listen: Option<String>,
-    /// A file whose first line is the token that callers need, session after session [default: one is made for each]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["stdio", "iperf3"])]
+    /// A file whose first line is the token that callers need, session after session [default: one
+    /// is made for each]
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        conflicts_with_all = ["stdio", "iperf3"],
+    )]
     token_file: Option<PathBuf>,
     /// Port on which the bytes arrive [default: the one above, or a free one]
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), conflicts_with = "iperf3")]
+    #[arg(
+        long,
+        value_name = "PORT",
+        value_parser = clap::value_parser!(u16).range(1..),
+        conflicts_with = "iperf3",
+    )]
     data_port: Option<u16>,
     /// Be an iperf3 server, for iperf3 clients (port 5201)
     #[arg(long, conflicts_with = "stdio")]
     iperf3: bool,
-    /// Serve whoever started this, over stdin and stdout: what --via does
+    /// Serve the parent process, over stdin and stdout: what --via does
     #[arg(long)]
     stdio: bool,
 }
@@ -40,7 +51,7 @@ pub(super) struct ServeArgs {
 /// Serves until Ctrl-C, or to the end of the stream.
 ///
 /// # Errors
-/// The address cannot be listened on, or the token not be read.
+/// The server cannot listen on the address, or the token cannot be read.
 pub(super) fn run(args: &ServeArgs) -> Result<()> {
     let stop = interrupt::flag()?;
     if args.stdio {
@@ -100,7 +111,8 @@ fn iperf3_text(event: &Iperf3Event) -> String {
             )
         }
         Iperf3Event::Ended(ended) => format!(
-            "{}: {} MB in {:.2} s {} it, {:.2} Gbit/s; this process used {:.0} % of a CPU (getrusage)",
+            "{}: {} MB in {:.2} s {} it, {:.2} Gbit/s; this process used {:.0} % of a CPU \
+             (getrusage)",
             ended.peer,
             ended.bytes / 1_000_000,
             ended.seconds,
@@ -120,7 +132,7 @@ fn iperf3_text(event: &Iperf3Event) -> String {
     }
 }
 
-/// How to call an address: by this host's name where it listens on all of them.
+/// The text of an address, with this host's name if it listens on all addresses.
 fn to_call(at: SocketAddr) -> String {
     let port = if at.port() == PORT { String::new() } else { format!(":{}", at.port()) };
     match at.ip() {

@@ -1,4 +1,4 @@
-//! `zc soak`: the soakers alone. Live, around a command, or held against known loads.
+//! `zc soak`: the soakers alone. Live, around a command, or checked with known loads.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,7 +17,8 @@ use zc_measure::session::soak::{
 use zc_report::soak as report;
 use zc_run::{CommandEnd, Error, Result, SoakCommand, SoakStart, SoakerKind, in_words, units};
 
-/// Where a command is run by zc and not zc itself has failed: as env(1), nohup(1) and timeout(1) have it.
+/// The exit codes of env(1), nohup(1) and timeout(1): zc itself failed, the command cannot be run,
+/// there is no such command.
 pub(super) const OWN_FAILURE: u8 = 125;
 pub(super) const NOT_EXECUTABLE: u8 = 126;
 pub(super) const NOT_FOUND: u8 = 127;
@@ -31,15 +32,20 @@ pub(super) struct SoakArgs {
     /// A command and its arguments, after `--`: what it costs the whole machine
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
-    /// Hold the soakers against loads that are known
+    /// Check the soakers with known loads
     #[arg(long, conflicts_with = "command")]
     verify: bool,
     /// Length of a window of live load
     #[arg(long, value_name = "DURATION", default_value = "1s", allow_hyphen_values = true,
           conflicts_with_all = ["command", "verify"])]
     period: String,
-    /// Stop after so many lines of live load [default: at Ctrl-C]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, conflicts_with_all = ["command", "verify"])]
+    /// Stop after this many lines of live load [default: at Ctrl-C]
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        conflicts_with_all = ["command", "verify"],
+    )]
     count: Option<String>,
     /// Time for --verify
     #[arg(
@@ -53,7 +59,7 @@ pub(super) struct SoakArgs {
     /// CPUs that get a soaker, as in 0,2-5 [default: all that may be used]
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     cpus: Option<String>,
-    /// What the soakers do: alu prices CPU time, cache prices memory bandwidth too
+    /// What the soakers use: alu measures CPU time, cache also memory bandwidth
     #[arg(long, value_name = "KIND", default_value = "alu", allow_hyphen_values = true)]
     soaker: String,
     /// Print JSON: a document, or a line of it for each window of live load
@@ -64,10 +70,11 @@ pub(super) struct SoakArgs {
     output: Option<PathBuf>,
 }
 
-/// Soaks; gives the exit code: 0, or what the command has ended with.
+/// Soaks, and returns the exit code: 0, or that of the command.
 ///
 /// # Errors
-/// Whatever cannot be had; around a command it is told here, as its exit code is not a failure's.
+/// The soakers cannot be started, or a measurement failed. Around a command, errors are printed
+/// here and the exit code is [`OWN_FAILURE`].
 pub(super) fn run(args: &SoakArgs) -> Result<u8> {
     let soaked = Soaked {
         cpus: args.cpus.as_deref().map(cpu_list).transpose()?,
@@ -99,7 +106,7 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
             .transpose()?,
     };
     let stop = interrupt::flag()?;
-    // What came before the first window: how the soakers count when nothing happens.
+    // The windows before the first one, which show how fast the soakers count when idle.
     let mut known: Option<(SoakStart, Vec<f64>)> = None;
     let mut failed = None;
     let mut hear = |heard: Heard<'_>| {
@@ -133,7 +140,7 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Ok(()) => ControlFlow::Continue(()),
-            // A reader that has gone away has seen enough.
+            // The reader of stdout has gone, which is not an error.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ControlFlow::Break(()),
             Err(error) => {
                 failed =
@@ -147,7 +154,7 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
 }
 
 fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
-    // Before the command runs, so that it does not run for nothing.
+    // Checked before the command runs.
     let output = match &args.output {
         Some(path) => {
             let error = |error| {
@@ -170,7 +177,7 @@ fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
         }
         Err(CommandFault::NotStarted(error)) => return Err(error),
         Err(CommandFault::NotMeasured { end, error }) => {
-            // The command's own end counts for more than that it was not measured.
+            // The command's exit code has precedence over the failure to measure it.
             tell::error(&error);
             return Ok(exit_code(end));
         }
@@ -242,7 +249,7 @@ fn exit_code(end: CommandEnd) -> u8 {
     }
 }
 
-/// `0,2-5`.
+/// Parses a list of CPUs: `0,2-5`.
 fn cpu_list(text: &str) -> Result<Vec<usize>> {
     let cpu = |text: &str| units::count("CPU", text, 0..=1_000_000).map(|cpu| cpu as usize);
     let mut cpus = Vec::new();
@@ -252,7 +259,7 @@ fn cpu_list(text: &str) -> Result<Vec<usize>> {
                 let (first, last) = (cpu(first)?, cpu(last)?);
                 if first > last {
                     return Err(Error::usage(format!(
-                        "the CPUs \"{part}\" are the wrong way round"
+                        "the CPUs \"{part}\" are in the wrong order"
                     ))
                     .help(format!("write {last}-{first}")));
                 }

@@ -1,4 +1,4 @@
-//! How failures and warnings reach the user: on stderr, a sentence and a hint each. And how results reach stdout.
+//! Prints errors and warnings on stderr, a sentence and a hint each, and results on stdout.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -24,17 +24,17 @@ pub(super) fn warning(message: &str, help: Option<&str>) {
 
 fn lines(word: &str, style: Style, message: &str, help: Option<&str>) {
     let mut stderr = anstream::stderr().lock();
-    // Where stderr is closed or full there is nobody left to tell.
+    // If stderr is closed or full, the message is lost.
     let _ = writeln!(stderr, "{style}{word}:{style:#} {}", escape(message, 2000));
     if let Some(help) = help {
         let _ = writeln!(stderr, "{HINT}hint:{HINT:#} {}", escape(help, 2000));
     }
 }
 
-/// Writes a result to stdout. A reader that has gone away (`zc run | head`) has what it wanted: no error.
+/// Writes a result to stdout. It is not an error if the reader has gone (`zc run | head`).
 ///
 /// # Errors
-/// [`ErrorKind::Output`](zc_run::ErrorKind): the disk behind it is full, say.
+/// [`ErrorKind::Output`](zc_run::ErrorKind): stdout cannot be written, as when its disk is full.
 pub(super) fn result(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -47,7 +47,7 @@ pub(super) fn result(text: &str) -> Result<()> {
     }
 }
 
-/// Help or version, coloured where stdout is a terminal.
+/// Prints help or the version, coloured if stdout is a terminal.
 ///
 /// # Errors
 /// As for [`result`].
@@ -59,13 +59,13 @@ pub(super) fn help(text: &clap::builder::StyledStr) -> Result<()> {
     result(&String::from_utf8_lossy(&bytes))
 }
 
-/// One line on stderr.
+/// Prints a line on stderr.
 pub(super) fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// What to type next about the run saved in `file`, on stderr: a command and what it does to a line. Nothing about a file
-/// whose name cannot be typed as it is printed.
+/// Prints commands for the run saved in `file` on stderr, one per line with what it does. Prints
+/// nothing if the file's name cannot be typed as it is shown.
 pub(super) fn next(file: &Path, further: Option<(&str, &str)>) {
     let Some(name) = word(file) else { return };
     let mut lines = vec![
@@ -80,7 +80,7 @@ pub(super) fn next(file: &Path, further: Option<(&str, &str)>) {
     }
 }
 
-/// A file name as a word of a shell command: quoted where it has to be.
+/// A file name as a word of a shell command, quoted if necessary.
 fn word(file: &Path) -> Option<String> {
     let name = file.to_str()?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
@@ -93,7 +93,7 @@ fn word(file: &Path) -> Option<String> {
     }
 }
 
-/// A file name as it may be printed.
+/// A file name with unsafe characters escaped.
 pub(super) fn path(path: &Path) -> String {
     escape(&path.to_string_lossy(), 400)
 }

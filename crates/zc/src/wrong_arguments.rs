@@ -1,5 +1,5 @@
-//! clap's refusals in zc's own form. clap prints several lines with a usage; zc prints a sentence and a hint for every
-//! failure, whoever found it.
+//! clap's errors in zc's form. clap prints several lines with a usage; zc prints a sentence and a
+//! hint for every failure.
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -8,14 +8,14 @@ use super::args::Cli;
 use zc_run::nearest::nearest;
 use zc_run::{Error, escape};
 
-/// The message and help for what clap refused in `words`, the arguments as typed.
+/// The error for what clap refused in `words`, the arguments as typed.
 pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
     let known = Cli::command();
     let command =
         words.first().filter(|word| known.find_subcommand(word).is_some()).map(String::as_str);
     let text = |kind| error.get(kind).map(plain).filter(|text| !text.is_empty());
     let help = match command {
-        Some(command) => format!("zc {command} --help lists what can be given"),
+        Some(command) => format!("zc {command} --help lists the arguments"),
         None => "zc --help lists the commands".to_owned(),
     };
     let arg = text(ContextKind::InvalidArg).unwrap_or_default();
@@ -31,7 +31,7 @@ pub(super) fn refused(error: &clap::Error, words: &[String]) -> Error {
         }
         ErrorKind::InvalidSubcommand => {
             let given = text(ContextKind::InvalidSubcommand).unwrap_or_default();
-            // One suggestion: clap lists every command that is somehow alike.
+            // One suggestion: clap lists every command that is similar.
             let names: Vec<&str> = known.get_subcommands().map(clap::Command::get_name).collect();
             let suggestion =
                 nearest(&given, &names).map(|meant| format!("did you mean \"zc {meant}\"?"));
@@ -75,7 +75,7 @@ fn behind_dashes(words: &[String], first: &str) -> String {
     format!("a command goes after \"--\": zc {}", escape(&line, 200))
 }
 
-/// clap's own first line, without its `error: `.
+/// clap's first line, without its `error: `.
 fn first_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    fn told(words: &[&str]) -> String {
+    fn message_of(words: &[&str]) -> String {
         let error =
             Cli::try_parse_from(std::iter::once(&"zc").chain(words)).expect_err("clap refuses it");
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clap_refuses_is_told_in_a_sentence() {
+    fn what_clap_refuses_becomes_a_sentence() {
         for (words, message) in [
             (&["rnu"][..], "unknown command \"rnu\""),
             (&["run", "--pathz", "splice"], "unknown option \"--pathz\""),
@@ -125,7 +125,7 @@ mod tests {
             (&["--frobnicate"], "unknown option \"--frobnicate\""),
             (&["plan", "paths", "a\u{1b}[2J"], "unexpected argument \"a\\u{1b}[2J\""),
         ] {
-            assert_eq!(told(words), message, "{words:?}");
+            assert_eq!(message_of(words), message, "{words:?}");
         }
     }
 
@@ -133,7 +133,7 @@ mod tests {
     fn a_near_miss_is_suggested() {
         let error = Cli::try_parse_from(["zc", "run", "--congestoin", "reno"]).unwrap_err();
         let help = refused(&error, &["run".to_owned()]).help.unwrap();
-        assert_eq!(help, "did you mean \"--congestion\"? zc run --help lists what can be given");
+        assert_eq!(help, "did you mean \"--congestion\"? zc run --help lists the arguments");
     }
 
     #[test]

@@ -1,9 +1,11 @@
-//! What else is not the same in two runs, and what follows from it.
+//! Differences of configuration between two runs, and their consequences.
 //!
-//! Two kinds. What makes the cost another quantity *disqualifies*: another link (who works there is somebody else), another rate (batching
-//! changes with it), another soaker, another placement (another set of CPUs is counted), a receiver in one of them alone. Everything else
-//! *explains*: a kernel, a sysctl, an MTU, a buffer may well be what the comparison is about. What differs from run to run by its
-//! nature (the seed, the time, the memory that happens to be free) is not listed.
+//! There are two kinds. A difference that makes the cost another quantity *disqualifies*: another
+//! link (other code does the work), another rate (batching changes with it), another soaker,
+//! another placement (other CPUs are counted), a receiver in only one of the runs. All other
+//! differences *explain*: a kernel, a sysctl, an MTU or a buffer may be what the comparison is
+//! about. What differs between any two runs (the seed, the time, the amount of free memory) is not
+//! listed.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +15,11 @@ use zc_run::factor::{self, Side};
 use zc_run::units::{duration_text, size_text};
 use zc_run::{Cell, Factor, Header, Host, LinkFacts};
 
-/// Memory that differs by less is the same: a kernel keeps another amount for itself.
+/// Sizes of memory that differ by less than this share are equal: kernels reserve different amounts
+/// for themselves.
 const MEMORY_WITHIN: f64 = 0.05;
 
-/// What differs between two runs, whichever cells are looked at: what disqualifies first.
+/// The differences between two runs that concern all cells, disqualifying ones first.
 pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     let mut found = Found::default();
     let (fixed, other) = (&old.plan.fixed, &new.plan.fixed);
@@ -30,7 +33,7 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     }
     machine(&mut found, &old.host, &new.host);
     if same_link {
-        link(&mut found, &old.link, &new.link); // else all of it follows from the link
+        link(&mut found, &old.link, &new.link); // otherwise the link explains all of it
     }
     far_machine(&mut found, old, new);
     found.of(Aspect::SenderCpu, &fixed.sender_cpu, &other.sender_cpu);
@@ -43,7 +46,8 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
     found.sorted()
 }
 
-/// What differs between two cells beside their runs: what factors say, in their order.
+/// The differences between two cells other than those of their runs: by factor, in the order of the
+/// factors.
 pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec<Difference> {
     let (old, new) = (Side::of(old.0, old.1), Side::of(new.0, new.1));
     let mut found = Found::default();
@@ -167,7 +171,7 @@ impl Found {
         }
     }
 
-    /// Each name that has not the same value in both.
+    /// Records each name whose value differs.
     fn maps(
         &mut self,
         what: Aspect,
@@ -192,7 +196,7 @@ impl Found {
         }
     }
 
-    /// What disqualifies first, else in the order in which it was found.
+    /// Disqualifying differences first, otherwise in the order in which they were found.
     fn sorted(mut self) -> Vec<Difference> {
         self.0.sort_by_key(|each| each.weight);
         self.0

@@ -1,13 +1,16 @@
-//! What two series of costs know about the ratio of what is behind them.
+//! The ratio of two cells' costs as an effect with its uncertainty.
 //!
-//! **In one session** both cells stand in the same blocks: [`crate::ratios`] does it, as for every ratio of a run.
+//! **In one session** both cells are in the same blocks: [`crate::ratios`] computes the ratio, like
+//! every ratio of a run.
 //!
-//! **In two sessions** blocks have nothing to do with one another. The estimate is the median of all differences of logarithms
-//! (Hodges and Lehmann), which one stalled trial does not move. Its standard error comes from the width of Mann and Whitney's interval,
-//! which has the right size if blocks are independent. They are not quite: neighbours of a machine come and go in seconds, and blocks are
-//! tenths of seconds. So the variance is multiplied by what the blocks' autocorrelation asks for
-//! ([`zc_stats::autocorrelation_time`]), and what no single session can show, the difference between two sessions of one
-//! state, is added as a variance of its own. What is left is Student's t.
+//! **In two sessions** blocks are independent of one another. The estimator is the median of all
+//! differences of logarithms (Hodges and Lehmann), which one stalled trial does not move. Its
+//! standard error comes from the width of the Mann-Whitney interval, which has the right size if
+//! blocks are independent. They are not quite: neighbours of a machine come and go in seconds, and
+//! blocks take tenths of seconds. So the variance is multiplied by the blocks' autocorrelation time
+//! ([`zc_stats::autocorrelation_time`]). A single session cannot show the difference between two
+//! sessions of one state, so that is added as a variance component. The result has Student's t
+//! distribution.
 
 use zc_stats::{MannWhitney, StudentT, mann_whitney, welch_interval};
 
@@ -16,22 +19,24 @@ use crate::figures;
 use crate::model::figure::RatioMethod;
 use crate::ratios::{self, Ratio, ratio};
 
-/// What an interval promises that is about two sessions.
+/// Simultaneous confidence level of the verdicts of a comparison, and that of each interval between
+/// two sessions.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
-/// Standard error of Mann and Whitney's interval: its half-width by this (the normal quantile of 0.975).
+/// Half-width of the Mann-Whitney interval divided by its standard error: the normal quantile of
+/// 0.975.
 const NORMAL_QUANTILE_975: f64 = 1.959_963_985;
 
-/// More costs without a logarithm than this share, and there is nothing to compare: the cell costs nothing that stands out.
+/// A cell with a larger share of costs without a logarithm is at the noise floor and not compared.
 const NON_FINITE_LIMIT: f64 = 0.25;
 
-/// The logarithm of a cost that is nothing or less: below all others.
+/// Bound of logarithms: that of a cost at or below 0 becomes -40, below all others.
 const LOG_LIMIT: f64 = 40.0;
 
-/// Fewer blocks on a side have an estimate and no interval.
+/// With fewer blocks on a side there is an estimate and no interval.
 const MIN_BLOCKS: usize = 6;
 
-/// What is known about one ratio.
+/// The estimate of one ratio, with what its tests need.
 #[derive(Debug, Clone)]
 pub(super) enum Effect {
     /// Pairs (new, old) of one session.
@@ -41,14 +46,16 @@ pub(super) enum Effect {
 }
 
 impl Effect {
-    /// Of cells of one session: (new, old) for each block. `level` as in [`ratio`].
+    /// The effect between two cells of one session: (new, old) for each block. `level` as in
+    /// [`ratio`].
     pub(super) fn paired(pairs: Vec<(f64, f64)>, level: f64) -> Option<Self> {
         let ratio = ratio(&pairs, level)?;
         Some(Self::Paired { pairs, level, ratio })
     }
 
-    /// Of two sessions: logarithms of costs, or of ratios to a reference, by block. `between_sessions` is the standard deviation of what
-    /// a session of one state has of its own.
+    /// The effect between two sessions: logarithms of costs, or of ratios to a reference, by block.
+    /// `between_sessions` is the standard deviation of the component of a logarithm that differs
+    /// between sessions of one state.
     pub(super) fn independent(old: &[f64], new: &[f64], between_sessions: f64) -> Option<Self> {
         let non_finite = |logs: &[f64]| logs.iter().filter(|log| !log.is_finite()).count() as f64;
         if old.is_empty() || new.is_empty() {
@@ -75,7 +82,7 @@ impl Effect {
         let degrees_of_freedom = (old.len() + new.len()) as f64 / inflation - 2.0;
         let error = within.and_then(|within| {
             let variance = within.powi(2) + 2.0 * between_sessions.powi(2);
-            // Satterthwaite's, where one of the variances is known.
+            // Satterthwaite's approximation, with one of the variances known.
             let degrees_of_freedom = if within > 0.0 {
                 degrees_of_freedom * (variance / within.powi(2)).powi(2)
             } else {
@@ -94,7 +101,7 @@ impl Effect {
         Some(Self::Independent { shift, error, method })
     }
 
-    /// As it is handed out; `None` for a ratio that is no number.
+    /// The effect as data; `None` for a ratio that is not finite.
     pub(super) fn change(&self) -> Option<Change> {
         match self {
             Self::Paired { ratio, .. } => Some(Change {
@@ -130,7 +137,8 @@ impl Effect {
         }
     }
 
-    /// One-sided p-values of "the ratio is not above 1 + `margin`" and of "it is not below that"; `None` with too few blocks.
+    /// One-sided p-values of the hypotheses that the ratio is not above, and not below, 1 +
+    /// `margin`; `None` with too few blocks.
     pub(super) fn one_sided_p_values(&self, margin: f64) -> Option<(f64, f64)> {
         match self {
             Self::Paired { pairs, level, .. } => {
@@ -153,7 +161,8 @@ impl Effect {
         }
     }
 
-    /// What the ratio is below, but for one time in 1 / `alpha`; `None` with too few blocks.
+    /// One-sided upper confidence bound of the ratio at level 1 - `alpha`; `None` with too few
+    /// blocks.
     pub(super) fn upper_bound(&self, alpha: f64) -> Option<f64> {
         let high = match self {
             Self::Paired { pairs, .. } => ratio(pairs, 1.0 - 2.0 * alpha)?.interval?.high,

@@ -1,4 +1,4 @@
-//! Which cells of two runs are compared with one another.
+//! Matches the cells of two runs that are compared with each other.
 
 use super::config_diff;
 use super::model::{Compared, Incomparable, Weight};
@@ -6,7 +6,7 @@ use super::selection::Selection;
 use crate::kept::KeptBlocks;
 use zc_run::{Cell, HostState, Levels};
 
-/// The places of the cells that are compared, in the two plans.
+/// The indices of the cells that are compared, in both plans.
 pub(super) fn common(
     compared: &mut Compared,
     old: &Selection<'_>,
@@ -26,7 +26,7 @@ pub(super) fn common(
     };
     let wanted: Vec<(usize, usize)> = match (&old.cell, &new.cell) {
         (None, None) if old.state.is_some() || new.state.is_some() => {
-            // One of the two may be a run that knows of no states.
+            // One of the two may be a run without host states.
             let state = |part: &Selection<'_>, cell: &Cell| {
                 cell.levels.state == part.state && !cell.control
             };
@@ -72,7 +72,7 @@ pub(super) fn common(
             } else if named {
                 compared.differences.extend(differences);
             } else {
-                // What all cells share is said once.
+                // A difference that all cells share is listed once.
                 for each in differences {
                     if !compared.differences.contains(&each) {
                         compared.differences.push(each);
@@ -84,7 +84,8 @@ pub(super) fn common(
         .collect()
 }
 
-/// The place, in either plan, of the cell that both take for their reference, or one of them does and the other has.
+/// The index, in each plan, of the common reference: the reference of both, or of one of them if
+/// the other has that cell too.
 pub(super) fn shared_reference(
     before: &KeptBlocks<'_>,
     after: &KeptBlocks<'_>,

@@ -1,16 +1,20 @@
-//! Two runs side by side, or two cells of one: what each cell costs now by what it cost then, and what may be said of it.
+//! Compares two runs, or two cells of one run: each cell's new cost divided by its old one, and a
+//! verdict.
 //!
-//! **In one session** both cells were measured in the same blocks, so the ratio is taken within blocks. **Of two sessions** there are two
-//! ratios, and they answer for different things. The *cost* ratio is new by old as measured; whatever the machine did in
-//! between (neighbours at the memory, another clock, another placement of pages) is in it, and no interval of a single session knows
-//! how much that is. The *relative* ratio first divides every cost by others of the same block, where most of
-//! that cancels: it is known several times better, and knows nothing of what moves all paths alike. So the reference is judged by its cost, the
-//! other cells by their relative ratio. Unless the reference itself has moved: what is relative to it then says nothing of
-//! a cell, and all are judged by their costs.
+//! **In one session** both cells were measured in the same blocks, so the ratio is taken within
+//! blocks. **Between two sessions** there are two ratios with different meanings. The *cost* ratio
+//! is the new cost divided by the old one, as measured. It includes whatever the machine did in
+//! between (neighbours that use memory, another clock, another placement of pages), and no interval
+//! of a single session covers that. The *relative* ratio first divides every cost by others of the
+//! same block, where most of that cancels. It is several times more precise, but does not show a
+//! change of all paths alike. So the reference is judged by its cost, and the other cells by their
+//! relative ratios. If the reference itself has moved, ratios to it mean nothing for a cell, and
+//! all cells are judged by their costs.
 //!
-//! What a cost is divided by is the geometric mean of all other cells that both sessions have, which has less noise than the reference alone
-//! and does not hang on it. But if the reference has moved against the others, it may be they that moved, most of them: then
-//! everything is relative to the reference, as in a session's own table.
+//! Costs are divided by the geometric mean of all other cells that both sessions have, which has
+//! less noise than the reference alone and does not depend on it. If the reference has moved
+//! relative to the others, most of the others may be what moved. Then everything is relative to the
+//! reference, as in the table of a single session.
 
 mod config_diff;
 mod effect;
@@ -37,8 +41,8 @@ use verdicts::{ALPHA, MarginTest};
 
 use crate::kept::KeptBlocks;
 
-/// Each of `new` test against `old`; the words take all cells of all of them into account. With `margin`, also whether any
-/// cell is dearer by more than that share.
+/// Compares each of `new` with `old`. Verdicts are corrected for all cells of all comparisons. With
+/// `margin`, also tests whether any cell is dearer by more than that share.
 pub fn compare(
     old: &Selection<'_>,
     new: &[Selection<'_>],
@@ -57,7 +61,7 @@ pub fn compare(
         })
         .collect();
     let mut compared: Vec<Compared> = pairs.iter().map(|pair| pair.compared.clone()).collect();
-    // Every row of every comparison, and where it stands.
+    // The rows of all comparisons: index of the comparison, index of the row.
     let rows: Vec<(usize, usize)> = pairs
         .iter()
         .enumerate()

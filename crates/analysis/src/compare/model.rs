@@ -1,7 +1,8 @@
-//! What comes out of a comparison: the types alone, so that a reader of the JSON finds every field and its unit here.
+//! The result types of a comparison: every field of the JSON with its unit.
 //!
-//! Units: costs are nanoseconds of soaked CPU time per KiB of payload, and microseconds per MB (10^6 bytes) in JSON; ratios are the new cost by the old one (above 1: dearer),
-//! shares and margins run from 0 to 1. `None` means that it could not be had, never 0.
+//! Units: costs are nanoseconds of soaked CPU time per KiB of payload, and microseconds per MB
+//! (10^6 bytes) in JSON; ratios are the new cost divided by the old one (above 1: dearer); shares
+//! and margins run from 0 to 1. `None` means not available, never 0.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -11,115 +12,119 @@ use crate::model::figure::{Figure, RatioMethod, Sides};
 use crate::model::verdict::Withheld;
 use crate::unit::from_ns_per_kib;
 
-/// Two runs, or two parts of runs, side by side.
+/// A comparison of two runs or parts of runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Compared {
-    /// What costs are divided by.
+    /// The old side, whose costs are the divisors.
     pub old: SelectionFacts,
-    /// What is held against it.
+    /// The new side.
     pub new: SelectionFacts,
-    /// How the ratios came about.
+    /// Whether the ratios are within or between sessions.
     pub basis: Basis,
-    /// What the words promise together, whatever the number of cells: 0.95.
+    /// Simultaneous confidence level of all verdicts: 0.95.
     pub confidence: f64,
-    /// The cell that both runs have as what their other cells are relative to; `None` in one session, and where they share none.
+    /// Label of the common reference; `None` in one session, and where there is none.
     pub reference: Option<String>,
-    /// What the relative ratios are relative to; `None` where there are none.
+    /// The divisor of the relative ratios; `None` where there are none.
     pub relative_to: Option<RelativeTo>,
-    /// What else is not the same in the two, beside what the cells' names say.
+    /// Differences of configuration between the two, other than those in the cells' names.
     pub differences: Vec<Difference>,
-    /// Why nothing can be compared. Empty where something can.
+    /// Why a comparison is impossible; empty where it is possible.
     pub impossible: Vec<Impossible>,
-    /// Why there are figures and no words.
+    /// Why verdicts are withheld.
     pub withheld: Vec<Reason>,
-    /// What makes the figures doubtful although the words stand.
+    /// Doubts about the figures that do not withhold verdicts.
     pub doubts: Vec<Reason>,
-    /// The cells that both have, in the order of the old plan.
+    /// The compared cells, in the order of the old plan.
     pub cells: Vec<CellChange>,
-    /// Cells of both that are no comparison, because they differ in more than the run.
+    /// Cells of both that are not compared, because disqualifying differences separate them.
     pub incomparable: Vec<Incomparable>,
-    /// Cells of the old run alone.
+    /// Labels of cells of the old run only.
     pub only_old: Vec<String>,
-    /// Cells of the new run alone.
+    /// Labels of cells of the new run only.
     pub only_new: Vec<String>,
-    /// The reference's own cost has changed, so that nothing can be told by what is relative to it.
+    /// The reference's own cost has changed, so relative ratios are not used for verdicts.
     pub reference_moved: bool,
-    /// No cell is dearer by more than this share, at 95 % for all of them together; `None` where one has no bound.
+    /// Upper bound for all cells together at 95 %: none is dearer by more than this share; `None`
+    /// where a cell has no bound.
     pub none_worse_by: Option<f64>,
 }
 
-/// One of the two sides of a comparison.
+/// One side of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SelectionFacts {
-    /// As it was named.
+    /// Name given by the user.
     pub name: String,
-    /// When the run began, RFC 3339.
+    /// Start of the run, RFC 3339.
     pub started_at: String,
-    /// What it measured: `paths`.
+    /// Experiment that it measured: `paths`.
     pub experiment: String,
-    /// Blocks that count.
+    /// Number of kept blocks.
     pub blocks_kept: usize,
-    /// Blocks in the file.
+    /// Number of blocks in the file.
     pub blocks: usize,
-    /// Median of the memcpy probes of its blocks, bytes per second.
+    /// Median speed of the memcpy probes of its blocks, bytes per second.
     pub memcpy_bytes_per_s: Option<f64>,
 }
 
-/// How the ratios came about.
+/// Whether the ratios are within or between sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// Both cells stand in the same blocks of one session: logarithms of ratios within blocks, Hodges-Lehmann and Wilcoxon.
+    /// Both cells are in the same blocks of one session: logarithms of ratios within blocks,
+    /// Hodges-Lehmann estimator and Wilcoxon interval.
     OneSession,
-    /// Two sessions: independent samples of blocks, Hodges-Lehmann and Mann-Whitney, made wider by what blocks that follow one
-    /// another have in common and by what sessions of one machine differ by.
+    /// Two sessions: independent samples of blocks, Hodges-Lehmann estimator and Mann-Whitney
+    /// interval, widened by the autocorrelation of blocks and by the variance between sessions of
+    /// one machine.
     TwoSessions,
 }
 
-/// What a cell's cost is divided by before two sessions are compared.
+/// Divisor of a cell's cost before two sessions are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelativeTo {
     /// The geometric mean of all other cells that both sessions have, in the same block.
     Others,
-    /// The reference and its A/A control in the same block: there are no others, or the reference moved against them.
+    /// The reference and its A/A control in the same block: there are no other cells, or the
+    /// reference moved relative to them.
     Reference,
 }
 
-/// One thing that is not the same in two runs.
+/// A difference between two runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// What it is.
+    /// The aspect that differs.
     pub what: Aspect,
-    /// Which one of several: a sysctl, an offload, a mitigation.
+    /// Name of the sysctl, offload or mitigation, where there are several.
     pub name: Option<String>,
-    /// In the old run; `None` where it has none or does not know.
+    /// Value in the old run; `None` where it has none or it is unknown.
     pub old: Option<String>,
-    /// In the new one.
+    /// Value in the new run.
     pub new: Option<String>,
-    /// What follows from it.
+    /// Its consequence for the comparison.
     pub weight: Weight,
 }
 
-/// What a difference does to a comparison.
+/// Consequence of a difference for a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
-    /// The two figures are costs of different things: there is nothing to be compared.
+    /// The two costs are different quantities and cannot be compared.
     Disqualifies,
-    /// It may be why the costs differ, or what the comparison is about.
+    /// It may explain a change of costs, or be what the comparison is about.
     Explains,
 }
 
-/// In what two runs can differ.
+/// An aspect in which runs can differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aspect {
-    /// Where the bytes travel.
+    /// Link.
     Link,
-    /// What the soakers do.
+    /// Kind of the soakers.
     Soaker,
-    /// Whether a receiver's cost is in the figures.
+    /// Whether the costs include a receiver's.
     Receiver,
     /// uname's release.
     KernelRelease,
@@ -129,7 +134,7 @@ pub enum Aspect {
     KernelCommandLine,
     /// uname's machine.
     Architecture,
-    /// The machine's name.
+    /// Host name of the machine.
     Host,
     /// Model of the CPU.
     Cpu,
@@ -139,13 +144,13 @@ pub enum Aspect {
     ThreadsPerCore,
     /// Frequency governor.
     Governor,
-    /// Turbo.
+    /// Turbo or boost frequencies.
     Boost,
-    /// Last-level cache, bytes.
+    /// Size of the last-level cache, bytes.
     LastLevelCache,
     /// NUMA nodes.
     NumaNodes,
-    /// Memory, bytes, where it differs by more than a twentieth.
+    /// Size of the memory in bytes, where it differs by more than a twentieth.
     Memory,
     /// The hypervisor.
     Hypervisor,
@@ -155,45 +160,45 @@ pub enum Aspect {
     IrqTimeAccounting,
     /// The clock source.
     Clocksource,
-    /// A vulnerability and what is done about it.
+    /// Mitigation of a CPU vulnerability.
     Mitigation,
     /// A sysctl.
     Sysctl,
-    /// Whether it ran as root.
+    /// Whether the run had root privileges.
     Privilege,
     /// RLIMIT_MEMLOCK, bytes.
     Memlock,
     /// The sending device.
     Device,
-    /// Whether the receiver's device merges segments.
+    /// Whether the receiver's device merges segments (GRO, LRO).
     ReceiverMerges,
-    /// How receive packet steering was set.
+    /// How receive packet steering was set up.
     Rps,
     /// Version of the Internet Protocol.
     Ip,
     /// Congestion window with which connections begin, packets.
     InitialWindow,
-    /// How the far end of the null link behaves.
+    /// Behaviour of the ACK generator of the null link.
     FarEnd,
-    /// The far machine's kernel.
+    /// Kernel release of the remote machine.
     FarKernel,
-    /// The far machine's zc.
+    /// Version of zc on the remote machine.
     FarZcVersion,
-    /// The CPU of the sender.
+    /// CPU of the sender.
     SenderCpu,
-    /// The CPU of the receiver.
+    /// CPU of the receiver.
     ReceiverCpu,
-    /// The CPUs that carry a soaker.
+    /// CPUs with a soaker.
     SoakedCpus,
     /// Lengths of warm-up, window and idle window.
     Timing,
-    /// The files.
+    /// File set.
     Files,
-    /// Where the files lie.
+    /// Filesystem of the file set.
     Filesystem,
-    /// The version of zc.
+    /// Version of zc that measured.
     ZcVersion,
-    /// What a factor sets.
+    /// Parameter of a factor.
     #[serde(untagged)]
     #[schemars(with = "String")]
     Factor(#[serde(serialize_with = "key")] Parameter),
@@ -203,72 +208,74 @@ fn key<S: Serializer>(parameter: &Parameter, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(parameter.key)
 }
 
-/// Cells of one name that are no comparison.
+/// Two cells of one name that cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Incomparable {
-    /// The cell's label.
+    /// Label of the cell.
     pub label: String,
-    /// What is different about it.
+    /// Differences between the two.
     pub differences: Vec<Difference>,
 }
 
-/// Why two runs cannot be compared at all.
+/// Why two runs cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "why")]
 pub enum Impossible {
-    /// No cell is in both.
+    /// The runs have no cell in common.
     NoCommonCell,
-    /// A run has no block that counts.
+    /// A run has no kept block.
     NoKeptBlocks {
-        /// Which one, as it was named.
+        /// Name of the run, as given by the user.
         name: String,
     },
-    /// The costs are those of different things: see the differences that disqualify.
+    /// Disqualifying differences separate them.
     Disqualified,
-    /// No cell that both have was measured in both.
+    /// No common cell was measured in both.
     NoCosts,
-    /// The two are the same run, and all of it.
+    /// The two are the same whole run.
     SameRun,
 }
 
-/// A reason of one of the runs for not believing its figures.
+/// A reason to doubt the figures of one of the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Reason {
-    /// Which one, as it was named.
+    /// Name of the run, as given by the user.
     pub name: String,
-    /// The reason.
+    /// Reason.
     pub why: Withheld,
 }
 
-/// What became of one cell.
+/// The change of one cell's cost.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellChange {
     /// Its label in the old run.
     pub label: String,
-    /// Its label in the new run, where that is another one.
+    /// Its label in the new run, if different.
     pub new_label: Option<String>,
-    /// True for what the other cells of both runs are relative to.
+    /// True for the common reference.
     pub reference: bool,
-    /// What it cost.
+    /// Cost in the old run, ns per KiB.
     #[serde(rename = "old_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub old_cost_ns_per_kib: Sides<Figure>,
-    /// What it costs.
+    /// Cost in the new run, ns per KiB.
     #[serde(rename = "new_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub new_cost_ns_per_kib: Sides<Figure>,
-    /// The new cost by the old one, as measured: in two sessions it holds whatever the machine did in between.
+    /// The new cost divided by the old one, as measured. Between two sessions it includes whatever
+    /// the machine did in between.
     pub cost: Sides<Change>,
-    /// The same of costs by those of other cells in the same blocks ([`Compared::relative_to`]): what moved a whole run is not in it. Of two
-    /// sessions alone, and not of the reference.
+    /// The same ratio of costs divided by those of other cells in the same blocks
+    /// ([`Compared::relative_to`]), without what changed a whole run. Between two sessions only,
+    /// and not for the reference.
     pub relative: Sides<Change>,
-    /// Which of the two the word is about; `None` without a figure.
+    /// The ratio that the verdict uses; `None` without a figure.
     pub judged_by: Option<JudgedBy>,
-    /// What may be said, all cells taken into account.
+    /// The verdict, corrected for all cells.
     #[serde(rename = "word")]
     pub verdict: ChangeVerdict,
 }
 
 impl CellChange {
-    /// The change that its word is about, of both sides together.
+    /// The change that the verdict uses, of both sides together.
     pub fn judged(&self) -> Option<&Change> {
         match self.judged_by? {
             JudgedBy::Cost => self.cost.both.as_ref(),
@@ -277,74 +284,77 @@ impl CellChange {
     }
 }
 
-/// What a word is about.
+/// The ratio that a verdict uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JudgedBy {
-    /// The cost itself.
+    /// The cost ratio.
     Cost,
-    /// The cost by that of other cells in the same blocks.
+    /// The relative ratio.
     Relative,
 }
 
-/// A ratio of new to old.
+/// A ratio of the new cost to the old one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Change {
     /// Above 1: dearer.
     pub ratio: f64,
-    /// Lower end of its 95 % interval (in one session: of the level that the session's looks leave); `None` with too few blocks.
+    /// Lower end of its 95 % interval (in one session, of the confidence level after its interim
+    /// analyses); `None` with too few blocks.
     pub low: Option<f64>,
-    /// Upper end; `None` with too few blocks, and where nothing bounds it.
+    /// Upper end; `None` with too few blocks, and if unbounded.
     pub high: Option<f64>,
-    /// Two-sided p-value of "nothing changed", by itself and not corrected for the other cells.
+    /// Two-sided p-value of the hypothesis of no change, not corrected for the other cells.
     pub p_value: Option<f64>,
-    /// How it was computed.
+    /// The estimator and what its interval includes.
     pub method: Method,
 }
 
 impl Change {
-    /// How far its interval reaches from 1, as a share: 0.03 for 0.98 to 1.03. `None` where it has an open end.
+    /// The larger distance of its interval's ends from 1, as a share: 0.03 for 0.98 to 1.03. `None`
+    /// for an unbounded interval.
     pub fn within(&self) -> Option<f64> {
         Some((self.high? - 1.0).max(1.0 / self.low.filter(|low| *low > 0.0)? - 1.0))
     }
 
-    /// The larger of high/ratio - 1 and 1 - low/ratio.
+    /// The larger of high/ratio - 1 and 1 - low/ratio; `None` for an unbounded interval.
     pub fn half_width(&self) -> Option<f64> {
         let half = (self.high? / self.ratio - 1.0).max(1.0 - self.low? / self.ratio);
         half.is_finite().then_some(half)
     }
 }
 
-/// How a change was computed.
+/// The estimator of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub enum Method {
     /// Both cells in the same blocks.
     Paired {
-        /// Log ratios, or ranked differences where there are too few of those.
+        /// Log ratios, or ranked differences where too few blocks have logarithms.
         of: RatioMethod,
-        /// Blocks that have both.
+        /// Number of blocks with both costs.
         blocks: usize,
     },
     /// Blocks of two sessions.
     Independent {
-        /// Of the old run.
+        /// Number of blocks of the old run.
         old_blocks: usize,
-        /// Of the new run.
+        /// Number of blocks of the new run.
         new_blocks: usize,
-        /// By how much more variance the interval has than independent blocks would, because those that follow one another are
-        /// alike: 1 or more.
+        /// Factor of the variance due to the autocorrelation of successive blocks: 1 or more.
         correlation_inflation: f64,
-        /// Standard deviation of the logarithm that was taken for what two sessions of one state differ by.
+        /// Assumed standard deviation of the logarithm between two sessions of one state.
         between_sessions: f64,
-        /// p-value of Mann and Whitney's test as in a textbook: blocks taken as independent, and nothing between sessions.
+        /// p-value of the textbook Mann-Whitney test: independent blocks, no variance between
+        /// sessions.
         mann_whitney_p: Option<f64>,
-        /// Welch's comparison of the mean logarithms, likewise; `None` where a cost has no logarithm.
+        /// Welch's comparison of the mean logarithms, under the same assumptions; `None` where a
+        /// cost has no logarithm.
         welch: Option<WelchFigure>,
     },
 }
 
-/// Welch's comparison, back from logarithms.
+/// Welch's comparison of mean logarithms, transformed back.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct WelchFigure {
     /// Ratio of geometric means.
@@ -353,62 +363,62 @@ pub struct WelchFigure {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// By Welch and Satterthwaite.
+    /// Degrees of freedom by Welch and Satterthwaite.
     pub degrees_of_freedom: f64,
 }
 
-/// What may be said of a cell.
+/// The verdict about a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "word")]
 pub enum ChangeVerdict {
-    /// Cheaper than it was.
+    /// Significantly cheaper.
     Better {
-        /// By this share of the old cost.
+        /// Difference as a share of the old cost.
         by: f64,
     },
-    /// Dearer than it was.
+    /// Significantly dearer.
     Worse {
-        /// By this share of the old cost.
+        /// Difference as a share of the old cost.
         by: f64,
     },
-    /// The whole interval lies within so much of 1, and that is at most 5 %.
+    /// Equivalent: the whole interval is within 5 % of 1.
     Same {
-        /// The share.
+        /// The larger distance of an interval's end from 1.
         within: f64,
     },
-    /// The interval holds 1, and reaches further.
+    /// Neither a difference nor equivalence was shown.
     Undecided,
-    /// There are figures, but something forbids words.
+    /// The run or the comparison withholds verdicts.
     Withheld,
 }
 
-/// The answer to "is any cell dearer by more than this".
+/// The answer to whether any cell is dearer by more than a margin.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Judgement {
-    /// This share.
+    /// The margin as a share of the old cost.
     pub margin: f64,
     /// The answer.
     pub outcome: Outcome,
-    /// Where some cell is: which, as `name: label`.
+    /// The cells that are dearer by more than the margin, as `name: label`.
     pub worse: Vec<String>,
-    /// Where it is undecided: about which.
+    /// The cells that leave the answer undecided, likewise.
     pub undecided: Vec<String>,
 }
 
-/// The answer in a word; its exit codes stand in docs/exit-codes.md.
+/// The answer; docs/exit-codes.md has the exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// No cell is.
+    /// No cell is dearer by more than the margin.
     NoneWorse,
-    /// The intervals reach both ways.
+    /// Intervals contain the margin.
     Undecided,
-    /// Intervals would decide, but the runs' own controls forbid it.
+    /// Intervals would decide, but verdicts are withheld.
     Withheld,
-    /// Some cell is.
+    /// A cell is dearer by more than the margin.
     Worse,
-    /// Nothing can be compared.
+    /// The comparison is impossible.
     Incomparable,
-    /// A run has no block that counts.
+    /// A run has no kept block.
     NothingKept,
 }

@@ -1,4 +1,5 @@
-//! What the costs of a session are divided by, block by block, before they are held against those of another session.
+//! The divisors of the costs of a session, block by block, before they are compared with those of
+//! another session.
 
 use super::config_diff;
 use super::effect::Effect;
@@ -9,27 +10,29 @@ use crate::kept::KeptBlocks;
 use crate::ratios::{log, pairs};
 use zc_run::Cell;
 
-/// The reference has moved against the others at this level.
+/// p-value at and below which the reference is taken to have moved relative to the other cells.
 const MOVED_AT: f64 = 0.05;
 
-/// The cells of either session that costs are divided by.
+/// The divisors of both sessions.
 pub(super) struct Normalizations {
     pub(super) old: Normalization,
     pub(super) new: Normalization,
     pub(super) relative_to: RelativeTo,
 }
 
-/// Those of one session, by their places in its plan.
+/// The divisors of one session, as indices into its plan.
 pub(super) struct Normalization {
     /// The reference, and its control if it is the plan's own.
     reference: Vec<usize>,
-    /// All that both sessions have, those included; empty where costs are relative to the reference.
+    /// All cells that both sessions have, including the reference; empty where costs are relative
+    /// to the reference.
     all: Vec<usize>,
 }
 
 impl Normalizations {
-    /// `reference`: its place in either plan. `same_labels`: every cell is held against the one of its own name; the others of two
-    /// different cells are not the same, and their costs can only be relative to the reference.
+    /// `reference`: its index in each plan. `same_labels`: every cell is compared with the one of
+    /// the same label. Two different cells have different other cells, so their costs can only be
+    /// relative to the reference.
     pub(super) fn of(
         before: &KeptBlocks<'_>,
         after: &KeptBlocks<'_>,
@@ -42,7 +45,7 @@ impl Normalizations {
             Normalization { reference: with_control(after, reference.1), all: Vec::new() };
         let mut relative_to = RelativeTo::Reference;
         let (of_old, of_new) = shared(before, after);
-        // Where there is hardly another cell, the others are the reference.
+        // With fewer than two other cells, costs are relative to the reference.
         let others = of_old.iter().filter(|cell| !old.reference.contains(cell)).count();
         if same_labels && others >= 2 {
             (old.all, new.all) = (of_old, of_new);
@@ -61,19 +64,20 @@ impl Normalizations {
         Self { old, new, relative_to }
     }
 
-    /// Standard deviation, from session to session, of the logarithm of a cost relative to these.
+    /// Standard deviation, between sessions, of the logarithm of a cost relative to these divisors.
     pub(super) fn between_sessions(&self) -> f64 {
         relative_to_so_many(self.old.all.len().saturating_sub(1))
     }
 }
 
-/// Of the cost of one cell by the mean of so many others, each of which has a session's luck of its own; none is the reference alone.
+/// Standard deviation between sessions of the logarithm of a cell's cost divided by the mean of
+/// this many others, each of which varies between sessions. 0 means the reference alone.
 fn relative_to_so_many(others: usize) -> f64 {
     PATH_BETWEEN_SESSIONS * (1.0 + 1.0 / others.max(1) as f64).sqrt()
 }
 
 impl Normalization {
-    /// Logarithms of a cell's costs by what they are relative to, by block.
+    /// Logarithms of a cell's costs divided by their divisors, by block.
     pub(super) fn logs(&self, kept: &KeptBlocks<'_>, cell: usize, side: Side) -> Vec<f64> {
         let others: Vec<usize> = self.all.iter().copied().filter(|other| *other != cell).collect();
         if others.is_empty() {
@@ -87,7 +91,7 @@ impl Normalization {
         contrast(kept, &[cell], &others, side)
     }
 
-    /// The same of the reference and its control, by the others.
+    /// Logarithms of the costs of the reference and its control divided by the others, by block.
     fn reference_logs(&self, kept: &KeptBlocks<'_>) -> Vec<f64> {
         let others: Vec<usize> =
             self.all.iter().copied().filter(|other| !self.reference.contains(other)).collect();
@@ -95,7 +99,7 @@ impl Normalization {
     }
 }
 
-/// Mean logarithm of the costs of some cells less that of others, in each block that has them all.
+/// Mean logarithm of the costs of some cells minus that of others, in each block that has them all.
 fn contrast(kept: &KeptBlocks<'_>, cells: &[usize], others: &[usize], side: Side) -> Vec<f64> {
     let of = |block: usize, cells: &[usize]| -> Option<f64> {
         let sum =
@@ -123,7 +127,8 @@ fn with_control(kept: &KeptBlocks<'_>, reference: usize) -> Vec<usize> {
     std::iter::once(reference).chain(controls.map(|(place, _)| place)).collect()
 }
 
-/// The cells that both have on equal terms, and whose costs stand out of the noise in every block that counts: their places in either plan.
+/// The indices, in each plan, of the cells that both have without disqualifying differences, and
+/// whose costs are above 0 in every kept block.
 fn shared(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> (Vec<usize>, Vec<usize>) {
     let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
     let measured = |kept: &KeptBlocks<'_>, cell: usize| {

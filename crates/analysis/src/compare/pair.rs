@@ -1,4 +1,4 @@
-//! Two selections and what is known about each cell that both have.
+//! Compares two selections cell by cell.
 
 use super::config_diff;
 use super::effect::{CONFIDENCE, Effect};
@@ -14,15 +14,15 @@ use crate::kept::KeptBlocks;
 use crate::model::figure::{Figure, Sides};
 use crate::ratios::{baseline, divisors, pairs};
 
-/// Two parts, and what is known of each cell that both have.
+/// Two selections, and the effects in each cell that both have.
 pub(super) struct Pair {
     pub(super) compared: Compared,
     pub(super) rows: Vec<Row>,
-    /// The row of the reference.
+    /// Index of the reference's row.
     reference: Option<usize>,
 }
 
-/// What is known of one cell, of both sides together.
+/// The effects in one cell, of both sides together.
 pub(super) struct Row {
     cost: Option<Effect>,
     relative: Option<Effect>,
@@ -46,7 +46,7 @@ impl Row {
 }
 
 impl Pair {
-    /// `after` is `None` where the new part is of the old one's session.
+    /// `after` is `None` where both selections are of one session.
     pub(super) fn of(
         old: &Selection<'_>,
         before: &KeptBlocks<'_>,
@@ -186,22 +186,21 @@ impl Pair {
         }
     }
 
-    /// Whether the reference's own cost has changed, at this level.
+    /// Whether the reference's own cost has changed, at significance level `alpha`.
     pub(super) fn reference_moved(&self, alpha: f64) -> bool {
         let cost = self.reference.and_then(|row| self.rows[row].cost.as_ref());
         cost.and_then(Effect::change).and_then(|change| change.p_value).is_some_and(|p| p <= alpha)
     }
 }
 
-/// A cell and another one of the same session, as `zc show` compares them: where the old one is what the new one refers to, with the
-/// control's help.
+/// The effect between two cells of one session, as `zc show` computes it: if the old one is the new
+/// one's baseline, the control is a divisor too.
 fn within_session(kept: &KeptBlocks<'_>, old: usize, new: usize, side: Side) -> Option<Effect> {
     let plan = &kept.header.plan;
     let by = if baseline(plan, new) == Some(old) { divisors(plan, new) } else { vec![old] };
     Effect::paired(pairs(&kept.costs, new, &by, side), kept.level)
 }
 
-/// Logarithms of a cell's costs, by block.
 fn cost_logs(kept: &KeptBlocks<'_>, cell: usize, side: Side) -> Vec<f64> {
     let costs = kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
     costs.filter(|cost| !cost.is_nan()).map(|cost| cost.max(0.0).ln()).collect()

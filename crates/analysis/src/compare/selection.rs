@@ -1,24 +1,25 @@
-//! What is compared: a run, one cell of it, or the cells of one state of the host.
+//! Selections: a run, one cell of it, or the cells of one host state.
 
 use super::model::SelectionFacts;
 use crate::account;
 use crate::kept::KeptBlocks;
 use zc_run::{HostState, Run};
 
-/// A run, or one cell of it, by the name that the user gave it.
+/// A run or a part of it, with the name that the user gave it.
 #[derive(Debug, Clone)]
 pub struct Selection<'a> {
-    /// As it is to be called in what is said of it.
+    /// Name in the results.
     pub name: String,
-    /// The run.
+    /// Run that it selects from.
     pub run: &'a Run,
-    /// One cell alone.
+    /// Label of the only cell.
     pub cell: Option<String>,
-    /// Those that were measured in one state of the host, of a run that interleaved two.
+    /// Only the cells measured in one host state, of a run that alternated between two.
     pub state: Option<HostState>,
 }
 
-/// Whether two parts are of one session. The header's time, seed and machine are what a session has of its own.
+/// Whether two selections are of one session: start time, seed and machine in the header identify
+/// it.
 pub(super) fn same_run(old: &Selection<'_>, new: &Selection<'_>) -> bool {
     let key = |run: &Run| {
         let header = &run.header;

@@ -1,4 +1,4 @@
-//! Comparisons of runs whose truth is known.
+//! Comparisons of synthetic runs with known costs.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,8 @@ use crate::Sides;
 use zc_run::{LinkKind, Run, SendPath, Severity, Warning};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
-/// A machine with four paths; what sendfile costs the sender times `factor`, and all costs times `all`.
+/// A machine with four paths. `factor` multiplies the cost of sendfile, `all` the costs of all
+/// paths.
 fn world(seed: u64, factor: f64, all: f64) -> Synthetic {
     let reference = TrueCell::new(SendPath::ReadSend, 500.0 * all, 400.0 * all);
     let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * all * factor, 390.0 * all * factor);
@@ -50,7 +51,7 @@ fn of<'a>(compared: &'a Compared, label: &str) -> &'a CellChange {
 }
 
 #[test]
-fn a_cell_that_changed_is_told_from_those_that_did_not() {
+fn a_cell_that_changed_is_found_among_those_that_did_not() {
     let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.2, 1.0));
     assert_eq!(compared.basis, Basis::TwoSessions);
     assert_eq!(compared.reference.as_deref(), Some("read+send"));
@@ -72,13 +73,13 @@ fn a_cell_that_changed_is_told_from_those_that_did_not() {
     let reference = of(&compared, "read+send");
     assert!(reference.reference && reference.relative == Sides::default());
     assert_eq!(reference.judged_by, Some(JudgedBy::Cost));
-    // The control is the reference under another name, and no cell of its own.
+    // The control is not compared as a cell of its own.
     assert_eq!(compared.cells.len(), 4);
     assert!(sendfile.cost.sender.is_some() && sendfile.relative.receiver.is_some());
 }
 
 #[test]
-fn better_is_worse_seen_from_the_other_end() {
+fn swapping_the_runs_inverts_the_ratio() {
     let (old, new) = (run(1, 1.0, 1.0), run(2, 1.3, 1.0));
     let (there, back) = (pair(&old, &new), pair(&new, &old));
     let ratio = |compared: &Compared| of(compared, "sendfile").relative.both.unwrap();
@@ -88,15 +89,16 @@ fn better_is_worse_seen_from_the_other_end() {
 }
 
 #[test]
-fn what_moves_all_paths_is_told_by_their_costs() {
+fn a_change_of_all_paths_is_judged_by_their_costs() {
     let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.0, 1.5));
     assert!(compared.reference_moved);
+    assert_eq!(compared.cells.len(), 4);
     for cell in &compared.cells {
         assert_eq!(cell.judged_by, Some(JudgedBy::Cost));
         assert!(matches!(cell.verdict, ChangeVerdict::Worse { .. }), "{cell:?}");
-        if let Some(relative) = cell.relative.both {
-            assert!((relative.ratio - 1.0).abs() < 0.05);
-        }
+        let relative = cell.relative.both.map(|relative| relative.ratio);
+        assert_eq!(relative.is_none(), cell.reference, "{cell:?}");
+        assert!((relative.unwrap_or(1.0) - 1.0).abs() < 0.05, "{cell:?}");
     }
 }
 
@@ -104,6 +106,7 @@ fn what_moves_all_paths_is_told_by_their_costs() {
 fn a_small_move_of_the_whole_machine_is_no_change_of_a_path() {
     let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.0, 1.03));
     assert!(!compared.reference_moved);
+    assert_eq!(compared.cells.len(), 4);
     assert!(compared.cells.iter().all(|cell| !matches!(
         cell.verdict,
         ChangeVerdict::Better { .. } | ChangeVerdict::Worse { .. }
@@ -122,7 +125,7 @@ fn two_cells_of_one_run_are_compared_within_its_blocks() {
     let only = &compared[0].cells[0];
     assert_eq!((only.label.as_str(), only.new_label.as_deref()), ("read+send", Some("sendfile")));
     assert!(matches!(only.cost.both.unwrap().method, Method::Paired { blocks, .. } if blocks > 40));
-    // The same as the run's own table says.
+    // The ratio of the run's own table.
     let estimates = crate::estimate(&run);
     let own =
         estimates.cells.iter().find(|cell| cell.label == "sendfile").unwrap().ratio.both.unwrap();
@@ -139,7 +142,7 @@ fn a_run_is_not_compared_with_itself() {
 }
 
 #[test]
-fn a_cell_of_one_run_is_held_against_another_cell_of_another() {
+fn different_cells_of_two_runs_can_be_compared() {
     let (old, new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
     let (compared, _) = compare(
         &cell("a:sendfile", &old, "sendfile"),
@@ -148,11 +151,11 @@ fn a_cell_of_one_run_is_held_against_another_cell_of_another() {
     );
     let only = &compared[0].cells[0];
     assert_eq!((only.label.as_str(), only.new_label.as_deref()), ("sendfile", Some("mmap+write")));
-    // What is beside the one is not what is beside the other: both are relative to the reference.
+    // The two cells have different other cells, so both are relative to the reference.
     assert_eq!(compared[0].relative_to, Some(RelativeTo::Reference));
     let ratio = only.relative.both.unwrap().ratio;
     assert!((ratio / (960.0 / 570.0) - 1.0).abs() < 0.06, "{ratio}");
-    // Named on one side, it is the same cell on the other.
+    // A cell that is named on one side is compared with the same cell on the other.
     let (compared, _) = compare(&cell("a:sendfile", &old, "sendfile"), &[part("b", &new)], None);
     assert_eq!(
         (compared[0].cells[0].label.as_str(), &compared[0].cells[0].new_label),
@@ -160,7 +163,7 @@ fn a_cell_of_one_run_is_held_against_another_cell_of_another() {
     );
 }
 
-/// Its name in JSON.
+/// Name in JSON.
 fn key(what: Aspect) -> String {
     serde_json::to_value(what).unwrap().as_str().unwrap().to_owned()
 }
@@ -186,7 +189,7 @@ fn another_rate_or_link_is_another_quantity() {
 }
 
 #[test]
-fn what_else_differs_is_listed_with_both_values() {
+fn other_differences_are_listed_with_both_values() {
     let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
     assert_eq!(pair(&old, &new).differences, []);
     let host = &mut new.header.host;
@@ -197,8 +200,8 @@ fn what_else_differs_is_listed_with_both_values() {
     new.header.plan.fixed.buffer_bytes = 4096;
     new.header.plan.seed = 99;
     let compared = pair(&old, &new);
-    type Told<'a> = (String, Option<&'a str>, Option<&'a str>, Option<&'a str>);
-    let found: Vec<Told> = compared
+    type Listed<'a> = (String, Option<&'a str>, Option<&'a str>, Option<&'a str>);
+    let found: Vec<Listed> = compared
         .differences
         .iter()
         .map(|each| {
@@ -219,7 +222,7 @@ fn what_else_differs_is_listed_with_both_values() {
 }
 
 #[test]
-fn runs_without_a_block_or_a_cell_in_common_say_so() {
+fn runs_without_blocks_or_common_cells_are_impossible_to_compare() {
     let (mut old, new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
     old.blocks.clear();
     assert_eq!(pair(&old, &new).impossible, [Impossible::NoKeptBlocks { name: "old".to_owned() }]);
@@ -235,7 +238,7 @@ fn runs_without_a_block_or_a_cell_in_common_say_so() {
 }
 
 #[test]
-fn a_handful_of_blocks_has_figures_and_no_words() {
+fn a_few_blocks_have_figures_and_no_verdicts() {
     let few = |seed| {
         let mut run = run(seed, 1.0, 1.0);
         run.blocks.truncate(4);
@@ -251,16 +254,17 @@ fn a_handful_of_blocks_has_figures_and_no_words() {
 }
 
 #[test]
-fn a_run_with_a_warning_that_withholds_has_no_words() {
+fn a_warning_that_withholds_leaves_no_verdicts() {
     let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.5, 1.0));
     new.header.warnings.push(Warning::new("sniffer", Severity::Withhold, "somebody listens in"));
     let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(0.05));
+    assert_eq!(compared[0].cells.len(), 4);
     assert!(compared[0].cells.iter().all(|cell| cell.verdict == ChangeVerdict::Withheld));
     assert_eq!(judgement.unwrap().outcome, Outcome::Withheld);
 }
 
 #[test]
-fn the_margin_decides_three_ways() {
+fn the_margin_test_has_three_outcomes() {
     let outcome = |factor: f64, margin: f64| {
         let (old, new) = (run(1, 1.0, 1.0), run(2, factor, 1.0));
         compare(&cell("old", &old, "sendfile"), &[cell("new", &new, "sendfile")], Some(margin))
@@ -275,7 +279,7 @@ fn the_margin_decides_three_ways() {
 }
 
 #[test]
-fn each_new_run_is_held_against_the_old_one() {
+fn each_new_run_is_compared_with_the_old_one() {
     let (old, same, worse) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0), run(3, 1.4, 1.0));
     let (compared, judgement) =
         compare(&part("old", &old), &[part("same", &same), part("worse", &worse)], Some(0.1));
@@ -291,7 +295,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_pair_of_runs_panics_or_hands_out_what_is_no_number(
+    fn no_pair_of_runs_panics_or_gives_a_nan(
         seeds in (0u64..1000, 0u64..1000),
         blocks in (0usize..14, 0usize..14),
         noise in 0.0f64..2.0,
@@ -310,7 +314,7 @@ proptest! {
         };
         let (old, new) = (play(seeds.0, blocks.0), play(seeds.1, blocks.1));
         let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(margin));
-        // JSON has no NaN and no infinity: they would be null where a number must be.
+        // serde_json writes NaN and infinities as null.
         let text = serde_json::to_string(&(&compared, &judgement)).unwrap();
         prop_assert!(!text.contains("\"ratio\":null"));
         for cell in compared.iter().flat_map(|compared| &compared.cells) {

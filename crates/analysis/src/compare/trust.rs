@@ -1,4 +1,4 @@
-//! What withholds the verdicts of a comparison, and what casts doubt on them.
+//! Reasons to withhold the verdicts of a comparison, and doubts about them.
 
 use super::model::{Compared, Reason};
 use super::selection::Selection;
@@ -10,8 +10,9 @@ use crate::model::verdict::Withheld;
 use crate::verdict;
 use zc_run::Run;
 
-/// What forbids words, and what makes them doubtful. That the A/A control of a run differs from itself happens in one run of twenty by
-/// chance; where that run's own ratios are what is compared, it forbids words as in the run's own report; of two sessions it is a doubt.
+/// Records the reasons to withhold verdicts, and doubts. By chance, the A/A control of one run in
+/// twenty differs from the reference. In one session, whose own ratios are compared, that withholds
+/// verdicts, as in the run's own report. Between two sessions it is a doubt.
 pub(super) fn assess(
     compared: &mut Compared,
     old: &Selection<'_>,
@@ -28,7 +29,7 @@ pub(super) fn assess(
                 | Withheld::NoControl
                 | Withheld::ReferenceSaturated { .. } => !one_session,
                 Withheld::NoReference => part.cell.is_some(),
-                Withheld::TooFewBlocks { .. } => true, // there is no interval then, and so no word
+                Withheld::TooFewBlocks { .. } => true, // without an interval there is no verdict
                 Withheld::BusyMachine { .. } | Withheld::Warning { .. } => false,
             };
             let reason = Reason { name: part.name.clone(), why };
@@ -37,7 +38,7 @@ pub(super) fn assess(
     }
 }
 
-/// What forbids a run's own verdict.
+/// The reasons to withhold a run's own verdicts.
 fn withheld(run: &Run, kept: &KeptBlocks<'_>) -> Vec<Withheld> {
     let plan = &kept.header.plan;
     let judged = plan

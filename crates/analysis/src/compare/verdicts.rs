@@ -1,18 +1,20 @@
-//! What may be said: a word for each cell by Holm's procedure over all of them, and the answer to "is any dearer by more than x".
+//! Verdicts for each cell by Holm's procedure over all of them, and the test whether any cell is
+//! dearer by more than a margin.
 //!
-//! The answer is a three-way one, so that neither of its two ends is said by chance. *No cell is* claims something of every cell, and each
-//! must bear it by itself at one-sided 5 %; the claim as a whole is then wrong no more often (an intersection-union test, Berger 1982).
-//! *Some cell is* is claimed as soon as one cell shows it, so it is corrected for their number, by Holm's first step. Everything else is
-//! undecided.
+//! The test has three outcomes, so that neither of the two claims is made by chance. *No cell is
+//! dearer* claims something of every cell, and each must support it by itself at one-sided 5 %. The
+//! claim as a whole is then wrong no more often (an intersection-union test, Berger 1982). *Some
+//! cell is dearer* is claimed as soon as one cell shows it, so it is corrected for their number by
+//! Holm's procedure. Everything else is undecided.
 
 use super::effect::{CONFIDENCE, Effect};
 use super::model::{Change, ChangeVerdict};
 use crate::verdict::EQUIVALENCE_MARGIN;
 
-/// What all words may be wrong in together.
+/// Family-wise error of all verdicts.
 pub(super) const ALPHA: f64 = 1.0 - CONFIDENCE;
 
-/// A word for each piece of evidence, all of it taken together.
+/// A verdict for each effect, with Holm's correction for all of them.
 pub(super) fn verdicts(effects: &[Option<&Effect>]) -> Vec<ChangeVerdict> {
     let mut verdicts = vec![ChangeVerdict::Undecided; effects.len()];
     let all: Vec<(usize, &Effect)> =
@@ -34,7 +36,7 @@ pub(super) fn verdicts(effects: &[Option<&Effect>]) -> Vec<ChangeVerdict> {
     verdicts
 }
 
-/// In one session its looks have spent a part.
+/// Family-wise error for an effect. In one session, interim analyses have spent a part of it.
 fn alpha_of(effect: Option<&Effect>) -> f64 {
     match effect {
         Some(Effect::Paired { level, .. }) => 1.0 - level,
@@ -51,18 +53,18 @@ fn verdict(change: &Change, differs: bool) -> ChangeVerdict {
     }
 }
 
-/// Whether one piece of evidence is above, below, or neither.
+/// Result of testing one effect against a margin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MarginTest {
-    /// Above the margin, all of them taken together.
+    /// Above the margin, corrected for all effects.
     Above,
-    /// Not above it.
+    /// Shown to be not above the margin.
     NotAbove,
-    /// Neither can be said.
+    /// Neither was shown.
     Undecided,
 }
 
-/// Each piece of evidence tests against a margin.
+/// Tests each effect against a margin.
 pub(super) fn against_margin(effects: &[Option<&Effect>], margin: f64) -> Vec<MarginTest> {
     let tested = effects.iter().flatten().count().max(1);
     let p_values: Vec<Option<(f64, f64)>> =
@@ -89,7 +91,7 @@ pub(super) fn against_margin(effects: &[Option<&Effect>], margin: f64) -> Vec<Ma
     tests
 }
 
-/// No ratio is further above 1 than this; `None` where one has no bound.
+/// Upper confidence bound of all ratios minus 1, not below 0; `None` where one has no bound.
 pub(super) fn none_worse_by(effects: &[Option<&Effect>]) -> Option<f64> {
     let bounds: Option<Vec<f64>> =
         effects.iter().map(|each| each.as_ref()?.upper_bound(ALPHA)).collect();

@@ -1,4 +1,4 @@
-//! The estimates of one cell of the plan.
+//! Estimates of one cell of the plan, as data.
 
 use crate::unit::from_ns_per_kib;
 use schemars::JsonSchema;
@@ -7,139 +7,149 @@ use serde::Serialize;
 use super::figure::{Figure, RatioFigure, Sides};
 use zc_run::{Levels, RecvPath, SendPath};
 
-/// One cell of the plan.
+/// Estimates of one cell of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellEstimate {
-    /// As in the plan.
+    /// Label in the plan.
     pub label: String,
-    /// As in the plan.
+    /// Send path.
     pub send: SendPath,
-    /// As in the plan.
+    /// Receive path.
     pub recv: RecvPath,
-    /// What it has in place of what the plan holds fixed.
+    /// Its levels of the factors, which replace the fixed parameters of the plan.
     pub levels: Levels,
-    /// The label of the cell that its ratio refers to. `None`: it has no ratio, because it is what others refer to.
+    /// Label of its baseline, the cell that its cost is divided by. `None`: it has no ratio,
+    /// because it is a baseline itself.
     pub by: Option<String>,
-    /// True for the plan's own reference alone.
+    /// True for the reference of the plan.
     pub reference: bool,
-    /// True for the second copy of the reference.
+    /// True for the A/A control, the second copy of the reference.
     pub control: bool,
-    /// KeptBlocks blocks in which its soaked trial gave a cost.
+    /// Kept blocks in which its soaked trial has a cost.
     pub blocks: usize,
     /// Soaked CPU time in ns per KiB.
     #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Sides<Figure>,
-    /// Soaked CPU time on CPUs that are neither the sender's nor the receiver's, ns per KiB; `None` when there are none.
+    /// Soaked CPU time on CPUs other than the sender's and the receiver's, ns per KiB; `None`
+    /// without such CPUs.
     #[serde(rename = "other_cpus_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub other_cpus_ns_per_kib: Option<Figure>,
-    /// Cost by the cost of the cell that `by` names. Empty where it names none.
+    /// Cost divided by the cost of the cell that `by` names. Empty where it names none.
     pub ratio: Sides<RatioFigure>,
-    /// The cost of both sides does not stand out of the noise: its interval reaches 0, or its ratio had to be taken
-    /// from ranked differences.
+    /// The cost of both sides is at the noise floor: its interval reaches 0, or its ratio had to be
+    /// computed from ranked differences.
     pub at_noise_floor: bool,
-    /// KeptBlocks blocks in which the cost of both sides came out at 0 or below.
+    /// Kept blocks in which the cost of both sides is 0 or below.
     pub blocks_not_positive: usize,
-    /// Gbit/s that one CPU's worth of time carries, from `cost_ns_per_kib`: `sender` and `both` only.
+    /// Gbit/s per CPU fully used, from `cost_ns_per_kib`: `sender` and `both` only.
     pub gbit_per_core: Sides<Figure>,
     /// Payload bytes per second, unpaced and unsoaked.
     pub top_speed_bytes_per_s: Option<Figure>,
-    /// That by the speed of the memcpy probe of the same blocks, from and to memory that is in no cache: the roof of a path that
-    /// copies each byte once on one CPU.
+    /// Top speed divided by the speed of the memcpy probe in the same blocks, between uncached
+    /// memory: the limit of a path that copies each byte once on one CPU.
     pub top_speed_by_memcpy: Option<Figure>,
-    /// What the soakers did to the traffic.
+    /// Effect of the soakers on the traffic.
     pub perturbation: Perturbation,
-    /// Zero-copy completions that the kernel flagged as copied by all completions, over all windows of kept blocks;
-    /// `None` when there were no completions.
+    /// Zero-copy completions that the kernel flagged as copied, divided by all completions, over
+    /// whole trials of kept blocks; `None` without completions.
     pub copied_share: Option<f64>,
-    /// A zero-copy path of which more than half was copied here: what it costs is the price of a failed zero-copy, and
-    /// says nothing about zero-copy on a link where it works.
+    /// More than half of a zero-copy path was copied. Its cost is the price of a failed zero-copy
+    /// and says nothing about a link where zero-copy works.
     pub failed_zero_copy: bool,
     /// Calls, packets, interrupts and so on, over the soaked windows of kept blocks.
     pub traffic: Traffic,
-    /// What getrusage and /proc/stat would have said.
+    /// Costs of the same traffic by getrusage and /proc/stat.
     pub others: Others,
 }
 
-/// Soaked against unsoaked traffic at the same nominal rate.
+/// Soaked compared with unsoaked traffic at the same nominal rate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Perturbation {
-    /// Throughput with soakers by throughput of the twin trials without: median over blocks. `None` without twins.
+    /// Throughput with soakers divided by that of the unsoaked controls: median over blocks. `None`
+    /// without unsoaked controls.
     pub soaked_by_unsoaked_control: Option<f64>,
-    /// Rate that was reached under soakers by the cell's nominal rate: all bytes by all time.
+    /// Rate reached with soakers divided by the cell's nominal rate: all bytes divided by all time.
     pub soaked_by_nominal: Option<f64>,
-    /// Less than 98 % of the nominal rate was reached: this cell's cost was taken at saturation, not at a fixed rate.
+    /// Less than 98 % of the nominal rate was reached: the cost was measured at saturation, not at
+    /// a fixed rate.
     pub saturated: bool,
 }
 
-/// What was counted beside the soakers, as rates. Sums over the soaked windows of kept blocks.
+/// Counters other than the soakers, as rates: sums over the soaked windows of kept blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Traffic {
-    /// Payload bytes received in all these windows.
+    /// Payload bytes received in these windows.
     pub bytes: u64,
-    /// The windows' lengths added up.
+    /// Total length of the windows.
     pub elapsed_ns: u64,
     /// System calls of the sender per MB (10^6 bytes).
     pub send_calls_per_mb: Option<f64>,
-    /// System calls of the receiver per MB (10^6 bytes); `None` where nobody counted them.
+    /// System calls of the receiver per MB (10^6 bytes); `None` where they were not counted.
     pub recv_calls_per_mb: Option<f64>,
-    /// Average packet of the sending device in bytes, headers included (a GSO packet counts once).
+    /// Average size of the packets sent by the sending device in bytes, headers included (a GSO
+    /// packet counts once).
     pub packet_bytes: Option<f64>,
-    /// Packets of the sending device per second.
+    /// Packets sent by the sending device per second.
     pub packets_per_s: Option<f64>,
-    /// Average packet that the sending device received in bytes, headers included (merged by GRO they count apart).
+    /// Average size of the packets received by the sending device in bytes, headers included
+    /// (packets merged by GRO count separately).
     pub rx_packet_bytes: Option<f64>,
-    /// Packets that the sending device received per second: acknowledgements, nearly all of them.
+    /// Packets received by the sending device per second, nearly all of them acknowledgements.
     pub rx_packets_per_s: Option<f64>,
     /// Interrupts on the soaked CPUs per second, timers included.
     pub interrupts_per_s: Option<f64>,
-    /// Voluntary and involuntary context switches of sender and receiver (of the sender, where it is alone) per MB (10^6
-    /// bytes).
+    /// Voluntary and involuntary context switches of sender and receiver (of the sender, where only
+    /// its cost is known) per MB (10^6 bytes).
     pub switches_per_mb: Option<f64>,
-    /// Packets sent again.
+    /// Retransmitted packets.
     pub retransmits: Option<u64>,
     /// ENOBUFS and ENOMEM answers to zero-copy sends.
     pub enobufs: u64,
-    /// Calls that took fewer bytes than they were given, by all calls.
+    /// Calls that took fewer bytes than requested, divided by all calls.
     pub short_share: Option<f64>,
-    /// What held the sender back, by TCP_INFO.
+    /// Time limited by receive window or send buffer, by TCP_INFO.
     pub limited_by: Option<LimitedBy>,
-    /// Bytes that were mapped, not copied, by bytes received; `None` for receive paths other than zerocopy-receive.
+    /// Bytes that were mapped instead of copied, divided by bytes received; `None` for receive
+    /// paths other than zerocopy-receive.
     pub mapped_share: Option<f64>,
 }
 
-/// Shares of the connection's busy time, by TCP_INFO (tcpi_rwnd_limited, tcpi_sndbuf_limited over tcpi_busy_time).
+/// Shares of the connection's busy time, by TCP_INFO (tcpi_rwnd_limited, tcpi_sndbuf_limited over
+/// tcpi_busy_time).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct LimitedBy {
-    /// The receiver's window was closed.
+    /// Limited by the receiver's window, 0 to 1.
     pub receive_window: f64,
-    /// The send buffer was full.
+    /// Limited by the send buffer, 0 to 1.
     pub send_buffer: f64,
 }
 
-/// The figures of other accounting methods for the same traffic.
+/// Figures of other accounting methods for the same traffic.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Others {
-    /// Thread CPU time of the sender and receiver threads in the soaked windows themselves.
+    /// CPU time of the sender and receiver threads in the soaked windows.
     pub getrusage_soaked: OtherMethod,
-    /// The same in the twin trials, where no soaker ran.
+    /// The same in the unsoaked controls.
     pub getrusage_unsoaked_control: OtherMethod,
-    /// Busy ticks (user, system, irq, softirq; not steal, and not nice, where the soakers' ticks are) of all soaked CPUs in
-    /// the soaked windows. Only `both` exists; it holds whatever else ran, so its `by_soaked` is against both sides and
-    /// elsewhere together.
+    /// Busy ticks (user, system, irq, softirq; not steal, and not nice, where the soakers' ticks
+    /// are) of all soaked CPUs in the soaked windows. Only `both` exists. It includes whatever else
+    /// ran, so its `by_soaked` divides by the cost of both sides and of the other CPUs together.
     pub proc_stat: OtherMethod,
-    /// What an iperf3 server at the far end says that its own process used, in ns per KiB; null for any other far end.
+    /// CPU time of an iperf3 server at the remote end by its own report, in ns per KiB; null for
+    /// any other remote end.
     #[serde(rename = "far_process_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub far_process_ns_per_kib: Option<f64>,
 }
 
-/// What one other method says.
+/// Costs by one other accounting method.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct OtherMethod {
-    /// Its cost: sums over the windows of kept blocks, ns per KiB.
+    /// Its cost: totals over the windows of kept blocks, ns per KiB.
     #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Sides<f64>,
-    /// Its cost by the soaked cost (`CellEstimate::cost_ns_per_kib`): 0.5 means that it misses half.
+    /// Its cost divided by the soaked cost (`CellEstimate::cost_ns_per_kib`): 0.5 means that it
+    /// misses half.
     pub by_soaked: Sides<f64>,
-    /// Bytes that it rests on.
+    /// Payload bytes in these windows.
     pub bytes: u64,
 }

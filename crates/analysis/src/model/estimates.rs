@@ -1,4 +1,4 @@
-//! Everything that is computed from a run of an experiment.
+//! Estimates of a whole run, as data.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,85 +9,91 @@ use super::netperf::Accounts;
 use super::sizes::Sizes;
 use super::verdict::Verdict;
 
-/// Everything that is computed from a saved run.
+/// All estimates of a saved run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Estimates {
-    /// What all intervals of this run promise together over all its planned looks: 0.95.
+    /// Simultaneous confidence level of all intervals over all planned analyses: 0.95.
     pub confidence: f64,
-    /// The level at which each interval was computed: above `confidence`, because the run was looked at more than
-    /// once (see `plan::looks`). 0.9736 after three looks and a spent budget.
+    /// Confidence level of each single interval. It is above `confidence`, because a run has
+    /// several analyses (see `interim`): 0.9736 after three interim analyses and a spent budget.
     pub interval_level: f64,
-    /// The label of the cell that ratios refer to.
+    /// Label of the plan's reference.
     pub reference: String,
-    /// Whether the cost of sender and receiver is told apart. When false, every `sender` and `receiver` is `None`.
+    /// Whether sender and receiver have separate costs. When false, every `sender` and `receiver`
+    /// is `None`.
     pub sides_apart: bool,
-    /// Whether no receiver's cost is known, because there is no receiver (`null`) or it does not measure: every `both` is then
-    /// the sender's alone, and every `receiver` is `None`.
+    /// Whether no receiver's cost is known, because there is no receiver (`null`) or it does not
+    /// measure. Every `both` is then the sender's alone, and every `receiver` is `None`.
     pub sender_alone: bool,
     /// One for each cell of the plan, in the plan's order, measured or not.
     pub cells: Vec<CellEstimate>,
-    /// The A/A pair: the reference against itself under another name. `None` when the plan has none.
+    /// The A/A pair: the reference compared with itself under another name. `None` when the plan
+    /// has none.
     pub control: Option<Control>,
-    /// Blocks kept and dropped.
+    /// Numbers of kept and dropped blocks.
     pub blocks: BlockAccount,
-    /// What the machine was like meanwhile.
+    /// Conditions of the machine during the run.
     pub conditions: Conditions,
-    /// What may be said.
+    /// Verdicts, and why they are withheld.
     pub verdict: Verdict,
-    /// Cost against message size, where the plan has several sizes: `both`, and `sender` where it is told apart.
+    /// Cost against message size, where the plan has several sizes: `both`, and `sender` where the
+    /// sides have separate costs.
     pub sizes: Sides<Sizes>,
-    /// netperf's and time(1)'s accounts side by side, where the plan has socket buffers of several sizes.
+    /// Accounts of netperf and time(1), where the plan has socket buffers of several sizes.
     pub accounts: Option<Accounts>,
 }
 
-/// The reference against itself.
+/// The A/A control compared with the reference.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Control {
-    /// The control cell's label.
+    /// Label of the control.
     pub label: String,
-    /// Its ratio to the reference: 1 if the machine is fit to tell such differences.
+    /// Its cost divided by that of the reference. An interval without 1 shows a difference where
+    /// there is none.
     pub ratio: Sides<RatioFigure>,
     /// Whether the interval of `both` contains 1; `None` without an interval.
     pub fits: Option<bool>,
 }
 
-/// What became of the blocks.
+/// Numbers of kept and dropped blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BlockAccount {
-    /// All that stand in the run.
+    /// All blocks of the run.
     pub measured: usize,
-    /// Those that count.
+    /// Blocks that count.
     pub kept: usize,
-    /// Those that do not, by rule.
+    /// Dropped blocks by rule.
     pub dropped: DropCounts,
 }
 
-/// Blocks dropped, by rule. A block is dropped by the first rule that it breaks.
+/// Dropped blocks by rule; a block is dropped by the first rule that it breaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DropCounts {
-    /// The hypervisor took more than 1 %.
+    /// Steal above 1 %.
     pub steal: usize,
-    /// Neighbouring idle windows differed by more than 2 %.
+    /// Idle drift: neighbouring idle windows differed by more than 2 %.
     pub idle_drift: usize,
-    /// Something else used more than 2 %.
+    /// Foreign work: other processes used more than 2 %.
     pub foreign: usize,
-    /// A trial failed.
+    /// Something other than a cell's trial failed, such as an idle window.
     pub trial_failed: usize,
-    /// Cut short. Not a sign of a bad machine: the last block of a run with a budget often ends like that.
+    /// Unfinished blocks. They do not indicate a bad machine: the last block of a run with a budget
+    /// is often unfinished.
     pub unfinished: usize,
 }
 
-/// What the machine was like while the kept blocks were measured.
+/// Conditions of the machine while the kept blocks were measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Conditions {
-    /// Copying memory that is not in the cache, bytes per second: median over blocks. Costs of paths that copy move
-    /// with it, so two runs compare only if this does.
+    /// Speed of memcpy of uncached memory, bytes per second: median over blocks. The cost of paths
+    /// that copy depends on it, so two runs are comparable only if it is the same.
     pub memcpy_bytes_per_s: Option<f64>,
-    /// The slowest block.
+    /// The same in the slowest block.
     pub memcpy_slowest_bytes_per_s: Option<f64>,
-    /// The fastest block.
+    /// The same in the fastest block.
     pub memcpy_fastest_bytes_per_s: Option<f64>,
-    /// Share of the soaked CPUs that the hypervisor took, all blocks of the run, dropped ones too.
+    /// Share of the soaked CPUs taken by the hypervisor, over all blocks of the run including
+    /// dropped ones.
     pub steal_share: Option<f64>,
     /// Median relative difference between neighbouring idle windows.
     pub idle_drift: Option<f64>,

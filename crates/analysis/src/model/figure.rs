@@ -1,21 +1,22 @@
-//! Numbers with confidence intervals, as they are handed out.
+//! Numbers with confidence intervals, as data.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A number with its interval over blocks.
+/// A median over blocks with its confidence interval.
 ///
-/// The interval takes blocks to be independent. What wanders slowly over the whole run (the neighbours' use of memory,
-/// say) moves a cost and is only partly in its interval; it cancels in a ratio.
+/// The interval assumes independent blocks. A slow drift over the whole run (such as the
+/// neighbours' use of memory) changes a cost and is only partly covered by its interval; in a ratio
+/// it cancels.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Figure {
     /// The median over blocks.
     pub value: f64,
     /// The exact order-statistics interval of the median; `None` with too few blocks for the level.
     pub interval: Option<Bounds>,
-    /// The larger distance of the interval's ends from the value, in the unit of the value.
+    /// The larger distance of an interval's end from the value, in the unit of the value.
     pub half_width: Option<f64>,
-    /// Blocks (or trials, or cells) it rests on.
+    /// Number of blocks (or trials, or cells).
     pub blocks: usize,
 }
 
@@ -24,27 +25,28 @@ pub struct Figure {
 pub struct Bounds {
     /// Lower end.
     pub low: f64,
-    /// Upper end. `None`: nothing bounds it above.
+    /// Upper end; `None` if unbounded.
     pub high: Option<f64>,
-    /// The confidence this interval has by itself, which may be above the one asked for (discrete distributions).
+    /// Achieved confidence of this interval by itself. It may be above the requested level, because
+    /// the distribution is discrete.
     pub confidence: f64,
 }
 
 impl Bounds {
-    /// Whether the value lies between the ends, these included.
+    /// Whether the value lies between the ends, inclusive.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && self.high.is_none_or(|high| value <= high)
     }
 }
 
-/// Something for the sender, the receiver, and both together.
+/// A quantity for the sender, the receiver, and both together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Sides<T> {
-    /// On the sender's CPU. `None` where the sides cannot be told apart.
+    /// On the sender's CPU; `None` where the sides have no separate costs.
     pub sender: Option<T>,
-    /// On the receiver's CPU. `None` where the sides cannot be told apart.
+    /// On the receiver's CPU; `None` where the sides have no separate costs.
     pub receiver: Option<T>,
-    /// On both of them.
+    /// On both together.
     pub both: Option<T>,
 }
 
@@ -54,34 +56,35 @@ impl<T> Default for Sides<T> {
     }
 }
 
-/// How a ratio was computed.
+/// The estimator of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RatioMethod {
     /// Hodges-Lehmann estimate of the blocks' log ratios, Wilcoxon signed-rank interval.
     HodgesLehmann,
-    /// The ratio r at which the signed ranks of cost - r x reference balance: costs are at the noise floor, some blocks have no
-    /// logarithm.
+    /// The ratio r at which the signed ranks of cost - r x reference balance, for costs at the
+    /// noise floor that have no logarithm in some blocks.
     RankedDifferences,
 }
 
-/// The cost of a cell by the cost of the one that it refers to in the same blocks.
+/// The cost of a cell divided by that of its baseline in the same blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct RatioFigure {
-    /// Below 1: cheaper than what it refers to.
+    /// Below 1: cheaper than the baseline.
     pub value: f64,
-    /// At `interval_level`; `None` with too few blocks for it.
+    /// Interval at `interval_level`; `None` with too few blocks for it.
     pub interval: Option<Bounds>,
-    /// The larger of high/value - 1 and 1 - low/value: 0.025 is +-2.5 %. `None` without an interval or when unbounded.
+    /// The larger of high/value - 1 and 1 - low/value: 0.025 is ±2.5 %. `None` without an interval
+    /// or when unbounded.
     pub half_width: Option<f64>,
     /// Whether the half-width is within the plan's target.
     pub converged: bool,
-    /// How it was computed.
+    /// The estimator.
     pub method: RatioMethod,
-    /// Two-sided p-value of "the ratio is 1" (exact signed-rank).
+    /// Two-sided p-value of the hypothesis that the ratio is 1 (exact signed-rank test).
     pub p_value: Option<f64>,
     /// Blocks in which both cells have a cost.
     pub blocks: usize,
-    /// There are too few blocks for an interval at this level.
+    /// Too few blocks for an interval at this level.
     pub not_enough_blocks: bool,
 }

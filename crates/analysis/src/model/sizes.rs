@@ -1,4 +1,4 @@
-//! Cost against message size: series, fitted lines and crossovers.
+//! Cost against message size: series, fitted lines and crossovers, as data.
 
 use crate::unit::from_ns_per_kib;
 use schemars::JsonSchema;
@@ -6,142 +6,145 @@ use serde::Serialize;
 
 use super::figure::Figure;
 
-/// All that a plan with several message sizes is asked for, for one side.
+/// Estimates by message size, for one side.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Sizes {
-    /// In the plan's order of their first cells.
+    /// The series, in the plan's order of their first cells.
     pub series: Vec<Series>,
-    /// Between series that differ in one factor alone, the last of the plan's beside `message`: first those against the
-    /// reference's series, then all other pairs.
+    /// Crossovers between series that differ in one factor only, the last of the plan's other than
+    /// `message`: first those with the reference's series, then all other pairs.
     pub crossovers: Vec<Crossover>,
 }
 
-/// Cells that differ in nothing but their message size.
+/// Cells that differ only in their message size.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Series {
-    /// The levels that its cells have in common, of the plan's factors beside `message` in their order: `sendfile`,
-    /// `no-tso sendfile`.
+    /// The common levels of its cells, of the plan's factors other than `message` in their order:
+    /// `sendfile`, `no-tso sendfile`.
     pub name: String,
-    /// Whether it has the reference's level of the factor that crossovers are about.
+    /// Whether it has the reference's level of the factor that crossovers compare.
     pub reference: bool,
-    /// What was measured, by rising size.
+    /// Its points, by rising size.
     pub points: Vec<SizePoint>,
-    /// The line through them; `None` with fewer than two sizes that have a cost.
+    /// The fitted line; `None` with fewer than two sizes that have a cost.
     pub line: Option<Line>,
 }
 
-/// A cell of a series.
+/// One cell of a series.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SizePoint {
-    /// Its label.
+    /// Label of the cell.
     pub cell: String,
     /// Bytes per call.
     pub size_bytes: usize,
-    /// What so many bytes cost, in ns: the interquartile mean over blocks of what their bytes had in common, so that a cell's
-    /// own median may differ from it in the last digit. `None` where it has no cost above 0.
+    /// Cost of a call with this many bytes, ns: the interquartile mean over blocks, with the
+    /// blocks' common factor removed, so it may differ in the last digit from the cell's own
+    /// median. `None` without a cost above 0.
     pub call_ns: Option<f64>,
 }
 
-/// Cost of a call = `call_ns` + `ns_per_kib` x size, laid through the points by least squares of relative errors, neither
-/// below 0. The values are not medians over blocks but those of the one line, with bootstrap intervals over blocks.
+/// Cost of a call = `call_ns` + `ns_per_kib` x size, fitted to the points by least squares of
+/// relative errors, with both coefficients not negative. The values are the coefficients of this
+/// one fit, not medians over blocks; the intervals are bootstrap intervals over blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Line {
-    /// What a call costs, however few bytes it carries: ns.
+    /// Cost of a call regardless of its bytes, ns.
     pub call_ns: Figure,
-    /// What 1024 bytes cost, however many calls carry them: ns.
+    /// Cost of 1024 bytes regardless of the number of calls, ns.
     #[serde(rename = "us_per_mb", serialize_with = "from_ns_per_kib")]
     pub ns_per_kib: Figure,
-    /// The point that lies farthest off the line.
+    /// The point with the largest distance from the line.
     pub largest_residual: Residual,
 }
 
-/// How far a point lies off its line.
+/// Relative distance of a point from its line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Residual {
-    /// Which point.
+    /// Message size of the point in bytes.
     pub size_bytes: usize,
-    /// Measured by line, less 1: 0.2 is a point that costs 20 % more than the line says.
+    /// Measured cost divided by the line's, minus 1: 0.2 is a point that costs 20 % more than the
+    /// line predicts.
     pub share: f64,
 }
 
 /// Where a series becomes cheaper than another one.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Crossover {
-    /// Place in `series` of the one that is spoken of.
+    /// Index in `series` of the series in question.
     pub of: usize,
-    /// Place in `series` of the one that it is held against.
+    /// Index in `series` of the series that it is compared with.
     pub against: usize,
-    /// What may be said. Each at `interval_level` by itself, not corrected for how many crossovers there are.
+    /// The result, at `interval_level` and not corrected for the number of crossovers.
     pub outcome: Outcome,
     /// How the size was found; `None` where the outcome has no size.
     pub method: Option<CrossoverMethod>,
 }
 
-/// Which of two series is the cheaper one, at which sizes.
+/// Which of two series is cheaper, and at which sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Outcome {
-    /// It is cheaper from a size on.
+    /// Cheaper from a size on.
     From {
-        /// Bytes per call.
+        /// Size of the crossover, bytes per call.
         size: f64,
-        /// Lower end of its interval; `None` where it may lie below every size that was measured.
+        /// Lower end of its interval; `None` where it may lie below every measured size.
         low: Option<f64>,
-        /// Upper end.
+        /// Upper end of its interval.
         high: f64,
     },
-    /// It is cheaper up to a size only.
+    /// Cheaper up to a size only.
     UpTo {
-        /// Bytes per call.
+        /// Size of the crossover, bytes per call.
         size: f64,
         /// Lower end of its interval.
         low: f64,
-        /// Upper end; `None` where it may lie above every size that was measured.
+        /// Upper end; `None` where it may lie above every measured size.
         high: Option<f64>,
     },
-    /// Cheaper at every size that was measured.
+    /// Cheaper at every measured size.
     Always,
-    /// Dearer at every size that was measured.
+    /// Dearer at every measured size.
     Never,
-    /// Nothing may be said.
+    /// Undecided.
     Undecided {
-        /// Why not.
+        /// The reason.
         why: Undecided,
     },
 }
 
-/// Why nothing may be said of a crossover.
+/// Why a crossover is undecided.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "because")]
 pub enum Undecided {
-    /// Fewer than two sizes at which both have a cost.
+    /// Fewer than two sizes at which both series have a cost.
     TooFewSizes,
     /// Too few blocks for an interval.
     TooFewBlocks,
-    /// The two cost the same wherever they were measured.
+    /// Both cost the same at every measured size.
     Same {
-        /// Every interval lies this close to 1; at most 0.05.
+        /// Every interval is within this distance of 1; at most 0.05.
         within: f64,
     },
-    /// At no size a difference could be shown.
+    /// No difference could be shown at any size.
     Noise,
-    /// It was shown to be dearer at some sizes, and nothing could be shown at others.
+    /// Shown to be dearer at some sizes; undecided at the others.
     NowhereCheaper,
-    /// It was shown to be cheaper at some sizes, and nothing could be shown at either end.
+    /// Shown to be cheaper at some sizes; undecided at both ends.
     OpenEnds,
-    /// It is cheaper, dearer and cheaper again, or the other way round: there is more than one crossover.
+    /// Cheaper, dearer and cheaper again, or the other way round: there is more than one crossover.
     SeveralCrossings,
-    /// It is cheaper at both ends, or dearer at both, but not at every size in between.
+    /// Cheaper at both ends, or dearer at both, but not at every size between.
     InBetween,
 }
 
-/// How the size of a crossover was found.
+/// The method that found the size of a crossover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CrossoverMethod {
-    /// Where the two lines cross: near there both agree with what was measured.
+    /// The intersection of the two lines, which both fit the measurements near it.
     Lines,
-    /// Where the ratio as measured passes 1: linear in the logarithms of ratio and size between neighbouring sizes, after
-    /// what goes against the trend was pooled (isotonic regression). The lines do not hold near there.
+    /// The size at which the measured ratio passes 1: linear in the logarithms of ratio and size
+    /// between neighbouring sizes, after isotonic regression. The lines do not fit near there.
     Interpolation,
 }

@@ -1,40 +1,41 @@
-//! Verdicts about cells, and why they are withheld.
+//! Verdicts about cells and the reasons for withholding them, as data.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use zc_run::Severity;
 
-/// What may be said about the cells, as data.
+/// The verdicts about a run's cells.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Verdict {
-    /// Why nothing may be said; empty when it may.
+    /// Why verdicts are withheld; empty when they are not.
     pub withheld: Vec<Withheld>,
-    /// How each cell that has a ratio compares to what it refers to, without the control; computed also when withheld, for
-    /// the curious.
+    /// The comparison of each cell other than the control with its baseline; computed even when
+    /// verdicts are withheld.
     pub cells: Vec<CellVerdict>,
-    /// Where all cells refer to one: the cell of the lowest cost, followed by those that cannot be told from it. One entry: it is
-    /// the cheapest with certainty. Empty when there are no ratios, or when cells refer to several.
+    /// Where all cells have the same baseline: the cheapest cell, followed by those that do not
+    /// differ significantly from it. A single entry is significantly the cheapest. Empty without
+    /// ratios, or with several baselines.
     pub cheapest: Vec<String>,
-    /// The same for each cell that others refer to and those others, in the plan's order.
+    /// The same for each baseline, in the plan's order.
     pub cheapest_by: Vec<Cheapest>,
-    /// How many comparisons were corrected for.
+    /// Number of comparisons in the correction for multiple testing.
     pub comparisons: usize,
 }
 
 impl Verdict {
-    /// Whether verdicts may be printed.
+    /// Whether verdicts may be printed: no reason withholds them.
     pub fn stands(&self) -> bool {
         self.withheld.is_empty()
     }
 }
 
-/// The least costly of the cells that refer to the same one, that one included.
+/// The cheapest of the cells with one baseline, that baseline included.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cheapest {
-    /// The cell that they refer to.
+    /// Label of the baseline.
     pub by: String,
-    /// The cell of the lowest cost, then those that cannot be told from it.
+    /// The cheapest cell, then those that do not differ significantly from it.
     pub cells: Vec<String>,
 }
 
@@ -42,79 +43,81 @@ pub struct Cheapest {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "why")]
 pub enum Withheld {
-    /// The reference differs from itself: the A/A interval does not contain 1.
+    /// The A/A control differs from the reference: the interval of their ratio does not contain 1.
     ControlDiffers {
-        /// The A/A ratio.
+        /// Cost of the control divided by that of the reference.
         ratio: f64,
-        /// Its interval.
+        /// Lower end of its interval.
         low: f64,
-        /// Its interval.
+        /// Upper end of its interval; `None` if unbounded.
         high: Option<f64>,
     },
-    /// There is no A/A control in the plan, or it was never measured.
+    /// The plan has no A/A control, or it was never measured.
     NoControl,
-    /// Nothing refers to anything: the reference has no cost.
+    /// The reference has no cost above 0, so there are no ratios.
     NoReference,
-    /// Fewer blocks were kept than an interval needs.
+    /// Too few blocks were kept for an interval.
     TooFewBlocks {
-        /// KeptBlocks.
+        /// Number of kept blocks.
         kept: usize,
-        /// The least number that an interval at this level needs.
+        /// Smallest number for an interval at this level.
         needed: usize,
     },
-    /// The reference did not hold the rate: its cost was taken at saturation, and every ratio is of costs at two rates.
+    /// The reference did not reach its rate: its cost was measured at saturation, and every ratio
+    /// compares costs at two rates.
     ReferenceSaturated {
-        /// The share of the rate that it reached.
+        /// Reached rate divided by the nominal one.
         reached: f64,
     },
     /// More than half of the finished blocks were dropped by rule.
     BusyMachine {
-        /// Dropped.
+        /// Dropped blocks, without unfinished ones.
         dropped: usize,
-        /// Finished.
+        /// Finished blocks.
         measured: usize,
     },
-    /// A warning in the run forbids it.
+    /// The run has a warning of severity `withhold`.
     Warning {
-        /// The warning's name.
+        /// Name of the warning.
         name: String,
         /// Always `withhold`.
         severity: Severity,
     },
 }
 
-/// How a cell compares to what it refers to.
+/// Comparison of a cell with its baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellVerdict {
-    /// Which cell.
+    /// Label of the cell.
     pub label: String,
-    /// In words, at the level corrected for all comparisons (Holm's procedure on exact signed-rank p-values).
+    /// The result, corrected for all comparisons (Holm's procedure on exact signed-rank p-values).
     pub comparison: Comparison,
-    /// Whether the run-level interval by itself, uncorrected, excludes 1.
+    /// Whether the interval of the ratio excludes 1, without correction for the other comparisons.
     pub interval_excludes_one: bool,
-    /// What this cell is the price of a failed zero-copy: see `CellEstimate::failed_zero_copy`.
+    /// The cost of this cell is the price of a failed zero-copy: see
+    /// `CellEstimate::failed_zero_copy`.
     pub failed_zero_copy: bool,
 }
 
-/// The word for a comparison.
+/// Result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "is")]
 pub enum Comparison {
-    /// It costs less.
+    /// Costs significantly less.
     Cheaper {
-        /// Share of the other's cost that it saves: 1 - ratio.
+        /// Share of the baseline's cost that it saves: 1 - ratio.
         by: f64,
     },
-    /// It costs more.
+    /// Costs significantly more.
     Dearer {
-        /// Share of the other's cost that comes on top: ratio - 1.
+        /// Share of the baseline's cost that is added: ratio - 1.
         by: f64,
     },
-    /// If there is a difference, it is small: the whole interval lies this close to 1, and this is at most 5 %.
+    /// Equivalent: the whole interval is within 5 % of 1.
     Same {
-        /// The larger distance of the interval's ends from 1.
+        /// The larger distance of an interval's end from 1, at most 0.05.
         within: f64,
     },
-    /// Neither could be shown.
+    /// Neither a difference nor equivalence was shown.
     Undecided,
 }

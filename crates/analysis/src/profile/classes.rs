@@ -1,9 +1,10 @@
-//! Classification of kernel functions: which part of sending bytes a function belongs to, by its name.
+//! Classification of kernel functions: which part of sending bytes a function belongs to, by its
+//! name.
 //!
-//! A sample has the class of its innermost function, as in Cai et al., "Understanding Host Network Stack
-//! Overheads" (SIGCOMM 2021). A function with many kinds of callers (memcpy, a tree, a thunk) has no
-//! class of its own and takes that of the innermost caller that has one. The table of functions is
-//! `classes.tsv`.
+//! A sample has the class of its innermost function, as in Cai et al., "Understanding Host Network
+//! Stack Overheads" (SIGCOMM 2021). A function with many kinds of callers (memcpy, a tree, a thunk)
+//! has no class of its own and takes that of the innermost caller that has one. The table of
+//! functions is `classes.tsv`.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -24,7 +25,8 @@ struct Line {
     found: Found,
 }
 
-/// The lines of `classes.tsv`, comments and empty lines left out; `None` for one that does not parse.
+/// The lines of `classes.tsv`, comments and empty lines left out; `None` for one that does not
+/// parse.
 fn lines() -> impl Iterator<Item = Option<Line>> {
     let lines = include_str!("classes.tsv").lines();
     lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| {
@@ -55,8 +57,9 @@ fn table() -> &'static Table {
     })
 }
 
-/// Where the kernel's timer lands when it was due while interrupts were off: at the function that enables them. Seen by
-/// [`SampledEvent::CpuClock`] there, and not where the time went, they belong to whoever had switched interrupts off.
+/// Functions that enable interrupts. A timer that expires while interrupts are off fires there, not
+/// where the time was spent. Samples by [`SampledEvent::CpuClock`] in them belong to the caller
+/// that had disabled interrupts.
 const ENABLES_INTERRUPTS: &[&str] = &[
     "_raw_spin_unlock_irqrestore",
     "_raw_spin_unlock_irq",
@@ -68,25 +71,27 @@ const ENABLES_INTERRUPTS: &[&str] = &[
     "__raw_spin_unlock_irq",
 ];
 
-/// Instructions that leave a virtual machine for its hypervisor, wrapped into a function: a register of the interrupt controller that sends
-/// an interrupt to another CPU, or sets the timer. On a machine that is none they belong to their callers.
-const LEAVES_FOR_THE_HYPERVISOR: &[&str] =
+/// Instructions that exit from a virtual machine to its hypervisor, wrapped into functions: writes
+/// to a register of the interrupt controller that send an interrupt to another CPU or set the
+/// timer. On a physical machine they belong to their callers.
+const EXITS_TO_THE_HYPERVISOR: &[&str] =
     &["native_write_msr", "native_write_msr_safe", "native_read_msr"];
 
-/// The class of each frame of a profile as the innermost one of its stack, frame number n at place n - 1. `virtual_machine`: whether there is
-/// a hypervisor.
+/// The class of each frame of a profile as the innermost one of its stack: frame number n at index
+/// n - 1. `virtual_machine`: whether there is a hypervisor.
 pub(super) fn classes_of_frames(profile: &Profile, virtual_machine: bool) -> Vec<Class> {
     let lands = |name: &str| {
         profile.sampling.event == SampledEvent::CpuClock
             && ENABLES_INTERRUPTS.contains(&function_name(name))
     };
     let found = |name: &str| {
-        let leaves = virtual_machine && LEAVES_FOR_THE_HYPERVISOR.contains(&name);
+        let leaves = virtual_machine && EXITS_TO_THE_HYPERVISOR.contains(&name);
         if leaves { Found::Class(Class::Virtualisation) } else { look_up(name) }
     };
     let of_symbols: Vec<(Found, bool)> =
         profile.symbols.iter().map(|name| (found(function_name(name)), lands(name))).collect();
-    // As a caller, and as the innermost: a caller stands before those that it calls.
+    // Classes of a frame as a caller, and as the innermost one. A caller precedes the frames that
+    // it calls.
     let mut found: Vec<(Class, Class)> = Vec::with_capacity(profile.frames.len());
     for &(caller, symbol) in &profile.frames {
         let above = (caller as usize)
@@ -105,7 +110,7 @@ pub(super) fn classes_of_frames(profile: &Profile, virtual_machine: bool) -> Vec
     found.into_iter().map(|(_, innermost)| innermost).collect()
 }
 
-/// What the table says about a function.
+/// Entry of the table for a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Found {
     Class(Class),
@@ -114,7 +119,7 @@ enum Found {
     Nothing,
 }
 
-/// A function's name without what the compiler appended to it, and without the module that it is in.
+/// A function's name without suffixes of the compiler, and without the name of its module.
 pub fn function_name(name: &str) -> &str {
     let name = name.split(' ').next().unwrap_or(name);
     let name = name.strip_prefix("__pfx_").unwrap_or(name);
@@ -175,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_servant_belongs_to_whoever_it_serves() {
+    fn a_function_with_many_kinds_of_callers_has_the_class_of_its_caller() {
         assert_eq!(class(&["rep_movs_alternative", "_copy_to_iter", "tcp_recvmsg"]), Class::Copy);
         assert_eq!(
             class(&["rep_movs_alternative", "_copy_from_user", "do_epoll_wait"]),
@@ -205,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_region_without_interrupts_is_its_caller_s_where_a_timer_samples() {
+    fn timer_samples_of_enabling_interrupts_belong_to_the_caller() {
         let stack = ["_raw_spin_unlock_irqrestore", "try_to_wake_up", "tcp_data_queue"];
         assert_eq!(sampled(&stack, SampledEvent::CpuClock), Class::Sched);
         assert_eq!(sampled(&stack, SampledEvent::Cycles), Class::Locks);
@@ -216,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_for_the_hypervisor_is_its_caller_s_where_there_is_none() {
+    fn exits_to_a_hypervisor_belong_to_the_caller_on_a_physical_machine() {
         let stack = ["native_write_msr", "x2apic_send_IPI", "__smp_call_single_queue"];
         assert_eq!(sampled_on(&stack, SampledEvent::CpuClock, true), Class::Virtualisation);
         assert_eq!(sampled_on(&stack, SampledEvent::CpuClock, false), Class::Irq);
@@ -235,7 +240,7 @@ mod tests {
     #[test]
     fn every_pattern_gives_its_class() {
         for line in lines().flatten() {
-            // No function has a ~ in its name: only prefixes match.
+            // No function has a ~ in its name, so only prefixes match.
             let name = line.pattern.replace('*', "~");
             assert_eq!(look_up(&name), line.found, "{}", line.pattern);
         }

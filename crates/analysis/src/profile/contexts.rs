@@ -1,5 +1,5 @@
-//! In whose context kernel code ran: what was done in a system call of a program that sends or receives, and what was done for it on
-//! somebody else's time, where no account of the program's shows it.
+//! The contexts in which kernel code ran: in a system call of a sending or receiving program, or on
+//! the time of other tasks, where no account of the program contains it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,32 +7,34 @@ use serde::Serialize;
 use super::classes::function_name;
 use zc_run::{Profile, SampledTask};
 
-/// Where a sample found the CPU.
+/// Context of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Context {
-    /// A thread that sends or receives, in user mode.
+    /// A sending or receiving thread in user mode.
     User,
-    /// Such a thread in the kernel, by a system call or a fault.
+    /// A sending or receiving thread in the kernel, in a system call or a fault.
     Syscall,
-    /// A softirq that ran while such a thread was current: at the end of its own system call, or of an interrupt that it took.
+    /// A softirq that ran while a sending or receiving thread was current: at the end of its own
+    /// system call, or of an interrupt that it took.
     SoftirqOwn,
-    /// A softirq that ran while another thread was current, at the end of an interrupt that that one took.
+    /// A softirq that ran while another thread was current, at the end of an interrupt that this
+    /// thread took.
     SoftirqElsewhere,
-    /// A softirq that was put off to its kernel thread.
+    /// A softirq that was deferred to ksoftirqd.
     Ksoftirqd,
-    /// An interrupt, softirqs not counted.
+    /// An interrupt without its softirqs.
     Interrupt,
-    /// A switch from or to a thread that is not of the traffic.
+    /// A context switch from or to a thread that does not belong to the traffic.
     Switch,
-    /// A thread of the kernel.
+    /// A kernel thread.
     KernelThread,
     /// Another process.
     Others,
 }
 
 impl Context {
-    /// Every one, in the order of the documentation.
+    /// All contexts, in the order of docs/profile.md.
     pub const ALL: [Self; 9] = [
         Self::User,
         Self::Syscall,
@@ -45,7 +47,7 @@ impl Context {
         Self::Others,
     ];
 
-    /// As it is printed.
+    /// Its printed name.
     pub fn name(self) -> &'static str {
         match self {
             Self::User => "user mode",
@@ -60,13 +62,13 @@ impl Context {
         }
     }
 
-    /// Its place in [`ALL`](Self::ALL).
+    /// Its index in [`ALL`](Self::ALL).
     pub fn place(self) -> usize {
         Self::ALL.iter().position(|context| *context == self).unwrap_or(0)
     }
 }
 
-/// What a stack goes through.
+/// Kinds of functions that occur in a stack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct StackMarks {
     softirq: bool,
@@ -75,7 +77,7 @@ pub(super) struct StackMarks {
     switch: bool,
 }
 
-/// What each frame and its callers go through, frame number n at place n - 1.
+/// The marks of each frame and its callers: frame number n at index n - 1.
 pub(super) fn marks_of_frames(profile: &Profile) -> Vec<StackMarks> {
     let of_symbols: Vec<StackMarks> =
         profile.symbols.iter().map(|name| through(function_name(name))).collect();
@@ -97,7 +99,7 @@ pub(super) fn marks_of_frames(profile: &Profile) -> Vec<StackMarks> {
     found
 }
 
-/// By its name, as the kernel's source has it.
+/// The marks of one function, by its name in the kernel's source.
 fn through(name: &str) -> StackMarks {
     StackMarks {
         // kernel/softirq.c; __do_softirq until Linux 6.10.
@@ -118,7 +120,8 @@ fn through(name: &str) -> StackMarks {
     }
 }
 
-/// The context of a sample: whose time it was, and what its stack goes through; `None` for user mode.
+/// The context of a sample, from the task that was current and the marks of its stack; `None` for
+/// user mode.
 pub(super) fn context(task: SampledTask, stack: Option<StackMarks>) -> Context {
     let own = is_of_path(task);
     let Some(through) = stack else { return if own { Context::User } else { Context::Others } };
@@ -138,8 +141,9 @@ pub(super) fn context(task: SampledTask, stack: Option<StackMarks>) -> Context {
     }
 }
 
-/// Whether it is a thread of the traffic: its CPU time, softirqs and interrupts included that came while it was current, is what
-/// getrusage(2) counts, on a kernel that does not account for interrupts apart (CONFIG_IRQ_TIME_ACCOUNTING).
+/// Whether a task belongs to the traffic. getrusage(2) counts its CPU time, including softirqs and
+/// interrupts while it was current, unless the kernel accounts interrupt time separately
+/// (CONFIG_IRQ_TIME_ACCOUNTING).
 pub(super) fn is_of_path(task: SampledTask) -> bool {
     matches!(task, SampledTask::Sender | SampledTask::Receiver)
 }
@@ -161,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_and_whose_time_it_was_make_a_context() {
+    fn stack_and_current_task_determine_the_context() {
         use SampledTask::{Idle, Ksoftirqd, Other, Receiver, Sender, Soaker};
         let syscall =
             ["tcp_sendmsg", "__sys_sendto", "do_syscall_64", "entry_SYSCALL_64_after_hwframe"];
@@ -198,7 +202,7 @@ mod tests {
         assert_eq!(
             of(Idle, &thread),
             Context::Ksoftirqd,
-            "in a PID namespace its name is not seen"
+            "in a PID namespace the name of ksoftirqd is not visible"
         );
         assert_eq!(of(Soaker, &preempted), Context::Switch);
         assert_eq!(of(Sender, &preempted), Context::Interrupt);

@@ -1,4 +1,5 @@
-//! What one path spends on each class beside another: of one run, where the two were sampled in the same blocks, or of two runs.
+//! The difference between two paths by class: of one run, where both were sampled in the same
+//! blocks, or of two runs.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,38 +14,40 @@ use crate::model::figure::{Bounds, Figure};
 use crate::unit::from_ns_per_kib;
 use zc_run::{Profile, Run};
 
-/// Two cells side by side.
+/// The difference between two cells.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// Whether both were sampled in the same blocks of one run, so that what a block's windows share cancels.
+    /// Whether both were sampled in the same blocks of one run, so that the common factor of a
+    /// block cancels.
     pub paired: bool,
-    /// All of it: the second's cost less the first's.
+    /// Difference of the costs: the second minus the first.
     #[serde(rename = "all_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub all: Option<Figure>,
-    /// Every class, the largest difference first.
+    /// All classes, the largest difference first.
     pub classes: Vec<PartDifference<Class>>,
-    /// Every context, in their order.
+    /// All contexts, in the order of [`Context::ALL`].
     pub contexts: Vec<PartDifference<Context>>,
 }
 
-/// A class or a context of two cells.
+/// The costs of a class or a context in two cells.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PartDifference<T> {
-    /// Which.
+    /// Class or context.
     pub what: T,
-    /// The cost of the first cell.
+    /// Cost in the first cell.
     #[serde(rename = "first_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub first_ns_per_kib: f64,
-    /// The cost of the second cell.
+    /// Cost in the second cell.
     #[serde(rename = "second_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub second_ns_per_kib: f64,
-    /// The second less the first. With BCa intervals over blocks where they are paired, else percentiles over independent draws of
-    /// both runs' blocks.
+    /// The second minus the first, with BCa intervals over blocks where they are paired, otherwise
+    /// percentile intervals over independent resamples of both runs' blocks.
     #[serde(rename = "difference_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub difference: Figure,
 }
 
-/// The second cell less the first one. `None` where one of them is not there, or has no samples in a block that counts.
+/// The second cell minus the first one. `None` if one of them does not exist or has no samples in a
+/// kept block.
 pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Difference> {
     let paired = std::ptr::eq(first.0, second.0);
     let (mut one, level, seed) = sampled(first)?;
@@ -60,7 +63,7 @@ pub fn difference(first: (&Run, &str), second: (&Run, &str)) -> Option<Differenc
         return None;
     }
     let draws = Bootstrap::new(blocks, DEFAULT_RESAMPLES, seed);
-    // Bootstrap of their own, unless both fall on the same blocks.
+    // Independent resamples, unless both cells are in the same blocks.
     let other_seed = if paired { seed } else { other_seed.wrapping_add(1) };
     let other_draws = Bootstrap::new(other_blocks, DEFAULT_RESAMPLES, other_seed);
     let (ones, others) = (drawn(&one, draws.as_ref()), drawn(&other, other_draws.as_ref()));
@@ -130,7 +133,7 @@ fn drawn(sampled: &CellSamples, draws: Option<&Bootstrap>) -> Vec<Drawn> {
     }
 }
 
-/// Of what was drawn, which begins with what was observed.
+/// The percentile interval of the values of all resamples, of which the first is the observed one.
 fn percentiles(values: &[f64], level: f64) -> Option<Bounds> {
     let resampled = values.get(1..)?;
     let tail = (1.0 - level) / 2.0;

@@ -1,12 +1,16 @@
-//! Where the CPU time of each path went: samples of a profile as shares of the soaked cost, with their intervals.
+//! The distribution of each path's CPU time: samples of a profile as shares of the soaked cost,
+//! with intervals.
 //!
-//! Samples say how the cost divides, the soakers say how much it is: a class costs the soaked cost of its path times the class's share of
-//! the samples, so that the classes add up to what `zc run` prints for the path. What counts as cost is every sample on the CPUs that the
-//! soaked cost comes from (see `plan::costs`) but those that found a soaker in user mode, which is time that nobody wanted, and those of
-//! zc's own measuring. What is there without any traffic (the tick, what else the machine does) is in the rate of an idle soaker
-//! already, and so it is taken off here too: as much of each class as the idle windows had, for the time of the window.
+//! Samples determine how the cost is divided, the soakers how large it is. The cost of a class is
+//! the soaked cost of its path times the class's share of the samples, so the classes add up to the
+//! cost that `zc run` prints. All samples count on the CPUs that the soaked cost comes from (see
+//! [`crate::costs`]), except those of a soaker in user mode, which is otherwise unused time, and
+//! those of zc's own measuring. Work that exists without traffic (the tick, other tasks of the
+//! machine) is already in the rate of an idle soaker, so it is subtracted here too: the samples of
+//! each class in the idle windows, scaled to the length of the window.
 //!
-//! Intervals are over blocks, drawn again whole, because what one window's samples found is not independent.
+//! Intervals come from a bootstrap over whole blocks, because samples within one window are not
+//! independent.
 
 mod class;
 mod classes;
@@ -29,7 +33,7 @@ use crate::parallel;
 use shares::{CellSamples, Frames, parts};
 use zc_run::{Profile, Run};
 
-/// All that can be computed from the samples of a run; `None` for one that was not sampled.
+/// All estimates from the samples of a run; `None` for a run without samples.
 pub fn profile(run: &Run) -> Option<ProfileEstimates> {
     let profile = Profile::of(run)?;
     let frames = Frames::of(&profile, run);
@@ -48,7 +52,7 @@ pub fn profile(run: &Run) -> Option<ProfileEstimates> {
     })
 }
 
-/// The labels of the cells that have samples in a block that counts, the control left out.
+/// Labels of the cells with samples in a kept block, without the control.
 pub fn labels(run: &Run) -> Vec<String> {
     let sampled = |label: &str| {
         let counts = run

@@ -1,5 +1,5 @@
-//! What comes out of a profile: the types alone. Units are those of `estimate`: costs are ns of soaked CPU time per KiB of payload, shares
-//! run from 0 to 1.
+//! The result types of a profile. Units are those of `estimate`: costs are ns of soaked CPU time
+//! per KiB of payload, shares run from 0 to 1.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,67 +10,67 @@ use crate::model::figure::{Bounds, Figure};
 use crate::unit::from_ns_per_kib;
 use zc_run::{RecvPath, SampledEvent, SendPath};
 
-/// Everything that is computed from the samples of a run.
+/// All estimates from the samples of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ProfileEstimates {
-    /// What made the samples.
+    /// Event that triggered the samples.
     pub event: SampledEvent,
-    /// Why not cycles, where it is not.
+    /// Why the event is not cycles, where it is another one.
     pub no_cycles: Option<String>,
-    /// Samples per second that were asked for on each CPU.
+    /// Requested samples per second and CPU.
     pub frequency_hz: u64,
-    /// The level at which each interval was computed.
+    /// Confidence level of each single interval.
     pub interval_level: f64,
-    /// Whether the kernel keeps the time of interrupts and softirqs out of the accounts of the threads that they interrupt; `None`:
-    /// not known.
+    /// Whether the kernel accounts the time of interrupts and softirqs separately from that of the
+    /// threads that they interrupt; `None` if unknown.
     pub irq_time_accounting: Option<bool>,
     /// One for each cell of the plan, in the plan's order, sampled or not.
     pub cells: Vec<CellProfile>,
 }
 
-/// One cell of the plan.
+/// The profile of one cell of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellProfile {
-    /// As in the plan.
+    /// Label in the plan.
     pub label: String,
-    /// As in the plan.
+    /// Send path.
     pub send: SendPath,
-    /// As in the plan.
+    /// Receive path.
     pub recv: RecvPath,
-    /// True for the plan's own reference alone.
+    /// True for the reference of the plan.
     pub reference: bool,
-    /// True for the second copy of the reference.
+    /// True for the A/A control, the second copy of the reference.
     pub control: bool,
-    /// KeptBlocks blocks with samples and a cost.
+    /// Number of kept blocks with samples and a cost.
     pub blocks: usize,
-    /// Samples that found the cost, on the CPUs that it comes from.
+    /// Samples of the cost, on the CPUs that it comes from.
     pub samples: u64,
-    /// Samples on those CPUs.
+    /// All samples on those CPUs.
     pub samples_of_all: u64,
-    /// Samples that were lost.
+    /// Number of lost samples.
     pub lost: u64,
-    /// The soaked cost: what the shares are shares of. The same as in the table of paths.
+    /// Soaked cost, which the shares divide. The same as in the table of paths.
     #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Option<Figure>,
-    /// The CPU time that the samples found by the one that the soakers lost. What is missing from 1 ran where the event could not see
-    /// it, and what is above 1 the soakers did not feel.
+    /// CPU time by the samples divided by that lost by the soakers. Below 1, the event cannot
+    /// observe some of the cost; above 1, the soakers did not lose some of the sampled time.
     pub seen: Option<f64>,
-    /// Every class, in the order of [`Class::ALL`]. They add up to 1.
+    /// All classes, in the order of [`Class::ALL`]. They add up to 1.
     pub classes: Vec<ClassPart>,
-    /// Every context, in the order of [`Context::ALL`]. They add up to 1.
+    /// All contexts, in the order of [`Context::ALL`]. They add up to 1.
     pub contexts: Vec<ContextPart>,
-    /// What ran while a thread that sends or receives was current: what getrusage is able to see.
+    /// Part that ran while a sending or receiving thread was current, and that getrusage can count.
     pub own: Part,
-    /// What getrusage said in the same windows, by the soaked cost.
+    /// Cost by getrusage in the same windows, divided by the soaked cost.
     pub getrusage_by_soaked: Option<f64>,
-    /// The functions that cost most by themselves, the largest first.
+    /// Functions with the largest cost of their own, the largest first.
     pub functions: Vec<FunctionPart>,
-    /// The largest functions of class [`Class::Unknown`].
+    /// Largest functions of class [`Class::Unknown`].
     pub unknown: Vec<FunctionPart>,
 }
 
 impl CellProfile {
-    /// A class of it.
+    /// Part of the cost in one class; zero if there is none.
     pub fn class(&self, class: Class) -> Part {
         self.classes
             .iter()
@@ -82,43 +82,44 @@ impl CellProfile {
 /// A part of a cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Part {
-    /// Of the cost. May be a little below 0: what the idle windows had of it is taken off.
+    /// Share of the cost. It may be slightly below 0, because the part in idle windows is
+    /// subtracted.
     pub share: f64,
-    /// Bootstrap (BCa) over blocks; `None` with too few of them.
+    /// BCa bootstrap interval over blocks; `None` with too few blocks.
     pub interval: Option<Bounds>,
-    /// Share times cost. Its interval has the spread of both.
+    /// Share times cost. Its interval includes the variation of both.
     #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub ns_per_kib: Option<Figure>,
 }
 
-/// A class and its part.
+/// Part of a class in the cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ClassPart {
-    /// Which.
+    /// The class.
     pub class: Class,
-    /// How much.
+    /// Its part of the cost.
     #[serde(flatten)]
     pub part: Part,
 }
 
-/// A context and its part.
+/// Part of a context in the cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ContextPart {
-    /// Which.
+    /// The context.
     pub context: Context,
-    /// How much.
+    /// Its part of the cost.
     #[serde(flatten)]
     pub part: Part,
 }
 
-/// A function and its part.
+/// Part of a function in the cost.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FunctionPart {
-    /// Its name.
+    /// Name of the function.
     pub function: String,
-    /// The class of its largest part: a servant belongs to several.
+    /// Class of its largest part; a function with many kinds of callers has several classes.
     pub class: Class,
-    /// How much of the cost was spent in it, what it calls not counted.
+    /// Cost spent in the function itself, without its callees.
     #[serde(flatten)]
     pub part: Part,
 }

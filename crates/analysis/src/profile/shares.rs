@@ -1,4 +1,4 @@
-//! Samples counted into parts of a cost, and how sure the parts are.
+//! Counts samples into parts of a cost, and computes their intervals.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use crate::kept::KeptBlocks;
 use crate::model::figure::Figure;
 use zc_run::{Profile, Run, SampledTask, TaskSamples, WindowSamples};
 
-/// How many functions are counted by name, the largest first.
+/// Number of functions counted by name, the largest first.
 const FUNCTIONS: usize = 12;
 
-/// How many of those that have no class.
+/// Number of functions without a class counted by name.
 const UNKNOWN: usize = 8;
 
-/// What is known of every frame of a profile.
+/// Class and context marks of every frame of a profile.
 pub(super) struct Frames {
     classes: Vec<Class>,
     through: Vec<StackMarks>,
@@ -35,7 +35,7 @@ impl Frames {
         }
     }
 
-    /// The class of a sample, that of user mode included.
+    /// The class of a sample, in user mode too.
     pub(super) fn class(&self, task: SampledTask, frame: u32) -> Class {
         match (frame as usize).checked_sub(1) {
             Some(place) => self.classes.get(place).copied().unwrap_or(Class::Unknown),
@@ -52,7 +52,8 @@ impl Frames {
     }
 }
 
-/// Whether samples of a task are part of the cost: not a soaker at its work, and nothing that zc does beside the traffic.
+/// Whether samples of a task are part of the cost: neither a soaker in user mode, nor zc's own work
+/// other than the traffic.
 pub(super) fn is_cost(task: SampledTask, frame: u32) -> bool {
     match task {
         SampledTask::Instrument => false,
@@ -61,44 +62,43 @@ pub(super) fn is_cost(task: SampledTask, frame: u32) -> bool {
     }
 }
 
-/// The samples of a cell, block by block.
+/// The samples of one cell by block.
 pub(super) struct CellSamples {
-    /// Those that have samples and a cost.
+    /// Blocks with samples and a cost.
     pub(super) blocks: Vec<SampledBlock>,
-    /// Functions that are counted by name, with their class.
+    /// Functions counted by name, with their class.
     pub(super) functions: Vec<(String, Class)>,
     pub(super) samples: u64,
     pub(super) samples_of_all: u64,
     pub(super) lost: u64,
 }
 
-/// A block.
+/// The samples of a cell in one block.
 pub(super) struct SampledBlock {
-    /// Its place in the run.
+    /// Index among the blocks of the run.
     pub(super) place: usize,
-    /// Samples of each part, less what idle windows have in the same time: classes, contexts, the path's own threads, functions.
+    /// Samples of each part, minus those of idle windows scaled to the same time: classes,
+    /// contexts, the path's own threads, functions.
     parts: Vec<f64>,
-    /// All of the cost, so too.
+    /// Samples of the whole cost, likewise.
     cost: f64,
-    /// Soaked cost of the block.
     cost_ns_per_kib: f64,
     /// Soaked CPU time of its window.
     soaked_ns: f64,
-    /// CPU time that the samples found.
+    /// CPU time of the cost by its samples.
     found_ns: f64,
 }
 
-/// Where the parts stand.
+/// Indices of the parts.
 const CONTEXTS_AT: usize = Class::ALL.len();
 const OWN_AT: usize = CONTEXTS_AT + Context::ALL.len();
 const FUNCTIONS_AT: usize = OWN_AT + 1;
 
-/// Counts into parts.
 struct Counter<'a> {
     profile: &'a Profile,
     frames: &'a Frames,
     cpus: Vec<usize>,
-    /// By place of a symbol: which function it is among those that are counted by name.
+    /// Index of a function counted by name, by index of its symbol.
     functions: HashMap<usize, usize>,
     parts: usize,
 }
@@ -108,7 +108,7 @@ impl Counter<'_> {
         window.tasks.iter().filter(|task| self.cpus.contains(&task.cpu))
     }
 
-    /// What a window has of each part, and of the cost.
+    /// Samples of each part in a window, and of the whole cost.
     fn count(&self, window: &WindowSamples) -> (Vec<f64>, f64) {
         let (mut parts, mut cost) = (vec![0.0; self.parts], 0.0);
         for task in self.tasks(window) {
@@ -133,7 +133,7 @@ impl Counter<'_> {
     }
 }
 
-/// The place of a frame's function among the symbols.
+/// Index of a frame's function among the symbols.
 fn symbol(profile: &Profile, frame: u32) -> Option<usize> {
     let place = (frame as usize).checked_sub(1)?;
     profile.frames.get(place).map(|(_, symbol)| *symbol as usize)
@@ -212,13 +212,14 @@ impl CellSamples {
         sampled
     }
 
-    /// The CPU time that the samples found by the one that the soakers lost.
+    /// CPU time by the samples divided by that lost by the soakers.
     pub(super) fn seen(&self) -> Option<f64> {
         let sum = |of: fn(&SampledBlock) -> f64| self.blocks.iter().map(of).sum::<f64>();
         per(sum(|block| block.found_ns), sum(|block| block.soaked_ns)).filter(|seen| *seen >= 0.0)
     }
 
-    /// What the parts are of some of the blocks: of block n as many times as `times[n]`. Shares, and the median cost in ns per KiB.
+    /// The parts in a resample that contains block n `times[n]` times: shares, and the median cost
+    /// in ns per KiB.
     pub(super) fn drawn(&self, times: &[u32], by_cost: &[usize]) -> Drawn {
         let mut shares = vec![0.0; self.blocks.first().map_or(0, |block| block.parts.len())];
         let mut cost = 0.0;
@@ -231,7 +232,7 @@ impl CellSamples {
         Drawn { shares, cost_ns_per_kib: self.median(times, by_cost) }
     }
 
-    /// The blocks in the order of their costs.
+    /// Indices of the blocks by rising cost.
     pub(super) fn by_cost(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.blocks.len()).collect();
         order.sort_by(|a, b| {
@@ -255,7 +256,7 @@ impl CellSamples {
 }
 
 impl Counter<'_> {
-    /// Chooses the functions that are counted by name: the largest of all, and the largest of those that have no class.
+    /// Chooses the functions counted by name: the largest of all, and the largest without a class.
     fn name_functions<'w>(
         &mut self,
         windows: impl Iterator<Item = &'w WindowSamples>,
@@ -298,24 +299,22 @@ impl Counter<'_> {
     }
 }
 
-/// What one draw of blocks has.
+/// The parts in one resample of blocks.
 pub(super) struct Drawn {
-    /// By place of a part.
+    /// Indexed by part.
     pub(super) shares: Vec<f64>,
     pub(super) cost_ns_per_kib: f64,
 }
 
-/// The place of a class among the parts.
 pub(super) fn class_at(class: Class) -> usize {
     class.place()
 }
 
-/// The place of a context among the parts.
 pub(super) fn context_at(context: Context) -> usize {
     CONTEXTS_AT + context.place()
 }
 
-/// The parts of a cell with their intervals.
+/// Parts of a cell's cost with their intervals.
 pub(super) struct Parts(Vec<Part>);
 
 impl Parts {
@@ -340,7 +339,7 @@ impl Parts {
     }
 }
 
-/// Computes them. With fewer than three blocks they have no intervals.
+/// Computes the parts of a cell. With fewer than three blocks they have no intervals.
 pub(super) fn parts(sampled: &CellSamples, level: f64, seed: u64) -> Parts {
     let blocks = sampled.blocks.len();
     let by_cost = sampled.by_cost();

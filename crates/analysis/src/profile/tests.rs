@@ -1,4 +1,4 @@
-//! Held against runs whose truth is known.
+//! Profiles of synthetic runs with known shares.
 
 use super::*;
 use zc_run::{Dropped, SampledTask, SendPath};
@@ -9,14 +9,15 @@ const SYSCALL: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "t
 const COPY: &[&str] =
     &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "tcp_sendmsg", "_copy_from_iter"];
 const SOFTIRQ: &[&str] = &["asm_sysvec_call_function_single", "handle_softirqs", "net_rx_action"];
-const NOBODY_S: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "zc_made_this_up"];
+const UNCLASSIFIED: &[&str] =
+    &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "zc_made_this_up"];
 const TICK: &[&str] = &["asm_sysvec_apic_timer_interrupt", "update_process_times"];
 
 fn spent(cpu: usize, task: SampledTask, stack: &'static [&'static str], share: f64) -> CpuShare {
     CpuShare { cpu, task, stack, share }
 }
 
-/// `read+send` copies; `sendfile` does all that it does but copy.
+/// `read+send` copies; `sendfile` does everything else that it does.
 fn truth(cell: Option<&str>) -> Vec<CpuShare> {
     use SampledTask::{Receiver, Sender, Soaker};
     let mut all = vec![spent(0, Soaker, TICK, 0.02)];
@@ -26,7 +27,7 @@ fn truth(cell: Option<&str>) -> Vec<CpuShare> {
         spent(0, Sender, &[], 0.02),
         spent(1, Soaker, SOFTIRQ, 0.05),
         spent(1, Receiver, SYSCALL, 0.02),
-        spent(0, Sender, NOBODY_S, 0.01),
+        spent(0, Sender, UNCLASSIFIED, 0.01),
         spent(0, SampledTask::Instrument, SYSCALL, 0.05),
     ]);
     if label != "sendfile" {
@@ -57,6 +58,7 @@ fn classes_and_contexts_add_up_to_the_cost_of_the_table() {
     let run = run();
     let profile = profile(&run).unwrap();
     let table = crate::estimate(&run);
+    assert_eq!(profile.cells.len(), 3);
     for (cell, row) in profile.cells.iter().zip(&table.cells) {
         assert_eq!((&cell.label, cell.cost_ns_per_kib), (&row.label, row.cost_ns_per_kib.both));
         let all = cell.cost_ns_per_kib.unwrap().value;
@@ -77,10 +79,10 @@ fn classes_and_contexts_add_up_to_the_cost_of_the_table() {
 }
 
 #[test]
-fn shares_are_of_what_is_not_there_without_traffic() {
+fn shares_exclude_work_that_exists_without_traffic() {
     let profile = profile(&run()).unwrap();
     let (one, two) = (&profile.cells[0], &profile.cells[1]);
-    // The tick (0.02) and what zc does itself (0.05) are no part of either.
+    // The tick (0.02) and zc's own work (0.05) are not part of either.
     assert!(near(one.class(Class::Copy).share, 0.20 / 0.40), "{:?}", one.class(Class::Copy));
     assert!(near(one.class(Class::Tcp).share, 0.12 / 0.40));
     assert!(near(two.class(Class::Tcp).share, 0.12 / 0.20));
@@ -102,7 +104,7 @@ fn shares_are_of_what_is_not_there_without_traffic() {
 }
 
 #[test]
-fn the_difference_of_two_paths_is_where_they_differ() {
+fn the_difference_of_two_paths_is_in_the_classes_that_differ() {
     let run = run();
     let found = difference((&run, "read+send"), (&run, "sendfile")).unwrap();
     assert!(found.paired);
@@ -119,7 +121,7 @@ fn the_difference_of_two_paths_is_where_they_differ() {
 }
 
 #[test]
-fn the_difference_of_a_path_to_itself_misses_nothing_oftener_than_its_intervals_say() {
+fn intervals_of_the_difference_of_a_path_to_itself_contain_0_as_often_as_stated() {
     let (mut intervals, mut missed) = (0, 0);
     for seed in 0..20 {
         let run = with_samples(Synthetic { seed, ..world() }.run(), truth);
@@ -129,12 +131,12 @@ fn the_difference_of_a_path_to_itself_misses_nothing_oftener_than_its_intervals_
             missed += usize::from(!interval.contains(0.0));
         }
     }
-    // 5 % on average; classes of one run have their luck in common.
+    // 5 % on average; the errors of the classes of one run are correlated.
     assert!(intervals > 100 && missed * 10 <= intervals, "{missed} of {intervals}");
 }
 
 #[test]
-fn two_runs_are_drawn_apart() {
+fn two_runs_are_resampled_independently() {
     let (one, other) = (run(), with_samples(Synthetic { seed: 99, ..world() }.run(), truth));
     let found = difference((&one, "read+send"), (&other, "sendfile")).unwrap();
     assert!(!found.paired);
@@ -144,9 +146,9 @@ fn two_runs_are_drawn_apart() {
 }
 
 #[test]
-fn blocks_that_were_dropped_lend_their_tables_and_nothing_else() {
+fn dropped_blocks_contribute_their_tables_and_no_samples() {
     let mut run = run();
-    // Every symbol and frame stands in the first block.
+    // All symbols and frames are saved with the first block.
     run.blocks[0].dropped = Some(Dropped::Steal { share: 0.5 });
     let profile = profile(&run).unwrap();
     assert_eq!(profile.cells[0].blocks, 23);
@@ -154,7 +156,7 @@ fn blocks_that_were_dropped_lend_their_tables_and_nothing_else() {
 }
 
 #[test]
-fn few_blocks_have_shares_without_intervals_and_none_have_nothing() {
+fn few_blocks_have_shares_without_intervals_and_no_blocks_have_no_shares() {
     let mut run = run();
     run.blocks.truncate(2);
     let two = profile(&run).unwrap();
@@ -175,7 +177,7 @@ fn profile_of_nothing() -> Option<ProfileEstimates> {
 }
 
 #[test]
-fn the_cpu_of_a_far_end_that_is_no_receiver_does_not_count() {
+fn the_cpu_of_the_ack_generator_does_not_count() {
     let profile = profile(&with_samples(null_link(world().run()), truth)).unwrap();
     let one = &profile.cells[0];
     assert!(near(one.class(Class::Copy).share, 0.20 / 0.33), "{:?}", one.class(Class::Copy));

@@ -1,4 +1,4 @@
-//! The stacks of a cell as one tree: what a flame graph or an icicle is drawn from, and what folded stacks are written from.
+//! The stacks of a cell as one tree, for flame graphs, icicles and folded stacks.
 
 use std::collections::HashMap;
 
@@ -10,28 +10,30 @@ use super::shares::{Frames, is_cost};
 use crate::costs::cpus_of_both;
 use zc_run::{Profile, Run, SampledTask};
 
-/// A function in the place where it was called, or whose time it was (the roots' children).
+/// A function at one position in the call tree, or a task (the root's children).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Flame {
-    /// The function, `user mode`, or whose time.
+    /// Name of the function, `user mode`, or the task.
     pub name: String,
-    /// The class of the samples that found it innermost; that of its largest part where that is several, as of whose time it was.
+    /// Class of its samples as innermost function; with several classes, as for tasks, that of the
+    /// largest part.
     pub class: Class,
-    /// Samples that found it innermost or among the callers.
+    /// Samples in which it was innermost or a caller.
     pub samples: u64,
-    /// What it called, the largest first.
+    /// Its callees, the largest first.
     pub called: Vec<Flame>,
 }
 
 impl Flame {
-    /// Samples that found it innermost.
+    /// Samples in which it was innermost.
     pub fn itself(&self) -> u64 {
         self.samples.saturating_sub(self.called.iter().map(|each| each.samples).sum())
     }
 }
 
-/// The stacks of a cell's cost over all blocks that count, under a root that has its label. Of [`Flame::samples`] the root has all that the
-/// cost has; what idle windows have is not taken off. `None` for a run without samples, or without such a cell.
+/// The stacks of a cell's cost over all kept blocks, under a root with the cell's label. The root
+/// has all [`Flame::samples`] of the cost; those of idle windows are not subtracted. `None` for a
+/// run without samples or without this cell.
 pub fn tree(run: &Run, label: &str) -> Option<Flame> {
     let profile = Profile::of(run)?;
     let frames = Frames::of(&profile, run);
@@ -51,7 +53,7 @@ pub fn tree(run: &Run, label: &str) -> Option<Flame> {
     for (&(task, frame), &count) in &counts {
         let class = frames.class(task, frame);
         root.add(class, count);
-        let mut node = root.child(whose_time(task));
+        let mut node = root.child(task_name(task));
         node.add(class, count);
         let stack: Vec<u32> = profile.callers(frame).collect();
         if stack.is_empty() {
@@ -65,8 +67,8 @@ pub fn tree(run: &Run, label: &str) -> Option<Flame> {
     Some(root.flame(label.to_owned()))
 }
 
-/// As it is printed.
-fn whose_time(task: SampledTask) -> &'static str {
+/// The printed name of a task.
+fn task_name(task: SampledTask) -> &'static str {
     match task {
         SampledTask::Sender => "sender",
         SampledTask::Receiver => "receiver",

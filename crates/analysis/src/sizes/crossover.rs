@@ -1,11 +1,13 @@
-//! From which size on one series costs less than another one.
+//! The size from which one series costs less than another one.
 //!
-//! Two questions, in this order. **Which way?** is answered by the measured cells alone: the ratio at each size that both have, with
-//! its signed-rank interval. A claim rests on two sizes, one at which the series is shown to be cheaper and one at which it is shown to
-//! be dearer; the two ends of the measured range are looked at by the intervals as they are, those in between, because there
-//! are many of them to choose from, with Bonferroni's correction. **At which size?** is answered by where the two lines cross if both lines hold near
-//! there, else by where the measured ratio passes 1, with a bootstrap over blocks; and never outside of what the cells themselves
-//! have shown.
+//! Two questions, in this order. **In which direction?** is answered by the measured cells alone:
+//! the ratio at each common size, with its signed-rank interval. A claim needs two sizes, one at
+//! which the series is shown to be cheaper and one at which it is shown to be dearer. At both ends
+//! of the measured range the intervals are used as they are. Between them there are many sizes to
+//! choose from, so Bonferroni's correction applies. **At which size?** is answered by the
+//! intersection of the two lines if both fit near it, otherwise by the size at which the measured
+//! ratio passes 1, with a bootstrap over blocks. The answer never contradicts what the cells
+//! themselves have shown.
 
 use zc_stats::{Interval, Midmean, antitonic_regression};
 
@@ -16,11 +18,12 @@ use crate::model::sizes::{CrossoverMethod, Outcome, Undecided};
 use crate::ratios::{Ratio, baseline, divisors, log, pair, pairs, ratio};
 use crate::verdict::EQUIVALENCE_MARGIN;
 
-/// How many sizes around a crossover lines are held against: two on either side. By Bonferroni's correction, or lines that hold would
-/// be given up where chance is at its largest, and the ratio just there be taken instead.
+/// Number of sizes around a crossover at which lines are tested: two on either side. The test has
+/// Bonferroni's correction. Without it, lines that fit would be rejected by chance too often, in
+/// favour of the measured ratio near the crossover.
 const NEAR: usize = 4;
 
-/// What a size shows of the ratio.
+/// Result of the comparison at one size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shown {
     Cheaper,
@@ -28,27 +31,27 @@ enum Shown {
     Nothing,
 }
 
-/// A size at which both were measured.
+/// The ratio at a size at which both series were measured.
 struct Measured {
     size: f64,
     ratio: Ratio,
     shown: Shown,
-    /// What of the ratio a line is held against.
+    /// Interval of the ratio that a line must pass through.
     bounds: Option<Interval>,
-    /// Logarithm of the ratio, by block.
+    /// Logarithms of the ratio by block.
     logs: Midmean,
 }
 
-/// A crossover that was shown to be there: the ratio falls (or rises) through 1 between two sizes.
+/// A crossover that was shown to exist: the ratio falls or rises through 1 between two sizes.
 struct Crossing {
     falls: bool,
-    /// The last size before it at which the difference is shown; `None` where none is.
+    /// Last size before it with a shown difference; `None` without one.
     after: Option<f64>,
-    /// The first size behind it.
+    /// First size after it with a shown difference; `None` without one.
     before: Option<f64>,
 }
 
-/// What may be said of the first against the second, and how the size was found.
+/// The crossover of the first series with the second, and the method that found its size.
 pub(super) fn crossover(
     kept: &KeptBlocks,
     side: Side,
@@ -61,7 +64,8 @@ pub(super) fn crossover(
         Err(outcome) => return (outcome, None),
     };
     let (place, interval, method) = place(&measured, &crossing, (of, against), boot);
-    // A shown difference bounds the crossover by itself, and so it does where the bootstrap has no interval or no end.
+    // A shown difference is a bound of the crossover in any case, also where the bootstrap interval
+    // is missing or open.
     let (least, most) = (measured[0].size, measured[measured.len() - 1].size);
     let within =
         |size: f64| size.clamp(crossing.after.unwrap_or(least), crossing.before.unwrap_or(most));
@@ -90,7 +94,7 @@ fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec
     let corrected = 1.0 - (1.0 - kept.level) / common.len().max(1) as f64;
     let last = common.len().saturating_sub(1);
     let at = |(index, &(size, of, against)): (usize, &(usize, usize, usize))| {
-        // The ratio of the table, with the help of the control where the table has it.
+        // The same ratio as in the table, with the control as a divisor where the table has it.
         let by =
             if baseline(plan, of) == Some(against) { divisors(plan, of) } else { vec![against] };
         let pairs = pairs(&kept.costs, of, &by, side);
@@ -110,7 +114,7 @@ fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec
     common.iter().enumerate().filter_map(at).collect()
 }
 
-/// Which way the ratio passes 1, or what else there is to say.
+/// The direction in which the ratio passes 1, or the outcome if it does not.
 fn which_way(measured: &[Measured]) -> Result<Crossing, Outcome> {
     let undecided = |why| Err(Outcome::Undecided { why });
     let [first, .., last] = measured else { return undecided(Undecided::TooFewSizes) };
@@ -162,8 +166,8 @@ fn which_way(measured: &[Measured]) -> Result<Crossing, Outcome> {
     }
 }
 
-/// Logarithm of the size of a crossing, its interval, and how they were found. What lies outside of the sizes that were measured
-/// stands at one octave's distance from them.
+/// Logarithm of the size of a crossing, its interval, and the method. A crossing outside of the
+/// measured sizes is placed one octave beyond them.
 fn place(
     measured: &[Measured],
     crossing: &Crossing,
@@ -185,7 +189,8 @@ fn place(
             measured.iter().map(|each| each.logs.resampled(times)).collect::<Option<Vec<f64>>>()?;
         Some(scale.ratio_crossing(&logs))
     });
-    // A ratio so close to nothing that it has no logarithm passes 1 somewhere between the sizes that show it.
+    // A ratio without a logarithm, because a cost is at or below 0, passes 1 somewhere between the
+    // sizes that show a difference.
     let (least, most) = (scale.sizes[0], scale.sizes[scale.sizes.len() - 1]);
     let between =
         f64::midpoint(crossing.after.map_or(least, f64::ln), crossing.before.map_or(most, f64::ln));
@@ -193,30 +198,30 @@ fn place(
     (place, boot.interval(ratio_crossings.into_iter()), CrossoverMethod::Interpolation)
 }
 
-/// Two lines, of which the first is divided by the second.
+/// Two lines; the first is divided by the second.
 type Lines = (FittedLine, FittedLine);
 
-/// Whether the ratio of two lines is one that was measured, within its interval, at the sizes around the crossover; and on the right
-/// side of 1 wherever a difference was shown.
+/// Whether the ratio of two lines is within the measured interval at the sizes around the
+/// crossover, and on the correct side of 1 wherever a difference was shown.
 fn lines_hold(measured: &[Measured], lines: &Lines, place: f64) -> bool {
     let behind = measured.partition_point(|each| each.size.ln() <= place);
     let near = behind.saturating_sub(NEAR / 2)..behind + NEAR / 2;
     measured.iter().enumerate().all(|(index, each)| {
-        let says = lines.0.at(each.size) / lines.1.at(each.size);
-        let fits = each.bounds.is_some_and(|bounds| bounds.contains(says));
+        let predicted = lines.0.at(each.size) / lines.1.at(each.size);
+        let fits = each.bounds.is_some_and(|bounds| bounds.contains(predicted));
         let agrees = match each.shown {
-            Shown::Cheaper => says < 1.0,
-            Shown::Dearer => says > 1.0,
+            Shown::Cheaper => predicted < 1.0,
+            Shown::Dearer => predicted > 1.0,
             Shown::Nothing => true,
         };
         agrees && (fits || !near.contains(&index))
     })
 }
 
-/// The logarithms of the measured sizes, and which way the ratio goes over them.
+/// Logarithms of the measured sizes, and the direction of the ratio.
 struct SizeAxis {
     sizes: Vec<f64>,
-    /// 1 where it falls, -1 where it rises: what it is multiplied by in order to fall.
+    /// 1 for a falling ratio, -1 for a rising one: the sign that makes it fall.
     turn: f64,
     below: f64,
     above: f64,

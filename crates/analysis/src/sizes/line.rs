@@ -1,10 +1,11 @@
-//! The line of a series: cost of a call = a + b x size, with intervals by bootstrap over whole blocks.
+//! The line of a series: cost of a call = a + b x size, with bootstrap intervals over whole blocks.
 //!
-//! What a whole block suffers (a neighbour at work) moves all its costs together, and would bend a line whose sizes happened to
-//! be missing from that block, or hide where two lines cross. So it is taken out first: a block's level is the median over cells of
-//! cost by the cell's own median, each cost is divided by its block's level, and a line's a and b are multiplied again by the level over
-//! all blocks that were drawn, so that their intervals hold what moves from block to block too. Where lines cross does not depend
-//! on it.
+//! A common factor of a block (from a neighbour's load) moves all its costs together. It would bend
+//! a line if some sizes were missing from that block, or hide where two lines cross, so it is
+//! removed first. A block's level is the median over cells of the cost divided by the cell's own
+//! median. Each cost is divided by its block's level, and a line's a and b are multiplied again by
+//! the level over all resampled blocks, so that their intervals include the variation between
+//! blocks. The intersection of lines does not depend on it.
 
 use zc_stats::{Interval, Midmean, expanded_confidence, median, nonnegative_line};
 
@@ -15,9 +16,9 @@ use crate::kept::KeptBlocks;
 use crate::model::figure::Figure;
 use crate::model::sizes::{Line, Residual};
 
-/// What the intervals of a run's sizes have in common.
+/// The bootstrap resamples that all intervals of a run's sizes share.
 pub(super) struct Bootstrap {
-    /// `None` with too few blocks for any.
+    /// `None` with too few blocks for an interval.
     draws: Option<zc_stats::Bootstrap>,
     blocks: usize,
     level: f64,
@@ -33,7 +34,8 @@ impl Bootstrap {
         }
     }
 
-    /// A statistic over the draws, of which the first is what was observed; that alone where there are too few blocks for others.
+    /// Values of a statistic over all resamples, the first of which is the observed sample; with
+    /// too few blocks, over that alone.
     pub(super) fn map<T>(&self, mut statistic: impl FnMut(&[u32]) -> T) -> Vec<T> {
         match &self.draws {
             Some(draws) => draws.map(statistic),
@@ -41,7 +43,7 @@ impl Bootstrap {
         }
     }
 
-    /// The BCa interval of a statistic from its values over the draws.
+    /// The BCa interval of a statistic from its values over all resamples.
     pub(super) fn interval(&self, values: impl Iterator<Item = Option<f64>>) -> Option<Interval> {
         let values: Vec<f64> = values.collect::<Option<_>>()?;
         let asked = expanded_confidence(self.level, self.blocks)?;
@@ -50,11 +52,11 @@ impl Bootstrap {
     }
 }
 
-/// The costs of all cells in ns per KiB for one side.
+/// Costs of all cells in ns per KiB, for one side.
 pub(super) struct BlockCosts {
-    /// By cell of the plan: cost by the block's level.
+    /// Costs divided by the block's level, by cell of the plan.
     normalized: Vec<Midmean>,
-    /// The blocks' level, by draw.
+    /// Level of the blocks, by resample.
     levels: Vec<Option<f64>>,
 }
 
@@ -88,11 +90,11 @@ impl BlockCosts {
     }
 }
 
-/// A point of a series as it was measured.
+/// A measured point of a series.
 #[derive(Clone, Copy)]
 pub(super) struct Point {
     pub(super) size: usize,
-    /// Its cell's place in the plan.
+    /// Index of its cell in the plan.
     pub(super) place: usize,
     /// Cost of a call, ns.
     pub(super) call_ns: f64,
@@ -104,7 +106,7 @@ impl Point {
     }
 }
 
-/// A line: what a call costs and what a KiB costs, in ns.
+/// A line: cost of a call and of a KiB, in ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct FittedLine {
     pub(super) call_ns: f64,
@@ -112,17 +114,17 @@ pub(super) struct FittedLine {
 }
 
 impl FittedLine {
-    /// Cost of a call of so many bytes.
+    /// Cost of a call with `size` bytes, ns.
     pub(super) fn at(&self, size: f64) -> f64 {
         self.call_ns + self.ns_per_kib * size / 1024.0
     }
 }
 
-/// A series with its costs.
+/// A series with its points and lines.
 pub(super) struct Fitted {
-    /// Those with a cost above 0, by rising size.
+    /// Points with a cost above 0, by rising size.
     pub(super) points: Vec<Point>,
-    /// Its line by draw, all at the level of what was observed.
+    /// Its line by resample, all at the level of the observed sample.
     pub(super) lines: Vec<Option<FittedLine>>,
 }
 
@@ -140,7 +142,8 @@ impl Fitted {
         };
         let points: Vec<Point> = members.cells.iter().filter_map(point).collect();
         let line = |times: &[u32]| {
-            // Weights are those of what was observed, so that one draw's luck does not choose which points count.
+            // Weights are those of the observed sample, so that chance in one resample does not
+            // decide which points count.
             let drawn = |point: &Point| {
                 let cost = costs.normalized[point.place].resampled(times)? * level;
                 Some((point.kib(), cost * point.kib(), point.call_ns.powi(-2)))

@@ -1,8 +1,9 @@
-//! What a call costs and what a byte costs: cost against message size, and from which size on which path is the cheaper one.
+//! Cost against message size: the cost of a call and of a byte, and the sizes from which one path
+//! is cheaper than another.
 //!
-//! Where a plan's factors contain `message`, cells that differ in nothing but their message size make up a series. Over its
-//! sizes a straight line is laid: cost of a call = a + b x size. Two series cross at the size from which on the one costs
-//! less than the other.
+//! Where `message` is a factor of the plan, cells that differ only in their message size form a
+//! series. A straight line is fitted to it: cost of a call = a + b x size. Two series cross at the
+//! size from which one costs less than the other.
 
 mod crossover;
 mod line;
@@ -18,7 +19,8 @@ use crate::parallel;
 use line::{BlockCosts, Bootstrap, Fitted};
 use series::SeriesCells;
 
-/// The sizes' account of both sides, where the plan has message sizes; the sender's by itself where it has a cost of its own.
+/// The estimates by message size for both sides together, and for the sender where the sides have
+/// separate costs. Empty for a plan without message sizes.
 pub(super) fn sizes(kept: &KeptBlocks) -> Sides<Sizes> {
     let groups = series::series(kept.header);
     if groups.is_empty() {

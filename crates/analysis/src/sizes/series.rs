@@ -1,22 +1,23 @@
-//! Which cells of a plan make up a series, and which series are held against one another.
+//! Groups the cells of a plan into series, and pairs the series that are compared.
 
 use zc_run::{Cell, Factor, Header, Level};
 
-/// The cells of a series.
+/// The cells of one series.
 pub(super) struct SeriesCells {
     /// See [`crate::Series::name`].
     pub(super) name: String,
     /// See [`crate::Series::reference`].
     pub(super) reference: bool,
-    /// Bytes per call and the cell's place in the plan, by rising size.
+    /// Bytes per call and index of the cell in the plan, by rising size.
     pub(super) cells: Vec<(usize, usize)>,
-    /// The level of the factor that crossovers are about, the last of the plan's beside `message`; `None` if there is no other.
+    /// Level of the factor that crossovers compare, the last of the plan's other than `message`;
+    /// `None` if there is no other.
     column: Option<Level>,
-    /// The levels of all others.
+    /// Levels of the remaining factors.
     row: Vec<Level>,
 }
 
-/// The series of a plan, in the order of their first cells; none where its factors are without `message`.
+/// The series of a plan, in the order of their first cells; none if `message` is not a factor.
 pub(super) fn series(header: &Header) -> Vec<SeriesCells> {
     let plan = &header.plan;
     if !plan.factors.contains(&Factor::Message) {
@@ -51,8 +52,9 @@ pub(super) fn series(header: &Header) -> Vec<SeriesCells> {
     found
 }
 
-/// Pairs of series (places, the second is the one that the first is held against) that differ in their column alone: those
-/// against the reference's column first, and of others the later in the plan against the earlier.
+/// Pairs of series (indices; the first is compared with the second) that differ in their column
+/// only: those with the reference's column first, and of the others the later in the plan with the
+/// earlier.
 pub(super) fn pairs(series: &[SeriesCells]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
     for later in 0..series.len() {

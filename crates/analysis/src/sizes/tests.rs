@@ -1,4 +1,4 @@
-//! Lines and crossovers of worlds whose truth is known.
+//! Lines and crossovers of synthetic runs with known costs.
 
 use super::*;
 use crate::{CrossoverMethod, Outcome, Undecided};
@@ -22,14 +22,14 @@ fn world(cells: Vec<TrueCell>, seed: u64) -> Synthetic {
     }
 }
 
-/// Of both sides, with a bootstrap that is short enough for many worlds.
+/// Estimates of both sides, with few resamples, so that many runs can be simulated.
 fn sizes_of(run: &Run) -> Sizes {
     let kept = KeptBlocks::of(run);
     of_side(&kept, Side::Both, &series::series(&run.header), 400)
 }
 
-/// What is said of the second path against the first in a world of lines.
-fn said(paths: [(SendPath, f64, f64); 2], seed: u64) -> Crossover {
+/// The crossover of the second path with the first, whose costs are lines.
+fn crossover_of(paths: [(SendPath, f64, f64); 2], seed: u64) -> Crossover {
     let sizes = sizes_of(&world(size_sweep(&paths, &SIZES), seed).run());
     assert_eq!(
         (sizes.crossovers[0].of, sizes.crossovers[0].against, sizes.crossovers.len()),
@@ -40,7 +40,8 @@ fn said(paths: [(SendPath, f64, f64); 2], seed: u64) -> Crossover {
 
 #[test]
 fn a_crossover_lies_in_its_interval_about_as_often_as_stated() {
-    // (path, true crossover): one in the middle, one the other way round, one beside the last size.
+    // (path, true crossover): one in the middle, one in the other direction, one near the last
+    // size.
     let worlds = [
         ((SendPath::MsgZerocopy, 2000.0, 150.0), 6963.2),
         ((SendPath::Sendfile, 150.0, 450.0), 3072.0),
@@ -49,7 +50,7 @@ fn a_crossover_lies_in_its_interval_about_as_often_as_stated() {
     for (path, truth) in worlds {
         let (mut inside, mut by_lines) = (0, 0);
         for seed in 0..100 {
-            let found = said([STREAM, path], seed);
+            let found = crossover_of([STREAM, path], seed);
             by_lines += u32::from(found.method == Some(CrossoverMethod::Lines));
             inside += u32::from(match found.outcome {
                 Outcome::From { size, low, high } => {
@@ -72,8 +73,9 @@ fn a_crossover_lies_in_its_interval_about_as_often_as_stated() {
 }
 
 #[test]
-fn where_no_line_holds_the_measured_ratio_is_what_counts() {
-    // The ratio is 1.35 up to 4k and 0.6 from 8k on: no two lines do that. Linear between logarithms it passes 1 at 5,312 bytes.
+fn where_no_line_fits_the_measured_ratio_is_interpolated() {
+    // The ratio is 1.35 up to 4k and 0.6 from 8k on, which no two lines have. Interpolated linearly
+    // between logarithms, it passes 1 at 5,312 bytes.
     let ratios = [0.3, 0.3, 0.3, 0.3, 0.3, -0.5, -0.5, -0.5, -0.5].map(f64::exp);
     let truth = 4096.0 * 2f64.powf(0.3 / 0.8);
     let (mut inside, mut by_curve) = (0, 0);
@@ -85,7 +87,10 @@ fn where_no_line_holds_the_measured_ratio_is_what_counts() {
         let found = sizes_of(&world(cells, seed).run()).crossovers[0].clone();
         by_curve += u32::from(found.method == Some(CrossoverMethod::Interpolation));
         let Outcome::From { low: Some(low), high, .. } = found.outcome else { panic!("{found:?}") };
-        assert!(low >= 4096.0 && high <= 8192.0, "never against the measured cells: {found:?}");
+        assert!(
+            low >= 4096.0 && high <= 8192.0,
+            "never in contradiction to the measured cells: {found:?}"
+        );
         inside += u32::from(low <= truth && truth <= high);
     }
     println!("curve: {inside} of 100 for 97.36 %, {by_curve} by interpolation");
@@ -93,20 +98,20 @@ fn where_no_line_holds_the_measured_ratio_is_what_counts() {
 }
 
 #[test]
-fn what_is_cheaper_or_dearer_everywhere_has_no_crossover() {
+fn a_path_that_is_cheaper_or_dearer_everywhere_has_no_crossover() {
     for seed in 0..30 {
-        let always = said([STREAM, (SendPath::Sendfile, 200.0, 300.0)], seed);
+        let always = crossover_of([STREAM, (SendPath::Sendfile, 200.0, 300.0)], seed);
         assert_eq!((always.outcome, always.method), (Outcome::Always, None));
-        let never = said([STREAM, (SendPath::MsgZerocopy, 450.0, 500.0)], seed);
+        let never = crossover_of([STREAM, (SendPath::MsgZerocopy, 450.0, 500.0)], seed);
         assert_eq!((never.outcome, never.method), (Outcome::Never, None));
     }
 }
 
 #[test]
-fn what_noise_hides_is_undecided() {
+fn a_difference_hidden_by_noise_is_undecided() {
     let (mut undecided, mut same) = (0, 0);
     for seed in 0..100 {
-        let found = said([STREAM, (SendPath::ReadWrite, 300.0, 400.0)], seed);
+        let found = crossover_of([STREAM, (SendPath::ReadWrite, 300.0, 400.0)], seed);
         undecided += u32::from(matches!(found.outcome, Outcome::Undecided { .. }));
         let quiet = Synthetic {
             noise: 0.005,
@@ -114,9 +119,8 @@ fn what_noise_hides_is_undecided() {
             ..world(size_sweep(&[STREAM, (SendPath::ReadWrite, 300.0, 400.0)], &SIZES), seed)
         };
         let found = sizes_of(&quiet.run()).crossovers[0].clone();
-        same += u32::from(
-            matches!(found.outcome, Outcome::Undecided { why: Undecided::Same { within } } if within < 0.05),
-        );
+        let Outcome::Undecided { why } = found.outcome else { continue };
+        same += u32::from(matches!(why, Undecided::Same { within } if within < 0.05));
     }
     // Either end alone excludes 1 in 2.6 of 100 worlds.
     assert!(undecided >= 90, "{undecided}");
@@ -125,9 +129,10 @@ fn what_noise_hides_is_undecided() {
 
 #[test]
 fn a_crossover_below_every_size_is_not_bounded_below() {
-    // They cost the same at 256 bytes, and from there on sendfile is cheaper.
+    // Equal costs at 256 bytes; above, sendfile is cheaper.
     let path = (SendPath::Sendfile, 300.0 + 0.25 * 300.0, 100.0);
-    let outcomes: Vec<Outcome> = (0..40).map(|seed| said([STREAM, path], seed).outcome).collect();
+    let outcomes: Vec<Outcome> =
+        (0..40).map(|seed| crossover_of([STREAM, path], seed).outcome).collect();
     let open = outcomes.iter().filter(
         |outcome| matches!(outcome, Outcome::From { low: None, high, .. } if *high <= 512.0),
     );
@@ -135,7 +140,7 @@ fn a_crossover_below_every_size_is_not_bounded_below() {
 }
 
 #[test]
-fn two_crossovers_are_none() {
+fn two_crossovers_are_undecided() {
     let mut cells = size_sweep(&[STREAM, (SendPath::MsgZerocopy, 300.0, 400.0)], &SIZES);
     for (cell, ratio) in
         cells.iter_mut().skip(1).step_by(2).zip([1.3, 1.3, 1.3, 0.7, 0.7, 0.7, 1.3, 1.3, 1.3])
@@ -165,7 +170,7 @@ fn the_lines_come_back_with_their_intervals() {
     let truths = [STREAM, (SendPath::Sendfile, 700.0, 120.0)];
     let (mut calls, mut bytes) = (0, 0);
     for seed in 0..60 {
-        // The level of all costs is not to wander: nobody can tell that from a cost.
+        // No drift of the level of all costs, which cannot be distinguished from a cost.
         let run = Synthetic { block_drift: 0.0, ..world(size_sweep(&truths, &SIZES), seed) }.run();
         for (series, truth) in sizes_of(&run).series.iter().zip(truths) {
             let line = series.line.unwrap();
@@ -181,7 +186,7 @@ fn the_lines_come_back_with_their_intervals() {
 }
 
 #[test]
-fn what_slows_a_whole_block_moves_no_crossover() {
+fn a_factor_common_to_a_block_moves_no_crossover() {
     let paths = [STREAM, (SendPath::MsgZerocopy, 2000.0, 150.0)];
     let calm = Synthetic { block_drift: 0.0, ..world(size_sweep(&paths, &SIZES), 5) };
     let size = |world: &Synthetic| match sizes_of(&world.run()).crossovers[0].outcome {
@@ -203,7 +208,7 @@ fn the_point_farthest_off_its_line_is_named() {
 }
 
 #[test]
-fn series_are_held_against_the_reference_first_and_only_at_equal_levels() {
+fn series_are_compared_with_the_reference_first_and_only_at_equal_levels() {
     let sizes = [1024, 8192];
     let paths = [(SendPath::Sendfile, 700.0, 120.0), STREAM, (SendPath::Splice, 500.0, 200.0)];
     let mut cells = Vec::new();
@@ -242,7 +247,7 @@ fn series_are_held_against_the_reference_first_and_only_at_equal_levels() {
 }
 
 #[test]
-fn nobody_asked_or_nothing_was_measured() {
+fn plans_without_sizes_and_runs_without_blocks_have_no_lines() {
     let estimates = |run: &Run| crate::estimate(run).sizes;
     assert_eq!(estimates(&Synthetic::default().run()), Sides::default());
     let paths = [STREAM, (SendPath::MsgZerocopy, 2000.0, 150.0)];
@@ -267,7 +272,7 @@ fn nobody_asked_or_nothing_was_measured() {
 }
 
 #[test]
-fn the_sender_has_an_account_of_its_own_where_it_is_told_apart() {
+fn the_sender_has_sizes_of_its_own_where_its_cost_is_separate() {
     let paths = [STREAM, (SendPath::MsgZerocopy, 2000.0, 150.0)];
     let mut world = world(size_sweep(&paths, &[1024, 8192, 65_536]), 1);
     assert!(crate::estimate(&world.run()).sizes.sender.is_some());

@@ -1,4 +1,4 @@
-//! What a command cost, in CPU seconds.
+//! The cost of a command in CPU seconds.
 
 use zc_stats::welch_interval;
 
@@ -7,13 +7,14 @@ use super::model::{Against, CommandCost, Load, PlusMinus};
 use super::window::{busy_share, elapsed_ns, stat_elapsed_ns, units};
 use zc_run::{SoakCommand, SoakWindow};
 
-/// The confidence of every interval here.
+/// Confidence level of every interval here.
 const CONFIDENCE: f64 = 0.95;
 
-/// What a command cost. None when the readings are not of the same CPUs.
+/// The cost of a command. `None` when its readings are not of the same CPUs.
 pub fn command_cost(seen: &SoakCommand) -> Option<CommandCost> {
     let before = idle_rates(&seen.start.idle)?;
-    // After an interrupt there may be none: then the rate before has to do, and there is no interval.
+    // After an interrupt there may be no idle windows. Then the rate before is used, and there is
+    // no interval.
     let after = idle_rates(&seen.idle_after);
     let rates: Vec<f64> = match &after {
         Some(after) if after.len() == before.len() => {
@@ -53,12 +54,14 @@ pub fn command_cost(seen: &SoakCommand) -> Option<CommandCost> {
     })
 }
 
-/// How far the soaked load of a command may be off, in CPUs, because the idle rate beside it is not known better.
+/// Half-width of the interval of a command's soaked load, in CPUs, from the uncertainty of the idle
+/// rate.
 ///
-/// Each idle window is taken for a load against the mean rates, CPU by CPU weighted with what the command left idle of it
-/// (an idle rate that is 1 % off makes no error on a CPU that had no idle time). Three things add up: the interval of the
-/// mean of the windows before and after; half of the shift between them, because nobody saw when it happened; and the
-/// scatter that a window as long as the command's has itself.
+/// Each idle window is treated as a load relative to the mean rates, with each CPU weighted by the
+/// part that the command left idle: an idle rate that is 1 % off causes no error on a CPU without
+/// idle time. There are three components: the interval of the mean of the windows before and after;
+/// half of the shift between them, because the moment of the shift is unknown; and the scatter of a
+/// window as long as the command's.
 fn idle_half_width(seen: &SoakCommand, rates: &[f64], load: &Load) -> Option<f64> {
     let apparent = |window: &SoakWindow| -> Option<f64> {
         let elapsed = elapsed_ns(window);
@@ -71,12 +74,14 @@ fn idle_half_width(seen: &SoakCommand, rates: &[f64], load: &Load) -> Option<f64
     let before: Vec<f64> = seen.start.idle.iter().map(apparent).collect::<Option<_>>()?;
     let after: Vec<f64> = seen.idle_after.iter().map(apparent).collect::<Option<_>>()?;
     let welch = welch_interval(&before, &after, CONFIDENCE)?;
-    // The mean of two means has half of the standard error of their difference, and the same degrees of freedom.
+    // The mean of two means has half of the standard error of their difference, and the same
+    // degrees of freedom.
     let half_of_difference = (welch.interval.high - welch.interval.low) / 2.0;
     let mean = half_of_difference / 2.0;
     let t = half_of_difference / welch.standard_error;
     let windows = (before.len() * after.len()) as f64 / (before.len() + after.len()) as f64;
-    let variance = welch.standard_error.powi(2) * windows; // of one idle window, were both sides of equal variance
+    // Variance of one idle window, if those before and after have equal variance.
+    let variance = welch.standard_error.powi(2) * windows;
     let idle_ns = elapsed_ns(&seen.start.idle[0]);
     let own = t * (variance * idle_ns / elapsed_ns(&seen.window)).sqrt();
     let half = (mean.powi(2) + own.powi(2)).sqrt() + welch.difference.abs() / 2.0;

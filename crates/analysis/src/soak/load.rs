@@ -1,16 +1,17 @@
-//! Loads by subtraction: idle rates of the soakers, and what windows lack of them.
+//! Loads by subtraction: the part of the soakers' idle rates that a window lacks.
 
 use super::model::{Load, TakenShare};
 use super::window::{busy_but_nice, busy_share, elapsed_ns, stat_cpus, units};
 use zc_run::{Severity, SoakEdge, SoakStart, SoakWindow, Taken, Warning};
 
-/// What may be busy on a machine that is called quiet: 2 % of its CPUs.
+/// A machine is quiet if at most this share of its CPUs is busy.
 pub(super) const QUIET_LIMIT: f64 = 0.02;
-/// With more than this in use by something else, nothing is said about a command: what else runs, and the command, take from
-/// each other what they would both have had.
+/// With a larger share in use by other tasks, the cost of a command is not judged: the command and
+/// the other tasks take CPU time from each other.
 pub(super) const WITHHOLD_LIMIT: f64 = 0.1;
 
-/// The idle rate of each soaker, in units per nanosecond. None without windows, or when a soaker stood still in all of them.
+/// The idle rate of each soaker, in units per nanosecond. `None` without windows, or when a soaker
+/// made no progress in any of them.
 pub fn idle_rates(windows: &[SoakWindow]) -> Option<Vec<f64>> {
     let first = windows.first()?;
     let elapsed_ns: f64 = windows.iter().map(elapsed_ns).sum();
@@ -21,15 +22,16 @@ pub fn idle_rates(windows: &[SoakWindow]) -> Option<Vec<f64>> {
     rates.collect()
 }
 
-/// The rate of each soaker while it has its CPU, in units per nanosecond of its own CPU time: what it would count on an idle
-/// machine, also when the machine was not idle. It knows nothing of interrupts, which are charged to whom they interrupt:
-/// beside a machine with many of them it is a little low. None when a soaker had no CPU time.
+/// The rate of each soaker while it runs, in units per nanosecond of its own CPU time: its rate on
+/// an idle machine, even if the machine was not idle. Interrupts are charged to the task that they
+/// interrupt, so with many interrupts this rate is slightly low. `None` when a soaker had no CPU
+/// time.
 pub fn paces(start: &SoakStart) -> Option<Vec<f64>> {
     let each = start.pace.iter().map(|pace| pace.units as f64 / pace.cpu_ns as f64);
     each.map(|rate| (rate > 0.0 && rate.is_finite()).then_some(rate)).collect()
 }
 
-/// The load of a window beside idle rates. None when the two are not of the same CPUs.
+/// The load of a window relative to idle rates. `None` when the two are not of the same CPUs.
 pub fn load(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
     let elapsed = elapsed_ns(window);
     if elapsed <= 0.0 {
@@ -52,7 +54,8 @@ pub fn load(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
     })
 }
 
-/// What the soakers took from the stranger.
+/// The CPU share that the soakers took from a busy process of another session; `None` if it cannot
+/// be computed.
 pub fn taken_share(taken: &Taken, rates: &[f64]) -> Option<TakenShare> {
     let edge = |soak: &zc_run::SoakReading| SoakEdge { soak: soak.clone(), ..SoakEdge::default() };
     let window = SoakWindow { opened: edge(&taken.opened), closed: edge(&taken.closed) };
@@ -77,8 +80,8 @@ pub fn taken_share(taken: &Taken, rates: &[f64]) -> Option<TakenShare> {
         .then_some(share)
 }
 
-/// The warning `busy-machine`, when the machine was not quiet while the idle rates were taken: a soaker that does not get
-/// its CPU counts too little, and every load after that is too small.
+/// The warning `busy-machine`, if the machine was not quiet while the idle rates were measured. A
+/// soaker that is preempted then counts too few units, and every later load is too small.
 pub fn not_quiet(start: &SoakStart) -> Option<Warning> {
     let busy = busy_share(&start.idle);
     (busy > QUIET_LIMIT).then(|| {
@@ -86,7 +89,8 @@ pub fn not_quiet(start: &SoakStart) -> Option<Warning> {
             "busy-machine",
             if busy > WITHHOLD_LIMIT { Severity::Withhold } else { Severity::Doubt },
             format!(
-                "something else used {:.1} % of the CPUs while the soakers' idle rates were taken: what is more than that \
+                "something else used {:.1} % of the CPUs while the soakers' idle rates were taken: \
+                 what is more than that \
                  is seen, that itself is not",
                 100.0 * busy
             ),

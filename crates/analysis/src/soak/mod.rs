@@ -1,7 +1,8 @@
-//! Windows of `zc soak` to loads and CPU seconds.
+//! Computes loads and CPU seconds from the windows of `zc soak`.
 //!
-//! A load is always a subtraction: the share of a soaker's idle rate that it did not reach. The interval of a command's
-//! CPU seconds comes from how much the idle rate scattered and shifted around it; docs/soak.md has the formula.
+//! A load is always a subtraction: the share of a soaker's idle rate that it did not reach. The
+//! interval of a command's CPU seconds comes from the scatter and shift of the idle rate around it;
+//! docs/soak.md has the formula.
 
 mod command;
 mod load;

@@ -1,4 +1,4 @@
-//! Soaked windows whose true load is known.
+//! Soaked windows with known loads.
 
 use super::*;
 use zc_run::{
@@ -9,8 +9,8 @@ use zc_run::{
 
 const S: u64 = 1_000_000_000;
 
-/// A window from `at` for `seconds`, in which each soaker ran `units[cpu]` units of 1 us, and /proc/stat counted
-/// `ticks` in `user` on CPU 0.
+/// A window from `at_s` for `seconds`, in which each soaker finished `units[cpu]` units of 1 us,
+/// and /proc/stat counted `ticks` in `user` on CPU 0.
 fn window(at_s: f64, seconds: f64, units: &[u64], ticks: u64) -> SoakWindow {
     let edge = |at: f64, units: Vec<u64>, ticks| {
         let at_ns = (at * 1e9) as u64;
@@ -42,7 +42,7 @@ fn start(idle: Vec<SoakWindow>) -> SoakStart {
     }
 }
 
-/// Ten idle windows of 0.1 s whose rates are those of `per_window` on both CPUs.
+/// Ten idle windows of 0.1 s, in each of which both soakers finish `per_window` units.
 fn idle(from_s: f64, per_window: [u64; 10]) -> Vec<SoakWindow> {
     (0..10)
         .map(|i| window(from_s + 0.1 * i as f64, 0.1, &[per_window[i], per_window[i]], 0))
@@ -63,7 +63,7 @@ fn command(before: [u64; 10], units: [u64; 2], after: [u64; 10]) -> CommandCost 
 }
 
 #[test]
-fn a_load_is_what_the_soakers_did_not_get() {
+fn a_load_is_the_time_that_the_soakers_did_not_get() {
     let rates = idle_rates(&idle(0.0, [100_000; 10])).unwrap();
     let load = load(&window(1.0, 2.0, &[1_500_000, 2_020_000], 100), &rates).unwrap();
     assert!((load.cpus[0] - 0.25).abs() < 1e-9 && (load.cpus[1] + 0.01).abs() < 1e-9, "{load:?}");
@@ -121,7 +121,7 @@ fn without_idle_windows_after_it_there_is_a_value_without_an_interval() {
 }
 
 #[test]
-fn what_was_taken_is_the_soakers_share_while_others_were_busy() {
+fn the_soakers_share_on_busy_cpus_is_what_they_took() {
     let burnt = |cpu_ns| Burnt { wall_ns: S, cpu_ns };
     let reading =
         |at_ns, units: u64| SoakReading { at_ns, units: vec![units; 2], stamp_ns: vec![at_ns; 2] };
@@ -139,7 +139,7 @@ fn what_was_taken_is_the_soakers_share_while_others_were_busy() {
 }
 
 #[test]
-fn a_soaker_s_pace_is_by_its_own_cpu_time() {
+fn the_pace_of_a_soaker_is_relative_to_its_own_cpu_time() {
     let mut start = start(vec![]);
     assert_eq!(paces(&start), Some(vec![5e-4, 1e-3]));
     start.pace[1].cpu_ns = 0;
@@ -155,7 +155,7 @@ fn a_machine_that_is_in_use_is_not_quiet() {
 }
 
 #[test]
-fn on_a_busy_machine_nothing_is_said_about_a_difference() {
+fn on_a_busy_machine_a_difference_is_not_judged() {
     for (before, after) in [(80_000, 99_000), (99_000, 80_000)] {
         let cost = command([before; 10], [2_000_000, 2_000_000], [after; 10]);
         assert_eq!(cost.against_getrusage, Against::Withheld, "{cost:?}");
@@ -163,8 +163,9 @@ fn on_a_busy_machine_nothing_is_said_about_a_difference() {
 }
 
 #[test]
-fn a_known_load_gives_an_error_and_one_that_only_wakes_up_the_cost_of_that() {
-    // 200 ms of which the burner had `truth` and the soaker `units` of 1 us; 200 wake-ups.
+fn known_loads_give_the_error_and_the_cost_of_a_wake_up() {
+    // 200 ms, of which the burner ran for `truth_ns` and the soaker finished `units` of 1 us; 200
+    // wake-ups.
     let visit = |percent, truth_ns, units| VerifyVisit {
         shape: BurnShape::Smooth,
         percent,
@@ -180,7 +181,8 @@ fn a_known_load_gives_an_error_and_one_that_only_wakes_up_the_cost_of_that() {
             truth_ns: 50_000_000,
         },
     };
-    // Each wake-up costs 10 us that the thread clock does not show; eight visits, with a scatter of 0 to 7 units.
+    // Each wake-up costs 10 us that the thread clock does not contain; eight visits, with a scatter
+    // of 0 to 7 units.
     let visits = (0..8)
         .flat_map(|i| [visit(50, 100_000_000, 98_000 + i), visit(0, 1_000_000, 197_000 + i)])
         .collect();

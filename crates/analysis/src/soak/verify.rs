@@ -7,10 +7,10 @@ use super::model::{PlusMinus, Verified, VerifyRow};
 use super::window::{busy, busy_but_nice, busy_share, elapsed_ns, stat_elapsed_ns, stat_of};
 use zc_run::{BurnShape, SoakVerify, VerifyVisit};
 
-/// The confidence of every interval here.
+/// Confidence level of every interval here.
 const CONFIDENCE: f64 = 0.95;
 
-/// Rows and the cost of a wake-up.
+/// Errors of the soakers and of /proc/stat for each known load, and the cost of a wake-up.
 pub fn verified(seen: &SoakVerify) -> Verified {
     let mut cases: Vec<(BurnShape, u32)> =
         seen.visits.iter().map(|visit| (visit.shape, visit.percent)).collect();
@@ -26,10 +26,10 @@ pub fn verified(seen: &SoakVerify) -> Verified {
     Verified { rows, wakeup_cost_ns, dropped }
 }
 
-/// The load that wakes up most and burns nothing.
+/// The load that only wakes up.
 const NULL_LOAD: (BurnShape, u32) = (BurnShape::Smooth, 0);
 
-/// The figures of one visit, in shares of the burner's CPU.
+/// Loads in one visit, as shares of the burner's CPU.
 struct Visit {
     truth: f64,
     soaked: f64,
@@ -45,7 +45,7 @@ fn visits_of(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<Vec<Visit>> {
     visits.map(|visit| visit_of(visit, seen.burner)).collect()
 }
 
-/// Whether nothing else was at work in a window and beside it.
+/// Whether other tasks used at most 2 % of the CPUs in a window and in the idle windows around it.
 fn counts(visit: &VerifyVisit) -> bool {
     let used_ns = (visit.truth_ns + visit.soaker_cpu_ns) as f64;
     let foreign = 1.0 - used_ns / elapsed_ns(&visit.window);
@@ -93,7 +93,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     mean.is_finite().then_some(mean)
 }
 
-/// Where the values lie, whatever a few of them do: there are neighbours on most machines.
+/// Location of the values by a robust estimator, because most machines have neighbours.
 fn location(values: &[f64]) -> Option<PlusMinus> {
     let half_width =
         wilcoxon_interval(values, CONFIDENCE).map(|interval| (interval.high - interval.low) / 2.0);

@@ -1,15 +1,15 @@
-//! What the readings of a soaked window say: units, ticks of /proc/stat, and CPU time of the soakers.
+//! Readings of a soaked window: units, ticks of /proc/stat, and CPU time of the soakers.
 
 use zc_run::{CpuTicks, SoakWindow, StatReading};
 
-/// A tick of /proc/stat (USER_HZ is 100 on every architecture that Linux runs soakers on).
+/// Length of a tick of /proc/stat (USER_HZ is 100 on every architecture that Linux runs soakers
+/// on).
 pub(super) const TICK_NS: f64 = 1e7;
 
 pub(super) fn elapsed_ns(window: &SoakWindow) -> f64 {
     window.closed.soak.at_ns.saturating_sub(window.opened.soak.at_ns) as f64
 }
 
-/// Units that a soaker finished in a window.
 pub(super) fn units(window: &SoakWindow, cpu: usize) -> Option<f64> {
     let (opened, closed) = (window.opened.soak.units.get(cpu)?, window.closed.soak.units.get(cpu)?);
     Some(closed.saturating_sub(*opened) as f64)
@@ -19,18 +19,17 @@ pub(super) fn stat_elapsed_ns(opened: &StatReading, closed: &StatReading) -> f64
     closed.at_ns.saturating_sub(opened.at_ns) as f64
 }
 
-/// Ticks in use, soakers left out: they are at nice 19, and so is nothing else that matters, it is hoped. A niced command is
-/// not seen by this.
+/// Busy ticks without those of the soakers, which run at nice 19. Ticks of other niced tasks, such
+/// as a niced command, are missing too.
 pub(super) fn busy_but_nice(ticks: &CpuTicks) -> u64 {
     ticks.user + ticks.system + ticks.irq + ticks.softirq
 }
 
-/// Ticks in use.
 pub(super) fn busy(ticks: &CpuTicks) -> u64 {
     busy_but_nice(ticks) + ticks.nice
 }
 
-/// The share of a CPU that /proc/stat shows in use.
+/// Busy share of a CPU by /proc/stat.
 pub(super) fn stat_of(
     opened: &StatReading,
     closed: &StatReading,
@@ -42,7 +41,7 @@ pub(super) fn stat_of(
     share.is_finite().then_some(share)
 }
 
-/// CPUs in use and CPUs stolen, by /proc/stat.
+/// Numbers of busy and of stolen CPUs by /proc/stat.
 pub(super) fn stat_cpus(
     opened: &StatReading,
     closed: &StatReading,
@@ -54,12 +53,13 @@ pub(super) fn stat_cpus(
     Some((sum(busy)?, sum(|ticks| ticks.steal)?))
 }
 
-/// The share of the CPUs that was in use by something else while the idle rates were taken.
+/// Share of the CPUs that other tasks used while the idle rates were measured.
 pub(super) fn busy_share<'a>(idle: impl IntoIterator<Item = &'a SoakWindow>) -> f64 {
     let (mut had_ns, mut used_ns) = (0.0, 0.0);
     for window in idle {
         had_ns += elapsed_ns(window) * window.opened.soak.units.len() as f64;
-        // By the soakers' CPU clock, which is exact, and not by /proc/stat, whose tick is a tenth of such a window.
+        // By the soakers' CPU clock, which is exact. A tick of /proc/stat is a tenth of such a
+        // window.
         used_ns += window.closed.soaker_cpu_ns.saturating_sub(window.opened.soaker_cpu_ns) as f64;
     }
     1.0 - used_ns / had_ns

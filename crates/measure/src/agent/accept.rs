@@ -60,7 +60,7 @@ pub(super) fn gather(
         if left.is_zero() {
             let missing = found.iter().filter(|each| each.is_none()).count();
             return Err(Error::failed(format!(
-                "{missing} of {} flows did not come within {} s",
+                "{missing} of {} flows did not arrive within {} s",
                 found.len(),
                 patience.as_secs()
             ))
@@ -77,7 +77,7 @@ pub(super) fn gather(
                 still.push(pending);
                 continue;
             }
-            match pending.listen() {
+            match pending.receive() {
                 Ok(false) => still.push(pending),
                 Ok(true) => {
                     let place =
@@ -87,7 +87,7 @@ pub(super) fn gather(
                         found[place] = Some(pending.socket);
                     }
                 }
-                Err(_) => {} // gone before it said who it is
+                Err(_) => {} // closed before its greeting was complete
             }
         }
         pending = still;
@@ -111,7 +111,7 @@ pub(super) fn gather(
 
 impl PendingFlow {
     /// Reads what has arrived of the greeting and not a byte more. True when it is complete.
-    fn listen(&mut self) -> io::Result<bool> {
+    fn receive(&mut self) -> io::Result<bool> {
         let mut bytes = [0; GREETING_BYTES];
         let wanted = GREETING_BYTES - self.said.len();
         match self.socket.read(&mut bytes[..wanted]) {
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flows_are_told_from_strangers_by_what_they_say_first_and_keep_their_order() {
+    fn flows_are_recognized_by_their_greetings_and_keep_their_order() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let greetings: Vec<Greeting> = (0..3).map(|_| Greeting::fresh()).collect();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_does_not_come_is_a_sentence() {
+    fn a_flow_that_does_not_arrive_is_an_error() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let error = gather(&listener, &[Greeting::fresh()], Duration::from_millis(20)).unwrap_err();
         assert!(error.message.contains("1 of 1"), "{error}");

@@ -73,35 +73,40 @@ impl<T: Transport> Client<T> {
         transport: T,
     ) -> Result<(Self, Found)> {
         let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-        let mut near = Self { connection, data: unknown, window: None, transport };
-        let ready = match near.ask(&Request::Prepare(prepare), PATIENCE)? {
+        let mut client = Self { connection, data: unknown, window: None, transport };
+        let ready = match client.ask(&Request::Prepare(prepare), PATIENCE)? {
             Reply::Ready(ready) => ready,
-            _ => return Err(confused()),
+            _ => return Err(unexpected()),
         };
         let candidates: Vec<IpAddr> =
             named.map_or_else(|| ready.addresses.clone(), |named| vec![named]);
-        let Reply::Listening { greetings } = near.ask(&Request::Meet, PATIENCE)? else {
-            return Err(confused());
+        let Reply::Listening { greetings } = client.ask(&Request::Meet, PATIENCE)? else {
+            return Err(unexpected());
         };
-        let greeting =
-            greetings.first().and_then(|text| Greeting::bytes_of_hex(text)).ok_or_else(confused)?;
-        let way = candidates
+        let greeting = greetings
+            .first()
+            .and_then(|text| Greeting::bytes_of_hex(text))
+            .ok_or_else(unexpected)?;
+        let reached = candidates
             .iter()
             .find_map(|&address| meet(SocketAddr::new(address, ready.data_port), &greeting));
-        let Some((data, rtt_ns)) = way else {
+        let Some((data, rtt_ns)) = reached else {
             return Err(Error::remote(format!(
                 "the far end cannot be reached for data at port {} of {}",
                 ready.data_port,
                 list(&candidates)
             ))
-            .help("a firewall must let TCP to that port through; --far-address names an address that leads there"));
+            .help(
+                "a firewall must let TCP to that port through; --far-address names an address \
+                that leads there",
+            ));
         };
-        match near.receive(PATIENCE)? {
+        match client.receive(PATIENCE)? {
             Reply::Arrived => {}
-            _ => return Err(confused()),
+            _ => return Err(unexpected()),
         }
-        near.data = data;
-        Ok((near, Found { ready, data, rtt_ns }))
+        client.data = data;
+        Ok((client, Found { ready, data, rtt_ns }))
     }
 
     fn ask(&mut self, request: &Request, patience: Duration) -> Result<Reply> {
@@ -111,9 +116,8 @@ impl<T: Transport> Client<T> {
 
     fn receive(&mut self, patience: Duration) -> Result<Reply> {
         let gone = |message: &str, transport: &T| {
-            let help = transport
-                .last_error()
-                .unwrap_or_else(|| "what it said on its own stderr may tell why".to_owned());
+            let help =
+                transport.last_error().unwrap_or_else(|| "its own stderr may say why".to_owned());
             Err(Error::remote(message).help(help))
         };
         match self.connection.receive(LONGEST_REPLY, patience)? {
@@ -123,7 +127,7 @@ impl<T: Transport> Client<T> {
             Received::Message(reply) => Ok(reply),
             Received::Late => gone("the far end does not answer any more", &self.transport),
             Received::Closed => gone("the far end has gone away", &self.transport),
-            Received::TooLong | Received::Nonsense => Err(confused()),
+            Received::TooLong | Received::Nonsense => Err(unexpected()),
         }
     }
 
@@ -143,7 +147,7 @@ impl<T: Transport> RemoteSide for Client<T> {
     fn soak(&mut self, on: bool) -> Result<()> {
         match self.ask(&Request::Soak { on }, PATIENCE)? {
             Reply::Done => Ok(()),
-            _ => Err(confused()),
+            _ => Err(unexpected()),
         }
     }
 
@@ -156,7 +160,7 @@ impl<T: Transport> RemoteSide for Client<T> {
         let Reply::Listening { greetings } =
             self.expected(&Request::Flows { flows, path, buffer_bytes, checksum })?
         else {
-            return Err(confused().into());
+            return Err(unexpected().into());
         };
         let targets: Option<Vec<Target>> = greetings
             .iter()
@@ -168,14 +172,14 @@ impl<T: Transport> RemoteSide for Client<T> {
                 })
             })
             .collect();
-        targets.filter(|targets| targets.len() == flows).ok_or_else(|| confused().into())
+        targets.filter(|targets| targets.len() == flows).ok_or_else(|| unexpected().into())
     }
 
     fn await_flows(&mut self) -> std::result::Result<(), TrialError> {
         match self.receive(PATIENCE)? {
             Reply::Arrived => Ok(()),
             Reply::CannotRun { unavailable: no } => Err(TrialError::CannotRun(no)),
-            _ => Err(confused().into()),
+            _ => Err(unexpected().into()),
         }
     }
 
@@ -189,7 +193,7 @@ impl<T: Transport> RemoteSide for Client<T> {
         let Some(lasts) = self.window.take() else { return Ok(None) };
         match self.receive(PATIENCE + lasts)? {
             Reply::Window(window) => Ok(Some(window)),
-            _ => Err(confused()),
+            _ => Err(unexpected()),
         }
     }
 
@@ -206,7 +210,7 @@ impl<T: Transport> RemoteSide for Client<T> {
                 crc32: Some(crc32),
                 report: None,
             }),
-            _ => Err(confused().into()),
+            _ => Err(unexpected().into()),
         }
     }
 
@@ -236,7 +240,7 @@ fn meet(address: SocketAddr, greeting: &[u8]) -> Option<(SocketAddr, u64)> {
     Some((address, u64::from(rtt_us) * 1000))
 }
 
-fn confused() -> Error {
+fn unexpected() -> Error {
     Error::remote("the far end does not answer as zc does")
         .help("is the same version of zc at both ends?")
 }
@@ -257,8 +261,8 @@ mod tests {
     use zc_run::{RecvPath, SoakerKind};
 
     fn pair() -> [Connection; 2] {
-        let (near, far) = UnixStream::pair().unwrap();
-        [near, far].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
+        let (client, server) = UnixStream::pair().unwrap();
+        [client, server].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
     }
 
     fn recv_config() -> RecvConfig {
@@ -266,10 +270,10 @@ mod tests {
     }
 
     /// A client whose server has sent `replies` in advance.
-    fn told(replies: &[Reply]) -> (Client<()>, Connection) {
-        let [connection, mut far] = pair();
+    fn client_of(replies: &[Reply]) -> (Client<()>, Connection) {
+        let [connection, mut server] = pair();
         for reply in replies {
-            far.send(reply).unwrap();
+            server.send(reply).unwrap();
         }
         (
             Client {
@@ -278,14 +282,14 @@ mod tests {
                 window: None,
                 transport: (),
             },
-            far,
+            server,
         )
     }
 
     #[test]
-    fn a_far_end_that_answers_something_else_is_not_believed() {
-        let (mut near, _far) = told(&[Reply::Arrived]);
-        assert_eq!(near.soak(true).unwrap_err().kind, ErrorKind::Remote);
+    fn an_answer_to_another_request_is_an_error() {
+        let (mut client, _server) = client_of(&[Reply::Arrived]);
+        assert_eq!(client.soak(true).unwrap_err().kind, ErrorKind::Remote);
         let greetings = |greetings: &[&str]| Reply::Listening {
             greetings: greetings.iter().map(|&text| text.into()).collect(),
         };
@@ -295,22 +299,21 @@ mod tests {
             greetings(&["abc"]),
             greetings(&["+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1"]),
         ] {
-            let (mut near, _far) = told(&[reply]);
-            assert!(
-                matches!(near.expect(1, recv_config()), Err(TrialError::Broke(error)) if error.kind == ErrorKind::Remote)
-            );
+            let (mut client, _server) = client_of(&[reply]);
+            let Err(TrialError::Broke(error)) = client.expect(1, recv_config()) else { panic!() };
+            assert_eq!(error.kind, ErrorKind::Remote);
         }
     }
 
     #[test]
-    fn what_goes_wrong_there_is_told_as_what_it_is_and_the_run_goes_on() {
+    fn an_error_of_the_server_keeps_its_kind_and_fails_only_the_trial() {
         let error = Reply::Error {
             kind: ErrorKind::Failed,
             message: "a receiver broke".to_owned(),
             help: None,
         };
-        let (mut near, _far) = told(&[error]);
-        let Err(TrialError::Broke(error)) = near.finish(&[], 0.0) else { panic!() };
+        let (mut client, _server) = client_of(&[error]);
+        let Err(TrialError::Broke(error)) = client.finish(&[], 0.0) else { panic!() };
         assert_eq!(
             (error.kind, error.message.as_str()),
             (ErrorKind::Failed, "at the far end: a receiver broke")
@@ -318,27 +321,27 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_owed_when_flows_are_given_up_are_not_taken_for_the_next_ones() {
-        let (mut near, mut far) =
-            told(&[Reply::Window(RemoteWindow::default()), Reply::GivenUp, Reply::Done]);
-        near.open_window(0, 0).unwrap();
-        near.give_up();
-        near.soak(false).unwrap();
+    fn outstanding_answers_are_skipped_when_flows_are_given_up() {
+        let (mut client, mut server) =
+            client_of(&[Reply::Window(RemoteWindow::default()), Reply::GivenUp, Reply::Done]);
+        client.open_window(0, 0).unwrap();
+        client.give_up();
+        client.soak(false).unwrap();
         // The requests arrived as sent.
         for _ in 0..3 {
             assert!(matches!(
-                far.receive::<Request>(1000, Duration::from_secs(5)).unwrap(),
+                server.receive::<Request>(1000, Duration::from_secs(5)).unwrap(),
                 Received::Message(_)
             ));
         }
     }
 
     #[test]
-    fn a_far_end_that_is_gone_is_a_sentence_of_its_own_kind() {
-        let (mut near, far) = told(&[]);
-        drop(far);
-        assert_eq!(near.soak(true).unwrap_err().kind, ErrorKind::Remote);
-        near.give_up();
+    fn a_server_that_is_gone_is_a_remote_error() {
+        let (mut client, server) = client_of(&[]);
+        drop(server);
+        assert_eq!(client.soak(true).unwrap_err().kind, ErrorKind::Remote);
+        client.give_up();
         let prepare = Prepare {
             boot_id: String::new(),
             soaked_cpus: Vec::new(),
@@ -347,8 +350,8 @@ mod tests {
             receiver_cpu: None,
             rcvbuf_bytes: None,
         };
-        let [connection, far] = pair();
-        drop(far);
+        let [connection, server] = pair();
+        drop(server);
         let Err(error) = Client::prepare(connection, prepare, None, ()) else { panic!() };
         assert_eq!(error.kind, ErrorKind::Remote);
     }

@@ -83,7 +83,7 @@ impl Connection {
                 wait_writable(self.write.as_fd(), until.saturating_duration_since(Instant::now()));
             if !ready.map_err(lost)? && Instant::now() >= until {
                 return Err(Error::remote(
-                    "the other end of the control connection does not read what it is told",
+                    "the other end of the control connection does not read its messages",
                 ));
             }
             match self.write.write(&bytes[..bytes.len().min(CHUNK_BYTES)]) {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_comes_as_it_was_said_and_several_in_one_piece_are_told_apart() {
+    fn messages_arrive_unchanged_and_are_separated() {
         let (mut connection, mut theirs) = pair();
         connection.send(&vec![1, 2]).unwrap();
         let mut text = [0; 6];
@@ -198,22 +198,22 @@ mod tests {
         assert_eq!(&text, b"[1,2]\n");
         theirs.write_all(b"[3]\n[4]\n[5").unwrap();
         for number in [3, 4] {
-            assert!(
-                matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Message(list) if list == [number])
-            );
+            let received = connection.receive::<Vec<i32>>(10, SOON).unwrap();
+            let Received::Message(list) = received else { panic!() };
+            assert_eq!(list, [number]);
         }
         assert!(matches!(
             connection.receive::<Vec<i32>>(10, Duration::ZERO).unwrap(),
             Received::Late
         ));
         theirs.write_all(b"]\n").unwrap();
-        assert!(
-            matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Message(list) if list == [5])
-        );
+        let received = connection.receive::<Vec<i32>>(10, SOON).unwrap();
+        let Received::Message(list) = received else { panic!() };
+        assert_eq!(list, [5]);
     }
 
     #[test]
-    fn nonsense_too_much_and_an_end_are_told_apart() {
+    fn an_invalid_message_one_that_is_too_long_and_an_end_differ() {
         let (mut connection, mut theirs) = pair();
         theirs.write_all(b"\xff{\n").unwrap();
         assert!(matches!(connection.receive::<Vec<i32>>(10, SOON).unwrap(), Received::Nonsense));

@@ -25,7 +25,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Longest line of a handshake in bytes.
 pub const MOST_BYTES: usize = 1024;
 
-const KNOCK: &[u8] = b"zc knock\0";
+/// Labels of the proofs (docs/protocol.md).
+const AUTHENTICATE: &[u8] = b"zc knock\0";
 const WELCOME: &[u8] = b"zc welcome\0";
 const BUSY: &[u8] = b"zc busy\0";
 
@@ -43,7 +44,8 @@ pub(super) enum Line {
         nonce: String,
     },
     /// The client's answer.
-    Knock { protocol: u32, version: String, nonce: String, proof: String },
+    #[serde(rename = "knock")]
+    Authenticate { protocol: u32, version: String, nonce: String, proof: String },
     /// The server admits the client, and proves that it knows the token too.
     Welcome { proof: String },
     /// The server would admit the client, but has a session already.
@@ -93,7 +95,7 @@ impl Challenge {
     /// Checks an answer.
     pub(super) fn judge(&self, line: &[u8], secret: &Secret) -> Answer {
         let (protocol, version, nonce, proof) = match serde_json::from_slice(line) {
-            Ok(Line::Knock { protocol, version, nonce, proof }) => {
+            Ok(Line::Authenticate { protocol, version, nonce, proof }) => {
                 (protocol, version, unhex(&nonce), unhex(&proof))
             }
             _ => return Answer::Nonsense,
@@ -103,7 +105,7 @@ impl Challenge {
         }
         let (Some(nonce), Some(proof)) = (nonce, proof) else { return Answer::Nonsense };
         let nonces = [self.0, nonce];
-        if !secret.is_proven(KNOCK, &nonces, &proof) {
+        if !secret.is_proven(AUTHENTICATE, &nonces, &proof) {
             return Answer::WrongToken;
         }
         Answer::Right(Known { nonces, version: plain(&version) })
@@ -126,7 +128,7 @@ impl Known {
 /// # Errors
 /// Nothing answers within `patience`. What answers is not `zc serve`, or speaks another protocol,
 /// refuses, is busy, or does not know the token itself.
-pub fn knock(
+pub fn authenticate(
     mut connection: Connection,
     secret: &Secret,
     patience: Duration,
@@ -135,72 +137,78 @@ pub fn knock(
     let hello = match connection.line(MOST_BYTES, patience)? {
         Received::Message(line) => line,
         Received::Late => {
-            return Err(Error::remote(format!("the far end has said nothing for {} s", patience.as_secs()))
-                .help("is it `zc serve` that listens there? An iperf3 server is called as iperf3://HOST, a bare sink as discard://HOST:PORT"));
-        }
-        Received::Closed => {
-            return Err(Error::remote("the far end closed the connection before it said what it is").help(
-                "is it `zc serve` that listens there? If it is, try again: it may have too many strangers at its door",
+            return Err(Error::remote(format!(
+                "the far end has sent nothing for {} s",
+                patience.as_secs()
+            ))
+            .help(
+                "is it `zc serve` that listens there? An iperf3 server is called as \
+                    iperf3://HOST, a bare sink as discard://HOST:PORT",
             ));
         }
-        Received::TooLong | Received::Nonsense => return Err(no_zc()),
+        Received::Closed => {
+            return Err(Error::remote("the far end closed the connection before its hello").help(
+                "is it `zc serve` that listens there? If it is, try again: it may have too many \
+                 pending connections",
+            ));
+        }
+        Received::TooLong | Received::Nonsense => return Err(not_zc()),
     };
-    knock_at(connection, serde_json::from_slice(&hello).map_err(|_| no_zc())?, secret, until)
+    answer_hello(connection, serde_json::from_slice(&hello).map_err(|_| not_zc())?, secret, until)
 }
 
 /// The same once the server's first line has been received.
-pub(super) fn knock_at(
+pub(super) fn answer_hello(
     mut connection: Connection,
     hello: Line,
     secret: &Secret,
     until: Instant,
 ) -> Result<Connection> {
-    let Line::Serve { protocol, version, nonce } = hello else { return Err(no_zc()) };
+    let Line::Serve { protocol, version, nonce } = hello else { return Err(not_zc()) };
     if protocol != PROTOCOL {
         return Err(other_protocol(protocol, &version));
     }
-    let nonces = [unhex(&nonce).ok_or_else(no_zc)?, random()?];
-    let proof = hex(&secret.proof(KNOCK, &nonces));
-    connection.send(&Line::Knock {
+    let nonces = [unhex(&nonce).ok_or_else(not_zc)?, random()?];
+    let proof = hex(&secret.proof(AUTHENTICATE, &nonces));
+    connection.send(&Line::Authenticate {
         protocol: PROTOCOL,
         version: VERSION.to_owned(),
         nonce: hex(&nonces[1]),
         proof,
     })?;
-    let (label, proof) =
-        match connection.receive(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
-            Received::Message(Line::Welcome { proof }) => (WELCOME, proof),
-            Received::Message(Line::Busy { proof }) => (BUSY, proof),
-            Received::Message(Line::Refused) => return Err(refused(secret)),
-            Received::Closed => {
-                return Err(Error::remote(
-                    "the far end closed the connection in the middle of the handshake",
-                )
-                .help("try again: it may have too many strangers at its door"));
-            }
-            Received::Late => {
-                return Err(Error::remote(
-                    "the far end did not answer in the middle of the handshake in time",
-                ));
-            }
-            Received::Message(_) | Received::TooLong | Received::Nonsense => return Err(no_zc()),
-        };
+    let (label, proof) = match connection
+        .receive(MOST_BYTES, until.saturating_duration_since(Instant::now()))?
+    {
+        Received::Message(Line::Welcome { proof }) => (WELCOME, proof),
+        Received::Message(Line::Busy { proof }) => (BUSY, proof),
+        Received::Message(Line::Refused) => return Err(refused(secret)),
+        Received::Closed => {
+            return Err(Error::remote("the far end closed the connection during the handshake")
+                .help("try again: it may have too many pending connections"));
+        }
+        Received::Late => {
+            return Err(Error::remote("the far end did not answer in time during the handshake"));
+        }
+        Received::Message(_) | Received::TooLong | Received::Nonsense => return Err(not_zc()),
+    };
     if !unhex(&proof).is_some_and(|proof| secret.is_proven(label, &nonces, &proof)) {
         return Err(Error::remote(
-            "the far end does not know the token itself, so it is not the one that was meant",
+            "the far end does not know the token itself, so it is not the intended server",
         )
         .help("is the address right?"));
     }
     if label == BUSY {
-        return Err(Error::remote("the far end is busy with somebody else's session")
-            .help("try again when that has ended, or start another `zc serve` on another port"));
+        return Err(Error::remote("the far end is busy with another session")
+            .help("try again when it has ended, or start another `zc serve` on another port"));
     }
     Ok(connection)
 }
 
-fn no_zc() -> Error {
-    Error::remote("what answers there is no `zc serve`")
-        .help("is the port right? An iperf3 server is called as iperf3://HOST, a bare sink as discard://HOST:PORT")
+fn not_zc() -> Error {
+    Error::remote("the server there is not `zc serve`").help(
+        "is the port right? An iperf3 server is called as iperf3://HOST, a bare sink as \
+            discard://HOST:PORT",
+    )
 }
 
 fn refused(secret: &Secret) -> Error {
@@ -210,7 +218,8 @@ fn refused(secret: &Secret) -> Error {
         )
     } else {
         Error::remote("the far end refuses the token").help(
-            "it must be the one that `zc serve` there was given or has printed last; a printed one opens one session",
+            "it must be the one that `zc serve` there was given or has printed last; a printed one \
+             opens one session",
         )
     }
 }
@@ -219,7 +228,8 @@ fn refused(secret: &Secret) -> Error {
 fn other_protocol(protocol: u32, version: &str) -> Error {
     let version = plain(version);
     Error::remote(format!(
-        "the far end speaks protocol {protocol} (zc {version}), this zc speaks {PROTOCOL} (zc {VERSION}): install the same version on both"
+        "the far end speaks protocol {protocol} (zc {version}), this zc speaks {PROTOCOL} (zc \
+         {VERSION}): install the same version on both"
     ))
     .help("`cargo install --locked --path crates/zc` in the same source tree, on both machines")
 }
@@ -243,32 +253,32 @@ mod tests {
         Secret::from_word("the word of the day").unwrap()
     }
 
-    /// The error of `knock` with a server that sends `lines`: the first at once, each
-    /// further one after a line of ours.
+    /// The error of `authenticate` with a server that sends `lines`: the first at once, each
+    /// further one after a line of the client's.
     fn received(lines: &[&str]) -> Error {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let ours = Connection::new(ours.try_clone().unwrap().into(), ours.into());
-        let mut theirs = Connection::new(theirs.try_clone().unwrap().into(), theirs.into());
+        let (client, server) = UnixStream::pair().unwrap();
+        let client = Connection::new(client.try_clone().unwrap().into(), client.into());
+        let mut server = Connection::new(server.try_clone().unwrap().into(), server.into());
         std::thread::scope(|scope| {
             scope.spawn(move || {
                 for (place, line) in lines.iter().enumerate() {
                     if place > 0 {
-                        theirs.line(MOST_BYTES, SOON).unwrap();
+                        server.line(MOST_BYTES, SOON).unwrap();
                     }
                     // The client may have closed the connection before all is sent.
-                    drop(theirs.write_all(line.as_bytes()));
+                    drop(server.write_all(line.as_bytes()));
                 }
             });
-            knock(ours, &secret(), SOON).unwrap_err()
+            authenticate(client, &secret(), SOON).unwrap_err()
         })
     }
 
     #[test]
-    fn what_is_no_zc_is_told_from_one_of_another_protocol() {
+    fn a_server_that_is_not_zc_and_one_of_another_protocol_get_different_errors() {
         for lines in
             [&["SSH-2.0-OpenSSH_9.2\r\n"][..], &[&"x".repeat(5000)], &["{\"zc\":\"refused\"}\n"]]
         {
-            assert_eq!(received(lines).message, "what answers there is no `zc serve`");
+            assert_eq!(received(lines).message, "the server there is not `zc serve`");
         }
         let error = received(&[
             "{\"zc\":\"serve\",\"protocol\":9,\"version\":\"0.2.0\\u001b[2J\",\"more\":[1]}\n",
@@ -282,8 +292,8 @@ mod tests {
     }
 
     #[test]
-    fn every_way_in_which_a_far_end_may_fail_has_its_sentence() {
-        assert!(received(&[]).message.contains("before it said what it is"));
+    fn each_failure_of_the_server_has_an_error_of_its_own() {
+        assert!(received(&[]).message.contains("before its hello"));
         let hello = format!(
             "{{\"zc\":\"serve\",\"protocol\":2,\"version\":\"x\",\"nonce\":\"{}\"}}\n",
             hex(&[7; BYTES])
@@ -292,37 +302,37 @@ mod tests {
             received(&[&hello, "{\"zc\":\"refused\"}\n"]).message.ends_with("refuses the token")
         );
         let proof = hex(&[0; BYTES]);
-        for word in ["welcome", "busy"] {
-            let line = format!("{{\"zc\":\"{word}\",\"proof\":\"{proof}\"}}\n");
+        for kind in ["welcome", "busy"] {
+            let line = format!("{{\"zc\":\"{kind}\",\"proof\":\"{proof}\"}}\n");
             assert!(received(&[&hello, &line]).message.contains("does not know the token itself"));
         }
     }
 
     #[test]
-    fn one_that_says_nothing_is_waited_for_so_long_and_no_longer() {
-        let (ours, _theirs) = UnixStream::pair().unwrap();
-        let connection = Connection::new(ours.try_clone().unwrap().into(), ours.into());
-        let error = knock(connection, &secret(), Duration::ZERO).unwrap_err();
-        assert!(error.message.starts_with("the far end has said nothing"), "{error}");
+    fn a_silent_server_is_waited_for_no_longer_than_the_patience() {
+        let (client, _server) = UnixStream::pair().unwrap();
+        let connection = Connection::new(client.try_clone().unwrap().into(), client.into());
+        let error = authenticate(connection, &secret(), Duration::ZERO).unwrap_err();
+        assert!(error.message.starts_with("the far end has sent nothing"), "{error}");
     }
 
     #[test]
-    fn a_far_end_that_only_sends_our_own_proof_back_is_not_believed() {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        let ours = Connection::new(ours.try_clone().unwrap().into(), ours.into());
-        let mut theirs = Connection::new(theirs.try_clone().unwrap().into(), theirs.into());
+    fn a_server_that_reflects_the_client_s_proof_is_rejected() {
+        let (client, server) = UnixStream::pair().unwrap();
+        let client = Connection::new(client.try_clone().unwrap().into(), client.into());
+        let mut server = Connection::new(server.try_clone().unwrap().into(), server.into());
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                theirs.send(&Challenge::fresh().unwrap().line()).unwrap();
-                let Received::Message(Line::Knock { proof, .. }) =
-                    theirs.receive(MOST_BYTES, SOON).unwrap()
+                server.send(&Challenge::fresh().unwrap().line()).unwrap();
+                let Received::Message(Line::Authenticate { proof, .. }) =
+                    server.receive(MOST_BYTES, SOON).unwrap()
                 else {
                     panic!()
                 };
-                theirs.send(&Line::Welcome { proof }).unwrap();
+                server.send(&Line::Welcome { proof }).unwrap();
             });
             assert!(
-                knock(ours, &secret(), SOON)
+                authenticate(client, &secret(), SOON)
                     .unwrap_err()
                     .message
                     .contains("does not know the token itself")

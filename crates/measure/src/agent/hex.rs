@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hexadecimal_goes_both_ways_and_nothing_else_comes_in() {
+    fn bytes_survive_the_round_trip_and_other_text_is_rejected() {
         let bytes: [u8; 32] = std::array::from_fn(|place| (place * 37) as u8);
         assert_eq!(unhex(&hex(&bytes)), Some(bytes));
         for text in [

@@ -1,8 +1,8 @@
 //! Authenticates clients and bounds what unauthenticated ones can cost.
 //!
-//! One thread polls all pending connections. Each costs at most [`MOST_BYTES`] and `PATIENCE`,
-//! and there are at most `MOST_PENDING`. When another one arrives, the oldest is dropped: a
-//! client that knows the token needs one round trip, so a slower one is part of the flood.
+//! One thread polls all pending connections. Each costs at most [`MOST_BYTES`] and `PATIENCE`, and
+//! there are at most `MOST_PENDING`. When another one arrives, the oldest is dropped: a client that
+//! knows the token needs one round trip, so a slower one is part of the flood.
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
@@ -71,7 +71,7 @@ pub struct AcceptedClient {
 struct PendingConnection {
     stream: TcpStream,
     peer: SocketAddr,
-    came: Instant,
+    since: Instant,
     challenge: Challenge,
     said: Vec<u8>,
 }
@@ -79,11 +79,11 @@ struct PendingConnection {
 /// Result of reading a pending connection.
 enum Turn {
     /// Its answer is not complete.
-    Stays,
+    Pending,
     /// It is rejected.
-    Goes(RejectReason),
+    Rejected(RejectReason),
     /// It has proven the token.
-    Knows(Known),
+    Authenticated(Known),
 }
 
 impl Listener {
@@ -131,11 +131,11 @@ impl Listener {
         stop: &AtomicBool,
         report: &mut dyn FnMut(ListenerEvent),
     ) -> Result<Option<AcceptedClient>> {
-        self.keep(BACKLOG)?;
+        self.set_backlog(BACKLOG)?;
         while !stop.load(Relaxed) {
             let now = Instant::now();
             self.rejects.catch_up(now, report);
-            self.send_away_the_slow(now, report);
+            self.reject_slow(now, report);
             let rests = self.rests_until.is_some_and(|until| now < until);
             let mut fds: Vec<_> =
                 self.pending.iter().map(|pending| pending.stream.as_fd()).collect();
@@ -144,11 +144,11 @@ impl Listener {
             }
             // A deadline is exceeded by one step at most, which is harmless.
             let ready = wait_readable(&fds, Some(STEP))
-                .map_err(|error| Error::os("wait for callers", error))?;
+                .map_err(|error| Error::os("wait for clients", error))?;
             // Backwards, so that removals do not move the earlier entries.
             for place in (0..self.pending.len()).rev().filter(|&place| ready[place]) {
                 if let Some((pending, known)) = self.receive(place, report)
-                    && let Some(client) = self.let_in(pending, known)
+                    && let Some(client) = self.admit(pending, known)
                 {
                     return Ok(Some(client));
                 }
@@ -173,7 +173,7 @@ impl Listener {
         done: &AtomicBool,
         report: &mut dyn FnMut(ListenerEvent),
     ) -> Result<()> {
-        self.keep(SESSION_BACKLOG)?;
+        self.set_backlog(SESSION_BACKLOG)?;
         let mut looks_at = Instant::now() + SESSION_STEP;
         while !done.load(Relaxed) {
             wait_readable(&[], Some(STEP))
@@ -184,7 +184,7 @@ impl Listener {
             }
             looks_at = now + SESSION_STEP;
             self.rejects.catch_up(now, report);
-            self.send_away_the_slow(now, report);
+            self.reject_slow(now, report);
             for place in (0..self.pending.len()).rev() {
                 if let Some((mut pending, known)) = self.receive(place, report) {
                     self.rejects.report(ListenerEvent::Busy { peer: pending.peer }, report);
@@ -197,26 +197,21 @@ impl Listener {
     }
 
     /// Sets the backlog. listen(2) on a listening socket changes only that.
-    fn keep(&self, backlog: i32) -> Result<()> {
+    fn set_backlog(&self, backlog: i32) -> Result<()> {
         rustix::net::listen(&self.listener, backlog).map_err(|error| Error::os("listen", error))
     }
 
-    fn send_away_the_slow(&mut self, now: Instant, report: &mut dyn FnMut(ListenerEvent)) {
+    fn reject_slow(&mut self, now: Instant, report: &mut dyn FnMut(ListenerEvent)) {
         while self
             .pending
             .front()
-            .is_some_and(|pending| now.duration_since(pending.came) >= PATIENCE)
+            .is_some_and(|pending| now.duration_since(pending.since) >= PATIENCE)
         {
-            self.send_away(0, RejectReason::Slow, report);
+            self.reject(0, RejectReason::Slow, report);
         }
     }
 
-    fn send_away(
-        &mut self,
-        place: usize,
-        why: RejectReason,
-        report: &mut dyn FnMut(ListenerEvent),
-    ) {
+    fn reject(&mut self, place: usize, why: RejectReason, report: &mut dyn FnMut(ListenerEvent)) {
         if let Some(mut pending) = self.pending.remove(place) {
             // A peer that made no error gets no refusal.
             if !matches!(why, RejectReason::Slow | RejectReason::Left | RejectReason::Crowded) {
@@ -234,17 +229,17 @@ impl Listener {
         report: &mut dyn FnMut(ListenerEvent),
     ) -> Option<(PendingConnection, Known)> {
         match self.pending.get_mut(place)?.turn(&self.secret, self.used_up) {
-            Turn::Stays => None,
-            Turn::Goes(why) => {
-                self.send_away(place, why, report);
+            Turn::Pending => None,
+            Turn::Rejected(why) => {
+                self.reject(place, why, report);
                 None
             }
-            Turn::Knows(known) => Some((self.pending.remove(place)?, known)),
+            Turn::Authenticated(known) => Some((self.pending.remove(place)?, known)),
         }
     }
 
     /// Admits a client that knows the token. `None` if it has closed the connection meanwhile.
-    fn let_in(&mut self, mut pending: PendingConnection, known: Known) -> Option<AcceptedClient> {
+    fn admit(&mut self, mut pending: PendingConnection, known: Known) -> Option<AcceptedClient> {
         if !pending.send(&known.welcome(&self.secret)) {
             return None;
         }
@@ -281,7 +276,7 @@ impl Listener {
                     // No descriptors or no memory. The connection stays in the backlog, so poll(2)
                     // would return at once. Dropping the oldest pending connection makes room.
                     self.rests_until = Some(Instant::now() + REST);
-                    self.send_away(0, RejectReason::Crowded, report);
+                    self.reject(0, RejectReason::Crowded, report);
                     self.rejects.report(
                         ListenerEvent::NotAccepted(Error::os("accept a connection", error)),
                         report,
@@ -290,13 +285,13 @@ impl Listener {
                 }
             };
             if self.pending.len() >= MOST_PENDING {
-                self.send_away(0, RejectReason::Crowded, report);
+                self.reject(0, RejectReason::Crowded, report);
             }
             let challenge = Challenge::fresh()?;
             let mut pending = PendingConnection {
                 stream,
                 peer,
-                came: Instant::now(),
+                since: Instant::now(),
                 challenge,
                 said: Vec::new(),
             };
@@ -322,7 +317,7 @@ impl PendingConnection {
     fn turn(&mut self, secret: &Secret, used_up: bool) -> Turn {
         let mut chunk = [0; MOST_BYTES + 1];
         match self.stream.read(&mut chunk[self.said.len()..]) {
-            Ok(0) => return Turn::Goes(RejectReason::Left),
+            Ok(0) => return Turn::Rejected(RejectReason::Left),
             Ok(len) => {
                 let from = self.said.len();
                 self.said.extend_from_slice(&chunk[from..from + len]);
@@ -333,27 +328,29 @@ impl PendingConnection {
                     io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
                 ) =>
             {
-                return Turn::Stays;
+                return Turn::Pending;
             }
-            Err(_) => return Turn::Goes(RejectReason::Left),
+            Err(_) => return Turn::Rejected(RejectReason::Left),
         }
         let Some(end) = self.said.iter().position(|&byte| byte == b'\n') else {
             return if self.said.len() > MOST_BYTES {
-                Turn::Goes(RejectReason::TooLong)
+                Turn::Rejected(RejectReason::TooLong)
             } else {
-                Turn::Stays
+                Turn::Pending
             };
         };
         if end + 1 < self.said.len() {
             // Data after the answer and before the welcome violates the protocol.
-            return Turn::Goes(RejectReason::Nonsense);
+            return Turn::Rejected(RejectReason::Nonsense);
         }
         match self.challenge.judge(&self.said[..end], secret) {
-            Answer::Right(_) if used_up => Turn::Goes(RejectReason::UsedUp),
-            Answer::Right(known) => Turn::Knows(known),
-            Answer::WrongToken => Turn::Goes(RejectReason::WrongToken),
-            Answer::OtherProtocol(protocol) => Turn::Goes(RejectReason::OtherProtocol(protocol)),
-            Answer::Nonsense => Turn::Goes(RejectReason::Nonsense),
+            Answer::Right(_) if used_up => Turn::Rejected(RejectReason::UsedUp),
+            Answer::Right(known) => Turn::Authenticated(known),
+            Answer::WrongToken => Turn::Rejected(RejectReason::WrongToken),
+            Answer::OtherProtocol(protocol) => {
+                Turn::Rejected(RejectReason::OtherProtocol(protocol))
+            }
+            Answer::Nonsense => Turn::Rejected(RejectReason::Nonsense),
         }
     }
 }
@@ -363,41 +360,41 @@ mod tests {
     use std::io::{BufRead as _, BufReader};
     use std::sync::mpsc;
 
-    use super::super::handshake::knock;
+    use super::super::handshake::authenticate;
     use super::*;
 
     const SOON: Duration = Duration::from_secs(20);
     const WORD: &str = "the word of the day";
 
     /// A listener on a port of its own, served by a thread that passes on the admitted clients.
-    struct House {
+    struct TestServer {
         address: SocketAddr,
-        callers: mpsc::Receiver<AcceptedClient>,
+        clients: mpsc::Receiver<AcceptedClient>,
         events: mpsc::Receiver<ListenerEvent>,
         stop: std::sync::Arc<AtomicBool>,
-        behind: Option<std::thread::JoinHandle<Result<()>>>,
+        thread: Option<std::thread::JoinHandle<Result<()>>>,
     }
 
-    impl House {
-        /// With a session in progress, or without.
+    impl TestServer {
+        /// `busy`: a session is in progress.
         fn new(secret: Secret, busy: bool) -> Self {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
-            let mut door = Listener::new(listener, secret).unwrap();
+            let mut listener = Listener::new(listener, secret).unwrap();
             let stop = std::sync::Arc::new(AtomicBool::new(false));
-            let ((come, callers), (report, events)) = (mpsc::channel(), mpsc::channel());
+            let ((admitted, clients), (report, events)) = (mpsc::channel(), mpsc::channel());
             let until = std::sync::Arc::clone(&stop);
-            let behind = std::thread::spawn(move || {
+            let thread = std::thread::spawn(move || {
                 let mut report = |event| drop(report.send(event));
                 if busy {
-                    return door.turn_away(&until, &mut report);
+                    return listener.turn_away(&until, &mut report);
                 }
-                while let Some(client) = door.next(&until, &mut report)? {
-                    drop(come.send(client));
+                while let Some(client) = listener.next(&until, &mut report)? {
+                    drop(admitted.send(client));
                 }
                 Ok(())
             });
-            Self { address, callers, events, stop, behind: Some(behind) }
+            Self { address, clients, events, stop, thread: Some(thread) }
         }
 
         fn pending(&self) -> TcpStream {
@@ -406,19 +403,19 @@ mod tests {
             stream
         }
 
-        fn knock(&self, word: &str) -> Result<Connection> {
-            knock(Connection::over(self.pending())?, &Secret::from_word(word)?, SOON)
+        fn authenticate(&self, word: &str) -> Result<Connection> {
+            authenticate(Connection::over(self.pending())?, &Secret::from_word(word)?, SOON)
         }
 
         /// A client that knows the token is admitted, and messages pass.
-        fn lets_in(&self) {
-            let mut near = self.knock(WORD).unwrap();
-            let mut far = self.callers.recv_timeout(SOON).unwrap();
-            assert_eq!(far.local, self.address);
-            assert!(far.peer.ip().is_loopback());
-            near.send(&7).unwrap();
+        fn admits_a_client(&self) {
+            let mut client = self.authenticate(WORD).unwrap();
+            let mut accepted = self.clients.recv_timeout(SOON).unwrap();
+            assert_eq!(accepted.local, self.address);
+            assert!(accepted.peer.ip().is_loopback());
+            client.send(&7).unwrap();
             assert!(matches!(
-                far.connection.receive::<i32>(10, SOON).unwrap(),
+                accepted.connection.receive::<i32>(10, SOON).unwrap(),
                 super::super::connection::Received::Message(7)
             ));
         }
@@ -431,10 +428,10 @@ mod tests {
         }
     }
 
-    impl Drop for House {
+    impl Drop for TestServer {
         fn drop(&mut self) {
             self.stop.store(true, Relaxed);
-            let end = self.behind.take().unwrap().join();
+            let end = self.thread.take().unwrap().join();
             if !std::thread::panicking() {
                 end.unwrap().unwrap();
             }
@@ -455,155 +452,166 @@ mod tests {
     fn rest(mut stream: TcpStream) -> String {
         let mut rest = Vec::new();
         if let Err(error) = stream.read_to_end(&mut rest) {
-            assert_eq!(error.kind(), io::ErrorKind::ConnectionReset, "it did not hang up: {error}");
+            assert_eq!(
+                error.kind(),
+                io::ErrorKind::ConnectionReset,
+                "the connection is still open: {error}"
+            );
         }
         String::from_utf8(rest).unwrap()
     }
 
     #[test]
-    fn who_knows_the_token_comes_in_and_who_does_not_is_told_nothing_but_that() {
-        let house = House::new(secret(), false);
-        house.lets_in();
-        let error = house.knock("the word of yesterday").unwrap_err();
+    fn a_client_with_the_token_is_admitted_and_one_without_is_refused_without_a_reason() {
+        let server = TestServer::new(secret(), false);
+        server.admits_a_client();
+        let error = server.authenticate("the word of yesterday").unwrap_err();
         assert_eq!(error.message, "the far end refuses the token");
-        assert_eq!(house.why(), RejectReason::WrongToken);
+        assert_eq!(server.why(), RejectReason::WrongToken);
         let error =
-            knock(Connection::over(house.pending()).unwrap(), &Secret::open(), SOON).unwrap_err();
+            authenticate(Connection::over(server.pending()).unwrap(), &Secret::open(), SOON)
+                .unwrap_err();
         assert_eq!(error.message, "the far end wants a token");
-        assert_eq!(house.why(), RejectReason::WrongToken);
-        house.lets_in();
+        assert_eq!(server.why(), RejectReason::WrongToken);
+        server.admits_a_client();
     }
 
     #[test]
-    fn an_open_door_lets_in_whoever_has_no_token() {
-        let house = House::new(Secret::open(), false);
-        knock(Connection::over(house.pending()).unwrap(), &Secret::open(), SOON).unwrap();
-        house.callers.recv_timeout(SOON).unwrap();
+    fn a_listener_without_a_token_admits_clients_without_one() {
+        let server = TestServer::new(Secret::open(), false);
+        authenticate(Connection::over(server.pending()).unwrap(), &Secret::open(), SOON).unwrap();
+        server.clients.recv_timeout(SOON).unwrap();
     }
 
     #[test]
-    fn a_recorded_knock_opens_nothing() {
-        let house = House::new(secret(), false);
+    fn a_recorded_handshake_cannot_be_replayed() {
+        let server = TestServer::new(secret(), false);
         // An eavesdropper that forwards everything and records what the client sends.
         let path = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(path.local_addr().unwrap()).unwrap();
-        let (mut from_near, _) = path.accept().unwrap();
-        let far = house.pending();
+        let client = TcpStream::connect(path.local_addr().unwrap()).unwrap();
+        let (mut from_client, _) = path.accept().unwrap();
+        let to_server = server.pending();
         let recorded = std::thread::scope(|scope| {
-            let knocking = scope.spawn(|| knock(Connection::over(near).unwrap(), &secret(), SOON));
-            from_near.write_all(line(&far).as_bytes()).unwrap();
-            let recorded = line(&from_near);
-            (&far).write_all(recorded.as_bytes()).unwrap();
-            from_near.write_all(line(&far).as_bytes()).unwrap();
-            knocking.join().unwrap().unwrap();
+            let authenticating =
+                scope.spawn(|| authenticate(Connection::over(client).unwrap(), &secret(), SOON));
+            from_client.write_all(line(&to_server).as_bytes()).unwrap();
+            let recorded = line(&from_client);
+            (&to_server).write_all(recorded.as_bytes()).unwrap();
+            from_client.write_all(line(&to_server).as_bytes()).unwrap();
+            authenticating.join().unwrap().unwrap();
             recorded
         });
-        house.callers.recv_timeout(SOON).unwrap();
+        server.clients.recv_timeout(SOON).unwrap();
         assert!(recorded.contains("\"zc\":\"knock\"") && !recorded.contains(WORD), "{recorded}");
-        let mut replay = house.pending();
+        let mut replay = server.pending();
         line(&replay);
         replay.write_all(recorded.as_bytes()).unwrap();
         assert_eq!(rest(replay), "{\"zc\":\"refused\"}\n");
-        assert_eq!(house.why(), RejectReason::WrongToken);
+        assert_eq!(server.why(), RejectReason::WrongToken);
     }
 
     #[test]
     fn a_one_time_token_opens_one_session() {
         let (once, word) = Secret::one_time().unwrap();
-        let house = House::new(once, false);
-        house.knock("another word altogether").unwrap_err();
-        assert_eq!(house.why(), RejectReason::WrongToken);
-        house.knock(&word).unwrap();
-        let error = house.knock(&word).unwrap_err();
+        let server = TestServer::new(once, false);
+        server.authenticate("another word altogether").unwrap_err();
+        assert_eq!(server.why(), RejectReason::WrongToken);
+        server.authenticate(&word).unwrap();
+        let error = server.authenticate(&word).unwrap_err();
         assert_eq!(error.message, "the far end refuses the token");
-        assert_eq!(house.why(), RejectReason::UsedUp);
+        assert_eq!(server.why(), RejectReason::UsedUp);
     }
 
     #[test]
-    fn after_a_change_of_the_secret_the_new_one_opens() {
+    fn after_a_change_of_the_secret_the_new_one_authenticates() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let mut door = Listener::new(listener, Secret::one_time().unwrap().0).unwrap();
-        door.change_secret(secret());
-        assert_eq!(door.address().unwrap(), address);
-        let knocking = std::thread::spawn(move || {
-            knock(Connection::over(TcpStream::connect(address).unwrap()).unwrap(), &secret(), SOON)
-                .map(drop)
+        let mut listener = Listener::new(listener, Secret::one_time().unwrap().0).unwrap();
+        listener.change_secret(secret());
+        assert_eq!(listener.address().unwrap(), address);
+        let authenticating = std::thread::spawn(move || {
+            authenticate(
+                Connection::over(TcpStream::connect(address).unwrap()).unwrap(),
+                &secret(),
+                SOON,
+            )
+            .map(drop)
         });
-        assert!(door.next(&AtomicBool::new(false), &mut |_| {}).unwrap().is_some());
-        knocking.join().unwrap().unwrap();
-        assert!(door.next(&AtomicBool::new(true), &mut |_| {}).unwrap().is_none());
+        assert!(listener.next(&AtomicBool::new(false), &mut |_| {}).unwrap().is_some());
+        authenticating.join().unwrap().unwrap();
+        assert!(listener.next(&AtomicBool::new(true), &mut |_| {}).unwrap().is_none());
     }
 
     #[test]
-    fn garbage_too_much_and_half_a_message_cost_whoever_sends_them_the_connection() {
-        let house = House::new(secret(), false);
+    fn a_peer_that_sends_anything_but_the_protocol_is_refused() {
+        let server = TestServer::new(secret(), false);
         let proof = "0".repeat(64);
-        let of_tomorrow = format!(
-            "{{\"zc\":\"knock\",\"protocol\":9,\"version\":\"9\",\"nonce\":\"{proof}\",\"proof\":\"{proof}\"}}\n"
+        let newer = format!(
+            "{{\"zc\":\"knock\",\"protocol\":9,\"version\":\"9\",\"nonce\":\"{proof}\",\
+             \"proof\":\"{proof}\"}}\n"
         );
         for (said, why) in [
             ("GET / HTTP/1.1\r\n", RejectReason::Nonsense),
             ("\0\u{7f}\n", RejectReason::Nonsense),
             ("{\"zc\":\"knock\"}\n", RejectReason::Nonsense),
-            (&of_tomorrow.replace(":9,", ":2,"), RejectReason::WrongToken),
-            (&of_tomorrow, RejectReason::OtherProtocol(9)),
+            (&newer.replace(":9,", ":2,"), RejectReason::WrongToken),
+            (&newer, RejectReason::OtherProtocol(9)),
         ] {
-            let mut pending = house.pending();
+            let mut pending = server.pending();
             assert!(line(&pending).starts_with("{\"zc\":\"serve\",\"protocol\":2,\"version\":"));
             pending.write_all(said.as_bytes()).unwrap();
             assert_eq!(rest(pending), "{\"zc\":\"refused\"}\n", "{said}");
-            assert_eq!(house.why(), why, "{said}");
+            assert_eq!(server.why(), why, "{said}");
         }
-        house.lets_in();
+        server.admits_a_client();
     }
 
     #[test]
     fn a_mebibyte_without_an_end_is_not_read() {
-        let house = House::new(secret(), false);
-        let mut pending = house.pending();
+        let server = TestServer::new(secret(), false);
+        let mut pending = server.pending();
         // It may be cut off before all is sent.
         drop(pending.write_all(&vec![b'x'; 1 << 20]));
-        assert_eq!(house.why(), RejectReason::TooLong);
+        assert_eq!(server.why(), RejectReason::TooLong);
         drop(rest(pending));
-        house.lets_in();
+        server.admits_a_client();
     }
 
     #[test]
-    fn who_says_half_a_line_and_no_more_is_sent_away_in_time_or_leaves() {
-        let house = House::new(secret(), false);
-        let (mut silent, mut leaves) = (house.pending(), house.pending());
+    fn a_peer_that_sends_half_a_line_is_dropped_in_time_or_leaves() {
+        let server = TestServer::new(secret(), false);
+        let (mut silent, mut leaves) = (server.pending(), server.pending());
         silent.write_all(b"{\"zc\":").unwrap();
         leaves.write_all(b"{\"zc\":").unwrap();
         drop(leaves);
-        house.lets_in();
-        assert_eq!(house.why(), RejectReason::Left);
+        server.admits_a_client();
+        assert_eq!(server.why(), RejectReason::Left);
         line(&silent);
         assert_eq!(rest(silent), "");
-        assert_eq!(house.why(), RejectReason::Slow);
+        assert_eq!(server.why(), RejectReason::Slow);
     }
 
     #[test]
-    fn three_hundred_that_stay_silent_keep_nobody_waiting() {
-        let house = House::new(secret(), false);
-        let silent: Vec<TcpStream> = (0..300).map(|_| house.pending()).collect();
+    fn three_hundred_silent_connections_delay_no_client() {
+        let server = TestServer::new(secret(), false);
+        let silent: Vec<TcpStream> = (0..300).map(|_| server.pending()).collect();
         let began = Instant::now();
-        house.lets_in();
+        server.admits_a_client();
         // Not because they were dropped for their silence.
         assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-        assert_eq!(house.why(), RejectReason::Crowded);
+        assert_eq!(server.why(), RejectReason::Crowded);
         drop(silent);
     }
 
     #[test]
-    fn ten_thousand_connections_keep_nobody_out() {
-        let house = House::new(secret(), false);
+    fn ten_thousand_connections_lock_no_client_out() {
+        let server = TestServer::new(secret(), false);
         let flooding = AtomicBool::new(true);
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut open = VecDeque::new();
                 for number in 0..10_000 {
-                    if let Ok(stream) = TcpStream::connect(house.address) {
+                    if let Ok(stream) = TcpStream::connect(server.address) {
                         open.push_back(stream);
                     }
                     // Some stay open: as many as leave room for other tests of this process under
@@ -614,49 +622,48 @@ mod tests {
                 }
                 flooding.store(false, Relaxed);
             });
-            let mut came_in = 0;
+            let mut admitted = 0;
             while flooding.load(Relaxed) {
                 // On a busy machine 256 connections may arrive between a client's two steps. Then
                 // it tries again.
-                if house.knock(WORD).is_ok() {
-                    house.callers.recv_timeout(SOON).unwrap();
-                    came_in += 1;
+                if server.authenticate(WORD).is_ok() {
+                    server.clients.recv_timeout(SOON).unwrap();
+                    admitted += 1;
                 }
             }
-            assert!(came_in > 0);
+            assert!(admitted > 0);
         });
-        house.lets_in();
+        server.admits_a_client();
         // Five events per ten seconds and a number are reported.
-        let told = house.events.try_iter().count();
-        assert!(told < 100, "{told}");
+        let events = server.events.try_iter().count();
+        assert!(events < 100, "{events}");
     }
 
     #[test]
-    fn during_a_session_who_knows_the_token_is_told_so_and_strangers_are_refused() {
-        let house = House::new(secret(), true);
-        let error = house.knock(WORD).unwrap_err();
-        assert_eq!(error.message, "the far end is busy with somebody else's session");
-        assert!(matches!(house.events.recv_timeout(SOON).unwrap(), ListenerEvent::Busy { .. }));
+    fn during_a_session_clients_with_the_token_learn_of_it_and_others_are_refused() {
+        let server = TestServer::new(secret(), true);
+        let error = server.authenticate(WORD).unwrap_err();
+        assert_eq!(error.message, "the far end is busy with another session");
+        assert!(matches!(server.events.recv_timeout(SOON).unwrap(), ListenerEvent::Busy { .. }));
         assert_eq!(
-            house.knock("another word altogether").unwrap_err().message,
+            server.authenticate("another word altogether").unwrap_err().message,
             "the far end refuses the token"
         );
-        assert_eq!(house.why(), RejectReason::WrongToken);
+        assert_eq!(server.why(), RejectReason::WrongToken);
     }
 
     #[test]
-    fn during_a_session_a_flood_is_let_in_at_a_slow_pace_and_who_comes_behind_it_is_still_answered()
-    {
-        let house = House::new(secret(), true);
+    fn during_a_session_a_flood_is_accepted_slowly_and_a_client_behind_it_is_answered() {
+        let server = TestServer::new(secret(), true);
         // Without waiting for connections that find no room in the backlog.
         let flood: Vec<_> = (0..1000)
             .filter_map(|_| {
-                TcpStream::connect_timeout(&house.address, Duration::from_millis(1)).ok()
+                TcpStream::connect_timeout(&server.address, Duration::from_millis(1)).ok()
             })
             .collect();
         // The size of the backlog, one more by the kernel's way of counting, and what was accepted
         // meanwhile.
         assert!(flood.len() < 500, "{}", flood.len());
-        assert!(house.knock(WORD).unwrap_err().message.contains("busy"));
+        assert!(server.authenticate(WORD).unwrap_err().message.contains("busy"));
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use zc_run::Error;
 
 /// Events reported individually per [`PERIOD`].
-const TOLD: u32 = 5;
+const MOST_REPORTED: u32 = 5;
 /// Length of a period.
 const PERIOD: Duration = Duration::from_secs(10);
 
@@ -59,7 +59,7 @@ impl fmt::Display for ListenerEvent {
         match self {
             Self::Refused { peer, why } => write!(f, "{} {why}", shown(*peer)),
             Self::Busy { peer } => {
-                write!(f, "{} was told that there is a session already", shown(*peer))
+                write!(f, "{} was refused: a session is in progress", shown(*peer))
             }
             Self::NotAccepted(error) => error.fmt(f),
             Self::Untold(1) => f.write_str("one more like it"),
@@ -79,16 +79,16 @@ impl fmt::Display for RejectReason {
                 let ours = super::handshake::PROTOCOL;
                 write!(f, "was refused: it speaks protocol {protocol}, this zc speaks {ours}")
             }
-            Self::Nonsense => f.write_str("was refused: it is no zc"),
-            Self::TooLong => f.write_str("was refused: it is no zc, and talks too much"),
-            Self::Slow => f.write_str("was sent away: it did not knock within 5 s"),
-            Self::Left => f.write_str("left without a word that makes sense"),
-            Self::Crowded => f.write_str("was sent away: there were too many"),
+            Self::Nonsense => f.write_str("was refused: it is not zc"),
+            Self::TooLong => f.write_str("was refused: it is not zc, and sent too much"),
+            Self::Slow => f.write_str("was dropped: it did not authenticate within 5 s"),
+            Self::Left => f.write_str("closed the connection before it had authenticated"),
+            Self::Crowded => f.write_str("was dropped: there were too many pending connections"),
         }
     }
 }
 
-/// The address as people know it: an IPv4 address on an IPv6 socket as IPv4.
+/// The address as users know it: an IPv4 address on an IPv6 socket as IPv4.
 fn shown(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip().to_canonical(), address.port())
 }
@@ -97,7 +97,7 @@ fn shown(address: SocketAddr) -> SocketAddr {
 #[derive(Debug, Default)]
 pub(super) struct RejectLog {
     period_began: Option<Instant>,
-    told: u32,
+    reported: u32,
     untold: u64,
 }
 
@@ -107,8 +107,8 @@ impl RejectLog {
         let now = Instant::now();
         self.catch_up(now, report);
         self.period_began.get_or_insert(now);
-        if self.told < TOLD {
-            self.told += 1;
+        if self.reported < MOST_REPORTED {
+            self.reported += 1;
             report(event);
         } else {
             self.untold += 1;
@@ -131,25 +131,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_told_by_its_number() {
-        let (mut telling, mut told) = (RejectLog::default(), Vec::new());
+    fn of_a_flood_only_the_number_is_reported() {
+        let (mut log, mut reported) = (RejectLog::default(), Vec::new());
         let event = ListenerEvent::Busy { peer: "[::ffff:192.0.2.1]:7".parse().unwrap() };
         for _ in 0..1000 {
-            telling.report(event.clone(), &mut |event| told.push(event));
+            log.report(event.clone(), &mut |event| reported.push(event));
         }
-        telling.catch_up(Instant::now() + PERIOD, &mut |event| told.push(event));
-        assert_eq!(told.len(), TOLD as usize + 1);
-        assert_eq!(told[0].to_string(), "192.0.2.1:7 was told that there is a session already");
-        assert_eq!(told.last(), Some(&ListenerEvent::Untold(1000 - u64::from(TOLD))));
-        telling.catch_up(Instant::now() + 2 * PERIOD, &mut |_| {
-            panic!("there is nothing left to tell")
+        log.catch_up(Instant::now() + PERIOD, &mut |event| reported.push(event));
+        assert_eq!(reported.len(), MOST_REPORTED as usize + 1);
+        assert_eq!(reported[0].to_string(), "192.0.2.1:7 was refused: a session is in progress");
+        assert_eq!(reported.last(), Some(&ListenerEvent::Untold(1000 - u64::from(MOST_REPORTED))));
+        log.catch_up(Instant::now() + 2 * PERIOD, &mut |_| {
+            panic!("there is nothing left to report")
         });
     }
 
     #[test]
-    fn every_reason_is_a_sentence_about_the_one_who_was_refused() {
+    fn a_reason_reads_as_a_sentence_about_the_peer() {
         let peer = "[2001:db8::1]:7".parse().unwrap();
-        let told = ListenerEvent::Refused { peer, why: RejectReason::OtherProtocol(9) }.to_string();
-        assert_eq!(told, "[2001:db8::1]:7 was refused: it speaks protocol 9, this zc speaks 2");
+        let text = ListenerEvent::Refused { peer, why: RejectReason::OtherProtocol(9) }.to_string();
+        assert_eq!(text, "[2001:db8::1]:7 was refused: it speaks protocol 9, this zc speaks 2");
     }
 }

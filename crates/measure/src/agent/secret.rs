@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_holds_for_its_token_label_and_nonces_alone() {
+    fn a_proof_is_valid_only_for_its_token_label_and_nonces() {
         let secret = Secret::from_word("sixteen letters.").unwrap();
         let proof = secret.proof(b"label", &NONCES);
         assert!(secret.is_proven(b"label", &NONCES, &proof));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_secret_are_refused() {
+    fn words_that_are_unfit_as_a_secret_are_refused() {
         for word in ["", " \n", "short", &"x".repeat(5000)] {
             let error = Secret::from_word(word).unwrap_err();
             assert!(error.message.starts_with("the token is ") && error.help.is_some(), "{error}");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_file_is_its_first_line() {
+    fn the_token_is_the_first_line_of_its_file() {
         let (_folder, path) = file(b"  sixteen letters.\r\nand notes\n", 0o600);
         assert_eq!(Secret::from_file(&path).unwrap().key, b"sixteen letters.");
     }
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_file_that_holds_none_is_an_error_that_names_it() {
+    fn a_file_without_a_token_is_an_error_that_names_it() {
         for (text, what) in
             [(&b"\ntoken in the second line\n"[..], "empty"), (&[b'x'; 4097], "longer than 4 KiB")]
         {

@@ -70,12 +70,12 @@ pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> R
                     let message = match end {
                         SessionEnd::Stopped => "the far end was stopped",
                         SessionEnd::Idle => {
-                            "the far end heard nothing for ten minutes and ended the session"
+                            "the far end received no request for ten minutes and ended the session"
                         }
                         _ => "the far end did not understand what it was asked",
                     };
                     // The client may be gone too.
-                    let _ = connection.send(&told(Error::remote(message)));
+                    let _ = connection.send(&reply_of(Error::remote(message)));
                 }
                 return Ok(end);
             }
@@ -91,11 +91,11 @@ pub fn serve(mut connection: Connection, data: DataPort, stop: &AtomicBool) -> R
             (_, None) => return Ok(SessionEnd::Nonsense),
             (_, Some(session)) => session.answer(&request, &mut connection),
         };
-        connection.send(&answered.unwrap_or_else(told))?;
+        connection.send(&answered.unwrap_or_else(reply_of))?;
     }
 }
 
-fn told(error: Error) -> Reply {
+fn reply_of(error: Error) -> Reply {
     Reply::Error { kind: error.kind, message: error.message, help: error.help }
 }
 
@@ -167,8 +167,8 @@ impl Session {
             addresses: addresses(),
             warnings: warnings
                 .into_iter()
-                .filter(|warning| worth_telling(warning, same_machine))
-                .map(there)
+                .filter(|warning| is_relevant(warning, same_machine))
+                .map(of_server)
                 .collect(),
         };
         Ok((
@@ -179,7 +179,8 @@ impl Session {
 
     fn answer(&mut self, request: &Request, connection: &mut Connection) -> Result<Reply> {
         match *request {
-            Request::Prepare(_) => Err(Error::failed("the session is prepared")), // not reached: see `serve`
+            // Not reached: see `serve`.
+            Request::Prepare(_) => Err(Error::failed("the session is prepared")),
             Request::Meet => self.meet(connection),
             Request::Soak { on } => {
                 self.machine.soak(on);
@@ -188,12 +189,13 @@ impl Session {
             Request::Flows { flows, path, buffer_bytes, checksum } => {
                 if flows > MOST_FLOWS || flows.saturating_mul(buffer_bytes) > MOST_BUFFER_BYTES {
                     return Err(Error::usage(format!(
-                        "{flows} flows with receive buffers of {buffer_bytes} bytes are more than a far end gives"
+                        "{flows} flows with receive buffers of {buffer_bytes} bytes are more than \
+                         a far end gives"
                     )));
                 }
-                let how =
+                let config =
                     RecvConfig { path, buffer_bytes, cpus: vec![self.receiver_cpu], checksum };
-                self.expect(flows, how, connection)
+                self.expect(flows, config, connection)
             }
             Request::Window { opens_in_ns, lasts_ns } => {
                 if opens_in_ns.max(lasts_ns) > LONGEST_WINDOW_NS {
@@ -224,7 +226,7 @@ impl Session {
         let greeting = Greeting::fresh();
         connection.send(&Reply::Listening { greetings: vec![greeting.to_hex()] })?;
         for mut socket in gather(&self.listener, &[greeting], PATIENCE)? {
-            let _ = socket.write_all(b"!"); // whoever is there no more asks again
+            let _ = socket.write_all(b"!"); // a client that is gone by now asks again
         }
         Ok(Reply::Arrived)
     }
@@ -232,7 +234,7 @@ impl Session {
     fn expect(
         &mut self,
         flows: usize,
-        how: RecvConfig,
+        config: RecvConfig,
         connection: &mut Connection,
     ) -> Result<Reply> {
         self.receivers = None;
@@ -241,7 +243,7 @@ impl Session {
             greetings: greetings.iter().map(|greeting| greeting.to_hex()).collect(),
         })?;
         let sockets = gather(&self.listener, &greetings, PATIENCE)?;
-        match Receivers::start(sockets, &how) {
+        match Receivers::start(sockets, &config) {
             Ok(receivers) => {
                 self.receivers = Some(receivers);
                 Ok(Reply::Arrived)
@@ -289,12 +291,12 @@ fn addresses() -> Vec<IpAddr> {
 }
 
 /// On one machine the client reports the machine's notes, and both zc belong to this run.
-fn worth_telling(warning: &Warning, same_machine: bool) -> bool {
+fn is_relevant(warning: &Warning, same_machine: bool) -> bool {
     !(same_machine && (warning.severity == Severity::Note || warning.name == "another-zc"))
 }
 
 /// Marks a warning as one about the server's machine.
-fn there(mut warning: Warning) -> Warning {
+fn of_server(mut warning: Warning) -> Warning {
     warning.name = format!("far-{}", warning.name);
     warning.text = format!("at the far end: {}", warning.text);
     warning
@@ -313,12 +315,12 @@ mod tests {
 
     /// A session, and the client's end of its connection.
     fn session() -> (Connection, JoinHandle<Result<SessionEnd>>) {
-        let [near, far] = {
-            let (near, far) = UnixStream::pair().unwrap();
-            [near, far].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
+        let [client, server] = {
+            let (client, server) = UnixStream::pair().unwrap();
+            [client, server].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
         };
         let data = DataPort { at: SocketAddr::from(([127, 0, 0, 1], 0)), or_another: false };
-        (near, std::thread::spawn(move || serve(far, data, &AtomicBool::new(false))))
+        (client, std::thread::spawn(move || serve(server, data, &AtomicBool::new(false))))
     }
 
     /// For this machine, all of whose CPUs are soaked by the client.
@@ -350,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_ends_a_session_and_what_cannot_be_done_does_not() {
+    fn an_invalid_request_ends_a_session_and_a_failed_one_does_not() {
         let flows = |flows, buffer_bytes| Request::Flows {
             flows,
             path: RecvPath::Recv,
@@ -358,9 +360,8 @@ mod tests {
             checksum: false,
         };
         let (mut connection, session) = session();
-        assert!(
-            matches!(ask(&mut connection, &prepare()), Reply::Ready(ready) if ready.machine.same_machine)
-        );
+        let Reply::Ready(ready) = ask(&mut connection, &prepare()) else { panic!() };
+        assert!(ready.machine.same_machine);
         assert!(refusal(&mut connection, &Request::Finish).contains("no flows"));
         assert!(
             refusal(&mut connection, &flows(MOST_FLOWS + 1, 1))
@@ -396,7 +397,7 @@ mod tests {
             [&[b'x'; LONGEST_REQUEST + 5000][..], b"\xff\n", b"[]\n", b"{\"ask\":\"window\"}\n"]
         {
             let (mut connection, third) = session();
-            drop(connection.write_all(said)); // it may have heard enough before it was told all
+            drop(connection.write_all(said)); // it may end the session before all is sent
             assert_eq!(third.join().unwrap().unwrap(), SessionEnd::Nonsense);
         }
     }

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_is_kept_or_the_one_that_calls_itself_an_error() {
+    fn the_last_line_is_returned_or_the_last_one_that_begins_with_error() {
         assert_eq!(stderr("echo one >&2; printf two >&2").last().as_deref(), Some("two"));
         let script =
             "printf 'error: no such thing\\n\\nFor more information, try --help.\\n\\n' >&2";
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn however_much_is_said_little_is_kept() {
+    fn little_is_kept_of_much_output() {
         let stderr = stderr(
             "head -c 3000000 /dev/zero | tr '\\0' x >&2; yes | head -n 100000 >&2; echo end >&2",
         );
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_stderr_open_in_the_background_is_not_waited_for() {
+    fn a_background_process_that_keeps_stderr_open_is_not_waited_for() {
         let stderr = stderr("sleep 1000 >/dev/null & echo $! >&2");
         let pid = stderr.last().unwrap().parse().unwrap();
         zc_kernel::spawn::kill(pid, 15).unwrap();

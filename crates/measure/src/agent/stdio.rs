@@ -38,19 +38,19 @@ pub fn welcome(mut connection: Connection, patience: Duration) -> Result<Connect
     connection.send(&challenge.line())?;
     let word = line(&mut connection, until)?;
     let secret = Secret::from_word(&String::from_utf8_lossy(&word))?;
-    let knock = line(&mut connection, until)?;
-    match challenge.judge(&knock, &secret) {
+    let answer = line(&mut connection, until)?;
+    match challenge.judge(&answer, &secret) {
         Answer::Right(known) => {
             connection.send(&known.welcome(&secret))?;
             Ok(connection)
         }
         Answer::OtherProtocol(protocol) => {
             connection.send(&Line::Refused)?;
-            Err(Error::remote(format!("whoever started this speaks protocol {protocol}")))
+            Err(Error::remote(format!("the client speaks protocol {protocol}")))
         }
         Answer::WrongToken | Answer::Nonsense => {
             connection.send(&Line::Refused)?;
-            Err(no_starter())
+            Err(not_a_client())
         }
     }
 }
@@ -58,53 +58,55 @@ pub fn welcome(mut connection: Connection, patience: Duration) -> Result<Connect
 fn line(connection: &mut Connection, until: Instant) -> Result<Vec<u8>> {
     match connection.line(MOST_BYTES, until.saturating_duration_since(Instant::now()))? {
         Received::Message(line) => Ok(line),
-        Received::Closed => Err(Error::remote("whoever started this is gone")),
-        Received::Late => Err(no_starter()),
-        Received::TooLong | Received::Nonsense => Err(no_starter()),
+        Received::Closed => Err(Error::remote("the client is gone")),
+        Received::Late => Err(not_a_client()),
+        Received::TooLong | Received::Nonsense => Err(not_a_client()),
     }
 }
 
-fn no_starter() -> Error {
-    Error::usage("no zc is at the other end of stdin and stdout")
-        .help("`zc run --via COMMAND` starts `zc serve --stdio` by itself; `zc serve` alone waits for a caller")
+fn not_a_client() -> Error {
+    Error::usage("no zc is at the other end of stdin and stdout").help(
+        "`zc run --via COMMAND` starts `zc serve --stdio` by itself; `zc serve` alone waits \
+            for a client",
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixStream;
 
-    use super::super::handshake::knock_at;
+    use super::super::handshake::answer_hello;
     use super::*;
 
     const SOON: Duration = Duration::from_secs(10);
 
     fn pair() -> [Connection; 2] {
-        let (near, far) = UnixStream::pair().unwrap();
-        [near, far].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
+        let (client, server) = UnixStream::pair().unwrap();
+        [client, server].map(|end| Connection::new(end.try_clone().unwrap().into(), end.into()))
     }
 
     #[test]
-    fn the_token_is_the_starter_s_first_line() {
-        let [mut near, far] = pair();
-        let far = std::thread::spawn(move || welcome(far, SOON));
+    fn the_token_is_the_client_s_first_line() {
+        let [mut client, server] = pair();
+        let server = std::thread::spawn(move || welcome(server, SOON));
         let (secret, word) = Secret::one_time().unwrap();
-        let Received::Message(hello) = near.receive(MOST_BYTES, SOON).unwrap() else { panic!() };
-        near.write_all(format!("{word}\n").as_bytes()).unwrap();
-        let mut near = knock_at(near, hello, &secret, Instant::now() + SOON).unwrap();
-        let mut far = far.join().unwrap().unwrap();
-        near.send(&1).unwrap();
-        assert!(matches!(far.receive::<i32>(10, SOON).unwrap(), Received::Message(1)));
+        let Received::Message(hello) = client.receive(MOST_BYTES, SOON).unwrap() else { panic!() };
+        client.write_all(format!("{word}\n").as_bytes()).unwrap();
+        let mut client = answer_hello(client, hello, &secret, Instant::now() + SOON).unwrap();
+        let mut server = server.join().unwrap().unwrap();
+        client.send(&1).unwrap();
+        assert!(matches!(server.receive::<i32>(10, SOON).unwrap(), Received::Message(1)));
     }
 
     #[test]
-    fn what_is_no_starter_gets_a_refusal_and_this_end_a_sentence() {
+    fn a_peer_that_is_not_a_client_is_refused_and_the_server_returns_an_error() {
         for said in ["help\n", "a token that is long enough\nhelp\n", "", &"x".repeat(5000)] {
-            let [mut near, far] = pair();
-            let far = std::thread::spawn(move || welcome(far, SOON));
+            let [mut client, server] = pair();
+            let server = std::thread::spawn(move || welcome(server, SOON));
             // The server may close the connection before all is sent.
-            drop(near.write_all(said.as_bytes()));
-            drop(near);
-            assert!(far.join().unwrap().is_err(), "{said}");
+            drop(client.write_all(said.as_bytes()));
+            drop(client);
+            assert!(server.join().unwrap().is_err(), "{said}");
         }
     }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use zc_kernel::spawn::{is_stopped, kill_group, pidfd, wait_readable};
 
 use super::connection::{Connection, Received};
-use super::handshake::{Line, VERSION, knock_at};
+use super::handshake::{Line, VERSION, answer_hello};
 use super::secret::Secret;
 use super::stderr_tail::{StderrTail, shown};
 use super::via_errors::{Failure, Found};
@@ -64,13 +64,13 @@ impl Via {
     /// The command does not exist, ends, prints nothing, or asks something at the terminal. There
     /// is no zc, or an unsuitable one.
     pub fn start(command: &str, patience: Duration) -> Result<(Self, Connection)> {
-        Self::start_beside(command, own_path().as_deref(), patience)
+        Self::start_with(command, own_path().as_deref(), patience)
     }
 
     /// The same with a given path of this machine's zc.
-    fn start_beside(
+    fn start_with(
         command: &str,
-        near: Option<&Path>,
+        own_zc: Option<&Path>,
         patience: Duration,
     ) -> Result<(Self, Connection)> {
         let command = command.trim();
@@ -80,17 +80,17 @@ impl Via {
         let until = Instant::now() + patience;
         let (secret, word) = Secret::one_time()?;
         let (mut via, mut connection) = Self::spawn(command)?;
-        let mut found = Found::beside(near);
+        let mut found = Found::new(own_zc);
         // A command that does not read it has ended, or will report why.
-        drop(connection.write_all(script(near).as_bytes()));
+        drop(connection.write_all(script(own_zc).as_bytes()));
         let hello = match via.hello(&mut connection, &mut found, until) {
             Ok(hello) => hello,
             Err(failure) => return Err(via.explain(connection, failure, &found, patience)),
         };
-        let knocked = connection
+        let authenticated = connection
             .write_all(format!("{word}\n").as_bytes())
-            .and_then(|()| knock_at(connection, hello, &secret, until));
-        match knocked {
+            .and_then(|()| answer_hello(connection, hello, &secret, until));
+        match authenticated {
             Ok(connection) => Ok((via, connection)),
             Err(error) => Err(found.add_to(error)),
         }
@@ -227,9 +227,9 @@ fn hello_in(line: &[u8]) -> Option<Line> {
     serde_json::from_slice(&line[begin..]).ok().filter(|line| matches!(line, Line::Serve { .. }))
 }
 
-fn script(near: Option<&Path>) -> String {
-    let near = near.map(|path| path.display().to_string()).unwrap_or_default();
-    format!("zc_wants='zc {VERSION}'\nzc_near='{}'\n{SCRIPT}", near.replace('\'', r"'\''"))
+fn script(own_zc: Option<&Path>) -> String {
+    let own_zc = own_zc.map(|path| path.display().to_string()).unwrap_or_default();
+    format!("zc_wants='zc {VERSION}'\nzc_own='{}'\n{SCRIPT}", own_zc.replace('\'', r"'\''"))
 }
 
 /// Path of this program, for another machine with the same files. `None` if others may write to its
@@ -251,12 +251,12 @@ mod tests {
     use super::*;
 
     const SOON: Duration = Duration::from_secs(20);
-    const IN_CHILD: &str = "ZC_TEST_FAR_END";
+    const IN_CHILD: &str = "ZC_TEST_SERVER";
 
-    /// A folder that stands for another machine: `bin` is on its PATH, and it is the user's home.
-    struct Far(tempfile::TempDir);
+    /// A folder that plays another machine: `bin` is on its PATH, and it is the user's home.
+    struct Host(tempfile::TempDir);
 
-    impl Far {
+    impl Host {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             std::fs::create_dir_all(folder.path().join("bin")).unwrap();
@@ -291,7 +291,8 @@ mod tests {
         fn zc(&self, name: &str, version: &str) -> &Self {
             let test = std::env::current_exe().unwrap().display().to_string();
             let text = format!(
-                "case $1 in --version) echo 'zc {version}';; serve) {IN_CHILD}=$0 exec '{test}' --exact \
+                "case $1 in --version) echo 'zc {version}';; serve) {IN_CHILD}=$0 exec '{test}' \
+                 --exact \
                  agent::via::tests::what_runs_in_a_child --nocapture --test-threads 1;; esac"
             );
             self.script(name, &text)
@@ -316,16 +317,16 @@ mod tests {
     }
 
     /// Starts a server, and returns its file and its process id.
-    fn started(command: &str, near: Option<&Path>) -> (Via, Connection, String, i32) {
-        let (via, mut connection) = Via::start_beside(command, near, SOON).unwrap();
+    fn started(command: &str, own_zc: Option<&Path>) -> (Via, Connection, String, i32) {
+        let (via, mut connection) = Via::start_with(command, own_zc, SOON).unwrap();
         match connection.receive::<(String, i32)>(1000, SOON).unwrap() {
             Received::Message((name, pid)) => (via, connection, name, pid),
             other => panic!("{other:?}"),
         }
     }
 
-    fn refused(command: &str, near: Option<&Path>, patience: Duration) -> Error {
-        Via::start_beside(command, near, patience).map(drop).unwrap_err()
+    fn refused(command: &str, own_zc: Option<&Path>, patience: Duration) -> Error {
+        Via::start_with(command, own_zc, patience).map(drop).unwrap_err()
     }
 
     /// Whether a process ends. (A killed one may take a moment, and its new parent may have waited
@@ -336,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_far_end_is_started_by_every_shell_and_leaves_when_the_wire_closes() {
+    fn every_shell_starts_a_server_and_the_server_ends_with_the_stream() {
         for shell in ["dash", "bash", "busybox"] {
             let Some(path) = ["/bin", "/usr/bin"]
                 .iter()
@@ -346,11 +347,11 @@ mod tests {
                 eprintln!("skipped: {shell} is not here");
                 continue;
             };
-            let far = Far::new();
-            far.zc("bin/zc", VERSION);
-            std::os::unix::fs::symlink(path, far.path("bin/sh")).unwrap();
-            let (via, connection, name, pid) = started(&far.command(), None);
-            assert_eq!(name, far.path("bin/zc"));
+            let host = Host::new();
+            host.zc("bin/zc", VERSION);
+            std::os::unix::fs::symlink(path, host.path("bin/sh")).unwrap();
+            let (via, connection, name, pid) = started(&host.command(), None);
+            assert_eq!(name, host.path("bin/zc"));
             drop(connection);
             assert!(via.ends_within(SOON), "{shell}");
             assert!(ends(pid));
@@ -358,16 +359,17 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_joins_its_arguments_as_ssh_does_and_talks_first_is_as_good() {
-        let far = Far::new();
-        far.zc(".cargo/bin/zc", VERSION);
-        far.script(
+    fn a_command_may_join_its_arguments_as_ssh_does_and_print_first() {
+        let host = Host::new();
+        host.zc(".cargo/bin/zc", VERSION);
+        host.script(
             "like ssh",
-            "shift 2; echo 'Last login: never'; printf 'no end: '; echo motd >&2; exec sh -c \"$*\"",
+            "shift 2; echo 'Last login: never'; printf 'no end: '; echo motd >&2; exec sh \
+             -c \"$*\"",
         );
-        let command = format!("'{}' -p 22 {}", far.path("like ssh"), far.command());
+        let command = format!("'{}' -p 22 {}", host.path("like ssh"), host.command());
         let (via, connection, name, pid) = started(&command, None);
-        assert_eq!(name, far.path(".cargo/bin/zc"));
+        assert_eq!(name, host.path(".cargo/bin/zc"));
         // The connection is still open, so it is killed.
         drop(via);
         assert!(ends(pid));
@@ -375,37 +377,39 @@ mod tests {
     }
 
     #[test]
-    fn the_zc_of_this_version_is_taken_before_others_and_the_near_end_s_own_file_last() {
-        let far = Far::new();
-        far.zc("bin/zc", "0.0.9").zc(".cargo/bin/zc", VERSION).zc("near", VERSION);
-        let near = far.path("near");
-        let near = Some(Path::new(&near));
-        assert_eq!(started(&far.command(), near).2, far.path(".cargo/bin/zc"));
-        std::fs::remove_file(far.path(".cargo/bin/zc")).unwrap();
-        assert_eq!(started(&far.command(), near).2, far.path("near"));
+    fn zc_of_this_version_is_preferred_and_the_client_s_own_file_is_tried_last() {
+        let host = Host::new();
+        host.zc("bin/zc", "0.0.9").zc(".cargo/bin/zc", VERSION).zc("own", VERSION);
+        let own_zc = host.path("own");
+        let own_zc = Some(Path::new(&own_zc));
+        assert_eq!(started(&host.command(), own_zc).2, host.path(".cargo/bin/zc"));
+        std::fs::remove_file(host.path(".cargo/bin/zc")).unwrap();
+        assert_eq!(started(&host.command(), own_zc).2, host.path("own"));
         // A different version, if there is no other: the protocol decides.
-        assert_eq!(started(&far.command(), None).2, far.path("bin/zc"));
+        assert_eq!(started(&host.command(), None).2, host.path("bin/zc"));
     }
 
     #[test]
-    fn a_far_end_without_a_zc_or_with_one_that_does_not_fit_is_told_with_what_helps() {
-        let far = Far::new();
-        let error = refused(&far.command(), None, SOON);
+    fn a_missing_or_unsuitable_zc_is_an_error_with_a_remedy() {
+        let host = Host::new();
+        let error = refused(&host.command(), None, SOON);
         assert!(error.message.starts_with("no zc at the far end of \"env -i"), "{error}");
         assert!(error.help.unwrap().contains("cargo install"));
-        let error = refused(&far.script("bin/zc", "exit 126").command(), None, SOON);
+        let error = refused(&host.script("bin/zc", "exit 126").command(), None, SOON);
         assert!(
-            error.message.starts_with(&format!("\"{}\" at the far end", far.path("bin/zc"))),
+            error.message.starts_with(&format!("\"{}\" at the far end", host.path("bin/zc"))),
             "{error}"
         );
-        let old = "case $1 in --version) echo zc 0.0.9;; *) echo \"error: unrecognized subcommand 'serve'\" >&2; exit 2;; esac";
-        let error = refused(&far.script("bin/zc", old).command(), None, SOON);
+        let old = "case $1 in --version) echo zc 0.0.9;; *) echo \"error: unrecognized subcommand \
+            'serve'\" >&2; exit 2;; esac";
+        let error = refused(&host.script("bin/zc", old).command(), None, SOON);
         assert!(
             error.message.ends_with("hello: error: unrecognized subcommand 'serve'"),
             "{error}"
         );
-        let new = "case $1 in --version) echo zc 9;; *) echo '{\"zc\":\"serve\",\"protocol\":9,\"version\":\"9\"}'; cat;; esac";
-        let error = refused(&far.script("bin/zc", new).command(), None, SOON);
+        let new = "case $1 in --version) echo zc 9;; *) echo \
+            '{\"zc\":\"serve\",\"protocol\":9,\"version\":\"9\"}'; cat;; esac";
+        let error = refused(&host.script("bin/zc", new).command(), None, SOON);
         assert!(
             error.message.starts_with("the far end speaks protocol 9 (zc 9), this zc speaks 2"),
             "{error}"
@@ -414,12 +418,12 @@ mod tests {
             error
                 .help
                 .unwrap()
-                .ends_with(&format!("at the far end it is \"{}\"", far.path("bin/zc")))
+                .ends_with(&format!("at the far end it is \"{}\"", host.path("bin/zc")))
         );
     }
 
     #[test]
-    fn a_command_that_is_not_there_or_ends_at_once_is_told_in_its_own_words() {
+    fn the_error_of_a_missing_or_failing_command_quotes_its_stderr() {
         let error = refused("/nonexistent/ssh -p 22 host", None, SOON);
         assert!(
             error
@@ -441,22 +445,19 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_says_too_much_or_nothing_or_asks_is_ended_with_all_that_it_has_started() {
-        let far = Far::new();
-        let noted = |script: &str| format!("echo $$ >'{}'; {script}", far.path("pid"));
-        let pid = || std::fs::read_to_string(far.path("pid")).unwrap().trim().parse().unwrap();
+    fn a_command_that_floods_stays_silent_or_asks_is_ended_with_its_processes() {
+        let host = Host::new();
+        let noted = |script: &str| format!("echo $$ >'{}'; {script}", host.path("pid"));
+        let pid = || std::fs::read_to_string(host.path("pid")).unwrap().trim().parse().unwrap();
         let error = refused(&noted("exec yes"), None, SOON);
-        assert!(
-            error.message.ends_with("has said 64 KiB, and zc's hello was not in it"),
-            "{error}"
-        );
+        assert!(error.message.ends_with("printed 64 KiB without zc's hello"), "{error}");
         assert!(ends(pid()));
         let error = refused(&noted("head -c 100000 /dev/zero; exec sleep 1000;"), None, SOON);
         assert!(error.message.contains("64 KiB"), "{error}");
         assert!(ends(pid()));
         let error =
             refused(&noted("(trap '' TERM HUP; sleep 1000); true"), None, Duration::from_secs(1));
-        assert!(error.message.ends_with("has not brought zc about in 1 s"), "{error}");
+        assert!(error.message.ends_with("has not started zc within 1 s"), "{error}");
         assert!(ends(pid()));
         let error = refused(&noted("kill -STOP 0;"), None, SOON);
         assert!(error.message.contains("wants to ask something"), "{error}");
@@ -464,10 +465,10 @@ mod tests {
     }
 
     #[test]
-    fn quotes_in_the_path_of_the_near_end_stay_in_it() {
-        let far = Far::new();
-        far.zc("it's $near", VERSION);
-        let near = far.path("it's $near");
-        assert_eq!(started(&far.command(), Some(Path::new(&near))).2, near);
+    fn quotes_in_the_path_of_the_client_s_zc_are_kept() {
+        let host = Host::new();
+        host.zc("it's $own", VERSION);
+        let own_zc = host.path("it's $own");
+        assert_eq!(started(&host.command(), Some(Path::new(&own_zc))).2, own_zc);
     }
 }

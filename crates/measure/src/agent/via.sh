@@ -1,15 +1,16 @@
-# What `zc run --via` has a shell at the far end do: find zc and become it. It stands behind two lines, zc_wants='zc VERSION' and
-# zc_near='PATH of the near end's own file', which is worth a try in a namespace or on a file system that both machines have.
+# Executed by a shell at the far end of `zc run --via`: finds zc and becomes it. Two lines precede
+# it: zc_wants='zc VERSION' and zc_own='PATH of the client's own zc'. That path is tried last; it
+# works in a namespace, or where both machines share a file system.
 #
-# The braces make one command of it, so that a shell that reads its input a line at a time has read all of it before there
-# is a zc to read what follows. Lines that begin with zc-via: are for the near end.
+# The braces make it one command, so that a shell that reads its input line by line has read all of
+# it before zc starts and reads what follows. Lines that begin with zc-via: are for the client.
 {
     if [ -t 0 ]; then
         printf '\nzc-via: terminal\n'
         exit 1
     fi
     zc_runs= zc_is= zc_not=
-    for zc_try in "$(command -v zc 2>/dev/null)" "$HOME/.cargo/bin/zc" "$zc_near"; do
+    for zc_try in "$(command -v zc 2>/dev/null)" "$HOME/.cargo/bin/zc" "$zc_own"; do
         case $zc_try in /*) ;; *) continue ;; esac
         [ -f "$zc_try" ] && [ -x "$zc_try" ] || continue
         zc_says=$("$zc_try" --version </dev/null 2>/dev/null)

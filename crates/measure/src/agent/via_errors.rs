@@ -13,7 +13,7 @@ use zc_run::{Error, ErrorKind};
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Path of this machine's zc, which the script tried too.
-    near: Option<PathBuf>,
+    own_zc: Option<PathBuf>,
     /// Version and path of the zc that it runs.
     runs: Option<(String, String)>,
     broken: Option<String>,
@@ -39,9 +39,9 @@ pub(super) enum Failure {
 }
 
 impl Found {
-    /// No reports yet. The script will try `near` too.
-    pub(super) fn beside(near: Option<&Path>) -> Self {
-        Self { near: near.map(Path::to_owned), ..Self::default() }
+    /// No reports yet. The script will try `own_zc` too.
+    pub(super) fn new(own_zc: Option<&Path>) -> Self {
+        Self { own_zc: own_zc.map(Path::to_owned), ..Self::default() }
     }
 
     /// Takes a line that is not a hello.
@@ -87,10 +87,12 @@ impl Failure {
         let error = |message: String| Error::new(ErrorKind::Remote, message);
         let by_hand =
             format!("`{command} true` must work by hand, and ask nothing, before zc can use it");
-        let no_questions = "let it ask nothing: a key in ssh-agent or by -i, and a host whose key is known; \
+        let no_questions = "let it ask nothing: a key in ssh-agent or by -i, and a host whose key \
+             is known; \
              `ssh -o BatchMode=yes HOST true` shows whether that is so";
         let install = format!(
-            "install zc {VERSION} there (`cargo install --locked --path crates/zc` in the same source tree), or copy this one to ~/.cargo/bin/zc there"
+            "install zc {VERSION} there (`cargo install --locked --path crates/zc` in the same \
+             source tree), or copy this one to ~/.cargo/bin/zc there"
         );
         if found.is_terminal {
             return error(format!(
@@ -99,13 +101,14 @@ impl Failure {
             .help("leave out what asks for one: -t of ssh (-tt), docker exec and kubectl exec");
         }
         if found.is_missing {
-            let near = found
-                .near
+            let own_zc = found
+                .own_zc
                 .as_ref()
-                .map(|near| format!(", and \"{}\" is not there", near.display()));
+                .map(|path| format!(", and \"{}\" is not there", path.display()));
             return error(format!(
-                "no zc at the far end of \"{command}\": it is neither on the PATH nor in ~/.cargo/bin{}",
-                near.unwrap_or_default()
+                "no zc at the far end of \"{command}\": it is neither on the PATH nor in \
+                 ~/.cargo/bin{}",
+                own_zc.unwrap_or_default()
             ))
             .help(install);
         }
@@ -119,18 +122,17 @@ impl Failure {
         let because = said.as_ref().map(|said| format!(": {said}"));
         match self {
             Self::Connection(error) => error,
-            Self::Noise(bytes) => error(format!(
-                "\"{command}\" has said {} KiB, and zc's hello was not in it",
-                bytes >> 10
-            ))
-            .help(by_hand),
+            Self::Noise(bytes) => {
+                error(format!("\"{command}\" printed {} KiB without zc's hello", bytes >> 10))
+                    .help(by_hand)
+            }
             Self::Asks => error(format!(
                 "\"{command}\" wants to ask something at the terminal, a password maybe"
             ))
             .help(no_questions),
             Self::Silent => {
                 let seconds = patience.as_secs_f64();
-                let message = format!("\"{command}\" has not brought zc about in {seconds} s");
+                let message = format!("\"{command}\" has not started zc within {seconds} s");
                 error(message + &because.unwrap_or_default())
                     .help(format!("{by_hand} (with ssh: -o BatchMode=yes -o ConnectTimeout=10)"))
             }
@@ -138,13 +140,16 @@ impl Failure {
                 if let Some((version, path)) = &found.runs {
                     let because = because.unwrap_or_else(|| how(status));
                     let message = format!(
-                        "\"{path}\" at the far end of \"{command}\" ended before it said its hello{because}"
+                        "\"{path}\" at the far end of \"{command}\" ended before its \
+                         hello{because}"
                     );
                     return if version == VERSION {
                         error(message).help(by_hand)
                     } else {
-                        error(message)
-                            .help(format!("it is zc {version}, this is zc {VERSION}: install the same version on both"))
+                        error(message).help(format!(
+                            "it is zc {version}, this is zc {VERSION}: install the \
+                                same version on both"
+                        ))
                     };
                 }
                 let because = because.unwrap_or_else(|| how(status));
@@ -164,7 +169,8 @@ impl Failure {
                     "is it installed, and on the PATH? The far end needs a shell too".to_owned()
                 } else if said.is_none() && status.is_some_and(|status| status.success()) {
                     format!(
-                        "it gave the shell there no stdin (docker exec and kubectl exec want -i); {by_hand}"
+                        "it gave the shell there no stdin (docker exec and kubectl exec want -i); \
+                         {by_hand}"
                     )
                 } else {
                     by_hand
@@ -188,7 +194,7 @@ mod tests {
     use super::*;
 
     fn explained(failure: Failure, lines: &[&str], said: Option<&str>) -> (String, String) {
-        let mut found = Found::beside(Some(Path::new("/opt/zc")));
+        let mut found = Found::new(Some(Path::new("/opt/zc")));
         lines.iter().for_each(|line| found.receive(line));
         let error =
             failure.explain("ssh host", &found, said.map(str::to_owned), Duration::from_secs(30));
@@ -201,10 +207,11 @@ mod tests {
     }
 
     #[test]
-    fn what_ssh_says_is_passed_on_with_what_helps() {
+    fn the_error_quotes_ssh_and_has_a_remedy() {
         let (message, help) =
             explained(code(255), &[], Some("me@host: Permission denied (publickey,password)."));
-        let expected = "\"ssh host\" ended before there was a zc: me@host: Permission denied (publickey,password).";
+        let expected = "\"ssh host\" ended before there was a zc: me@host: Permission denied \
+            (publickey,password).";
         assert_eq!(message, expected);
         assert!(help.contains("-o BatchMode=yes"), "{help}");
         let (_, help) = explained(code(255), &[], Some("Host key verification failed."));
@@ -217,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_without_a_word_is_told_by_its_code() {
+    fn a_silent_end_is_described_by_its_exit_code() {
         assert!(explained(code(3), &[], None).0.ends_with(" (exit code 3)"));
         assert!(
             explained(Failure::Ended(Some(ExitStatus::from_raw(9))), &[], None)
@@ -228,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zc_that_is_missing_broken_or_too_old_is_told_with_where_it_is() {
+    fn the_error_of_a_missing_broken_or_old_zc_names_its_path() {
         let (message, help) = explained(code(127), &["", "zc-via: missing"], None);
         assert!(
             message.starts_with("no zc at the far end of \"ssh host\"")
@@ -244,7 +251,7 @@ mod tests {
         let line = "error: unrecognized subcommand 'serve'";
         let (message, help) =
             explained(code(2), &["zc-via: runs zc 0.0.9 at /usr/bin/zc"], Some(line));
-        assert!(message.ends_with(&format!("ended before it said its hello: {line}")), "{message}");
+        assert!(message.ends_with(&format!("ended before its hello: {line}")), "{message}");
         assert!(
             help.starts_with("it is zc 0.0.9")
                 && help.ends_with("install the same version on both"),
@@ -253,13 +260,13 @@ mod tests {
     }
 
     #[test]
-    fn a_far_end_with_a_terminal_is_told_what_to_leave_out() {
+    fn the_error_of_a_command_with_a_terminal_names_the_option_to_leave_out() {
         let (message, help) = explained(code(1), &["zc-via: terminal"], Some("Connection closed."));
         assert!(message.contains("terminal") && help.contains("-t"), "{message}: {help}");
     }
 
     #[test]
-    fn a_fault_of_the_handshake_names_the_file_at_the_far_end() {
+    fn an_error_of_the_handshake_names_the_server_s_zc() {
         let mut found = Found::default();
         found.receive("zc-via: runs zc 0.2.0 at /usr/local/bin/zc");
         let error = found.add_to(Error::remote("x").help("do this"));

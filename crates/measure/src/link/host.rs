@@ -1,14 +1,16 @@
-//! A device of the host's own, over which zc sends and which it leaves as it is: `lo`, or the one that leads to another machine.
-//! Both sides are in the namespace that zc was started in.
+//! A link over a device of the host that zc leaves unchanged: `lo`, or the device of the route to
+//! another machine. Both sides are in the network namespace in which zc was started.
 
 use std::net::IpAddr;
 
 use zc_kernel::netlink::{Device, Devices};
 
-use super::{Link, offloads, read_counters};
+use super::counters::read_counters;
+use super::link_trait::Link;
+use super::offloads;
 use zc_run::{IpVersion, LinkCounters, LinkFacts, LinkKind, Result};
 
-/// A link over such a device.
+/// See the module.
 pub(super) struct OfHost {
     facts: LinkFacts,
     devices: Devices,
@@ -17,7 +19,7 @@ pub(super) struct OfHost {
 }
 
 impl OfHost {
-    /// Over `device` of `devices`. `receiver` is where a receiver on this machine listens.
+    /// A link over `device` of `devices`. A receiver on this machine listens on `receiver`.
     pub(super) fn new(
         kind: LinkKind,
         ip: IpVersion,

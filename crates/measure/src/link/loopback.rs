@@ -1,12 +1,13 @@
-//! `loopback`: the host's own `lo`. Needs nothing and changes nothing. The receive softirq of a packet runs on the CPU that
-//! sent it, so the costs of the two sides cannot be told apart here, only their sum is honest.
+//! `loopback`: the host's own `lo`. Needs no privilege and changes nothing. The receive softirq of
+//! a packet runs on the CPU that sent it, so the costs of the two sides cannot be separated: only
+//! their sum is meaningful.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 
 use zc_kernel::netlink::Devices;
 
-use super::Link;
 use super::host::OfHost;
+use super::link_trait::Link;
 use zc_run::{IpVersion, LinkKind, LinkOptions, Unavailable};
 
 const DEVICE: &str = "lo";
@@ -33,10 +34,10 @@ pub(super) fn bring_up(options: &LinkOptions) -> std::result::Result<Box<dyn Lin
         ))
         .remedy("sudo ip link set lo up"));
     }
-    // Nothing is sent: binding asks whether the address is there.
+    // Nothing is sent: binding checks that the address exists.
     UdpSocket::bind((address(options.ip), 0)).map_err(|error| {
         Unavailable::unsupported(format!(
-            "IPv{} cannot be had on device \"{DEVICE}\": {error}",
+            "IPv{} is not available on device \"{DEVICE}\": {error}",
             options.ip
         ))
         .remedy("--ip 4")

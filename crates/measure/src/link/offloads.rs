@@ -1,4 +1,4 @@
-//! The offloads of a device: as the record keeps them, and switched on and off.
+//! Reads the offloads of a device and switches them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use zc_kernel::ethtool::Ethtool;
 
 use zc_run::{OffloadSwitch, Offloads, Unavailable};
 
-/// Those that decide what a packet is on its way: they are listed also when they are off.
+/// Offloads that decide what packets look like. They are listed even when they are off.
 const ALWAYS_LISTED: [&str; 8] = [
     "rx-checksum",
     "rx-gro",
@@ -18,7 +18,7 @@ const ALWAYS_LISTED: [&str; 8] = [
     "tx-tcp6-segmentation",
 ];
 
-/// Merging of what comes in (generic receive offload).
+/// Generic receive offload: received segments are merged.
 const GRO: &str = "rx-gro";
 
 const ALL_TSO: [&str; 4] = [
@@ -28,7 +28,7 @@ const ALL_TSO: [&str; 4] = [
     "tx-tcp-mangleid-segmentation",
 ];
 
-/// Whether a switch is about the receiver's device; all others are about the sender's.
+/// Whether a switch concerns the receiver's device. All others concern the sender's.
 pub(super) fn is_receivers(switch: OffloadSwitch) -> bool {
     match switch {
         OffloadSwitch::NoGro => true,
@@ -39,7 +39,8 @@ pub(super) fn is_receivers(switch: OffloadSwitch) -> bool {
     }
 }
 
-/// The offloads of `device` in the calling thread's network namespace; `None` when they cannot be read.
+/// The offloads of `device` in the calling thread's network namespace; `None` when they cannot be
+/// read.
 pub(super) fn read(device: &str) -> Option<Offloads> {
     let active = Ethtool::open().and_then(|ethtool| ethtool.active(device)).ok()?;
     let mut offloads: Offloads =
@@ -50,7 +51,7 @@ pub(super) fn read(device: &str) -> Option<Offloads> {
     Some(offloads)
 }
 
-/// The features of Linux behind a switch: all that could do the same for TCP.
+/// The features of Linux that a switch turns off: all that do the same for TCP.
 fn features(switch: OffloadSwitch) -> &'static [&'static str] {
     match switch {
         OffloadSwitch::NoGro => &[GRO],
@@ -69,7 +70,8 @@ fn features(switch: OffloadSwitch) -> &'static [&'static str] {
     }
 }
 
-/// Switches offloads of the sender's `device` off, in the calling thread's network namespace, and sees that they are.
+/// Switches offloads of the sender's `device` off, in the calling thread's network namespace, and
+/// verifies that they are off.
 pub(super) fn switch_off(
     device: &str,
     switches: &BTreeSet<OffloadSwitch>,
@@ -106,17 +108,18 @@ pub(super) fn switch_off(
     }
 }
 
-/// Lets the receiver's `device`, in the calling thread's network namespace, merge what it receives or not. Returns whether it
-/// does; `None` where that cannot be known. A veth device merges only if it is told to, and only what a device without TSO has
-/// sent (veth_xmit, Linux 5.13 and later).
+/// Switches merging by the receiver's `device`, in the calling thread's network namespace, on or
+/// off. Returns whether it merges; `None` if that is unknown. A veth device merges only if GRO is
+/// switched on, and only what a device without TSO has sent (veth_xmit, Linux 5.13 and later).
 pub(super) fn merge(device: &str, on: bool) -> std::io::Result<Option<bool>> {
     let ethtool = Ethtool::open()?;
     ethtool.set(device, &BTreeMap::from([(GRO.to_owned(), on)]))?;
     Ok(Some(ethtool.active(device)?.iter().any(|name| name == GRO)))
 }
 
-/// Whether a device with these offloads takes packets of TCP's that are longer than its MTU: NETIF_F_ALL_TSO of
-/// include/linux/netdev_features.h, by which veth_xmit() goes. Accurate ECN's segmentation is not in it, and may be left on.
+/// Whether a device with these offloads accepts TCP packets longer than its MTU: NETIF_F_ALL_TSO of
+/// include/linux/netdev_features.h, which veth_xmit() checks. Segmentation of accurate ECN is not
+/// part of it and may stay on.
 pub(super) fn segments(offloads: &Offloads) -> bool {
     ALL_TSO.iter().any(|name| offloads.get(*name) == Some(&true))
 }

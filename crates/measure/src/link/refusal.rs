@@ -1,5 +1,5 @@
-//! Why a namespace or a veth device cannot be had: each way in which a distribution, a container or an administrator
-//! withholds them is a sentence of its own, with the command that would change it.
+//! Explains why namespaces or veth devices are unavailable: each way in which a distribution, a
+//! container or an administrator denies them has its own reason and remedy.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use zc_kernel::null_link::{EgressError, Stage as EgressStage};
 
 use zc_run::Unavailable;
 
-/// How far it went.
+/// The step that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
     /// unshare(CLONE_NEWUSER), and writing /proc/self/uid_map and its like.
@@ -27,7 +27,7 @@ pub(super) enum Stage {
     Bridge,
 }
 
-/// What the host's policies say about namespaces.
+/// The host's policies about namespaces.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Policies {
     /// /proc/sys/user/max_user_namespaces.
@@ -38,14 +38,16 @@ pub(super) struct Policies {
     pub(super) userns_clone: Option<u64>,
     /// /proc/sys/kernel/apparmor_restrict_unprivileged_userns (Ubuntu 23.10 and later).
     pub(super) apparmor_restricts: Option<u64>,
-    /// A seccomp filter is at work on this process (`Seccomp: 2` in /proc/self/status): most likely a container's.
+    /// This process has a seccomp filter (`Seccomp: 2` in /proc/self/status), most likely that of a
+    /// container.
     pub(super) seccomp: bool,
-    /// /proc/self/ns/user is there: the kernel has CONFIG_USER_NS.
+    /// /proc/self/ns/user exists: the kernel has CONFIG_USER_NS.
     pub(super) user_namespaces: bool,
 }
 
 impl Policies {
-    /// Reads them below `root` (`/`). Do so before entering a user namespace: its own limits would be read there.
+    /// Reads them below `root` (`/`). Call it before entering a user namespace, which has limits of
+    /// its own.
     pub(super) fn read(root: &Path) -> Self {
         let number =
             |path: &str| std::fs::read_to_string(root.join(path)).ok()?.trim().parse().ok();
@@ -68,20 +70,29 @@ pub(super) fn explain(stage: Stage, error: &io::Error, policies: &Policies) -> U
     let errno = Errno::from_io_error(error);
     match stage {
         Stage::Veth if errno == Some(Errno::OPNOTSUPP) => {
-            Unavailable::unsupported("this kernel has no veth devices (CONFIG_VETH)").remedy("sudo modprobe veth")
+            Unavailable::unsupported("this kernel has no veth devices (CONFIG_VETH)")
+                .remedy("sudo modprobe veth")
         }
-        Stage::Ipv6 => Unavailable::unsupported(format!("IPv6 cannot be had in this kernel: {error}")).remedy("--ip 4"),
-        Stage::Mtu(bytes) => {
-            Unavailable::unsupported(format!("the devices of the link cannot have an MTU of {bytes}: {error}"))
+        Stage::Ipv6 => {
+            Unavailable::unsupported(format!("this kernel has no IPv6: {error}")).remedy("--ip 4")
         }
+        Stage::Mtu(bytes) => Unavailable::unsupported(format!(
+            "the devices of the link cannot have an MTU of \
+                {bytes}: {error}"
+        )),
         Stage::Bridge => Unavailable::unsupported(format!(
-            "switching offloads off on the null link takes a bridge, which cannot be had here (CONFIG_BRIDGE): {error}"
+            "switching offloads off on the null link takes a bridge, which this kernel does not \
+             have (CONFIG_BRIDGE): {error}"
         ))
         .remedy("sudo modprobe bridge, or --link veth"),
-        Stage::Veth if !denied(errno) => Unavailable::failed(format!("the veth pair could not be made: {error}")),
+        Stage::Veth if !denied(errno) => Unavailable::failed(format!(
+            "the veth pair could not be \
+            made: {error}"
+        )),
         _ if matches!(errno, Some(Errno::NOSPC | Errno::USERS)) => at_the_limit(stage, policies),
         _ if matches!(errno, Some(Errno::INVAL | Errno::NOSYS)) => {
-            let option = if stage == Stage::UserNamespace { "CONFIG_USER_NS" } else { "CONFIG_NET_NS" };
+            let option =
+                if stage == Stage::UserNamespace { "CONFIG_USER_NS" } else { "CONFIG_NET_NS" };
             Unavailable::unsupported(format!(
                 "this kernel was built without the namespaces that the link needs ({option})"
             ))
@@ -91,26 +102,41 @@ pub(super) fn explain(stage: Stage, error: &io::Error, policies: &Policies) -> U
     }
 }
 
-/// The reason and the remedy for a BPF program that could not be set to work.
+/// The reason and the remedy for a BPF program that could not be loaded or attached.
 pub(super) fn explain_egress(error: &EgressError) -> Unavailable {
     let errno = Errno::from_io_error(&error.error);
     match (error.stage, errno) {
-        (_, Some(Errno::NOSYS)) => Unavailable::unsupported("this kernel was built without BPF (CONFIG_BPF_SYSCALL)"),
+        (_, Some(Errno::NOSYS)) => Unavailable::unsupported(
+            "this kernel was built without BPF \
+            (CONFIG_BPF_SYSCALL)",
+        ),
         (_, errno) if denied(errno) => Unavailable::refused(
-            "the kernel does not let this process use BPF (a container without CAP_BPF and CAP_NET_ADMIN, a seccomp filter, or lockdown)",
+            "the kernel does not let this process use BPF (a container without CAP_BPF and \
+             CAP_NET_ADMIN, a seccomp filter, or lockdown)",
         )
         .remedy("run as root outside of the container, or start it with --privileged"),
         (EgressStage::Map | EgressStage::Load, Some(Errno::INVAL)) => {
-            Unavailable::unsupported(format!("this kernel does not take the BPF program of the null link: {error}"))
+            Unavailable::unsupported(format!(
+                "this kernel does not take the BPF program of the \
+                null link: {error}"
+            ))
         }
-        (EgressStage::Attach, Some(Errno::OPNOTSUPP | Errno::NOENT | Errno::INVAL)) => Unavailable::unsupported(
-            "this kernel has no clsact queueing discipline with BPF filters (CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_BPF)",
-        )
-        .remedy("sudo modprobe -a sch_ingress cls_bpf"),
-        (EgressStage::Mmap, _) => {
-            Unavailable::unsupported(format!("this kernel cannot map BPF maps into a process (before Linux 5.5): {}", error.error))
+        (EgressStage::Attach, Some(Errno::OPNOTSUPP | Errno::NOENT | Errno::INVAL)) => {
+            Unavailable::unsupported(
+                "this kernel has no clsact queueing discipline with BPF filters \
+             (CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_BPF)",
+            )
+            .remedy("sudo modprobe -a sch_ingress cls_bpf")
         }
-        _ => Unavailable::failed(format!("the BPF program of the null link could not be set to work: {error}")),
+        (EgressStage::Mmap, _) => Unavailable::unsupported(format!(
+            "this kernel cannot map BPF maps into a process \
+                (before Linux 5.5): {}",
+            error.error
+        )),
+        _ => Unavailable::failed(format!(
+            "the BPF program of the null link could not be set to \
+            work: {error}"
+        )),
     }
 }
 
@@ -148,11 +174,15 @@ fn denied_by(policies: &Policies) -> Unavailable {
         return at_the_limit(Stage::UserNamespace, policies);
     }
     if policies.seccomp {
-        return Unavailable::refused("a seccomp filter keeps this process from making namespaces, as in a container")
-            .remedy(
-                "start the container with --cap-add=SYS_ADMIN --cap-add=NET_ADMIN --security-opt seccomp=unconfined, \
+        return Unavailable::refused(
+            "a seccomp filter keeps this process from making namespaces, \
+            as in a container",
+        )
+        .remedy(
+            "start the container with --cap-add=SYS_ADMIN --cap-add=NET_ADMIN --security-opt \
+             seccomp=unconfined, \
              or run outside of it",
-            );
+        );
     }
     if !policies.user_namespaces {
         return Unavailable::unsupported(
@@ -182,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn ubuntu_is_told_from_debian_from_a_container() {
+    fn ubuntu_debian_and_a_container_have_different_remedies() {
         let ubuntu = Policies { apparmor_restricts: Some(1), ..open_host() };
         let no = explain(Stage::UserNamespace, &perm(), &ubuntu);
         assert_eq!(no.kind.name(), "refused");
@@ -219,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_nobody_foresaw_is_a_failure_with_its_text() {
+    fn an_unexpected_error_is_a_failure_with_its_text() {
         let no = explain(Stage::Veth, &Errno::NOMEM.into(), &open_host());
         assert_eq!(no.kind.name(), "failed");
     }

@@ -1,12 +1,12 @@
-//! `remote`: whatever lies between this machine and another. zc brings nothing up here and changes nothing; it looks at the
-//! device that the bytes leave by.
+//! `remote`: the network between this machine and another. zc changes nothing; it reads the device
+//! of the route.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use zc_kernel::netlink::Devices;
 
-use super::Link;
 use super::host::OfHost;
+use super::link_trait::Link;
 use zc_run::{Error, IpVersion, LinkKind, Result};
 
 /// The link to another machine at `address`.
@@ -24,6 +24,7 @@ pub fn towards(address: IpAddr) -> Result<Box<dyn Link>> {
             .help("ip route get ADDRESS tells what the kernel knows")
     })?;
     let ip = if address.is_ipv6() { IpVersion::V6 } else { IpVersion::V4 };
-    // Where a far end cannot show what it received, bytes are proven on this machine.
+    // A server that cannot check bytes (iperf3, a discard port) is not asked to: they are proven on
+    // this machine.
     Ok(Box::new(OfHost::new(LinkKind::Remote, ip, devices, device, Ipv4Addr::LOCALHOST.into())))
 }

@@ -1,7 +1,7 @@
-//! The host's TCP settings, carried into the namespaces of a link. A new network namespace starts with the kernel's own
-//! defaults for most of them, so without this a run on veth would tell nothing about a machine whose administrator has
-//! changed a sysctl. IPv6 is switched off in them, unless it is what is measured: its router and neighbour discovery would be
-//! noise in the counters.
+//! The host's TCP settings, copied to the namespaces of a link. A new network namespace starts with
+//! the kernel's defaults for most of them, so without this a run on veth would not reflect a
+//! machine whose administrator has changed a sysctl. IPv6 is disabled in the namespaces unless it
+//! is measured: its router and neighbour discovery would be noise in the counters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use zc_run::IpVersion;
 
 const ROOT: &str = "/proc/sys/net";
 
-/// A secret of the host; the link's own business; and sizes of hash tables that cannot be changed afterwards.
+/// Not copied: a secret of the host, a setting of the link itself, and sizes of hash tables, which
+/// cannot be changed later.
 const NOT_CARRIED: [&str; 4] =
     ["tcp_fastopen_key", "rps_default_mask", "tcp_ehash_entries", "tcp_child_ehash_entries"];
 
@@ -19,15 +20,16 @@ const NOT_CARRIED: [&str; 4] =
 pub(super) struct Settings(BTreeMap<PathBuf, String>);
 
 impl Settings {
-    /// Those of the calling thread's network namespace. What cannot be read is left out.
+    /// The settings of the calling thread's network namespace, as far as they can be read.
     pub(super) fn here() -> Self {
         let mut settings = read_folder("ipv4", |name| name.starts_with("tcp_"));
         settings.extend(read_folder("core", |_| true));
         Self(settings)
     }
 
-    /// Writes to the calling thread's network namespace what differs there, and keeps IPv6 quiet. Returns the names of the
-    /// settings that this namespace has and that could not be carried over. One that it has not is the same everywhere.
+    /// Writes the settings that differ to the calling thread's network namespace, and disables or
+    /// quietens IPv6. Returns the names of the settings that exist in this namespace and could not
+    /// be written. A setting that does not exist in it is global.
     pub(super) fn apply(&self, ip: IpVersion) -> Vec<String> {
         let mut left = Vec::new();
         for (path, value) in &self.0 {
@@ -37,14 +39,15 @@ impl Settings {
                 left.push(format!("net.{}", path.display().to_string().replace('/', ".")));
             }
         }
-        // addr_gen_mode 1: no link-local addresses, for which nobody then looks for routers (Documentation/networking/ip-sysctl.rst).
+        // addr_gen_mode 1: no link-local addresses, and so no search for routers
+        // (Documentation/networking/ip-sysctl.rst).
         let quiet: &[(&str, &str)] = match ip {
             IpVersion::V4 => &[("disable_ipv6", "1")],
             IpVersion::V6 => &[("disable_ipv6", "0"), ("addr_gen_mode", "1"), ("accept_ra", "0")],
         };
         for whose in ["all", "default"] {
             for (name, value) in quiet {
-                // Without IPv6 there is nothing to switch off.
+                // Fails without IPv6, which then needs no switching off.
                 let _ =
                     std::fs::write(Path::new(ROOT).join("ipv6/conf").join(whose).join(name), value);
             }

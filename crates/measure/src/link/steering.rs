@@ -1,8 +1,10 @@
-//! Receive packet steering (RPS): each side's receive work on that side's CPU, so that what a CPU lost is what its side cost.
+//! Receive packet steering (RPS): each side's receive work runs on that side's CPU, so that the CPU
+//! time taken from a CPU is the cost of its side.
 //!
-//! Without it a veth packet is received in a softirq on the CPU that sent it, and the receiver's protocol work is
-//! booked on the sender. Set by `rps_default_mask` of each namespace before the devices are made (Linux 6.3), else, as
-//! root, by `rps_cpus` in a sysfs of the namespace; then checked with packets (Documentation/networking/scaling.rst,
+//! Without it a veth packet is received in a softirq on the CPU that sent it, and the receiver's
+//! protocol work is charged to the sender. It is set by `rps_default_mask` of each namespace before
+//! the devices are made (Linux 6.3), else, as root, by `rps_cpus` in a sysfs of the namespace, and
+//! then checked with packets (Documentation/networking/scaling.rst,
 //! Documentation/admin-guide/sysctl/net.rst).
 
 use std::io;
@@ -12,23 +14,23 @@ use std::time::{Duration, Instant};
 
 use zc_kernel::netns::{NetNs, mount_own_sysfs};
 
-use super::Sides;
+use super::sides::Sides;
 
 const DEFAULT_MASK: &str = "/proc/sys/net/core/rps_default_mask";
 
-/// How receive work is to be steered.
+/// The means of steering receive work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Steering {
     /// By `rps_default_mask` where the kernel has it, else by sysfs.
     Best,
     /// By sysfs, as on kernels before 6.3.
     Sysfs,
-    /// Not at all: received where it was sent.
+    /// None: packets are received on the CPU that sent them.
     Off,
 }
 
 impl Steering {
-    /// What `self` comes to on this kernel.
+    /// The means that this kernel has, and that `sides` need.
     pub(super) fn resolve(self, sides: Sides) -> Self {
         match self {
             _ if sides.sender_cpu == sides.receiver_cpu => Self::Off,
@@ -38,7 +40,7 @@ impl Steering {
     }
 }
 
-/// One CPU as a mask of the kernel: hexadecimal words of 32 bits, the highest first.
+/// One CPU as a bitmap of the kernel: hexadecimal words of 32 bits, the highest first.
 fn mask(cpu: usize) -> String {
     let mut text = format!("{:x}", 1_u32 << (cpu % 32));
     for _ in 0..cpu / 32 {
@@ -47,18 +49,18 @@ fn mask(cpu: usize) -> String {
     text
 }
 
-/// Sets the mask that devices made in this namespace from now on take.
+/// Sets the mask of devices that are made in this namespace from now on.
 pub(super) fn set_default_mask(cpu: usize) -> io::Result<()> {
     std::fs::write(DEFAULT_MASK, mask(cpu))
 }
 
-/// Takes it back, so that devices made from now on receive where their packets are handed to them.
+/// Resets that mask, so that later devices are not steered.
 pub(super) fn unset_default_mask() -> io::Result<()> {
     std::fs::write(DEFAULT_MASK, "0")
 }
 
-/// Sets the mask of all receive queues of `device` in `namespace` through a sysfs that is mounted for the moment in which
-/// it is needed, where nobody else sees it.
+/// Sets the mask of all receive queues of `device` in `namespace` through a sysfs that is mounted
+/// for this purpose in a mount namespace of its own.
 pub(super) fn set_by_sysfs(namespace: &NetNs, device: &str, cpu: usize) -> io::Result<()> {
     let set = || {
         namespace.enter()?;
@@ -70,7 +72,7 @@ pub(super) fn set_by_sysfs(namespace: &NetNs, device: &str, cpu: usize) -> io::R
         }
         Ok(())
     };
-    // In a thread that ends with it: so do its mount namespace and its place in `namespace`.
+    // On a thread of its own, whose mount and network namespaces end with it.
     on_thread(set)
 }
 
@@ -82,10 +84,10 @@ pub(super) fn on_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) ->
     })
 }
 
-/// What the check found.
+/// Result of the check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check {
-    /// Every packet was received on the CPU of the side it went to, but for one in twenty.
+    /// At least 19 of 20 packets were received on the CPU of the side that they were sent to.
     pub(super) apart: bool,
     /// The figures, in a sentence.
     pub(super) message: String,
@@ -97,16 +99,17 @@ impl Check {
     }
 }
 
-/// Few enough that the receiving socket has room for them at the default `net.core.rmem_default`.
+/// Few enough to fit into the receive buffer at the default `net.core.rmem_default`.
 const PACKETS: u64 = 200;
-/// A run has as many links as its cells ask for, and one whose sides are not apart takes the sides from all.
+/// A run has as many links as its cells need, and one whose sides cannot be separated takes the
+/// separation from all.
 const TRIES: usize = 8;
 
-/// Sends packets both ways between the two namespaces, each from the CPU of its side, and looks where they were
-/// received. Also the proof that the link carries anything.
+/// Sends packets both ways between the two namespaces, each from the CPU of its side, and counts
+/// where they were received. This also proves that the link carries packets.
 ///
 /// # Errors
-/// The link carries nothing.
+/// The link carries no packets.
 pub(super) fn check(
     sender: &NetNs,
     receiver: &NetNs,
@@ -114,17 +117,17 @@ pub(super) fn check(
     sides: Sides,
 ) -> io::Result<Check> {
     on_thread(|| {
-        // A socket stays in the namespace it was made in; one thread can hold both ends.
+        // A socket stays in the namespace in which it was made, so one thread can hold both ends.
         sender.enter()?;
-        let near = UdpSocket::bind((addresses.0, 0))?;
+        let at_sender = UdpSocket::bind((addresses.0, 0))?;
         receiver.enter()?;
-        let far = UdpSocket::bind((addresses.1, 0))?;
-        near.connect(far.local_addr()?)?;
-        far.connect(near.local_addr()?)?;
-        // The first packet each way waits for its neighbour to be found, or is lost while addresses of IPv6 are still being
-        // made ready, for which the kernel has a queue of work.
-        carry_one(&near, &far)?;
-        carry_one(&far, &near)?;
+        let at_receiver = UdpSocket::bind((addresses.1, 0))?;
+        at_sender.connect(at_receiver.local_addr()?)?;
+        at_receiver.connect(at_sender.local_addr()?)?;
+        // The first packet each way waits for neighbour discovery, or is lost while the kernel's
+        // workqueue is still configuring IPv6 addresses.
+        carry_one(&at_sender, &at_receiver)?;
+        carry_one(&at_receiver, &at_sender)?;
 
         if sides.sender_cpu == sides.receiver_cpu {
             return Ok(Check::no(format!(
@@ -137,19 +140,19 @@ pub(super) fn check(
                 return Ok(Check::no(format!("not checked: CPU {cpu} cannot be used: {error}")));
             }
         }
-        // What others send at the same time is counted too, so a bad result is looked at again.
-        let mut found = look(&near, &far, sides)?;
+        // Packets of other programs are counted too, so a bad result is checked again.
+        let mut found = look(&at_sender, &at_receiver, sides)?;
         for _ in 1..TRIES {
             if found.apart {
                 break;
             }
-            found = look(&near, &far, sides)?;
+            found = look(&at_sender, &at_receiver, sides)?;
         }
         Ok(found)
     })
 }
 
-/// Sends a packet until one has come.
+/// Sends packets until one has arrived.
 fn carry_one(from: &UdpSocket, to: &UdpSocket) -> io::Result<()> {
     to.set_read_timeout(Some(Duration::from_millis(100)))?;
     let until = Instant::now() + Duration::from_secs(3);
@@ -163,12 +166,12 @@ fn carry_one(from: &UdpSocket, to: &UdpSocket) -> io::Result<()> {
     }
 }
 
-fn look(near: &UdpSocket, far: &UdpSocket, sides: Sides) -> io::Result<Check> {
+fn look(at_sender: &UdpSocket, at_receiver: &UdpSocket, sides: Sides) -> io::Result<Check> {
     let Sides { sender_cpu, receiver_cpu } = sides;
     let before = Counts::read()?;
-    burst(near, far, sender_cpu, receiver_cpu)?;
+    burst(at_sender, at_receiver, sender_cpu, receiver_cpu)?;
     let between = Counts::read()?;
-    burst(far, near, receiver_cpu, sender_cpu)?;
+    burst(at_receiver, at_sender, receiver_cpu, sender_cpu)?;
     let after = Counts::read()?;
 
     let there = between.since(&before);
@@ -182,8 +185,10 @@ fn look(near: &UdpSocket, far: &UdpSocket, sides: Sides) -> io::Result<Check> {
         && there.net_rx(receiver_cpu) > 0
         && back.net_rx(sender_cpu) > 0;
     let message = format!(
-        "of {PACKETS} packets to the receiver, CPU {receiver_cpu} received {} and CPU {sender_cpu} {}; of {PACKETS} to the \
-         sender, CPU {sender_cpu} received {} and CPU {receiver_cpu} {}; NET_RX softirqs: CPU {sender_cpu} +{}, CPU \
+        "of {PACKETS} packets to the receiver, CPU {receiver_cpu} received {} and CPU {sender_cpu} \
+         {}; of {PACKETS} to the \
+         sender, CPU {sender_cpu} received {} and CPU {receiver_cpu} {}; NET_RX softirqs: CPU \
+         {sender_cpu} +{}, CPU \
          {receiver_cpu} +{}",
         there.processed(receiver_cpu),
         there.processed(sender_cpu),
@@ -195,13 +200,14 @@ fn look(near: &UdpSocket, far: &UdpSocket, sides: Sides) -> io::Result<Check> {
     Ok(Check { apart, message })
 }
 
-/// Sends the packets from `cpu` and waits until those that found room in the receiving socket have come.
+/// Sends the packets from `from_cpu` and waits until those that fit into the receive buffer have
+/// arrived.
 fn burst(from: &UdpSocket, to: &UdpSocket, from_cpu: usize, to_cpu: usize) -> io::Result<()> {
     zc_kernel::sched::pin(&[from_cpu])?;
     for _ in 0..PACKETS {
         from.send(&[0])?;
     }
-    // From the far CPU the last softirq there is over before this thread runs.
+    // On the receiving CPU, so that its last softirq is over before this thread runs.
     zc_kernel::sched::pin(&[to_cpu])?;
     to.set_read_timeout(Some(Duration::from_millis(20)))?;
     let until = Instant::now() + Duration::from_secs(1);
@@ -258,8 +264,9 @@ impl Counts {
     }
 }
 
-/// The first column of /proc/net/softnet_stat by CPU. A line per online CPU, all figures hexadecimal; the thirteenth is
-/// the CPU's number since Linux 5.10 (net/core/net-procfs.c), before which lines are taken in order.
+/// The first column of /proc/net/softnet_stat by CPU. A line per online CPU, all figures
+/// hexadecimal; the thirteenth is the CPU's number since Linux 5.10 (net/core/net-procfs.c), before
+/// which lines are taken in order.
 fn parse_softnet_stat(text: &str) -> Vec<u64> {
     let mut counts = Vec::new();
     for (line, fields) in
@@ -268,7 +275,7 @@ fn parse_softnet_stat(text: &str) -> Vec<u64> {
         let field =
             |at: usize| fields.get(at).and_then(|field| u64::from_str_radix(field, 16).ok());
         let cpu = field(12).and_then(|cpu| usize::try_from(cpu).ok()).unwrap_or(line);
-        // A number no machine has would be a line that is not understood.
+        // A number that no machine has means a line of another format.
         if let (Some(count), true) = (field(0), cpu < 1 << 16) {
             if counts.len() <= cpu {
                 counts.resize(cpu + 1, 0);
@@ -302,9 +309,11 @@ mod tests {
 
     #[test]
     fn softnet_stat_is_read_by_cpu_number_not_by_line() {
-        let text = "0004fe0e 00000000 00000001 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 \
+        let text = "0004fe0e 00000000 00000001 00000000 00000000 00000000 00000000 00000000 \
+                    00000000 00000000 00000000 \
                     00000000 00000000 00000000 00000000\n\
-                    0000000a 00000000 00000001 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 \
+                    0000000a 00000000 00000001 00000000 00000000 00000000 00000000 00000000 \
+                    00000000 00000000 00000000 \
                     00000000 00000003 00000000 00000000\n";
         assert_eq!(parse_softnet_stat(text), [0x4fe0e, 0, 0, 10]);
         assert_eq!(parse_softnet_stat("0000000b 0\n0000000c 0\n"), [11, 12]);
@@ -319,8 +328,9 @@ mod tests {
     }
 
     #[test]
-    fn net_rx_is_found_among_the_softirqs() {
-        let text = "                    CPU0       CPU1       \n          HI:          0          1\n      NET_TX:          \
+    fn the_line_of_net_rx_is_found() {
+        let text = "                    CPU0       CPU1       \n          HI:          0          \
+                    1\n      NET_TX:          \
                     2          3\n      NET_RX:      81234        567\n";
         assert_eq!(parse_net_rx(text), [81234, 567]);
         assert_eq!(parse_net_rx(""), [0; 0]);

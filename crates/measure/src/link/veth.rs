@@ -1,5 +1,6 @@
-//! `veth`: two network namespaces of zc's own and a veth pair between them. As root directly; else in a user namespace,
-//! which is tried out in a child first, because a process cannot leave one that turns out to be of no use.
+//! `veth`: two network namespaces of zc's own with a veth pair between them. Root makes them
+//! directly. Others need a user namespace, which is tried out in a child process first, because a
+//! process cannot leave a user namespace that turns out to be useless.
 
 use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,10 +11,14 @@ use zc_kernel::netlink::{Device, Devices};
 use zc_kernel::netns::{NetNs, unshare_user};
 use zc_kernel::process;
 
+use super::counters::read_counters;
+use super::link_trait::Link;
+use super::offloads;
 use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
+use super::sides::Sides;
 use super::steering::{self, Steering, on_thread};
-use super::{Link, Sides, offloads, read_counters};
+
 use zc_run::{
     Error, IpVersion, LinkCounters, LinkFacts, LinkKind, LinkOptions, OffloadSwitch, Result,
     Severity, Unavailable, Warning,
@@ -21,10 +26,10 @@ use zc_run::{
 
 pub(super) const SENDER: &str = "zc0";
 pub(super) const RECEIVER: &str = "zc1";
-/// The bridge above the sender's end, where there is one ([`Card::Bridge`]).
+/// The bridge above the sender's end, with [`Card::Bridge`].
 const BRIDGE: &str = "zcbr0";
 
-/// The two ends' addresses on one network.
+/// The addresses of both ends, on one network.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Addresses {
     pub(super) sender: IpAddr,
@@ -32,8 +37,8 @@ pub(super) struct Addresses {
     prefix_bits: u8,
 }
 
-/// Addresses that are kept for documentation (RFC 5737, RFC 3849). Nothing else lives in these namespaces, so nothing can
-/// collide.
+/// Addresses reserved for documentation (RFC 5737, RFC 3849). These namespaces have no others that
+/// could collide.
 pub(super) fn addresses(ip: IpVersion) -> Addresses {
     let (sender, receiver, prefix_bits): (IpAddr, IpAddr, _) = match ip {
         IpVersion::V4 => {
@@ -47,13 +52,13 @@ pub(super) fn addresses(ip: IpVersion) -> Addresses {
     Addresses { sender, receiver, prefix_bits }
 }
 
-/// Which device is the sender's network card: the one whose offloads decide what packets look like that leave it.
+/// The device that is the sender's network card: its offloads decide what packets look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Card {
     /// The sender's end of the pair.
     Veth,
-    /// A bridge above it. What looks at the egress of the pair sees packets before the pair's own offloads are considered, and
-    /// after the bridge's (docs/null-link.md).
+    /// A bridge above it. A program at the egress of the pair sees packets after the offloads of
+    /// the bridge and before those of the pair (docs/null-link.md).
     Bridge,
 }
 
@@ -66,11 +71,12 @@ impl Card {
     }
 }
 
-/// The congestion window, in packets, with which every connection over this link begins: more than a send buffer of 4 MiB
-/// (the most that `tcp_wmem` allows by default) holds, so that it never limits. Where slow start ends is a matter of chance
-/// here (HyStart takes every delay for a queue), an application that does not fill its window keeps what it drew, and
-/// packets sent from a small window are smaller: without this the cost of one path differs by up to a factor of 1.8 from
-/// connection to connection (docs/performance.md).
+/// Initial congestion window, in packets, of every connection over this link: more than a send
+/// buffer of 4 MiB (the maximum of `tcp_wmem` by default) holds, so that the window never limits.
+/// Without it, slow start ends at a random point here (HyStart takes every delay for a queue), the
+/// window of an application that does not fill it stays there, and packets sent from a small window
+/// are smaller: the cost of one path differs by up to a factor of 1.8 from connection to connection
+/// (docs/performance.md).
 const INITIAL_WINDOW_PACKETS: u32 = 3000;
 
 pub(super) struct Veth {
@@ -84,20 +90,20 @@ pub(super) struct Veth {
     addresses: Addresses,
 }
 
-/// What every step needs to know.
+/// The link that is to be made, for all steps.
 #[derive(Clone)]
 struct Wanted {
     sides: Sides,
     steering: Steering,
     card: Card,
     options: LinkOptions,
-    /// The receiver's device is to merge what it receives, unless the options say that it is not to.
+    /// The receiver's device merges what it receives (GRO), unless the options switch that off.
     merging: bool,
     settings: Settings,
     policies: Policies,
 }
 
-/// Whether it could be brought up. Leaves this process as it was.
+/// Checks that the link can be brought up, and leaves this process unchanged.
 pub(super) fn try_out(sides: Sides) -> std::result::Result<(), Unavailable> {
     let wanted = Wanted::new(sides, Steering::Best, Card::Veth, &LinkOptions::default());
     if process::may_make_namespaces() {
@@ -120,13 +126,15 @@ impl Wanted {
         }
     }
 
-    /// Goes through all of it in a child, so that this process is in a user namespace only when that leads to a link.
+    /// Brings the link up in a child process, so that this process enters a user namespace only if
+    /// that leads to a link.
     fn rehearse(&self) -> std::result::Result<(), Unavailable> {
         let threads = process::threads()
             .map_err(|error| Unavailable::unknown(format!("/proc cannot be read: {error}")))?;
         if threads != 1 {
             return Err(Unavailable::refused(format!(
-                "a user namespace can only be made before the first thread is started, and this process has {threads} \
+                "a user namespace can only be made before the first thread is started, and this \
+                 process has {threads} \
                  threads"
             ))
             .remedy("run as root"));
@@ -141,7 +149,7 @@ impl Wanted {
         let status = process::in_child(|| match perform() {
             Ok(()) => 0,
             Err(no) => {
-                // Far shorter than a pipe is wide, so this does not wait for a reader.
+                // Much smaller than the pipe's buffer, so this does not wait for a reader.
                 let _ = serde_json::to_writer(&writer, &no);
                 1
             }
@@ -166,7 +174,8 @@ impl Wanted {
         Ok(self)
     }
 
-    /// Makes the namespaces and what is in them on a helper thread, so that the caller stays where it is.
+    /// Makes the namespaces and their devices on a helper thread, so that the caller stays in its
+    /// namespace.
     fn build(&self) -> std::result::Result<Veth, Unavailable> {
         on_thread(|| Ok(self.build_here())).unwrap_or_else(|error| {
             Err(Unavailable::failed(format!(
@@ -189,7 +198,7 @@ impl Wanted {
             // The same for both sides.
             left = self.settings.apply(self.options.ip);
             if self.steering == Steering::Best && steered.is_ok() {
-                // Before there is a device: it takes the mask as it is made.
+                // Before there is a device: a device takes the mask when it is made.
                 steered = steering::set_default_mask(cpu);
             }
             let devices = Devices::open().map_err(no(Stage::Veth))?;
@@ -206,7 +215,8 @@ impl Wanted {
             receiver_devices.set_mtu(far.index, bytes).map_err(no(Stage::Mtu(bytes)))?;
         }
         if self.card == Card::Bridge {
-            // What the pair's end has steered to this CPU is not to be steered again. Where it is, it stays where it is.
+            // Packets that the pair's end has steered to this CPU must not be steered again. If
+            // this fails, they stay on it.
             let _ = steering::unset_default_mask();
             devices.make_bridge(BRIDGE, index).map_err(no(Stage::Bridge))?;
             devices.bring_up(index).map_err(no(Stage::Bridge))?;
@@ -263,7 +273,8 @@ impl Wanted {
             (Steering::Off, _) => (None, None),
             (Steering::Best, Ok(())) => (Some("rps_default_mask".to_owned()), None),
             (Steering::Sysfs, Ok(())) => (Some("sysfs".to_owned()), None),
-            // A sysfs asks for CAP_NET_ADMIN on the host, whoever owns the namespace (store_rps_map, net/core/net-sysfs.c).
+            // A sysfs requires CAP_NET_ADMIN on the host, even of the owner of the namespace
+            // (store_rps_map, net/core/net-sysfs.c).
             (Steering::Sysfs, Err(error)) if error.kind() == io::ErrorKind::PermissionDenied => (
                 None,
                 Some("receive packet steering is for root alone on kernels before 6.3".to_owned()),
@@ -291,8 +302,8 @@ impl Wanted {
         Ok(Veth { facts, warnings, sender, receiver, devices, receiver_devices, index, addresses })
     }
 
-    /// Lets the receiver's device, in whose namespace the calling thread is, merge what it receives, or not. Returns whether it
-    /// does.
+    /// Switches merging by the receiver's device, in whose namespace the calling thread is. Returns
+    /// whether it merges.
     fn merge(&self) -> std::result::Result<Option<bool>, Unavailable> {
         let refused = self.options.switched_off.contains(&OffloadSwitch::NoGro);
         match offloads::merge(RECEIVER, self.merging && !refused) {
@@ -313,14 +324,15 @@ fn settings_left(names: &[String]) -> Warning {
         "settings-left",
         Severity::Doubt,
         format!(
-            "these settings of the host could not be given to the link, which has the kernel's own: {}",
+            "these settings of the host could not be given to the link, which has the kernel's \
+             own: {}",
             names.join(", ")
         ),
     )
     .remedy("run as root")
 }
 
-/// Gives `device`, which is up, its address and its neighbour.
+/// Sets the address and the neighbour of `device`, which is up.
 fn set_up(
     devices: &Devices,
     device: &str,
@@ -332,7 +344,8 @@ fn set_up(
     let index = devices.find(device)?.index;
     devices.add_address(index, address, prefix_bits)?;
     if let (IpAddr::V6(_), Some(mac)) = (address, other.mac) {
-        // Neighbour discovery begins when the kernel's link watch has seen the device come up, and asks once a second.
+        // Neighbour discovery begins when the kernel's link watch has seen the device come up, and
+        // sends one request per second.
         devices.add_neighbour(index, neighbour, mac)?;
     }
     devices.set_initial_window(index, address, prefix_bits, INITIAL_WINDOW_PACKETS)
@@ -348,8 +361,8 @@ impl Veth {
         Self::bring_up_several(sides, steering, card, options, &[]).map(|(link, _)| link)
     }
 
-    /// One link, and others beside it in the same user namespace, where it takes one. What the kernel refuses to the others is
-    /// refused to them alone.
+    /// One link, and others in the same user namespace, if one is needed. If the kernel refuses one
+    /// of the others, only that one is unavailable.
     #[allow(clippy::type_complexity)] // one that is there, and others that may be
     pub(super) fn bring_up_several(
         sides: Sides,
@@ -358,7 +371,8 @@ impl Veth {
         options: &LinkOptions,
         others: &[LinkOptions],
     ) -> std::result::Result<(Self, Vec<std::result::Result<Self, Unavailable>>), Unavailable> {
-        // Cards that do not merge are compared with cards that do. Where nobody asks, veth stays as the kernel makes it.
+        // Cards that do not merge are compared with cards that do. If no link has `no-gro`, veth
+        // keeps the kernel's default.
         let merging = others.iter().any(|each| each.switched_off.contains(&OffloadSwitch::NoGro));
         let wanted = Wanted { merging, ..Wanted::new(sides, steering, card, options) };
         if !process::may_make_namespaces() {
@@ -395,7 +409,7 @@ impl Veth {
         self.devices.find(SENDER)
     }
 
-    /// Sends packets over it and notes where they were received.
+    /// Sends packets over the link and records where they were received.
     fn checked(mut self, sides: Sides) -> std::result::Result<Self, Unavailable> {
         let check = steering::check(
             &self.sender,
@@ -411,7 +425,7 @@ impl Veth {
             Some(before) => format!("{before}; {}", check.message),
             None => check.message,
         });
-        // veth_xmit() leaves what may be merged to a NAPI that is scheduled on the CPU which it runs on.
+        // veth_xmit() leaves merging to a NAPI that is scheduled on the CPU on which it runs.
         let segments = self.facts.offloads.as_ref().is_none_or(offloads::segments);
         if self.facts.receiver_merges == Some(true) && !segments {
             self.facts.sides_apart = false;
@@ -464,7 +478,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_root_a_process_with_threads_is_told_why_not() {
+    fn without_root_a_process_with_threads_gets_the_reason() {
         if process::may_make_namespaces() {
             eprintln!("skipped: this user needs no user namespace");
             return;

@@ -1,25 +1,27 @@
-//! The data caches of a CPU, as the kernel tells them.
+//! The data caches of a CPU, from sysfs.
 
 use std::path::Path;
 
 use zc_run::Cache;
 
-/// The caches of a CPU.
+/// Data caches of one CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caches {
-    /// By level; at least one.
+    /// One for each level, smallest first; never empty.
     pub each: Vec<Cache>,
-    /// Whether they are the kernel's word; if not, usual ones were assumed.
+    /// Whether the kernel reported them; if not, usual sizes were assumed.
     pub known: bool,
 }
 
-/// What is assumed where nothing is told, as in some virtual machines: the usual sizes of a server CPU.
+/// Sizes assumed where the kernel reports none, as in some virtual machines: those of a usual
+/// server CPU.
 const USUAL: [u64; 3] = [32 << 10, 1 << 20, 32 << 20];
 
 /// The data caches of `cpu`, read from `sys` below `root`.
 ///
 /// # References
-/// Documentation/ABI/testing/sysfs-devices-system-cpu: `/sys/devices/system/cpu/cpu*/cache/index*/`.
+/// Documentation/ABI/testing/sysfs-devices-system-cpu:
+/// `/sys/devices/system/cpu/cpu*/cache/index*/`.
 pub fn caches(root: &Path, cpu: usize) -> Caches {
     let of = |cpu: usize| each(&root.join(format!("sys/devices/system/cpu/cpu{cpu}/cache")));
     let own = of(cpu);
@@ -32,7 +34,8 @@ pub fn caches(root: &Path, cpu: usize) -> Caches {
     Caches { each, known: true }
 }
 
-/// Whether anonymous memory gets huge pages: the line of `sys/kernel/mm/transparent_hugepage/enabled` below `root`.
+/// Whether anonymous memory gets huge pages: the text of
+/// `sys/kernel/mm/transparent_hugepage/enabled` below `root`.
 pub fn huge_pages(root: &Path) -> Option<String> {
     let text =
         std::fs::read_to_string(root.join("sys/kernel/mm/transparent_hugepage/enabled")).ok()?;
@@ -97,13 +100,13 @@ mod tests {
 
     #[test]
     fn data_caches_are_found_and_those_of_instructions_are_not() {
-        let told = [
+        let caches_of_cpu = [
             ("1", "Data", "48K"),
             ("1", "Instruction", "32K"),
             ("3", "Unified", "32M"),
             ("2", "Unified", "1024K"),
         ];
-        let root = sysfs("cpu3", &told);
+        let root = sysfs("cpu3", &caches_of_cpu);
         let found = caches(root.path(), 3);
         assert!(found.known);
         let sizes: Vec<(u8, u64)> =
@@ -113,13 +116,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_tells_nothing_is_taken_for_the_first_one() {
+    fn a_cpu_without_cache_files_has_the_caches_of_cpu_0() {
         let root = sysfs("cpu0", &[("1", "Data", "32K")]);
         assert_eq!(caches(root.path(), 7).each[0].bytes, 32 << 10);
     }
 
     #[test]
-    fn where_nothing_is_told_usual_caches_are_assumed_and_it_is_said() {
+    fn without_cache_files_usual_sizes_are_assumed_and_marked_as_unknown() {
         let empty = tempfile::tempdir().unwrap();
         assert!(!caches(empty.path(), 0).known);
         let odd =

@@ -1,18 +1,20 @@
-//! The Internet checksum in portable code: as RFC 1071 has it, and in lanes that a compiler makes vectors of, alone and
-//! folded into a copy.
+//! The Internet checksum in portable code: as in RFC 1071, and in lanes that compilers vectorise,
+//! both alone and folded into a copy.
 //!
-//! All sums here are of 16-bit words in the byte order of this machine, with end-around carry, not complemented; an odd byte at
-//! the end is followed by a zero. (RFC 1071, section 2 (B): the order makes no difference but to the order of the result.)
+//! All sums are of 16-bit words in the byte order of this machine, with end-around carry, not
+//! complemented; an odd byte at the end is padded with a zero. (RFC 1071, section 2 (B): the byte
+//! order only affects the order of the result.)
 
-/// Bytes of a step: the line of most caches.
+/// Bytes of a step: a cache line on most CPUs.
 const LINE: usize = 64;
 /// 64-bit lanes of a step.
 const LANES: usize = LINE / 8;
-/// After so many bytes the lanes are emptied: each takes less than 2^32 of a step, so they hold 2^56 by then, and all 16 of
-/// them together 2^60.
+/// Bytes after which the lanes are folded: each adds less than 2^32 per step, so they hold less
+/// than 2^56 by then, and all 16 of them together less than 2^60.
 const EMPTY_AFTER: usize = 1 << 30;
 
-/// The sum of `bytes` word by word, as RFC 1071, section 4.1 has it: what the others are held against.
+/// The sum of `bytes` word by word, as in RFC 1071, section 4.1: the reference for the other
+/// implementations.
 pub fn rfc1071(bytes: &[u8]) -> u16 {
     let mut sum = 0_u32;
     let mut words = bytes.chunks(2);
@@ -20,10 +22,10 @@ pub fn rfc1071(bytes: &[u8]) -> u16 {
         sum += u32::from(u16::from_ne_bytes([word[0], word.get(1).copied().unwrap_or(0)]));
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    sum as u16 // the carry has been added in, and to 0xffff at most 1 is added that makes no new one
+    sum as u16 // it fits: adding the carry, which is 1 at most, makes no new one
 }
 
-/// The same in lanes.
+/// The same sum in lanes.
 pub fn checksum(bytes: &[u8]) -> u16 {
     let mut total = 0;
     for part in bytes.chunks(EMPTY_AFTER) {
@@ -37,7 +39,8 @@ pub fn checksum(bytes: &[u8]) -> u16 {
     fold(total)
 }
 
-/// Copies `from` to `to`, as many bytes as the shorter one has, and gives the sum of what was copied: one pass.
+/// Copies `from` to `to`, as many bytes as the shorter one has, and returns the sum of what was
+/// copied, in one pass.
 pub fn fold_portable(to: &mut [u8], from: &[u8]) -> u16 {
     let len = to.len().min(from.len());
     let mut total = 0;
@@ -46,7 +49,7 @@ pub fn fold_portable(to: &mut [u8], from: &[u8]) -> u16 {
         let (places, rest_to) = to.as_chunks_mut::<LINE>();
         let mut lanes = Lanes::default();
         for (to, from) in places.iter_mut().zip(lines) {
-            // Out of the buffer once, for both uses: with two reads of `from` the compiler makes slower code.
+            // Read once for both uses: with two reads of `from` the compiler generates slower code.
             let line = *from;
             lanes.add(&line);
             *to = line;
@@ -57,8 +60,8 @@ pub fn fold_portable(to: &mut [u8], from: &[u8]) -> u16 {
     fold(total)
 }
 
-/// The even and the odd 32-bit words of each 64-bit word, summed apart in 64 bits: carries need no looking after for 2^32
-/// steps, and nothing waits for the carry of the word before.
+/// Sums of the even and of the odd 32-bit words of each 64-bit word, in 64 bits: they cannot
+/// overflow for 2^32 steps, and no addition waits for the carry of the previous one.
 #[derive(Default)]
 struct Lanes {
     even: [u64; LANES],
@@ -70,7 +73,7 @@ impl Lanes {
     fn add(&mut self, line: &[u8; LINE]) {
         let (words, _) = line.as_chunks::<8>();
         let words: [u64; LANES] = std::array::from_fn(|lane| u64::from_ne_bytes(words[lane]));
-        // Two loops: each becomes vector instructions as it stands.
+        // Two loops: compilers vectorise each of them.
         for (sum, word) in self.even.iter_mut().zip(words) {
             *sum += word & 0xffff_ffff;
         }
@@ -84,7 +87,7 @@ impl Lanes {
     }
 }
 
-/// The carries, taken around the end. Only 0 becomes 0.
+/// Folds the carries around the end. Only 0 becomes 0.
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -100,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_rfc_1071_sums_to_what_it_says() {
+    fn the_example_of_rfc_1071_has_the_sum_given_there() {
         // Section 3: 00 01 f2 03 f4 f5 f6 f7 sums to ddf2, in network order.
         let example = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(rfc1071(&example).to_be(), 0xddf2);
@@ -110,7 +113,8 @@ mod tests {
 
     #[test]
     fn an_ip_header_with_its_checksum_sums_to_all_ones() {
-        // 20 bytes of the header in the article "IPv4 header checksum" that everybody tests with: its checksum is b861.
+        // 20 bytes of the header in the article "IPv4 header checksum", a common test vector: its
+        // checksum is b861.
         let header = [
             0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8,
             0x00, 0x01, 0xc0, 0xa8, 0x00, 0xc7,
@@ -128,7 +132,7 @@ mod tests {
         }
     }
 
-    /// A folded copy to a place; none where the CPU has no AVX2.
+    /// A folded copy to a slice; `None` if the CPU has no AVX2.
     type Copy<'a> = &'a dyn Fn(&mut [u8]) -> Option<u16>;
 
     proptest! {
@@ -164,7 +168,8 @@ mod tests {
                 prop_assert_eq!(got, sum, "{}", name);
                 prop_assert_eq!(&memory[place..place + from.len()], from, "{}", name);
                 let around = memory[..place].iter().chain(&memory[place + from.len()..]);
-                prop_assert!(around.into_iter().all(|byte| *byte == 0xaa), "{} wrote beside its place", name);
+                let untouched = around.into_iter().all(|byte| *byte == 0xaa);
+                prop_assert!(untouched, "{} wrote outside of its place", name);
             }
         }
     }

@@ -1,26 +1,28 @@
-//! The loops of lmbench's bw_mem under their own names, written anew from what its manual page says of them. A word is an int
-//! of four bytes; the loops without an `f` touch one word in four, which is still every line. lmbench's speed is the size of the
-//! buffer by the time, however much of it was touched; so it is here.
+//! The loops of lmbench's bw_mem under their own names, reimplemented from its manual page. A word
+//! is an int of four bytes; the loops without an `f` touch one word in four, which still touches
+//! every line. lmbench's speed is the size of the buffer divided by the time, regardless of how
+//! much of it was touched; here it is the same.
 //!
 //! # References
-//! bw_mem(8) of lmbench 3; Larry McVoy and Carl Staelin, "lmbench: Portable Tools for Performance Analysis", USENIX 1996.
+//! bw_mem(8) of lmbench 3; Larry McVoy and Carl Staelin, "lmbench: Portable Tools for Performance
+//! Analysis", USENIX 1996.
 
 use std::hint::black_box;
 
 /// Bytes of a word.
 const WORD: usize = 4;
-/// From one word to the next where not every one is touched.
+/// Bytes from one word to the next in loops that touch one word in four.
 const STRIDE: usize = 16;
-/// What is stored.
+/// The word that is stored.
 const ONE: [u8; WORD] = 1_u32.to_ne_bytes();
 
-/// One word in four is read.
+/// Reads one word in four.
 pub(super) fn rd(set: &[u8]) -> u32 {
     let (strides, _) = set.as_chunks::<STRIDE>();
     strides.iter().fold(0, |sum, stride| sum.wrapping_add(first_word(stride)))
 }
 
-/// One word in four is written.
+/// Writes one word in four.
 pub(super) fn wr(set: &mut [u8]) {
     let (strides, _) = set.as_chunks_mut::<STRIDE>();
     for stride in strides {
@@ -28,7 +30,7 @@ pub(super) fn wr(set: &mut [u8]) {
     }
 }
 
-/// One word in four is read and then written.
+/// Reads and then writes one word in four.
 pub(super) fn rdwr(set: &mut [u8]) -> u32 {
     let (strides, _) = set.as_chunks_mut::<STRIDE>();
     strides.iter_mut().fold(0, |sum, stride| {
@@ -38,7 +40,7 @@ pub(super) fn rdwr(set: &mut [u8]) -> u32 {
     })
 }
 
-/// One word in four is copied.
+/// Copies one word in four.
 pub(super) fn cp(to: &mut [u8], from: &[u8]) {
     let ((to, _), (from, _)) = (to.as_chunks_mut::<STRIDE>(), from.as_chunks::<STRIDE>());
     for (to, from) in to.iter_mut().zip(from) {
@@ -46,13 +48,13 @@ pub(super) fn cp(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// Every word is read.
+/// Reads every word.
 pub(super) fn frd(set: &[u8]) -> u32 {
     let (words, _) = set.as_chunks::<WORD>();
     words.iter().fold(0, |sum, word| sum.wrapping_add(u32::from_ne_bytes(*word)))
 }
 
-/// Every word is written.
+/// Writes every word.
 pub(super) fn fwr(set: &mut [u8]) {
     let (words, _) = set.as_chunks_mut::<WORD>();
     for word in words {
@@ -60,12 +62,12 @@ pub(super) fn fwr(set: &mut [u8]) {
     }
 }
 
-/// Every word is copied.
+/// Copies every word.
 pub(super) fn fcp(to: &mut [u8], from: &[u8]) {
     let ((to, _), (from, _)) = (to.as_chunks_mut::<64>(), from.as_chunks::<64>());
     for (to, from) in to.iter_mut().zip(from) {
         *to = *from;
-        // Without it the compiler sees that this is memcpy, and calls that.
+        // Without it the compiler recognises memcpy and calls that.
         black_box(&mut *to);
     }
 }

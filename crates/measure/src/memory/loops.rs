@@ -1,18 +1,20 @@
-//! One pass of a loop over a working set, none of which the compiler can leave out: it is not told what is in the set, and what
-//! comes out of a pass counts as used.
+//! One pass of a loop over a working set. The compiler cannot remove it: the contents of the set
+//! are opaque to it, and the result of a pass counts as used.
 
 use std::hint::black_box;
 
 use zc_kernel::checksum::Avx2;
 use zc_kernel::movsb;
 
-use super::{checksum, fold_portable, lmbench};
+use super::checksum::{checksum, fold_portable};
+use super::lmbench;
 use zc_run::{MemoryLoop, Support, SupportRow, Unavailable};
 
-/// What is stored by `write`: a word whose bytes differ, as the compiler would make memset of one whose bytes are all alike.
+/// The word that `write` stores. Its bytes differ; if they were equal the compiler would use
+/// memset.
 const PATTERN: u64 = 0x0123_4567_89ab_cdef;
 
-/// The loops as this CPU can run them.
+/// The loops, with the instructions that this CPU has.
 #[derive(Debug, Clone, Copy)]
 pub struct Bench {
     avx2: Option<Avx2>,
@@ -23,7 +25,7 @@ pub fn unavailable() -> Vec<SupportRow> {
     let bench = Bench::new();
     let missing = MemoryLoop::ALL.iter().filter(|name| !bench.has(**name));
     let no = |name| match name {
-        MemoryLoop::RepMovsb => Unavailable::unsupported("this CPU is no x86-64"),
+        MemoryLoop::RepMovsb => Unavailable::unsupported("this CPU is not an x86-64"),
         _ => Unavailable::unsupported("this CPU has no AVX2"),
     };
     let row = |name: &MemoryLoop| SupportRow {
@@ -35,13 +37,13 @@ pub fn unavailable() -> Vec<SupportRow> {
 }
 
 impl Bench {
-    /// Looks at what the CPU has.
-    #[expect(clippy::new_without_default, reason = "it looks at the CPU")]
+    /// Detects the instructions of the CPU.
+    #[expect(clippy::new_without_default, reason = "it reads the CPU's features")]
     pub fn new() -> Self {
         Self { avx2: Avx2::detect() }
     }
 
-    /// Whether it can be run here.
+    /// Whether a loop can run on this CPU.
     pub fn has(&self, name: MemoryLoop) -> bool {
         match name {
             MemoryLoop::FoldedAvx2 | MemoryLoop::FoldedStreaming => self.avx2.is_some(),
@@ -50,7 +52,7 @@ impl Bench {
         }
     }
 
-    /// One pass of the loop over the set; of one that cannot be run here, nothing.
+    /// Runs one pass of the loop over the set; does nothing if it cannot run here.
     pub fn pass(&self, name: MemoryLoop, set: &mut [u8]) {
         let set = black_box(set);
         let half = set.len() / 2;
@@ -103,13 +105,13 @@ impl Bench {
         black_box(set);
     }
 
-    /// The checksum alone, the fastest way there is here.
+    /// The checksum alone, by the fastest implementation for this CPU.
     fn sum(&self, bytes: &[u8]) -> u16 {
         self.avx2.map_or_else(|| checksum(bytes), |avx2| avx2.sum(bytes))
     }
 }
 
-/// All words added up, in lanes that do not wait for one another.
+/// The sum of all words, in lanes that do not wait for one another.
 fn read(set: &[u8]) -> u64 {
     let (lines, _) = set.as_chunks::<64>();
     let mut lanes = [0_u64; 8];

@@ -1,5 +1,6 @@
-//! How fast this machine's memory is: loops over working sets of every size, the Internet checksum among them, alone, beside a
-//! copy, and folded into it. What they do is here; when, how often and how long is the session's.
+//! The speed of this machine's memory: loops over working sets of every size, among them the
+//! Internet checksum alone, together with a copy, and folded into it. The loops are here; the
+//! session decides when, how often and how long they run.
 
 mod caches;
 mod checksum;
@@ -14,5 +15,5 @@ pub use loops::{Bench, unavailable};
 pub use plan::{Plan, Tried, WARM_NS, Walker, fit};
 pub use sets::{Sets, choose};
 
-/// How much memory may be touched.
+/// Bytes of memory that may be touched.
 pub use crate::workload::available_below;

@@ -1,60 +1,62 @@
-//! Fits the working sets to the time that there is: [`BLOCKS`] whole blocks have to fit, on whatever caches and at whatever
-//! speed. A set that is too large for that is made smaller as long as it stays what it is for, and else left out; each time
-//! with a sentence.
+//! Fits the working sets to the budget: [`BLOCKS`] whole blocks have to fit, for any caches and any
+//! speed. A set that is too large for that is made smaller as long as it still serves its purpose,
+//! and otherwise left out; each case is reported in a sentence.
 //!
-//! Sets are taken from the smallest to the largest, and each is touched and tried before it is taken. A byte of a larger set
-//! takes at least as long as one of the set before it, so a set that does not fit by that is not even touched: the first
-//! touch of its pages may take longer than all the rest.
+//! Sets are taken from the smallest to the largest, and each is touched and tried before it is
+//! taken. A byte of a larger set takes at least as long as one of the previous set, so a set that
+//! cannot fit by that measure is not touched: the first touch of its pages may take longer than
+//! everything else.
 
 use zc_run::MemorySet;
 
 use super::sets::{grain, least, mib};
 
-/// What the passes before a visit are to take together, at least: caches, branch predictors and the clock of the CPU are then
-/// as they will be.
+/// Minimum time of the passes before a visit: they bring caches, branch predictors and the clock of
+/// the CPU into their steady state.
 pub const WARM_NS: u64 = 150_000;
-/// What a visit is to take, where a pass takes less.
+/// Length of a visit; a single pass may take longer.
 const VISIT_NS: u64 = 1_000_000;
-/// The same where there is little time.
+/// Length of a visit with a small budget.
 const SHORT_VISIT_NS: u64 = 250_000;
-/// Whole blocks that have to fit.
+/// Whole blocks that have to fit into the budget.
 const BLOCKS: u64 = 3;
-/// Sets up to this size are taken untried: a pass over them takes much less than a visit.
+/// Sets up to this size are not tried: a pass over them takes much less than a visit.
 const SMALL: u64 = 1 << 20;
 
-/// What a set was tried with.
+/// Result of trying a set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tried {
-    /// Time that each loop takes for a byte of the set, both buffers counted where there are two, alone on the CPU.
+    /// Time of each loop per byte of the set (both buffers counted if there are two), alone on the
+    /// CPU.
     pub ns_per_byte: Vec<f64>,
 }
 
-/// Whatever walks over memory, and its clock.
+/// The memory, and the clock of the budget.
 pub trait Walker {
-    /// The clock of the budget.
+    /// Time by the clock of the budget.
     fn now_ns(&self) -> u64;
-    /// Touches the pages of the first `bytes`, from the first that has not been touched yet, until it is `until_ns`. How
-    /// many bytes have been touched by now, in all calls.
+    /// Touches the pages of the first `bytes`, from the first untouched one on, until it is
+    /// `until_ns`. Returns the bytes touched so far, in all calls.
     fn touch(&mut self, bytes: u64, until_ns: u64) -> u64;
     /// Tries each loop on parts of the first `bytes`, which have been touched.
     fn try_out(&mut self, bytes: u64) -> Tried;
-    /// How many times longer everything takes than it would alone on this CPU, as it was up to now: 1 or more.
+    /// How many times longer everything took so far than it would alone on this CPU: 1 or more.
     fn stretch(&self) -> f64;
 }
 
-/// What there is time for.
+/// The sets and visits that fit into the budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// Smallest first; the first one of those that were wanted is always among them.
+    /// Smallest first; the smallest of the wanted sets is always included.
     pub sets: Vec<MemorySet>,
-    /// What a visit is to take, where a pass takes less.
+    /// Length of a visit; a single pass may take longer.
     pub visit_ns: u64,
-    /// What was left out or made smaller: a lower-case sentence each.
+    /// Sets left out or made smaller: a lower-case sentence each.
     pub left_out: Vec<String>,
 }
 
-/// As many of the `wanted` sets (smallest first) for `loops` loops as there is time for until `until_ns`, on a machine whose
-/// last cache has `last` bytes.
+/// Takes as many of the `wanted` sets (smallest first) for `loops` loops as there is time for until
+/// `until_ns`, on a machine whose last cache has `last` bytes.
 pub fn fit(
     wanted: &[MemorySet],
     loops: usize,
@@ -89,7 +91,7 @@ pub fn fit(
         let halves = std::iter::successors(Some(set.bytes), |bytes| {
             Some(grain(bytes / 2)).filter(|half| *half >= least && half < bytes)
         });
-        // Something has to be walked over, were it for a part of a block.
+        // There has to be one set, even for a part of a block.
         let taken = halves
             .into_iter()
             .find(|bytes| fitting.takes(*bytes))
@@ -98,7 +100,8 @@ pub fn fit(
             let what =
                 taken.map_or_else(|| "left out".to_owned(), |bytes| format!("made {}", mib(bytes)));
             plan.left_out.push(format!(
-                "a set of {} is {what}: {BLOCKS} blocks with all of it take {} or more, and the budget is {} (--budget)",
+                "a set of {} is {what}: {BLOCKS} blocks with all of it take {} or more, and the \
+                 budget is {} (--budget)",
                 mib(set.bytes),
                 seconds(fitting.needed_ns(before_ns, set.bytes)),
                 seconds(budget_ns)
@@ -113,16 +116,17 @@ struct Fitting<'a> {
     walker: &'a mut dyn Walker,
     until_ns: u64,
     visit_ns: u64,
-    /// The largest set that was tried.
+    /// Result for the largest set that was tried.
     tried: Tried,
-    /// A block of all sets that were taken.
+    /// Time of a block of all sets that were taken.
     block_ns: f64,
-    /// Bytes that were touched, and the time that it took.
+    /// Bytes that were touched, and the time that took.
     touch: (u64, u64),
 }
 
 impl Fitting<'_> {
-    /// Whether there is time for a set of this size after those that were taken; if so, it is taken.
+    /// Takes a set of this size after those that were taken, if there is time for it; returns
+    /// whether there is.
     fn takes(&mut self, bytes: u64) -> bool {
         let untouched = bytes.saturating_sub(self.touch.0);
         if !self.has_room_for(self.block_with(bytes), self.touch_ns(untouched)) {
@@ -150,12 +154,12 @@ impl Fitting<'_> {
         self.walker.now_ns() as f64 + self.blocks(block_ns) + more_ns <= self.until_ns as f64
     }
 
-    /// As many blocks as have to fit, beside whatever else uses this CPU.
+    /// Time of the blocks that have to fit, given what else uses this CPU.
     fn blocks(&self, block_ns: f64) -> f64 {
         BLOCKS as f64 * block_ns * self.walker.stretch()
     }
 
-    /// A block of what was taken and of a set of this size.
+    /// Time of a block of the sets taken and a set of this size.
     fn block_with(&self, bytes: u64) -> f64 {
         self.block_ns + self.tried.walk_ns(bytes, self.visit_ns)
     }
@@ -168,18 +172,20 @@ impl Fitting<'_> {
         }
     }
 
-    /// The time for a set of this size beside sets of which a block takes `block_ns`, as far as that is known.
+    /// The time needed for a set of this size in addition to sets of which a block takes
+    /// `block_ns`, as far as it is known.
     fn needed_ns(&self, block_ns: f64, bytes: u64) -> f64 {
         self.blocks(block_ns + self.tried.walk_ns(bytes, self.visit_ns)) + self.touch_ns(bytes)
     }
 }
 
 impl Tried {
-    /// A visit of each loop to a set of this size, with the passes that warm it up.
+    /// Time of one visit of each loop to a set of this size, with the passes that warm it.
     fn walk_ns(&self, bytes: u64, visit_ns: u64) -> f64 {
         let visit = |ns_per_byte: &f64| {
             let pass_ns = bytes as f64 * ns_per_byte;
-            // Passes are doubled until they take as long: all of them together take two to four times that.
+            // Passes are doubled until they take that long: together they take two to four times
+            // that.
             let warm_ns = if pass_ns < WARM_NS as f64 { 3.0 * WARM_NS as f64 } else { pass_ns };
             warm_ns + pass_ns.max(visit_ns as f64)
         };
@@ -202,10 +208,10 @@ mod tests {
     const LOOPS: usize = 18;
     const SECOND: u64 = 1_000_000_000;
 
-    /// A machine whose time passes only in what is asked of it.
+    /// A simulated machine whose time passes only in the calls of its methods.
     struct Machine {
         caches: Vec<Cache>,
-        /// Time of a byte that comes from the last cache, and of one from memory.
+        /// Time of a byte from the last cache, and of one from memory.
         ns_per_byte: [f64; 2],
         touch_ns_per_byte: f64,
         now_ns: f64,
@@ -248,7 +254,7 @@ mod tests {
             Tried { ns_per_byte: vec![self.ns_per_byte[usize::from(bytes > self.last())]; LOOPS] }
         }
 
-        /// What the blocks that have to fit take here.
+        /// Time of the blocks that have to fit.
         fn blocks_ns(&self, plan: &Plan) -> f64 {
             let visits = plan
                 .sets
@@ -289,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn on_usual_caches_two_seconds_have_room_for_everything() {
+    fn with_usual_caches_everything_fits_into_two_seconds() {
         for caches in [
             &[48 << 10, 1 << 20, 16 << 20][..],
             &[48 << 10, 1 << 20, 32 << 20],
@@ -307,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_cache_of_260_mb_has_what_fits_and_the_rest_is_said() {
+    fn with_a_last_cache_of_260_mb_what_does_not_fit_is_reported() {
         let caches = [48 << 10, 2 << 20, 260 << 20];
         let small =
             [(24 << 10, Some(1)), (192 << 10, Some(2)), (1 << 20, Some(2)), (8 << 20, Some(3))];
@@ -317,9 +323,8 @@ mod tests {
         assert_eq!(sizes(&two), with(&[(130 << 20, Some(3))]));
         assert_eq!(
             two.left_out,
-            [
-                "a set of 1040 MiB is left out: 3 blocks with all of it take 5.3 s or more, and the budget is 2.0 s (--budget)"
-            ]
+            ["a set of 1040 MiB is left out: 3 blocks with all of it take 5.3 s or more, and \
+                 the budget is 2.0 s (--budget)"]
         );
         let default = Machine::new(&caches).fit(20 * SECOND);
         assert_eq!(sizes(&default), with(&[(130 << 20, Some(3)), (1040 << 20, None)]));
@@ -335,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_of_a_cache_is_halved_while_it_stands_apart_from_the_one_below() {
+    fn a_set_of_a_cache_is_halved_while_it_differs_enough_from_the_one_below() {
         let mut slow = Machine::new(&[48 << 10, 2 << 20, 260 << 20]);
         slow.ns_per_byte = [0.15, 0.3];
         let plan = slow.fit(2 * SECOND);
@@ -353,14 +358,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_fit_is_not_touched() {
+    fn a_set_that_cannot_fit_is_not_touched() {
         let mut machine = Machine::new(&[48 << 10, 2 << 20, 260 << 20]);
         machine.fit(2 * SECOND);
         assert_eq!(machine.touched, 130 << 20);
     }
 
     #[test]
-    fn touching_ends_in_time_where_the_hypervisor_has_yet_to_give_the_pages() {
+    fn touching_ends_in_time_where_the_hypervisor_allocates_slowly() {
         let mut machine = Machine::new(&[48 << 10, 2 << 20, 260 << 20]);
         machine.touch_ns_per_byte = 25.0; // 100 us for a page
         let plan = machine.fit(2 * SECOND);
@@ -369,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_others_use_too_has_time_for_less() {
+    fn fewer_sets_fit_on_a_cpu_that_others_use() {
         let mut machine = Machine::new(&[48 << 10, 1 << 20, 32 << 20]);
         machine.stretch = 3.0;
         let plan = machine.fit(2 * SECOND);
@@ -378,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn with_little_time_visits_become_short_before_sets_are_left_out() {
+    fn with_a_small_budget_visits_become_short_before_sets_are_left_out() {
         let plan = Machine::new(&[48 << 10, 1 << 20, 32 << 20]).fit(SECOND / 2);
         assert_eq!(plan.visit_ns, SHORT_VISIT_NS);
         assert_eq!(plan.sets.len(), 5);
@@ -393,7 +398,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_caches_and_the_speed_whole_blocks_fit_and_nothing_is_lost_in_silence(
+        fn for_any_caches_and_speed_whole_blocks_fit_and_every_change_is_reported(
             sizes in prop::collection::vec(10_u32..31, 1..5),
             budget_ms in 0_u64..30_000,
             speeds in (1.0..60.0, 1.0..4.0),
@@ -409,15 +414,19 @@ mod tests {
             let until_ns = machine.now_ns + budget_ms as f64 * 1e6;
             let plan = machine.fit(budget_ms * 1_000_000);
             let wanted = machine.wanted();
-            // A chunk may be touched, and a set tried, beyond the time: nothing that takes longer than the slowest of them.
-            let slack_ns = (1 << 20) as f64 * touch_ns_per_byte + (64 << 20) as f64 * machine.ns_per_byte[1] * stretch;
+            // A chunk may be touched, and a set tried, beyond the time, but no longer than the
+            // slowest of them takes.
+            let slack_ns = (1 << 20) as f64 * touch_ns_per_byte
+                + (64 << 20) as f64 * machine.ns_per_byte[1] * stretch;
             let end_ns = machine.now_ns + machine.blocks_ns(&plan);
-            prop_assert!(plan.sets.len() == 1 || end_ns <= until_ns + slack_ns, "{} s late: {plan:?}", (end_ns - until_ns) / 1e9);
+            prop_assert!(plan.sets.len() == 1 || end_ns <= until_ns + slack_ns, "{} s late: \
+                {plan:?}", (end_ns - until_ns) / 1e9);
             prop_assert_eq!(&plan.sets[0], &wanted[0]);
             prop_assert!(plan.sets.is_sorted_by_key(|set| set.bytes));
             let whole = plan.sets.iter().filter(|set| wanted.contains(set)).count();
-            let said = plan.left_out.iter().filter(|sentence| sentence.starts_with("a set of ")).count();
-            prop_assert_eq!(wanted.len() - whole, said);
+            let is_of_set = |sentence: &&String| sentence.starts_with("a set of ");
+            let reported = plan.left_out.iter().filter(is_of_set).count();
+            prop_assert_eq!(wanted.len() - whole, reported);
             for set in plan.sets.iter().filter(|set| set.level.is_none()) {
                 prop_assert!(set.bytes >= 2 * machine.last());
             }

@@ -1,29 +1,33 @@
-//! Which working sets are walked over: one that each cache holds, one between caches that are far apart, one that none holds.
+//! Chooses the working sets: one that fits into each cache, one between caches whose sizes differ
+//! much, one that fits into none.
 
 use zc_run::{Cache, MemoryLoop, MemorySet};
 
-/// What was chosen.
+/// The chosen sets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sets {
     /// Smallest first.
     pub sets: Vec<MemorySet>,
-    /// What was left out or made smaller: a lower-case sentence each.
+    /// Sets left out or made smaller: a lower-case sentence each.
     pub left_out: Vec<String>,
 }
 
-/// Sets are whole pages in both halves, on machines with pages of 4 KiB.
+/// Both halves of a set are whole pages, on machines with pages of 4 KiB.
 const GRAIN: u64 = 8 << 10;
-/// A set that no cache holds is at least this large: on a shared machine the last cache may be larger than it says.
+/// Least size of the set that fits into no cache: on a shared machine the last cache may be larger
+/// than the kernel reports.
 const LEAST_MEMORY: u64 = 64 << 20;
 
-/// Sets for these caches, none larger than a quarter of the memory that is available. `vectors`: whether there is AVX2.
+/// Chooses sets for these caches, none larger than a quarter of the available memory. `vectors`
+/// says whether the CPU has AVX2.
 pub fn choose(caches: &[Cache], available_bytes: Option<u64>, vectors: bool) -> Sets {
     let last = caches.last().map_or(0, |cache| cache.bytes);
     let l2 = caches.iter().find(|cache| cache.level >= 2).map_or(last, |cache| cache.bytes);
     let most = available_bytes.map_or(u64::MAX, |bytes| bytes / 4);
     let mut wanted: Vec<(u64, Option<u8>)> = Vec::new();
     for (place, cache) in caches.iter().enumerate() {
-        // Half of a cache: what else the CPU touches, and what shares the cache, finds room beside it.
+        // Half of a cache leaves room for what else the CPU touches and for other users of the
+        // cache.
         wanted.push((grain(cache.bytes / 2), Some(cache.level)));
         if let Some(next) = caches.get(place + 1)
             && next.bytes / 2 >= cache.bytes.saturating_mul(8)
@@ -31,7 +35,7 @@ pub fn choose(caches: &[Cache], available_bytes: Option<u64>, vectors: bool) -> 
             wanted.push((grain(cache.bytes * 4), Some(next.level)));
         }
     }
-    // Four times the last cache: a quarter of it at most is still there from the pass before.
+    // Four times the last cache: at most a quarter of it is still cached from the previous pass.
     wanted.push((grain(last.saturating_mul(4).max(LEAST_MEMORY)), None));
     let enough = last.saturating_mul(2).max(GRAIN);
 
@@ -43,7 +47,8 @@ pub fn choose(caches: &[Cache], available_bytes: Option<u64>, vectors: bool) -> 
             let what = smaller
                 .map_or_else(|| "left out".to_owned(), |smaller| format!("made {}", mib(smaller)));
             chosen.left_out.push(format!(
-                "a set of {} is {what}: it is more than a quarter of the {} of memory that are available",
+                "a set of {} is {what}: it is more than a quarter of the {} of memory that are \
+                 available",
                 mib(bytes),
                 mib(available_bytes.unwrap_or(0))
             ));
@@ -53,7 +58,8 @@ pub fn choose(caches: &[Cache], available_bytes: Option<u64>, vectors: bool) -> 
         let folded = match level {
             _ if !vectors => MemoryLoop::FoldedPortable,
             Some(_) => MemoryLoop::FoldedAvx2,
-            // What no cache holds is not read back from one either.
+            // What does not fit into a cache is not read back from one either, so streaming stores
+            // do no harm.
             None => MemoryLoop::FoldedStreaming,
         };
         chosen.sets.push(MemorySet { bytes, level, beyond_l2: bytes > l2, folded });
@@ -62,8 +68,9 @@ pub fn choose(caches: &[Cache], available_bytes: Option<u64>, vectors: bool) -> 
     chosen
 }
 
-/// The smallest set that still is what `wanted[place]` is wanted for: one that no cache holds of a machine whose last cache
-/// has `last` bytes, or one that stands well apart from the next smaller set, and so from the cache below.
+/// The smallest size at which a set still serves its purpose. The set for memory must exceed the
+/// last cache of `last` bytes; a set for a cache must be well above the next smaller set, and so
+/// above the cache below.
 pub(super) fn least(wanted: &[MemorySet], place: usize, last: u64) -> u64 {
     match (wanted[place].level, place.checked_sub(1)) {
         (None, _) => last.saturating_mul(2).max(LEAST_MEMORY),
@@ -72,12 +79,12 @@ pub(super) fn least(wanted: &[MemorySet], place: usize, last: u64) -> u64 {
     }
 }
 
-/// In MiB; what is less than one in KiB.
+/// A size in MiB, or in KiB below one MiB.
 pub(super) fn mib(bytes: u64) -> String {
     if bytes < 1 << 20 { format!("{} KiB", bytes >> 10) } else { format!("{} MiB", bytes >> 20) }
 }
 
-/// Rounded down to the grain, and never nothing.
+/// Rounded down to the grain, and never 0.
 pub(super) fn grain(bytes: u64) -> u64 {
     (bytes / GRAIN * GRAIN).max(GRAIN)
 }
@@ -132,17 +139,15 @@ mod tests {
         assert_eq!(sizes(&shrunk).last(), Some(&(100 << 20, None)));
         assert_eq!(
             shrunk.left_out,
-            [
-                "a set of 128 MiB is made 100 MiB: it is more than a quarter of the 400 MiB of memory that are available"
-            ]
+            ["a set of 128 MiB is made 100 MiB: it is more than a quarter of the 400 MiB of \
+                 memory that are available"]
         );
         let short = choose(&all, Some(100 << 20), true);
         assert_eq!(sizes(&short).last(), Some(&(16 << 20, Some(3))));
         assert_eq!(
             short.left_out,
-            [
-                "a set of 128 MiB is left out: it is more than a quarter of the 100 MiB of memory that are available"
-            ]
+            ["a set of 128 MiB is left out: it is more than a quarter of the 100 MiB of memory \
+                 that are available"]
         );
     }
 

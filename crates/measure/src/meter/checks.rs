@@ -1,13 +1,13 @@
-//! Conditions that would make the figures a lie, or less than they seem. Each is a small function from facts to a warning
-//! or nothing; nothing is read here.
+//! Conditions that invalidate or weaken results. Each check is a small function from facts to a
+//! warning or `None`; nothing is read here.
 
 use zc_run::{
     FixedParams, Host, LinkFacts, LinkKind, OffloadSwitch, Severity, StatReading, Warning,
 };
 
-use super::Environment;
+use super::environment::Environment;
 
-/// Everything that can be known before the first block of the machine that sends.
+/// All checks of the sender's machine that are possible before the first block.
 pub fn before(
     host: &Host,
     link: &LinkFacts,
@@ -30,18 +30,20 @@ pub fn before(
     warnings
 }
 
-/// What can be known of the links of cells that ask for another MTU or other offloads than the rest, who travel over `link`.
+/// Checks of the links of cells that ask for another MTU or other offloads than the rest, which
+/// travel over `link`.
 pub fn of_other_links(link: &LinkFacts, others: &[LinkFacts]) -> Vec<Warning> {
     let together: Vec<&LinkFacts> = others.iter().filter(|other| !other.sides_apart).collect();
     let mut warnings: Vec<Warning> = others.iter().filter_map(offloads_off).collect();
-    // Where the first link has said so there is nothing to add.
+    // If the first link has the warning, it needs no repetition.
     if let (true, Some(first)) = (link.sides_apart, together.first()) {
         let names: Vec<String> = together.iter().map(|other| name_of(other)).collect();
         warnings.extend(sides_together(first).map(|mut warning| {
             let why = first.rps_check.as_deref().unwrap_or("receive packet steering is off");
             let names = names.join("; ");
             warning.text = format!(
-                "sender and receiver cannot be told apart in some of the cells ({names}), so only their sum is given for them: {why}"
+                "sender and receiver cannot be told apart in some of the cells ({names}), so only \
+                 their sum is given for them: {why}"
             );
             warning
         }));
@@ -49,13 +51,13 @@ pub fn of_other_links(link: &LinkFacts, others: &[LinkFacts]) -> Vec<Warning> {
     warnings
 }
 
-/// By what a link differs from others of the run.
+/// What distinguishes a link from the others of the run.
 fn name_of(link: &LinkFacts) -> String {
     let switches: Vec<&str> = link.switched_off.iter().map(|switch| switch.name()).collect();
     format!("MTU {} {}", link.mtu_bytes, switches.join(",")).trim_end().to_owned()
 }
 
-/// What can be known of a machine whose CPUs are soaked, whichever end of a link it is.
+/// Checks of a machine whose CPUs are soaked, at either end of a link.
 pub fn of_machine(host: &Host, around: &Environment, soaked: usize) -> Vec<Warning> {
     [
         virtual_machine(host),
@@ -70,7 +72,8 @@ pub fn of_machine(host: &Host, around: &Environment, soaked: usize) -> Vec<Warni
     .collect()
 }
 
-/// Two ends on one machine get in each other's way. The CPU numbers of two machines say nothing about each other.
+/// Sender and receiver on one machine can share a CPU or a core. The CPU numbers of two machines
+/// are unrelated.
 fn sharing_cpus(link: &LinkFacts, fixed: &FixedParams, around: &Environment) -> Option<Warning> {
     if link.kind == LinkKind::Remote {
         return None;
@@ -79,25 +82,26 @@ fn sharing_cpus(link: &LinkFacts, fixed: &FixedParams, around: &Environment) -> 
         .or_else(|| shared_core(fixed.sender_cpu, fixed.receiver_cpu, &around.siblings_of_sender))
 }
 
-/// What two readings of /proc/stat say of the time between them, while zc itself was idle and its soakers asleep.
+/// Warnings from two readings of /proc/stat between which zc was idle and its soakers paused.
 pub fn while_idle(opened: &StatReading, closed: &StatReading) -> Vec<Warning> {
     let Some(shares) = Shares::between(opened, closed) else { return Vec::new() };
     [busy(&shares), steal(&shares)].into_iter().flatten().collect()
 }
 
-/// A guest does not see what its host does for it.
+/// A guest does not see the work that its hypervisor does for it.
 fn virtual_machine(host: &Host) -> Option<Warning> {
     let hypervisor = host.hypervisor.as_ref()?;
     Some(Warning::new(
         "virtual-machine",
         Severity::Note,
         format!(
-            "this is a virtual machine ({hypervisor}): costs are those the guest sees, and its neighbours are noise"
+            "this is a virtual machine ({hypervisor}): costs are those the guest sees, and its \
+             neighbours are noise"
         ),
     ))
 }
 
-/// Clocks that take a microsecond to read put that on every time stamp.
+/// A clock that takes a microsecond to read adds that to every time stamp.
 fn clocksource(host: &Host) -> Option<Warning> {
     let clock = host
         .clocksource
@@ -107,13 +111,16 @@ fn clocksource(host: &Host) -> Option<Warning> {
         Warning::new(
             "slow-clock",
             Severity::Doubt,
-            format!("the clock source is \"{clock}\", which is slow to read: each packet and each call pays for it"),
+            format!(
+                "the clock source is \"{clock}\", which is slow to read: each packet and each \
+                call pays for it"
+            ),
         )
         .remedy("find out with \"dmesg | grep -i tsc\" why the tsc was given up"),
     )
 }
 
-/// A clock rate that follows the load makes a busy CPU cheaper than a half idle one.
+/// A clock rate that follows the load makes a byte on a busy CPU cheaper than on a half idle one.
 fn frequency(host: &Host) -> Option<Warning> {
     let governor = host.cpu.governor.as_deref().filter(|governor| *governor != "performance");
     let boost = host.cpu.boost == Some(true);
@@ -131,7 +138,7 @@ fn frequency(host: &Host) -> Option<Warning> {
     Some(Warning::new("frequency", Severity::Note, text).remedy(remedy))
 }
 
-/// Two hyperthreads of a core take from each other what neither's clock shows.
+/// Two hyperthreads of a core slow each other, and neither one's clock shows it.
 fn shared_core(
     sender_cpu: usize,
     receiver_cpu: usize,
@@ -145,7 +152,8 @@ fn shared_core(
             "shared-core",
             Severity::Doubt,
             format!(
-                "sender CPU {sender_cpu} and receiver CPU {receiver_cpu} are threads of one core and slow each other"
+                "sender CPU {sender_cpu} and receiver CPU {receiver_cpu} are threads of one core \
+                 and slow each other"
             ),
         )
         .remedy("--cpus with CPUs of two cores"),
@@ -160,13 +168,14 @@ fn one_cpu(fixed: &FixedParams) -> Option<Warning> {
         "one-cpu",
         Severity::Doubt,
         format!(
-            "sender and receiver share CPU {}: they wait for each other, and their costs cannot be told apart",
+            "sender and receiver share CPU {}: they wait for each other, and their costs cannot be \
+             told apart",
             fixed.sender_cpu
         ),
     ))
 }
 
-/// Soakers use up all CPU that a cgroup may use, and then everything in it stands still.
+/// Soakers use all of the CPU time that a cgroup may use, and then everything in it is throttled.
 fn cpu_quota(quota: Option<f64>, soaked: usize) -> Option<Warning> {
     #[expect(clippy::cast_precision_loss, reason = "a number of CPUs")]
     let quota = quota.filter(|quota| *quota < soaked as f64)?;
@@ -175,14 +184,15 @@ fn cpu_quota(quota: Option<f64>, soaked: usize) -> Option<Warning> {
             "cpu-quota",
             Severity::Withhold,
             format!(
-                "this cgroup may use {quota:.2} CPUs and {soaked} are soaked: the kernel will stop all of them in turns"
+                "this cgroup may use {quota:.2} CPUs and {soaked} are soaked: the kernel will stop \
+                 all of them in turns"
             ),
         )
         .remedy("run outside of the container, or without its CPU limit (docker: no --cpus)"),
     )
 }
 
-/// On veth the two sides are meant to be told apart.
+/// On veth the costs of the two sides should be separable.
 fn sides_together(link: &LinkFacts) -> Option<Warning> {
     if matches!(link.kind, LinkKind::Loopback | LinkKind::Remote) || link.sides_apart {
         return None;
@@ -195,7 +205,8 @@ fn sides_together(link: &LinkFacts) -> Option<Warning> {
     ))
 }
 
-/// Without segmentation offload each packet is one MTU, and what is compared is the cost of packets.
+/// Without segmentation offload each packet is one MTU, and the comparison is one of the cost of
+/// packets.
 fn offloads_off(link: &LinkFacts) -> Option<Warning> {
     let offloads = link.offloads.as_ref()?;
     let wanted = [
@@ -217,12 +228,13 @@ fn offloads_off(link: &LinkFacts) -> Option<Warning> {
         LinkKind::Loopback | LinkKind::Remote => {
             warning.remedy(format!("sudo ethtool -K {} {} on", link.device, off.join(" on ")))
         }
-        // A device of zc's own, which nobody else can reach.
+        // A device of zc's own, which no one else can configure.
         LinkKind::Veth | LinkKind::Null => warning,
     })
 }
 
-/// What of these a switch leaves off, by itself or because the kernel lets one not be on without the other (netdev_fix_features).
+/// Which of these a switch turns off, either directly or because the kernel does not allow one
+/// without the other (netdev_fix_features).
 fn consequences(switch: OffloadSwitch) -> &'static [&'static str] {
     match switch {
         OffloadSwitch::NoTso => &["tx-tcp-segmentation"],
@@ -235,7 +247,7 @@ fn consequences(switch: OffloadSwitch) -> &'static [&'static str] {
     }
 }
 
-/// Somebody who listens in on the link.
+/// Packet sockets that receive a copy of all packets on the link.
 pub fn sniffers(count: Option<usize>) -> Option<Warning> {
     let count = count.filter(|count| *count > 0)?;
     Some(
@@ -243,8 +255,8 @@ pub fn sniffers(count: Option<usize>) -> Option<Warning> {
             "sniffer",
             Severity::Withhold,
             format!(
-                "{count} packet socket{} on the link (/proc/net/packet, protocol 0003): every packet is cloned for {} and \
-                 every zero-copy send becomes a copy",
+                "{count} packet socket{} on the link (/proc/net/packet, protocol 0003): every \
+                 packet is cloned for {} and every zero-copy send becomes a copy",
                 if count == 1 { " listens in" } else { "s listen in" },
                 if count == 1 { "it" } else { "them" },
             ),
@@ -253,7 +265,7 @@ pub fn sniffers(count: Option<usize>) -> Option<Warning> {
     )
 }
 
-/// MSG_ZEROCOPY pins the pages of every send that is under way, and they count against RLIMIT_MEMLOCK.
+/// MSG_ZEROCOPY pins the pages of every send in flight, and they count against RLIMIT_MEMLOCK.
 fn memlock(host: &Host, buffer_bytes: usize) -> Option<Warning> {
     const ENOUGH: u64 = 32;
     let limit = host.memlock_bytes.filter(|_| host.euid != 0)?;
@@ -266,7 +278,8 @@ fn memlock(host: &Host, buffer_bytes: usize) -> Option<Warning> {
             "memlock",
             Severity::Doubt,
             format!(
-                "RLIMIT_MEMLOCK is {limit} bytes: only {sends} zero-copy sends of {buffer_bytes} bytes can be under way"
+                "RLIMIT_MEMLOCK is {limit} bytes: only {sends} zero-copy sends of {buffer_bytes} \
+                 bytes can be under way"
             ),
         )
         .remedy("ulimit -l unlimited"),
@@ -291,7 +304,7 @@ fn optmem(host: &Host) -> Option<Warning> {
     )
 }
 
-/// BBR sends by timer, and the timers are a cost of their own that no send path has to answer for.
+/// BBR sends by timer, and the timers are a cost that no send path causes.
 fn pacing(congestion: &str) -> Option<Warning> {
     congestion.starts_with("bbr").then(|| {
         Warning::new(
@@ -485,7 +498,7 @@ mod tests {
     fn threads_of_one_core_slow_each_other() {
         assert_eq!(name(shared_core(0, 1, &[0, 1])).as_deref(), Some("shared-core"));
         assert_eq!(shared_core(0, 1, &[0, 40]), None);
-        // That is `one-cpu`.
+        // That case is `one-cpu`.
         assert_eq!(shared_core(0, 0, &[0, 40]), None);
     }
 
@@ -506,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_that_cannot_be_told_apart_are_said_so_with_the_reason() {
+    fn sides_that_cannot_be_separated_are_reported_with_the_reason() {
         let together =
             LinkFacts { sides_apart: false, rps_check: Some("because".to_owned()), ..link() };
         assert!(sides_together(&together).unwrap().text.ends_with("because"));
@@ -514,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn one_link_whose_sides_are_together_is_named_once_for_all() {
+    fn links_whose_sides_are_together_share_one_warning() {
         let lesser = |switched_off: &[OffloadSwitch]| LinkFacts {
             switched_off: switched_off.iter().copied().collect(),
             sides_apart: false,
@@ -533,7 +546,7 @@ mod tests {
         assert_eq!(
             of_other_links(&LinkFacts { sides_apart: false, ..link() }, &others),
             [],
-            "the first one has said so"
+            "the first link has the warning"
         );
         assert_eq!(of_other_links(&link(), &[link()]), []);
     }

@@ -1,16 +1,17 @@
-//! The place where one soaker counts and others read: two cache lines in a shared mapping, so that the reader may be
-//! another process, written without a lock and without a read-modify-write.
+//! The counter of one soaker: two cache lines in a shared mapping, so that the reader may be
+//! another process. It is written without a lock and without a read-modify-write.
 //!
-//! The writer is a thread of the lowest class and can be put aside between any two of its stores, for long. So the
-//! reader must never have to wait for it: the stamp of unit `n` goes to one of two places by the parity of `n`, and only
-//! then is the count set to `n`. While the count still reads `n` only the other place can be in the middle of a change.
+//! The writer is a thread of the lowest class, and may be preempted for long between any two of its
+//! stores. The reader must never wait for it. So the stamp of unit `n` goes to one of two places by
+//! the parity of `n`, and only then is the count set to `n`. While the count still reads `n`, only
+//! the other place can be in the middle of a change.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
 use zc_kernel::words::SharedWords;
 
-/// Words that a counter takes: 128 bytes, because CPUs fetch lines of 64 bytes in pairs.
+/// Words of a counter: 128 bytes, because CPUs fetch lines of 64 bytes in pairs.
 const WORDS: usize = 16;
 const COUNT: usize = 0;
 const STAMP: usize = 1; // and the word after it
@@ -20,30 +21,31 @@ pub(super) fn words_for(soakers: usize) -> usize {
     soakers * WORDS
 }
 
-/// The counter of one soaker.
 pub(super) struct Counter<'a> {
     words: &'a [AtomicU64],
 }
 
 impl<'a> Counter<'a> {
-    /// The counter of soaker `index`; none when the mapping is too short.
+    /// The counter of soaker `index`; `None` when the mapping is too short.
     pub(super) fn of(words: &'a SharedWords, index: usize) -> Option<Self> {
         Some(Self { words: words.get(index * WORDS..(index + 1) * WORDS)? })
     }
 
-    /// Notes that unit `count` was finished at `stamp_ns`. Counts must follow one another, and one thread alone writes.
+    /// Records that unit `count` was finished at `stamp_ns`. Counts must be consecutive, and only
+    /// one thread writes.
     pub(super) fn set(&self, count: u64, stamp_ns: u64) {
         self.words[STAMP + (count & 1) as usize].store(stamp_ns, Relaxed);
         self.words[COUNT].store(count, Release);
     }
 
-    /// Units finished, and when the last of them was.
+    /// Units finished, and the time of the last of them.
     pub(super) fn get(&self) -> (u64, u64) {
         loop {
             let count = self.words[COUNT].load(Acquire);
             let stamp_ns = self.words[STAMP + (count & 1) as usize].load(Relaxed);
             fence(Acquire);
-            // A change means that the writer got on by a unit meanwhile, which is microseconds: the next try succeeds.
+            // A change means that the writer finished a unit meanwhile, which takes microseconds:
+            // the next try succeeds.
             if self.words[COUNT].load(Relaxed) == count {
                 return (count, stamp_ns);
             }

@@ -1,15 +1,17 @@
-//! Which meters this user can have here, each tried: a "no" carries its kind, its reason and its remedy.
+//! Which meters are available to this user, each tried: a "no" carries its kind, its reason and its
+//! remedy.
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
 use super::host::read;
+use super::sampler::Sampler;
 use zc_run::{Support, SupportRow, Unavailable};
 
 type Verdict = Result<(), Unavailable>;
 
-/// A row per meter.
+/// Tries every meter; one row for each.
 pub fn meters() -> Vec<SupportRow> {
     let root = Path::new("/");
     [
@@ -32,7 +34,7 @@ pub fn meters() -> Vec<SupportRow> {
     .collect()
 }
 
-/// Whether a thread may lower itself below all others; on a thread that ends with the question.
+/// Whether a thread may lower itself to SCHED_IDLE; tried on a thread that then ends.
 fn soakers() -> Verdict {
     let tried = std::thread::Builder::new()
         .spawn(zc_kernel::sched::set_idle)
@@ -48,7 +50,7 @@ fn soakers() -> Verdict {
     }
 }
 
-/// A file of /proc that has to hold `mark`.
+/// A file of /proc that must contain `mark`.
 fn counters(root: &Path, path: &str, mark: &str) -> Verdict {
     match std::fs::read_to_string(root.join(path)) {
         Ok(text) if text.contains(mark) => Ok(()),
@@ -82,7 +84,8 @@ fn tcp_info() -> Verdict {
     }
 }
 
-/// Cycles and instructions of the whole CPU (perf_event_open(2); Documentation/admin-guide/perf-security.rst).
+/// Cycles and instructions of the whole CPU (perf_event_open(2);
+/// Documentation/admin-guide/perf-security.rst).
 fn hardware_counters(root: &Path, euid: u32) -> Verdict {
     let Some(paranoid) = read(root, "proc/sys/kernel/perf_event_paranoid") else {
         return Err(Unavailable::unsupported(
@@ -117,13 +120,14 @@ fn samples() -> Verdict {
     let cpus = zc_kernel::sched::allowed_cpus().map_err(|error| {
         Unavailable::failed(format!("the CPUs of this process are not known: {error}"))
     })?;
-    super::Sampler::open(&cpus).map(|_| ()).map_err(|error| {
+    Sampler::open(&cpus).map(|_| ()).map_err(|error| {
         let no = Unavailable::refused(error.message);
         error.help.into_iter().fold(no, Unavailable::remedy)
     })
 }
 
-/// Whether the soakers' session can be ranked below those of others (sched(7), "The autogroup feature").
+/// Whether the soakers' session can be ranked below other sessions (sched(7), "The autogroup
+/// feature").
 fn autogroup(root: &Path) -> Verdict {
     match read(root, "proc/sys/kernel/sched_autogroup_enabled").as_deref() {
         None => Err(Unavailable::unsupported(
@@ -143,7 +147,8 @@ fn autogroup(root: &Path) -> Verdict {
     }
 }
 
-/// Whether a cgroup can be made idle (Documentation/admin-guide/cgroup-v2.rst, "cpu.idle", Linux 5.15).
+/// Whether a cgroup can be made idle (Documentation/admin-guide/cgroup-v2.rst, "cpu.idle", Linux
+/// 5.15).
 fn cgroup_idle(root: &Path) -> Verdict {
     let own = read(root, "proc/self/cgroup").unwrap_or_default();
     let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::")) else {
@@ -163,9 +168,9 @@ fn cgroup_idle(root: &Path) -> Verdict {
     if path != "/" && !idle.exists() {
         return Err(Unavailable::unsupported("cpu.idle is not there: it came with Linux 5.15"));
     }
-    // A group below this one is what would be made idle.
+    // The group to be made idle would be a child of this one.
     if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err() {
-        return Err(Unavailable::refused("no cgroup may be made below the own one")
+        return Err(Unavailable::refused("this process may not create a cgroup below its own")
             .remedy("systemd-run --user --scope -p Delegate=yes zc soak"));
     }
     Ok(())
@@ -203,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn hardware_counters_are_missing_in_guests_and_refused_by_paranoia() {
+    fn hardware_counters_are_missing_in_guests_and_refused_by_perf_event_paranoid() {
         let paranoid = ("proc/sys/kernel/perf_event_paranoid", "2\n");
         let guest = root(&[paranoid, ("sys/bus/event_source/devices/software/type", "1\n")]);
         assert_eq!(word(hardware_counters(guest.path(), 0)), "unsupported");
@@ -214,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn autogroups_are_had_where_they_are_on_and_writable() {
+    fn autogroups_are_available_where_they_are_on_and_writable() {
         let enabled = "proc/sys/kernel/sched_autogroup_enabled";
         let on = root(&[(enabled, "1\n"), ("proc/self/autogroup", "/autogroup-1 nice 0\n")]);
         assert_eq!(word(autogroup(on.path())), "yes");

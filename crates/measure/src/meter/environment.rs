@@ -1,5 +1,5 @@
-//! What lies around a measurement and can change while it runs: who listens in, who else measures, which CPUs share a core,
-//! how much CPU this cgroup may use. Read here, judged in `checks`.
+//! The environment of a measurement, which can change while it runs: packet sniffers, another zc,
+//! CPUs that share a core, the CPU quota of this cgroup. Read here, judged in `checks`.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -8,22 +8,23 @@ use std::path::{Path, PathBuf};
 
 use super::host::{cpu_list, read};
 
-/// What was found around the run.
+/// Facts about the environment of a run.
 #[derive(Debug, Default)]
 pub struct Environment {
     /// The CPUs that share a core with the sender's, itself included.
     pub siblings_of_sender: Vec<usize>,
-    /// How many CPUs this process's cgroup may use; null is no limit.
+    /// CPUs that this process's cgroup may use; `None` is no limit.
     pub cpu_quota: Option<f64>,
-    /// Whether another zc is at work on this host (in this network namespace).
+    /// Whether another zc measures on this host (in this network namespace).
     pub another_zc: bool,
-    /// Packet sockets that get a copy of all packets of the link's device; null when that cannot be seen.
+    /// Packet sockets that get a copy of all packets of the link's device; `None` when they cannot
+    /// be counted.
     pub sniffers: Option<usize>,
 }
 
 impl Environment {
-    /// Looks around. The count of sniffers is that of the calling thread's network namespace, so it belongs to a thread
-    /// that has entered the sender's side.
+    /// Reads the environment. Sniffers are counted in the network namespace of the calling thread,
+    /// so it must be a thread that has entered the sender's side.
     pub fn read(device: &str, sender_cpu: usize, instance_lock: &InstanceLock) -> Self {
         let root = Path::new("/");
         Self {
@@ -35,16 +36,17 @@ impl Environment {
     }
 }
 
-/// Whether this is the only zc that measures: a name in the abstract namespace of unix sockets, which one process at a time
-/// can hold, which every user can see, and which goes with the process (unix(7), "abstract"). It belongs to the network
-/// namespace, so it is claimed before a namespace is entered.
+/// Whether this is the only zc that measures: a name in the abstract namespace of unix sockets. One
+/// process at a time can have it, every user can see it, and it disappears with the process
+/// (unix(7), "abstract"). It belongs to the network namespace, so it is claimed before a namespace
+/// is entered.
 #[derive(Debug)]
 pub enum InstanceLock {
-    /// It is, as long as this lives.
+    /// It is, for as long as this value lives.
     Yes(UnixDatagram),
-    /// Another one has the name.
+    /// Another process has the name.
     Unavailable,
-    /// That could not be found out.
+    /// It could not be determined.
     Unknown,
 }
 
@@ -71,29 +73,31 @@ fn siblings(root: &Path, cpu: usize) -> Vec<usize> {
     list.map_or_else(|| vec![cpu], |list| cpu_list(&list))
 }
 
-/// Packet sockets of this thread's network namespace that get every packet of `device`. Each makes the kernel copy what was
-/// sent without copying, and clone what was not.
+/// Packet sockets of this thread's network namespace that get every packet of `device`; `None` when
+/// they cannot be counted. For each of them the kernel clones every packet, and copies what was
+/// sent without copying.
 pub fn sniffers(device: &str) -> Option<usize> {
     let index =
         zc_kernel::netlink::Devices::open().and_then(|devices| devices.find(device)).ok()?.index;
-    // Not /proc/net, which is that of the process's first thread.
+    // Not /proc/net, which belongs to the process's first thread.
     let text = std::fs::read_to_string("/proc/thread-self/net/packet").ok()?;
     Some(sniffers_in(&text, index))
 }
 
-/// Lines of /proc/net/packet for protocol 0003 (ETH_P_ALL) on the device `index` or on all of them (0); packet(7),
-/// net/packet/af_packet.c.
+/// Lines of /proc/net/packet for protocol 0003 (ETH_P_ALL) on the device `index` or on all of them
+/// (0); packet(7), net/packet/af_packet.c.
 fn sniffers_in(text: &str, index: u32) -> usize {
-    let hears_all = |line: &str| {
+    let takes_all = |line: &str| {
         let mut fields = line.split_whitespace().skip(3);
         let (protocol, device) = (fields.next()?, fields.next()?.parse::<u32>().ok()?);
         Some(protocol == "0003" && (device == 0 || device == index))
     };
-    text.lines().filter(|line| hears_all(line) == Some(true)).count()
+    text.lines().filter(|line| takes_all(line) == Some(true)).count()
 }
 
-/// The smallest CPU limit of this process's cgroup and those above it, in CPUs (Documentation/admin-guide/cgroup-v2.rst,
-/// "cpu.max"; Documentation/scheduler/sched-bwc.rst for version 1).
+/// The smallest CPU limit of this process's cgroup and those above it, in CPUs
+/// (Documentation/admin-guide/cgroup-v2.rst, "cpu.max"; Documentation/scheduler/sched-bwc.rst for
+/// version 1).
 fn cpu_quota(root: &Path) -> Option<f64> {
     let cgroups = read(root, "proc/self/cgroup")?;
     let mut least: Option<f64> = None;
@@ -105,7 +109,8 @@ fn cpu_quota(root: &Path) -> Option<f64> {
             continue;
         };
         let mounts: &[&str] = match controllers {
-            // Version 2 stands beside version 1 in `unified`, alone at the top.
+            // Version 2 is in `unified` when version 1 is mounted too, and at the top when it is
+            // alone.
             "" => &["sys/fs/cgroup", "sys/fs/cgroup/unified"],
             _ if controllers.split(',').any(|each| each == "cpu") => {
                 &["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]
@@ -149,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_taps_of_all_protocols_on_this_or_every_device_count() {
+    fn only_sockets_for_all_protocols_on_this_or_every_device_count() {
         let text = "sk               RefCnt Type Proto  Iface R Rmem   User   Inode\n\
                     ffff9c2f4a3f1000 3      3    0003   2     1 0      0      36612\n\
                     ffff9c2f4a3f1800 3      3    0003   0     1 0      0      36613\n\
@@ -177,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_limit_on_the_way_up_is_the_limit() {
+    fn the_lowest_quota_among_the_cgroups_above_is_the_limit() {
         let root = root(&[
             ("proc/self/cgroup", "0::/system.slice/docker-1.scope/inner\n"),
             ("sys/fs/cgroup/system.slice/cpu.max", "400000 100000\n"),

@@ -1,4 +1,4 @@
-//! A folder that stands for `/`, with the files of another machine in it.
+//! A folder used as `/`, with the files of another machine in it.
 
 /// A root with these files, given as paths below it and texts.
 pub(super) fn root(files: &[(&str, &str)]) -> tempfile::TempDir {

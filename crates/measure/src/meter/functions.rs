@@ -1,10 +1,11 @@
-//! The kernel's functions by address, as /proc/kallsyms has them, modules and compiled BPF programs included.
+//! The kernel's functions by address, from /proc/kallsyms, with those of modules and compiled BPF
+//! programs.
 
 use std::io::Read;
 
 use zc_run::{Error, Result, in_words};
 
-/// Where the kernel lists them.
+/// The file in which the kernel lists its symbols.
 const KALLSYMS: &str = "/proc/kallsyms";
 
 /// Functions in the order of their addresses.
@@ -12,7 +13,8 @@ const KALLSYMS: &str = "/proc/kallsyms";
 pub(super) struct Functions {
     /// All names, one after the other.
     names: String,
-    /// Address, and where the name stands in `names`; empty for what is no function but ends the one before it.
+    /// Address, and the range of the name in `names`. The range is empty for a symbol that is no
+    /// function; it ends the function before it.
     starts: Vec<(u64, std::ops::Range<u32>)>,
 }
 
@@ -20,7 +22,8 @@ impl Functions {
     /// Reads /proc/kallsyms.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): it is not there, or does not show addresses to this user.
+    /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): the file is missing, or does not show
+    /// addresses to this user.
     pub(super) fn read() -> Result<Self> {
         let mut text = String::new();
         std::fs::File::open(KALLSYMS).and_then(|mut file| file.read_to_string(&mut text)).map_err(
@@ -37,14 +40,15 @@ impl Functions {
                 "the kernel does not show this user the addresses of its functions (\"{KALLSYMS}\")"
             );
             return Err(Error::unsupported(message).help(
-                "run as root, or give the right to: sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1",
+                "run as root, or give the right to: sysctl kernel.kptr_restrict=0 \
+                 kernel.perf_event_paranoid=1",
             ));
         }
         Ok(functions)
     }
 
-    /// Lines as `ffffffff81000000 T _text` and `ffffffffc0201000 t name\t[module]`; others are passed over. Of several names of one
-    /// address the first global one counts.
+    /// Parses lines such as `ffffffff81000000 T _text` and `ffffffffc0201000 t name\t[module]`;
+    /// others are skipped. Of several names of one address the first global one counts.
     fn parse(text: &str) -> Self {
         let mut found: Vec<(u64, u8, &str)> = Vec::new();
         for line in text.lines() {
@@ -55,7 +59,7 @@ impl Functions {
                 continue;
             };
             let Ok(address) = u64::from_str_radix(address, 16) else { continue };
-            // Those that are not shown are all 0; per-CPU variables have small numbers.
+            // Hidden addresses are all 0; per-CPU variables have small numbers.
             if address < 1 << 32 {
                 continue;
             }
@@ -67,7 +71,7 @@ impl Functions {
             };
             found.push((address, rank, name));
         }
-        // Stable, so that of equals the kernel's order stays.
+        // A stable sort keeps the kernel's order among equals.
         found.sort_by_key(|&(address, rank, _)| (address, rank));
         found.dedup_by_key(|(address, _, _)| *address);
         let mut functions = Self::default();
@@ -84,14 +88,15 @@ impl Functions {
         functions
     }
 
-    /// The name of the function that an address lies in, as /proc/kallsyms has it: `nf_hook_slow\t[nf_conntrack]`.
+    /// The name of the function that contains an address, as in /proc/kallsyms:
+    /// `nf_hook_slow\t[nf_conntrack]`.
     pub(super) fn name(&self, address: u64) -> Option<&str> {
         let place = self.starts.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
         let (_, range) = self.starts.get(place)?;
         self.names.get(range.start as usize..range.end as usize).filter(|name| !name.is_empty())
     }
 
-    /// How many there are.
+    /// Number of functions.
     pub(super) fn count(&self) -> usize {
         self.starts.iter().filter(|(_, range)| !range.is_empty()).count()
     }

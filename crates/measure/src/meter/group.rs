@@ -1,12 +1,14 @@
-//! Scheduling groups: how a process of soakers gets behind the threads of other sessions and cgroups.
+//! Scheduling groups: how a process of soakers ranks below the threads of other sessions and
+//! cgroups.
 //!
-//! SCHED_IDLE and nice values rank a thread only inside its own group; between groups the groups' weights decide
-//! (sched(7), "The autogroup feature"; `cpu.idle` in Documentation/admin-guide/cgroup-v2.rst). So the group itself has to
-//! be lowered. The best is a cgroup with `cpu.idle` directly under the top of the hierarchy, which takes the right to make
-//! one; the next is a session of its own, whose autogroup anybody may lower to nice 19.
+//! SCHED_IDLE and nice values rank a thread only inside its own group; between groups the groups'
+//! weights decide (sched(7), "The autogroup feature"; `cpu.idle` in
+//! Documentation/admin-guide/cgroup-v2.rst). So the group itself has to be lowered. The best is a
+//! cgroup with `cpu.idle` directly under the top of the hierarchy, which takes the right to create
+//! one. The next best is a session of its own, whose autogroup any user may lower to nice 19.
 //!
-//! The cgroup always has the same name, so that two zc share it, and so that one that was left behind (by a SIGKILL of
-//! the process that is in it) is taken into use and removed by the next.
+//! The cgroup always has the same name. So two zc share it, and one that was left behind (by a
+//! SIGKILL of the process in it) is used and removed by the next zc.
 
 use std::fs;
 use std::io;
@@ -17,15 +19,15 @@ use zc_kernel::spawn;
 
 use zc_run::SoakerRank;
 
-/// The cgroup of soakers.
+/// Name of the soakers' cgroup.
 const SOAKERS: &str = "zc-soakers";
-/// The cgroup of a process that plays the stranger.
-const STRANGERS: &str = "zc-strangers";
-/// How often to try again when another zc removes the folder at the same moment, or when the kernel says that the nice
-/// value of an autogroup was set less than 100 ms ago.
+/// Name of the competing process's cgroup.
+const COMPETITORS: &str = "zc-competitors";
+/// Attempts when another zc removes the folder at the same moment, or when the kernel says that the
+/// nice value of an autogroup was set less than 100 ms ago.
 const TRIES: u32 = 5;
 
-/// Where this process is, and back where it goes when this is dropped.
+/// The group of this process. When dropped, the process goes back to the group it came from.
 #[derive(Debug)]
 pub(super) struct Group {
     moved: Option<Moved>,
@@ -39,7 +41,8 @@ struct Moved {
 }
 
 impl Group {
-    /// Puts this process, which must not have other threads yet, behind all others as far as this user may.
+    /// Ranks this process, which must not have other threads yet, below all others as far as this
+    /// user may.
     pub(super) fn lowest() -> Self {
         leave_session();
         let texts = Texts::read();
@@ -51,8 +54,8 @@ impl Group {
             Ok(()) if texts.in_top_group() => SoakerRank::Autogroup,
             Ok(()) => SoakerRank::Class {
                 reason:
-                    "this process is in a cgroup with the cpu controller, where autogroups do not count, and may not \
-                         make one with cpu.idle"
+                    "this process is in a cgroup with the cpu controller, where autogroups do not \
+                     count, and may not make one with cpu.idle"
                         .to_owned(),
             },
             Err(reason) => SoakerRank::Class { reason },
@@ -60,16 +63,16 @@ impl Group {
         Self { moved: None, rank }
     }
 
-    /// Puts this process into a session of its own and, if this user may, a cgroup of its own, at normal weight; says
-    /// whether it is in such a cgroup.
+    /// Puts this process into a session of its own and, if this user may, a cgroup of its own, at
+    /// normal weight. The second value says whether it is in such a cgroup.
     pub(super) fn competitor() -> (Self, bool) {
         leave_session();
-        let moved = Texts::read().places().iter().find_map(|place| place.enter(STRANGERS, false));
+        let moved = Texts::read().places().iter().find_map(|place| place.enter(COMPETITORS, false));
         let other_cgroup = moved.is_some();
         (Self { moved, rank: SoakerRank::Autogroup }, other_cgroup)
     }
 
-    /// How it ranks.
+    /// Its rank among other processes.
     pub(super) fn rank(&self) -> &SoakerRank {
         &self.rank
     }
@@ -78,15 +81,16 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         if let Some(moved) = &self.moved {
-            // Back where it came from, and then away with the folder: EBUSY when another zc is in it, who will remove it.
+            // Returns to the previous group and removes the folder. That fails with EBUSY when
+            // another zc is in it, which will remove it.
             drop(fs::write(moved.from.join("cgroup.procs"), "0"));
             drop(fs::remove_dir(&moved.into));
         }
     }
 }
 
-/// A child that has just been made leads no process group, so that this cannot fail; if it does, the probe of what the
-/// soakers take shows it.
+/// Starts a session. A child that has just been created leads no process group, so this cannot
+/// fail; if it does, the probe of what the soakers take shows it.
 fn leave_session() {
     drop(spawn::new_session());
 }
@@ -109,16 +113,17 @@ fn lower_autogroup() -> std::result::Result<(), String> {
             }
         }
     }
-    Err("the nice value of its autogroup cannot be set: somebody keeps setting it".to_owned())
+    Err("the nice value of its autogroup cannot be set: another process keeps setting it"
+        .to_owned())
 }
 
-/// The two texts that tell where cgroups are.
+/// The two files that show where cgroups are.
 struct Texts {
     mountinfo: String,
     cgroup: String,
 }
 
-/// A folder in which a cgroup may be made, and the folder of the cgroup that this process is in.
+/// A folder in which a cgroup may be created, and the folder of the cgroup that this process is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     parent: PathBuf,
@@ -131,7 +136,8 @@ impl Texts {
         Self { mountinfo: read("/proc/self/mountinfo"), cgroup: read("/proc/self/cgroup") }
     }
 
-    /// Where to make a group: under the top of the hierarchy, else under this process's own group.
+    /// Where to create a group: under the top of the hierarchy, otherwise under this process's own
+    /// group.
     fn places(&self) -> Vec<Place> {
         let Some((top, own)) = self.hierarchy() else { return Vec::new() };
         let mut places = vec![Place { parent: top.clone(), own: own.clone() }];
@@ -141,16 +147,18 @@ impl Texts {
         places
     }
 
-    /// Whether this process is in the top group of the hierarchy that has the cpu controller: only there autogroups count.
+    /// Whether this process is in the top group of the hierarchy that has the cpu controller:
+    /// autogroups count only there.
     fn in_top_group(&self) -> bool {
         match self.hierarchy() {
-            // In a cgroup namespace the top that one sees may not be the real one, which has no weight.
+            // In a cgroup namespace the visible top may not be the real one, which has no weight.
             Some((top, own)) => own == top && !top.join("cpu.weight").exists(),
             None => true,
         }
     }
 
-    /// The mount point of the hierarchy with the cpu controller, and the folder of the own group in it.
+    /// The mount point of the hierarchy with the cpu controller, and the folder of this process's
+    /// group in it.
     fn hierarchy(&self) -> Option<(PathBuf, PathBuf)> {
         let v1 = |options: &str| options.split(',').any(|option| option == "cpu");
         let (mount, group) = match self.mount("cgroup", v1) {
@@ -182,14 +190,14 @@ impl Texts {
 }
 
 impl Place {
-    /// Makes the group `name` here and moves this process into it. None when this user may not, or when the group has no
-    /// `cpu.idle` and `idle` is wanted; nothing is left behind then.
+    /// Creates the group `name` here and moves this process into it. `None` when this user may not,
+    /// or when the group has no `cpu.idle` and `idle` is wanted; nothing is left behind then.
     fn enter(&self, name: &str, idle: bool) -> Option<Moved> {
         let into = self.parent.join(name);
         for _ in 0..TRIES {
             match self.try_to_enter(&into, idle) {
                 Ok(()) => return Some(Moved { into, from: self.own.clone() }),
-                // Another zc has removed the folder between our making it and our moving in.
+                // Another zc has removed the folder after its creation and before the move.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && self.parent.exists() => {}
                 Err(_) => break,
             }
@@ -204,7 +212,8 @@ impl Place {
             _ => {}
         }
         if !into.join("cpu.idle").exists() {
-            // No cpu controller for children of this group. To switch it on would change the host for others.
+            // No cpu controller for children of this group. Enabling it would change the host for
+            // others.
             return Err(io::ErrorKind::Unsupported.into());
         }
         if idle {
@@ -214,7 +223,7 @@ impl Place {
     }
 }
 
-/// `fs::write` would try to create what is not there.
+/// Unlike `fs::write`, does not try to create a missing file.
 fn write_existing(path: &Path, text: &str) -> io::Result<()> {
     io::Write::write_all(&mut fs::OpenOptions::new().write(true).open(path)?, text.as_bytes())
 }
@@ -237,7 +246,7 @@ mod tests {
         "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 
     #[test]
-    fn the_first_version_is_taken_where_it_has_the_cpu_controller() {
+    fn cgroup_v1_is_used_where_it_has_the_cpu_controller() {
         let top = PathBuf::from("/sys/fs/cgroup/cpu,cpuacct");
         let texts = texts(V1, "5:memory:/m\n3:cpu,cpuacct:/a/b\n2:cpuset:/\n0::/u\n");
         let own = top.join("a/b");
@@ -250,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_version_is_taken_where_the_first_is_not() {
+    fn cgroup_v2_is_used_where_v1_is_not() {
         let texts = texts(V2, "0::/user.slice/user-1000.slice/session-3.scope\n");
         assert_eq!(texts.places()[0].parent, Path::new("/sys/fs/cgroup"));
         assert_eq!(

@@ -1,10 +1,12 @@
-//! Processes of zc's own in sessions of their own: the soakers of `zc soak`, which measure a workload of somebody else, and
-//! a stranger with busy threads, to see what the soakers take from one.
+//! Helper processes in sessions of their own: the soakers of `zc soak`, which measure a workload
+//! outside of zc, and a competing process with busy threads, which shows what the soakers take from
+//! such a workload.
 //!
-//! Each is this same program, started with `zc --internal helper JOB` by [`HelperProcess`], which talks to it through its stdin and
-//! stdout, a line at a time; [`serve`] is the other end. The counters lie in memory that both ends map. When the
-//! starter ends, however it does, stdin ends, and the process leaves its cgroup, removes it, and ends too. (That is
-//! why it is not killed with its parent by PR_SET_PDEATHSIG: a killed process cannot remove its cgroup.)
+//! Each is this same program, started with `zc --internal helper JOB` by [`HelperProcess`]. They
+//! exchange lines over its stdin and stdout; [`serve`] is the other end. The counters are in memory
+//! that both ends map. When the starter ends, for any reason, stdin ends; the process then leaves
+//! its cgroup, removes it, and ends too. (It does not use PR_SET_PDEATHSIG, because a killed
+//! process cannot remove its cgroup.)
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -22,28 +24,29 @@ use super::counter::words_for;
 use super::group::Group;
 use super::soakers::{Soakers, read_words};
 use super::unit::unit;
+use crate::internal::{HELPER, INTERNAL};
 use zc_run::{Burnt, Error, ErrorKind, Result, SoakReading, SoakerKind, SoakerPace, SoakerRank};
 
-/// Under which number the process finds the memory for its counters.
+/// The descriptor at which the process finds the memory for its counters.
 const MEMORY: i32 = 3;
 
-/// How long a process may take to leave once it is told to, before it is killed.
+/// How long a process may take to end after its stdin has ended, before it is killed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a process is started for.
+/// The job of a helper process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "job")]
 pub enum HelperJob {
-    /// Soakers on `cpus`.
+    /// Soakers.
     Soak {
-        /// One on each of these.
+        /// One on each of these CPUs.
         cpus: Vec<usize>,
-        /// What they do.
+        /// Kind of work.
         kind: SoakerKind,
     },
-    /// Threads that are busy when told to, one on each of `cpus`.
+    /// Threads that are busy on request.
     Burn {
-        /// One on each of these.
+        /// One on each of these CPUs.
         cpus: Vec<usize>,
     },
 }
@@ -68,8 +71,8 @@ enum Reply {
     Error { kind: ErrorKind, message: String, help: Option<String> },
 }
 
-/// Soakers in a process of their own, behind all others as far as this user may. They end when this is dropped, and when this
-/// process ends.
+/// Soakers in a process of their own, ranked below all others as far as this user may. They end
+/// when this value is dropped, and when this process ends.
 #[derive(Debug)]
 pub struct SoakerProcess {
     process: HelperProcess,
@@ -89,7 +92,7 @@ impl SoakerProcess {
             .map_err(|error| Error::os("make memory for the soakers' counters", error))?;
         let job = HelperJob::Soak { cpus: cpus.to_vec(), kind };
         let (process, reply) = HelperProcess::start("zc-soakers", &job, Some(memory))?;
-        let Reply::Soaking { rank } = reply else { return Err(confused()) };
+        let Reply::Soaking { rank } = reply else { return Err(unexpected()) };
         Ok(Self { process, words, cpus: cpus.to_vec(), rank, paused: false })
     }
 
@@ -98,33 +101,35 @@ impl SoakerProcess {
         &self.cpus
     }
 
-    /// How they rank against other sessions and cgroups.
+    /// Their rank among other sessions and cgroups.
     pub fn rank(&self) -> &SoakerRank {
         &self.rank
     }
 
-    /// Reads the counters: a few loads, no system call but the clock. Empty while they are paused.
+    /// Reads the counters: a few loads, and no system call but the clock. Empty while the soakers
+    /// are paused.
     pub fn read(&self) -> SoakReading {
         read_words(&self.words, if self.paused { 0 } else { self.cpus.len() })
     }
 
-    /// CPU time that the whole process has used so far. What it uses beside the soakers is not worth mentioning.
+    /// CPU time that the whole process has used so far. The part that is not the soakers' is
+    /// negligible.
     ///
     /// # Errors
     /// It is gone.
     pub fn cpu_ns(&self) -> Result<u64> {
         clock::cpu_ns_of_process(self.process.child.id() as i32)
-            .map_err(|_| Error::failed("the process of the soakers has ended before its time"))
+            .map_err(|_| Error::failed("the process of the soakers has ended early"))
     }
 
-    /// What each soaker has done so far, and with how much CPU time: for how fast it counts when others use its CPU too.
+    /// Units and CPU time of each soaker so far. They give its speed when others use its CPU too.
     ///
     /// # Errors
     /// The process is gone.
     pub fn pace(&mut self) -> Result<Vec<SoakerPace>> {
         match self.process.ask(&Request::Pace)? {
             Reply::Pace { each } => Ok(each),
-            _ => Err(confused()),
+            _ => Err(unexpected()),
         }
     }
 
@@ -148,7 +153,8 @@ impl SoakerProcess {
     }
 }
 
-/// A process of another session, and if this user may make one of another cgroup, with a thread for each CPU.
+/// A process in another session, and if this user may create one in another cgroup, with a thread
+/// for each CPU.
 #[derive(Debug)]
 pub struct CompetingProcess {
     process: HelperProcess,
@@ -162,18 +168,18 @@ impl CompetingProcess {
     /// A CPU does not exist or may not be used; this program cannot be started a second time.
     pub fn start(cpus: &[usize]) -> Result<Self> {
         let (process, reply) =
-            HelperProcess::start("zc-stranger", &HelperJob::Burn { cpus: cpus.to_vec() }, None)?;
-        let Reply::Waiting { other_cgroup } = reply else { return Err(confused()) };
+            HelperProcess::start("zc-competitor", &HelperJob::Burn { cpus: cpus.to_vec() }, None)?;
+        let Reply::Waiting { other_cgroup } = reply else { return Err(unexpected()) };
         Ok(Self { process, other_cgroup })
     }
 
-    /// Whether it is in another cgroup than this process, too.
+    /// Whether it is also in another cgroup than this process.
     pub fn other_cgroup(&self) -> bool {
         self.other_cgroup
     }
 
-    /// Keeps a thread busy on each CPU between two moments of CLOCK_MONOTONIC, calls `meanwhile` meanwhile, and says what
-    /// each thread got.
+    /// Keeps a thread busy on each CPU between two moments of CLOCK_MONOTONIC and calls `meanwhile`
+    /// in between; returns the CPU time of each thread.
     ///
     /// # Errors
     /// The process is gone.
@@ -183,16 +189,16 @@ impl CompetingProcess {
         until_ns: u64,
         meanwhile: impl FnOnce(),
     ) -> Result<Vec<Burnt>> {
-        self.process.say(&Request::Burn { from_ns, until_ns })?;
+        self.process.send(&Request::Burn { from_ns, until_ns })?;
         meanwhile();
-        match self.process.hear()? {
+        match self.process.receive()? {
             Reply::Burnt { each } => Ok(each),
-            _ => Err(confused()),
+            _ => Err(unexpected()),
         }
     }
 }
 
-/// The starter's end of a process.
+/// The starter's end of a helper process.
 #[derive(Debug)]
 struct HelperProcess {
     child: Child,
@@ -203,11 +209,11 @@ struct HelperProcess {
 impl HelperProcess {
     fn start(name: &str, job: &HelperJob, memory: Option<OwnedFd>) -> Result<(Self, Reply)> {
         let job = serde_json::to_string(job).map_err(|error| Error::failed(error.to_string()))?;
-        // Not by its path: a program that is built anew while it runs is another one.
+        // Not by its path: the program may have been rebuilt since it was started.
         let mut command = Command::new("/proc/self/exe");
         command
             .arg0(name)
-            .args([crate::INTERNAL, crate::HELPER, &job])
+            .args([INTERNAL, HELPER, &job])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
         if let Some(memory) = memory {
@@ -217,31 +223,31 @@ impl HelperProcess {
             .spawn()
             .map_err(|error| Error::os(format!("start a second process (\"{name}\")"), error))?;
         let (Some(requests), Some(replies)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(confused()); // both were asked for
+            return Err(unexpected()); // both were asked for
         };
-        let mut outside =
+        let mut process =
             Self { child, requests: Some(requests), replies: BufReader::new(replies) };
-        let reply = outside.hear()?;
-        Ok((outside, reply))
+        let reply = process.receive()?;
+        Ok((process, reply))
     }
 
     fn ask(&mut self, request: &Request) -> Result<Reply> {
-        self.say(request)?;
-        self.hear()
+        self.send(request)?;
+        self.receive()
     }
 
-    fn say(&mut self, request: &Request) -> Result<()> {
+    fn send(&mut self, request: &Request) -> Result<()> {
         let requests = self.requests.as_mut().ok_or_else(gone)?;
         write_line(requests, request).map_err(|_| gone())
     }
 
-    fn hear(&mut self) -> Result<Reply> {
+    fn receive(&mut self) -> Result<Reply> {
         let mut line = String::new();
         self.replies.read_line(&mut line).map_err(|_| gone())?;
         if line.is_empty() {
             return Err(gone());
         }
-        match serde_json::from_str(&line).map_err(|_| confused())? {
+        match serde_json::from_str(&line).map_err(|_| unexpected())? {
             Reply::Error { kind, message, help } => {
                 Err(Error { help, ..Error::new(kind, message) })
             }
@@ -252,10 +258,10 @@ impl HelperProcess {
 
 impl Drop for HelperProcess {
     fn drop(&mut self) {
-        self.requests = None; // the end of its stdin, at which it leaves
+        self.requests = None; // ends its stdin, at which it exits
         let pidfd = spawn::pidfd(self.child.id() as i32);
-        let leaves = pidfd.and_then(|pidfd| spawn::wait_readable(&[pidfd.as_fd()], Some(PATIENCE)));
-        if leaves.is_ok_and(|readable| readable == [false]) {
+        let ended = pidfd.and_then(|pidfd| spawn::wait_readable(&[pidfd.as_fd()], Some(PATIENCE)));
+        if ended.is_ok_and(|readable| readable == [false]) {
             drop(self.child.kill());
         }
         drop(self.child.wait());
@@ -263,12 +269,12 @@ impl Drop for HelperProcess {
 }
 
 fn gone() -> Error {
-    Error::failed("a process that zc has started has ended before its time")
-        .help("was it killed? (it is called \"zc-soakers\" or \"zc-stranger\")")
+    Error::failed("a process that zc has started has ended early")
+        .help("was it killed? (it is called \"zc-soakers\" or \"zc-competitor\")")
 }
 
-fn confused() -> Error {
-    Error::failed("a process that zc has started does not answer as it should")
+fn unexpected() -> Error {
+    Error::failed("a process that zc has started gave an unexpected answer")
 }
 
 fn write_line(to: &mut impl Write, what: &impl Serialize) -> std::io::Result<()> {
@@ -278,15 +284,15 @@ fn write_line(to: &mut impl Write, what: &impl Serialize) -> std::io::Result<()>
     to.flush()
 }
 
-/// The other end: what a process does that was started for `job`, given as JSON. Returns when `requests` ends.
+/// The other end: runs the job `job`, given as JSON. Returns when `requests` ends.
 ///
 /// # Errors
-/// It was not started by zc. What fails in its job it tells its starter.
+/// It was not started by zc. Failures of the job are sent to the starter.
 pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Result<()> {
     let not_ours =
-        || Error::usage("a helper process is for zc itself to start").help("zc soak --help");
+        || Error::usage("helper processes are only started by zc itself").help("zc soak --help");
     let job: HelperJob = serde_json::from_str(job).map_err(|_| not_ours())?;
-    // The group outlives the soakers: they end before it is left and removed.
+    // The soakers end before the group is left and removed.
     let done = match job {
         HelperJob::Soak { cpus, kind } => {
             let memory =
@@ -313,13 +319,13 @@ pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Resu
         }
     };
     if let Err(Error { kind, message, help, .. }) = done {
-        // Whoever started it reads the reply; if nobody does, nobody needs it.
+        // The starter reads the reply; without a starter it is not needed.
         drop(write_line(&mut replies, &Reply::Error { kind, message, help }));
     }
     Ok(())
 }
 
-/// Takes requests until they end, or until nobody hears the replies any more.
+/// Answers requests until they end, or until the replies are not read any more.
 fn each_request(
     ready: &Reply,
     requests: impl BufRead,
@@ -331,7 +337,7 @@ fn each_request(
     }
     for line in requests.lines() {
         let Ok(line) = line else { break };
-        let request = serde_json::from_str(&line).map_err(|_| confused())?;
+        let request = serde_json::from_str(&line).map_err(|_| unexpected())?;
         if write_line(replies, &reply(request)?).is_err() {
             break;
         }
@@ -388,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_thread_says_what_it_got() {
+    fn a_busy_thread_reports_its_cpu_time() {
         let cpu = sched::allowed_cpus().unwrap()[0];
         let job = serde_json::to_string(&HelperJob::Burn { cpus: vec![cpu] }).unwrap();
         // Not through `serve`, which would move the test harness to another session and cgroup.
@@ -407,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_started_by_zc_is_told_so() {
+    fn a_process_that_zc_did_not_start_is_a_usage_error() {
         for job in ["", "{}", "soak"] {
             let error = serve(job, "".as_bytes(), Vec::new()).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Usage);
@@ -415,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_for_a_request_ends_the_process() {
+    fn an_invalid_request_ends_the_process() {
         let mut replies = Vec::new();
         assert!(burn_on_request(Reply::Done, &[], "rubbish\n".as_bytes(), &mut replies).is_err());
         assert_eq!(String::from_utf8(replies).unwrap(), "{\"is\":\"done\"}\n");

@@ -1,9 +1,10 @@
-//! The machine as it stands: what a reader must know to believe or repeat the figures.
+//! The machine as it is: what a reader needs to interpret or repeat the figures.
 //!
-//! Read once before a run, in the network namespace of the caller, from /proc and /sys and a few system calls. Whatever is
-//! not there is absent in the result, never a guess and never an error. Everything that is a file is read below a root,
-//! so that tests can feed the files of other machines. References: proc(5), Documentation/ABI/testing/
-//! sysfs-devices-system-cpu, Documentation/ABI/stable/sysfs-devices-node, sysfs-hypervisor.
+//! Read once before a run, in the network namespace of the caller, from /proc and /sys and a few
+//! system calls. What is missing is absent in the result, never guessed and never an error. All
+//! files are read below a root, so that tests can supply the files of other machines. References:
+//! proc(5), Documentation/ABI/testing/sysfs-devices-system-cpu,
+//! Documentation/ABI/stable/sysfs-devices-node, sysfs-hypervisor.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,12 +13,13 @@ use rustix::time::{ClockId, clock_getres};
 
 use zc_run::{CpuFacts, Host, MemoryFacts};
 
-/// The identity of this boot of this kernel, the same in all its namespaces and containers; `None` where /proc hides it.
+/// The identity of this boot of this kernel, the same in all its namespaces and containers; `None`
+/// where /proc hides it.
 pub fn boot_id() -> Option<String> {
     read(Path::new("/"), "proc/sys/kernel/random/boot_id")
 }
 
-/// sysctls that decide how bytes are sent, or how well zc can measure it.
+/// sysctls that influence how bytes are sent, or how well zc can measure it.
 const SYSCTLS: [&str; 27] = [
     "kernel.io_uring_disabled",
     "kernel.perf_event_paranoid",
@@ -48,7 +50,8 @@ const SYSCTLS: [&str; 27] = [
     "net.ipv4.tcp_wmem",
 ];
 
-/// The machine that this runs on. Before a user namespace is entered, for the limits of this one to be the host's.
+/// Facts about this machine. Call it before a user namespace is entered: the limits in it may
+/// differ from the host's.
 pub fn host() -> Host {
     let mut host = from_files(Path::new("/"));
     let uname = rustix::system::uname();
@@ -64,7 +67,7 @@ pub fn host() -> Host {
     host
 }
 
-/// What files tell, below `root`.
+/// Facts from files below `root`.
 fn from_files(root: &Path) -> Host {
     let read = |path: &str| read(root, path);
     let cpuinfo = read("proc/cpuinfo").unwrap_or_default();
@@ -89,7 +92,7 @@ pub(super) fn read(root: &Path, path: &str) -> Option<String> {
 /// CONFIG_HZ: the coarse clocks advance once a tick (clock_getres(2)).
 fn tick_hz(resolution_ns: i64) -> Option<u32> {
     let hz = 1_000_000_000_i64.checked_add(resolution_ns / 2)?.checked_div(resolution_ns)?;
-    // A machine without a tick-driven clock would answer 1 ns.
+    // A clock that does not advance with ticks would have a resolution of 1 ns.
     u32::try_from(hz).ok().filter(|hz| (24..=10_000).contains(hz))
 }
 
@@ -128,9 +131,10 @@ fn cpu_model(cpuinfo: &str) -> String {
         .unwrap_or_default()
 }
 
-/// `0-3,8,10-11`, as the kernel prints sets of CPUs (cpuset(7), "List format"). What makes no sense is left out.
+/// `0-3,8,10-11`, as the kernel prints sets of CPUs (cpuset(7), "List format"). Invalid parts are
+/// left out.
 pub(super) fn cpu_list(text: &str) -> Vec<usize> {
-    // More CPUs than any kernel can have would be a list that is not understood.
+    // No kernel supports more CPUs; such a list is not understood.
     const MOST: usize = 1 << 16;
     let mut cpus = Vec::new();
     for part in text.trim().split(',') {
@@ -183,7 +187,8 @@ fn memory_facts(meminfo: &str) -> MemoryFacts {
     }
 }
 
-/// Who runs this machine: Xen says so itself, others are known by the firmware's maker or by the clock they offer.
+/// The hypervisor: Xen reports itself, others are recognised by the vendor of the firmware or by
+/// the clock that they offer.
 fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
     if let Some(kind) = read(root, "sys/hypervisor/type") {
         return Some(kind);
@@ -220,15 +225,16 @@ fn hypervisor(root: &Path, cpuinfo: &str) -> Option<String> {
     }
 }
 
-/// Whether the time of interrupts is counted by itself. Where it is not, ticks almost never find a CPU in a hard interrupt,
-/// so the irq column of /proc/stat stays at 0 however long the machine runs; where it is, every timer interrupt adds to it.
-/// Better than CONFIG_IRQ_TIME_ACCOUNTING, which `tsc=noirqtime` and unstable clocks override.
+/// Whether interrupt time is accounted separately. Where it is not, ticks almost never find a CPU
+/// in a hard interrupt, so the irq column of /proc/stat stays at 0 however long the machine runs.
+/// Where it is, every timer interrupt adds to it. This is better than CONFIG_IRQ_TIME_ACCOUNTING,
+/// which `tsc=noirqtime` and unstable clocks override.
 fn irq_time_accounting(stat: &str) -> Option<bool> {
     let columns = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> =
         columns.split_whitespace().map_while(|column| column.parse().ok()).collect();
     let (&[user, nice, system], &irq) = (ticks.get(0..3)?.first_chunk()?, ticks.get(5)?);
-    // Ticks of 10 ms: half a minute of work is enough to have been interrupted a thousand times.
+    // Ticks of 10 ms: half a minute of work has had a thousand interrupts.
     let busy = user.saturating_add(nice).saturating_add(system);
     match irq {
         10.. => Some(true),
@@ -257,12 +263,15 @@ mod tests {
     use super::super::fake_root::root;
     use super::*;
 
-    const XEON: &str = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz\n\
+    const XEON: &str = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) \
+                        Gold 6230 CPU @ 2.10GHz\n\
                         flags\t\t: fpu vme de pse tsc msr ht syscall nx\nprocessor\t: 1\n";
     const GUEST: &str =
         "processor\t: 0\nmodel name\t: AMD EPYC\nflags\t\t: fpu vme hypervisor lahf_lm\n";
-    const GRAVITON: &str = "processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd evtstrm\nCPU implementer\t: 0x41\n\
-                            CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
+    const GRAVITON: &str = "processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd evtstrm\nCPU \
+                            implementer\t: 0x41\n\
+                            CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU \
+                            revision\t: 1\n";
 
     #[test]
     fn this_machine_has_cpus_memory_and_a_kernel() {
@@ -280,7 +289,8 @@ mod tests {
             ("proc/cpuinfo", XEON),
             (
                 "proc/meminfo",
-                "MemTotal:       197590356 kB\nMemFree:        1 kB\nMemAvailable:   180000000 kB\n",
+                "MemTotal:       197590356 kB\nMemFree:        1 kB\nMemAvailable:   180000000 \
+                 kB\n",
             ),
             ("proc/cmdline", "BOOT_IMAGE=/vmlinuz-6.12.0 root=/dev/sda1 ro\n"),
             ("sys/devices/system/cpu/online", "0-79\n"),
@@ -308,7 +318,7 @@ mod tests {
         assert_eq!(host.cpu.llc_bytes, Some(28_160 * 1024));
         assert_eq!(host.memory.total_bytes, 197_590_356 * 1024);
         assert_eq!(host.memory.available_bytes, 180_000_000 * 1024);
-        // Bare metal, whoever sold it.
+        // Bare metal of a cloud provider.
         assert_eq!(host.hypervisor, None);
         assert_eq!(host.mitigations["meltdown"], "Not affected");
         assert_eq!(host.sysctls["net.ipv4.tcp_wmem"], "4096 16384 4194304");
@@ -326,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn guests_are_known_by_clock_or_firmware() {
+    fn guests_are_recognised_by_clock_or_firmware() {
         let clocks = "sys/devices/system/clocksource/clocksource0/available_clocksource";
         let kvm = root(&[(clocks, "kvm-clock tsc acpi_pm \n")]);
         assert_eq!(hypervisor(kvm.path(), GUEST).as_deref(), Some("kvm"));
@@ -354,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_known_by_the_coarse_clock() {
+    fn the_tick_rate_comes_from_the_coarse_clock() {
         assert_eq!(tick_hz(4_000_000), Some(250));
         assert_eq!(tick_hz(3_333_333), Some(300));
         assert_eq!(tick_hz(1_000_000), Some(1000));

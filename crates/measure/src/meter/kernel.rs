@@ -1,6 +1,8 @@
-//! What the kernel itself counts: /proc/stat, /proc/softirqs, /proc/interrupts, the CPU time of ksoftirqd.
+//! The kernel's own counters: /proc/stat, /proc/softirqs, /proc/interrupts, the CPU time of
+//! ksoftirqd.
 //!
-//! The files stay open and are read with `pread` at 0, which makes the kernel write them anew, into one buffer.
+//! The files stay open and are read with `pread` at offset 0, for which the kernel generates them
+//! anew, into one buffer.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,7 +12,7 @@ use zc_kernel::clock;
 use super::proc;
 use zc_run::{Error, Reading, Result, StatReading};
 
-/// Open files of /proc that are read again and again (`pread` at 0), for a set of CPUs.
+/// Open files of /proc, read for a set of CPUs.
 #[derive(Debug)]
 pub struct KernelMeters {
     cpus: Vec<usize>,
@@ -22,10 +24,11 @@ pub struct KernelMeters {
 }
 
 impl KernelMeters {
-    /// Opens what there is.
+    /// Opens the files that exist.
     ///
     /// # Errors
-    /// /proc/stat cannot be read, or lacks one of the CPUs. What else is missing is empty or null in every reading.
+    /// /proc/stat cannot be read, or lacks one of the CPUs. Other missing files are empty or `None`
+    /// in every reading.
     pub fn open(cpus: &[usize]) -> Result<Self> {
         let stat = File::open("/proc/stat").map_err(|error| {
             Error::os("open \"/proc/stat\"", error)
@@ -70,7 +73,7 @@ impl KernelMeters {
         Ok(())
     }
 
-    /// /proc/stat alone, which is much cheaper than all of it.
+    /// Reads /proc/stat alone, which is much cheaper than reading all files.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -88,7 +91,7 @@ fn offline(file: &str, cpus: &[usize]) -> Error {
         .help("a CPU was taken offline, or does not exist; choose others with --cpus")
 }
 
-/// The whole text of a file of /proc, however long it has become. The buffer grows and stays.
+/// The whole text of a file of /proc, at any length. The buffer grows and is kept.
 fn text<'a>(file: &File, buffer: &'a mut Vec<u8>, name: &str) -> Result<&'a str> {
     let error = |error| Error::os(format!("read \"{name}\""), error);
     let mut filled = 0;
@@ -104,8 +107,9 @@ fn text<'a>(file: &File, buffer: &'a mut Vec<u8>, name: &str) -> Result<&'a str>
     str::from_utf8(&buffer[..filled]).map_err(|_| Error::failed(format!("\"{name}\" is not text")))
 }
 
-/// The schedstat files of the ksoftirqd threads of `cpus`. None when one cannot be found: in another process id namespace
-/// than the first one kernel threads are not to be seen, and without CONFIG_SCHED_INFO there is no schedstat.
+/// The schedstat files of the ksoftirqd threads of `cpus`. `None` when one is missing: kernel
+/// threads are only visible in the first process id namespace, and without CONFIG_SCHED_INFO there
+/// is no schedstat.
 fn ksoftirqd(cpus: &[usize]) -> Option<Vec<File>> {
     let mut found: Vec<Option<File>> = cpus.iter().map(|_| None).collect();
     for process in std::fs::read_dir("/proc").ok()?.flatten() {

@@ -1,37 +1,39 @@
-//! How long after its time a sleeping thread wakes up on a CPU, with soakers at work and without them.
+//! How late a sleeping thread wakes up on a CPU, with soakers and without them.
 //!
-//! A soaker should be as good as an idle CPU to whoever wakes up. On kernels 6.6 to 6.14 it may not be: once picked, a
-//! SCHED_IDLE thread was protected for a whole slice (the EEVDF scheduler's RUN_TO_PARITY), which delays wake-ups by
-//! milliseconds. Backports make version numbers worthless here, so it is tried out.
+//! To a thread that wakes up, a soaker should be as good as an idle CPU. On kernels 6.6 to 6.14 it
+//! may not be: once picked, a SCHED_IDLE thread was protected for a whole slice (the EEVDF
+//! scheduler's RUN_TO_PARITY), which delays wake-ups by milliseconds. Because of backports version
+//! numbers are no help, so it is measured.
 
 use zc_kernel::{clock, sched};
 
-use super::Soakers;
+use super::soakers::Soakers;
 use zc_run::{Error, Probe, Result, Severity, Warning};
 
-/// Sleep of each try, and so the time from one to the next.
+/// Length of each sleep, and so the time from one wake-up to the next.
 const STEP_NS: u64 = 200_000;
 
-/// Tries of each of the two: with sleeps of 200 us this is 50 ms, and the third-worst is the 99th percentile.
+/// Wake-ups with soakers, and as many without: with sleeps of 200 us this takes 50 ms, and the
+/// third-worst is the 99th percentile.
 const TRIES: usize = 250;
 
-/// A soaked 99th percentile that is worse than the unsoaked one by more than this is a soaker in the way. A context switch
-/// is a few us, a slice is 700 us or more.
+/// If the soaked 99th percentile exceeds the unsoaked one by more than this, a soaker delays
+/// wake-ups. A context switch takes a few us, a slice 700 us or more.
 const TOLERATED_NS: u64 = 100_000;
 
 /// 99th percentiles of the lateness of wake-ups on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WakeLatency {
-    /// Which CPU.
+    /// The CPU on which threads woke up.
     pub cpu: usize,
     /// With the soakers paused.
     pub unsoaked_p99_ns: u64,
-    /// With the soakers at work.
+    /// With the soakers running.
     pub soaked_p99_ns: u64,
 }
 
 impl WakeLatency {
-    /// As it is saved.
+    /// The form in which it is saved.
     pub fn probe(self) -> Probe {
         let Self { cpu, unsoaked_p99_ns, soaked_p99_ns } = self;
         Probe::WakeLatency { cpu, unsoaked_p99_ns, soaked_p99_ns }
@@ -46,17 +48,22 @@ impl WakeLatency {
                 "soaker-delays-wakeups",
                 Severity::Doubt,
                 format!(
-                    "one wake-up in a hundred on CPU {} comes {soaked:.0} us late while soakers run, and {unsoaked:.0} us \
-                     late while they do not: soaked trials are slowed down by the measurement",
+                    "one wake-up in a hundred on CPU {} comes {soaked:.0} us late while soakers \
+                     run, and {unsoaked:.0} us late while they do not: soaked \
+                     trials are slowed down by the measurement",
                     self.cpu
                 ),
             )
-            .remedy("a kernel without slice protection for SCHED_IDLE (6.15 or later), or a quieter machine")
+            .remedy(
+                "a kernel without slice protection for SCHED_IDLE (6.15 or later), or a \
+                 quieter machine",
+            )
         })
     }
 }
 
-/// Tries out wake-ups on `cpu`, 50 ms with `soakers` paused and 50 ms with them at work; leaves them at work.
+/// Measures wake-ups on `cpu`, 50 ms with `soakers` paused and 50 ms with them running; leaves them
+/// running.
 ///
 /// # Errors
 /// The CPU may not be used.
@@ -111,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn wake_ups_are_tried_out_and_the_soakers_are_at_work_afterwards() {
+    fn wake_ups_are_measured_and_the_soakers_run_afterwards() {
         let cpu = sched::allowed_cpus().unwrap()[0];
         let soakers = Soakers::start(&[cpu], SoakerKind::Alu).unwrap();
         let latency = wake_latency(cpu, &soakers).unwrap();
@@ -121,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_soaker_that_delays_wake_ups_is_warned_of() {
+    fn only_soakers_that_delay_wake_ups_cause_a_warning() {
         let of = |unsoaked_p99_ns, soaked_p99_ns| {
             WakeLatency { cpu: 1, unsoaked_p99_ns, soaked_p99_ns }.warning()
         };

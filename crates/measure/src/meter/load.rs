@@ -1,9 +1,10 @@
-//! The load of the whole machine: soakers in a process of their own, and /proc/stat beside them.
+//! The load of the whole machine, from soakers in a process of their own and /proc/stat.
 
-use super::{KernelMeters, SoakerProcess};
+use super::helper_process::SoakerProcess;
+use super::kernel::KernelMeters;
 use zc_run::{Result, SoakEdge, SoakStart, SoakWindow, SoakerKind, Taken};
 
-/// Soakers in a process of their own, and the kernel's meters beside them.
+/// Soakers in a process of their own, and the kernel's counters.
 #[derive(Debug)]
 pub struct LoadMeter {
     soakers: SoakerProcess,
@@ -21,32 +22,33 @@ impl LoadMeter {
         Ok(Self { soakers, meters: KernelMeters::open(cpus)?, kind })
     }
 
-    /// A window opens: the soakers are read last, so that reading the others is in no window.
+    /// Opens a window: the soakers are read last, so that reading the others is outside of it.
     ///
     /// # Errors
-    /// The soakers are gone.
+    /// The process of the soakers has ended.
     pub fn open(&mut self) -> Result<SoakEdge> {
         let stat = self.meters.read_stat()?;
         let soaker_cpu_ns = self.soakers.cpu_ns()?;
         Ok(SoakEdge { soak: self.soakers.read(), soaker_cpu_ns, stat })
     }
 
-    /// A window closes: the soakers are read first. Where the next one opens without a gap, it opens with this edge.
+    /// Closes a window: the soakers are read first. If the next window follows without a gap, it
+    /// opens with this edge.
     ///
     /// # Errors
-    /// The soakers are gone.
+    /// The process of the soakers has ended.
     pub fn close(&mut self) -> Result<SoakEdge> {
         let soak = self.soakers.read();
         let soaker_cpu_ns = self.soakers.cpu_ns()?;
         Ok(SoakEdge { soak, soaker_cpu_ns, stat: self.meters.read_stat()? })
     }
 
-    /// The soakers, to be paused and resumed.
+    /// The soakers, for pausing and resuming them.
     pub fn soakers(&mut self) -> &mut SoakerProcess {
         &mut self.soakers
     }
 
-    /// What is known of the soakers once `idle` has taken windows in which nothing is done.
+    /// Describes the soakers, once `idle` has measured windows in which nothing is done.
     ///
     /// # Errors
     /// Those of `idle`; the soakers are gone.

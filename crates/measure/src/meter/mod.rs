@@ -1,4 +1,5 @@
-//! Meters: things that are read at both edges of a window. Reading never writes to the host and never prints.
+//! Meters: what is read at both edges of a window. Reading never writes to the host and never
+//! prints.
 
 pub mod checks;
 mod counter;

@@ -1,10 +1,11 @@
-//! The texts of /proc, as far as meters need them: pure functions from an excerpt to numbers, for a given set of CPUs. What
-//! these files look like: proc_stat(5), proc_softirqs(5), proc_interrupts(5), proc_pid_status(5).
+//! Parsers of /proc, as far as meters need it: pure functions from a text to numbers, for a given
+//! set of CPUs. The formats: proc_stat(5), proc_softirqs(5), proc_interrupts(5),
+//! proc_pid_status(5).
 
 use zc_run::{CpuTicks, SoftirqCounts};
 
-/// What /proc/stat says about `cpus`: their ticks, context switches and interrupts of the machine. None when one of the CPUs has
-/// no line (it went offline) or the text is not /proc/stat's.
+/// /proc/stat: the ticks of `cpus`, and the machine's context switches and interrupts. `None` when
+/// one of the CPUs has no line (it went offline) or the text is not that of /proc/stat.
 pub(super) fn stat(text: &str, cpus: &[usize]) -> Option<(Vec<CpuTicks>, u64, u64)> {
     let mut ticks = vec![None; cpus.len()];
     let (mut switches, mut interrupts) = (None, None);
@@ -26,7 +27,7 @@ pub(super) fn stat(text: &str, cpus: &[usize]) -> Option<(Vec<CpuTicks>, u64, u6
     Some((ticks.into_iter().collect::<Option<_>>()?, switches?, interrupts?))
 }
 
-/// Old kernels have fewer columns; those that are missing were not counted anywhere.
+/// Old kernels have fewer columns; the missing ones were not counted anywhere.
 fn cpu_ticks(columns: &str) -> Option<CpuTicks> {
     let mut columns = columns.split_ascii_whitespace().map(number_of);
     let mut needed = || columns.next().flatten();
@@ -44,8 +45,8 @@ fn cpu_ticks(columns: &str) -> Option<CpuTicks> {
     })
 }
 
-/// /proc/softirqs for `cpus`. It has a column for every possible CPU, so an offline one counts on from where it stood. None
-/// when a CPU has no column or the text is not /proc/softirqs's.
+/// /proc/softirqs for `cpus`. It has a column for every possible CPU, and an offline one keeps its
+/// counts. `None` when a CPU has no column or the text is not that of /proc/softirqs.
 pub(super) fn softirqs(text: &str, cpus: &[usize]) -> Option<SoftirqCounts> {
     let mut lines = text.lines();
     let columns = columns_of(lines.next()?, cpus)?;
@@ -58,14 +59,14 @@ pub(super) fn softirqs(text: &str, cpus: &[usize]) -> Option<SoftirqCounts> {
     Some(rows.collect())
 }
 
-/// /proc/interrupts for `cpus`: all rows added up, the timer's included. It has columns for online CPUs alone. None when a
-/// CPU has no column or the text is not /proc/interrupts's.
+/// /proc/interrupts for `cpus`: the sum of all rows, the timer's included. It has columns for
+/// online CPUs only. `None` when a CPU has no column or the text is not that of /proc/interrupts.
 pub(super) fn interrupts(text: &str, cpus: &[usize]) -> Option<Vec<u64>> {
     let mut lines = text.lines();
     let columns = columns_of(lines.next()?, cpus)?;
     let mut per_cpu = vec![0; cpus.len()];
     for (name, counts) in lines.filter_map(|line| line.split_once(':')) {
-        // These two count mistakes of the machine in a single number, not interrupts of a CPU.
+        // These two count errors of the machine in a single number, not interrupts of a CPU.
         if !matches!(name.trim(), "ERR" | "MIS") {
             add_row(counts, &columns, &mut per_cpu);
         }
@@ -73,7 +74,7 @@ pub(super) fn interrupts(text: &str, cpus: &[usize]) -> Option<Vec<u64>> {
     Some(per_cpu)
 }
 
-/// For each of `cpus`, which column of the header is its.
+/// The column of the header for each of `cpus`.
 fn columns_of(header: &str, cpus: &[usize]) -> Option<Vec<usize>> {
     let header: Vec<Option<u64>> = header
         .split_ascii_whitespace()
@@ -82,7 +83,8 @@ fn columns_of(header: &str, cpus: &[usize]) -> Option<Vec<usize>> {
     cpus.iter().map(|&cpu| header.iter().position(|&each| each == Some(cpu as u64))).collect()
 }
 
-/// Adds a row's counts to those of the CPUs. A row may be shorter than the header, and goes on in words after its numbers.
+/// Adds a row's counts to those of the CPUs. A row may be shorter than the header, and text may
+/// follow its numbers.
 fn add_row(counts: &str, columns: &[usize], per_cpu: &mut [u64]) {
     for (column, count) in counts.split_ascii_whitespace().map_while(number_of).enumerate() {
         for (place, _) in columns.iter().enumerate().filter(|&(_, &wanted)| wanted == column) {
@@ -98,7 +100,8 @@ pub(super) fn switches(status: &str) -> Option<(u64, u64)> {
     Some((field("voluntary_ctxt_switches:")?, field("nonvoluntary_ctxt_switches:")?))
 }
 
-/// CPU time in nanoseconds of /proc/PID/schedstat: its first number (Documentation/scheduler/sched-stats.rst).
+/// CPU time in nanoseconds of /proc/PID/schedstat: its first number
+/// (Documentation/scheduler/sched-stats.rst).
 pub(super) fn schedstat(text: &str) -> Option<u64> {
     number(text)
 }
@@ -158,7 +161,7 @@ a line without sense
     }
 
     #[test]
-    fn rubbish_is_none_of_these_files() {
+    fn other_texts_are_rejected() {
         for text in
             ["", "\n", "rubbish", "cpu0 1 2\nctxt 1\nintr 1", "cpu0 1 2 3 4\nctxt x\nintr 1"]
         {
@@ -199,7 +202,7 @@ MIS:          0
     }
 
     #[test]
-    fn many_cpus_are_no_trouble() {
+    fn four_thousand_cpus_are_parsed() {
         let header: String = (0..4096).map(|cpu| format!(" CPU{cpu}")).collect();
         let row: String = (0..4096).map(|cpu| format!(" {cpu}")).collect();
         assert_eq!(

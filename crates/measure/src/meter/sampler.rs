@@ -1,7 +1,8 @@
-//! The sampler: what all CPUs are doing, some thousand times a second, as counts of kernel call stacks.
+//! The sampler: counts of kernel call stacks on all CPUs, sampled some thousand times a second.
 //!
-//! One event to a CPU (perf_event_open(2)): cycles where the CPU counts them, else the kernel's cpu-clock. Samples are taken out of their
-//! rings after each window, by their time stamps those of the window alone, and counted by CPU, by whose time it was, and by stack.
+//! One event for each CPU (perf_event_open(2)): cycles if the CPU counts them, otherwise the
+//! kernel's cpu-clock. After each window the samples are taken out of the rings; those with a time
+//! stamp within the window are counted by CPU, by task and by stack.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,56 +16,57 @@ use zc_run::{
     in_words,
 };
 
-/// Samples a second on each CPU. To the pacer, which sends once in a millisecond, and to ticks of 1, 4 and 10 ms it stands as the golden
-/// ratio does (1000 x 1.618^2): samples fall evenly into every part of a period, where 1999 would find the same two moments of
-/// it all through a window. What it costs: docs/profile.md.
+/// Samples per second on each CPU. The ratio to the pacer, which sends once in a millisecond, and
+/// to ticks of 1, 4 and 10 ms follows the golden ratio (1000 x 1.618^2). So samples are spread
+/// evenly over a period; 1999 would hit the same two moments of it all through a window. What
+/// sampling costs: docs/profile.md.
 const FREQUENCY_HZ: u64 = 2618;
 
-/// The largest frequency that the kernel takes.
+/// The highest frequency that the kernel accepts.
 const MAX_SAMPLE_RATE: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
 
 /// PF_KTHREAD of include/linux/sched.h, in the ninth field of proc_pid_stat(5).
 const PF_KTHREAD: u64 = 0x0020_0000;
 
-/// What addresses have for a name that no function has.
+/// Name for addresses that are in no function.
 const NOWHERE: &str = "[unknown]";
 
-/// The threads whose time the samples of a window are told apart by.
+/// The threads by which the samples of a window are classified.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SampledThreads {
-    /// Threads that send.
+    /// Thread ids of senders (gettid(2)).
     pub senders: Vec<i32>,
-    /// Threads that receive.
+    /// Thread ids of receivers.
     pub receivers: Vec<i32>,
-    /// Soakers.
+    /// Thread ids of soakers.
     pub soakers: Vec<i32>,
 }
 
-/// A sampler on each of some CPUs.
+/// Samplers on a set of CPUs.
 #[derive(Debug)]
 pub struct Sampler {
     cpus: Vec<(usize, CpuSampler)>,
     sampling: Sampling,
     functions: Functions,
     tables: Tables,
-    /// Of the block so far.
+    /// Windows of the current block.
     windows: Vec<WindowSamples>,
 }
 
-/// Symbols and frames by their number, and those that are new since the last block.
+/// Symbols and frames by number, and those that are new since the last block.
 #[derive(Debug, Default)]
 struct Tables {
     symbols: HashMap<String, u32>,
     frames: HashMap<(u32, u32), u32>,
     new_symbols: Vec<String>,
     new_frames: Vec<(u32, u32)>,
-    /// The symbol of every address that was met.
+    /// The symbol of every address seen so far.
     by_address: HashMap<u64, u32>,
 }
 
 impl Sampler {
-    /// Opens the events of `cpus`, and leaves them disabled. To be called before a user namespace is entered: what a user may is
-    /// asked of the first one.
+    /// Opens the events of `cpus`, disabled. Call it before a user namespace is entered: the kernel
+    /// checks the rights in the initial one.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](zc_run::ErrorKind): this user may not, or the kernel cannot.
@@ -110,9 +112,10 @@ impl Sampler {
         })
     }
 
-    /// Looks up the kernel's functions anew: a link that is up may have brought modules and BPF programs.
+    /// Reads the kernel's functions again: a link that is up may have brought modules and BPF
+    /// programs.
     pub fn refresh(&mut self) {
-        // Where they cannot be read any more (in a user namespace), those that were found before serve.
+        // If they cannot be read any more (in a user namespace), the previous ones remain.
         if let Ok(functions) = Functions::read() {
             self.functions = functions;
             self.sampling.kernel_functions = self.functions.count();
@@ -120,12 +123,12 @@ impl Sampler {
         }
     }
 
-    /// How it samples.
+    /// The event, its frequency and the CPUs.
     pub fn sampling(&self) -> &Sampling {
         &self.sampling
     }
 
-    /// Begins to sample, or stops.
+    /// Starts or stops sampling.
     ///
     /// # Errors
     /// The kernel refuses, which is not known to happen.
@@ -137,18 +140,18 @@ impl Sampler {
         Ok(())
     }
 
-    /// Takes the samples of a window that has closed, and throws away those before and after it. Idle windows of a block are
-    /// counted together.
+    /// Takes the samples of a window that has closed, and discards those before and after it. The
+    /// idle windows of a block are counted together.
     pub fn take(&mut self, cell: Option<&str>, from_ns: u64, to_ns: u64, threads: &SampledThreads) {
         let mut counts: HashMap<(usize, SampledTask, u32), u32> = HashMap::new();
-        let mut who = Who::new(threads);
+        let mut classifier = Classifier::new(threads);
         let (functions, tables) = (&self.functions, &mut self.tables);
         let mut lost = 0;
         for (cpu, sampler) in &mut self.cpus {
             sampler.drain(|record| match record {
                 Record::Sample(sample) => {
                     if (from_ns..to_ns).contains(&sample.at_ns) {
-                        let task = who.of(&sample);
+                        let task = classifier.task_of(&sample);
                         let frame =
                             if sample.user { 0 } else { tables.frame(sample.stack, functions) };
                         *counts.entry((*cpu, task, frame)).or_default() += 1;
@@ -178,7 +181,7 @@ impl Sampler {
         }
     }
 
-    /// What was taken since this was last asked.
+    /// Returns the samples of the block and begins the next one.
     pub fn block(&mut self) -> BlockSamples {
         BlockSamples {
             symbols: std::mem::take(&mut self.tables.new_symbols),
@@ -188,7 +191,7 @@ impl Sampler {
     }
 }
 
-/// In the order of CPUs, tasks and frames, so that equal counts are equal files.
+/// Sorted by CPU, task and frame, so that equal counts give equal files.
 fn by_task(counts: HashMap<(usize, SampledTask, u32), u32>) -> Vec<TaskSamples> {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_unstable();
@@ -203,11 +206,12 @@ fn by_task(counts: HashMap<(usize, SampledTask, u32), u32>) -> Vec<TaskSamples> 
 }
 
 impl Tables {
-    /// The number of the innermost frame of a stack in the kernel.
+    /// The number of the innermost kernel frame of a stack.
     fn frame(&mut self, stack: &[u64], functions: &Functions) -> u32 {
         let mut frame = 0;
         for (depth, &address) in stack.iter().enumerate().rev() {
-            // Of a caller it is where the call returns to, which may be the first byte of the function behind it.
+            // A caller's address is the return address, which may be the first byte of the next
+            // function.
             let address = if depth == 0 { address } else { address.saturating_sub(1) };
             let symbol = self.symbol(address, functions);
             let next = self.frames.len() as u32 + 1;
@@ -217,7 +221,7 @@ impl Tables {
             });
         }
         if frame == 0 {
-            // In the kernel, and no stack to be had: a frame nevertheless, for 0 is user mode.
+            // In the kernel without a stack: it gets a frame too, because 0 means user mode.
             return self.frame(&[0], functions);
         }
         frame
@@ -238,28 +242,28 @@ impl Tables {
     }
 }
 
-/// Whose time a sample fell into.
-struct Who<'a> {
+/// Classifies samples by task.
+struct Classifier<'a> {
     threads: &'a SampledThreads,
     own_pid: i32,
     own_tid: i32,
-    /// Those that had to be looked up.
+    /// Threads that had to be looked up.
     others: HashMap<i32, SampledTask>,
 }
 
-impl<'a> Who<'a> {
+impl<'a> Classifier<'a> {
     fn new(threads: &'a SampledThreads) -> Self {
         let own_pid = std::process::id() as i32; // what the kernel has as a pid_t
         Self { threads, own_pid, own_tid: sched::gettid(), others: HashMap::new() }
     }
 
-    fn of(&mut self, sample: &Sample<'_>) -> SampledTask {
+    fn task_of(&mut self, sample: &Sample<'_>) -> SampledTask {
         let tid = sample.tid;
         match tid {
             _ if self.threads.soakers.contains(&tid) => SampledTask::Soaker,
             _ if self.threads.senders.contains(&tid) => SampledTask::Sender,
             _ if self.threads.receivers.contains(&tid) => SampledTask::Receiver,
-            // In a PID namespace the processes outside of it have this number too.
+            // In a PID namespace, processes outside of it have this number too.
             0 if sample.user => SampledTask::Other,
             0 => SampledTask::Idle,
             _ if tid == self.own_tid => SampledTask::Instrument,
@@ -274,7 +278,7 @@ impl<'a> Who<'a> {
     }
 }
 
-/// A thread of this process that is none of those that were named: a worker that io_uring made since, or zc itself.
+/// A thread of this process that was not named: a worker that io_uring made since, or zc itself.
 fn of_zc(tid: i32, threads: &SampledThreads) -> SampledTask {
     let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
     match name
@@ -288,13 +292,13 @@ fn of_zc(tid: i32, threads: &SampledThreads) -> SampledTask {
     }
 }
 
-/// A thread that is not of this process. One that has ended meanwhile is another process's.
+/// A thread of another process. If it has ended, it counts as another process's.
 fn of_system(tid: i32) -> SampledTask {
     let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
     task_of_stat(&stat).unwrap_or(SampledTask::Other)
 }
 
-/// From a line of /proc/PID/stat.
+/// Classifies by a line of /proc/PID/stat.
 fn task_of_stat(stat: &str) -> Option<SampledTask> {
     let (before, after) = stat.rsplit_once(") ")?;
     let (_, name) = before.split_once(" (")?;
@@ -310,7 +314,7 @@ fn is_refused(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied
 }
 
-/// What a user is told who may not.
+/// The error for a user without the right to sample.
 fn refused(error: &io::Error) -> Error {
     let paranoid =
         std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
@@ -319,19 +323,23 @@ fn refused(error: &io::Error) -> Error {
         level => format!(", and kernel.perf_event_paranoid is {level}"),
     };
     Error::unsupported(format!(
-        "this user may not sample what all CPUs are doing in the kernel: {} (CAP_PERFMON is missing{is})",
+        "this user may not sample what all CPUs are doing in the kernel: {} (CAP_PERFMON is \
+         missing{is})",
         in_words(error)
     ))
-    .help("run as root, or let every user: sysctl kernel.perf_event_paranoid=-1 kernel.kptr_restrict=0")
+    .help(
+        "run as root, or let every user: sysctl kernel.perf_event_paranoid=-1 \
+         kernel.kptr_restrict=0",
+    )
 }
 
-/// Why there are no cycles.
+/// Why cycles are not counted.
 fn without_cycles(error: &io::Error) -> String {
     match error.raw_os_error().map(io::Error::from_raw_os_error).map(|error| error.kind()) {
         Some(io::ErrorKind::NotFound | io::ErrorKind::Unsupported) => {
             "this CPU, or its hypervisor, shows no counter of cycles".to_owned()
         }
-        _ => format!("the counter of cycles cannot be had: {}", in_words(error)),
+        _ => format!("the counter of cycles is not available: {}", in_words(error)),
     }
 }
 
@@ -382,7 +390,7 @@ mod tests {
         assert!(
             block.frames.iter().enumerate().all(|(place, (caller, _))| *caller as usize <= place)
         );
-        assert_eq!(sampler.block(), BlockSamples::default(), "what was told is told once");
+        assert_eq!(sampler.block(), BlockSamples::default(), "samples are returned once");
     }
 
     #[test]
@@ -405,14 +413,14 @@ mod tests {
         let (one, two) =
             (tables.frame(&[3, 2, 1], &functions), tables.frame(&[3, 2, 1], &functions));
         assert_eq!(one, two);
-        // Nothing has a name here, so there is one symbol, and a frame for every depth.
+        // No address has a name here, so there is one symbol, and a frame for each depth.
         assert_eq!(tables.new_symbols, [NOWHERE]);
         assert_eq!(tables.new_frames, [(0, 0), (1, 0), (2, 0)]);
         assert_eq!(tables.frame(&[], &functions), 1, "in the kernel, whatever it was");
     }
 
     #[test]
-    fn kernel_threads_are_told_by_their_flags() {
+    fn kernel_threads_are_recognised_by_their_flags() {
         let stat = |name: &str, flags: u64| format!("15 ({name}) S 2 0 0 0 -1 {flags} 0 0");
         assert_eq!(task_of_stat(&stat("ksoftirqd/0", 69_238_848)), Some(SampledTask::Ksoftirqd));
         assert_eq!(task_of_stat(&stat("kworker/0:1", 69_238_880)), Some(SampledTask::KernelThread));
@@ -421,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_not_is_told_what_would_help() {
+    fn without_the_right_to_sample_the_error_has_a_hint() {
         let error = refused(&io::Error::from_raw_os_error(13));
         assert!(error.message.starts_with("this user may not sample"), "{error}");
         assert!(error.help.unwrap().contains("perf_event_paranoid"));

@@ -1,9 +1,11 @@
-//! The soakers: a thread per CPU at the lowest scheduling class that counts units of fixed work. What they do not get
-//! done in a window, beside an idle window, is the CPU time that everything else took, whoever it was charged to.
+//! The soakers: a thread per CPU at the lowest scheduling class that counts units of fixed work.
+//! The units missing in a window, compared with an idle window, give the CPU time that everything
+//! else took, no matter which task it was charged to.
 //!
-//! Each is pinned, SCHED_IDLE, and at nice 19: with SCHED_IDLE the nice value weighs nothing, but it puts the soakers'
-//! ticks into the `nice` column of /proc/stat, where they can be told from everybody else's. They rank last only inside
-//! their own autogroup or cgroup: keep them in the session of the workload, or use the soaker process of `zc soak`.
+//! Each is pinned, SCHED_IDLE, and at nice 19: with SCHED_IDLE the nice value has no weight, but it
+//! puts the soakers' ticks into the `nice` column of /proc/stat, where they can be separated from
+//! other ticks. They rank last only inside their own autogroup or cgroup: keep them in the session
+//! of the workload, or use the soaker process of `zc soak`.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -18,13 +20,14 @@ use super::counter::{Counter, words_for};
 use super::unit::{Dirt, unit};
 use zc_run::{Error, Result, SoakReading, SoakerKind, in_words};
 
-/// How long [`Soakers::pause`] and [`Soakers::resume`] wait for a soaker whose CPU something else keeps busy.
+/// How long [`Soakers::pause`] and [`Soakers::resume`] wait for a soaker whose CPU is kept busy by
+/// something else.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Orders are numbers: odd ones mean sleep, even ones mean work, and this one means that it is over.
+/// Orders are numbers: odd is pause, even is work, and this one ends the thread.
 const STOP: u32 = u32::MAX;
 
-/// Soakers at work, or paused. They stop when this is dropped.
+/// Soakers that run or are paused. They stop when this value is dropped.
 #[derive(Debug)]
 pub struct Soakers {
     cpus: Vec<usize>,
@@ -34,7 +37,7 @@ pub struct Soakers {
     tids: Vec<i32>,
 }
 
-/// What the soakers are to do, and who has heard it.
+/// The current order, and the order that each soaker has obeyed.
 #[derive(Debug)]
 struct Control {
     order: AtomicU32,
@@ -63,8 +66,8 @@ impl Control {
 }
 
 impl Soakers {
-    /// Starts one soaker on each of `cpus`, and returns when each has finished a unit (or after a second, where
-    /// something else keeps a CPU busy).
+    /// Starts one soaker on each of `cpus`, and returns when each has finished a unit, or after a
+    /// second if something else keeps a CPU busy.
     ///
     /// # Errors
     /// A CPU does not exist or may not be used, or SCHED_IDLE was refused.
@@ -74,7 +77,8 @@ impl Soakers {
         Self::start_in(cpus, kind, Arc::new(words))
     }
 
-    /// As [`start`](Self::start), counting in memory that another process may read with [`read_words`].
+    /// As [`start`](Self::start), with counters in memory that another process may read with
+    /// [`read_words`].
     pub(super) fn start_in(
         cpus: &[usize],
         kind: SoakerKind,
@@ -87,7 +91,7 @@ impl Soakers {
         });
         let mut soakers =
             Self { cpus: cpus.to_vec(), words, control, threads: Vec::new(), tids: Vec::new() };
-        let (started, hear) = mpsc::channel();
+        let (started, ready) = mpsc::channel();
         for (index, &cpu) in cpus.iter().enumerate() {
             let (words, control, started) =
                 (soakers.words.clone(), soakers.control.clone(), started.clone());
@@ -97,7 +101,7 @@ impl Soakers {
                     let ready = settle(cpu);
                     let work = ready.is_ok();
                     drop(started.send((index, ready)));
-                    drop(started); // whoever listens waits for the last sender to go
+                    drop(started); // the receiver waits until the last sender is dropped
                     if let (true, Some(counter)) = (work, Counter::of(&words, index)) {
                         soak(&counter, kind, &control, index);
                     }
@@ -107,8 +111,8 @@ impl Soakers {
         }
         drop(started);
         soakers.tids = vec![0; cpus.len()];
-        for (index, ready) in hear {
-            soakers.tids[index] = ready?;
+        for (index, tid) in ready {
+            soakers.tids[index] = tid?;
         }
         soakers.control.wait_for_all(0);
         Ok(soakers)
@@ -119,12 +123,13 @@ impl Soakers {
         &self.cpus
     }
 
-    /// Which threads they are (gettid(2)), in the order of the CPUs.
+    /// Thread ids of the soakers (gettid(2)), in the order of the CPUs.
     pub fn tids(&self) -> &[i32] {
         &self.tids
     }
 
-    /// Reads the counters: a few loads, no system call but the clock. Empty while they are paused.
+    /// Reads the counters: a few loads, and no system call but the clock. Empty while the soakers
+    /// are paused.
     pub fn read(&self) -> SoakReading {
         let paused = self.control.order.load(Relaxed) & 1 == 1;
         read_words(&self.words, if paused { 0 } else { self.cpus.len() })
@@ -148,19 +153,19 @@ impl Soakers {
             .map_err(|error| Error::os("read the CPU clock of a soaker", error))
     }
 
-    /// Stops the work and returns when every soaker sleeps. A soaker that does not get its CPU for a second counts as
-    /// sleeping: it will when it does.
+    /// Pauses the soakers and returns when all of them sleep. A soaker that does not get its CPU
+    /// for a second counts as sleeping: it will sleep when it does.
     pub fn pause(&self) {
         self.command(1);
     }
 
-    /// Starts the work again and returns when every soaker has finished a unit (or after a second, where something else
-    /// keeps a CPU busy).
+    /// Resumes the soakers and returns when each has finished a unit, or after a second if
+    /// something else keeps a CPU busy.
     pub fn resume(&self) {
         self.command(0);
     }
 
-    /// Gives the next order of that parity, unless it is the present one.
+    /// Gives the next order of that parity, unless it is the current one.
     fn command(&self, parity: u32) {
         let order = self.control.order.load(Relaxed);
         if order & 1 != parity {
@@ -195,7 +200,7 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
     SoakReading { at_ns, units, stamp_ns }
 }
 
-/// Makes the calling thread a soaker of `cpu`, and says which thread it is.
+/// Makes the calling thread a soaker of `cpu`, and returns its thread id.
 fn settle(cpu: usize) -> Result<i32> {
     sched::pin(&[cpu]).map_err(|error| {
         Error::usage(format!("cannot put a soaker on CPU \"{cpu}\": {}", in_words(&error))).help(
@@ -206,13 +211,19 @@ fn settle(cpu: usize) -> Result<i32> {
         )
     })?;
     sched::set_idle().and_then(|()| sched::set_nice(19)).map_err(|error| {
-        Error::unsupported(format!("the soakers cannot have the scheduling class \"SCHED_IDLE\": {}", in_words(&error)))
-            .help("a seccomp filter (of a container?) forbids sched_setscheduler; allow it, or run outside of it")
+        Error::unsupported(format!(
+            "the soakers cannot have the scheduling class \"SCHED_IDLE\": {}",
+            in_words(&error)
+        ))
+        .help(
+            "a seccomp filter (of a container?) forbids sched_setscheduler; allow it, or run \
+             outside of it",
+        )
     })?;
     Ok(sched::gettid())
 }
 
-/// The life of a soaker.
+/// Runs a soaker until it is stopped.
 fn soak(counter: &Counter<'_>, kind: SoakerKind, control: &Control, index: usize) {
     let mut dirt = (kind == SoakerKind::Cache).then(Dirt::new);
     let (mut count, mut state, mut obeyed) = (0, 1, STOP);
@@ -250,7 +261,7 @@ mod tests {
         Soakers::start(&sched::allowed_cpus().unwrap(), kind).unwrap()
     }
 
-    /// Waits for something that happens; far longer than it takes on a machine that is not stuck.
+    /// Waits for a condition, for far longer than it takes on a machine that is not stuck.
     #[track_caller]
     fn until(mut happened: impl FnMut() -> bool) {
         let end = clock::monotonic_ns() + 60_000_000_000;
@@ -287,7 +298,7 @@ mod tests {
         let soakers = soakers(SoakerKind::Alu);
         soakers.pause();
         soakers.pause();
-        // Each has said that it will sleep, and needs a moment to fall asleep.
+        // Each has acknowledged the pause, and needs a moment to fall asleep.
         until(|| soakers.tids.iter().all(|&tid| state_of(tid) == 'S'));
         let before = soakers.cpu_ns().unwrap();
         assert_eq!(soakers.read().units, Vec::<u64>::new());

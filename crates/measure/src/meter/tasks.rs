@@ -1,4 +1,4 @@
-//! The CPU time and context switches of single threads of this process, read from outside of them.
+//! CPU time and context switches of single threads of this process, read by another thread.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,7 +8,8 @@ use zc_kernel::clock;
 use super::proc;
 use zc_run::{Error, Result, TaskReading};
 
-/// Room for a /proc/PID/task/TID/status, which has about 1.5 kB; the two lines of interest are its last.
+/// Room for a /proc/PID/task/TID/status, which has about 1.5 kB; the two fields of interest are on
+/// its last lines.
 const STATUS_BYTES: usize = 16 << 10;
 
 /// Reads a set of threads of this process by their ids.
@@ -21,17 +22,17 @@ impl TaskMeter {
     /// Meters the threads `tids` (gettid(2)) of this process.
     ///
     /// # Errors
-    /// One of them is not there.
+    /// One of them does not exist.
     pub fn open(tids: &[i32]) -> Result<Self> {
         let mut meter = Self::default();
         meter.add(tids)?;
         Ok(meter)
     }
 
-    /// Meters these threads too.
+    /// Adds these threads.
     ///
     /// # Errors
-    /// One of them is not there.
+    /// One of them does not exist.
     pub fn add(&mut self, tids: &[i32]) -> Result<()> {
         for &tid in tids {
             let file = File::open(format!("/proc/self/task/{tid}/status"));
@@ -43,12 +44,13 @@ impl TaskMeter {
         Ok(())
     }
 
-    /// Which threads those are.
+    /// The thread ids that it meters.
     pub fn tids(&self) -> Vec<i32> {
         self.tasks.iter().map(|(tid, _)| *tid).collect()
     }
 
-    /// Their CPU time and switches, added up: [`read_cpu`](Self::read_cpu) and [`read_switches`](Self::read_switches).
+    /// Sum of their CPU time and context switches: [`read_cpu`](Self::read_cpu) and
+    /// [`read_switches`](Self::read_switches).
     ///
     /// # Errors
     /// One of them has ended.
@@ -58,7 +60,8 @@ impl TaskMeter {
         Ok(reading)
     }
 
-    /// Their CPU time alone: a system call each, so that it can be read at the very edge of a window.
+    /// Sum of their CPU time alone: one system call for each thread, so that it can be read at the
+    /// very edge of a window.
     ///
     /// # Errors
     /// One of them has ended.
@@ -72,7 +75,7 @@ impl TaskMeter {
         Ok(sum)
     }
 
-    /// Their context switches, which cost some 20 us a thread to read, added into `sum`.
+    /// Adds their context switches to `sum`, which takes some 20 us for each thread.
     ///
     /// # Errors
     /// One of them has ended.
@@ -91,8 +94,9 @@ impl TaskMeter {
     }
 }
 
-/// The threads that io_uring has made to work for these threads (`iou-wrk-TID`, see io_uring(7)): they belong to whoever
-/// submits, although getrusage(RUSAGE_THREAD) of the submitter leaves them out and RUSAGE_SELF of its process does not.
+/// The worker threads that io_uring has made for these threads (`iou-wrk-TID`, see io_uring(7)).
+/// Their time belongs to the submitter, although getrusage(RUSAGE_THREAD) of the submitter excludes
+/// it and RUSAGE_SELF of its process includes it.
 pub fn workers_of(tids: &[i32]) -> Vec<i32> {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let is_worker = |tid: &i32| {
@@ -128,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn no_threads_add_up_to_nothing() {
+    fn without_threads_all_sums_are_zero() {
         let reading = TaskMeter::open(&[]).unwrap().read().unwrap();
         assert_eq!(TaskReading { at_ns: 0, ..reading }, TaskReading::default());
     }
@@ -145,17 +149,17 @@ mod tests {
 
     #[test]
     fn a_thread_that_has_ended_is_an_error() {
-        let (give, take) = std::sync::mpsc::channel::<()>();
-        let (tell, tid) = std::sync::mpsc::channel();
+        let (end_out, end_in) = std::sync::mpsc::channel::<()>();
+        let (tid_out, tid_in) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
-            tell.send(zc_kernel::sched::gettid()).unwrap();
-            take.recv().unwrap();
+            tid_out.send(zc_kernel::sched::gettid()).unwrap();
+            end_in.recv().unwrap();
         });
-        let meter = TaskMeter::open(&[tid.recv().unwrap()]).unwrap();
-        give.send(()).unwrap();
+        let meter = TaskMeter::open(&[tid_in.recv().unwrap()]).unwrap();
+        end_out.send(()).unwrap();
         thread.join().unwrap();
-        // The kernel wakes whoever joins a thread before it takes the thread out of the tables (mm_release() in do_exit()), so
-        // that a busy machine shows it for a while yet.
+        // The kernel wakes a joining thread before it removes the ended one from the tables
+        // (mm_release() in do_exit()), so on a busy machine it remains visible for a while.
         let until = clock::monotonic_ns() + 60_000_000_000;
         while meter.read().is_ok() {
             assert!(

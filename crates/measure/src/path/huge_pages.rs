@@ -1,4 +1,4 @@
-//! Transparent huge pages: how large they are, and whether the kernel gave them to a stretch of memory.
+//! Transparent huge pages: their size, and whether the kernel used them for an area of memory.
 //!
 //! References: Documentation/admin-guide/mm/transhuge.rst; `AnonHugePages` of proc_pid_smaps(5).
 
@@ -8,10 +8,10 @@ use zc_run::Unavailable;
 
 const SIZE: &str = "/sys/kernel/mm/transparent_hugepage/hpage_pmd_size";
 
-/// Of one, in bytes.
+/// Size of a huge page in bytes.
 ///
 /// # Errors
-/// This kernel has none.
+/// This kernel has no huge pages.
 pub(super) fn size() -> Result<usize, Unavailable> {
     let text = std::fs::read_to_string(SIZE).unwrap_or_default();
     let size = text.trim().parse().ok().filter(|size: &usize| size.is_power_of_two());
@@ -20,10 +20,10 @@ pub(super) fn size() -> Result<usize, Unavailable> {
     })
 }
 
-/// Whether nearly all of `memory`, which has been touched, is huge pages.
+/// Checks that at least 99 % of `memory`, which has been touched, is in huge pages.
 ///
 /// # Errors
-/// It is not.
+/// Less of it is, or that cannot be found out.
 pub(super) fn given(memory: &[u8]) -> Result<(), Unavailable> {
     let smaps = std::fs::read_to_string("/proc/self/smaps").map_err(|error| {
         Unavailable::failed(format!(
@@ -48,7 +48,7 @@ pub(super) fn given(memory: &[u8]) -> Result<(), Unavailable> {
     }))
 }
 
-/// The bytes in huge pages of all mappings that lie within `addresses`.
+/// Bytes in huge pages of all mappings within `addresses`.
 fn huge_bytes(smaps: &str, addresses: &Range<u64>) -> u64 {
     let mut within = false;
     let mut kib = 0;
@@ -75,10 +75,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_mappings_of_the_stretch_are_counted() {
-        let smaps = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nSize: 4096 kB\nAnonHugePages:      4096 kB\n\
-                     7f0000400000-7f0000600000 rw-p 00000000 00:00 0 \nAnonHugePages:      2048 kB\n\
-                     7f0000600000-7f0000a00000 rw-p 00000000 00:00 0 [heap]\nAnonHugePages:      2048 kB\n";
+    fn only_mappings_of_the_area_are_counted() {
+        let smaps = "7f0000000000-7f0000400000 rw-p 00000000 00:00 0 \nSize: 4096 \
+                     kB\nAnonHugePages:      4096 kB\n\
+                     7f0000400000-7f0000600000 rw-p 00000000 00:00 0 \nAnonHugePages:      2048 \
+                     kB\n\
+                     7f0000600000-7f0000a00000 rw-p 00000000 00:00 0 [heap]\nAnonHugePages:      \
+                     2048 kB\n";
         assert_eq!(huge_bytes(smaps, &(0x7f00_0000_0000..0x7f00_0060_0000)), 6 << 20);
         assert_eq!(huge_bytes(smaps, &(0x7f00_0040_0000..0x7f00_0060_0000)), 2 << 20);
         assert_eq!(huge_bytes("", &(0..1)), 0);

@@ -1,15 +1,16 @@
-//! The file set in anonymous memory, for the paths whose bytes are in memory already: read once, never changed, so
-//! that no page is reused while the kernel may still read it.
+//! The resident copy: the file set in anonymous memory, for paths that send from memory. It is read
+//! once and never changed, so no page is reused while the kernel may still read it.
 //!
-//! Every file begins on a page of its own, as it would in the page cache, so that a piece spans as few pages here as
-//! there.
+//! Every file begins on a page of its own, as in the page cache, so that a piece spans as few pages
+//! here as there.
 //!
-//! What the pages are matters. The kernel makes one fragment of a packet of neighbours that lie beside each other in
-//! physical memory (`skb_can_coalesce`, include/linux/skbuff.h), and the paths that send from here cost up to a quarter
-//! less then. Pages that are touched from the first to the last lie so by luck: 4 to 74 % of them in runs of one
-//! machine. So it is said which are meant: pages in no order, as those of a program that has run for a while
-//! ([`CopyPages::Scattered`]), or huge pages. Where the system gives huge pages to all
-//! (`/sys/kernel/mm/transparent_hugepage/enabled` is `always`), the first are huge too, as a server's own would be.
+//! The kind of pages matters. The kernel merges pages that are adjacent in physical memory into one
+//! fragment of a packet (`skb_can_coalesce`, include/linux/skbuff.h), and paths that send from here
+//! cost up to a quarter less then. Whether pages touched in order are adjacent is a matter of
+//! chance: 4 to 74 % of them were in runs on one machine. So the kind is chosen: scattered pages,
+//! as those of a program that has run for a while ([`CopyPages::Scattered`]), or huge pages. Where
+//! all memory gets huge pages (`/sys/kernel/mm/transparent_hugepage/enabled` is `always`), the
+//! scattered ones are huge too, as a server's own would be.
 
 use std::os::unix::fs::FileExt;
 use std::sync::{Arc, OnceLock};
@@ -24,10 +25,11 @@ use zc_run::{CopyPages, Unavailable};
 
 use super::huge_pages;
 
-/// Where the files begin, so that a piece spans no more pages than in the page cache.
+/// Alignment of the files, so that a piece spans no more pages than in the page cache.
 const ALIGNMENT: usize = 4096;
 
-/// The file set in memory, once for each kind of pages; filled when first wanted, shared by all paths and trials of a run.
+/// The resident copies of a file set, one for each kind of pages. Each is made on first use and
+/// shared by all paths and trials of a run.
 #[derive(Debug, Default)]
 pub struct Resident {
     scattered: Copied,
@@ -40,16 +42,17 @@ type Copied = OnceLock<Result<Arc<ResidentCopy>, Unavailable>>;
 #[derive(Debug)]
 pub struct ResidentCopy {
     pages: Arc<Pages>,
-    /// Where each file begins.
+    /// Offset of each file.
     starts: Vec<usize>,
 }
 
 impl Resident {
-    /// The copy of `files` in such pages, which is made now if this is the first call. All calls name the same file set.
+    /// The copy of `files` in these pages, which the first call makes. All calls must pass the same
+    /// file set.
     ///
     /// # Errors
-    /// The set does not fit into half of the memory that is available, a file could not be read whole, or there are no
-    /// huge pages. The answer is final: later calls give the same one.
+    /// The set does not fit into half of the memory that is available, a file could not be read
+    /// whole, or there are no huge pages. The result is final: later calls return the same one.
     pub fn copy_of(
         &self,
         files: &FileSet,
@@ -116,14 +119,14 @@ impl ResidentCopy {
         Ok(Self { pages: Arc::new(pages), starts })
     }
 
-    /// The memory as a whole.
+    /// The memory of all files.
     pub fn pages(&self) -> &Arc<Pages> {
         &self.pages
     }
 
-    /// Where `piece` begins in [`pages`](Self::pages).
+    /// Offset of `piece` in [`pages`](Self::pages).
     pub fn offset(&self, piece: Piece) -> usize {
-        // The piece lies within its file, and the file within an allocation that was addressable.
+        // The piece is within its file, and the file within an allocation, so it is addressable.
         self.starts[piece.file] + piece.offset as usize
     }
 
@@ -134,7 +137,7 @@ impl ResidentCopy {
     }
 }
 
-/// Lets the kernel give its pages one after the other to places that have nothing to do with one another.
+/// Touches the pages in random order, so that neighbours are not adjacent in physical memory.
 fn touch_in_no_order(memory: &mut [u8]) {
     let mut firsts: Vec<usize> = (0..memory.len()).step_by(ALIGNMENT).collect();
     firsts.shuffle(&mut Pcg64::seed_from_u64(0)); // the same in every run
@@ -202,7 +205,7 @@ mod tests {
         assert!(bases.iter().all(|&base| base == bases[0]));
     }
 
-    /// Physical numbers of the pages, or why they cannot be read: a user without CAP_SYS_ADMIN is shown zeros
+    /// Page frame numbers, or why they cannot be read: a user without CAP_SYS_ADMIN gets zeros
     /// (Documentation/admin-guide/mm/pagemap.rst).
     fn frames(memory: &[u8]) -> Result<Vec<u64>, &'static str> {
         let pagemap = std::fs::File::open("/proc/self/pagemap")
@@ -223,7 +226,8 @@ mod tests {
         }
     }
 
-    /// Whether memory gets huge pages that nobody asked for, those of less than 2 MiB included (since Linux 6.8; transhuge.rst).
+    /// Whether memory gets huge pages without asking, including those of less than 2 MiB (since
+    /// Linux 6.8; transhuge.rst).
     fn gives_larger_pages_to_all() -> bool {
         let folder = std::path::Path::new("/sys/kernel/mm/transparent_hugepage");
         let policy = |folder: &std::path::Path| {
@@ -238,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_the_copy_are_none_in_physical_memory() {
+    fn neighbours_in_the_copy_are_not_adjacent_in_physical_memory() {
         if gives_larger_pages_to_all() {
             eprintln!("skipped: this machine gives huge pages to all");
             return;
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_neighbours_in_physical_memory() {
+    fn huge_pages_are_adjacent_in_physical_memory() {
         let files = set_of(&[&vec![1; 8 << 20], b"x"]);
         let resident = Resident::default();
         let copy = match resident.copy_of(&files, CopyPages::Huge) {

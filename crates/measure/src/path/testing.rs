@@ -1,4 +1,4 @@
-//! For the tests of paths: file sets of odd sizes, connections over loopback, and a transfer from one end to the other.
+//! For the tests of paths: file sets of odd sizes, connections over loopback, and transfers.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -10,13 +10,14 @@ use super::{Receiver, SendSetup, Sender, open_receiver, open_sender};
 use crate::workload::{FileSet, SourceFile};
 use zc_run::{RecvCounts, RecvPath, SendCounts, SendPath};
 
-/// A test that takes longer hangs.
+/// A test that takes longer is considered to hang.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One byte, just under and just over pages and buffers, and more than every pipe and buffer.
+/// One byte, just below and just above pages and buffers, and more than every pipe and buffer
+/// holds.
 pub(super) const ODD_LENS: [usize; 5] = [1, 4_095, 4_096, 65_537, 3_000_000];
 
-/// Files of these lengths with bytes that tell position and file apart.
+/// Files of these lengths whose bytes depend on position and file.
 pub(super) fn files_of(lens: &[usize]) -> Arc<FileSet> {
     let source = |(at, &len): (usize, &usize)| {
         let mut file = tempfile::tempfile().unwrap();
@@ -31,19 +32,34 @@ pub(super) fn content(at: usize, len: usize) -> Vec<u8> {
     (0..len).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 13) as u8 ^ at as u8).collect()
 }
 
-/// What a path is built from, with call buffers of `buffer_bytes`.
+/// The setup of a path with buffers of `buffer_bytes`.
 pub(super) fn setup_of(files: Arc<FileSet>, buffer_bytes: usize) -> SendSetup {
     SendSetup::new(files, buffer_bytes)
 }
 
-/// Two ends of a connection over loopback: who connected, who accepted.
+/// Whether a path is one over io_uring, by its name.
+fn is_uring(name: &str) -> bool {
+    name.starts_with("uring-")
+}
+
+/// The send paths over io_uring (`uring` is true), or all others.
+pub(super) fn send_paths(uring: bool) -> impl Iterator<Item = SendPath> {
+    SendPath::ALL.iter().copied().filter(move |path| is_uring(path.name()) == uring)
+}
+
+/// As [`send_paths`].
+pub(super) fn recv_paths(uring: bool) -> impl Iterator<Item = RecvPath> {
+    RecvPath::ALL.iter().copied().filter(move |path| is_uring(path.name()) == uring)
+}
+
+/// Two ends of a connection over loopback: the one that connected, and the one that accepted.
 pub(super) fn pair() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     (one, listener.accept().unwrap().0)
 }
 
-/// The path, or null and a word on stderr where it cannot run here.
+/// The path, or `None` and the reason on stderr where it cannot run here.
 pub(super) fn sender(
     path: SendPath,
     socket: &TcpStream,
@@ -63,8 +79,8 @@ pub(super) fn receiver(
         .ok()
 }
 
-/// Sends `rounds` rounds of the files in pieces of `piece_bytes` and receives them. Returns the counts and the bytes
-/// that the receiver showed; null where a path cannot run here.
+/// Sends `rounds` rounds of the files in pieces of `piece_bytes` and receives them. Returns the
+/// counts and the bytes that the receiver showed; `None` where a path cannot run here.
 pub(super) fn transfer(
     send: SendPath,
     recv: RecvPath,
@@ -99,7 +115,7 @@ pub(super) fn transfer(
     Some((sent, received, shown))
 }
 
-/// Runs `body` on a thread of its own; what it returns is to be waited for with [`PATIENCE`].
+/// Runs `body` on a thread of its own. The caller waits for its result with [`PATIENCE`].
 pub(super) fn in_time<T: Send + 'static>(
     body: impl FnOnce() -> T + Send + 'static,
 ) -> mpsc::Receiver<T> {

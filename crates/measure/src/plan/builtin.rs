@@ -1,10 +1,10 @@
-//! The plans that zc brings, in the form in which a user writes one: `zc plan NAME` prints it.
+//! The built-in plans, as files that a user could write: `zc plan NAME` prints them.
 
 use super::spec::Spec;
 use super::toml::parse;
 use zc_run::{Experiment, Result};
 
-/// The file of a built-in plan; null for an experiment that has none, because it sends nothing.
+/// The file of a built-in plan; `None` for an experiment without one, because it sends nothing.
 pub fn text(experiment: Experiment) -> Option<&'static str> {
     Some(match experiment {
         Experiment::Paths => include_str!("builtin/paths.toml"),
@@ -26,7 +26,7 @@ pub fn text(experiment: Experiment) -> Option<&'static str> {
 /// A built-in plan.
 ///
 /// # Errors
-/// None: each is tested. A plan that could not be read would say so.
+/// None in practice: each plan is tested. A plan that could not be read would be the error.
 pub fn builtin(experiment: Experiment) -> Option<Result<Spec>> {
     text(experiment).map(|text| parse(text, experiment.name()))
 }
@@ -37,7 +37,7 @@ mod tests {
     use zc_run::{RecvPath, SendPath};
 
     #[test]
-    fn every_built_in_plan_is_one_and_has_the_name_of_its_experiment() {
+    fn every_built_in_plan_is_valid_and_has_the_name_of_its_experiment() {
         for &experiment in Experiment::ALL {
             let Some(spec) = builtin(experiment) else {
                 assert_eq!(experiment, Experiment::Memory);

@@ -1,4 +1,5 @@
-//! What is measured and in which order: factors x levels -> cells -> seeded, randomised complete blocks.
+//! What is measured and in which order: factors x levels -> cells -> seeded, randomised complete
+//! blocks.
 
 mod builtin;
 mod order;

@@ -1,7 +1,7 @@
 //! The order of the cells in each block.
 //!
-//! Randomised complete blocks: every cell once per block, each block in an order of its own. Orders depend on the seed
-//! and the block alone, so a saved seed gives the same orders again, however many blocks there are.
+//! Randomised complete blocks: every cell once per block, each block in its own order. Orders
+//! depend only on the seed and the block, so a saved seed reproduces them for any number of blocks.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -9,7 +9,8 @@ use rand_pcg::Pcg64;
 
 /// The order of `cells` cells in block `block`: a permutation of `0..cells`.
 pub fn order(seed: u64, block: usize, cells: usize) -> Vec<usize> {
-    // Block numbers are spread over the seed space (golden ratio), so that the streams of neighbours have nothing in common.
+    // Block numbers are spread over the seed space (golden ratio), so that the streams of
+    // neighbouring blocks are unrelated.
     let mut random =
         Pcg64::seed_from_u64(seed ^ (block as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut order: Vec<usize> = (0..cells).collect();
@@ -17,8 +18,9 @@ pub fn order(seed: u64, block: usize, cells: usize) -> Vec<usize> {
     order
 }
 
-/// The same, with what is of one group together: groups (by their names in `of`, one for each cell) follow one another in an order that is
-/// drawn anew for each block, each cell in the place that it has among its group's. For what cannot change between any two trials.
+/// As [`order`], with the cells of a group together. `of` has the group of each cell. The order of
+/// the groups is drawn anew for each block, and so is the order of the cells within a group. This
+/// is for properties that should change seldom within a block.
 pub fn grouped<G: Copy + PartialEq>(seed: u64, block: usize, of: &[G]) -> Vec<usize> {
     let mut groups: Vec<G> = Vec::new();
     for group in of {
@@ -27,7 +29,8 @@ pub fn grouped<G: Copy + PartialEq>(seed: u64, block: usize, of: &[G]) -> Vec<us
         }
     }
     let cells = order(seed, block, of.len());
-    // Of another stream than the cells' own, so that a large group is not the first more often than a small one.
+    // A stream other than that of the cells, so that a large group is not first more often than a
+    // small one.
     let turns = order(seed.rotate_left(32) ^ 0x5bd1_e995, block, groups.len());
     turns
         .iter()
@@ -79,7 +82,8 @@ mod tests {
         for block in 0..5_000 {
             first[order(3, block, 5)[0]] += 1;
         }
-        // 1,000 expected, standard deviation 28: five of them is one failure in a million, and the seed is fixed.
+        // 1,000 expected, standard deviation 28: five of them is one failure in a million, and the
+        // seed is fixed.
         assert!(first.iter().all(|&count| (860..1_140).contains(&count)), "{first:?}");
     }
 }

@@ -1,81 +1,85 @@
-//! A plan before the machine is known: factors x levels, what is compared with what, and the cells that this makes.
+//! A plan before the machine is known: factors x levels, what is compared with what, and the
+//! resulting cells.
 
 use std::collections::HashSet;
 
 use zc_run::{Cell, Error, Factor, HostState, Level, RecvPath, Result, SendPath, Unsoaked};
 
-/// What the label of the control has behind the name of the reference.
+/// Suffix of the control's label, after the name of the reference.
 pub const CONTROL_SUFFIX: &str = " (A/A)";
 
-/// More cells than that are a mistake: one block of them takes an hour.
+/// A plan with more cells is a mistake: one block would take an hour.
 const MOST_CELLS: usize = 100_000;
 
 /// Which cells share a rate that zc chooses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Rates {
-    /// All of them.
+    /// All cells.
     #[default]
     One,
-    /// Those that are compared with one another: the rest of the levels decides how fast a path can be.
+    /// Those that are compared with one another: the other levels determine how fast a path can be.
     ByLevel,
 }
 
-/// What a plan holds fixed, as it is typed: an option of `zc run` without its dashes, and its value.
+/// A fixed option of a plan, as it is typed: an option of `zc run` without its dashes, and its
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fixed {
     /// `link`, `rate` ...
     pub key: String,
     /// `veth`, `400MB/s` ...
     pub value: String,
-    /// Where it stands, for whoever finds that it has no meaning: `plan "my.toml", line 3`.
+    /// Its place in the file, for errors: `plan "my.toml", line 3`.
     pub place: String,
 }
 
-/// A plan.
+/// A plan, not yet resolved for a machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spec {
-    /// What it is called.
+    /// Name of the plan.
     pub name: String,
-    /// What is to be found out, in a sentence.
+    /// The question that the plan answers, in a sentence.
     pub question: String,
-    /// Time for all of it; `None` leaves it to the number of cells.
+    /// Time for the whole run; `None` derives it from the number of cells.
     pub budget_ns: Option<u64>,
-    /// The factors with their levels, none twice and none without a level; rows of a table go by the first ones, columns by the last.
+    /// The factors with their levels, no factor twice and none without a level. The first ones make
+    /// the rows of a table, the last one its columns.
     pub factors: Vec<(Factor, Vec<Level>)>,
-    /// The cell that has the control, by its level of each factor.
+    /// The reference cell, by its level of each factor.
     pub reference: Vec<Level>,
-    /// A cell and the one that it is compared with differ in these: the other has the reference's levels of them.
+    /// A cell differs in these from the one that it is compared with, which has the reference's
+    /// levels of them.
     pub compare: Vec<Factor>,
     /// Which cells share a rate that zc chooses.
     pub rates: Rates,
-    /// The unsoaked trials of a block.
+    /// Kind of unsoaked trials in a block.
     pub unsoaked: Unsoaked,
-    /// What is held fixed.
+    /// Options held fixed.
     pub fixed: Vec<Fixed>,
 }
 
 /// The cells of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cells {
-    /// All of them, the control last.
+    /// All cells, the control last.
     pub cells: Vec<Cell>,
-    /// The label of the one that has the control.
+    /// Label of the reference cell.
     pub reference: String,
 }
 
 impl Spec {
-    /// How many cells it has, the control not counted.
+    /// Number of cells, without the control.
     pub fn product(&self) -> usize {
         self.factors.iter().fold(1, |product, (_, levels)| product.saturating_mul(levels.len()))
     }
 
-    /// The levels of a factor, if it is one of this plan's.
+    /// Levels of a factor, if it is one of the plan's.
     pub fn levels(&self, factor: Factor) -> Option<&[Level]> {
         self.factors.iter().find(|(each, _)| *each == factor).map(|(_, levels)| levels.as_slice())
     }
 
-    /// Has a factor take these levels instead of its own. Where cells are compared by it, the reference's level stays.
-    /// Does nothing where it is none of the plan's factors; says whether it is.
+    /// Replaces the levels of a factor. If cells are compared by the factor, the reference's level
+    /// stays. Returns whether it is a factor of the plan; if not, nothing changes.
     pub fn restrict(&mut self, factor: Factor, levels: Vec<Level>) -> bool {
         let Some(place) = self.factors.iter().position(|(each, _)| *each == factor) else {
             return false;
@@ -83,7 +87,7 @@ impl Spec {
         if levels.is_empty() {
             return true;
         }
-        let mut levels = without_twice(levels);
+        let mut levels = without_repetitions(levels);
         let reference = &mut self.reference[place];
         if !levels.contains(reference) {
             if self.compare.contains(&factor) {
@@ -96,7 +100,8 @@ impl Spec {
         true
     }
 
-    /// Has every cell measured in both states of the host, and each in state B compared with itself in state A.
+    /// Measures every cell in both states of the host, and compares each in state B with itself in
+    /// state A.
     pub fn in_both_states(&mut self) {
         if self.levels(Factor::State).is_none() {
             let states = HostState::NAMES.iter().map(|state| Level::named(Factor::State, state));
@@ -106,11 +111,12 @@ impl Spec {
         self.compare = vec![Factor::State];
     }
 
-    /// Every combination of levels, and the reference a second time as the A/A control. `send` and `recv` are the paths of those
-    /// whose plan does not say.
+    /// Every combination of levels, and the reference a second time as the A/A control. `send` and
+    /// `recv` are the paths of cells whose plan sets none.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](zc_run::ErrorKind): there are too many to be measured.
+    /// [`ErrorKind::Usage`](zc_run::ErrorKind): there are too many cells to measure, or two are the
+    /// same.
     pub fn cells(&self, send: SendPath, recv: RecvPath) -> Result<Cells> {
         let product = self.product();
         if product > MOST_CELLS {
@@ -138,7 +144,7 @@ impl Spec {
                 "two cells of the plan \"{}\" are the same",
                 self.name
             ))
-            .help("each level of a factor may be there once"));
+            .help("give each level of a factor once"));
         }
         let control = Cell {
             label: format!("{reference_label}{CONTROL_SUFFIX}"),
@@ -156,7 +162,7 @@ impl Spec {
         cell
     }
 
-    /// The levels of the cell that one with these is compared with.
+    /// Levels of the cell that one with these levels is compared with.
     fn compared_with<'a>(&'a self, levels: &[&'a Level]) -> Vec<&'a Level> {
         let each = self.factors.iter().zip(&self.reference).zip(levels);
         each.map(
@@ -167,21 +173,21 @@ impl Spec {
         .collect()
     }
 
-    /// The levels of the factors that have several; of all, where none has.
+    /// Label from the levels of factors with several levels, or of all factors if none has several.
     fn label(&self, levels: &[&Level]) -> String {
-        let told = |several: bool| {
+        let joined = |several: bool| {
             let each = self.factors.iter().zip(levels);
             each.filter(|((_, levels), _)| !several || levels.len() > 1)
                 .map(|(_, level)| level.to_string())
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        let several = told(true);
-        if several.is_empty() { told(false) } else { several }
+        let several = joined(true);
+        if several.is_empty() { joined(false) } else { several }
     }
 }
 
-fn without_twice(levels: Vec<Level>) -> Vec<Level> {
+fn without_repetitions(levels: Vec<Level>) -> Vec<Level> {
     let mut once: Vec<Level> = Vec::new();
     for level in levels {
         if !once.contains(&level) {
@@ -241,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_every_combination_and_know_what_they_are_compared_with() {
+    fn cells_are_every_combination_and_name_what_they_are_compared_with() {
         let sizes = spec(
             &[(Factor::Message, &["64k", "4k"]), (Factor::Send, &["read+send", "sendfile"])],
             &[Factor::Send],
@@ -267,13 +273,13 @@ mod tests {
     }
 
     #[test]
-    fn a_factor_by_which_nothing_is_compared_takes_its_reference_from_what_is_asked_for() {
+    fn a_factor_that_is_not_compared_takes_its_reference_from_the_restricted_levels() {
         let mut sizes = spec(
             &[(Factor::Message, &["64k", "4k"]), (Factor::Send, &["read+send", "sendfile"])],
             &[Factor::Send],
         );
         assert!(sizes.restrict(Factor::Message, vec![level(Factor::Message, "1m")]));
-        // The factor that has one level is in nobody's name.
+        // A factor with one level is in no label.
         assert_eq!(labels(&sizes), ["read+send", "sendfile", "read+send (A/A)"]);
     }
 
@@ -302,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn more_cells_than_anybody_could_measure_are_refused() {
+    fn a_plan_of_a_million_cells_is_refused() {
         let many: Vec<String> = (1..=1000).map(|bytes| bytes.to_string()).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let plan = spec(&[(Factor::Message, &many), (Factor::RecvBuffer, &many)], &[]);

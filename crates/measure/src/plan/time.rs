@@ -1,24 +1,27 @@
-//! How long a plan takes, known before anything is measured: so that one of ten thousand cells is not begun in a minute.
+//! The time that a plan takes, estimated before anything is measured, so that a plan of ten
+//! thousand cells is not begun with a budget of a minute.
 
 use std::time::Duration;
 
-use super::Spec;
+use super::spec::Spec;
 use zc_run::units::duration_text;
 use zc_run::{Error, RecvPath, Result, SendPath, Timing, Unsoaked};
 
-/// Of a trial and the idle window beside it, what is neither: connecting, settling, reading the meters. Some 12 ms here.
+/// Time of a trial and its idle window that is in neither: connecting, settling, reading the
+/// meters. Some 12 ms here.
 const AROUND_NS: u64 = 12_000_000;
 
-/// Fewer blocks than that give no interval worth having.
+/// Blocks in the budget: with fewer, intervals are too wide to be of use.
 const BLOCKS: u64 = 20;
 
-/// Time for a plan that does not say, where that is enough.
+/// Budget of a plan that sets none, if that is enough.
 const USUAL_NS: u64 = 60_000_000_000;
 
-/// A plan that takes longer than that by itself is not begun without having been asked for its time.
+/// A plan that needs more than this is not begun unless a budget is given.
 const UNASKED_NS: u64 = 300_000_000_000;
 
-/// How long a block takes, about. Bursts of large messages at low rates, and many connections, make it longer.
+/// Approximate time of a block. Bursts of large messages at low rates, and many connections, make
+/// it longer.
 fn block_ns(cells: usize, timing: &Timing, unsoaked: Unsoaked) -> u64 {
     let cells = cells as u64;
     let soaked = timing.warmup_ns + timing.window_ns + timing.idle_ns + AROUND_NS;
@@ -27,11 +30,11 @@ fn block_ns(cells: usize, timing: &Timing, unsoaked: Unsoaked) -> u64 {
     cells.saturating_mul(soaked).saturating_add(unsoaked.saturating_mul(top_speed))
 }
 
-/// The budget of a plan: what was asked for, what the plan says, or what its cells need.
+/// The budget of a plan: the one asked for, the one in the plan, or what its cells need.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::ErrorKind): there are so many cells that it has to be asked for, or what was asked for does
-/// not hold one block.
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): there are so many cells that a budget has to be given,
+/// or the budget is too short for one block.
 pub fn budget_ns(spec: &Spec, timing: &Timing, asked_ns: Option<u64>) -> Result<u64> {
     let cells = spec.cells(SendPath::ReadSend, RecvPath::Recv)?.cells.len();
     let block_ns = block_ns(cells, timing, spec.unsoaked);
@@ -58,7 +61,7 @@ pub fn budget_ns(spec: &Spec, timing: &Timing, asked_ns: Option<u64>) -> Result<
     }
 }
 
-/// A length as a budget is typed, rounded up to what somebody would type.
+/// A duration as a budget is typed, rounded up to a usual number.
 fn rough(ns: u64) -> String {
     let seconds = Duration::from_nanos(ns).as_secs_f64();
     match seconds {
@@ -91,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_plan_has_a_minute_and_a_larger_one_what_it_needs() {
+    fn a_small_plan_gets_a_minute_and_a_larger_one_what_it_needs() {
         assert_eq!(budget_ns(&plan(5), &TIMING, None).unwrap(), USUAL_NS);
         let larger = budget_ns(&plan(150), &TIMING, None).unwrap();
         assert!((USUAL_NS + 1..UNASKED_NS).contains(&larger), "{larger}");
@@ -99,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_of_ten_thousand_cells_asks_for_its_time() {
+    fn a_plan_of_ten_thousand_cells_needs_a_budget() {
         let error = budget_ns(&plan(10_000), &TIMING, None).unwrap_err();
         assert_eq!(
             error.message,

@@ -1,4 +1,4 @@
-//! A plan's file: TOML, the same for the plans that zc brings and for the user's own. docs/plans.md describes it.
+//! The file of a plan: TOML, for built-in plans and for users' own. docs/plans.md describes it.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,9 @@ use super::spec::{Fixed, Rates, Spec};
 use zc_run::nearest::unknown;
 use zc_run::{Error, Factor, Level, Result, Unsoaked, escape, units};
 
-/// Time for a plan: as for `--budget`.
+/// Limits of a budget: as for `--budget`.
 const BUDGET_NS: std::ops::RangeInclusive<u64> = 1_000_000_000..=24 * 3600 * 1_000_000_000;
 
-/// The document.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -38,7 +37,7 @@ struct FactorTable {
     levels: Spanned<Vec<Spanned<Scalar>>>,
 }
 
-/// `"64k"`, or a number where that is what it is.
+/// A string such as `"64k"`, or a number.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Scalar {
@@ -55,15 +54,16 @@ impl std::fmt::Display for Scalar {
     }
 }
 
-/// Reads a plan. `file` is what its errors call it.
+/// Parses a plan. `file` is its name in errors.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`](zc_run::ErrorKind): it is no plan; the sentence names file, line and key.
+/// [`ErrorKind::Usage`](zc_run::ErrorKind): it is not a valid plan; the message names file, line
+/// and key.
 pub fn parse(text: &str, file: &str) -> Result<Spec> {
     let reader = Reader { text, file };
     let document: Document = toml::from_str(text).map_err(|error| {
         let line = error.span().map_or(1, |span| reader.line(span.start));
-        // The rest of the message is a drawing of the line.
+        // The other lines of the message draw the source line.
         let what = error.message().lines().next().unwrap_or_default().to_owned();
         Error::usage(format!("plan \"{file}\", line {line}: {}", escape(&what, 200)))
             .help("zc plan NAME prints a plan that is right; docs/plans.md describes them")
@@ -85,7 +85,7 @@ impl Reader<'_> {
         format!("plan \"{}\", line {}", self.file, self.line(what.span().start))
     }
 
-    /// The same failure, with the place in the file in front.
+    /// Adds the place in the file to an error.
     fn at<T>(&self, what: &Spanned<T>, key: &str, mut error: Error) -> Error {
         error.message = format!("{}, \"{}\": {}", self.place(what), escape(key, 40), error.message);
         error
@@ -108,7 +108,7 @@ impl Reader<'_> {
                 return Err(self.at(
                     again,
                     factor.name(),
-                    Error::usage("this factor is there already"),
+                    Error::usage("this factor occurs twice"),
                 ));
             }
         }
@@ -121,19 +121,20 @@ impl Reader<'_> {
         for (key, value) in &document.reference {
             let factor = self.named(key)?;
             let Some(place) = factors.iter().position(|(each, _)| *each == factor) else {
-                let stranger =
-                    Error::usage("the reference has a level of a factor that the plan has not");
-                return Err(self.at(key, factor.name(), stranger));
+                let not_in_plan = Error::usage(
+                    "the reference has a level of a factor that the plan does not have",
+                );
+                return Err(self.at(key, factor.name(), not_in_plan));
             };
             let level = self.level(factor, value)?;
             if !factors[place].1.contains(&level) {
-                let stranger = Error::usage(format!(
-                    "the reference's level \"{level}\" is none of the factor's"
+                let no_level = Error::usage(format!(
+                    "the reference's level \"{level}\" is not a level of the factor"
                 ));
                 return Err(self.at(
                     value,
                     factor.name(),
-                    stranger.help(listed(&factors[place].1)),
+                    no_level.help(listed(&factors[place].1)),
                 ));
             }
             reference[place] = level;
@@ -188,7 +189,7 @@ impl Reader<'_> {
             }
             let level = self.level(factor, text)?;
             if levels.contains(&level) {
-                let twice = Error::usage(format!("the level \"{level}\" is there twice"));
+                let twice = Error::usage(format!("the level \"{level}\" occurs twice"));
                 return Err(self.at(text, factor.name(), twice));
             }
             levels.push(level);
@@ -211,10 +212,10 @@ impl Reader<'_> {
     fn compared(&self, name: &Spanned<String>, factors: &[(Factor, Vec<Level>)]) -> Result<Factor> {
         let factor = self.named(name)?;
         if factors.iter().all(|(each, _)| *each != factor) {
-            let stranger = Error::usage(format!(
-                "cells cannot be compared by \"{factor}\", which is no factor here"
+            let not_compared = Error::usage(format!(
+                "cells cannot be compared by \"{factor}\", which is not a factor of the plan"
             ));
-            return Err(self.at(name, "compare", stranger));
+            return Err(self.at(name, "compare", not_compared));
         }
         Ok(factor)
     }
@@ -237,7 +238,8 @@ impl Reader<'_> {
     }
 }
 
-/// A factor's reference when the plan does not say: the factor's usual one, else its first level.
+/// The reference level of a factor when the plan sets none: the factor's usual one, otherwise its
+/// first level.
 fn usual(factor: Factor, levels: &[Level]) -> Level {
     let usual = factor.definition().usual_reference().map(|value| Level { factor, value });
     usual.filter(|usual| levels.contains(usual)).unwrap_or_else(|| levels[0].clone())
@@ -254,12 +256,14 @@ mod tests {
     use super::*;
     use zc_run::{RecvPath, SendPath};
 
-    const SIZES: &str = "name = \"sizes\"\nbudget = \"90s\"\ncompare = [\"send\"]\nrates = \"by-level\"\n\n[fixed]\nlink = \"veth\"\nflows = 2\n\n\
-        [reference]\nmessage = \"64k\"\n\n[[factor]]\nname = \"message\"\nlevels = [4096, \"64k\"]\n\n[[factor]]\nname = \"send\"\n\
+    const SIZES: &str = "name = \"sizes\"\nbudget = \"90s\"\ncompare = [\"send\"]\nrates \
+        = \"by-level\"\n\n[fixed]\nlink = \"veth\"\nflows = 2\n\n\
+        [reference]\nmessage = \"64k\"\n\n[[factor]]\nname = \"message\"\nlevels = \
+        [4096, \"64k\"]\n\n[[factor]]\nname = \"send\"\n\
         levels = [\"sendfile\", \"read+send\"]\n";
 
     #[test]
-    fn a_plan_is_read_as_it_is_written() {
+    fn every_key_of_a_plan_is_read() {
         let spec = parse(SIZES, "my.toml").unwrap();
         assert_eq!((spec.name.as_str(), spec.budget_ns), ("sizes", Some(90_000_000_000)));
         assert_eq!(
@@ -291,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_file_line_and_key() {
+    fn errors_name_file_line_and_key() {
         for (from, to, message) in [
             (
                 "name = \"send\"",
@@ -306,9 +310,10 @@ mod tests {
             (
                 "4096",
                 "\"4kB\"",
-                "plan \"p\", line 15, \"message\": size \"4kB\" could be binary or decimal: \"kB\" means both",
+                "plan \"p\", line 15, \"message\": size \"4kB\" could be binary or decimal: \"kB\" \
+                 means both",
             ),
-            ("4096", "65536", "plan \"p\", line 15, \"message\": the level \"64k\" is there twice"),
+            ("4096", "65536", "plan \"p\", line 15, \"message\": the level \"64k\" occurs twice"),
             (
                 "[4096, \"64k\"]",
                 "[]",
@@ -317,17 +322,20 @@ mod tests {
             (
                 "message = \"64k\"",
                 "message = \"1m\"",
-                "plan \"p\", line 11, \"message\": the reference's level \"1m\" is none of the factor's",
+                "plan \"p\", line 11, \"message\": the reference's level \"1m\" is not a level of \
+                 the factor",
             ),
             (
                 "message = \"64k\"",
                 "mtu = 1500",
-                "plan \"p\", line 11, \"mtu\": the reference has a level of a factor that the plan has not",
+                "plan \"p\", line 11, \"mtu\": the reference has a level of a factor that the plan \
+                 does not have",
             ),
             (
                 "compare = [\"send\"]",
                 "compare = [\"mtu\"]",
-                "plan \"p\", line 3, \"compare\": cells cannot be compared by \"mtu\", which is no factor here",
+                "plan \"p\", line 3, \"compare\": cells cannot be compared by \"mtu\", which is \
+                 not a factor of the plan",
             ),
             (
                 "by-level",
@@ -354,12 +362,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in any::<String>()) {
+        fn no_text_causes_a_panic(text in any::<String>()) {
             let _ = parse(&text, "p");
         }
 
         #[test]
-        fn no_damage_to_a_plan_makes_it_panic(at in 0..SIZES.len(), with in any::<char>()) {
+        fn no_change_of_one_character_causes_a_panic(at in 0..SIZES.len(), with in any::<char>()) {
             let mut text: Vec<char> = SIZES.chars().collect();
             text[at] = with;
             if let Ok(spec) = parse(&text.into_iter().collect::<String>(), "p") {

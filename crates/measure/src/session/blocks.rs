@@ -1,5 +1,5 @@
-//! One block: every cell once in an order of its own, an idle window on both sides of every soaked trial, and the
-//! unsoaked trials of the cells whose turn it is.
+//! One block: every cell once in the block's own random order, with an idle window on both sides of
+//! every soaked trial, and the unsoaked trials that are due.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,28 +9,29 @@ use zc_run::{
     Block, Dropped, Error, FailedTrial, Header, Result, Slot, TrialKind, Unsoaked, Warning,
 };
 
+use super::budget::Budget;
 use super::copied::CopiedShares;
-use super::run::Budget;
+use super::interim::Interim;
+use super::progress::{Next, Progress};
 use super::states::States;
-use super::{Interim, Next, Progress};
 
-/// A cell that fails so many times in a row is not tried any more: what it would cost goes to the others.
+/// A cell that fails this many times in a row is not run any more: its time goes to the others.
 const FAILURES: usize = 5;
 
 /// How a block ended.
 #[derive(Debug)]
 pub(super) enum BlockEnd {
-    /// With its last trial.
+    /// After its last trial.
     Whole,
-    /// With the budget.
+    /// Because the budget was spent.
     OutOfTime,
-    /// With Ctrl-C or SIGTERM.
+    /// By SIGINT or SIGTERM.
     Stopped,
-    /// The run cannot go on.
+    /// By an error after which the run cannot go on.
     Broken(Error),
 }
 
-/// Measures blocks.
+/// State of a run between blocks.
 #[derive(Debug)]
 pub(super) struct Blocks<'s> {
     rig: Rig,
@@ -38,10 +39,10 @@ pub(super) struct Blocks<'s> {
     header: Header,
     memory: (Vec<u8>, Vec<u8>),
     copied: CopiedShares,
-    /// By the place of a cell in the plan: why it failed, each time since it last did not.
+    /// For each cell of the plan, the reasons of its failures since its last success.
     failures: Vec<Vec<String>>,
-    /// What came up while the run went on, and was not there before it; each kind once.
-    came_up: Vec<Warning>,
+    /// Warnings that arose during the run; each kind once.
+    new_warnings: Vec<Warning>,
 }
 
 impl<'s> Blocks<'s> {
@@ -53,18 +54,18 @@ impl<'s> Blocks<'s> {
             memory: Default::default(),
             copied: CopiedShares::of(header),
             failures: vec![Vec::new(); header.plan.cells.len()],
-            came_up: Vec::new(),
+            new_warnings: Vec::new(),
         }
     }
 
-    /// What came up while the run went on, and was not there before it.
-    pub(super) fn came_up(self) -> Vec<Warning> {
-        self.came_up
+    /// Warnings that arose during the run.
+    pub(super) fn new_warnings(self) -> Vec<Warning> {
+        self.new_warnings
     }
 
-    /// Looks, between blocks, for what would make the figures a lie. Somebody who listens in may come and go: where nobody is seen,
-    /// the copied shares still tell.
-    fn look_around(&mut self, block: &Block, progress: &mut dyn Progress) {
+    /// Looks for conditions that weaken the results, between blocks. A packet sniffer may come and
+    /// go: if none is seen, the copied shares still show it.
+    fn check_conditions(&mut self, block: &Block, progress: &mut dyn Progress) {
         let sniffers = self.rig.sniffers().map(|mut warning| {
             warning.text.push_str(&format!(" (seen after block {})", block.index + 1));
             warning
@@ -74,16 +75,17 @@ impl<'s> Blocks<'s> {
                 .header
                 .warnings
                 .iter()
-                .chain(&self.came_up)
+                .chain(&self.new_warnings)
                 .all(|known| known.name != warning.name)
             {
                 progress.warning(&warning);
-                self.came_up.push(warning);
+                self.new_warnings.push(warning);
             }
         }
     }
 
-    /// Measures block number `index`. Whatever happens, what was observed is in the block that is returned.
+    /// Measures block number `index`. The block that is returned has everything that was observed,
+    /// in every case.
     pub(super) fn measure(
         &mut self,
         index: usize,
@@ -103,7 +105,8 @@ impl<'s> Blocks<'s> {
         };
         let ended = match self.fill(&mut block, budget, stop, progress) {
             Ok(ended) => ended,
-            // The files are not what they were, or the other machine is gone: nothing that follows would be comparable.
+            // The files have changed, or the other machine is gone: what follows would not be
+            // comparable.
             Err((_, error)) if error.kind.ends_a_run() => BlockEnd::Broken(error),
             Err((cell, error)) => {
                 block.dropped = Some(Dropped::TrialFailed { cell, reason: error.message });
@@ -119,7 +122,7 @@ impl<'s> Blocks<'s> {
         if matches!(ended, BlockEnd::Whole) && block.dropped == Some(Dropped::Unfinished) {
             block.dropped = interim.drop_reason(&block, &self.header);
         }
-        self.look_around(&block, progress);
+        self.check_conditions(&block, progress);
         (block, ended)
     }
 
@@ -152,7 +155,7 @@ impl<'s> Blocks<'s> {
             let named = |error| (label.clone(), error);
             let switched = match self.enter(cell) {
                 Ok(switched) => switched,
-                // Nothing that follows would be measured in the state that it is said to be.
+                // What follows would not be measured in the state that the cell names.
                 Err(error) => return Ok(BlockEnd::Broken(error)),
             };
             let begins = (kind == TrialKind::Soaked) != soaking;
@@ -160,7 +163,7 @@ impl<'s> Blocks<'s> {
                 soaking = !soaking;
                 self.rig.soak(soaking).map_err(named)?;
             }
-            // Idle rates may be others in another state.
+            // Idle rates may differ between states.
             if soaking && (begins || switched) {
                 block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
             }
@@ -182,7 +185,7 @@ impl<'s> Blocks<'s> {
         Ok(BlockEnd::Whole)
     }
 
-    /// Puts the host into the state of a cell; says whether anything had to be done for it.
+    /// Puts the host into the state of a cell; returns whether anything had to be done.
     fn enter(&mut self, cell: usize) -> Result<bool> {
         match (&mut self.states, self.header.plan.cells[cell].levels.state) {
             (Some(states), Some(state)) => states.enter(state),
@@ -190,25 +193,28 @@ impl<'s> Blocks<'s> {
         }
     }
 
-    /// Whether a cell has failed so often in a row that it is not tried any more.
+    /// Whether a cell has failed so often in a row that it is not run any more.
     fn is_given_up(&self, cell: usize) -> bool {
         self.failures[cell].len() >= FAILURES
     }
 
-    /// Why there is nothing left to compare with, where that is so.
-    pub(super) fn hopeless(&self) -> Option<String> {
+    /// The reason to end the run when the reference is not run any more: there is nothing left to
+    /// compare with.
+    pub(super) fn reference_failure(&self) -> Option<String> {
         let plan = &self.header.plan;
         let reference = plan.cells.iter().position(|cell| cell.label == plan.reference)?;
         let why = self.failures[reference].last().filter(|_| self.is_given_up(reference))?;
         let label = &plan.reference;
         Some(format!(
-            "{FAILURES} trials in a row failed of \"{label}\", with which all are compared, the last one: {why}"
+            "{FAILURES} trials in a row failed of \"{label}\", with which all are compared, the \
+             last one: {why}"
         ))
     }
 
-    /// The trials of a block: the soaked ones in random order, then the unsoaked ones of the plan. Where cells take turns, one has
-    /// its top speed measured in each block, and in every second one has its twin: more of them would cost the soaked trials a good
-    /// part of the budget, and with fewer a minute gives a top speed no interval.
+    /// The trials of a block: the soaked ones in random order, then the unsoaked ones of the plan.
+    /// Where cells take turns, each block measures the top speed of one cell, and every second
+    /// block the unsoaked control of one. More of them would cost the soaked trials a good part of
+    /// the budget; with fewer, a run of a minute gives a top speed no interval.
     fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
         let plan = &self.header.plan;
         let cells = plan.cells.len();
@@ -225,7 +231,7 @@ impl<'s> Blocks<'s> {
             Unsoaked::TopSpeed => order.iter().map(|&cell| (cell, TrialKind::TopSpeed)).collect(),
         };
         let mut trials: Vec<(usize, TrialKind)> = soaked.chain(unsoaked).collect();
-        // Unsoaked ones go with the others of their state: a switch takes longer than they do.
+        // Unsoaked trials follow the others of their state: a switch takes longer than they do.
         let turn = |cell: usize| order.iter().position(|other| states[*other] == states[cell]);
         trials.sort_by_key(|(cell, _)| turn(*cell));
         trials.retain(|(cell, _)| !self.is_given_up(*cell));

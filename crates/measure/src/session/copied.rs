@@ -1,39 +1,42 @@
-//! Whether the copied share of a zero-copy path stays what it was: somebody who begins to listen in makes a copy of every packet,
-//! and nothing else need show it.
+//! Whether the copied share of a zero-copy path stays constant: a packet sniffer that starts during
+//! the run makes the kernel copy every packet, and nothing else may show it.
 
 use std::collections::BTreeMap;
 
 use zc_run::{Block, Cell, Header, OffloadSwitch, Severity, Slot, Warning};
 
-/// A share that differs by more than this from what it was at first has moved. On a link without a far machine it is 0 or 1.
+/// A share has changed if it differs from the first one by more than this. On a link without a
+/// remote machine it is 0 or 1.
 const MOVED: f64 = 0.1;
 
 /// The copied share of each cell in its first block.
 #[derive(Debug, Default)]
 pub(super) struct CopiedShares {
     first: BTreeMap<String, f64>,
-    /// Cells whose share moves by itself: without scatter-gather the kernel copies what does not lie in one piece
-    /// (net/core/dev.c, validate_xmit_skb: __skb_linearize), which depends on how the bytes fell into packets.
-    moves_by_itself: Vec<String>,
+    /// Cells whose share varies by itself: without scatter-gather the kernel copies what is not
+    /// contiguous (net/core/dev.c, validate_xmit_skb: __skb_linearize), which depends on how the
+    /// bytes fell into packets.
+    varies_by_itself: Vec<String>,
 }
 
 impl CopiedShares {
-    /// For a run, of which nothing has been measured.
+    /// For a run before its first block.
     pub(super) fn of(header: &Header) -> Self {
         let linear =
             |cell: &&Cell| header.link.wanted(&cell.levels).1.contains(&OffloadSwitch::NoSg);
-        let moves_by_itself =
+        let varies_by_itself =
             header.plan.cells.iter().filter(linear).map(|cell| cell.label.clone()).collect();
-        Self { first: BTreeMap::new(), moves_by_itself }
+        Self { first: BTreeMap::new(), varies_by_itself }
     }
 
-    /// A warning if the share of a cell in `block` is not what it was when the cell was first measured.
+    /// A warning if the share of a cell in `block` differs from its share when it was first
+    /// measured.
     pub(super) fn moved(&mut self, block: &Block) -> Option<Warning> {
         let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         for slot in &block.slots {
             if let Slot::Trial(trial) = slot
                 && trial.whole_completions > 0
-                && !self.moves_by_itself.contains(&trial.cell)
+                && !self.varies_by_itself.contains(&trial.cell)
             {
                 let (copied, all) = counts.entry(&trial.cell).or_default();
                 *copied += trial.whole_copied;
@@ -62,8 +65,8 @@ fn warning(cell: &str, first: f64, share: f64, block: usize) -> Warning {
         "copied-share-moved",
         Severity::Doubt,
         format!(
-            "of the zero-copy sends of \"{cell}\" {:.0} % were copied at first, and {:.0} % in block {}: somebody listened in on the \
-             link for a while, or its way changed",
+            "of the zero-copy sends of \"{cell}\" {:.0} % were copied at first, and {:.0} % in \
+             block {}: a packet sniffer was on the link for a while, or the route changed",
             first * 100.0,
             share * 100.0,
             block + 1
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_jumps_is_told_with_its_block() {
+    fn a_share_that_jumps_is_reported_with_its_block() {
         let mut shares = CopiedShares::default();
         assert_eq!(shares.moved(&block(0, &[("msg-zerocopy", 0, 100), ("read+send", 0, 0)])), None);
         assert_eq!(shares.moved(&block(1, &[("msg-zerocopy", 3, 100)])), None);

@@ -1,4 +1,5 @@
-//! `zc doctor`: what this user can have on this machine, and how fit the machine is. Every answer comes from trying.
+//! `zc doctor`: what this user can use on this machine, and how fit the machine is. Every answer
+//! comes from trying.
 
 use std::path::PathBuf;
 
@@ -7,25 +8,27 @@ use crate::plan::Spec;
 use crate::trial::{self, Rig};
 use zc_run::{Cell, Host, RecvPath, Result, SendPath, Support, SupportRow, Warning};
 
-use super::RunOptions;
-use super::prepare::{Standing, set_up, try_out};
+use super::options::RunOptions;
+use super::prepare::{Standing, set_up};
+use super::proving::try_out;
 
 /// What `zc doctor` found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Findings {
-    /// The machine.
+    /// Facts about this machine.
     pub host: Host,
     /// Every send path, receive path, link and meter, in the order of the documentation.
     pub rows: Vec<SupportRow>,
-    /// What makes this machine less fit to measure.
+    /// Conditions that make this machine less fit to measure.
     pub warnings: Vec<Warning>,
 }
 
-/// Finds out what this user can have on this machine, and how fit the machine is, without measuring anything. Paths are
-/// tried on the best link. Must be called while the process has one thread, like [`super::run`].
+/// Tries what this user can use on this machine, and how fit the machine is, without measuring
+/// anything. Paths are tried on the best link. Call it while the process has one thread, like
+/// [`super::run`].
 ///
 /// # Errors
-/// Not even a rig can be set up here: no link, no soakers, no room for the files.
+/// No rig can be set up here: no link, no soakers, or no room for the files.
 pub fn examine() -> Result<Findings> {
     let options = RunOptions::plain(Spec::default(), PathBuf::new());
     let links = trial::LINKS

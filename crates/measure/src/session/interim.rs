@@ -1,21 +1,23 @@
-//! What a session needs of the analysis while it measures. The measuring half imports no analysis: whoever starts a
-//! session hands one in.
+//! What a session needs of the analysis while it measures. This crate imports no analysis: the
+//! caller of a session passes one in.
 
 use zc_run::{Block, Dropped, Header, Run};
 
 /// Judges blocks while a run goes on. Called between blocks, never during a trial.
 pub trait Interim {
-    /// Why a block that was measured to its end does not count, by the rules fixed before the run; `None` if it counts.
+    /// Why a block that was measured to its end does not count, by the rules fixed before the run;
+    /// `None` if it counts.
     fn drop_reason(&self, block: &Block, header: &Header) -> Option<Dropped>;
 
-    /// Carries out an interim analysis if one is due when this share (0 to 1) of the budget is spent.
+    /// Carries out an interim analysis if one is due when this share (0 to 1) of the budget is
+    /// spent.
     fn look(&mut self, run: &Run, spent_share: f64) -> InterimResult;
 }
 
-/// What came of asking for an interim analysis.
+/// Result of asking for an interim analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InterimResult {
-    /// None was due.
+    /// No analysis was due.
     NotDue,
     /// One was carried out, and some interval is wider than the target.
     GoOn,

@@ -1,9 +1,10 @@
-//! `zc run memory`: every loop over every working set, block after block, on one CPU, until the budget is spent.
+//! `zc run memory`: every loop over every working set, block after block, on one CPU, until the
+//! budget is spent.
 //!
-//! In a block the sets come in random order, and within a set the loops do: what is compared with memcpy stands close to it in
-//! time, because the noise of a shared machine is slow. A loop makes its own set warm before it is timed, so that what the loop
-//! before it left in the caches (and has yet to be written back) is not charged to it. All sets lie in one arena, from its
-//! beginning.
+//! In a block the sets come in random order, and the loops within a set too. So each loop is close
+//! in time to memcpy, with which it is compared; the noise of a shared machine is slow. A loop
+//! warms its set before it is timed. So it is not charged for what the previous loop left in the
+//! caches, which has yet to be written back. All sets lie in one arena, from its beginning.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,39 +21,39 @@ use crate::memory::{
 use crate::meter::host;
 use zc_run::{Error, ErrorKind, MemoryBlock, MemoryLoop, MemoryRun, MemoryVisit, Result};
 
-/// Memory is touched in steps of this size, with a look at the clock after each.
+/// Memory is touched in steps of this size; the time is checked after each.
 const TOUCH_BYTES: usize = 1 << 20;
-/// A loop is tried on no more than this.
+/// The most bytes on which a loop is tried.
 const TRY_BYTES: usize = 2 << 20;
-/// So often: the fastest time counts, which is that of a try during which nothing else had the CPU.
+/// Tries of each loop: the fastest counts, which is one during which nothing else had the CPU.
 const TRIES: usize = 2;
 
-/// What [`memory`] is asked for.
+/// Options of [`memory`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryOptions {
-    /// Time for all of it.
+    /// Time for everything, set-up included.
     pub budget_ns: u64,
-    /// Of the order; a fresh one if none.
+    /// Seed of the random order; `None` draws one.
     pub seed: Option<u64>,
-    /// Where `proc` and `sys` are, which say what caches there are and how much memory may be touched: `/`, or in tests a
-    /// folder with the files of another machine.
+    /// The folder of `proc` and `sys`, which list the caches and the memory that is available: `/`,
+    /// or in tests a folder with the files of another machine.
     pub root: PathBuf,
 }
 
-/// What there is in the end, and why it ended if not because its time was over.
+/// Observations, and why the run ended if not because its budget was spent.
 #[derive(Debug)]
 pub struct MemoryOutcome {
-    /// What was seen.
+    /// All observations.
     pub seen: MemoryRun,
-    /// [`ErrorKind::Interrupted`].
+    /// [`ErrorKind::Interrupted`] if the run was interrupted.
     pub error: Option<Error>,
 }
 
-/// Walks over memory until the budget is spent or `stop` comes up; the block that is not finished then counts as far as it got.
-/// `begin` is told of the sets and CPU before the first block.
+/// Runs the loops until the budget is spent or `stop` is set; a block that is unfinished then
+/// counts as far as it got. `begin` is called with the sets and the CPU before the first block.
 ///
 /// # Errors
-/// There is no memory, no CPU to run on, or nothing was measured before it ended.
+/// There is no memory or no CPU to run on, or nothing was measured before it ended.
 pub fn memory(
     options: &MemoryOptions,
     stop: &AtomicBool,
@@ -62,7 +63,7 @@ pub fn memory(
     let host = host();
     let allowed =
         sched::allowed_cpus().map_err(|error| Error::os("ask which CPUs may be used", error))?;
-    // The last: on most machines the first one has more of the interrupts.
+    // The last one: on most machines the first has more of the interrupts.
     let cpu =
         allowed.last().copied().ok_or_else(|| Error::failed("there is no CPU that may be used"))?;
     let bench = Bench::new();
@@ -102,7 +103,7 @@ pub fn memory(
             begin(&seen);
             arena.walk(&mut seen, plan.visit_ns, until)
         });
-    // That it may run where it could before is asked of the kernel that granted it then.
+    // The kernel granted these CPUs before.
     drop(sched::pin(&allowed));
     let interrupted = walked?;
     if seen.blocks.is_empty() {
@@ -119,17 +120,17 @@ pub fn memory(
     Ok(MemoryOutcome { seen, error })
 }
 
-/// The memory that is walked over.
+/// The memory that the loops run over.
 struct Arena<'a> {
     bench: Bench,
-    /// Those that this CPU can run.
+    /// Loops that this CPU can run.
     loops: Vec<MemoryLoop>,
     memory: &'a mut [u8],
     /// Bytes whose pages have been touched, from the beginning.
     touched: usize,
-    /// What the next word is made of.
+    /// State of the generator of words.
     word: u64,
-    /// When it was made, and the CPU time of this thread then.
+    /// When the arena was created, and the CPU time of this thread then.
     began: (u64, u64),
     stop: &'a AtomicBool,
 }
@@ -152,10 +153,11 @@ impl<'a> Arena<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Block after block. Whether it was interrupted.
+    /// Measures block after block; returns whether it was interrupted.
     fn walk(&mut self, seen: &mut MemoryRun, visit_ns: u64, until: u64) -> bool {
         let mut random = Pcg64::seed_from_u64(seen.seed);
-        // What each visit took when it was made last, warming included: one that would end too late is not begun.
+        // The duration of each visit when it was last made, warming included: a visit that would
+        // end too late is not begun.
         let mut took_ns = vec![vec![0; MemoryLoop::ALL.len()]; seen.sets.len()];
         loop {
             let mut block =
@@ -175,7 +177,8 @@ impl<'a> Arena<'a> {
                         }
                         return interrupted;
                     }
-                    let bytes = seen.sets[place].bytes as usize; // it is no more than the arena, which is a slice
+                    // Not larger than the arena, which is a slice.
+                    let bytes = seen.sets[place].bytes as usize;
                     block.visits.push(visit(
                         &self.bench,
                         name,
@@ -196,7 +199,8 @@ impl Walker for Arena<'_> {
         clock::monotonic_ns()
     }
 
-    /// Fills every page, so that none is first touched in a visit, with bytes that no sum is trivial of.
+    /// Fills every page, so that none is first touched in a visit, with bytes whose sums are not
+    /// trivial.
     fn touch(&mut self, bytes: u64, until_ns: u64) -> u64 {
         let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.memory.len());
         while self.touched < wanted && !self.stopped() && clock::monotonic_ns() < until_ns {
@@ -212,7 +216,8 @@ impl Walker for Arena<'_> {
         self.touched as u64
     }
 
-    /// Each loop and each try has a part of its own, the first parts first: what no cache holds of the set is there longest.
+    /// Each loop and each try has a part of its own, the first parts first. The set's beginning was
+    /// touched earliest, so of a set larger than the caches it is least likely to be cached.
     fn try_out(&mut self, bytes: u64) -> Tried {
         let wanted = usize::try_from(bytes).unwrap_or(usize::MAX).min(self.touched);
         let part = (wanted / (TRIES * self.loops.len()).max(1)).clamp(1, TRY_BYTES);
@@ -236,7 +241,7 @@ impl Walker for Arena<'_> {
     }
 }
 
-/// Warms the set up, and times as many passes as it takes.
+/// Warms the set and times enough passes to fill a visit.
 fn visit(
     bench: &Bench,
     name: MemoryLoop,
@@ -288,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_that_is_up_before_anything_is_measured_is_an_interrupt() {
+    fn a_stop_before_anything_is_measured_is_an_interrupt() {
         let stop = AtomicBool::new(true);
         let error = memory(&options(1_000_000_000), &stop, &mut |_| {}).unwrap_err();
         assert_eq!(error.kind, ErrorKind::Interrupted);
     }
 
     #[test]
-    fn a_budget_of_nothing_measures_nothing_and_says_so() {
+    fn a_budget_of_zero_is_an_error_that_says_so() {
         let error = memory(&options(0), &AtomicBool::new(false), &mut |_| {}).unwrap_err();
         assert_eq!(error.message, "the budget was spent before anything was measured");
         assert!(error.help.is_some());

@@ -1,7 +1,9 @@
-//! A session walks the plan: it prepares the rig, measures block after block, saves after each, and ends in good order
-//! however it ends. It computes no estimate and prints nothing: whoever watches does (see [`Progress`]).
+//! A session runs a plan: it prepares the rig, measures block after block, saves after each, and
+//! ends cleanly in every case. It computes no estimate and prints nothing; the caller does (see
+//! [`Progress`]).
 
 mod blocks;
+mod budget;
 mod copied;
 mod doctor;
 mod interim;
@@ -9,13 +11,16 @@ mod memory;
 mod options;
 mod prepare;
 mod progress;
+mod proving;
 mod rates;
 mod remote;
+mod remote_end;
 mod run;
 mod saving;
 pub mod serve;
 pub mod soak;
 pub mod states;
+mod steps;
 
 pub use crate::agent::secret::Secret;
 pub use crate::agent::{PORT, SessionEnd};
@@ -25,5 +30,5 @@ pub use memory::{MemoryOptions, MemoryOutcome, memory};
 pub use options::{CpuPair, RunOptions};
 pub use prepare::timing;
 pub use progress::{Next, Progress, Silent};
-pub use remote::RemoteEnd;
+pub use remote_end::RemoteEnd;
 pub use run::{Outcome, run};

@@ -1,71 +1,73 @@
-//! What a run is asked for, resolved: names are known, sizes are bytes, durations are nanoseconds, defaults that do
-//! not depend on the machine are filled in. `cli` makes it out of arguments; `None` leaves the choice to the session,
-//! which knows the machine.
+//! The options of a run, resolved: names are known, sizes are bytes, durations are nanoseconds, and
+//! defaults that do not depend on the machine are filled in. `zc` makes them from arguments. `None`
+//! leaves the choice to the session, which knows the machine.
 
 use std::path::PathBuf;
 
-use super::RemoteEnd;
+use super::remote_end::RemoteEnd;
 use crate::plan::Spec;
 use zc_run::{HostStates, Levels, LinkKind, LinkOptions, RecvPath, SendPath, SoakerKind};
 
-/// Everything that `zc run` can be told.
+/// All options of `zc run`.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
     /// The command line as it is saved in the run.
     pub command: Vec<String>,
     /// Files whose bytes are sent; empty for the generated set.
     pub files: Vec<PathBuf>,
-    /// What is compared with what.
+    /// The plan: what is compared with what.
     pub plan: Spec,
     /// The send path of cells whose plan does not say.
     pub send: SendPath,
     /// The receive path of cells whose plan does not say.
     pub recv: RecvPath,
-    /// The levels of other factors that are held fixed; without one, the factor's default holds. `sockbuf` is SO_SNDBUF alone here.
+    /// Levels of other factors for the whole run; a factor without one has its default. `sockbuf`
+    /// is SO_SNDBUF alone here.
     pub held: Levels,
     /// SO_RCVBUF in bytes; `None` leaves the kernel's autotuning on.
     pub rcvbuf_bytes: Option<usize>,
-    /// The whole run, everything included.
+    /// Time for the whole run, everything included.
     pub budget_ns: u64,
     /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
     pub target: f64,
-    /// The seed of the order; `None` for a fresh one.
+    /// Seed of the random order; `None` draws one.
     pub seed: Option<u64>,
-    /// The link; `None` for the best that this user can have.
+    /// Kind of link; `None` takes the best that is available to this user.
     pub link: Option<LinkKind>,
-    /// What the link is asked to be.
+    /// MTU, offloads and other properties of the link.
     pub link_options: LinkOptions,
-    /// Another machine that takes the bytes; the link is then `remote`.
+    /// The machine that receives the bytes; the link is then `remote`.
     pub remote: Option<RemoteEnd>,
-    /// The CPUs of the two sides, which differ; `None` to choose.
+    /// The CPUs of the two sides, which differ; `None` leaves the choice to the session.
     pub cpus: Option<CpuPair>,
     /// The commands that put the host into its two states, where the plan's cells differ in it.
     pub states: Option<HostStates>,
-    /// What the soakers do.
+    /// Kind of work that the soakers do.
     pub soaker: SoakerKind,
-    /// Where the run is saved. The session creates it with O_EXCL before it measures anything.
+    /// File that the run is saved in. The session creates it with O_EXCL before it measures
+    /// anything.
     pub out: PathBuf,
-    /// The measured part of a trial; `None` for the default.
+    /// Length of the measured part of a trial; `None` for the default.
     pub window_ns: Option<u64>,
-    /// The idle window beside each trial; `None` for the default.
+    /// Length of the idle window next to each trial; `None` for the default.
     pub idle_ns: Option<u64>,
-    /// What is thrown away before each window; `None` for the default.
+    /// Length of the warm-up before each window; `None` for the default.
     pub warmup_ns: Option<u64>,
     /// Whether the soaked windows are sampled: `zc profile`.
     pub sample: bool,
 }
 
-/// One CPU for each side. Whether they exist and may be used is for the session to find out.
+/// One CPU for each side. The session checks that they exist and may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuPair {
-    /// The sender's CPU.
+    /// Number of the sender's CPU.
     pub sender: usize,
-    /// The receiver's CPU.
+    /// Number of the receiver's CPU.
     pub receiver: usize,
 }
 
 impl RunOptions {
-    /// What `zc run` does with a plan and without any option, saved in `out`.
+    /// The defaults of `zc run` for a plan, saved in `out`.
     pub fn plain(plan: Spec, out: PathBuf) -> Self {
         Self {
             command: Vec::new(),

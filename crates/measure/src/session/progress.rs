@@ -1,17 +1,18 @@
-//! What a session tells whoever watches it.
+//! The callbacks by which a session reports its progress.
 //!
-//! Every call is made between trials: what the watcher does (estimates, drawing) costs budget, never accuracy.
+//! Every call is made between trials: the work of the callee (estimates, drawing) costs budget,
+//! never accuracy.
 
 use std::time::Duration;
 
 use zc_run::{Header, Run, Warning};
 
-/// Watches a run.
+/// Receives the progress of a run.
 pub trait Progress {
-    /// Something before the first block, in a few words: `bringing up veth`, `top speed of sendfile`.
+    /// A step before the first block, in a few words: `bringing up veth`, `top speed of sendfile`.
     fn preparing(&mut self, what: &str, left: Duration);
 
-    /// Everything that is known before the first block.
+    /// The header: everything that is known before the first block.
     fn started(&mut self, header: &Header);
 
     /// The next trial is about to begin.
@@ -20,26 +21,26 @@ pub trait Progress {
     /// The last of `run.blocks` is complete, counted or dropped, and saved.
     fn block_done(&mut self, run: &Run);
 
-    /// Found during the run. (Those in the header come with [`started`](Self::started).)
+    /// A warning found during the run. (Those in the header come with [`started`](Self::started).)
     fn warning(&mut self, warning: &Warning);
 }
 
-/// A trial about to begin.
+/// The trial that is about to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Next<'a> {
     /// The block, counted from 0.
     pub block: usize,
-    /// The cell's label.
+    /// Label of the cell to be measured.
     pub cell: &'a str,
     /// Which trial of the block it is, counted from 0.
     pub trial: usize,
     /// How many trials a block has.
     pub trials: usize,
-    /// What is left of the budget.
+    /// Time left of the budget.
     pub left: Duration,
 }
 
-/// Watches nothing: for tests, and where nobody looks.
+/// Ignores everything: for tests, and for runs without a display.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

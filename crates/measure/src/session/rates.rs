@@ -1,4 +1,5 @@
-//! The rate at which costs are measured: one that the slowest path can well hold, found from what all of them can do at most.
+//! Chooses the rate at which costs are measured: one that the slowest path can well sustain, found
+//! from the top speeds of all paths.
 
 use std::collections::HashMap;
 
@@ -6,34 +7,38 @@ use crate::plan::spec::{Cells, Rates};
 use crate::trial::Rig;
 use zc_run::{Cell, Factor, Result, SupportRow, Unavailable};
 
-use super::RunOptions;
-use super::prepare::{Steps, cannot_run, to_try};
+use super::options::RunOptions;
+use super::proving::{cannot_run, to_try};
+use super::steps::Steps;
 
-/// The rates that zc chooses from: few and far apart, so that runs on one machine have the same rate and compare.
+/// The rates to choose from: few and far apart, so that runs on one machine have the same rate and
+/// are comparable.
 const RATES: [f64; 9] = [1600e6, 800e6, 400e6, 200e6, 100e6, 50e6, 20e6, 10e6, 5e6];
 
-/// How often every path's top speed is measured before the rate is chosen. The best of them counts: what takes a window away,
-/// or is slow only at first, makes a path slower and never faster.
+/// Measurements of every path's top speed before the rate is chosen. The best counts: a disturbed
+/// window or a slow start makes a path slower, never faster.
 const TOP_SPEED_ROUNDS: usize = 3;
 
-/// But no more rounds are begun when so much of the budget is spent: a plan of many cells needs it for its blocks.
+/// Once this share of the budget is spent, further rounds are only for cells in whose windows
+/// nothing arrived yet: a plan of many cells needs the time for its blocks.
 const TOP_SPEED_SHARE: f64 = 0.15;
 
-/// A chosen rate is at most this share of the slowest path's top speed: at saturation soakers change the workload. A cost is known
-/// the better the more of it there is in a window (at 400 MB/s intervals were a third wider than at 800 MB/s), so no less
-/// than needed.
+/// A chosen rate is at most this share of the slowest path's top speed: at saturation soakers
+/// change the workload. A cost is known better the more of it there is in a window (at 400 MB/s
+/// intervals were a third wider than at 800 MB/s). So the rate is not lower than needed.
 const RATE_SHARE: f64 = 0.6;
 
-/// The highest rate that is ever chosen.
+/// The highest rate that is chosen.
 pub(super) const HIGHEST: f64 = RATES[0];
 
-/// What a cell can do at most: its label, and bytes a second.
+/// Label of a cell, and its top speed in bytes per second.
 pub(super) type TopSpeed = (String, f64);
 
-/// Measures every cell's top speed, in the plan's order. One that has none is no cell any more, and a row with its reason.
+/// Measures every cell's top speed, in the plan's order. A cell without one is removed and becomes
+/// a row with its reason.
 ///
 /// # Errors
-/// It is the reference that has none, or the run is to end.
+/// The reference has no top speed, or the run is to end.
 pub(super) fn top_speeds(
     rig: &mut Rig,
     cells: &mut Cells,
@@ -42,10 +47,10 @@ pub(super) fn top_speeds(
     let mut best: HashMap<String, f64> = HashMap::new();
     let mut why_none: HashMap<String, String> = HashMap::new();
     for round in 0..TOP_SPEED_ROUNDS {
-        if round > 0 && steps.budget.spent_share() > TOP_SPEED_SHARE {
-            break;
-        }
         for cell in to_try(&cells.cells) {
+            if !is_due(round, steps.budget.spent_share(), best.get(&cell.label).copied()) {
+                continue;
+            }
             steps.enter(cell, "top speed of")?;
             match rig.top_speed(cell) {
                 Ok(speed) => {
@@ -59,7 +64,7 @@ pub(super) fn top_speeds(
             }
         }
     }
-    // A rate that a cell without a top speed could hold would be none.
+    // A cell without a top speed can sustain no rate.
     let has_none =
         |cell: &Cell| !cell.control && best.get(&cell.label).is_none_or(|best| *best == 0.0);
     let mut broken = Vec::new();
@@ -75,14 +80,20 @@ pub(super) fn top_speeds(
     Ok((found.collect(), broken))
 }
 
-/// Takes a rate that the slowest can well hold, of all cells or of those that are compared with one another, where the user gave none.
+/// Whether a round is for a cell whose top speed so far is `best`, if it has been measured.
+fn is_due(round: usize, spent_share: f64, best: Option<f64>) -> bool {
+    round == 0 || spent_share <= TOP_SPEED_SHARE || best == Some(0.0)
+}
+
+/// Chooses a rate that the slowest cell can well sustain, either for all cells or for those that
+/// are compared with one another. Does nothing if the user gave a rate.
 pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], options: &RunOptions) {
     if options.held.rate_bytes_per_s.is_some() || options.plan.levels(Factor::Rate).is_some() {
         return;
     }
     let Cells { cells, reference } = cells;
     let compared_with = |cell: &Cell| cell.by.clone().unwrap_or_else(|| reference.clone());
-    // By what those that share a rate are compared with.
+    // The slowest of the cells that share a rate, by the cell that they are compared with.
     let mut slowest: HashMap<String, f64> = HashMap::new();
     for cell in cells.iter() {
         let speed = speeds.iter().find(|(label, _)| *label == cell.label).map(|(_, speed)| *speed);
@@ -105,8 +116,23 @@ pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], opti
     }
 }
 
-/// The highest of the rates that leaves the slowest cell its room.
+/// The highest of the rates that leaves the slowest cell enough headroom.
 fn fitting(slowest_bytes_per_s: f64) -> f64 {
     let most = slowest_bytes_per_s * RATE_SHARE;
     RATES.into_iter().find(|rate| *rate <= most).unwrap_or(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn when_time_is_short_only_cells_that_received_nothing_are_measured_again() {
+        let late = TOP_SPEED_SHARE + 0.01;
+        for best in [None, Some(0.0), Some(1e9)] {
+            assert!(is_due(0, late, best) && is_due(2, TOP_SPEED_SHARE, best));
+        }
+        assert!(is_due(1, late, Some(0.0)));
+        assert!(!is_due(1, late, Some(1e9)) && !is_due(1, late, None));
+    }
 }

@@ -1,75 +1,42 @@
-//! The other machine of a run: whom it is run with, and how it is reached.
+//! Reaches the machine that receives the bytes of a run.
 
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use super::RunOptions;
+use super::options::RunOptions;
+use super::remote_end::RemoteEnd;
 use crate::agent::connection::Connection;
-use crate::agent::handshake::knock;
-use crate::agent::secret::Secret;
+use crate::agent::handshake::authenticate;
 use crate::agent::via::Via;
 use crate::agent::{Client, Discard, Found, Iperf3, Prepare, Transport};
 use crate::meter;
 use crate::trial::RemoteSide;
 use zc_run::{Error, ErrorKind, PeerKind, RemoteFacts, Result, Timing, Warning};
 
-/// How long each address of the far end is tried, and how long its hello is waited for.
+/// Limit for connecting to each address of the server, and for its hello.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a far end that a command starts may take for its hello: ssh may ask a key agent, a cluster may schedule.
+/// Limit for the hello of a server that a command starts: ssh may ask a key agent, a cluster may
+/// schedule.
 const PATIENCE_WITH_COMMANDS: Duration = Duration::from_secs(30);
 
-/// A connection is in its steady state after so many round trips: slow start doubles the window with each of them.
+/// Round trips after which a connection is in its steady state: slow start doubles the window with
+/// each.
 const ROUND_TRIPS_TO_WARM_UP: u64 = 20;
 
-/// A window is no shorter than so many round trips, so that acknowledgements are as even in it as they are.
+/// Shortest window, in round trips, so that acknowledgements are spread evenly over it.
 const ROUND_TRIPS_IN_A_WINDOW: u64 = 4;
 
-/// Who takes the bytes on another machine.
-#[derive(Debug, Clone)]
-pub enum RemoteEnd {
-    /// `zc serve` listens there.
-    Zc {
-        /// Name or address.
-        host: String,
-        /// Of its control connection.
-        port: u16,
-        /// What it wants to be shown.
-        secret: Secret,
-    },
-    /// A command gives a stream of bytes to a shell there.
-    Via {
-        /// `ssh HOST` ...
-        command: String,
-        /// Where data goes; null tries what the far end says of itself.
-        address: Option<IpAddr>,
-    },
-    /// An iperf3 server listens there.
-    Iperf3 {
-        /// Name or address.
-        host: String,
-        /// Its port.
-        port: u16,
-    },
-    /// Something there swallows bytes.
-    Discard {
-        /// Name or address.
-        host: String,
-        /// Its port.
-        port: u16,
-    },
-}
-
-/// The far end, found.
+/// The server, and what it reported.
 pub(super) struct Reached {
-    pub(super) far: Box<dyn RemoteSide>,
+    pub(super) server: Box<dyn RemoteSide>,
     pub(super) facts: RemoteFacts,
-    /// Where flows go to.
+    /// Address that flows connect to.
     pub(super) address: SocketAddr,
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Reaches the far end, and has a zc there set up for `options`.
+/// Connects to the server and, if it is zc, prepares it for `options`.
 ///
 /// # Errors
 /// It cannot be found or reached, refuses, or cannot measure.
@@ -92,8 +59,8 @@ pub(super) fn reach(
             let socket = connect(host, *port)?;
             let address = socket
                 .peer_addr()
-                .map_err(|error| Error::os("ask for the far end's address", error))?;
-            let connection = knock(Connection::over(socket)?, secret, PATIENCE)?;
+                .map_err(|error| Error::os("ask for the server's address", error))?;
+            let connection = authenticate(Connection::over(socket)?, secret, PATIENCE)?;
             measuring(Client::prepare(connection, prepare(), Some(address.ip()), ())?)
         }
         RemoteEnd::Via { command, address } => {
@@ -102,7 +69,7 @@ pub(super) fn reach(
         }
         RemoteEnd::Iperf3 { host, port } => {
             let address = first_address(host, *port)?;
-            // It is asked once, so that one that is not there is known before anything else is done.
+            // One request now, so that a missing server is noticed before anything else is done.
             let rtt_ns = Iperf3::greet(address)?;
             Ok(sink(PeerKind::Iperf3, Box::new(Iperf3::new(address)), address, rtt_ns))
         }
@@ -110,7 +77,7 @@ pub(super) fn reach(
             let socket = connect(host, *port)?;
             let address = socket
                 .peer_addr()
-                .map_err(|error| Error::os("ask for the far end's address", error))?;
+                .map_err(|error| Error::os("ask for the server's address", error))?;
             let rtt_us = zc_kernel::tcp::info(&socket).map_or(0, |info| info.min_rtt_us);
             Ok(sink(
                 PeerKind::Discard,
@@ -122,7 +89,7 @@ pub(super) fn reach(
     }
 }
 
-fn measuring<Held: Transport + 'static>((near, found): (Client<Held>, Found)) -> Result<Reached> {
+fn measuring<T: Transport + 'static>((client, found): (Client<T>, Found)) -> Result<Reached> {
     let Found { ready, data, rtt_ns } = found;
     let facts = RemoteFacts {
         kind: PeerKind::Zc,
@@ -130,15 +97,15 @@ fn measuring<Held: Transport + 'static>((near, found): (Client<Held>, Found)) ->
         rtt_ns,
         machine: Some(ready.machine),
     };
-    Ok(Reached { far: Box::new(near), facts, address: data, warnings: ready.warnings })
+    Ok(Reached { server: Box::new(client), facts, address: data, warnings: ready.warnings })
 }
 
-fn sink(kind: PeerKind, far: Box<dyn RemoteSide>, address: SocketAddr, rtt_ns: u64) -> Reached {
+fn sink(kind: PeerKind, server: Box<dyn RemoteSide>, address: SocketAddr, rtt_ns: u64) -> Reached {
     let facts = RemoteFacts { kind, address: address.to_string(), rtt_ns, machine: None };
-    Reached { far, facts, address, warnings: Vec::new() }
+    Reached { server, facts, address, warnings: Vec::new() }
 }
 
-/// Trials that are long enough for the round trip; what the user asked for stays.
+/// Lengthens trials as the round trip requires; what the user asked for stays.
 pub(super) fn stretched(timing: Timing, options: &RunOptions, rtt_ns: u64) -> Timing {
     let at_least = |asked: Option<u64>, least_ns: u64, plain_ns: u64| match asked {
         Some(_) => plain_ns,
@@ -158,7 +125,7 @@ fn addresses(host: &str, port: u16) -> Result<Vec<SocketAddr>> {
     let found = (host, port).to_socket_addrs().map_err(|error| {
         Error::os(format!("find the host \"{host}\""), error)
             .kind(ErrorKind::Remote)
-            .help("is its name right? An address will do as well")
+            .help("check its name, or give an address")
     })?;
     Ok(found.collect())
 }

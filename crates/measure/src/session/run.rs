@@ -1,4 +1,5 @@
-//! `zc run` as a session: prepare, then blocks until the intervals are narrow enough or the budget is spent.
+//! The session of `zc run`: it prepares, then measures blocks until the intervals are narrow enough
+//! or the budget is spent.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -6,45 +7,32 @@ use std::time::{Duration, Instant};
 use zc_run::{Dropped, End, EndReason, Error, ErrorKind, Result, Run};
 
 use super::blocks::{BlockEnd, Blocks};
+use super::budget::Budget;
+use super::interim::{Interim, InterimResult};
+use super::options::RunOptions;
 use super::prepare::prepare;
+use super::progress::Progress;
 use super::saving::Saving;
 use super::states::States;
-use super::{Interim, InterimResult, Progress, RunOptions};
 
-/// Consecutive blocks that may fail before the run is given up.
+/// Consecutive failed blocks after which the run ends.
 const FAILURES: usize = 5;
 
-/// What is left of the budget for printing and the last save.
+/// Part of the budget that is kept for printing and the last save.
 const RESERVE: Duration = Duration::from_millis(300);
 
-/// A run, and why it is not what was asked for, where it is not. The run is worth printing all the same.
+/// A run, and the error if it is not what was asked for. The run is worth printing in either case.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Everything observed.
+    /// All observations.
     pub run: Run,
     /// Interrupted, a file became shorter, the result could not be saved ...
     pub error: Option<Error>,
 }
 
-/// The budget, running since the session was called.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Budget {
-    pub(super) began: Instant,
-    pub(super) length: Duration,
-}
-
-impl Budget {
-    pub(super) fn left(&self) -> Duration {
-        self.length.saturating_sub(self.began.elapsed())
-    }
-
-    pub(super) fn spent_share(&self) -> f64 {
-        self.began.elapsed().as_secs_f64() / self.length.as_secs_f64()
-    }
-}
-
-/// Runs the experiment; `interim` says which blocks count and when the intervals are narrow enough. Must be called while the process has one thread (see [`crate::link::bring_up`]). `stop` is looked
-/// at between trials.
+/// Runs the plan; `interim` decides which blocks count and when the intervals are narrow enough.
+/// Call it while the process has one thread (see [`crate::link::bring_up`]). `stop` is checked
+/// between trials.
 ///
 /// # Errors
 /// Nothing could be measured: bad input, no link, no soakers, no file to write to.
@@ -99,7 +87,7 @@ fn run_in(
         stop,
         progress,
     );
-    let warnings = blocks.came_up();
+    let warnings = blocks.new_warnings();
     let end = End {
         ended_at: jiff::Timestamp::now().to_string(),
         elapsed_ns: u64::try_from(budget.began.elapsed().as_nanos()).unwrap_or(u64::MAX),
@@ -112,10 +100,10 @@ fn run_in(
     Ok(Outcome { run, error: error.or(saved.err()) })
 }
 
-/// Blocks until there is a reason to stop.
+/// Measures blocks until there is a reason to stop.
 #[expect(
     clippy::too_many_arguments,
-    reason = "the state of one run, taken apart so that each part is borrowed by itself"
+    reason = "the parts of one run's state, so that each is borrowed separately"
 )]
 fn measure(
     run: &mut Run,
@@ -163,7 +151,7 @@ fn measure(
                 return (EndReason::Failed { reason: error.message.clone() }, Some(error));
             }
         }
-        if let Some(reason) = blocks.hopeless() {
+        if let Some(reason) = blocks.reference_failure() {
             return (EndReason::Failed { reason: reason.clone() }, Some(Error::failed(reason)));
         }
         failures =

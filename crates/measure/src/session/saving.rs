@@ -1,8 +1,9 @@
 //! The file that a run is saved in, after every block.
 //!
-//! A block is appended by overwriting the tail that closes the document (see `zc_run::file`), so that saving costs the
-//! same at the end of a long run as at its beginning. The file is made before anything is measured, and never over an
-//! existing one: a run that cannot be saved is better known before the minute than after it.
+//! A block is appended by overwriting the tail that closes the document (see `zc_run::file`), so
+//! saving costs the same at the end of a long run as at its beginning. The file is created before
+//! anything is measured, and never over an existing one: a run that cannot be saved should fail
+//! before the measurement and not after it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -16,15 +17,15 @@ use zc_run::{Block, Error, Header, Result, Run, in_words};
 pub(super) struct Saving {
     path: PathBuf,
     file: File,
-    /// Where the tail begins: everything before it stays.
+    /// Offset at which the tail begins: everything before it stays.
     body_bytes: u64,
     blocks: usize,
-    /// The last write failed; everything is written anew at the next occasion.
+    /// The last write failed; the next one writes everything again.
     broken: bool,
 }
 
 impl Saving {
-    /// Makes the file.
+    /// Creates the file.
     ///
     /// # Errors
     /// It exists, or its folder cannot be written.
@@ -37,21 +38,22 @@ impl Saving {
         Ok(Self { path: path.to_owned(), file, body_bytes: 0, blocks: 0, broken: false })
     }
 
-    /// Takes the still empty file away again: there is nothing to save.
+    /// Removes the file while it is empty: there is nothing to save.
     pub(super) fn discard(&self) {
-        let _ = std::fs::remove_file(&self.path); // best effort: the failure that led here is the one to tell
+        // Best effort: the failure that led here is the one to report.
+        let _ = std::fs::remove_file(&self.path);
     }
 
-    /// Writes the head. A failure shows at the next append.
+    /// Writes the head. A failure is reported by the next append.
     pub(super) fn open(&mut self, header: &Header) {
         let (head, tail) = zc_run::open(header);
         self.broken = self.write(0, &head, &tail).is_err();
     }
 
-    /// Writes the last block of the run behind those that are there.
+    /// Appends the last block of the run.
     ///
     /// # Errors
-    /// A full disk, mostly. The file then still holds what it held.
+    /// Usually a full disk. The file then still has what it had.
     pub(super) fn append(&mut self, run: &Run) -> Result<()> {
         if self.broken || self.blocks + 1 != run.blocks.len() {
             return self.rewrite(run);
@@ -62,7 +64,7 @@ impl Saving {
         }
     }
 
-    /// Writes the end.
+    /// Writes the end of the document.
     ///
     /// # Errors
     /// As for [`append`](Self::append).
@@ -101,7 +103,7 @@ impl Saving {
         })
     }
 
-    /// One write for body and tail; when it fails, the old tail is put back as far as that is possible.
+    /// One write for body and tail; if it fails, the old tail is restored as far as possible.
     fn write(&mut self, at: u64, body: &str, tail: &str) -> io::Result<()> {
         let text = format!("{body}{tail}");
         let mut old_tail = Vec::new();
@@ -117,7 +119,8 @@ impl Saving {
             }
             Err(error) => {
                 self.broken = true;
-                // The tail without an end is what every unfinished file has; it is short, and its room was there before.
+                // Every unfinished file has the tail without an end; it is short, and there was
+                // room for it before.
                 write!(old_tail, "\n],\"end\":null}}\n")?;
                 if at > 0 {
                     let _ = self.file.write_all_at(&old_tail, at);

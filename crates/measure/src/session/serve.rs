@@ -1,4 +1,5 @@
-//! `zc serve`: the far end that waits to be called, one session at a time, and the one that somebody started over a stream.
+//! `zc serve`: a server that listens and has one session at a time, and one that is started over a
+//! stream.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,65 +13,67 @@ use zc_run::{Error, Result};
 pub use crate::agent::iperf3::Event as Iperf3Event;
 pub use crate::agent::reject_log::ListenerEvent;
 
-/// How long whoever started this over a stream may take to say its token.
+/// How long the client at the other end of the stream may take to send its token.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Who may call, and where.
+/// Where to listen, and who may connect.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
     /// The address and port to listen on.
     pub listen: SocketAddr,
-    /// Where flows arrive; `None`: the port above the one it listens on, or another when that is taken.
+    /// Port for data connections; `None`: the one above the listening port, or any other if that is
+    /// taken.
     pub data_port: Option<u16>,
-    /// What callers have to show.
+    /// How clients authenticate.
     pub admission: Admission,
 }
 
-/// What callers have to show.
+/// How clients authenticate.
 #[derive(Debug, Clone)]
 pub enum Admission {
-    /// Nothing: only this machine can call.
+    /// Not at all: only this machine can connect.
     Everybody,
-    /// This token.
+    /// With this token.
     Token(Secret),
-    /// A token that opens one session, and is told when it is made.
+    /// With a token for one session, which is announced when it is made.
     OneTime,
 }
 
-/// What happens while it serves.
+/// Events of a server.
 #[derive(Debug)]
 pub enum ServeEvent {
-    /// It listens.
+    /// The server listens.
     Listening {
-        /// Where.
+        /// Its address and port.
         at: SocketAddr,
     },
     /// The next session wants this token.
     Token {
-        /// Where to call.
+        /// Address and port to connect to.
         at: SocketAddr,
-        /// What to show.
+        /// The token.
         word: String,
     },
-    /// Somebody has come in.
+    /// A session has begun.
     Began {
-        /// Who.
+        /// Address of the client.
         peer: SocketAddr,
-        /// With which zc.
+        /// Version of the client's zc.
         version: String,
     },
-    /// And is gone again.
+    /// The session has ended.
     Ended {
-        /// Who.
+        /// Address of the client.
         peer: SocketAddr,
-        /// Why.
+        /// How it ended.
         end: Result<SessionEnd>,
     },
-    /// Somebody has not come in.
+    /// An event of the listener: connections that were not accepted.
     Listener(ListenerEvent),
 }
 
-/// Serves iperf3 clients until `stop` is raised. `reject_log` hears where it listens, and then what happens.
+/// Serves iperf3 clients until `stop` is set. `listening` is called with the address, and `tell`
+/// with each event.
 ///
 /// # Errors
 /// The address cannot be listened on.
@@ -92,7 +95,7 @@ fn listen(at: SocketAddr) -> Result<TcpListener> {
     })
 }
 
-/// Serves one session after the other until `stop` is raised.
+/// Serves one session after another until `stop` is set.
 ///
 /// # Errors
 /// The address cannot be listened on.
@@ -101,21 +104,22 @@ pub fn serve(
     stop: &AtomicBool,
     tell: &mut dyn FnMut(ServeEvent),
 ) -> Result<()> {
-    let listener = listen(options.listen)?;
+    let socket = listen(options.listen)?;
     let open = match &options.admission {
         Admission::Token(secret) => secret.clone(),
         Admission::Everybody | Admission::OneTime => Secret::open(),
     };
-    let mut door = Listener::new(listener, open)?;
-    let at = door.address()?;
+    let mut listener = Listener::new(socket, open)?;
+    let at = listener.address()?;
     tell(ServeEvent::Listening { at });
     loop {
         if matches!(options.admission, Admission::OneTime) {
             let (secret, word) = Secret::one_time()?;
-            door.change_secret(secret);
+            listener.change_secret(secret);
             tell(ServeEvent::Token { at, word });
         }
-        let Some(client) = door.next(stop, &mut |event| tell(ServeEvent::Listener(event)))? else {
+        let Some(client) = listener.next(stop, &mut |event| tell(ServeEvent::Listener(event)))?
+        else {
             return Ok(());
         };
         let peer = client.peer;
@@ -130,37 +134,38 @@ pub fn serve(
         let done = AtomicBool::new(false);
         let end = std::thread::scope(|scope| {
             let session = scope.spawn(|| {
-                let _raised = RaiseOnDrop(&done); // however it ends
+                let _done = SetOnDrop(&done); // also on a panic
                 agent::serve(client.connection, data, stop)
             });
-            let turned_away = door.turn_away(&done, &mut |event| tell(ServeEvent::Listener(event)));
-            let end =
-                session.join().unwrap_or_else(|_| Err(Error::failed("the session's thread died")));
-            turned_away.and(end)
+            let rejected =
+                listener.turn_away(&done, &mut |event| tell(ServeEvent::Listener(event)));
+            let end = session
+                .join()
+                .unwrap_or_else(|_| Err(Error::failed("the session's thread panicked")));
+            rejected.and(end)
         });
         tell(ServeEvent::Ended { peer, end });
     }
 }
 
-/// Raises a flag when it goes.
-struct RaiseOnDrop<'a>(&'a AtomicBool);
+/// Sets a flag when it is dropped.
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for RaiseOnDrop<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Serves the one session of whoever started this process with a stream at its stdin and stdout.
+/// Serves one session over the stdin and stdout of this process.
 ///
 /// # Errors
-/// No zc is at the other end of it.
+/// There is no zc at the other end.
 pub fn serve_stdio(data_port: Option<u16>, stop: &AtomicBool) -> Result<()> {
     let connection = stdio::welcome(stdio::connection()?, PATIENCE)?;
-    let everywhere = |ip: IpAddr| SocketAddr::new(ip, data_port.unwrap_or(0));
-    // Both versions of IP where there are two.
-    let six = everywhere(IpAddr::from([0_u16; 8]));
-    let at =
-        if TcpListener::bind(six).is_ok() { six } else { everywhere(IpAddr::from([0, 0, 0, 0])) };
+    let any = |ip: IpAddr| SocketAddr::new(ip, data_port.unwrap_or(0));
+    // IPv6 and IPv4 if the host has both.
+    let six = any(IpAddr::from([0_u16; 8]));
+    let at = if TcpListener::bind(six).is_ok() { six } else { any(IpAddr::from([0, 0, 0, 0])) };
     agent::serve(connection, DataPort { at, or_another: false }, stop).map(drop)
 }

@@ -1,30 +1,33 @@
-//! When the flows of a trial send: each in bursts of its own, all of one length, spread evenly over their period, so that a
-//! thousand flows do not send at the same moment; and where a window lies among them.
+//! When the flows of a trial send, and where a window lies among their bursts. All bursts have the
+//! same length; those of different flows are spread evenly over the period, so that a thousand
+//! flows do not send at the same moment.
 //!
-//! A burst holds what is worth waking up for, and at least one message: a period in which nothing is sent would be neither traffic
-//! nor idle. So at a low rate, of many flows or with large messages, bursts are further apart than the plan has them.
+//! A burst is large enough to be worth a wake-up, and holds one message or more: a period in which
+//! nothing is sent would be neither traffic nor idle. At a low rate, with many flows or with large
+//! messages, bursts are therefore further apart than the plan's burst time.
 
 use zc_run::FixedParams;
 
-/// A burst of a flow is not smaller, however low the rate is.
+/// Smallest burst of a flow, at any rate.
 const LEAST_BYTES: usize = 16 << 10;
 
-/// A piece is no more messages than this: a sender ends, and says what it has sent, only between two pieces.
+/// Largest number of messages in a piece: a sender ends, and publishes its counts, only between two
+/// pieces.
 const MOST_MESSAGES: usize = 256;
 
-/// Pieces of all flows together, as fast as they go, are no more than this: all of them are sent yet when a trial is over.
+/// Limit for the sum of one piece of each flow without pacing: they are still sent after a trial
+/// has been stopped.
 const MOST_BYTES_OF_ALL: usize = 64 << 20;
 
-/// Of however many flows a piece may be as large as this.
+/// A piece may be this large with any number of flows.
 const LEAST_LARGEST_BYTES: usize = 256 << 10;
 
-/// Bursts are not further apart: a trial has to end.
+/// Longest period: a trial has to end.
 const LONGEST_PERIOD_NS: u64 = 1_000_000_000;
 
-/// The bursts of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bursts {
-    /// Of one flow; null is as fast as it goes.
+    /// Of one flow; `None` is without pacing.
     rate_bytes_per_s: Option<f64>,
     period_ns: u64,
     flows: u64,
@@ -34,17 +37,20 @@ pub(super) struct Bursts {
 }
 
 impl Bursts {
-    /// As a cell is paced for which `fixed` holds, its messages being of `message_bytes` where it says so.
+    /// Bursts of a cell with these parameters, whose messages have `message_bytes` if it sets a
+    /// size.
     pub(super) fn paced(fixed: &FixedParams, message_bytes: Option<usize>) -> Self {
         let rate = fixed.rate_bytes_per_s / fixed.flows.max(1) as f64;
         let least_ns = (LEAST_BYTES as f64 * 1e9 / rate).max(fixed.burst_ns.max(1) as f64);
-        // Whole messages or calls, or windows of whole periods would hold now more of them and now fewer.
+        // Whole messages or calls; otherwise windows of whole periods would hold varying numbers of
+        // them.
         let least_bytes = (rate * least_ns / 1e9).max(LEAST_BYTES as f64);
-        let power = 1 << (least_bytes as usize).ilog2(); // so that what is no whole call begins where a page does
+        // A power of two, so that parts of a call begin at page boundaries.
+        let power = 1 << (least_bytes as usize).ilog2();
         let unit_bytes = message_bytes.unwrap_or(fixed.buffer_bytes.min(power)).max(1);
         let unit_ns = unit_bytes as f64 * 1e9 / rate;
         let period_ns = (least_ns / unit_ns).ceil() * unit_ns;
-        // A rate of nothing makes this infinite or no number at all; both become the longest period.
+        // A rate of 0 makes this infinite or NaN; both become the longest period.
         let period_ns =
             if period_ns < LONGEST_PERIOD_NS as f64 { period_ns as u64 } else { LONGEST_PERIOD_NS };
         Self {
@@ -55,33 +61,35 @@ impl Bursts {
         }
     }
 
-    /// As fast as it goes.
+    /// Bursts of a trial without pacing.
     pub(super) fn unpaced(fixed: &FixedParams, message_bytes: Option<usize>) -> Self {
         let (period_ns, flows) = (fixed.burst_ns.max(1), fixed.flows.max(1) as u64);
         let unit_bytes = message_bytes.unwrap_or(fixed.buffer_bytes).max(1);
         Self { rate_bytes_per_s: None, period_ns, flows, message_bytes, unit_bytes }
     }
 
-    /// Payload bytes per second of one flow; null is as fast as it goes.
+    /// Payload bytes per second of one flow; `None` is without pacing.
     pub(super) fn rate_bytes_per_s(&self) -> Option<f64> {
         self.rate_bytes_per_s
     }
 
-    /// From one burst of a flow to its next.
+    /// Time from one burst of a flow to its next.
     pub(super) fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// When the first burst of flow number `flow` is due, in a trial that begins at `begin_ns`.
+    /// Time at which the first burst of flow number `flow` is due, in a trial that begins at
+    /// `begin_ns`.
     pub(super) fn first_due_ns(&self, begin_ns: u64, flow: usize) -> u64 {
         begin_ns + (u128::from(self.period_ns) * flow as u128 / u128::from(self.flows)) as u64
     }
 
-    /// The largest piece that a path is handed at once, of at most `largest` bytes where a message is no larger. Paced: about a
-    /// burst's bytes, as a larger piece would pay for several bursts and leave the window with few and uneven ones. Whole
-    /// messages, so that a path sends no short ones but at the end of a file.
+    /// The largest piece that a path is given at once: at most `largest` bytes, or one message if
+    /// that is larger. With pacing it is about one burst: a larger piece would cover several bursts
+    /// and leave the window with few and uneven ones. It is a whole number of messages, so that
+    /// short ones occur only at the end of a file.
     pub(super) fn piece_bytes(&self, largest: usize) -> usize {
-        // A power of two, so that pieces begin where pages do.
+        // A power of two, so that pieces begin at page boundaries.
         let of_a_flow =
             1 << (MOST_BYTES_OF_ALL / self.flows as usize).max(LEAST_LARGEST_BYTES).ilog2();
         let of_messages = self
@@ -91,7 +99,7 @@ impl Bursts {
         if self.rate_bytes_per_s.is_none() && self.message_bytes.is_none() {
             return largest;
         }
-        // The period is one of whole units, so a burst is a piece.
+        // The period is a whole number of units, so a burst is a piece.
         let burst_bytes = self.rate_bytes_per_s.map(|rate| rate * self.period_ns as f64 / 1e9);
         let most = (largest / self.unit_bytes).max(1);
         let units =
@@ -99,17 +107,17 @@ impl Bursts {
         units.clamp(1, most) * self.unit_bytes
     }
 
-    /// When the window opens that comes no sooner than `warmup_ns` after the beginning, and when it closes. It is a whole number of
-    /// periods long, so that each flow sends as many bursts in it as in any other, and opens and closes in the middle between
-    /// two bursts, so that a burst of one flow is in it whole or not at all.
+    /// The edges of the window that opens `warmup_ns` after the beginning or later. It is a whole
+    /// number of periods long, so that every window holds the same number of bursts of each flow.
+    /// Its edges lie midway between two bursts, so that each burst is inside or outside as a whole.
     pub(super) fn edges(&self, begin_ns: u64, warmup_ns: u64, window_ns: u64) -> (u64, u64) {
         let whole_periods = |ns: u64| ns.max(1).div_ceil(self.period_ns) * self.period_ns;
         let opens_ns = begin_ns + whole_periods(warmup_ns) + self.period_ns / (2 * self.flows);
         (opens_ns, opens_ns + whole_periods(window_ns))
     }
 
-    /// The first moment like `edge_ns`, whole periods later, that is no sooner than `now_ns`: whoever reads the meters may have been
-    /// kept from it.
+    /// The first moment that is whole periods after `edge_ns` and not before `now_ns`: the reader
+    /// of the meters may have lost its CPU.
     pub(super) fn not_before(&self, now_ns: u64, edge_ns: u64) -> u64 {
         edge_ns + now_ns.saturating_sub(edge_ns).div_ceil(self.period_ns) * self.period_ns
     }
@@ -154,8 +162,8 @@ mod tests {
             let (opens, closes) = bursts.edges(0, 8 * MS, 12 * MS);
             let bursts_in_it = (closes - opens) / bursts.period_ns();
             let bytes = bursts_in_it as f64 * bursts.piece_bytes(usize::MAX) as f64;
-            let told = rate * (closes - opens) as f64 / 1e9;
-            assert!((bytes / told - 1.0).abs() < 1e-3, "{rate}: {bytes} and {told}");
+            let expected = rate * (closes - opens) as f64 / 1e9;
+            assert!((bytes / expected - 1.0).abs() < 1e-3, "{rate}: {bytes} and {expected}");
         }
     }
 
@@ -221,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_that_is_late_is_put_off_by_whole_periods() {
+    fn a_late_edge_is_moved_by_whole_periods() {
         let bursts = Bursts::paced(&fixed(800e6, 1), None);
         let (opens, _) = bursts.edges(0, 8 * MS, 12 * MS);
         let period = bursts.period_ns();
@@ -231,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_of_nothing_has_an_end_all_the_same() {
+    fn a_rate_of_zero_or_nan_still_has_an_end() {
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-300] {
             let bursts = Bursts::paced(&fixed(rate, 1), Some(usize::MAX));
             assert!((1..=LONGEST_PERIOD_NS).contains(&bursts.period_ns()), "{rate}");

@@ -1,5 +1,5 @@
-//! What holds for a cell: its own levels in place of what the plan holds fixed, and what its paths are built from; or why it cannot
-//! run.
+//! Resolved configuration of one cell: the plan's fixed parameters with the cell's levels in place,
+//! what its paths are built from, and whether it can run.
 
 use crate::link::Link;
 use crate::path::SendSetup;
@@ -7,18 +7,20 @@ use crate::workload::{Room, raise_descriptor_limit};
 use zc_run::{Cell, FixedParams, Unavailable};
 
 use super::bursts::Bursts;
-use super::factor::{EFFECTS, placement};
+use super::factor::EFFECTS;
+use super::placement::thread_cpus;
 use super::receiving::RecvConfig;
 use super::worker::TrialError;
 
-/// Descriptors of a flow at most, both ends on this machine: three to each socket (the path and the trial have their own), four of
-/// pipes, two of rings, two by which its threads are metered.
+/// Descriptors of a flow at most, with both ends on this machine: three for each socket (the path
+/// and the trial have their own), four of pipes, two of rings, two to meter its threads.
 const DESCRIPTORS_OF_A_FLOW: u64 = 14;
 
-/// Descriptors beside those of files and flows: namespaces, /proc, the soakers' meters, the saved run.
+/// Descriptors other than those of files and flows: namespaces, /proc, the soakers' meters, the
+/// saved run.
 const OTHER_DESCRIPTORS: u64 = 60;
 
-/// What holds for a cell.
+/// Resolved configuration of one cell.
 #[derive(Debug, Clone)]
 pub(super) struct CellConfig {
     pub(super) cell: Cell,
@@ -27,7 +29,7 @@ pub(super) struct CellConfig {
 }
 
 impl CellConfig {
-    /// What holds for `cell` in a plan that holds `fixed`.
+    /// Puts the levels of `cell` in place of what the plan holds fixed.
     pub(super) fn of(cell: &Cell, fixed: &FixedParams, setup: &SendSetup) -> Self {
         let fixed = fixed.at(&cell.levels);
         let mut setup = setup.clone();
@@ -37,39 +39,40 @@ impl CellConfig {
         Self { cell: cell.clone(), fixed, setup }
     }
 
-    /// Its bursts at its rate.
+    /// The bursts at the cell's rate.
     pub(super) fn paced(&self) -> Bursts {
         Bursts::paced(&self.fixed, self.cell.levels.message_bytes)
     }
 
-    /// No bursts: as fast as it goes.
+    /// The bursts of a trial without a rate limit.
     pub(super) fn unpaced(&self) -> Bursts {
         Bursts::unpaced(&self.fixed, self.cell.levels.message_bytes)
     }
 
     /// The CPUs that sender threads may run on.
     pub(super) fn sender_cpus(&self) -> Vec<usize> {
-        placement::cpus(&self.fixed, self.fixed.sender_cpu)
+        thread_cpus(&self.fixed, self.fixed.sender_cpu)
     }
 
-    /// How its receivers take bytes; in proofs they check them.
+    /// Configuration of the receivers; in proofs they compute a checksum.
     pub(super) fn recv_config(&self, checksum: bool) -> RecvConfig {
         let buffer_bytes = self.fixed.recv_buffer_bytes;
         RecvConfig {
             path: self.cell.recv,
             buffer_bytes,
-            cpus: placement::cpus(&self.fixed, self.fixed.receiver_cpu),
+            cpus: thread_cpus(&self.fixed, self.fixed.receiver_cpu),
             checksum,
         }
     }
 
-    /// Finds out what of it cannot be had over `link`, and sees to it that there are descriptors for its flows.
+    /// Checks that the cell can run over `link`, and raises the limit of descriptors if its flows
+    /// need that.
     ///
     /// # Errors
-    /// Why it cannot run.
+    /// The cell cannot run, with the reason.
     pub(super) fn check(&self, link: &dyn Link) -> std::result::Result<(), TrialError> {
         let kind = link.facts().kind;
-        let no = EFFECTS.iter().find_map(|effect| effect.refuse(self, kind));
+        let no = EFFECTS.iter().find_map(|effect| effect.refuse(&self.cell, &self.fixed, kind));
         no.map_or_else(|| self.make_room(), |no| Err(TrialError::CannotRun(no)))
     }
 

@@ -1,14 +1,14 @@
-//! What a flow's thread has done so far, read by another thread while it goes on.
+//! Counts of a flow's thread, read by another thread while it runs.
 //!
-//! Without a lock: of a thousand threads one has always lost its CPU with the lock in its hand, and whoever reads them all would wait
-//! for its next turn, and for the next one's.
+//! There is no lock: of a thousand threads one has always lost its CPU while holding it. The reader
+//! of all counts would wait for that thread's next turn, and then for another's.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use zc_run::{RecvCounts, SendCounts};
 
-/// As many numbers as the counts of either side have.
+/// The most numbers that the counts of a side have.
 const WORDS: usize = 6;
 
 /// Counts that can be published: numbers that only grow.
@@ -39,7 +39,8 @@ impl Counts for RecvCounts {
     }
 }
 
-/// Counts with one writer. Each number is one that was true; two of them may be a publication apart, which is a piece's calls.
+/// Counts with one writer. Each number read was published; two of them may be one publication
+/// apart, which is the calls of a piece.
 #[derive(Debug)]
 pub(super) struct Counting<C> {
     words: [AtomicU64; WORDS],
@@ -53,14 +54,15 @@ impl<C> Default for Counting<C> {
 }
 
 impl<C: Counts> Counting<C> {
-    /// Publishes. By the one thread that counts.
+    /// Publishes the counts. Only the one thread that counts calls this.
     pub(super) fn set(&self, counts: C) {
         for (word, value) in self.words.iter().zip(counts.to_words()) {
             word.store(value, Ordering::Relaxed);
         }
     }
 
-    /// What was published last. After the thread has been joined, or has said that it is done, that is all it did.
+    /// The counts that were published last. They are final once the thread has been joined, or has
+    /// reported its end.
     pub(super) fn get(&self) -> C {
         C::of_words(std::array::from_fn(|place| self.words[place].load(Ordering::Relaxed)))
     }

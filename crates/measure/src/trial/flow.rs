@@ -1,9 +1,11 @@
-//! One flow: a connection, a sender thread and a receiver thread, each on its side of the link and on its CPU. On a link with
-//! a far end of its own (`null`) that is the receiver, over `remote` another machine; only proofs, whose bytes somebody must read,
-//! have a thread here even so, where the far end cannot show what it received.
+//! One flow: a connection with a sender thread and a receiver thread, each on its side of the link
+//! and on its CPU. The link `null` has an ACK generator in place of the receiver thread, and over
+//! `remote` another machine receives. Proofs, whose bytes must be read, have a receiver thread here
+//! unless the other machine can show a checksum.
 //!
-//! The coordinator learns from each thread that it is ready, publishes when to begin and when to stop, and reads the
-//! counts that the threads publish after every piece. The threads know nothing of windows.
+//! Each thread reports that it is ready and publishes its counts after every piece. The coordinator
+//! tells them when to begin and when to stop, and reads the counts; the threads know nothing of
+//! windows.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -14,23 +16,23 @@ use super::cell_config::CellConfig;
 use super::receiving;
 use super::sending::{self, SendConfig, SenderReady, Sending, Target};
 use super::worker::{
-    PATIENCE, Published, Ready, TrialError, Worker, await_message, give_way, settle_on, spawn,
-    stuck,
+    PATIENCE, Published, Ready, TrialError, Worker, await_message, lower_priority, pin_to, spawn,
+    timed_out,
 };
 use crate::link::{AckCounts, AckedFlow, Link};
 use zc_run::{Error, RecvCounts, Result, SendCounts, Usage};
 
-/// Who takes the bytes.
+/// What receives the bytes.
 enum Sink {
     /// A thread with a receive path.
     Thread(Worker<RecvCounts>),
-    /// The link itself.
+    /// The ACK generator of the link `null`.
     AckGenerator(AckedFlow),
-    /// Another machine.
+    /// A receiver on another machine.
     Remote,
 }
 
-/// A flow that is up.
+/// A connected flow, both of whose paths are open.
 pub(super) struct Flow {
     link: Arc<dyn Link>,
     sender: Worker<SendCounts>,
@@ -42,8 +44,8 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Connects flow number `index` of a trial and opens both paths, or the sender's alone where `target` on another machine
-    /// takes the bytes. Nothing is sent before [`begin`](Self::begin).
+    /// Connects flow number `index` of a trial and opens both paths, or only the send path where
+    /// `target` is on another machine. Nothing is sent before [`begin`](Self::begin).
     pub(super) fn open(
         index: usize,
         config: &Arc<CellConfig>,
@@ -53,9 +55,9 @@ impl Flow {
     ) -> std::result::Result<Self, TrialError> {
         let stop = Arc::new(AtomicBool::new(false));
         let crc32 = Arc::new(Published::default());
-        let (receiver, target) = match (target, send_config.far_end(&**link)) {
+        let (receiver, target) = match (target, send_config.ack_generator(&**link)) {
             (Some(target), _) => (None, target),
-            (None, Some(far_end)) => (None, Target::plain(far_end.address())),
+            (None, Some(generator)) => (None, Target::plain(generator.address())),
             (None, None) => {
                 let (address_out, address_in) = channel();
                 let (link, crc32, rcvbuf_bytes) =
@@ -63,9 +65,9 @@ impl Flow {
                 let how = config.recv_config(send_config.checksum);
                 let (receiver, ready) =
                     spawn(format!("zc-recv-{index}"), move |ready: &Outbox<Ready>, counts| {
-                        settle_on(&how.cpus)?;
-                        if send_config.gives_way {
-                            give_way()?;
+                        pin_to(&how.cpus)?;
+                        if send_config.low_priority {
+                            lower_priority()?;
                         }
                         let listener = receiving::listen_on(&*link, rcvbuf_bytes)?;
                         let local = listener
@@ -91,32 +93,41 @@ impl Flow {
                 sending::send(&what, &begin_in, &stop, ready, counts, &used)
             })?
         };
-        // On an early return `begin` is dropped, which ends the sender's thread, whose closed socket ends the receiver's.
+        // On an early return `begin` is dropped, which ends the sender's thread, whose closed
+        // socket ends the receiver's.
         let sender_ready =
             await_message(&sender_ready, &sender.done, "the sender to open its path")?;
-        let sink = match (receiver, sender_ready.far) {
+        let sink = match (receiver, sender_ready.acked) {
             (Some((receiver, ready)), _) => {
                 let ready = await_message(&ready, &receiver.done, "the receiver to open its path")?;
-                Sink::Thread(receiver.whole(ready))
+                Sink::Thread(receiver.into_worker(ready))
             }
             (None, Some(flow)) => Sink::AckGenerator(flow),
             (None, None) => Sink::Remote,
         };
         let link = Arc::clone(link);
-        Ok(Self { link, sender: sender.whole(sender_ready.ready), sink, crc32, used, begin, stop })
+        Ok(Self {
+            link,
+            sender: sender.into_worker(sender_ready.ready),
+            sink,
+            crc32,
+            used,
+            begin,
+            stop,
+        })
     }
 
-    /// Lets the sender begin; its first burst is due at `at_ns` (CLOCK_MONOTONIC).
+    /// Starts the sender; its first burst is due at `at_ns` (CLOCK_MONOTONIC).
     pub(super) fn begin(&self, at_ns: u64) {
         let _ = self.begin.send(at_ns); // a sender that has ended is seen by `has_ended`
     }
 
-    /// Lets the sender end after the piece it is at.
+    /// Makes the sender end after the current piece.
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// What the sender did so far, and what has arrived.
+    /// Counts of the sender and of what has arrived, so far.
     pub(super) fn counts(&self) -> (SendCounts, RecvCounts) {
         let received = match &self.sink {
             Sink::Thread(side) => side.counts.get(),
@@ -131,7 +142,7 @@ impl Flow {
         (self.sender.counts.get(), received)
     }
 
-    /// What the far end noted, on a link that has one.
+    /// Counts of the ACK generator, on the link `null`.
     pub(super) fn noted(&self) -> Option<AckCounts> {
         match &self.sink {
             Sink::Thread(_) | Sink::Remote => None,
@@ -139,12 +150,12 @@ impl Flow {
         }
     }
 
-    /// The sender's thread.
+    /// Thread id of the sender (gettid(2)).
     pub(super) fn sender_tid(&self) -> i32 {
         self.sender.tid
     }
 
-    /// The receiver's thread, where there is one.
+    /// Thread id of the receiver, where it is a thread of this process.
     pub(super) fn receiver_tid(&self) -> Option<i32> {
         self.receiver().map(|side| side.tid)
     }
@@ -156,47 +167,52 @@ impl Flow {
         }
     }
 
-    /// Whether another machine takes the bytes.
+    /// Whether another machine receives the bytes.
     pub(super) fn is_remote(&self) -> bool {
         matches!(self.sink, Sink::Remote)
     }
 
-    /// What its bytes travel over.
+    /// The link that its bytes travel over.
     pub(super) fn link(&self) -> &dyn Link {
         &*self.link
     }
 
-    /// The sending socket.
+    /// The sender's socket.
     pub(super) fn socket(&self) -> &TcpStream {
         &self.sender.socket
     }
 
-    /// True once a thread has ended, well or not; before the stop signal that is a failure.
+    /// Whether a thread has ended, with or without an error; before the stop signal that is a
+    /// failure.
     pub(super) fn has_ended(&self) -> bool {
-        let taker_has_ended = match &self.sink {
+        let receiver_has_ended = match &self.sink {
             Sink::Thread(side) => side.has_ended(),
             Sink::AckGenerator(flow) => flow.counts().reset,
             Sink::Remote => false,
         };
-        self.sender.has_ended() || taker_has_ended
+        self.sender.has_ended() || receiver_has_ended
     }
 
-    /// What the sender's thread used from its first byte on, once it has ended; null where the kernel does not say.
+    /// CPU time of the sender's thread from its first byte on, once it has ended; `None` where the
+    /// kernel does not report it.
     pub(super) fn sender_usage(&self) -> Option<Usage> {
         self.used.get()
     }
 
-    /// Waits until both threads have drained and ended; returns their last counts and, in proofs, the checksum. What another
-    /// machine has received is for it to say.
+    /// Waits until both threads have drained and ended; returns their final counts and, in proofs,
+    /// the checksum. What another machine has received is for that machine to report.
     pub(super) fn finish(&self) -> std::result::Result<(SendCounts, RecvCounts, u32), TrialError> {
-        let sent =
-            self.sender.done.recv_timeout(PATIENCE).map_err(|_| stuck("the sender did not drain"));
+        let sent = self
+            .sender
+            .done
+            .recv_timeout(PATIENCE)
+            .map_err(|_| timed_out("the sender did not drain"));
         let receiver = match &self.sink {
             Sink::Thread(receiver) => receiver,
             Sink::AckGenerator(flow) => {
                 let sent = sent.and_then(|sent| sent)?;
-                let received = noted_whole(sent, flow).map_err(TrialError::Broke)?;
-                self.let_go_of_port();
+                let received = check_noted(sent, flow).map_err(TrialError::Broke)?;
+                self.release_port();
                 return Ok((sent, received, 0));
             }
             Sink::Remote => {
@@ -208,11 +224,12 @@ impl Flow {
             let _ = receiver.socket.shutdown(Shutdown::Both);
         }
         let received =
-            receiver.done.recv_timeout(PATIENCE).map_err(|_| stuck("the receiver did not end"));
+            receiver.done.recv_timeout(PATIENCE).map_err(|_| timed_out("the receiver did not end"));
         let (sent, received) = match (sent, received) {
             (Ok(Ok(sent)), Ok(Ok(received))) => (sent, received),
-            // The side that failed first is the cause, the other one's reset is its consequence. A receiver's own failure
-            // makes the sender fail with a reset, never the other way round: an ended sender is an end of stream.
+            // The side that failed first is the cause; the reset of the other one is the
+            // consequence. A failing receiver makes the sender fail with a reset, never the other
+            // way round: a sender that ends is an end of stream.
             (_, Ok(Err(error))) | (Ok(Err(error)), _) | (Err(error), _) | (_, Err(error)) => {
                 return Err(error);
             }
@@ -223,13 +240,14 @@ impl Flow {
                 sent.bytes, received.bytes
             ))));
         }
-        self.let_go_of_port();
+        self.release_port();
         Ok((sent, received, self.crc32.get()))
     }
 
-    /// Lets the connection end by a reset, now that nothing is under way. Ended in peace it would keep its port for a minute more
-    /// (TIME_WAIT), and trials of a thousand flows would soon find none.
-    fn let_go_of_port(&self) {
+    /// Makes the connection end with a reset, now that nothing is in flight. A regular close would
+    /// keep its port for a minute more (TIME_WAIT), and trials of a thousand flows would soon find
+    /// none.
+    fn release_port(&self) {
         let _ = zc_kernel::tcp::set_reset_on_close(&self.sender.socket);
     }
 }
@@ -245,7 +263,7 @@ impl Drop for Flow {
         if !(self.sender.has_ended()
             && receiver.as_ref().is_none_or(|receiver| receiver.has_ended()))
         {
-            // Threads that are blocked on the socket wake with an error.
+            // Wakes threads that are blocked on the socket, with an error.
             let _ = self.sender.socket.shutdown(Shutdown::Both);
             if let Some(receiver) = &receiver {
                 let _ = receiver.socket.shutdown(Shutdown::Both);
@@ -259,8 +277,9 @@ impl Drop for Flow {
     }
 }
 
-/// Holds what was sent against what the far end noted and acknowledged, once the connection's end has come to it.
-fn noted_whole(sent: SendCounts, flow: &AckedFlow) -> Result<RecvCounts> {
+/// Compares what was sent with what the ACK generator noted and acknowledged, after the end of the
+/// connection has reached it.
+fn check_noted(sent: SendCounts, flow: &AckedFlow) -> Result<RecvCounts> {
     let noted = flow.wait_for_end(PATIENCE);
     if noted.bytes == sent.bytes
         && noted.acked_bytes == sent.bytes
@@ -270,7 +289,8 @@ fn noted_whole(sent: SendCounts, flow: &AckedFlow) -> Result<RecvCounts> {
         return Ok(RecvCounts { bytes: noted.bytes, ..RecvCounts::default() });
     }
     Err(Error::failed(format!(
-        "the sender sent {} bytes, and the far end of the null link noted {} and acknowledged {} ({} sent again, {} gaps{})",
+        "the sender sent {} bytes, and the ACK generator noted {} and acknowledged {} \
+         ({} sent again, {} gaps{})",
         sent.bytes,
         noted.bytes,
         noted.acked_bytes,
@@ -280,7 +300,8 @@ fn noted_whole(sent: SendCounts, flow: &AckedFlow) -> Result<RecvCounts> {
     )))
 }
 
-/// Payload bytes that the other end's kernel has acknowledged so far, the greeting among them; 0 where that cannot be asked.
+/// Payload bytes that the other end's kernel has acknowledged so far, the greeting included; 0
+/// where the kernel does not report it.
 fn acknowledged(socket: &TcpStream) -> u64 {
     zc_kernel::tcp::info(socket).map_or(0, |info| info.bytes_acked)
 }
@@ -305,7 +326,7 @@ mod tests {
             first_file: 0,
             piece_bytes: 1 << 20,
             checksum: false,
-            gives_way: false,
+            low_priority: false,
             to_listener: false,
         };
         Flow::open(0, &config, links.base(), send_config, None)
@@ -325,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_dies_in_the_middle_is_a_sentence_and_no_hang() {
+    fn a_receiver_that_ends_early_is_an_error_and_no_hang() {
         for send in
             [SendPath::ReadSend, SendPath::Sendfile, SendPath::Splice, SendPath::MsgZerocopy]
         {
@@ -341,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_is_told_to_stop_ends_with_as_many_bytes_received_as_sent() {
+    fn a_stopped_flow_ends_with_as_many_bytes_received_as_sent() {
         let flow = flow(SendPath::Sendfile);
         flow.begin(zc_kernel::clock::monotonic_ns());
         wait_until_bytes_arrive(&flow);
@@ -353,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_is_given_up_before_it_began_ends_its_threads() {
+    fn a_flow_dropped_before_it_began_ends_its_threads() {
         drop(flow(SendPath::ReadSend)); // joins them
     }
 }

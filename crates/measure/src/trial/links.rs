@@ -1,7 +1,8 @@
-//! The links of a run, and which of them a cell's bytes travel over.
+//! The links of a run, and which of them the bytes of a cell travel over.
 //!
-//! MTU and offloads belong to a device, so a run whose cells differ in them has a link for each combination that its cells ask
-//! for, all up from beginning to end: what is compared is then measured within one block, over devices that nobody touches.
+//! MTU and offloads belong to a device. A run whose cells differ in them has a link for each
+//! combination, all of them up from beginning to end. Cells are then compared within one block,
+//! over devices that are not reconfigured.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,14 +10,14 @@ use std::sync::Arc;
 use crate::link::Link;
 use zc_run::{Levels, LinkFacts, LinkKind, LinkOptions, OffloadSwitch, Unavailable};
 
-/// The link of the cells that say nothing of it, and those of the others.
+/// The link of cells without such levels, and those of the others.
 #[derive(Clone)]
 pub struct Links {
     base: Arc<dyn Link>,
     others: Vec<Other>,
 }
 
-/// A link that some cells ask for, or why it cannot be had.
+/// A link that some cells ask for, or why it is not available.
 #[derive(Clone)]
 struct Other {
     mtu_bytes: u32,
@@ -25,12 +26,12 @@ struct Other {
 }
 
 impl Links {
-    /// One for all cells.
+    /// One link for all cells.
     pub fn only(base: Arc<dyn Link>) -> Self {
         Self { base, others: Vec::new() }
     }
 
-    /// Adds a link that was asked to be as `options` say. One that is no other than the first is not kept.
+    /// Adds a link that was brought up with `options`. One that equals the first is dropped.
     pub(super) fn add(
         &mut self,
         options: &LinkOptions,
@@ -44,19 +45,19 @@ impl Links {
         }
     }
 
-    /// The link of the cells that say nothing of it.
+    /// The link of cells that set neither MTU nor offloads.
     pub fn base(&self) -> &Arc<dyn Link> {
         &self.base
     }
 
-    /// Those that are up.
+    /// The links that are up, the base link first.
     pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Link>> {
         [&self.base]
             .into_iter()
             .chain(self.others.iter().filter_map(|other| other.link.as_ref().ok()))
     }
 
-    /// What the record keeps of those that are up beside the first.
+    /// Facts of the links that are up, without the base link.
     pub fn other_facts(&self) -> Vec<LinkFacts> {
         self.all().skip(1).map(|link| link.facts().clone()).collect()
     }
@@ -64,7 +65,7 @@ impl Links {
     /// The link of a cell with these levels.
     ///
     /// # Errors
-    /// Why it cannot be had.
+    /// The link is not available, with the reason.
     pub fn of(&self, levels: &Levels) -> std::result::Result<&Arc<dyn Link>, Unavailable> {
         let facts = self.base.facts();
         let (mtu_bytes, switched_off) = facts.wanted(levels);
@@ -80,7 +81,7 @@ impl Links {
     }
 }
 
-/// No such link was brought up.
+/// The reason when no such link was brought up.
 fn missing(base: &LinkFacts) -> Unavailable {
     match base.kind {
         LinkKind::Loopback | LinkKind::Remote => Unavailable::refused(format!(

@@ -1,22 +1,23 @@
-//! What measures a machine, whichever end of a link it is: soakers on its CPUs and the kernel's own meters.
+//! The meters of one machine, at either end of a link: soakers on its CPUs and the kernel's own
+//! counters.
 
 use zc_kernel::clock::{monotonic_ns, own_cpu_ns, sleep_until};
 
 use crate::meter::{KernelMeters, Soakers, WakeLatency, checks, wake_latency};
 use zc_run::{Reading, Result, SoakReading, SoakerKind, Warning};
 
-/// How long zc looks at the machine before it does anything: 20 ticks of 10 ms.
+/// How long the idle machine is observed before a run: 20 ticks of 10 ms.
 const LOOK_NS: u64 = 200_000_000;
 
-/// Soakers and meters.
+/// Soakers and meters of this machine.
 pub struct Machine {
     soakers: Soakers,
     meters: KernelMeters,
 }
 
 impl Machine {
-    /// Starts a soaker on each of `cpus`, paused, and opens the meters. Without any CPU there is nothing to soak, and the
-    /// process's own CPU time is still read.
+    /// Starts a soaker on each of `cpus`, paused, and opens the meters. Without CPUs there are no
+    /// soakers, and the CPU time of the process is still read.
     ///
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
@@ -26,7 +27,7 @@ impl Machine {
         Ok(Self { soakers, meters: KernelMeters::open(cpus)? })
     }
 
-    /// Lets the soakers work or sleep.
+    /// Resumes or pauses the soakers.
     pub fn soak(&self, on: bool) {
         if on {
             self.soakers.resume();
@@ -35,12 +36,12 @@ impl Machine {
         }
     }
 
-    /// Which threads the soakers are.
+    /// Thread ids of the soakers.
     pub fn soaker_tids(&self) -> &[i32] {
         self.soakers.tids()
     }
 
-    /// Whether soakers delay those who wake up on `cpus`; leaves the soakers asleep.
+    /// Measures how much soakers delay wake-ups on `cpus`; leaves the soakers paused.
     ///
     /// # Errors
     /// A CPU may not be used.
@@ -50,7 +51,8 @@ impl Machine {
         latencies
     }
 
-    /// What makes the machine unfit to measure, seen in a fifth of a second in which nothing of zc is at work.
+    /// Conditions that make the machine unfit to measure, from a fifth of a second in which zc is
+    /// idle.
     ///
     /// # Errors
     /// /proc/stat cannot be read.
@@ -66,8 +68,8 @@ impl Machine {
         self.soakers.read()
     }
 
-    /// What the kernel counts, and right before it the CPU time of everything that is zc's: the soakers, the calling thread, and
-    /// `others_ns` of other threads.
+    /// Reads the kernel's counters, and right before them the CPU time of everything that belongs
+    /// to zc: the soakers, the calling thread, and `others_ns` of other threads.
     ///
     /// # Errors
     /// A meter that could be read before cannot be read now.

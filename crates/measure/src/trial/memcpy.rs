@@ -1,15 +1,18 @@
-//! The memcpy probe: what copying memory that is not in the cache costs just now.
+//! The memcpy probe: the speed of copying memory that is not in the cache, at present.
 //!
-//! On a shared machine the ratio of a copying path to one that does not copy moves with what the neighbours do to the
-//! memory. A probe in every block makes that visible: it is kept in the run and told with the verdict.
+//! On a shared machine the neighbours' use of the memory changes the ratio of a copying path to one
+//! that does not copy. A probe in every block makes that visible: it is saved in the run and
+//! printed with the verdict.
 
 use std::hint::black_box;
 
-/// Larger than the last-level cache of most machines would make the probe slow: what matters is that source and
-/// destination were not touched since the last block, and everything sent in between has passed through the caches.
+/// A buffer larger than the last-level cache of most machines would make the probe slow. It is
+/// enough that source and destination were not touched since the last block, and that everything
+/// sent in between has passed through the caches.
 const BYTES: usize = 8 << 20;
 
-/// Copies memory once and returns the speed in bytes per second; `buffers` keeps the memory between calls.
+/// Copies memory once and returns the speed in bytes per second; `buffers` keeps the memory between
+/// calls.
 pub fn memcpy_bytes_per_s(buffers: &mut (Vec<u8>, Vec<u8>)) -> f64 {
     if buffers.0.len() != BYTES {
         *buffers = (vec![1; BYTES], vec![2; BYTES]);

@@ -1,8 +1,10 @@
-//! One trial: one cell, once. Connect, warm up, a window with every meter at both edges, drain, collect.
+//! A trial measures one cell once: connect, warm up, a window with all meters read at both edges,
+//! drain.
 //!
-//! The rig is what stays between trials: the link, the soakers, the open meters, the files. A trial's connections and
-//! threads are its own, made fresh each time, so that what is peculiar to one connection (the congestion window that it came
-//! to, how its batches fall) is drawn anew in every block instead of colouring a whole run.
+//! The rig outlives trials: the link, the soakers, the open meters, the files. Connections and
+//! threads are made anew for each trial. What is peculiar to one connection (where its congestion
+//! window settled, how its batches fall) therefore varies from block to block and does not bias a
+//! whole run.
 
 mod bursts;
 mod cell_config;

@@ -1,10 +1,11 @@
-//! The proof: before anything is measured, each cell sends bytes of the files and the far end's checksum must be the
-//! files' own. A path that cannot run here is found out by the same attempt, with its reason.
+//! The proof: before anything is measured, each cell sends bytes of the files, and the receiver's
+//! checksum must be that of the files. The same attempt finds paths that cannot run here, with the
+//! reason.
 
 use std::sync::Arc;
 
-use crate::workload;
-use zc_run::{Cell, Error, FixedParams, Probe, RecvPath, Result};
+use crate::{path, workload};
+use zc_run::{Cell, Error, FixedParams, Probe, RecvPath, Result, Unavailable};
 
 use zc_kernel::clock::monotonic_ns;
 
@@ -14,27 +15,40 @@ use super::rig::Rig;
 use super::sending::SendConfig;
 use super::worker::TrialError;
 
-/// Enough for every file of the generated set, twice round; larger sets are proven by their first part.
+/// Enough for two rounds of the generated set; of larger sets the first part is proven.
 const PROOF_BYTES: u64 = 48 << 20;
 
-/// Of small messages fewer bytes are enough: a path that takes 20 us for each is to be proven within a second.
+/// Fewer bytes are proven with small messages: a path that takes 20 us for each is to be proven
+/// within a second.
 const MOST_MESSAGES: u64 = 1 << 15;
 
 impl Rig {
-    /// Sends at least one round of the file set (at most [`PROOF_BYTES`]) by `cell` and compares checksums.
+    /// Proves a cell, or says why it cannot run here.
     ///
     /// # Errors
-    /// The cell cannot run here ([`TrialError::CannotRun`]), or it broke, or the bytes differ.
-    pub(super) fn attempt_proof(&mut self, cell: &Cell) -> std::result::Result<Probe, TrialError> {
-        // A receive path that never shows its bytes is proven by count; the sender's bytes are proven with `recv`.
-        let shown = Cell {
-            recv: match cell.recv {
-                RecvPath::RecvTrunc | RecvPath::Splice => RecvPath::Recv,
-                other => other,
-            },
+    /// A file has become shorter, or other bytes arrived than were sent: the run must not go on.
+    pub fn prove(&mut self, cell: &Cell) -> Result<std::result::Result<Probe, Unavailable>> {
+        let proven = self.attempt_proof(cell);
+        match self.or_give_up(proven) {
+            Ok(probe) => Ok(Ok(probe)),
+            Err(TrialError::CannotRun(no)) => Ok(Err(no)),
+            Err(TrialError::Broke(error)) => Err(error),
+        }
+    }
+
+    /// Sends one round of the file set or more (at most [`PROOF_BYTES`]) with `cell` and compares
+    /// checksums.
+    ///
+    /// # Errors
+    /// The cell cannot run here ([`TrialError::CannotRun`]), or it failed, or the bytes differ.
+    fn attempt_proof(&mut self, cell: &Cell) -> std::result::Result<Probe, TrialError> {
+        // A receive path that does not expose the bytes is proven by their number; the sender's
+        // bytes are proven with `recv`.
+        let readable = Cell {
+            recv: if path::shows_bytes(cell.recv) { cell.recv } else { RecvPath::Recv },
             ..cell.clone()
         };
-        let config = self.config(&shown)?;
+        let config = self.config(&readable)?;
         let most_bytes = cell
             .levels
             .message_bytes
@@ -47,25 +61,26 @@ impl Rig {
             first_file: 0,
             piece_bytes: bursts.piece_bytes(config.fixed.piece_bytes),
             checksum: true,
-            gives_way: false,
-            to_listener: self.far.as_ref().is_none_or(|far| !far.proves()),
+            low_priority: false,
+            to_listener: self.remote.as_ref().is_none_or(|remote| !remote.proves()),
         };
         let Ended { sent, crc32, .. } = self.send_one(&config, send_config)?;
         let expected = self.expected_crc32(bytes, &config.fixed)?;
         if sent.bytes != bytes || crc32 != expected {
             return Err(TrialError::Broke(Error::failed(format!(
-                "\"{}\" sent other bytes than the files hold: {} of {bytes} bytes, checksum {crc32:08x} instead of {expected:08x}",
+                "\"{}\" sent other bytes than the files hold: {} of {bytes} bytes, checksum \
+                 {crc32:08x} instead of {expected:08x}",
                 cell.label, sent.bytes
             ))));
         }
-        if shown.recv != cell.recv {
+        if readable.recv != cell.recv {
             let silent = SendConfig { checksum: false, ..send_config };
             self.send_one(&self.config(cell)?, silent)?; // counts are compared there
         }
         Ok(Probe::Proof { cell: cell.label.clone(), bytes, crc32 })
     }
 
-    /// One flow, until it stops by itself.
+    /// Runs one flow until it stops by itself.
     fn send_one(
         &mut self,
         config: &Arc<CellConfig>,

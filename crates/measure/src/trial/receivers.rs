@@ -1,4 +1,4 @@
-//! The far half of a trial: receivers without their senders, which are on another machine, and a window over them.
+//! The receiving half of a trial whose senders are on another machine, and the window over it.
 
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use super::machine::Machine;
 use super::receiving::{self, RecvConfig};
 use super::window::{APART_NS, SETTLE_NS, Threads};
 use super::worker::{
-    PATIENCE, Published, Ready, TrialError, Worker, await_message, settle_on, spawn, stuck,
+    PATIENCE, Published, Ready, TrialError, Worker, await_message, pin_to, spawn, timed_out,
 };
 use zc_run::{Reading, RecvCounts, RemoteWindow, Result};
 
-/// Receivers at work.
+/// Receivers that run.
 pub struct Receivers {
     flows: Vec<Receiving>,
     threads: Threads,
@@ -37,12 +37,13 @@ impl Receivers {
         for (index, socket) in sockets.into_iter().enumerate() {
             let crc32 = Arc::new(Published::default());
             let (published, how) = (Arc::clone(&crc32), how.clone());
-            let (half, ready) = spawn(format!("zc-recv-{index}"), move |ready, counts| {
-                settle_on(&how.cpus)?;
+            let (starting, ready) = spawn(format!("zc-recv-{index}"), move |ready, counts| {
+                pin_to(&how.cpus)?;
                 receiving::receive(&socket, &how, ready, counts, &published)
             })?;
-            let ready: Ready = await_message(&ready, &half.done, "a receiver to open its path")?;
-            flows.push(Receiving { side: half.whole(ready), crc32 });
+            let ready: Ready =
+                await_message(&ready, &starting.done, "a receiver to open its path")?;
+            flows.push(Receiving { side: starting.into_worker(ready), crc32 });
         }
         let tids: Vec<i32> = flows.iter().map(|flow| flow.side.tid).collect();
         let mut threads = Threads::open(&[], &tids)?;
@@ -58,20 +59,22 @@ impl Receivers {
         sum
     }
 
-    /// Waits for the end of every stream; returns the bytes of each and its CRC-32, which is 0 where none was asked for.
+    /// Waits for the end of every stream; returns for each its bytes and its CRC-32, which is 0 if
+    /// no checksum was asked for.
     ///
     /// # Errors
-    /// A receiver broke, or the end of a stream does not come.
+    /// A receiver failed, or the end of a stream does not come.
     pub fn finish(mut self) -> std::result::Result<Vec<(u64, u32)>, TrialError> {
         let mut ended = Vec::new();
         for flow in std::mem::take(&mut self.flows) {
             let mut receiver = Receivers { flows: vec![flow], threads: Threads::default() };
-            let flow = &mut receiver.flows[0]; // in a struct that joins its thread, however this ends
+            // In a struct that joins its thread on every return.
+            let flow = &mut receiver.flows[0];
             let counts = flow
                 .side
                 .done
                 .recv_timeout(PATIENCE)
-                .map_err(|_| stuck("a receiver did not end"))??;
+                .map_err(|_| timed_out("a receiver did not end"))??;
             ended.push((counts.bytes, flow.crc32.get()));
         }
         Ok(ended)
@@ -92,8 +95,8 @@ impl Drop for Receivers {
 }
 
 impl Machine {
-    /// A window over `receivers`, or over nothing, from `opens_ns` to `closes_ns` of CLOCK_MONOTONIC. Slow meters are read outside
-    /// of it, as at the sender's end.
+    /// A window over `receivers`, or over an idle machine, from `opens_ns` to `closes_ns` of
+    /// CLOCK_MONOTONIC. The slow meters are read outside of it, as on the sender's machine.
     ///
     /// # Errors
     /// A meter that could be read before cannot be read now.
@@ -104,8 +107,8 @@ impl Machine {
         closes_ns: u64,
     ) -> Result<RemoteWindow> {
         let (mut opened, mut closed) = (Reading::default(), Reading::default());
-        let nobody = Threads::default();
-        let threads = receivers.map_or(&nobody, |receivers| &receivers.threads);
+        let no_threads = Threads::default();
+        let threads = receivers.map_or(&no_threads, |receivers| &receivers.threads);
         // An idle window opens so soon that its slow meters are read at once.
         let early_ns = if receivers.is_some() { APART_NS } else { SETTLE_NS };
         sleep_until(opens_ns.saturating_sub(early_ns).max(monotonic_ns()));
@@ -130,7 +133,7 @@ impl Machine {
 /// Listens for the flows of trials.
 ///
 /// # Errors
-/// The address cannot be had.
+/// The address cannot be listened on.
 pub fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
     receiving::listen(at, rcvbuf_bytes)
 }

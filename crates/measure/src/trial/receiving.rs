@@ -1,4 +1,5 @@
-//! The receiver's thread of a flow: a receive path on a connected socket, until the end of the stream.
+//! The receiver's thread of a flow: a receive path on a connected socket, until the end of the
+//! stream.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::Sender as Outbox;
@@ -9,7 +10,7 @@ use crate::link::Link;
 use crate::path;
 use zc_run::{Error, RecvCounts, RecvPath, Result};
 
-/// How a receiver takes bytes.
+/// Configuration of a receiver.
 #[derive(Debug, Clone)]
 pub struct RecvConfig {
     /// The receive path.
@@ -18,11 +19,11 @@ pub struct RecvConfig {
     pub buffer_bytes: usize,
     /// The CPUs that its thread is pinned to.
     pub cpus: Vec<usize>,
-    /// It checks what it gets (proofs).
+    /// It computes a checksum (proofs).
     pub checksum: bool,
 }
 
-/// Receives until the end of the stream.
+/// Receives until the end of the stream, and publishes counts and CRC-32.
 pub(super) fn receive(
     socket: &TcpStream,
     how: &RecvConfig,
@@ -50,13 +51,14 @@ pub(super) fn receive(
     Ok(())
 }
 
-/// Listens on the receiver's side of a link, in whose namespace the calling thread is from then on.
+/// Listens on the receiver's side of a link; the calling thread stays in the namespace of that
+/// side.
 pub(super) fn listen_on(link: &dyn Link, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
     link.enter_receiver()?;
     listen((link.receiver_address(), 0).into(), rcvbuf_bytes)
 }
 
-/// Listens, with buffers of the size that is wanted.
+/// Listens, with SO_RCVBUF set if a size is given.
 pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpListener> {
     let listener = TcpListener::bind(at).map_err(|error| Error::os("listen for a flow", error))?;
     if let Some(bytes) = rcvbuf_bytes {
@@ -67,7 +69,7 @@ pub(super) fn listen(at: SocketAddr, rcvbuf_bytes: Option<usize>) -> Result<TcpL
     Ok(listener)
 }
 
-/// accept(2) that gives up when nobody connects.
+/// accept(2) with a timeout.
 pub(super) fn accept(listener: &TcpListener) -> Result<TcpStream> {
     zc_kernel::tcp::wait_readable(listener, PATIENCE)
         .and_then(|readable| {

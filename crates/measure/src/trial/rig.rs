@@ -1,4 +1,4 @@
-//! The rig: what stays between trials, and the trial itself.
+//! The rig: what outlives trials, and the trial itself.
 
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
@@ -10,14 +10,14 @@ use crate::meter::{self, Environment, InstanceLock, SampledThreads, Sampler, Wak
 use crate::path::SendSetup;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{
-    Align, BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, LinkFacts, Probe, Reading,
-    RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Unavailable, Warning,
+    Align, BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, LinkFacts, Reading,
+    RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Warning,
 };
 
 use super::bursts::Bursts;
 use super::cell_config::CellConfig;
 use super::flow::Flow;
-use super::flows::why_ended;
+use super::flows::{Ended, finish_flows, open_flows, why_ended};
 use super::links::Links;
 use super::machine::Machine;
 use super::remote_side::RemoteSide;
@@ -28,36 +28,36 @@ use super::window::{
 };
 use super::worker::TrialError;
 
-/// What a rig is made of.
+/// Everything that [`Rig::new`] takes.
 pub struct RigSetup {
-    /// The links, up.
+    /// Links that are up.
     pub links: Links,
-    /// The files and what the paths need.
+    /// The files, and the settings of the send paths.
     pub setup: SendSetup,
     /// What all cells share.
     pub fixed: FixedParams,
-    /// How long the parts of a trial are.
+    /// Lengths of the parts of a trial.
     pub timing: Timing,
-    /// Who takes the bytes on another machine.
-    pub far: Option<Box<dyn RemoteSide>>,
+    /// The machine that receives the bytes, over the link `remote`.
+    pub remote: Option<Box<dyn RemoteSide>>,
     /// Samples the CPUs in soaked windows.
     pub sampler: Option<Sampler>,
 }
 
-/// Everything that a trial needs and that outlives it.
+/// Everything that trials need and that outlives them.
 pub struct Rig {
-    pub(super) links: Links,
+    links: Links,
     pub(super) setup: SendSetup,
     fixed: FixedParams,
     pub(super) expected: HashMap<(u64, Align), u32>,
     timing: Timing,
     first_file: usize,
-    /// Bytes from the first file on that were read in this block.
+    /// Bytes after the beginning of the first file that were read in this block.
     warm_bytes: u64,
-    /// Of the trial before.
+    /// Flows of the previous trial.
     ended_flows: usize,
     machine: Machine,
-    pub(super) far: Option<Box<dyn RemoteSide>>,
+    pub(super) remote: Option<Box<dyn RemoteSide>>,
     sampler: Option<Sampler>,
 }
 
@@ -67,7 +67,7 @@ impl Rig {
     /// # Errors
     /// A CPU may not be used, SCHED_IDLE is refused, or /proc/stat cannot be read.
     pub fn new(setup: RigSetup) -> Result<Self> {
-        let RigSetup { links, setup, fixed, timing, far, sampler } = setup;
+        let RigSetup { links, setup, fixed, timing, remote, sampler } = setup;
         let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
         let (expected, first_file, warm_bytes) = (HashMap::new(), 0, 0);
         Ok(Self {
@@ -80,26 +80,26 @@ impl Rig {
             warm_bytes,
             ended_flows: 0,
             machine,
-            far,
+            remote,
             sampler,
         })
     }
 
-    /// Whether soakers delay those who wake up on the CPUs of the two sides, as far as they are on this machine; leaves the soakers
-    /// asleep.
+    /// Measures how much soakers delay wake-ups on the CPUs of the sides that are on this machine;
+    /// leaves the soakers paused.
     ///
     /// # Errors
     /// A CPU may not be used.
     pub fn wake_latencies(&self) -> Result<Vec<WakeLatency>> {
         let mut cpus = vec![self.fixed.sender_cpu];
-        if self.far.is_none() && self.fixed.receiver_cpu != self.fixed.sender_cpu {
+        if self.remote.is_none() && self.fixed.receiver_cpu != self.fixed.sender_cpu {
             cpus.push(self.fixed.receiver_cpu);
         }
         self.machine.wake_latencies(&cpus)
     }
 
-    /// What can be known before the first block that would make the figures a lie; takes a fifth of a second, in which
-    /// nothing of zc is at work.
+    /// Finds conditions that invalidate or weaken the results, before the first block. Takes a
+    /// fifth of a second, in which zc is idle.
     ///
     /// # Errors
     /// A namespace could not be entered, or /proc/stat cannot be read.
@@ -122,12 +122,12 @@ impl Rig {
         Ok(warnings)
     }
 
-    /// Somebody who listens in on a link just now.
+    /// A warning if a packet sniffer is on one of the links now.
     pub fn sniffers(&self) -> Option<Warning> {
         checks::sniffers(self.count_sniffers())
     }
 
-    /// Those who listen in on any of the links; null where that cannot be seen on one of them.
+    /// Packet sockets on all links; `None` where they cannot be counted on one of them.
     fn count_sniffers(&self) -> Option<usize> {
         let on = |link: &Arc<dyn Link>| {
             on_senders_side(&**link, || meter::sniffers(&link.facts().device)).ok().flatten()
@@ -135,8 +135,8 @@ impl Rig {
         self.links.all().map(on).sum()
     }
 
-    /// Where the network namespaces of senders and receivers can be found by other processes, for each link that has its own; the
-    /// link of most cells first.
+    /// Paths by which other processes reach the network namespaces of senders and receivers, for
+    /// each link that has its own; the link of most cells first.
     pub fn namespaces(&self) -> Vec<[PathBuf; 2]> {
         let path = |fd: BorrowedFd<'_>| {
             format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd()).into()
@@ -150,8 +150,8 @@ impl Rig {
         self.fixed.rate_chosen = chosen;
     }
 
-    /// Lets every trial of block number `block` begin with the same file, the blocks one after the other through the whole
-    /// set, and reads into the page cache what a trial at the rate will send.
+    /// Chooses the file with which every trial of block number `block` begins; the blocks together
+    /// go through the whole set. Reads into the page cache what a trial at the rate will send.
     ///
     /// # Errors
     /// A file cannot be read, or has become shorter.
@@ -163,7 +163,7 @@ impl Rig {
         self.warm_up_to(bytes)
     }
 
-    /// Reads so many bytes from the block's first file on, unless that was done in this block.
+    /// Reads this many bytes from the block's first file on, unless this block has done so.
     fn warm_up_to(&mut self, bytes: u64) -> Result<()> {
         if bytes > self.warm_bytes {
             self.setup.files.warm_from(self.first_file, bytes)?;
@@ -172,44 +172,45 @@ impl Rig {
         Ok(())
     }
 
-    /// What holds for a cell.
+    /// Resolves the configuration of a cell.
     pub(super) fn config(&self, cell: &Cell) -> std::result::Result<Arc<CellConfig>, TrialError> {
         let config = CellConfig::of(cell, &self.fixed, &self.setup);
         config.check(&**self.links.of(&cell.levels).map_err(TrialError::CannotRun)?)?;
         Ok(Arc::new(config))
     }
 
-    /// Sets how long the parts of a trial are.
+    /// Sets the lengths of the parts of a trial.
     pub fn set_timing(&mut self, timing: Timing) {
         self.timing = timing;
     }
 
-    /// How long the parts of a trial are.
+    /// Lengths of the parts of a trial.
     pub fn timing(&self) -> Timing {
         self.timing
     }
 
-    /// What all cells share, as it stands.
+    /// What all cells share, at present.
     pub fn fixed(&self) -> &FixedParams {
         &self.fixed
     }
 
-    /// Lets the soakers work (soaked trials and idle windows) or sleep (twins, top speed), on both machines where there are two.
+    /// Resumes the soakers (soaked trials and idle windows) or pauses them (unsoaked controls, top
+    /// speed), on both machines if there are two.
     ///
     /// # Errors
     /// The other machine is gone.
     pub fn soak(&mut self, on: bool) -> Result<()> {
         self.machine.soak(on);
         self.sampler.as_ref().map_or(Ok(()), |sampler| sampler.enable(on))?;
-        self.far.as_mut().map_or(Ok(()), |far| far.soak(on))
+        self.remote.as_mut().map_or(Ok(()), |remote| remote.soak(on))
     }
 
-    /// How soaked windows are sampled, where they are.
+    /// How soaked windows are sampled, if they are.
     pub fn sampling(&self) -> Option<&Sampling> {
         self.sampler.as_ref().map(Sampler::sampling)
     }
 
-    /// What was sampled since this was last asked.
+    /// Returns the samples taken since the last call.
     pub fn samples(&mut self) -> Option<BlockSamples> {
         self.sampler.as_mut().map(Sampler::block)
     }
@@ -229,33 +230,20 @@ impl Rig {
         sampler.take(cell, opened.soak.at_ns, closed.soak.at_ns, &threads);
     }
 
-    /// Proves a cell, or says why it cannot run here.
-    ///
-    /// # Errors
-    /// A file has become shorter, or the bytes that arrived were others: the run must not go on.
-    pub fn prove(&mut self, cell: &Cell) -> Result<std::result::Result<Probe, Unavailable>> {
-        let proven = self.attempt_proof(cell);
-        match self.or_given_up(proven) {
-            Ok(probe) => Ok(Ok(probe)),
-            Err(TrialError::CannotRun(no)) => Ok(Err(no)),
-            Err(TrialError::Broke(error)) => Err(error),
-        }
-    }
-
-    /// A window in which nothing is sent. The soakers must be at work.
+    /// Measures a window in which nothing is sent. The soakers must be running.
     ///
     /// # Errors
     /// A meter that could be read before cannot be read now.
     pub fn idle(&mut self) -> Result<IdleWindow> {
         let watched = self.watch_idle();
-        self.or_given_up(watched)
+        self.or_give_up(watched)
     }
 
     fn watch_idle(&mut self) -> Result<IdleWindow> {
         let settle_ns = settle_ns(self.ended_flows);
         let opens_ns = monotonic_ns() + settle_ns;
-        if let Some(far) = &mut self.far {
-            far.open_window(settle_ns, self.timing.idle_ns)?;
+        if let Some(remote) = &mut self.remote {
+            remote.open_window(settle_ns, self.timing.idle_ns)?;
         }
         let mut opened = Reading::default();
         self.kernel(None, &mut opened)?;
@@ -265,29 +253,33 @@ impl Rig {
         let mut closed = Reading { soak: self.machine.soaked(), ..Reading::default() };
         self.kernel(None, &mut closed)?;
         self.take_samples(None, &opened, &closed, None);
-        Ok(IdleWindow { opened, closed, remote: self.far_window()?.map(Box::new) })
+        Ok(IdleWindow { opened, closed, remote: self.remote_window()?.map(Box::new) })
     }
 
-    /// What failed here is given up at the far end too, which may be waiting for flows, or owe an answer about a window.
-    fn or_given_up<T, E>(&mut self, done: std::result::Result<T, E>) -> std::result::Result<T, E> {
-        if let (Err(_), Some(far)) = (&done, &mut self.far) {
-            far.give_up();
+    /// On failure, abandons the trial on the other machine too: it may be waiting for flows, or owe
+    /// an answer about a window.
+    pub(super) fn or_give_up<T, E>(
+        &mut self,
+        done: std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        if let (Err(_), Some(remote)) = (&done, &mut self.remote) {
+            remote.give_up();
         }
         done
     }
 
-    fn far_window(&mut self) -> Result<Option<RemoteWindow>> {
-        self.far.as_mut().map_or(Ok(None), |far| far.window())
+    fn remote_window(&mut self) -> Result<Option<RemoteWindow>> {
+        self.remote.as_mut().map_or(Ok(None), |remote| remote.window())
     }
 
-    /// Runs a cell once.
+    /// Runs a cell once, as a trial of the given kind.
     ///
     /// # Errors
-    /// The connection broke, a file became shorter, the bytes that arrived were not the bytes that were sent, or a
-    /// thread got stuck. Nothing of the trial is left when it returns.
+    /// The connection broke, a file became shorter, other bytes arrived than were sent, or a thread
+    /// got stuck. Nothing of the trial is left when it returns.
     pub fn run(&mut self, cell: &Cell, kind: TrialKind) -> Result<Trial> {
         let run = self.attempt(cell, kind);
-        self.or_given_up(run).map_err(|error| match error {
+        self.or_give_up(run).map_err(|error| match error {
             TrialError::Broke(error) => error,
             TrialError::CannotRun(no) => Error::failed(format!(
                 "\"{}\" could run before and cannot now: {}",
@@ -296,7 +288,8 @@ impl Rig {
         })
     }
 
-    /// Runs a cell once as fast as it goes, and returns its speed in bytes per second. The soakers must be asleep.
+    /// Runs a cell once without a rate limit, and returns its speed in bytes per second. The
+    /// soakers must be paused.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -305,6 +298,25 @@ impl Rig {
         let bytes = closed.received.bytes.saturating_sub(opened.received.bytes);
         let elapsed_ns = closed.soak.at_ns.saturating_sub(opened.soak.at_ns).max(1);
         Ok(bytes as f64 * 1e9 / elapsed_ns as f64)
+    }
+
+    /// Connects the flows of a trial and opens their paths.
+    pub(super) fn open_flows(
+        &mut self,
+        config: &Arc<CellConfig>,
+        flows: usize,
+        send_config: SendConfig,
+    ) -> std::result::Result<Vec<Flow>, TrialError> {
+        open_flows(&self.links, self.remote.as_deref_mut(), config, flows, send_config)
+    }
+
+    /// Waits for the end of flows that began at `began_ns` of CLOCK_MONOTONIC.
+    pub(super) fn finish_flows(
+        &mut self,
+        flows: Vec<Flow>,
+        began_ns: u64,
+    ) -> std::result::Result<Ended, TrialError> {
+        finish_flows(self.remote.as_deref_mut(), flows, began_ns)
     }
 
     fn attempt(&mut self, cell: &Cell, kind: TrialKind) -> std::result::Result<Trial, TrialError> {
@@ -329,34 +341,34 @@ impl Rig {
             first_file: self.first_file,
             piece_bytes: bursts.piece_bytes(config.fixed.piece_bytes),
             checksum: false,
-            gives_way: kind == TrialKind::TopSpeed && count > MANY_FLOWS,
+            low_priority: kind == TrialKind::TopSpeed && count > MANY_FLOWS,
             to_listener: false,
         };
         let flows = self.open_flows(&config, count, send_config)?;
         let threads = Threads::of(&flows);
-        // Threads that are told of it last are to know of it in time.
+        // Late enough for every thread to receive it in time.
         let begin_ns = monotonic_ns() + 500_000 + 20_000 * count.saturating_sub(1) as u64;
         let sampled = (kind == TrialKind::Soaked).then_some(cell.label.as_str());
-        let (flows, seen) =
+        let (flows, watched) =
             self.watch(flows, threads, begin_ns, edges_from(begin_ns), bursts, sampled)?;
         stop_all(&flows);
         let ended = self.finish_flows(flows, begin_ns)?;
         Ok(Trial {
             cell: cell.label.clone(),
             kind,
-            opened: seen.opened,
-            closed: seen.closed,
+            opened: watched.opened,
+            closed: watched.closed,
             whole_bytes: ended.sent.bytes,
             whole_completions: ended.sent.completions,
             whole_copied: ended.sent.copied,
             whole_sender_usage: ended.used,
-            remote: seen.remote,
+            remote: watched.remote,
             remote_report: ended.report,
         })
     }
 
-    /// Lets flows begin, and reads all meters at both edges of the window over them; the flows go on. `sampled` is the cell whose samples those of the
-    /// window are, where it is sampled.
+    /// Starts the flows, and reads all meters at both edges of the window over them; the flows go
+    /// on. `sampled` is the cell to which the samples of the window belong, if it is sampled.
     fn watch(
         &mut self,
         flows: Vec<Flow>,
@@ -365,13 +377,13 @@ impl Rig {
         edges_ns: (u64, u64),
         bursts: Bursts,
         sampled: Option<&str>,
-    ) -> std::result::Result<(Vec<Flow>, Seen), TrialError> {
+    ) -> std::result::Result<(Vec<Flow>, Watched), TrialError> {
         let (opens_ns, closes_ns) = edges_ns;
         for flow in &flows {
             flow.begin(begin_ns);
         }
-        if let Some(far) = &mut self.far {
-            far.open_window(opens_ns.saturating_sub(monotonic_ns()), closes_ns - opens_ns)?;
+        if let Some(remote) = &mut self.remote {
+            remote.open_window(opens_ns.saturating_sub(monotonic_ns()), closes_ns - opens_ns)?;
         }
         let mut opened = Reading::default();
         sleep_until(opens_ns - apart_ns(flows.len()));
@@ -383,8 +395,8 @@ impl Rig {
         };
         self.slow_meters(&flows, &threads, &mut opened)?;
         let length_ns = closes_ns - opens_ns;
-        let opens_ns = match &self.far {
-            Some(_) => opens_ns, // its window opens when it was told to
+        let opens_ns = match &self.remote {
+            Some(_) => opens_ns, // its window opens at the time it was sent
             None => bursts.not_before(monotonic_ns(), opens_ns),
         };
         let opened_ns = self.edge(opens_ns, bursts, flows.len(), |soakers| {
@@ -393,7 +405,7 @@ impl Rig {
             opened.soak = soakers.soaked();
         });
         let opened_ns = opened_ns.inspect_err(|_| stop_all(&flows))?;
-        let closes_ns = if self.far.is_some() { closes_ns } else { opened_ns + length_ns };
+        let closes_ns = if self.remote.is_some() { closes_ns } else { opened_ns + length_ns };
         let mut closed = Reading::default();
         let closed_ns = self.edge(closes_ns, bursts, flows.len(), |soakers| {
             closed.soak = soakers.soaked();
@@ -408,12 +420,13 @@ impl Rig {
         if let Some(cell) = sampled {
             self.take_samples(Some(cell), &opened, &closed, Some(&threads));
         }
-        let remote = self.far_window()?.map(Box::new);
-        Ok((flows, Seen { opened, closed, remote }))
+        let remote = self.remote_window()?.map(Box::new);
+        Ok((flows, Watched { opened, closed, remote }))
     }
 
-    /// Reads what bounds a window at `at_ns` or, where the reader got its CPU too late, as soon as it has it; and says when that was.
-    /// Again, whole periods of bursts later, where it lost its CPU in the middle: what was read would not be of one moment.
+    /// Reads what bounds a window at `at_ns` or, if the reader got its CPU too late, as soon as it
+    /// has it; returns that time. If the reader lost its CPU in the middle, the counters are not of
+    /// one moment, and it tries again whole periods of bursts later.
     fn edge(
         &self,
         at_ns: u64,
@@ -427,23 +440,24 @@ impl Rig {
             let from_ns = monotonic_ns();
             read(&self.machine);
             let now_ns = monotonic_ns();
-            // The other machine's window opens and closes when it was told to.
-            if self.far.is_some() || now_ns - from_ns <= edge_ns(flows) {
+            // The window of the other machine opens and closes at the times it was sent.
+            if self.remote.is_some() || now_ns - from_ns <= edge_ns(flows) {
                 return Ok(if from_ns - at_ns <= edge_ns(flows) { at_ns } else { from_ns });
             }
             at_ns = bursts.not_before(now_ns, at_ns);
         }
         Err(Error::failed(
-            "the counters could not be read in one moment: something else had the CPU, again and again",
+            "the counters could not be read in one moment: something else had the CPU, again and \
+             again",
         ))
     }
 
-    /// What the kernel counts, and the CPU time of everything that is zc's.
+    /// Reads the kernel's counters and the CPU time of everything that belongs to zc.
     fn kernel(&mut self, threads: Option<&Threads>, into: &mut Reading) -> Result<()> {
         let flows_ns = threads.map_or(0, Threads::cpu_ns);
-        let far_end_ns: u64 =
+        let ack_generator_ns: u64 =
             self.links.all().filter_map(|link| link.far_end()).map(AckGenerator::cpu_ns).sum();
-        self.machine.kernel(flows_ns + far_end_ns, into)
+        self.machine.kernel(flows_ns + ack_generator_ns, into)
     }
 
     fn slow_meters(&mut self, flows: &[Flow], threads: &Threads, into: &mut Reading) -> Result<()> {
@@ -459,24 +473,26 @@ impl Rig {
     }
 }
 
-/// What was read at the edges of a window over flows that are still under way.
-struct Seen {
+/// Readings at the edges of a window over flows that go on.
+struct Watched {
     opened: Reading,
     closed: Reading,
     remote: Option<Box<RemoteWindow>>,
 }
 
-/// Before they are dropped, one after another: a thousand flows of which all but one go on end in no time worth waiting for.
+/// Stops all flows, before they are dropped one after another: dropping a thousand flows that still
+/// send would take long.
 fn stop_all(flows: &[Flow]) {
     for flow in flows {
         flow.stop();
     }
 }
 
-/// Asks something in the sender's namespace. A namespace is entered by a thread for good, so it has one of its own.
+/// Runs `ask` in the sender's namespace. A thread cannot leave a namespace that it has entered, so
+/// this has a thread of its own.
 fn on_senders_side<T: Send>(link: &dyn Link, ask: impl FnOnce() -> T + Send) -> Result<T> {
     std::thread::scope(|scope| scope.spawn(|| link.enter_sender().map(|()| ask())).join())
-        .map_err(|_| Error::failed("a thread that looked around on the sender's side died"))?
+        .map_err(|_| Error::failed("a thread on the sender's side of the link panicked"))?
 }
 
 impl std::fmt::Debug for Rig {

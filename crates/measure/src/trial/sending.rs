@@ -1,4 +1,5 @@
-//! The sender's thread of a flow: connects, opens its path, and sends pieces of the files until it is told to stop.
+//! The sender's thread of a flow: it connects, opens its path, and sends pieces of the files until
+//! it is stopped.
 
 use std::io::Write as _;
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -12,47 +13,47 @@ use super::cell_config::CellConfig;
 use super::counting::Counting;
 use super::factor::{self, EFFECTS};
 use super::usage::UsedSince;
-use super::worker::{PATIENCE, Published, Ready, TrialError, clone, give_way, settle_on};
+use super::worker::{PATIENCE, Published, Ready, TrialError, clone, lower_priority, pin_to};
 use crate::link::{AckGenerator, AckedFlow, Link};
 use crate::path;
 use crate::workload::Pacer;
 use zc_run::{Error, FixedParams, Result, SendCounts, Usage};
 
-/// How a flow's sender is driven.
+/// Configuration of a flow's sender.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SendConfig {
-    /// When it sends how much.
+    /// The bursts in which it sends.
     pub(super) bursts: Bursts,
-    /// Stop after this many bytes (proofs); null is until told to.
+    /// Stop after this many bytes (proofs); `None` sends until it is stopped.
     pub(super) stop_after_bytes: Option<u64>,
     /// The file that the first flow begins with.
     pub(super) first_file: usize,
-    /// The largest piece of a file that is handed to the path at once.
+    /// The largest piece of a file that the path is given at once.
     pub(super) piece_bytes: usize,
-    /// The receiver checks what it gets (proofs).
+    /// The receiver computes a checksum (proofs).
     pub(super) checksum: bool,
-    /// Its threads give way to the one that reads the meters.
-    pub(super) gives_way: bool,
-    /// A receive path on this machine takes the bytes, also on a link with a far end of its own.
+    /// Its threads run at nice 19 (`worker::lower_priority`).
+    pub(super) low_priority: bool,
+    /// A receive path on this machine receives the bytes, also on the link `null`.
     pub(super) to_listener: bool,
 }
 
 impl SendConfig {
-    /// The link's far end, where it is the one that takes the bytes.
-    pub(super) fn far_end(self, link: &dyn Link) -> Option<&AckGenerator> {
+    /// The link's ACK generator, if that is what receives the bytes.
+    pub(super) fn ack_generator(self, link: &dyn Link) -> Option<&AckGenerator> {
         if self.to_listener { None } else { link.far_end() }
     }
 }
 
-/// Where a sender connects to.
+/// What a sender connects to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// The address.
+    /// Address and port of the receiver.
     pub address: SocketAddr,
-    /// What it sends before anything else, so that the far end knows whose connection it is.
+    /// Sent before anything else, so that the server knows which flow the connection belongs to.
     pub greeting: Vec<u8>,
-    /// The connection is left open for sending after the last byte: an iperf3 server goes round in circles on a stream that is
-    /// at its end.
+    /// The connection is left open for sending after the last byte: an iperf3 server spins on a
+    /// stream that is at its end.
     pub stays_open: bool,
 }
 
@@ -63,13 +64,13 @@ impl Target {
     }
 }
 
-/// A sender that is ready, and who takes its bytes where that is the link itself.
+/// A sender that is ready, and its flow in the ACK generator where that receives the bytes.
 pub(super) struct SenderReady {
     pub(super) ready: Ready,
-    pub(super) far: Option<AckedFlow>,
+    pub(super) acked: Option<AckedFlow>,
 }
 
-/// Which of the flows of a trial it is, and what it needs.
+/// What a sender thread works on.
 pub(super) struct Sending<'a> {
     pub(super) index: usize,
     pub(super) config: &'a CellConfig,
@@ -78,7 +79,7 @@ pub(super) struct Sending<'a> {
     pub(super) to: &'a Target,
 }
 
-/// Sends.
+/// Sends pieces until `stop`, at the configured number of bytes, or at an error; then drains.
 pub(super) fn send(
     what: &Sending<'_>,
     begin: &Inbox<u64>,
@@ -89,15 +90,15 @@ pub(super) fn send(
 ) -> std::result::Result<(), TrialError> {
     let &Sending { index, config, link, send_config, to } = what;
     let CellConfig { cell, fixed, setup } = config;
-    settle_on(&config.sender_cpus())?;
-    if send_config.gives_way {
-        give_way()?;
+    pin_to(&config.sender_cpus())?;
+    if send_config.low_priority {
+        lower_priority()?;
     }
     link.enter_sender()?;
-    let (socket, far) = connect(to, fixed, send_config.far_end(link))?;
+    let (socket, acked) = connect(to, fixed, send_config.ack_generator(link))?;
     let mut sender = path::open_sender(cell.send, &socket, setup).map_err(TrialError::CannotRun)?;
     let at_work = Ready { tid: zc_kernel::sched::gettid(), socket: clone(&socket)? };
-    let _ = ready.send(SenderReady { ready: at_work, far });
+    let _ = ready.send(SenderReady { ready: at_work, acked });
     let Ok(begin_ns) = begin.recv() else {
         return Ok(()); // the trial was given up
     };
@@ -143,17 +144,17 @@ pub(super) fn send(
 fn connect(
     to: &Target,
     fixed: &FixedParams,
-    far_end: Option<&AckGenerator>,
+    ack_generator: Option<&AckGenerator>,
 ) -> Result<(TcpStream, Option<AckedFlow>)> {
     let failed = |error| Error::os(format!("connect a flow to {}", to.address), error);
     let socket = Unconnected::bind_towards(to.address).map_err(failed)?;
-    let far = far_end.map(|far_end| far_end.expect(socket.port()));
+    let acked = ack_generator.map(|generator| generator.expect(socket.port()));
     EFFECTS.iter().try_for_each(|effect| effect.before_connect(&socket, fixed))?;
     let mut socket = socket.connect(to.address, PATIENCE).map_err(failed)?;
     EFFECTS.iter().try_for_each(|effect| effect.connected(&socket, fixed))?;
     socket
         .write_all(&to.greeting)
-        .map_err(|error| Error::os("greet the far end of a flow", error))?;
+        .map_err(|error| Error::os("send the greeting of a flow", error))?;
     factor::set_tcp_options(&socket, fixed)?;
-    Ok((socket, far))
+    Ok((socket, acked))
 }

@@ -1,4 +1,5 @@
-//! What a session needs of the machine before there is a rig: CPUs, a link that is up, the files, a congestion control.
+//! What a session needs before there is a rig: CPUs, links that are up, the files, a congestion
+//! control.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,25 +11,27 @@ use crate::workload::{self, FileSet};
 use zc_run::{Error, FileSetFacts, LinkKind, LinkOptions, Result, Support, Unavailable};
 
 use super::links::Links;
+use super::placement::choose_cpus;
 
-/// Paths are compared under a loss-based congestion control: BBR's pacing timers cost CPU of their own.
+/// Congestion controls to try, in this order. Paths are compared under a loss-based one: BBR's
+/// pacing timers cost CPU of their own.
 const CONGESTIONS: [&str; 2] = ["cubic", "reno"];
 
-/// As much as packets go round in: a CPU keeps several hundred MB of the pages that it was given to free for itself (pcp->high
-/// in /proc/zoneinfo) before others see them again.
+/// Memory that packets cycle through: a CPU keeps several hundred MB of freed pages for itself
+/// (pcp->high in /proc/zoneinfo) before other CPUs get them.
 const TOUCHED_BYTES: u64 = 2 << 30;
 
-/// No longer than this, even so.
+/// Limit on the time for touching memory.
 const TOUCHING: Duration = Duration::from_secs(2);
 
-/// Links from the best to the one that everybody can have.
+/// Links from the most informative to the one that every user can have.
 pub const LINKS: [LinkKind; 3] = [LinkKind::Null, LinkKind::Veth, LinkKind::Loopback];
 
-/// Links that are up, and those that were tried before them.
+/// Links that are up, and links that were tried before them.
 pub struct Up {
-    /// All of one kind.
+    /// All are of one kind.
     pub links: Links,
-    /// A sentence for each better link that could not be had.
+    /// A sentence for each preferred link that was not available.
     pub passed_over: Vec<String>,
 }
 
@@ -41,12 +44,13 @@ pub fn allowed_cpus() -> Result<Vec<usize>> {
         .map_err(|error| Error::os("ask for the CPUs of this process", error))
 }
 
-/// Brings up the first of `candidates` that can be had, and beside it a link of that kind for each of `others`: what cells ask
-/// for whose levels are of the link ([`LinkOptions::at`]), twice or not, and also where it is nothing else. One of them that
-/// cannot be had has its reason in [`Links::of`]. Call it while the process has one thread.
+/// Brings up the first of `candidates` that is available, and further links of that kind for those
+/// of `others` that differ: the options that cells with levels of the link ask for
+/// ([`LinkOptions::at`]), repetitions allowed. If one of `others` is not available, [`Links::of`]
+/// has the reason. Call it while the process has one thread.
 ///
 /// # Errors
-/// None of the candidates can be had: the reason and the remedy of the last.
+/// None of the candidates is available: the reason and the remedy of the last.
 pub fn bring_up(
     candidates: &[LinkKind],
     sender_cpu: usize,
@@ -91,9 +95,10 @@ pub fn towards(address: std::net::IpAddr) -> Result<Up> {
     Ok(Up { links: Links::only(link::towards(address)?.into()), passed_over: Vec::new() })
 }
 
-/// Whether this user can have a link; leaves the process as it was. Call it while the process has one thread.
+/// Whether a link is available to this user; leaves the process as it was. Call it while the
+/// process has one thread.
 pub fn try_out_link(kind: LinkKind) -> Support {
-    let cpus = allowed_cpus().map(|allowed| super::choose_cpus(&allowed)).unwrap_or_default();
+    let cpus = allowed_cpus().map(|allowed| choose_cpus(&allowed)).unwrap_or_default();
     link::try_out(kind, Sides { sender_cpu: cpus.0, receiver_cpu: cpus.1 })
 }
 
@@ -104,8 +109,8 @@ fn message(kind: LinkKind, no: &Unavailable) -> String {
     }
 }
 
-/// Opens the files, or makes the generated set, from which messages of these lengths can be sent, and reads them into the page
-/// cache.
+/// Opens the files, or generates the set, from which messages of these lengths can be sent, and
+/// reads them into the page cache.
 ///
 /// # Errors
 /// A file cannot be used, or there is no room for the generated set.
@@ -125,17 +130,17 @@ pub fn open_files(
     ))
 }
 
-/// Touches up to 2 GiB of memory and gives it back, for at most 2 s, so that what the kernel will allocate for packets has
-/// been touched before; call it before anything is measured. A virtual machine gets a page of its host when it first
-/// touches it, which takes 10 us here, six times what a page costs otherwise: the first runs on a fresh machine would be a
-/// measurement of its hypervisor.
+/// Touches up to 2 GiB of memory and frees it, for at most 2 s, so that the memory which the kernel
+/// will allocate for packets has been touched before. Call it before anything is measured. A
+/// virtual machine gets a page from its host on the first touch, which takes 10 us here, six times
+/// what a page costs otherwise: the first runs on a fresh machine would measure the hypervisor.
 ///
-/// `sender_cpu` is where packets are allocated: its free lists are the ones that want touched pages. Where there is no
-/// memory to be had for it, it goes without.
+/// `sender_cpu` is where packets are allocated, so its free lists need the touched pages. If there
+/// is no memory for it, nothing is touched.
 pub fn touch_memory(sender_cpu: usize) {
     let bytes = touched_bytes(workload::available_bytes());
     let touch = move || {
-        let _ = zc_kernel::sched::pin(&[sender_cpu]); // else it is done elsewhere
+        let _ = zc_kernel::sched::pin(&[sender_cpu]); // otherwise another CPU touches it
         let Ok(mut pages) = zc_kernel::pages::Pages::new(usize::try_from(bytes).unwrap_or(0))
         else {
             return;
@@ -153,32 +158,35 @@ pub fn touch_memory(sender_cpu: usize) {
     let _ = std::thread::spawn(touch).join();
 }
 
-/// How much is touched where so much is available: nothing where that is not known.
+/// Bytes to touch when `available` bytes are; 0 if that is not known.
 fn touched_bytes(available: Option<u64>) -> u64 {
     available.map_or(0, |available| TOUCHED_BYTES.min(available / 8))
 }
 
-/// The congestion control that was asked for, or the first of `CONGESTIONS` that a socket on the sender's side takes.
+/// The congestion control that was asked for, or the first of `CONGESTIONS` that a socket on the
+/// sender's side accepts.
 ///
 /// # Errors
-/// It does not exist here, or this user may not have it.
+/// The kernel does not have it, or this user may not use it.
 pub fn choose_congestion(asked: Option<&str>, link: &Arc<dyn Link>) -> Result<String> {
     let names: Vec<String> =
         asked.map_or(CONGESTIONS.map(str::to_owned).to_vec(), |name| vec![name.to_owned()]);
-    let there = Arc::clone(link);
-    // A namespace is entered by a thread and for good, so one is spent on the question.
+    let link = Arc::clone(link);
+    // A thread cannot leave a namespace that it has entered, so the question has a thread of its
+    // own.
     let chosen = std::thread::spawn(move || -> Result<Option<String>> {
-        there.enter_sender()?;
+        link.enter_sender()?;
         let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))
             .map_err(|error| Error::os("open a socket", error))?;
         Ok(names.into_iter().find(|name| zc_kernel::tcp::set_congestion(&listener, name).is_ok()))
     })
     .join()
-    .map_err(|_| Error::failed("the thread that asked for a congestion control died"))??;
+    .map_err(|_| Error::failed("the thread that asked for a congestion control panicked"))??;
     chosen.ok_or_else(|| {
         let name = asked.unwrap_or(CONGESTIONS[0]);
-        Error::usage(format!("the congestion control \"{name}\" cannot be had here")).help(
-            "those of this kernel stand in /proc/sys/net/ipv4/tcp_available_congestion_control; a module may add it",
+        Error::usage(format!("the congestion control \"{name}\" is not available here")).help(
+            "/proc/sys/net/ipv4/tcp_available_congestion_control lists those of this kernel; a \
+             module may add it",
         )
     })
 }
@@ -188,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_eighth_of_what_is_available_is_touched_and_no_more_than_packets_go_round_in() {
+    fn an_eighth_of_the_available_memory_is_touched_and_at_most_2_gib() {
         assert_eq!(touched_bytes(None), 0);
         assert_eq!(touched_bytes(Some(64 << 20)), 8 << 20);
         assert_eq!(touched_bytes(Some(1 << 40)), TOUCHED_BYTES);

@@ -1,17 +1,18 @@
-//! For the tests of trials: what a plan holds fixed on the loopback interface of this machine.
+//! Helpers for tests: parameters, files and a rig on the loopback interface of this machine.
 
 use std::io::Write as _;
 use std::sync::Arc;
 
 use super::links::Links;
-use super::{Rig, RigSetup};
+use super::rig::{Rig, RigSetup};
+use super::setup::{allowed_cpus, bring_up};
 use crate::path::SendSetup;
 use crate::workload::{FileSet, SourceFile};
 use zc_run::{Align, CopyPages, FixedParams, LinkKind, Placement, Push, SoakerKind, Timing};
 
 /// One flow at a low rate, everything on the first CPU.
 pub(super) fn fixed() -> FixedParams {
-    let cpu = super::allowed_cpus().unwrap()[0];
+    let cpu = allowed_cpus().unwrap()[0];
     FixedParams {
         link: LinkKind::Loopback,
         rate_bytes_per_s: 50e6,
@@ -36,18 +37,11 @@ pub(super) fn fixed() -> FixedParams {
     }
 }
 
-/// The interface.
 pub(super) fn loopback() -> Links {
     let fixed = fixed();
-    super::bring_up(
-        &[LinkKind::Loopback],
-        fixed.sender_cpu,
-        fixed.receiver_cpu,
-        &Default::default(),
-        &[],
-    )
-    .unwrap()
-    .links
+    bring_up(&[LinkKind::Loopback], fixed.sender_cpu, fixed.receiver_cpu, &Default::default(), &[])
+        .unwrap()
+        .links
 }
 
 /// Files of one byte, about a page, and more than the largest segment.
@@ -64,7 +58,7 @@ pub(super) fn files() -> SendSetup {
     SendSetup::new(Arc::new(FileSet::new(files)), fixed().buffer_bytes)
 }
 
-/// A rig of all that, whose soakers sleep.
+/// A rig on loopback with these files; its soakers are paused.
 pub(super) fn rig(fixed: FixedParams) -> Rig {
     let ms = 1_000_000;
     let timing =
@@ -74,7 +68,7 @@ pub(super) fn rig(fixed: FixedParams) -> Rig {
         setup: files(),
         fixed,
         timing,
-        far: None,
+        remote: None,
         sampler: None,
     })
     .unwrap()

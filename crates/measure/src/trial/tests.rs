@@ -1,6 +1,7 @@
 //! Trials of cells with levels of their own, over the loopback interface.
 
 use super::cell_config::CellConfig;
+use super::setup::allowed_cpus;
 use super::testing::{files, fixed, loopback, rig};
 use super::worker::TrialError;
 use crate::link::Link;
@@ -42,7 +43,7 @@ fn every_path_is_proven_with_messages_of_every_size_and_at_odd_offsets() {
 }
 
 #[test]
-fn a_small_message_is_a_call_of_its_own() {
+fn each_small_message_is_one_call() {
     let mut rig = rig(FixedParams { rate_bytes_per_s: 4e6, ..fixed() });
     for (send, calls_each) in [
         (SendPath::ReadSend, 2),
@@ -98,7 +99,7 @@ fn a_cork_makes_full_packets_of_small_messages_and_nodelay_does_not() {
 
 #[test]
 fn a_cell_runs_with_its_own_buffers_congestion_control_rate_and_placement() {
-    let soaked_cpus = super::allowed_cpus().unwrap();
+    let soaked_cpus = allowed_cpus().unwrap();
     let mut rig = rig(FixedParams { soaked_cpus, ..fixed() });
     for placement in Placement::ALL {
         let levels = Levels {
@@ -118,7 +119,7 @@ fn a_cell_runs_with_its_own_buffers_congestion_control_rate_and_placement() {
 }
 
 #[test]
-fn a_congestion_control_that_is_not_there_is_the_cell_s_failure() {
+fn a_missing_congestion_control_is_an_error_of_the_cell() {
     let levels = Levels { congestion: Some("nonesuch".to_owned()), ..Levels::default() };
     let error = rig(fixed()).prove(&cell(SendPath::Sendfile, levels)).unwrap_err();
     assert!(error.message.contains("\"nonesuch\""), "{error}");
@@ -142,7 +143,7 @@ fn a_thousand_flows_are_one_trial_and_leave_no_port_behind() {
     assert!(trial.whole_bytes >= trial.closed.received.bytes);
 }
 
-/// A link that is asked for nothing but its kind.
+/// A link of which only the kind matters.
 struct OfKind(LinkFacts);
 
 impl Link for OfKind {
@@ -168,7 +169,7 @@ impl Link for OfKind {
 }
 
 #[test]
-fn what_a_link_cannot_do_is_told_with_a_remedy() {
+fn what_a_link_cannot_do_is_reported_with_a_remedy() {
     let of_kind = |kind| OfKind(LinkFacts { kind, ..loopback().base().facts().clone() });
     let placed = |placement| Levels { placement: Some(placement), ..Levels::default() };
     let sockbuf = Levels { sockbuf_bytes: Some(65_536), ..Levels::default() };

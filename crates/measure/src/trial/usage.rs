@@ -1,23 +1,24 @@
-//! What the calling thread has used since a moment, as getrusage(2) says, which a thread can only ask about itself.
+//! CPU time that the calling thread has used since a given moment (getrusage(2), RUSAGE_THREAD,
+//! which a thread can only read for itself).
 
 use zc_kernel::clock::monotonic_ns;
 use zc_kernel::process::{self, own_thread_usage};
 
 use zc_run::Usage;
 
-/// The moment, and what had been used by then.
+/// A moment, and the usage until then.
 pub(super) struct UsedSince {
     at_ns: u64,
     before: process::Usage,
 }
 
 impl UsedSince {
-    /// Now; null where the kernel does not say.
+    /// Begins now; `None` where the kernel does not report it.
     pub(super) fn now() -> Option<Self> {
         Some(Self { at_ns: monotonic_ns(), before: own_thread_usage().ok()? })
     }
 
-    /// What the thread has used since.
+    /// What the thread has used since then.
     pub(super) fn usage(&self) -> Option<Usage> {
         let used = own_thread_usage().ok()?.since(&self.before);
         let elapsed_ns = monotonic_ns().saturating_sub(self.at_ns);

@@ -1,38 +1,40 @@
 //! The edges of a window: which meter is read when.
 //!
-//! The soakers' counters are what the cost comes from, so they are read at exactly the moments that bound the window. The
-//! readers of /proc take a good part of a millisecond of CPU: they run `APART` before the window opens and right after it
-//! has closed, so that the work of reading is not in it. Each reading carries the time at which it was taken.
+//! The cost comes from the soakers' counters, so they are read at exactly the moments that bound
+//! the window. Reading /proc takes a good part of a millisecond of CPU: it is done [`APART_NS`]
+//! before the window opens and right after it has closed, so that this work is outside of the
+//! window. Each reading carries its own time.
 
 use crate::meter::{TaskMeter, workers_of};
 use zc_run::{LinkCounters, Reading, RecvCounts, Result, SendCounts, TcpReading};
 
 use super::flow::Flow;
 
-/// After a trial, before the next window: its threads have ended, but frees, timers and RCU callbacks are still due.
+/// Time between a trial and the next window: the threads have ended, but frees, timers and RCU
+/// callbacks are still due.
 pub(super) const SETTLE_NS: u64 = 3_000_000;
 
-/// What another flow adds to that: two threads and two sockets that have ended.
+/// Added for each further flow: two threads and two sockets that have ended.
 const SETTLE_NS_PER_FLOW: u64 = 50_000;
 
-/// How long a trial of so many flows takes to settle.
+/// Time that a trial of `flows` flows takes to settle.
 pub(super) fn settle_ns(flows: usize) -> u64 {
     SETTLE_NS + SETTLE_NS_PER_FLOW * flows.saturating_sub(1) as u64
 }
 
-/// How long before the window opens the slow meters are read, of one flow.
+/// How long before a window of one flow opens its slow meters are read.
 pub(super) const APART_NS: u64 = 3_000_000;
 
-/// What another flow adds to that: a file of /proc is read for each of its threads, in some 20 us.
+/// Added for each further flow: a file of /proc is read for each of its threads, in some 20 us.
 const APART_NS_PER_FLOW: u64 = 80_000;
 
-/// How long before the window opens the slow meters of so many flows are read.
+/// How long before a window of `flows` flows opens its slow meters are read.
 pub(super) fn apart_ns(flows: usize) -> u64 {
     APART_NS + APART_NS_PER_FLOW * flows.saturating_sub(1) as u64
 }
 
-/// What reading the counters of a flow may take at an edge of a window, and some of its own for every further one. They are read in
-/// some 30 us, and 1 us.
+/// Limit for reading the counters of all flows at an edge of a window. The first flow takes some 30
+/// us, each further one 1 us.
 pub(super) fn edge_ns(flows: usize) -> u64 {
     EDGE_NS + EDGE_NS_PER_FLOW * flows.saturating_sub(1) as u64
 }
@@ -40,16 +42,18 @@ pub(super) fn edge_ns(flows: usize) -> u64 {
 const EDGE_NS: u64 = 200_000;
 const EDGE_NS_PER_FLOW: u64 = 10_000;
 
-/// What another flow adds to a window at top speed, so that reading its counters is a small part of it.
+/// Added for each further flow to a window at top speed, so that reading its counters is a small
+/// part of it.
 pub(super) const UNSOAKED_NS_PER_FLOW: u64 = 200_000;
 
-/// How often an edge is read, at most.
+/// Attempts at reading an edge.
 pub(super) const EDGE_TRIES: usize = 20;
 
-/// With more flows than that their threads give way to the one that reads the meters, where there are no soakers.
+/// With more flows than this, trials at top speed lower the priority of the flows' threads below
+/// that of the reader of the meters.
 pub(super) const MANY_FLOWS: usize = 16;
 
-/// What the flows did so far, added up.
+/// Sums the counts of all flows.
 pub(super) fn flow_counts(flows: &[Flow], into: &mut Reading) {
     let (mut sent, mut received) = (SendCounts::default(), RecvCounts::default());
     for flow in flows {
@@ -61,7 +65,8 @@ pub(super) fn flow_counts(flows: &[Flow], into: &mut Reading) {
     into.received = received;
 }
 
-/// Adds what ended at the far end of the null link, packets and payload, to the counters of the device, which never saw it.
+/// Adds the packets and payload that the ACK generator noted to the counters of the device, which
+/// did not see them.
 pub(super) fn add_noted(flows: &[Flow], into: &mut LinkCounters) {
     for noted in flows.iter().filter_map(Flow::noted) {
         into.tx_packets += noted.packets;
@@ -69,7 +74,7 @@ pub(super) fn add_noted(flows: &[Flow], into: &mut LinkCounters) {
     }
 }
 
-/// TCP_INFO of the sending sockets, added up; null when the kernel did not answer for one of them.
+/// TCP_INFO of the sending sockets, summed; `None` when the kernel did not answer for one of them.
 pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
     let mut sum = TcpReading { at_ns: zc_kernel::clock::monotonic_ns(), ..TcpReading::default() };
     for (index, flow) in flows.iter().enumerate() {
@@ -91,22 +96,22 @@ pub(super) fn tcp_reading(flows: &[Flow]) -> Option<TcpReading> {
     Some(sum)
 }
 
-/// The threads of a trial's flows, the workers that io_uring made for them included.
+/// The threads of a trial's flows, with the workers that io_uring made for them.
 #[derive(Default)]
 pub(super) struct Threads {
     senders: TaskMeter,
     receivers: TaskMeter,
-    /// Of this process, as they were metered.
-    process_has: Option<usize>,
+    /// Threads of this process when they were metered.
+    process_threads: Option<usize>,
 }
 
 impl Threads {
     pub(super) fn open(senders: &[i32], receivers: &[i32]) -> Result<Self> {
-        let process_has = zc_kernel::process::threads().ok();
+        let process_threads = zc_kernel::process::threads().ok();
         Ok(Self {
             senders: TaskMeter::open(senders)?,
             receivers: TaskMeter::open(receivers)?,
-            process_has,
+            process_threads,
         })
     }
 
@@ -116,10 +121,13 @@ impl Threads {
         Self::open(&senders, &receivers)
     }
 
-    /// Meters the workers too that io_uring has made since. They are found by the names of all threads, which takes its time where
-    /// there are thousands; so only where the process has more threads now.
+    /// Adds the workers that io_uring has made since. They are found by the names of all threads,
+    /// which takes long with thousands of threads; so it is done only if the process has more
+    /// threads now.
     pub(super) fn add_workers(&mut self) -> Result<()> {
-        if self.process_has.is_some() && zc_kernel::process::threads().ok() == self.process_has {
+        if self.process_threads.is_some()
+            && zc_kernel::process::threads().ok() == self.process_threads
+        {
             return Ok(());
         }
         for meter in [&mut self.senders, &mut self.receivers] {
@@ -128,7 +136,7 @@ impl Threads {
         Ok(())
     }
 
-    /// CPU time of either side; what has ended adds nothing, and `Flow::has_ended` tells of it.
+    /// CPU time of either side. A thread that has ended adds nothing; `Flow::has_ended` reports it.
     pub(super) fn read_cpu(&self, into: &mut Reading) {
         for (meter, side) in
             [(&self.senders, &mut into.sender), (&self.receivers, &mut into.receiver)]
@@ -138,7 +146,7 @@ impl Threads {
         }
     }
 
-    /// Context switches of either side, beside the slow meters.
+    /// Context switches of either side; read with the slow meters.
     pub(super) fn read_switches(&self, into: &mut Reading) {
         for (meter, side) in
             [(&self.senders, &mut into.sender), (&self.receivers, &mut into.receiver)]
@@ -147,12 +155,12 @@ impl Threads {
         }
     }
 
-    /// Those that send and those that receive.
+    /// Thread ids of senders and of receivers.
     pub(super) fn tids(&self) -> (Vec<i32>, Vec<i32>) {
         (self.senders.tids(), self.receivers.tids())
     }
 
-    /// CPU time of all of them.
+    /// CPU time of all threads.
     pub(super) fn cpu_ns(&self) -> u64 {
         let cpu_ns = |meter: &TaskMeter| meter.read_cpu().map_or(0, |reading| reading.cpu_ns);
         cpu_ns(&self.senders) + cpu_ns(&self.receivers)

@@ -1,5 +1,6 @@
-//! A side of a flow: a thread that has its own socket, says when it is ready, publishes its counts after every piece, and says how
-//! it ended. Whoever coordinates reads the counts and knows of windows; the thread does not.
+//! The thread of one side of a flow: it reports when it is ready, publishes its counts after every
+//! piece, and reports how it ended. The coordinator reads the counts and knows of windows; the
+//! thread does not.
 
 use std::net::TcpStream;
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError, Sender as Outbox, channel};
@@ -10,10 +11,10 @@ use std::time::Duration;
 use super::counting::{Counting, Counts};
 use zc_run::{Error, Result, Unavailable};
 
-/// How long a thread may take to connect and open its path, or to drain, before the trial is called failed.
+/// How long a thread may take to connect and open its path, or to drain, before the trial fails.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A value that one thread publishes when it ends, and another reads then.
+/// A value that one thread publishes when it ends and another reads then.
 #[derive(Debug, Default)]
 pub(super) struct Published<T>(Mutex<T>);
 
@@ -32,7 +33,7 @@ impl<T: Copy> Published<T> {
 pub enum TrialError {
     /// The path cannot run here.
     CannotRun(Unavailable),
-    /// Something broke.
+    /// Something failed while it ran.
     Broke(Error),
 }
 
@@ -42,7 +43,7 @@ impl From<Error> for TrialError {
     }
 }
 
-/// A thread that is at work, or has ended.
+/// A thread that runs, or has ended.
 pub(super) struct Worker<C> {
     pub(super) thread: Option<JoinHandle<()>>,
     pub(super) done: Inbox<std::result::Result<C, TrialError>>,
@@ -57,13 +58,13 @@ impl<C> Worker<C> {
     }
 }
 
-/// What a thread says when it is ready.
+/// Sent by a thread when it is ready.
 pub(super) struct Ready {
     pub(super) tid: i32,
     pub(super) socket: TcpStream,
 }
 
-/// A thread that has been started and has not yet said that it is ready.
+/// A thread that has started and is not ready yet.
 pub(super) struct StartingWorker<C> {
     thread: JoinHandle<()>,
     pub(super) done: Inbox<std::result::Result<C, TrialError>>,
@@ -71,7 +72,7 @@ pub(super) struct StartingWorker<C> {
 }
 
 impl<C> StartingWorker<C> {
-    pub(super) fn whole(self, ready: Ready) -> Worker<C> {
+    pub(super) fn into_worker(self, ready: Ready) -> Worker<C> {
         Worker {
             thread: Some(self.thread),
             done: self.done,
@@ -82,7 +83,7 @@ impl<C> StartingWorker<C> {
     }
 }
 
-/// Starts a thread. What it says when it is ready comes through the second value.
+/// Starts a thread; the second value receives what it sends when it is ready.
 pub(super) fn spawn<C, R, F>(
     name: String,
     body: F,
@@ -100,13 +101,14 @@ where
         .name(name)
         .spawn(move || {
             let ended = body(&ready_out, &published);
-            let _ = done_out.send(ended.map(|()| published.get())); // nobody listens any more: the trial was given up
+            // Fails if the trial was abandoned.
+            let _ = done_out.send(ended.map(|()| published.get()));
         })
         .map_err(|error| Error::os("start a thread", error))?;
     Ok((StartingWorker { thread, done: done_in, counts }, ready_in))
 }
 
-/// Waits for a message of a thread that may end with an error instead.
+/// Waits for a message of a thread, which may end with an error instead.
 pub(super) fn await_message<T, C>(
     inbox: &Inbox<T>,
     done: &Inbox<std::result::Result<C, TrialError>>,
@@ -127,21 +129,22 @@ pub(super) fn await_message<T, C>(
     }
 }
 
-pub(super) fn stuck(message: &str) -> TrialError {
+pub(super) fn timed_out(message: &str) -> TrialError {
     TrialError::Broke(Error::failed(format!("{message} within {} s", PATIENCE.as_secs())))
 }
 
-/// Pins the calling thread to `cpus`, and lets it wake up when it said it would.
-/// Lets the calling thread of a flow give way to the one that reads the meters.
+/// Lowers the calling thread of a flow below the one that reads the meters.
 ///
-/// Of a thousand threads that run as fast as they can the reader would be one more, and have its turn in seconds; of nice 19 five
-/// hundred weigh 7,500 beside its 1,024. Only where there are no soakers: those weigh 3, and a thread of nice 19 no more than 15.
-pub(super) fn give_way() -> Result<()> {
+/// Among a thousand threads without pacing the reader would be one more, and would get its turn
+/// after seconds. Five hundred threads at nice 19 weigh 7,500 together, the reader 1,024. This is
+/// only for trials without soakers: those weigh 3, and a thread at nice 19 no more than 15.
+pub(super) fn lower_priority() -> Result<()> {
     zc_kernel::sched::set_nice(19)
         .map_err(|error| Error::os("lower the priority of a thread", error))
 }
 
-pub(super) fn settle_on(cpus: &[usize]) -> Result<()> {
+/// Pins the calling thread to `cpus`, and sets its timer slack to 1 ns.
+pub(super) fn pin_to(cpus: &[usize]) -> Result<()> {
     zc_kernel::sched::pin(cpus).map_err(|error| {
         let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
         Error::os(format!("pin a thread to CPU {}", names.join(", ")), error)

@@ -1,25 +1,26 @@
-//! How many descriptors this process may have, and more of them where it may have more.
+//! The limit of this process's open descriptors, and raising it.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use zc_run::{Error, Result};
 
-/// Whether there is room.
+/// Whether as many descriptors as needed can be open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {
-    /// There is.
+    /// They can.
     There,
-    /// There is not.
+    /// They cannot.
     No {
         /// The hard limit, which only root can raise.
         hard: u64,
     },
 }
 
-/// Sees to it that `needed` descriptors can be open at a time, by raising the soft limit to the hard one where that helps.
+/// Ensures that `needed` descriptors can be open at a time, by raising the soft limit to the hard
+/// one if that helps.
 ///
 /// # Errors
-/// The kernel refused, although the hard limit would do.
+/// The kernel refused, although the hard limit is high enough.
 ///
 /// # References
 /// getrlimit(2), RLIMIT_NOFILE.
@@ -43,7 +44,7 @@ enum Raised {
     Beyond(u64),
 }
 
-/// Null limits are unlimited.
+/// `None` means unlimited.
 fn raised(needed: u64, soft: Option<u64>, hard: Option<u64>) -> Raised {
     if soft.is_none_or(|soft| soft >= needed) {
         return Raised::NotNeeded;

@@ -7,15 +7,15 @@ use std::sync::OnceLock;
 
 use zc_kernel::mapping::FileMapping;
 
-use super::available_bytes;
+use super::memory::available_bytes;
 use zc_run::{Align, Error, FileSetFacts, Result, Unavailable};
 
 /// An open regular file and the length it had when it was opened.
 #[derive(Debug)]
 pub struct SourceFile {
-    /// How the user named it.
+    /// Its name as the user typed it.
     pub name: String,
-    /// Open for reading. Senders share it: they read at offsets, and never use its own position.
+    /// Open for reading. Senders share it, so they read at offsets and never use its position.
     pub file: File,
     /// Its length in bytes, never 0.
     pub len: u64,
@@ -36,29 +36,30 @@ pub struct Piece {
     pub file: usize,
     /// Where the piece begins in that file.
     pub offset: u64,
-    /// How long it is.
+    /// Its length.
     pub len: usize,
 }
 
-/// The endless walk: every file in pieces of at most `piece_bytes`, then the next, then the first again.
+/// The endless walk: every file in pieces of at most `piece_bytes`, then the next, then the first
+/// again.
 #[derive(Debug)]
 pub struct Walk {
     lens: Vec<u64>,
     piece_bytes: usize,
-    /// How many bytes of a file are left out at its beginning, unless it has no others.
+    /// Bytes that are left out at the beginning of every file that has more than these.
     begins_at: u64,
     file: usize,
     offset: u64,
 }
 
 impl SourceFile {
-    /// The failure of whoever wanted bytes of this file and found that they are gone.
+    /// The error for bytes of this file that no longer exist.
     pub fn became_shorter(&self) -> Error {
         Error::input(format!("file \"{}\" became shorter while it was being sent", self.name))
             .help("give files that nobody changes during the run, or copies of them")
     }
 
-    /// The failure of whoever could not read it.
+    /// The error of a failed read.
     pub fn unreadable(&self, error: impl Into<io::Error>) -> Error {
         Error::input(format!("cannot read file \"{}\": {}", self.name, error.into()))
     }
@@ -70,7 +71,7 @@ impl FileSet {
         Self { files, mappings: OnceLock::new() }
     }
 
-    /// The lengths added up.
+    /// Sum of the lengths.
     pub fn total_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.len).sum()
     }
@@ -87,8 +88,8 @@ impl FileSet {
         0
     }
 
-    /// A walk that begins at file `first` (modulo the number of files), in pieces of at most `piece_bytes` (at least
-    /// 1).
+    /// A walk that begins at file `first` (modulo the number of files), in pieces of at most
+    /// `piece_bytes` (at least 1).
     pub fn walk(&self, first: usize, piece_bytes: usize) -> Walk {
         Walk {
             lens: self.files.iter().map(|file| file.len).collect(),
@@ -99,12 +100,13 @@ impl FileSet {
         }
     }
 
-    /// The files mapped for reading, in their order. They are mapped when first wanted and stay so for the life of the
-    /// set, with their page tables filled (unless the set is larger than half of the available memory): what a
-    /// server pays once a file and not once a request is not to be in any window.
+    /// The files mapped for reading, in their order. They are mapped at the first call for the life
+    /// of the set, with their page tables filled (unless the set is larger than half of the
+    /// available memory): what a server pays once per file and not per request must not be in any
+    /// window.
     ///
     /// # Errors
-    /// A file could not be mapped. The answer is final: later calls give the same one.
+    /// A file could not be mapped. The result is final: later calls return the same one.
     pub fn mappings(&self) -> std::result::Result<&[FileMapping], Unavailable> {
         self.mappings.get_or_init(|| self.map()).as_deref().map_err(Clone::clone)
     }
@@ -123,8 +125,8 @@ impl FileSet {
         available_bytes().is_none_or(|available| self.total_bytes() <= available / 2)
     }
 
-    /// Reads every file once, so that they are in the page cache. Does nothing and returns false where the set is
-    /// larger than half of the available memory: they would not stay there.
+    /// Reads every file once into the page cache. Does nothing and returns false if the set is
+    /// larger than half of the available memory, because it would not stay there.
     ///
     /// # Errors
     /// A file cannot be read, or has become shorter.
@@ -138,8 +140,8 @@ impl FileSet {
         Ok(true)
     }
 
-    /// Reads the first `bytes` of the walk from file `first` on, so that they are in the page cache whatever has pushed them
-    /// out since.
+    /// Reads the first `bytes` of the walk from file `first` on into the page cache, in case they
+    /// have been evicted.
     ///
     /// # Errors
     /// A file cannot be read, or has become shorter.
@@ -156,8 +158,9 @@ impl FileSet {
         Ok(())
     }
 
-    /// Compares the files' present lengths with those they had. A path that sends out of a mapping needs this after its
-    /// last piece: of a page that has lost its end to a truncation the kernel sends zeros without a word.
+    /// Compares the files' present lengths with the original ones. A path that sends from a mapping
+    /// needs this after its last piece: where a page has lost its end to a truncation, the kernel
+    /// sends zeros without an error.
     ///
     /// # Errors
     /// A file has become shorter.
@@ -178,7 +181,7 @@ impl FileSet {
         })
     }
 
-    /// Shows the bytes of `piece` in order.
+    /// Reads `piece` and calls `show` with its bytes in order.
     fn read(&self, piece: Piece, mut show: impl FnMut(&[u8])) -> Result<()> {
         let source = &self.files[piece.file];
         let mut buffer = vec![0; piece.len.min(256 << 10)];
@@ -215,7 +218,8 @@ impl FileSet {
     }
 }
 
-/// CRC-32 (the one of zlib) of the first `bytes` bytes of a walk over `files`: what a receiver must have got.
+/// CRC-32 (that of zlib) of the first `bytes` bytes of a walk over `files`: the expected checksum
+/// of a receiver.
 ///
 /// # Errors
 /// A file cannot be read, or has become shorter.
@@ -234,9 +238,10 @@ pub fn checksum(files: &FileSet, walk: Walk, bytes: u64) -> Result<u32> {
 }
 
 impl Walk {
-    /// The same walk, before its first step, with files that begin as `align` says: with [`Align::Byte`] at their second byte,
-    /// so that all that is handed to a path lies at odd offsets, in the page cache as in a copy of the file. The first byte is
-    /// left out: sent by itself it would be a call for one byte in every file.
+    /// The same walk, before its first step, with files that begin as `align` says. With
+    /// [`Align::Byte`] they begin at their second byte, so that all pieces lie at odd offsets, in
+    /// the page cache and in a copy of the file. The first byte is left out, because it would be a
+    /// call of its own in every file.
     #[must_use]
     pub fn aligned(mut self, align: Align) -> Self {
         self.begins_at = match align {
@@ -247,7 +252,7 @@ impl Walk {
         self
     }
 
-    /// Where the file that it is at begins.
+    /// The first offset in the current file.
     fn beginning(&self) -> u64 {
         let len = self.lens.get(self.file).copied().unwrap_or(0);
         if self.begins_at < len { self.begins_at } else { 0 }
@@ -257,7 +262,7 @@ impl Walk {
 impl Iterator for Walk {
     type Item = Piece;
 
-    /// Never null, unless the set is empty or a file of it is.
+    /// Never `None`, unless the set or one of its files is empty.
     fn next(&mut self) -> Option<Piece> {
         let left = self.lens.get(self.file)?.checked_sub(self.offset).filter(|&left| left > 0)?;
         let len = usize::try_from(left).unwrap_or(usize::MAX).min(self.piece_bytes);
@@ -340,12 +345,13 @@ mod tests {
             half_a_piece in 1..100usize,
             bytes in 0..3_000usize,
         ) {
-            let behind_the_first = |file: &Vec<u8>| if file.len() > 1 { file[1..].to_vec() } else { file.clone() };
-            let round: Vec<u8> = contents.iter().flat_map(behind_the_first).collect();
+            let shortened = |file: &Vec<u8>| file[usize::from(file.len() > 1)..].to_vec();
+            let round: Vec<u8> = contents.iter().flat_map(shortened).collect();
             let expected: Vec<u8> = round.into_iter().cycle().take(bytes).collect();
             let set = set_of(&contents);
             let walk = || set.walk(0, 2 * half_a_piece).aligned(Align::Byte);
-            prop_assert_eq!(checksum(&set, walk(), bytes as u64).unwrap(), crc32fast::hash(&expected));
+            let got = checksum(&set, walk(), bytes as u64).unwrap();
+            prop_assert_eq!(got, crc32fast::hash(&expected));
             for piece in walk().take(100) {
                 prop_assert!(piece.offset % 2 == 1 || contents[piece.file].len() == 1);
             }
@@ -361,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_should_not_be_ends_its_walk_instead_of_looping() {
+    fn the_walk_over_an_empty_set_or_file_ends_instead_of_looping() {
         assert_eq!(FileSet::new(Vec::new()).walk(3, 10).next(), None);
         assert_eq!(set_of(&[Vec::new()]).walk(0, 10).next(), None);
     }
@@ -375,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn warming_from_a_file_on_names_a_file_that_is_shorter_only_when_it_comes_to_it() {
+    fn warming_from_a_file_on_fails_only_when_it_reaches_a_shorter_file() {
         let files = set_of(&[vec![1; 3], vec![2; 5], vec![3; 2]]);
         files.files[0].file.set_len(1).unwrap();
         files.warm_from(1, 7).unwrap();
@@ -388,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_shrinks_is_named_by_whoever_notices() {
+    fn a_file_that_shrinks_is_named_in_every_error() {
         let set = set_of(&[vec![1; 10], vec![2; 10_000]]);
         set.check_lengths().unwrap();
         set.files[1].file.set_len(9_999).unwrap();

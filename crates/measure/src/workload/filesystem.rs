@@ -1,15 +1,16 @@
-//! The kind of file system that a file lies on, by the magic number that fstatfs(2) returns.
+//! The type of file system that a file is on, by the magic number that fstatfs(2) returns.
 
 use std::fs::File;
 
-/// `ext4`, `tmpfs` ...; the number in hexadecimal where there is no name for it here; `unknown` where the kernel does
-/// not tell.
+/// `ext4`, `tmpfs` ...; the number in hexadecimal if it has no name here; `unknown` if fstatfs(2)
+/// failed.
 ///
 /// # References
 /// statfs(2); include/uapi/linux/magic.h. ext2, ext3 and ext4 share a number.
 pub(super) fn name(file: &File) -> String {
     match rustix::fs::fstatfs(file) {
-        // The field is 32 or 64 bits wide, signed or not, by architecture; the numbers are all of 32 bits.
+        // The field is 32 or 64 bits wide, signed or not, by architecture; the numbers are all of
+        // 32 bits.
         Ok(facts) => named(facts.f_type as u32),
         Err(_) => "unknown".to_owned(),
     }

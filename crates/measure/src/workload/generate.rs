@@ -1,12 +1,13 @@
 //! The generated file set: 63 files of 350,000 bytes on average, as ZC had them in 2001.
 //!
-//! Their lengths are always the same, whatever the seed: runs are comparable. They grow with the cube from one page to
-//! 1.4 MB (the shortest third of them has a sixtieth of the bytes) and are dealt out in an
-//! order of the seed's. The content is of the seed's too, and does not compress. The files have no name: they are gone
+//! Their lengths do not depend on the seed, so that runs are comparable. They grow with the cube
+//! from one page to 1.4 MB (the shortest third has a sixtieth of the bytes). The seed decides their
+//! order and their content, which does not compress. The files have no names, so they disappear
 //! with the process, however it ends.
 //!
-//! Messages cannot be longer than the files that they come from. Where longer ones are asked for than most of these files hold,
-//! the set is one of equal files instead, as long as a common multiple of all messages, and about as many bytes together.
+//! A message cannot be longer than its file. If messages are longer than most of these files, the
+//! set consists of equal files instead, as long as a common multiple of all messages, with about as
+//! many bytes in total.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -17,33 +18,35 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rustix::fs::{CWD, Mode, OFlags};
 
-use super::{FileSet, SourceFile};
+use super::fileset::{FileSet, SourceFile};
 use zc_run::{Error, FileSetFacts, Result, in_words};
 
-/// How many files are generated.
+/// Number of generated files.
 pub const GENERATED_FILES: usize = 63;
 
-/// Their lengths added up.
+/// Sum of their lengths.
 pub const GENERATED_BYTES: u64 = GENERATED_FILES as u64 * 350_000;
 
-/// The shortest.
+/// Length of the shortest.
 const MIN_BYTES: u64 = 4_096;
 
-/// What the cube adds to the longest.
+/// Difference between the longest and the shortest, before the rest is added to the longest.
 const SPAN_BYTES: u64 = 1_361_000;
 
-/// Messages of up to so many bytes are cut from the files of 2001, of whose bytes nine tenths are in files that are longer.
+/// Messages up to this length are cut from the files of 2001, nine tenths of whose bytes are in
+/// longer files.
 const LONGEST_CUT_BYTES: u64 = 128 << 10;
 
-/// Equal files are not made longer than this only to be a multiple of all messages.
+/// Equal files are not made longer than this to be a multiple of all messages.
 const LONGEST_FILE_BYTES: u64 = 16 << 20;
 
 impl FileSet {
-    /// Makes the set in the folder for temporary files (TMPDIR, else /tmp), on its disk and in the page cache, for messages of these
-    /// lengths.
+    /// Makes the set in the folder for temporary files (TMPDIR, else /tmp), on its disk and in the
+    /// page cache, for messages of these lengths.
     ///
     /// # Errors
-    /// `ErrorKind::Output`: the folder cannot be written, or the disk is full. `ErrorKind::Unsupported`: RLIMIT_NOFILE.
+    /// `ErrorKind::Output`: the folder cannot be written, or the disk is full.
+    /// `ErrorKind::Unsupported`: RLIMIT_NOFILE.
     pub fn generate(seed: u64, messages: &[usize]) -> Result<(Self, FileSetFacts)> {
         generate_in(&std::env::temp_dir(), seed, messages)
     }
@@ -74,8 +77,8 @@ fn generate_in(folder: &Path, seed: u64, messages: &[usize]) -> Result<(FileSet,
         file.write_all(&content).map_err(cannot)?;
         files.push(SourceFile { name: format!("generated file {}", at + 1), file, len });
     }
-    // Else they would be written back some seconds later, in the middle of a window. The first call does most of the
-    // work.
+    // Otherwise they would be written back some seconds later, within a window. The first call does
+    // most of the work.
     for source in &files {
         source.file.sync_data().map_err(cannot)?;
     }
@@ -84,7 +87,7 @@ fn generate_in(folder: &Path, seed: u64, messages: &[usize]) -> Result<(FileSet,
     Ok((set, facts))
 }
 
-/// The lengths, ascending; see the top of the file.
+/// The lengths in ascending order (see the module).
 fn lengths() -> Vec<u64> {
     let last = GENERATED_FILES as u64 - 1;
     let mut lens: Vec<u64> =
@@ -96,15 +99,15 @@ fn lengths() -> Vec<u64> {
     lens
 }
 
-/// How long equal files are of which messages of all these lengths can be cut without a rest; `None` where the files of 2001 do as
-/// well.
+/// The length of equal files from which messages of all these lengths can be cut without a rest;
+/// `None` if the files of 2001 are long enough.
 fn equal_length(messages: &[usize]) -> Option<u64> {
     let longest = messages.iter().copied().max().unwrap_or(0) as u64;
     let common = messages
         .iter()
         .filter(|&&bytes| bytes > 0)
         .try_fold(1, |common, &bytes| lcm(common, bytes as u64));
-    // Lengths that have little in common leave a short message at each file's end.
+    // Lengths without a small common multiple leave a short message at each file's end.
     (longest > LONGEST_CUT_BYTES)
         .then(|| common.filter(|&bytes| bytes <= LONGEST_FILE_BYTES).unwrap_or(longest))
 }
@@ -117,7 +120,7 @@ fn lcm(one: u64, other: u64) -> Option<u64> {
     (one / divisor).checked_mul(other)
 }
 
-/// As many files of `bytes` as make about the same set, at least two.
+/// Files of `bytes` that make a set of about the same size, at least two.
 fn equal_lengths(bytes: u64) -> Vec<u64> {
     let files = (GENERATED_BYTES / bytes).max(2);
     vec![bytes; files as usize] // at most GENERATED_FILES and some
@@ -128,7 +131,8 @@ fn nameless(folder: &Path, at: usize) -> io::Result<File> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     match rustix::fs::openat(CWD, folder, flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => Ok(file.into()),
-        // Not every file system has O_TMPFILE (overlayfs before 6.1, NFS, FUSE). A name for a moment, then.
+        // Not every file system has O_TMPFILE (overlayfs before 6.1, NFS, FUSE). There the file has
+        // a name for a moment.
         Err(_) => {
             let path = folder.join(format!(".zc-{}-{at}", std::process::id()));
             let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;

@@ -1,4 +1,4 @@
-//! Files that the user named: opened, checked, and left out where they cannot be sent.
+//! Opens and checks the files that the user named, and leaves out those that cannot be sent.
 
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io;
@@ -8,19 +8,20 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::descriptors::{Room, raise_descriptor_limit};
-use super::{FileSet, SourceFile};
+use super::fileset::{FileSet, SourceFile};
 use zc_run::{Error, FileSetFacts, Result, in_words};
 
-/// Descriptors that a run needs beside its files: sockets, pipes, rings, namespaces, /proc.
+/// Descriptors that a run needs in addition to its files: sockets, pipes, rings, namespaces, /proc.
 const OTHER_DESCRIPTORS: u64 = 40;
 
 impl FileSet {
-    /// Opens `paths`, in their order. A path that cannot be sent (missing, unreadable, empty, a directory, a FIFO, a
-    /// device) is an error when it is the only one; of several it is left out and named in the facts.
+    /// Opens `paths`, in their order. A path that cannot be sent (missing, unreadable, empty, a
+    /// directory, a FIFO, a device) is an error when it is the only one; of several it is left out
+    /// and named in the facts.
     ///
     /// # Errors
-    /// `ErrorKind::Input`: nothing is left to be sent. `ErrorKind::Unsupported`: RLIMIT_NOFILE is too low for so many
-    /// files, also after the soft limit has been raised to the hard one.
+    /// `ErrorKind::Input`: no file can be sent. `ErrorKind::Unsupported`: RLIMIT_NOFILE is too low
+    /// for so many files, even with the soft limit raised to the hard one.
     pub fn open(paths: &[PathBuf]) -> Result<(Self, FileSetFacts)> {
         make_room(paths.len())?;
         let mut files = Vec::with_capacity(paths.len());
@@ -51,11 +52,11 @@ fn nothing_left(given: usize, first: Option<&String>) -> Error {
     .help("name regular files that are not empty, such as /usr/bin/*")
 }
 
-/// Why a path is not among the files.
+/// Why a path was not opened.
 enum Refusal {
-    /// It cannot be sent.
+    /// This file cannot be sent.
     This(Error),
-    /// Nor can any after it.
+    /// Nor can any file after it.
     All(Error),
 }
 
@@ -64,8 +65,8 @@ fn open_one(path: &Path) -> std::result::Result<SourceFile, Refusal> {
         error if error.kind == zc_run::ErrorKind::Input => Refusal::This(error),
         error => Refusal::All(error),
     };
-    // Looked at before it is opened, because opening a device can do things; and again afterwards, because it may have
-    // been replaced in between: O_NONBLOCK is for the FIFO that then would block.
+    // Checked before it is opened, because opening a device can have effects, and again afterwards,
+    // because it may have been replaced in between. O_NONBLOCK keeps a FIFO from blocking then.
     let looked_at = std::fs::metadata(path).map_err(failed)?;
     regular(path, &looked_at).map_err(Refusal::This)?;
     let file = OpenOptions::new()
@@ -75,7 +76,8 @@ fn open_one(path: &Path) -> std::result::Result<SourceFile, Refusal> {
         .map_err(failed)?;
     let opened = file.metadata().map_err(failed)?;
     regular(path, &opened).map_err(Refusal::This)?;
-    // io_uring takes O_NONBLOCK on a regular file at its word and answers EAGAIN where the page cache has a hole.
+    // io_uring honours O_NONBLOCK on regular files: it returns EAGAIN where the page cache has a
+    // hole.
     blocking(&file).map_err(failed)?;
     Ok(SourceFile { name: path.display().to_string(), file, len: opened.len() })
 }
@@ -96,7 +98,7 @@ fn regular(path: &Path, found: &Metadata) -> Result<()> {
             "\"{name}\" is {}, not a regular file",
             kind(found.file_type())
         ))
-        .help("copy what it yields to a file, and name that"));
+        .help("copy its output to a file, and name that"));
     }
     if found.len() == 0 {
         return Err(Error::input(format!("file \"{name}\" is empty"))
@@ -139,15 +141,19 @@ fn is_out_of_descriptors(error: &io::Error) -> bool {
     matches!(error.raw_os_error().map(Errno::from_raw_os_error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Sees to it that `files` files can be open at a time.
+/// Ensures that `files` files can be open at a time.
 pub(super) fn make_room(files: usize) -> Result<()> {
     let needed = (files as u64).saturating_add(OTHER_DESCRIPTORS);
     match raise_descriptor_limit(needed)? {
         Room::There => Ok(()),
         Room::No { hard } => Err(Error::unsupported(format!(
-            "{files} files cannot be open at a time: RLIMIT_NOFILE is {hard}, and zc needs {OTHER_DESCRIPTORS} beside them"
+            "{files} files cannot be open at a time: RLIMIT_NOFILE is {hard}, and zc needs \
+             {OTHER_DESCRIPTORS} more"
         ))
-        .help(format!("raise it (`ulimit -Hn {}` as root), or give fewer files", needed.next_power_of_two()))),
+        .help(format!(
+            "raise it (`ulimit -Hn {}` as root), or give fewer files",
+            needed.next_power_of_two()
+        ))),
     }
 }
 
@@ -316,7 +322,7 @@ mod tests {
         assert_eq!(error.kind, ErrorKind::Unsupported);
         assert_eq!(
             error.message,
-            "200 files cannot be open at a time: RLIMIT_NOFILE is 64, and zc needs 40 beside them"
+            "200 files cannot be open at a time: RLIMIT_NOFILE is 64, and zc needs 40 more"
         );
         assert_eq!(
             error.help.as_deref(),

@@ -1,5 +1,5 @@
-//! How much memory may be touched: no more than the machine has without swapping, and no more than the memory cgroups above
-//! this process leave of their limits, beyond which the kernel kills.
+//! The memory that is available: what the machine has without swapping, and what the memory cgroups
+//! above this process leave of their limits, beyond which the kernel kills.
 //!
 //! # References
 //! Documentation/filesystems/proc.rst (`MemAvailable`, `/proc/PID/mountinfo`), cgroups(7),
@@ -7,12 +7,13 @@
 
 use std::path::{Path, PathBuf};
 
-/// Bytes that may be touched here; `None` when nothing is known.
+/// Bytes that are available to this process; `None` if unknown.
 pub fn available_bytes() -> Option<u64> {
     available_below(Path::new("/"))
 }
 
-/// The same, read from `proc` and the cgroup mounts below `root`: the smaller of `MemAvailable` and what the cgroups leave.
+/// The same, read from `proc` and the cgroup mounts below `root`: the smaller of `MemAvailable` and
+/// what the cgroups leave.
 pub fn available_below(root: &Path) -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
     let machine = read("proc/meminfo").and_then(|meminfo| mem_available(&meminfo));
@@ -30,15 +31,15 @@ fn mem_available(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The two interfaces of the memory controller. Both may be mounted; one of them then has no files.
+/// The two interfaces of the memory controller. If both are mounted, one of them has no files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     V1,
     V2,
 }
 
-/// The folders of the memory cgroups that this process is charged to, from its own up to the mount, as paths without the
-/// leading slash.
+/// The folders of the memory cgroups that this process is charged to, from its own up to the mount,
+/// as paths without the leading slash.
 fn levels(cgroup: &str, mountinfo: &str) -> Vec<(Version, PathBuf)> {
     let mut levels = Vec::new();
     for line in cgroup.lines() {
@@ -55,8 +56,8 @@ fn levels(cgroup: &str, mountinfo: &str) -> Vec<(Version, PathBuf)> {
         };
         let mounts: Vec<Mount<'_>> =
             mountinfo.lines().filter_map(|line| Mount::parse(line, version)).collect();
-        // Below which mount the cgroup lies. One outside of the cgroup namespace lies below none: then the limits are seen
-        // only from the top of what is mounted.
+        // The mount that the cgroup is below. A cgroup outside of the cgroup namespace is below
+        // none: then only the limits from the top of the mount are visible.
         let below = mounts.iter().find_map(|mount| Some((mount, mount.relative(path)?)));
         let Some((mount, relative)) = below.or_else(|| Some((mounts.first()?, Path::new(""))))
         else {
@@ -76,7 +77,8 @@ struct Mount<'a> {
 }
 
 impl<'a> Mount<'a> {
-    /// A line of mountinfo, if it is a mount of the memory controller with this interface.
+    /// Parses a line of mountinfo. `None` if it is not a mount of the memory controller with this
+    /// interface.
     fn parse(line: &'a str, version: Version) -> Option<Self> {
         let (mount, kind) = line.split_once(" - ")?;
         let mut mount = mount.split(' ').skip(3);
@@ -90,7 +92,7 @@ impl<'a> Mount<'a> {
         ours.then_some(Self { root, point })
     }
 
-    /// Where the cgroup `path` lies below this mount.
+    /// The place of the cgroup `path` below this mount.
     fn relative(&self, path: &'a str) -> Option<&'a Path> {
         let relative = Path::new(path).strip_prefix(self.root).ok()?;
         relative
@@ -100,16 +102,18 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// What a cgroup leaves of its limit. What is charged to it is used up, except for inactive page cache, which the kernel
-/// reclaims first. `None` where there is no limit.
+/// What a cgroup leaves of its limit. Memory charged to it is used, except for inactive page cache,
+/// which the kernel reclaims first. `None` if there is no limit.
 fn left(version: Version, folder: &Path) -> Option<u64> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-    let bytes = |name: &str| read(name)?.trim().parse::<u64>().ok(); // "max" is no number, and no limit
+    // "max" is not a number: there is no limit.
+    let bytes = |name: &str| read(name)?.trim().parse::<u64>().ok();
     let (limit, usage, inactive) = match version {
         Version::V1 => {
             (bytes("memory.limit_in_bytes"), bytes("memory.usage_in_bytes"), "total_inactive_file")
         }
-        // Above memory.high nothing is killed, but everything is throttled: no place to measure in.
+        // Above memory.high nothing is killed, but everything is throttled, so it counts as a
+        // limit.
         Version::V2 => {
             let limit = bytes("memory.max").into_iter().chain(bytes("memory.high")).min();
             (limit, bytes("memory.current"), "inactive_file")
@@ -136,7 +140,7 @@ mod tests {
         "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n";
     const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw,relatime - cgroup2 cgroup2 rw,nsdelegate\n";
 
-    /// What is available on a machine with these files.
+    /// Available bytes on a machine with these files.
     fn available(files: &[(&str, &str)]) -> Option<u64> {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -175,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_charged_already_is_not_available_but_idle_page_cache_is() {
+    fn charged_memory_is_not_available_except_idle_page_cache() {
         let files = |charged, stat| {
             available(&[
                 ("proc/self/cgroup", "0::/one\n"),
@@ -194,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_at_which_everything_is_throttled_is_a_limit_too() {
+    fn the_throttling_level_is_a_limit_too() {
         let files = [
             ("proc/self/cgroup", "0::/\n"),
             ("proc/self/mountinfo", V2),
@@ -228,8 +232,9 @@ mod tests {
     }
 
     #[test]
-    fn in_a_container_the_mount_stands_for_the_container_s_own_cgroup() {
-        // Version 1 without a cgroup namespace: the mount shows a part of the hierarchy, whose name is that of the host.
+    fn in_a_container_the_mount_is_the_container_s_own_cgroup() {
+        // Version 1 without a cgroup namespace: the mount shows a part of the hierarchy, whose name
+        // is that of the host.
         let bound = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
         let files = |cgroup, limit| {
             available(&[
@@ -266,13 +271,16 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_some() {
+    fn this_machine_has_memory_available() {
         assert!(available_bytes().is_none_or(|bytes| bytes > 0));
     }
 
     proptest! {
         #[test]
-        fn whatever_stands_in_these_files_is_no_panic(cgroup in "[0-9:a-z/.,\n]{0,60}", mountinfo in "[-0-9a-z/ ,\n]{0,99}") {
+        fn no_content_of_these_files_causes_a_panic(
+            cgroup in "[0-9:a-z/.,\n]{0,60}",
+            mountinfo in "[-0-9a-z/ ,\n]{0,99}",
+        ) {
             levels(&cgroup, &mountinfo);
             levels("4:memory:/a\n0::/b\n", &mountinfo);
             levels(&cgroup, &format!("{V1}{V2}"));

@@ -1,4 +1,5 @@
-//! Which bytes are sent, in which pieces, and when: file sets, the walk over them, and the pacer.
+//! The bytes that are sent, their pieces, and their times: file sets, the walk over them, the
+//! pacer.
 
 mod descriptors;
 mod fileset;

@@ -1,28 +1,28 @@
-//! The pacer: lets a sender have a fixed rate, in bursts, by sleeping until the next burst is due.
+//! The pacer: holds a sender at a fixed rate, in bursts, by sleeping until the next burst is due.
 //!
-//! It runs on the sender's thread. Bursts are due at `start + k x period`; a sender that is late goes on without
-//! sleeping until it has caught up (at most `CATCH_UP` periods: what is further behind is written off, so that a
-//! stall does not turn into a burst at top speed). A piece may be larger than a burst: it is sent when there is
-//! anything left to be sent, and the following bursts pay for it. So the bytes sent never differ from the bytes due
-//! by more than a piece and `CATCH_UP` bursts, and the rate in the long run is exact unless something was written
-//! off.
+//! It runs on the sender's thread. Bursts are due at `start + k x period`. A late sender goes on
+//! without sleeping until it has caught up, by at most `CATCH_UP` periods: what is further behind
+//! is written off, so that a stall does not become a burst at top speed. A piece may be larger than
+//! a burst: it is sent when any bytes are due, and is charged to the following bursts. So the bytes
+//! sent never differ from the bytes due by more than a piece and `CATCH_UP` bursts, and the rate in
+//! the long run is exact unless something was written off.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use zc_kernel::clock;
 
-/// How many periods may be caught up.
+/// Periods that a late sender may catch up.
 const CATCH_UP: u64 = 8;
 
-/// The shortest period: below it the sleeps would cost more than the bursts.
+/// The shortest period. Below it the sleeps would cost more than the bursts.
 const MIN_PERIOD_NS: u64 = 1_000;
 
-/// Where a pacer has the time from.
+/// The time source of a pacer.
 pub trait Clock {
     /// Now, in nanoseconds.
     fn now_ns(&self) -> u64;
 
-    /// Returns when the clock reads `at_ns`, or later.
+    /// Sleeps until the clock reads at least `at_ns`.
     fn sleep_until(&self, at_ns: u64);
 }
 
@@ -44,19 +44,19 @@ impl Clock for Monotonic {
 #[derive(Debug)]
 pub struct Pacer<C = Monotonic> {
     clock: C,
-    /// Null when unpaced.
+    /// `None` when unpaced.
     burst_bytes: Option<f64>,
     period_ns: u64,
     start_ns: u64,
-    /// Bursts that have been due, written-off ones included.
+    /// Number of bursts that have been due, including those written off.
     due: u64,
     written_off: u64,
     sent_bytes: u64,
 }
 
 impl Pacer {
-    /// A pacer on CLOCK_MONOTONIC: `rate_bytes_per_s` (null is as fast as it goes) in bursts that are `period_ns` apart
-    /// (at least 1 us), the first of them due at `start_ns`.
+    /// A pacer on CLOCK_MONOTONIC: `rate_bytes_per_s` (`None`: unpaced) in bursts that are
+    /// `period_ns` apart (at least 1 us), the first of them due at `start_ns`.
     pub fn new(rate_bytes_per_s: Option<f64>, period_ns: u64, start_ns: u64) -> Self {
         Self::with_clock(Monotonic, rate_bytes_per_s, period_ns, start_ns)
     }
@@ -75,15 +75,15 @@ impl<C: Clock> Pacer<C> {
         Self { clock, burst_bytes, period_ns, start_ns, due: 0, written_off: 0, sent_bytes: 0 }
     }
 
-    /// Returns when the next piece, of `about_to_send` bytes, is due: at once where the rate allows it or there is
-    /// none.
+    /// Returns when the next piece, of `about_to_send` bytes, is due: at once if the rate allows it
+    /// or the sender is unpaced.
     pub fn wait(&mut self, about_to_send: usize) {
         static NEVER: AtomicBool = AtomicBool::new(false);
         self.wait_unless(about_to_send, &NEVER);
     }
 
-    /// As [`wait`](Self::wait), but returns false, having sent nothing, once `stop` is seen to be set: no later than
-    /// a period after that, however low the rate is.
+    /// As [`wait`](Self::wait), but returns false once `stop` is set: within one period, however
+    /// low the rate is. The piece is not counted then.
     pub fn wait_unless(&mut self, about_to_send: usize, stop: &AtomicBool) -> bool {
         let Some(burst_bytes) = self.burst_bytes else {
             return !stop.load(Ordering::Relaxed);
@@ -106,7 +106,7 @@ impl<C: Clock> Pacer<C> {
         let mut now_ns = self.clock.now_ns();
         let next_ns = self.start_ns.saturating_add(self.due.saturating_mul(self.period_ns));
         if now_ns < next_ns {
-            // A start that is far off is slept towards in steps, for the stop flag's sake.
+            // A distant start is waited for in steps, to check the stop flag.
             self.clock.sleep_until(next_ns.min(now_ns + self.period_ns));
             now_ns = self.clock.now_ns();
         }
@@ -117,26 +117,26 @@ impl<C: Clock> Pacer<C> {
         self.due = due;
     }
 
-    /// How far apart bursts are.
+    /// Nanoseconds between bursts.
     pub fn period_ns(&self) -> u64 {
         self.period_ns
     }
 
-    /// When the first burst was due.
+    /// Time of the first burst.
     pub fn start_ns(&self) -> u64 {
         self.start_ns
     }
 
-    /// The first moment at or after `ns` that lies in the middle between two bursts: where a window should open or
-    /// close, so that every burst is in it whole or not at all.
+    /// The first moment at or after `ns` that is halfway between two bursts. A window should open
+    /// and close at such a moment, so that no burst is partly in it.
     pub fn between_bursts(&self, ns: u64) -> u64 {
         let first = self.start_ns.saturating_add(self.period_ns / 2);
         let late = ns.saturating_sub(first);
         first.saturating_add(late.div_ceil(self.period_ns).saturating_mul(self.period_ns))
     }
 
-    /// Bursts that were never sent, because the sender was more than a few periods late: not 0 means that the rate was
-    /// not held.
+    /// Bursts that were written off because the sender was more than `CATCH_UP` periods late. If it
+    /// is not 0, the rate was not held.
     pub fn written_off_bursts(&self) -> u64 {
         self.written_off
     }
@@ -151,7 +151,8 @@ mod tests {
 
     use super::*;
 
-    /// A clock that stands still unless somebody sleeps on it or moves it; every sleep is `late_ns` too long.
+    /// A clock that advances only by sleeping on it or by moving it. Every sleep is `late_ns` too
+    /// long.
     #[derive(Debug, Clone, Default)]
     struct Hand {
         now_ns: Rc<Cell<u64>>,
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_stall_is_written_off_but_for_a_few_periods() {
+    fn a_long_stall_is_written_off_except_for_a_few_periods() {
         let clock = Hand::default();
         let mut pacer = Pacer::with_clock(clock.clone(), Some(1e9), MS, 0);
         pacer.wait(1_000_000);

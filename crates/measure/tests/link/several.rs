@@ -1,4 +1,4 @@
-//! Links beside one another in one process, and what MTU and offloads do on them.
+//! Several links in one process, and the effects of MTU and offloads on them.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -63,14 +63,15 @@ pub(crate) fn each_carries_its_own() -> End {
         let before: Vec<u64> = idle().map(|link| link.counters().unwrap().tx_bytes).collect();
         counts_what_is_sent(*used);
         let after: Vec<u64> = idle().map(|link| link.counters().unwrap().tx_bytes).collect();
-        // Where /proc/sys cannot be written to, IPv6 is not switched off, and says hello now and then: 100 bytes at a time.
+        // Where /proc/sys cannot be written, IPv6 is not disabled, and sends about 100 bytes now
+        // and then.
         let little = |(before, after): (&u64, &u64)| after - before < 100_000;
         assert!(before.iter().zip(&after).all(little), "{before:?} {after:?}");
     }
     End::Passed
 }
 
-/// A far end that nobody has given a flow has no CPU time, however long the others work.
+/// An ACK generator without flows uses no CPU time, however long the others work.
 pub(crate) fn a_far_end_without_flows_rests() -> End {
     let others = [with(Some(9000), &[]), with(Some(16436), &[])];
     let Several { link, others } =
@@ -86,7 +87,7 @@ pub(crate) fn a_far_end_without_flows_rests() -> End {
     };
     let until = Instant::now() + PATIENCE;
     loop {
-        // The flow by which a link was checked is let go of soon, and not at once.
+        // The flow of the link's check is released soon, and not at once.
         let before = resting();
         sent_to_far_end(&*link, 20_000_000);
         if resting() == before {
@@ -112,7 +113,7 @@ pub(crate) fn links_of_null_have_one_card() -> End {
     let Err(no) = &others[1] else { panic!("nobody receives on the null link") };
     assert_eq!((no.kind.name(), no.remedy.as_deref()), ("unsupported", Some("--link veth")));
 
-    // What is refused asks for no bridge.
+    // A refused link needs no bridge.
     let Several { link, .. } =
         or_skip!(several(LinkKind::Null, sides, &with(None, &[]), &[with(None, &[NoGro])]));
     assert_eq!(link.facts().device, "zc0");
@@ -181,7 +182,7 @@ pub(crate) fn each_switch_changes_packets() -> End {
         OffloadSwitch::ALL.iter().map(|switch| with(None, &[*switch])).collect();
     let (merging, asked): (Vec<LinkOptions>, Vec<LinkOptions>) =
         asked.into_iter().partition(|options| options.switched_off.contains(&NoGro));
-    // Nobody asks for `no-gro`, so nobody merges.
+    // No link has `no-gro`, so none merges.
     let links = or_skip!(several(LinkKind::Veth, or_skip!(two_cpus()), &with(None, &[]), &asked));
     for link in [Ok(links.link)].into_iter().chain(links.others) {
         let link = link.unwrap_or_else(|no| panic!("{no:?}"));
@@ -204,7 +205,7 @@ pub(crate) fn each_switch_changes_packets() -> End {
         }
     }
 
-    // Somebody does, so all others do merge, of which something is seen where packets are cut.
+    // One link has `no-gro`, so all others merge, which shows where packets are cut.
     let others: Vec<LinkOptions> = [&[NoTso][..], &[NoSg], &[NoChecksum], &[NoTso, NoGro]]
         .map(|off| with(None, off))
         .into_iter()
@@ -278,7 +279,7 @@ fn rig(kind: LinkKind, levels: &[Levels], files: &[std::path::PathBuf]) -> Resul
         unsoaked_ns: 5_000_000,
     };
     let (setup, _) = trial::open_files(files, 1, fixed.buffer_bytes, &[], sender_cpu).unwrap();
-    Ok(Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None, sampler: None })
+    Ok(Rig::new(RigSetup { links: up.links, setup, fixed, timing, remote: None, sampler: None })
         .unwrap())
 }
 

@@ -73,7 +73,7 @@ fn one(compared: &Compared, columns: usize) -> String {
     out
 }
 
-/// In Markdown.
+/// The comparisons in Markdown of at most 80 columns, except for tables and unbreakable names.
 pub fn markdown(compared: &[Compared], judgement: Option<&Judgement>) -> String {
     let mut out = String::new();
     for compared in compared {

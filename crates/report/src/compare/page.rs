@@ -13,7 +13,7 @@ use zc_analysis::compare::{CellChange, Change, Compared, JudgedBy, Judgement, Re
 use zc_analysis::{Bounds, Figure, Withheld};
 use zc_run::escape;
 
-/// The whole page.
+/// The comparisons as one self-contained page of HTML.
 pub fn html(compared: &[Compared], judgement: Option<&Judgement>) -> String {
     let mut page = Page::new(units::units(&[]));
     let old = compared.first().map_or_else(String::new, |compared| escape(&compared.old.name, 80));
@@ -91,7 +91,8 @@ fn pair(page: &mut Page, compared: &Compared, id: &str, short: &str) {
         for (place, grid) in rows::grids(compared).iter().enumerate() {
             let caption = match place {
                 0 => {
-                    "Costs of all that was measured in us/MB, medians over blocks, and their ratios, each with its half-width"
+                    "Costs of all that was measured in us/MB, medians over blocks, and their \
+                     ratios, each with its half-width"
                 }
                 _ => "The same ratios of the two ends by themselves",
             };
@@ -198,16 +199,25 @@ fn method(page: &mut Page, compared: &[Compared]) {
     let out = &mut page.out;
     out.raw(
         "<section id=\"method\" aria-labelledby=\"method-h\">\n<h2 id=\"method-h\">Method</h2>\n\
-         <p>Costs are measured by subtraction, as zc report explains. Two cells of one session stand in the same blocks and are compared \
-         within them. Blocks of two sessions are independent samples; what differs from one session to the next is added to the width \
-         of their intervals. A cell of two sessions is judged by its cost relative to what was measured beside it, in which what slows \
-         a whole machine down cancels, and by its own cost where the machine itself has changed.</p>\n\
-         <p>Better and worse are said with an error of 5 % for all cells of a pair together (Holm). The same within x % means that the whole \
-         interval is that near to 1. Undecided is everything else, and is not the same as the same.</p>\n",
+         <p>Costs are measured by subtraction, as zc report explains. Two cells of one session \
+         stand in the same blocks and are compared \
+         within them. Blocks of two sessions are independent samples; what differs from one \
+         session to the next is added to the width \
+         of their intervals. A cell of two sessions is judged by its cost relative to what was \
+         measured beside it, in which what slows \
+         a whole machine down cancels, and by its own cost where the machine itself has \
+         changed.</p>\n\
+         <p>Better and worse are said with an error of 5 % for all cells of a pair together \
+         (Holm). The same within x % means that the whole \
+         interval is that near to 1. Undecided is everything else, and is not the same as the \
+         same.</p>\n",
     );
     let distrusted = |why: &Withheld| matches!(why, Withheld::ControlDiffers { .. });
     if compared.iter().flat_map(|compared| &compared.doubts).any(|doubt| distrusted(&doubt.why)) {
-        out.raw("<p>Every run measures its reference twice, under two names (A/A control). Where it differs from itself, its figures are doubtful.</p>\n");
+        out.raw(
+            "<p>Every run measures its reference twice, under two names (A/A control). Where \
+            it differs from itself, its figures are doubtful.</p>\n",
+        );
     }
     out.raw("</section>\n");
 }

@@ -12,8 +12,8 @@ use zc_run::escape;
 /// The main table, and one of the sides where they are separate.
 pub(crate) fn grids(compared: &Compared) -> Vec<Grid> {
     let mut grids = vec![main(compared)];
-    let told = |cell: &CellChange| shown(cell).receiver.is_some();
-    if compared.cells.iter().any(told) {
+    let separate = |cell: &CellChange| shown(cell).receiver.is_some();
+    if compared.cells.iter().any(separate) {
         grids.push(sides(compared));
     }
     grids

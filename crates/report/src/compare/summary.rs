@@ -36,7 +36,8 @@ pub(crate) fn above(compared: &Compared) -> Vec<Note> {
     {
         notes.push(note(
             "differs",
-            "nothing that zc records: kernel, command line, CPU, mitigations, sysctls, link and plan are the same",
+            "nothing that zc records: kernel, command line, CPU, mitigations, sysctls, link and \
+             plan are the same",
         ));
     }
     notes.extend(left_out(compared));
@@ -113,14 +114,17 @@ fn basis(compared: &Compared) -> String {
     let methods = || compared.cells.iter().filter_map(|cell| cell.judged());
     match compared.basis {
         Basis::OneSession => {
-            "both cells stand in the same blocks of one session: Hodges-Lehmann and Wilcoxon over the \
+            "both cells stand in the same blocks of one session: Hodges-Lehmann and Wilcoxon over \
+                              the \
                               logarithms of their ratios within blocks"
                 .to_owned()
         }
         Basis::TwoSessions => {
             let inflation = methods()
                 .filter_map(|change| match change.method {
-                    Method::Independent { correlation_inflation, .. } => Some(correlation_inflation),
+                    Method::Independent { correlation_inflation, .. } => {
+                        Some(correlation_inflation)
+                    }
                     Method::Paired { .. } => None,
                 })
                 .fold(1.0, f64::max);
@@ -144,8 +148,10 @@ fn basis(compared: &Compared) -> String {
                 each.push(format!("{} for a relative one", percent(between)));
             }
             format!(
-                "two sessions, independent samples: Hodges-Lehmann and Mann-Whitney over the logarithms of blocks, with up to \
-                 {inflation:.1} times the variance because neighbouring blocks are alike, and a standard deviation between sessions \
+                "two sessions, independent samples: Hodges-Lehmann and Mann-Whitney over the \
+                 logarithms of blocks, with up to \
+                 {inflation:.1} times the variance because neighbouring blocks are alike, and a \
+                 standard deviation between sessions \
                  of {}; Welch's figures are in --json",
                 list(&each)
             )
@@ -172,7 +178,8 @@ fn reason(reason: &Reason) -> String {
         }
         Withheld::BusyMachine { dropped, measured } => {
             format!(
-                "{name}: {dropped} of {measured} blocks were dropped by rule, something else used the machine"
+                "{name}: {dropped} of {measured} blocks were dropped by rule, something else used \
+                 the machine"
             )
         }
         Withheld::Warning { name: warning, .. } => {
@@ -223,14 +230,17 @@ pub(crate) fn verdict(compared: &Compared) -> Vec<String> {
 fn about_reference(compared: &Compared) -> Option<String> {
     let Some(reference) = compared.reference.as_deref() else {
         return Some(
-            "The two runs share no reference, so absolute costs are compared, including whatever changed on the machine in between."
+            "The two runs share no reference, so absolute costs are compared, including whatever \
+             changed on the machine in between."
                 .to_owned(),
         );
     };
     let reference = escape(reference, 60);
     if compared.reference_moved {
         return Some(format!(
-            "The cost of {reference} itself has changed, so all cells are judged by their absolute costs and not relative to it: the machine, or something that all paths share, has changed."
+            "The cost of {reference} itself has changed, so all cells are judged by their absolute \
+             costs and not relative to it: the machine, or something that all paths share, has \
+             changed."
         ));
     }
     let judged: Vec<f64> = compared
@@ -244,7 +254,8 @@ fn about_reference(compared: &Compared) -> Option<String> {
     }
     if compared.relative_to == Some(RelativeTo::Others) {
         return Some(format!(
-            "Cells are judged by their cost relative to that of the others in the same blocks; what moves all paths alike is only in the \
+            "Cells are judged by their cost relative to that of the others in the same blocks; \
+             what moves all paths alike is only in the \
              cost of {reference}."
         ));
     }
@@ -255,13 +266,15 @@ fn about_reference(compared: &Compared) -> Option<String> {
     let differing = compared.cells.iter().filter(|cell| differ(&cell.verdict)).count();
     let alone = if judged.len() > 2 && differing * 2 > judged.len() && alike {
         format!(
-            " All cells moved the same way against {reference}: it may be {reference} that changed; zc run --ab tells."
+            " All cells moved the same way against {reference}: it may be {reference} that \
+             changed; zc run --ab tells."
         )
     } else {
         String::new()
     };
     Some(format!(
-        "Cells are judged by their cost relative to {reference} in the same blocks; what moves all paths alike is only in the cost of \
+        "Cells are judged by their cost relative to {reference} in the same blocks; what moves all \
+         paths alike is only in the cost of \
          {reference} itself.{alone}"
     ))
 }

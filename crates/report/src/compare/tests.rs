@@ -1,4 +1,4 @@
-//! The text of comparisons of runs whose truth is known.
+//! The text of comparisons of synthetic runs with known costs.
 
 use super::*;
 use zc_analysis::compare::{Selection, compare};
@@ -72,7 +72,7 @@ fn two_cells_of_one_run() {
 }
 
 #[test]
-fn what_cannot_be_compared_says_why() {
+fn impossible_comparisons_have_a_reason() {
     let (old, mut new) = (run(1, 1.0), run(2, 1.0));
     new.header.plan.fixed.rate_bytes_per_s = 4e8;
     let (compared, judgement) =
@@ -81,7 +81,7 @@ fn what_cannot_be_compared_says_why() {
 }
 
 #[test]
-fn json_holds_every_figure_with_its_unit() {
+fn json_has_every_figure_with_its_unit() {
     let (old, new) = another_kernel();
     let (compared, judgement) =
         compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));

@@ -58,7 +58,8 @@ pub(super) fn section(run: &Run, pivot: &Pivot) -> Section {
         rows.push([(*bonding).to_owned(), kernel].into_iter().chain(speeds).collect());
     }
     let caption = format!(
-        "Local networking, {}, as in 2001 (Andrew Morton, 27 January, dual Pentium II); now by sendfile and read+send of {}",
+        "Local networking, {}, as in 2001 (Andrew Morton, 27 January, dual Pentium II); now by \
+         sendfile and read+send of {}",
         Unit::Kbytes.name(),
         zc_run::units::size_text(header.plan.fixed.buffer_bytes as u64),
     );

@@ -12,8 +12,10 @@ use zc_run::units::size_text;
 use zc_run::{Push, Run};
 
 /// Andrew Morton, 27 January 2001.
-const HISTORICAL: &str = "In 2001 (Andrew Morton, 27 January): \"TCP_CORK makes no difference. The files being sent are much larger \
-                    than a single frame. If you force small writes with `zcc -S -b 64' then TCP_CORK saves some CPU at the \
+const HISTORICAL: &str = "In 2001 (Andrew Morton, 27 January): \"TCP_CORK makes no difference. The \
+                    files being sent are much larger \
+                    than a single frame. If you force small writes with `zcc -S -b 64' then \
+                    TCP_CORK saves some CPU at the \
                     receiver, but total throughput falls a little. More work needed here.\"";
 
 pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Section {

@@ -17,9 +17,8 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Its cost in ns per KiB. In runs that do not separate the ends it is the cost of both. In
-    /// runs that do, a cell without a separate cost has none, because the two would not be
-    /// comparable.
+    /// Its cost in ns per KiB. In runs without separate sides it is the cost of both. In runs with
+    /// them, a cell without a separate cost has none, because the two would not be comparable.
     pub(super) fn cost(self, estimates: &Estimates, cell: &CellEstimate) -> Option<Figure> {
         let cost = &cell.cost_ns_per_kib;
         match self {
@@ -37,7 +36,6 @@ impl End {
             .filter(|_| !cell.perturbation.saturated && !cell.failed_zero_copy)
     }
 
-    /// Its name in texts.
     pub(super) fn name(self, estimates: &Estimates) -> &'static str {
         match self {
             Self::Sender if estimates.sides_apart || estimates.sender_alone => "the sender",

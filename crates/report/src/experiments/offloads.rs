@@ -95,7 +95,8 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
     });
     let grid = Grid::new(columns, rows.collect());
     let caption = format!(
-        "As in 2001 (Andrew Morton, 27 January: load of a dual Pentium II with a 3c905C at 11.5 MB/s) and 2006 (Andre Oppermann, 20 \
+        "As in 2001 (Andrew Morton, 27 January: load of a dual Pentium II with a 3c905C at 11.5 \
+         MB/s) and 2006 (Andre Oppermann, 20 \
          September: the sender's utilisation by netperf, em(4) at 1 Gbit/s, new sendfile); now {}",
         load_of(run, estimates, End::Sender)
     );

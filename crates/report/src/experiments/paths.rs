@@ -42,7 +42,8 @@ pub(super) fn parts(run: &Run, estimates: &Estimates) -> Vec<Part> {
     });
     let grid = Grid::new(columns, then.chain(now).collect());
     let caption = format!(
-        "As in 2001 (Andrew Morton, 27 January: load of a dual Pentium II that sent 11.5 MB/s); now {}",
+        "As in 2001 (Andrew Morton, 27 January: load of a dual Pentium II that sent 11.5 MB/s); \
+         now {}",
         load_of(run, estimates, End::Sender)
     );
     [Part::Table { caption, keys: 1, grid }].into_iter().chain(roofline(estimates)).collect()
@@ -70,7 +71,8 @@ fn roofline(estimates: &Estimates) -> Option<Part> {
         vec![escape(&cell.label, 40), Unit::Gbit.text(top), share]
     });
     let caption = format!(
-        "How far from the limit: top speed as a share of what memcpy moved in the same blocks, from and to memory that is in no \
+        "How far from the limit: top speed as a share of what memcpy moved in the same blocks, \
+         from and to memory that is in no \
          cache ({} at the median)",
         rate(memcpy)
     );

@@ -7,7 +7,7 @@ use crate::digits::{percent, ratio};
 use crate::grids::table;
 use crate::pivot::Pivot;
 use zc_analysis::{Comparison, Estimates};
-use zc_run::{RecvPath, Run, escape};
+use zc_run::{Run, escape};
 
 /// Andrew Morton, 27 January 2001: load of a dual 500 MHz Pentium II with a 3c905C that receives
 /// 11.5 MB/s in reads of 16 KiB.
@@ -17,7 +17,8 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
     let then: Vec<String> =
         HISTORICAL.iter().map(|(kernel, load)| format!("{load:.1} % ({kernel})")).collect();
     let caption = format!(
-        "As in 2001 (Andrew Morton, 27 January: receiving 11.5 MB/s with read()s of 16k took a dual Pentium II {}); now {}",
+        "As in 2001 (Andrew Morton, 27 January: receiving 11.5 MB/s with read()s of 16k took a \
+         dual Pentium II {}); now {}",
         then.join(" and "),
         load_of(run, estimates, End::Receiver)
     );
@@ -42,7 +43,7 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
 fn conclusion(estimates: &Estimates, pivot: &Pivot) -> Option<String> {
     let mut compared = 0;
     let mut best: Option<(f64, &str)> = None;
-    for placed in pivot.cells().filter(|placed| placed.cell.recv != RecvPath::RecvTrunc) {
+    for placed in pivot.cells().filter(|placed| !placed.cell.recv.drops_bytes()) {
         let label = placed.cell.label.as_str();
         let Some(verdict) = estimates.verdict.cells.iter().find(|verdict| verdict.label == label)
         else {

@@ -72,7 +72,8 @@ fn lines(sizes: &Sizes) -> Option<Part> {
             ])
         })
         .collect();
-    let caption = "Cost of a message as a + b x size: a call, and each byte; and the message farthest off that line";
+    let caption = "Cost of a message as a + b x size: a call, and each byte; and the message \
+        farthest off that line";
     (!rows.is_empty()).then(|| Part::Table {
         caption: caption.to_owned(),
         keys: 1,
@@ -199,7 +200,8 @@ fn historical_table(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Part {
     });
     let grid = Grid::new(columns, rows.collect());
     let caption = format!(
-        "send() against transfer buffer size, as in 2001 (Andrew Morton, 27 January, 2.4.1-pre10+zc: load of a dual Pentium II with a \
+        "send() against transfer buffer size, as in 2001 (Andrew Morton, 27 January, \
+         2.4.1-pre10+zc: load of a dual Pentium II with a \
          3c905C at 11.5 MB/s); now {}",
         load_of(run, estimates, End::Sender)
     );

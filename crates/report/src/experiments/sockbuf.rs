@@ -49,7 +49,8 @@ pub(super) fn section(run: &Run, estimates: &Estimates, pivot: &Pivot) -> Sectio
     };
     let mark = if marked { "; ! confidence target not reached" } else { "" };
     let caption = format!(
-        "As in 2006 (Andre Oppermann, 20 September): netperf's columns by soakers (% L, as by its looper), time(1)'s line of the sender for {RUN_S:.0} s \
+        "As in 2006 (Andre Oppermann, 20 September): netperf's columns by soakers (% L, as by its \
+         looper), time(1)'s line of the sender for {RUN_S:.0} s \
          at that rate{whose}{mark}"
     );
     let mut parts = vec![Part::Lines { caption, lines }];
@@ -172,7 +173,8 @@ fn conclusion(accounts: &Accounts) -> Option<String> {
     match farthest {
         _ if decided.is_empty() => None,
         Some((off, pair)) => Some(format!(
-            "The two accounts disagree in {} of {} pairs, and most for {}: by time(1) {} takes {} times as much CPU, by service \
+            "The two accounts disagree in {} of {} pairs, and most for {}: by time(1) {} takes {} \
+             times as much CPU, by service \
              demand {} times, {} times apart; {then}.",
             apart.count(),
             decided.len(),

@@ -7,7 +7,6 @@ use super::plot::{self, BELOW, Caption, Mark};
 use super::scale::Scale;
 use zc_analysis::Figure;
 
-/// A point of a curve.
 pub(super) struct Point {
     pub(super) x: f64,
     pub(super) cost: Figure,
@@ -15,7 +14,7 @@ pub(super) struct Point {
     pub(super) name: String,
 }
 
-/// One path or level.
+/// The curve of one path or level.
 pub(super) struct Curve {
     pub(super) name: String,
     /// In ascending `x`.
@@ -50,7 +49,6 @@ const LINE: f64 = 17.0;
 /// The number of samples along a fitted line.
 const SAMPLES: usize = 48;
 
-/// Draws them.
 pub(super) fn curves(
     page: &mut Page,
     caption: Caption,

@@ -28,7 +28,6 @@ pub(crate) enum Axis {
     Ratios,
 }
 
-/// A row.
 pub(crate) struct Row {
     pub(crate) label: String,
     pub(crate) lanes: Vec<Lane>,
@@ -39,7 +38,6 @@ const STEP: f64 = 13.0;
 /// The padding above and below the dots of a row, in pixels.
 const ROOM: f64 = 8.0;
 
-/// Draws them.
 pub(crate) fn dots(page: &mut Page, caption: Caption, legend: &[String], rows: &[Row], axis: Axis) {
     let lanes = || rows.iter().flat_map(|row| &row.lanes);
     let reach = lanes().flat_map(|lane| plot::reach(lane.figure));
@@ -107,7 +105,6 @@ pub(crate) fn dots(page: &mut Page, caption: Caption, legend: &[String], rows: &
     plot::frame(page, &caption, legend, gutter, height + BELOW, &out);
 }
 
-/// The height of a row.
 fn high(row: &Row) -> f64 {
     row.lanes.len().max(1) as f64 * STEP + ROOM
 }

@@ -7,7 +7,6 @@ use super::scale::Scale;
 use crate::grids::NONE;
 use zc_analysis::Figure;
 
-/// One map.
 pub(super) struct Panel {
     pub(super) title: String,
     /// The titles of rows and columns.
@@ -18,7 +17,6 @@ pub(super) struct Panel {
     pub(super) fields: Vec<Vec<Option<(Figure, String, String)>>>,
 }
 
-/// Shades.
 const SHADES: f64 = 7.0;
 /// The height of a field in pixels.
 const HIGH: f64 = 32.0;

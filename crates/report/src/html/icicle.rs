@@ -6,7 +6,6 @@ use super::page::Page;
 use super::plot::{self, Caption};
 use zc_analysis::Figure;
 
-/// A call site.
 pub(super) struct Node {
     pub(super) name: String,
     /// The index of its legend entry.
@@ -23,7 +22,7 @@ const NARROW: f64 = 0.006;
 /// Boxes deeper than this are left out.
 const DEEP: usize = 22;
 
-/// Draws the tree whose root stands for `cost`.
+/// Draws the tree; the width of its root represents `cost`.
 pub(super) fn icicle(page: &mut Page, caption: &Caption, root: &Node, cost: Figure) {
     if root.samples == 0 {
         return;

@@ -8,7 +8,6 @@ use zc_run::{Host, LinkFacts, Run, escape};
 /// The longest value printed: a kernel command line has at most 2048 or 4096 bytes.
 const LONGEST: usize = 2100;
 
-/// The folded list.
 pub(super) fn details(out: &mut Markup, run: &Run, before: Option<&Run>) {
     out.raw("<details><summary>All recorded facts about machine and link</summary>\n<dl>\n");
     let host = &run.header.host;
@@ -144,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpus_are_told_in_ranges() {
+    fn cpus_are_shown_as_ranges() {
         assert_eq!(numbers(&[0, 1, 2, 3, 8]), "0-3, 8");
         assert_eq!(numbers(&[]), "");
         assert_eq!(numbers(&[usize::MAX, 0]), format!("{}, 0", usize::MAX));

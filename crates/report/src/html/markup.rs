@@ -33,14 +33,12 @@ impl Markup {
         self
     }
 
-    /// A start tag.
     pub(crate) fn open(&mut self, tag: &'static str, attributes: &[Attribute]) -> &mut Self {
         self.start(tag, attributes);
         self.0.push('>');
         self
     }
 
-    /// An end tag.
     pub(crate) fn close(&mut self, tag: &'static str) -> &mut Self {
         self.0.push_str("</");
         self.0.push_str(tag);

@@ -120,13 +120,20 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
     let out = &mut page.out;
     out.raw(
         "<section id=\"method\" aria-labelledby=\"method-h\">\n<h2 id=\"method-h\">Method</h2>\n\
-         <p>Costs are measured by subtraction. A thread of the lowest scheduling class on every CPU counts units of fixed work; what \
-         the traffic takes from it, by its rate in idle windows right before and after, is what the traffic costs, whichever task the kernel charges it to: system calls, softirqs, interrupts. Costs are taken at a fixed rate below saturation, top \
+         <p>Costs are measured by subtraction. A thread of the lowest scheduling class on every \
+         CPU counts units of fixed work; what \
+         the traffic takes from it, by its rate in idle windows right before and after, is what \
+         the traffic costs, whichever task the kernel charges it to: system calls, softirqs, \
+         interrupts. Costs are taken at a fixed rate below saturation, top \
          speeds in windows without those threads.</p>\n\
-         <p>Every cell is measured once in every block, in random order; cells are compared within blocks. A block is dropped only by \
-         rules fixed in advance. Costs are medians over blocks with exact intervals, ratios are Hodges-Lehmann estimates with \
-         Wilcoxon&#39;s intervals, and verdicts (less, more, same) follow Holm&#39;s procedure over all comparisons of a run. \
-         The reference is measured twice, under two names; where it differs from itself, verdicts are withheld.</p>\n",
+         <p>Every cell is measured once in every block, in random order; cells are compared within \
+         blocks. A block is dropped only by \
+         rules fixed in advance. Costs are medians over blocks with exact intervals, ratios are \
+         Hodges-Lehmann estimates with \
+         Wilcoxon&#39;s intervals, and verdicts (less, more, same) follow Holm&#39;s procedure \
+         over all comparisons of a run. \
+         The reference is measured twice, under two names; where it differs from itself, verdicts \
+         are withheld.</p>\n",
     );
     let costs = runs
         .iter()

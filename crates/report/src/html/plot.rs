@@ -24,11 +24,14 @@ const LABEL: usize = 22;
 pub(crate) const BELOW: f64 = 40.0;
 
 /// The definitions of all shapes, once per page.
-pub(crate) const SHAPE_DEFINITIONS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" aria-hidden=\"true\"><defs>\
-    <circle id=\"m0\" r=\"4.2\"/><path id=\"m1\" d=\"M0-5.6 5.6 0 0 5.6-5.6 0z\"/><path id=\"m2\" d=\"M-4-4h8v8h-8z\"/>\
+pub(crate) const SHAPE_DEFINITIONS: &str = "<svg class=\"defs\" width=\"0\" height=\"0\" \
+    aria-hidden=\"true\"><defs>\
+    <circle id=\"m0\" r=\"4.2\"/><path id=\"m1\" d=\"M0-5.6 5.6 0 0 5.6-5.6 0z\"/><path id=\"m2\" \
+    d=\"M-4-4h8v8h-8z\"/>\
     <path id=\"m3\" d=\"M0-5 5 4H-5z\"/><path id=\"m4\" d=\"M0 5 5-4H-5z\"/>\
     <path id=\"m5\" d=\"M-1.6-5h3.2v3.4H5v3.2H1.6V5h-3.2V1.6H-5v-3.2h3.4z\"/>\
-    <path id=\"m6\" d=\"M-5-2.8-2.8-5 0-2.2 2.8-5 5-2.8 2.2 0 5 2.8 2.8 5 0 2.2-2.8 5-5 2.8-2.2 0z\"/>\
+    <path id=\"m6\" d=\"M-5-2.8-2.8-5 0-2.2 2.8-5 5-2.8 2.2 0 5 2.8 2.8 5 0 2.2-2.8 5-5 2.8-2.2 \
+    0z\"/>\
     </defs></svg>\n";
 
 /// The texts of a chart.
@@ -250,7 +253,6 @@ fn unit_text(out: &mut Markup, units: &[Unit], attributes: &[(&'static str, &str
     out.element("text", attributes, name);
 }
 
-/// The text of a tick.
 pub(crate) fn tick_text(value: f64) -> String {
     trimmed(&significant(value)).to_owned()
 }
@@ -312,6 +314,7 @@ pub(crate) fn extremes(page: &mut Page, of: &[(String, Figure)]) -> String {
     let unit = page.costs.first().to_owned();
     let (low, high) = (page.cost(*low).1, page.cost(*high).1);
     format!(
-        "From {low} {unit} ({least}) to {high} {unit} ({most}). Every figure is in the tables of this section."
+        "From {low} {unit} ({least}) to {high} {unit} ({most}). Every figure is in the tables of \
+         this section."
     )
 }

@@ -7,7 +7,8 @@ use sha2::{Digest as _, Sha256};
 /// The policy of a page with one style sheet and one script.
 pub(super) fn policy(style: &str, script: &str) -> String {
     format!(
-        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src 'sha256-{}'; script-src 'sha256-{}'; base-uri 'none'; \
+         form-action 'none'",
         base64(&Sha256::digest(style)),
         base64(&Sha256::digest(script))
     )

@@ -43,8 +43,10 @@ pub(super) fn charts(page: &mut Page, run: &Run, profile: &ProfileEstimates) {
         };
         let caption = Caption {
             title: format!("Call stacks of {}", escape(&cell.label, 60)),
-            note: "A box is a function, as wide as the samples in it and in what it called, which hangs below. Letters are those of \
-                   the classes above. Samples of idle windows are not subtracted; the narrowest boxes are left out."
+            note: "A box is a function, as wide as the samples in it and in what it called, which \
+                   hangs below. Letters are those of \
+                   the classes above. Samples of idle windows are not subtracted; the narrowest \
+                   boxes are left out."
                 .to_owned(),
             description: format!("{} samples.", root.samples),
         };

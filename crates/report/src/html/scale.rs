@@ -2,7 +2,6 @@
 //! 0 at its lower end and 1 at its upper one, so that the same chart fits a phone and a sheet of
 //! paper.
 
-/// An axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
     log: bool,
@@ -162,19 +161,19 @@ mod tests {
     }
 
     #[test]
-    fn a_linear_axis_begins_at_nothing_and_has_round_numbers() {
+    fn a_linear_axis_begins_at_zero_and_has_round_numbers() {
         let scale = Scale::of([161.0, 305.0]).unwrap();
         assert_eq!(scale.at(0.0), 0.0);
         assert!((scale.at(305.0) - 1.0 / 1.04).abs() < 1e-9);
         assert_eq!(values(&scale.ticks(1.0, 6)), [0.0, 100.0, 200.0, 300.0]);
         assert_eq!(values(&scale.ticks(0.001, 6)), [0.0, 0.1, 0.2, 0.3]);
-        // A tick stands where its value does, in whatever unit.
+        // A tick is at the position of its value in every unit.
         let tick = scale.ticks(0.976_562_5, 6)[1];
         assert!((tick.place - scale.at(tick.value / 0.976_562_5)).abs() < 1e-12);
     }
 
     #[test]
-    fn what_is_far_apart_has_a_logarithmic_axis() {
+    fn values_that_are_far_apart_have_a_logarithmic_axis() {
         let scale = Scale::of([139.0, 11274.0]).unwrap();
         assert!(scale.is_log());
         assert_eq!(values(&scale.ticks(1.0, 6)), [200.0, 500.0, 1000.0, 2000.0, 5000.0, 10_000.0]);
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_show_has_no_axis() {
+    fn no_values_have_no_axis() {
         assert_eq!(Scale::of([]), None);
         assert_eq!(Scale::of([0.0, -3.0, f64::NAN, f64::INFINITY]), None);
     }

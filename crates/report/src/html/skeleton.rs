@@ -15,7 +15,10 @@ pub(crate) fn begin(page: &mut Page, title: &str, about: &[String]) {
         &[("http-equiv", "Content-Security-Policy"), ("content", &policy::policy(STYLE, SCRIPT))],
     );
     out.raw("\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
-    out.raw("<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"zc\">\n");
+    out.raw(
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" \
+        content=\"zc\">\n",
+    );
     out.element("title", &[], title).raw("\n<style>").raw(STYLE).raw("</style>\n</head>\n<body>\n");
     out.raw("<a class=\"skip\" href=\"#main\">To the figures</a>\n").raw(plot::SHAPE_DEFINITIONS);
     out.raw("<header>\n").element("h1", &[], title);
@@ -29,7 +32,10 @@ pub(crate) fn begin(page: &mut Page, title: &str, about: &[String]) {
 pub(crate) fn navigation(page: &mut Page, sections: &[(String, String)]) {
     let units = page.costs.units().to_vec();
     let out = &mut page.out;
-    out.raw("<div class=\"bar\"><nav aria-label=\"Contents\" tabindex=\"0\"><ol>\n<li><a href=\"#answer\">Answer</a></li>\n");
+    out.raw(
+        "<div class=\"bar\"><nav aria-label=\"Contents\" tabindex=\"0\"><ol>\n<li><a \
+        href=\"#answer\">Answer</a></li>\n",
+    );
     for (id, name) in sections {
         out.raw("<li>").element("a", &[("href", &format!("#{id}"))], name).raw("</li>\n");
     }
@@ -46,7 +52,10 @@ pub(crate) fn navigation(page: &mut Page, sections: &[(String, String)]) {
 pub(crate) fn end(page: &mut Page, done: &'static str, version: &str) {
     let costs = page.costs.json();
     let out = &mut page.out;
-    out.raw("<footer><p>").raw(done).raw(" by zc ").text(version).raw(". This page fetches nothing and runs one script, its own; without it nothing but convenience is lost.</p></footer>\n");
+    out.raw("<footer><p>").raw(done).raw(" by zc ").text(version).raw(
+        ". This page fetches nothing \
+        and runs one script, its own; without it nothing but convenience is lost.</p></footer>\n",
+    );
     out.raw("<script type=\"application/json\" id=\"costs\">")
         .verbatim(&costs)
         .raw("</script>\n<script>");

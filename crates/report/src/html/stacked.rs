@@ -19,7 +19,6 @@ const HIGH: f64 = 30.0;
 /// Parts narrower than this share of the width get no letter.
 const LETTERED: f64 = 0.045;
 
-/// Draws them.
 pub(super) fn stacked(page: &mut Page, caption: Caption, legend: &[String], bars: &[Bar]) {
     let sum = |bar: &Bar| bar.parts.iter().map(|(_, cost)| cost.value.max(0.0)).sum::<f64>();
     // Always from 0: a bar compares lengths.

@@ -54,7 +54,9 @@ pub(super) fn strips(
     let blocks = drawn.iter().map(|(strip, _)| strip.ns_per_kib.len()).max().unwrap_or(1);
     let every = blocks.div_ceil((MOST / drawn.len()).max(20)).max(1);
     let mut note = format!(
-        "A dot is a block: its cost divided by the cell's median, in order of time from top to bottom. The bar is the interval of the median. Dots at an end lie beyond it (a factor of {}).",
+        "A dot is a block: its cost divided by the cell's median, in order of time from top to \
+         bottom. The bar is the interval of the median. Dots at an end lie beyond it (a factor of \
+         {}).",
         plot::tick_text(reach)
     );
     if every > 1 {

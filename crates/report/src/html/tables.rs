@@ -10,12 +10,12 @@ use crate::rows::{self, Field};
 use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::Run;
 
-/// What a cell's text stands for.
+/// Values that a cell's text represents.
 #[derive(Default)]
 pub(crate) struct Behind {
-    /// The cost that it shows.
+    /// Cost in the cell.
     pub(crate) cost: Option<Figure>,
-    /// Its sort key.
+    /// Sort key, where the text does not sort.
     pub(crate) sort: Option<f64>,
 }
 

@@ -1,6 +1,6 @@
-//! What must hold of every page, whatever its runs say: it is well-formed, nothing foreign becomes
-//! markup, it holds no address, and it is the same for the same runs. How it looks is for the eye,
-//! and for tests/browser.
+//! Properties of every page, whatever its runs contain: it is well-formed, nothing from outside
+//! becomes markup, it has no address, and the same runs give the same page. Its look is checked by
+//! eye and by tests/browser.
 
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ fn plans() -> Vec<(Run, Estimates)> {
 /// Elements that have no end tag.
 const VOID: [&str; 2] = ["meta", "!doctype"];
 
-/// The page's tags in their order, and whether each is ended by its own.
+/// The page's tags in their order. Panics if one is not closed by its own end tag.
 fn tags(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Vec<String> = Vec::new();
@@ -47,7 +47,7 @@ fn tags(page: &str) -> Vec<String> {
             );
         } else if !tag.ends_with('/') && !VOID.contains(&name.as_str()) {
             open.push(name.clone());
-            // Their content is no markup.
+            // Their content is not markup.
             if matches!(name.as_str(), "style" | "script") {
                 rest = &rest[rest.find(&format!("</{name}>")).expect("it ends")..];
             }
@@ -59,7 +59,7 @@ fn tags(page: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_page_is_well_formed_and_holds_no_address() {
+fn every_page_is_well_formed_and_has_no_address() {
     let runs = all();
     let mut pages: Vec<String> =
         runs.iter().map(|(run, estimates)| html(&[(run, estimates)])).collect();
@@ -123,8 +123,8 @@ fn a_run_of_many_cells_and_blocks_stays_within_its_bytes() {
     assert!(page.contains("One block in"), "not every block is drawn, and it is said");
 }
 
-/// Two runs held against one another, one of another kernel in which sendfile is dearer, each
-/// called `name`.
+/// The page that compares two runs called `name`; the second has another kernel, on which sendfile
+/// is dearer.
 fn comparison_page(name: &str, change: impl Fn(&mut Run)) -> String {
     let run = |seed: u64, sendfile: f64| {
         let mut world = Synthetic { seed, blocks: 60, block_drift: 0.002, ..Synthetic::default() };
@@ -161,15 +161,15 @@ fn a_page_of_comparisons_opens_with_the_answer_and_shows_every_pair() {
     assert!(page.contains("data-n=\"sendfile, cost: "), "marks are read out");
     let own = page.replace(SCRIPT, "").replace(STYLE, "");
     assert!(!own.contains("NaN") && !own.contains("inf%") && !own.contains("Infinity"), "{own}");
-    // Nothing to be compared is a page too.
+    // An impossible comparison has a page too.
     let nothing = comparison_page("run.json", |run| run.header.plan.fixed.rate_bytes_per_s = 1.0);
     tags(&nothing);
     let nothing = nothing.replace(SCRIPT, "").replace(STYLE, "");
     assert!(nothing.contains("Cannot be compared") && !nothing.contains("<figure"), "{nothing}");
 }
 
-/// A run that says `text` wherever a run can say something.
-fn saying(text: &str) -> (Run, Estimates) {
+/// A run with `text` in every string from outside.
+fn containing(text: &str) -> (Run, Estimates) {
     let mut run = Synthetic { blocks: 3, ..Synthetic::default() }.run();
     let change = || text.to_owned();
     let header = &mut run.header;
@@ -209,7 +209,7 @@ fn saying(text: &str) -> (Run, Estimates) {
         support: Support::No(Unavailable::unsupported(change()).remedy(change())),
     }];
     header.plan.experiment = format!("x{text}");
-    // Labels tell cells apart: the text begins all of them.
+    // Labels identify cells, so the text is only prepended to them.
     let relabel = |label: &mut String| *label = format!("{text}{label}");
     header.plan.cells.iter_mut().for_each(|cell| relabel(&mut cell.label));
     relabel(&mut header.plan.reference);
@@ -226,18 +226,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_run_says_its_page_has_the_same_tags(
+    fn a_page_has_the_same_tags_whatever_text_its_run_contains(
         text in prop_oneof![
             any::<String>(),
             "(<|>|&|\"|'|/|script|style|!--|-->|]]>|svg|a| |=|onload){1,12}",
         ]
     ) {
-        let (run, estimates) = saying(&text);
-        let (harmless, of_harmless) = saying("text");
+        let (run, estimates) = containing(&text);
+        let (harmless, of_harmless) = containing("text");
         let page = html(&[(&run, &estimates)]);
         prop_assert_eq!(&page, &html(&[(&run, &estimates)]), "the same document, the same bytes");
         prop_assert_eq!(tags(&page), tags(&html(&[(&harmless, &of_harmless)])));
-        let differing = |name: &str, text: &str| comparison_page(name, |run| run.header.host.hostname = format!("x{text}"));
+        let differing = |name: &str, text: &str| {
+            comparison_page(name, |run| run.header.host.hostname = format!("x{text}"))
+        };
         prop_assert_eq!(tags(&differing(&text, &text)), tags(&differing("run.json", "host")));
     }
 }

@@ -10,7 +10,6 @@ use crate::digits::{significant, trimmed, us_per_mb, with_half_width};
 use zc_analysis::{Estimates, Figure};
 use zc_run::Run;
 
-/// A unit of cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Unit {
     /// The name, behind a figure and in a heading.

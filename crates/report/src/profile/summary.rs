@@ -44,7 +44,8 @@ pub(super) fn figures(estimates: &Estimates, profile: &ProfileEstimates) -> Stri
         .collect();
     let all = if costs.is_empty() { String::new() } else { format!(" ({})", list(&costs)) };
     format!(
-        "shares of the soaked cost of {whose}, and ns of it per KiB, ± half-width of the {:.0} % interval over blocks; their sum is the cost that zc run prints{all}",
+        "shares of the soaked cost of {whose}, and ns of it per KiB, ± half-width of the {:.0} % \
+         interval over blocks; their sum is the cost that zc run prints{all}",
         estimates.confidence * 100.0
     )
 }
@@ -64,8 +65,10 @@ pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
     if profile.event == SampledEvent::CpuClock {
         notes.push(note(
             "unseen",
-            "cpu-clock is a timer: code that runs with interrupts off is sampled where they are enabled again (at the end of a lock \
-             or a switch, at the entry into softirqs), and an interrupt that returns to a soaker is not sampled at all",
+            "cpu-clock is a timer: code that runs with interrupts off is sampled where they are \
+             enabled again (at the end of a lock \
+             or a switch, at the entry into softirqs), and an interrupt that returns to a soaker \
+             is not sampled at all",
         ));
     }
     notes.extend(unknown(profile));
@@ -73,7 +76,8 @@ pub(super) fn reliability(run: &Run, profile: &ProfileEstimates) -> Vec<Note> {
     if profile.irq_time_accounting == Some(true) {
         notes.push(note(
             "getrusage",
-            "this kernel keeps interrupts and softirqs out of the accounts of threads (CONFIG_IRQ_TIME_ACCOUNTING): it covers system calls and user mode only",
+            "this kernel keeps interrupts and softirqs out of the accounts of threads \
+             (CONFIG_IRQ_TIME_ACCOUNTING): it covers system calls and user mode only",
         ));
     }
     notes
@@ -114,7 +118,8 @@ fn same(run: &Run, profile: &ProfileEstimates) -> Option<Note> {
         _ if with_intervals == 0 => return None,
         0 => "no class differs, as expected".to_owned(),
         several => format!(
-            "{several} of {with_intervals} classes differ where none does: {} ns/KiB; one in twenty is to be expected",
+            "{several} of {with_intervals} classes differ where none does: {} ns/KiB; one in \
+             twenty is to be expected",
             list(&apart)
         ),
     };

@@ -1,4 +1,4 @@
-//! What is printed, of runs whose truth is known.
+//! The text of profiles of synthetic runs with known shares.
 
 use zc_analysis::estimate;
 use zc_run::{Run, SampledTask, SendPath};
@@ -11,7 +11,8 @@ const COPY: &[&str] =
 const SPLICE: &[&str] =
     &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "do_sendfile", "splice_to_socket"];
 const SOFTIRQ: &[&str] = &["asm_sysvec_call_function_single", "handle_softirqs", "net_rx_action"];
-const NOBODY_S: &[&str] = &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "zc_made_this_up"];
+const UNCLASSIFIED: &[&str] =
+    &["entry_SYSCALL_64_after_hwframe", "do_syscall_64", "zc_made_this_up"];
 
 fn run(paths: &[SendPath], unknown: f64) -> Run {
     let mut cells: Vec<TrueCell> =
@@ -35,7 +36,7 @@ fn run(paths: &[SendPath], unknown: f64) -> Run {
             way,
             of(0, Sender, SYSCALL, 0.10),
             of(0, Sender, &[], 0.01),
-            of(0, Sender, NOBODY_S, unknown),
+            of(0, Sender, UNCLASSIFIED, unknown),
             of(1, Soaker, SOFTIRQ, 0.06),
             of(1, Receiver, COPY, 0.05),
         ]
@@ -47,7 +48,7 @@ fn table(run: &Run, columns: usize) -> String {
 }
 
 #[test]
-fn two_paths_stand_side_by_side() {
+fn two_paths_are_shown_side_by_side() {
     let run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
     insta::assert_snapshot!("profile_of_two", table(&run, 120));
     let short = crate::Layout { verbose: false, ..crate::Layout::plain(120) };
@@ -62,7 +63,7 @@ fn several_paths_have_a_column_each() {
 }
 
 #[test]
-fn what_has_no_class_is_told_by_name_where_there_is_much_of_it() {
+fn many_unclassified_samples_are_listed_by_function() {
     let few = table(&run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001), 120);
     assert!(!few.contains("UNKNOWN"), "{few}");
     let many = table(&run(&[SendPath::ReadSend, SendPath::Sendfile], 0.05), 120);
@@ -71,7 +72,7 @@ fn what_has_no_class_is_told_by_name_where_there_is_much_of_it() {
 }
 
 #[test]
-fn a_run_without_a_block_that_counts_says_so() {
+fn a_run_without_a_kept_block_has_a_sentence_about_it() {
     let mut run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
     run.blocks.clear();
     let table = table(&run, 120);
@@ -79,7 +80,7 @@ fn a_run_without_a_block_that_counts_says_so() {
 }
 
 #[test]
-fn two_runs_are_held_against_one_another_by_class() {
+fn two_runs_are_compared_by_class() {
     let paths = [SendPath::ReadSend, SendPath::Sendfile];
     let (old, new) = (run(&paths, 0.001), run(&paths, 0.02));
     let pairs =
@@ -98,7 +99,7 @@ fn two_runs_are_held_against_one_another_by_class() {
 }
 
 #[test]
-fn folded_stacks_have_a_line_to_a_stack_and_nothing_that_ends_one() {
+fn folded_stacks_have_one_line_per_stack_and_no_separators_in_names() {
     let mut run = run(&[SendPath::ReadSend, SendPath::Sendfile], 0.001);
     for block in run.blocks.iter_mut().filter_map(|block| block.samples.as_mut()) {
         for name in &mut block.symbols {

@@ -1,27 +1,24 @@
 //! `align`: where on its page a message begins.
 
-use super::{Definition, Factor, FactorOption, Parameter, Value};
+use super::definition::{Definition, FactorOption, Parameter};
+use super::value::Value;
 use crate::names::names;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
 names! {
     /// Where on its page a message begins.
     Align, "alignment", {
-        /// At its beginning, as far as the files do.
+        /// At its beginning, if the file's piece begins there.
         Page = "page",
-        /// One byte later: buffers begin so, and files are sent from their second byte on.
+        /// One byte later: buffers are offset by one byte, and files are sent from their second
+        /// byte.
         Byte = "byte",
     }
 }
 
-/// The factor.
 pub(super) struct AlignFactor;
 
 impl Definition for AlignFactor {
-    fn factor(&self) -> Factor {
-        Factor::Align
-    }
-
     fn name(&self) -> &'static str {
         "align"
     }
@@ -51,7 +48,8 @@ impl Definition for AlignFactor {
     }
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "Where on its page a message begins: page (at its beginning) or byte (one later) [default: page]";
+        let help = "Where on its page a message begins: page (at its beginning) or byte (one \
+            later) [default: page]";
         Some(FactorOption::expert("align", "WHERE", "push", help).of(Align::NAMES))
     }
 

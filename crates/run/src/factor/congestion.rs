@@ -1,16 +1,12 @@
 //! `congestion`: TCP congestion control of both ends.
 
-use super::{Definition, Factor, FactorOption, Parameter, Value};
+use super::definition::{Definition, FactorOption, Parameter};
+use super::value::Value;
 use crate::{Cell, Error, FixedParams, Levels, LinkFacts, Result, escape};
 
-/// The factor.
 pub(super) struct CongestionFactor;
 
 impl Definition for CongestionFactor {
-    fn factor(&self) -> Factor {
-        Factor::Congestion
-    }
-
     fn name(&self) -> &'static str {
         "congestion"
     }
@@ -24,15 +20,15 @@ impl Definition for CongestionFactor {
     }
 
     fn parse(&self, text: &str) -> Result<Value> {
-        // Whether the kernel has it is for those who measure to find out; what cannot be a name is refused here (TCP_CA_NAME_MAX is
-        // 16 with its NUL, include/net/tcp.h).
+        // Only the form of the name is checked here (TCP_CA_NAME_MAX is 16 with its NUL,
+        // include/net/tcp.h). The measurement finds out whether the kernel has it.
         let plain =
             text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
         if plain && (1..=15).contains(&text.len()) {
             return Ok(Value::Name(text.to_owned()));
         }
         Err(Error::usage(format!("\"{}\" cannot be a congestion control", escape(text, 40)))
-            .help("the kernel's own are in /proc/sys/net/ipv4/tcp_available_congestion_control"))
+            .help("/proc/sys/net/ipv4/tcp_available_congestion_control lists those of the kernel"))
     }
 
     fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
@@ -50,7 +46,7 @@ impl Definition for CongestionFactor {
     }
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "TCP congestion control of both ends [default: cubic where there is one]";
+        let help = "TCP congestion control of both ends [default: cubic if available]";
         Some(FactorOption::carried("congestion", "NAME", "flows", help))
     }
 

@@ -1,37 +1,37 @@
-//! What a factor says of itself: [`Definition`]. Each file of this folder implements it once.
+//! The interface of a factor: [`Definition`], which each factor's file implements once.
 //!
-//! The provided methods are right for a factor that has no field of its own in [`Levels`] and [`FixedParams`]: its levels are
-//! kept there by its name.
+//! The provided methods suit a factor that has no field of its own in [`Levels`] and
+//! [`FixedParams`]: their member `more` keeps its levels under its name.
 
-use super::{Factor, Level, Value};
+use super::value::Value;
 use crate::{Cell, FixedParams, Header, Levels, LinkFacts, Result};
 
-/// Everything about one factor that the saved run, plans, the command line, comparisons and the documentation need.
+/// Everything about one factor that the saved run, plans, the command line, comparisons and the
+/// documentation need.
 pub trait Definition: Sync {
-    /// Which factor it is.
-    fn factor(&self) -> Factor;
-
     /// Its name in plans and saved runs.
     fn name(&self) -> &'static str;
 
-    /// What docs/plans.md says of its levels, in Markdown.
+    /// Description of its levels for docs/plans.md, in Markdown.
     fn levels(&self) -> &'static str;
 
-    /// Some levels as they are typed, for tests and the documentation.
+    /// Some of its levels, as they are typed, for tests and the documentation.
     fn examples(&self) -> &'static [&'static str];
 
-    /// Reads a level as it is typed.
+    /// Parses a level as it is typed.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](crate::ErrorKind): it is no level of this factor.
+    /// [`ErrorKind::Usage`](crate::ErrorKind): `text` is not a level of this factor.
     fn parse(&self, text: &str) -> Result<Value>;
 
-    /// The levels that one word in a plan stands for, as `all`; `None` where `text` is no such word.
+    /// The levels that a plan selects by one word, such as `all`; `None` if `text` is not such a
+    /// word.
     fn group(&self, _text: &str) -> Option<Vec<Value>> {
         None
     }
 
-    /// The reference's level in a plan that names none, if it is among the factor's; else that is the first.
+    /// The level of the reference in a plan that does not set it, if that level is in the plan.
+    /// Otherwise the reference has the plan's first level.
     fn usual_reference(&self) -> Option<Value> {
         None
     }
@@ -41,56 +41,61 @@ pub trait Definition: Sync {
         Value::Unset
     }
 
-    /// The level of a cell. `at` is what holds for the cell; `link`, the link of cells that ask for none of their own.
+    /// The level of a cell. `at` is the cell's resolved configuration. `link` describes the link of
+    /// cells that do not ask for one of their own.
     fn of(&self, _cell: &Cell, at: &FixedParams, _link: &LinkFacts) -> Value {
-        at.more.get(self.factor()).cloned().unwrap_or_else(|| self.default())
+        at.more.get(self.name()).cloned().unwrap_or_else(|| self.default())
     }
 
-    /// Gives a level to a cell.
+    /// Sets a level in a cell.
     fn put(&self, level: &Value, cell: &mut Cell) {
-        cell.levels.more.insert(self.factor(), level.clone());
+        cell.levels.more.insert(self.name(), level.clone());
     }
 
-    /// Lets a cell's own level, if it has one, take the place of what its plan holds fixed.
+    /// Replaces what the plan holds fixed by the cell's own level, if it has one.
     fn apply(&self, own: &Levels, at: &mut FixedParams) {
-        if let Some(level) = own.more.get(self.factor()) {
-            at.more.insert(self.factor(), level.clone());
+        if let Some(level) = own.more.get(self.name()) {
+            at.more.insert(self.name(), level.clone());
         }
     }
 
-    /// The option of `zc run` that sets it, which is also its key in the table `[fixed]` of a plan.
+    /// The option of `zc run` that sets the factor. Its name is also the key in the table `[fixed]`
+    /// of a plan.
     fn option(&self) -> Option<FactorOption> {
         None
     }
 
-    /// What was typed behind [`Self::option`], as levels: of other factors too where the option sets those.
+    /// Parses what was typed after [`Self::option`]: names of factors, with a level each. Some
+    /// options set other factors too.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](crate::ErrorKind): it has no meaning.
-    fn typed(&self, text: &str) -> Result<Vec<Level>> {
+    /// [`ErrorKind::Usage`](crate::ErrorKind): `text` is not a value of the option.
+    fn typed(&self, text: &str) -> Result<Vec<(&'static str, Value)>> {
         let option = self.option().map_or(self.name(), |option| option.long);
         let value = self
             .parse(text.trim())
             .map_err(|error| error.prefixed(format_args!("--{option}: ")))?;
-        Ok(vec![Level { factor: self.factor(), value }])
+        Ok(vec![(self.name(), value)])
     }
 
-    /// The TCP option that the sender's socket gets after connecting and before the first byte of a file.
+    /// The TCP option that the sender's socket gets after connecting and before the first byte of a
+    /// file.
     fn tcp_option(&self, _at: &FixedParams) -> Option<TcpOption> {
         None
     }
 
-    /// What the heading of a report calls it where a cell has another level than [`Self::default`]; `None` keeps it out of there.
+    /// Its name in the heading of a report, which lists the factor if a cell has another level than
+    /// [`Self::default`]. `None` if headings never list it.
     fn heading(&self) -> Option<&'static str> {
         None
     }
 
-    /// What a comparison calls it.
+    /// Its name in a comparison.
     fn parameter(&self) -> Parameter {
         Parameter::explaining(self.name(), self.name())
     }
 
-    /// What it makes two cells of one name differ in.
+    /// The differences between two cells of the same name that are due to this factor.
     fn differences(&self, old: &Side<'_>, new: &Side<'_>) -> Vec<Difference> {
         let of =
             |side: &Side<'_>| Some(self.of(side.cell, &side.fixed, &side.header.link).to_string());
@@ -98,29 +103,29 @@ pub trait Definition: Sync {
     }
 }
 
-/// An option of the command line.
+/// An option of `zc run` that sets a factor.
 #[derive(Debug, Clone, Copy)]
 pub struct FactorOption {
     /// Its name without dashes.
     pub long: &'static str,
-    /// What stands for its value in the help.
+    /// The placeholder of its value in the help.
     pub value_name: &'static str,
-    /// Its help.
+    /// The help text, one sentence without a full stop.
     pub help: &'static str,
-    /// The heading in the help under which it stands.
+    /// The heading in the help that lists it.
     pub heading: &'static str,
-    /// The option of `zc run` behind which it is listed there.
+    /// The option that it follows in the help.
     pub after: &'static str,
-    /// Whether the short help leaves it out.
+    /// Whether only `--help` lists it, and `-h` does not.
     pub expert: bool,
     /// The names that shells complete.
     pub names: &'static [&'static str],
-    /// Whether it takes several values with commas between them.
+    /// Whether it takes several values, separated by commas.
     pub several: bool,
 }
 
 impl FactorOption {
-    /// One value, under "What is sent".
+    /// An option with one value, under "What is sent".
     pub(super) const fn sent(
         long: &'static str,
         value_name: &'static str,
@@ -131,7 +136,7 @@ impl FactorOption {
         Self { long, value_name, help, heading, after, expert: false, names: &[], several: false }
     }
 
-    /// One value, under "Where it is sent".
+    /// An option with one value, under "Where it is sent".
     pub(super) const fn carried(
         long: &'static str,
         value_name: &'static str,
@@ -141,7 +146,7 @@ impl FactorOption {
         Self { heading: "Where it is sent", ..Self::sent(long, value_name, after, help) }
     }
 
-    /// One value, under "Expert", and not in the short help.
+    /// An option with one value, under "Expert", that `-h` does not list.
     pub(super) const fn expert(
         long: &'static str,
         value_name: &'static str,
@@ -151,7 +156,7 @@ impl FactorOption {
         Self { heading: "Expert", expert: true, ..Self::sent(long, value_name, after, help) }
     }
 
-    /// The same, completed with these names.
+    /// The same, for whose value shells complete these names.
     pub(super) const fn of(self, names: &'static [&'static str]) -> Self {
         Self { names, ..self }
     }
@@ -162,15 +167,15 @@ impl FactorOption {
     }
 }
 
-/// A socket option of level IPPROTO_TCP whose value is an int. Their numbers are the same on all architectures
-/// (include/uapi/linux/tcp.h).
+/// A socket option of level IPPROTO_TCP whose value is an int. Their numbers are the same on all
+/// architectures (include/uapi/linux/tcp.h).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpOption {
-    /// `TCP_CORK` ...
+    /// The name of the constant, such as `TCP_CORK`.
     pub name: &'static str,
-    /// Its number.
+    /// The `optname` of setsockopt(2).
     pub number: i32,
-    /// What it is set to.
+    /// The value to set.
     pub value: i32,
 }
 
@@ -179,19 +184,20 @@ pub struct TcpOption {
 pub struct Parameter {
     /// Its name in JSON.
     pub key: &'static str,
-    /// What texts call it, with the old and the new value behind it.
+    /// Its name in texts, where the old and the new value follow it.
     pub words: &'static str,
-    /// Whether costs at different values of it are costs of different things. Where they are not, the difference may explain them.
+    /// Whether costs at different values cannot be compared. If they can be, the difference in the
+    /// parameter may explain a difference in cost.
     pub disqualifies: bool,
 }
 
 impl Parameter {
-    /// One whose difference may explain different costs.
+    /// A parameter that may explain a difference in cost.
     pub(super) const fn explaining(key: &'static str, words: &'static str) -> Self {
         Self { key, words, disqualifies: false }
     }
 
-    /// One at different values of which costs are not comparable.
+    /// A parameter whose values must be equal for costs to be comparable.
     pub(super) const fn disqualifying(key: &'static str, words: &'static str) -> Self {
         Self { key, words, disqualifies: true }
     }
@@ -200,16 +206,16 @@ impl Parameter {
 /// One of two cells that are compared.
 #[derive(Debug, Clone)]
 pub struct Side<'a> {
-    /// Its run's.
+    /// The header of its run.
     pub header: &'a Header,
     /// The cell.
     pub cell: &'a Cell,
-    /// What holds for the cell.
+    /// The cell's resolved configuration.
     pub fixed: FixedParams,
 }
 
 impl<'a> Side<'a> {
-    /// A cell of the run with that header.
+    /// Resolves a cell of the run with this header.
     pub fn of(header: &'a Header, cell: &'a Cell) -> Self {
         Self { header, cell, fixed: header.plan.fixed.at(&cell.levels) }
     }
@@ -225,21 +231,21 @@ impl<'a> Side<'a> {
     }
 }
 
-/// A parameter that has not the same value in two cells.
+/// A parameter with different values in two cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The parameter.
     pub what: Parameter,
-    /// Which one of several: an offload.
+    /// The name of the offload, for parameters of which there are several.
     pub name: Option<String>,
-    /// In the old cell; `None` where it has none.
+    /// The value in the old cell; `None` if there is none.
     pub old: Option<String>,
-    /// In the new one.
+    /// The value in the new cell; `None` if there is none.
     pub new: Option<String>,
 }
 
 impl Difference {
-    /// None where the values are equal, else one.
+    /// Empty if the values are equal, else one difference.
     pub(super) fn between(what: Parameter, old: Option<String>, new: Option<String>) -> Vec<Self> {
         if old == new { Vec::new() } else { vec![Self { what, name: None, old, new }] }
     }

@@ -2,21 +2,17 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Definition, Factor, FactorOption, Parameter, Value};
+use super::definition::{Definition, FactorOption, Parameter};
+use super::value::Value;
 use crate::units;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
-/// More threads than that are no traffic but a test of the scheduler.
+/// More threads than these would be a test of the scheduler.
 const FLOWS: RangeInclusive<u64> = 1..=1024;
 
-/// The factor.
 pub(super) struct FlowsFactor;
 
 impl Definition for FlowsFactor {
-    fn factor(&self) -> Factor {
-        Factor::Flows
-    }
-
     fn name(&self) -> &'static str {
         "flows"
     }

@@ -2,26 +2,24 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Definition, Factor, FactorOption, Parameter, Value};
+use super::definition::{Definition, FactorOption, Parameter};
+use super::value::Value;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
-/// Call buffers: a byte is silly but works; above 1g one buffer would be larger than most file sets.
+/// Sizes of call buffers. One byte is of little use but works; above 1 GiB a buffer would be larger
+/// than most file sets.
 pub(super) const CALL_BYTES: RangeInclusive<u64> = 1..=1 << 30;
 
-/// The factor.
 pub(super) struct MessageFactor;
 
 impl Definition for MessageFactor {
-    fn factor(&self) -> Factor {
-        Factor::Message
-    }
-
     fn name(&self) -> &'static str {
         "message"
     }
 
     fn levels(&self) -> &'static str {
-        "bytes per call of the send path: the buffer of paths that have one, the piece of the file for paths that have none"
+        "bytes per call of the send path: the buffer of paths that have one, the piece of the file \
+         for paths that have none"
     }
 
     fn examples(&self) -> &'static [&'static str] {

@@ -2,24 +2,20 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Definition, Difference, Factor, FactorOption, Parameter, Side, Value};
+use super::definition::{Definition, Difference, FactorOption, Parameter, Side};
+use super::value::Value;
 use crate::units;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
-/// Less is no MTU (RFC 791), more does not fit into a packet's length.
+/// From the minimum of RFC 791 to the largest length of a packet.
 pub const MTU_BYTES: RangeInclusive<u64> = 576..=65_535;
 
-/// What a comparison calls it, also where whole runs differ in it.
+/// Its parameter in comparisons, of cells and of whole runs.
 pub const MTU: Parameter = Parameter::explaining("mtu", "MTU");
 
-/// The factor.
 pub(super) struct MtuFactor;
 
 impl Definition for MtuFactor {
-    fn factor(&self) -> Factor {
-        Factor::Mtu
-    }
-
     fn name(&self) -> &'static str {
         "mtu"
     }
@@ -61,7 +57,7 @@ impl Definition for MtuFactor {
 
     fn differences(&self, old: &Side<'_>, new: &Side<'_>) -> Vec<Difference> {
         if !old.has_own_link() && !new.has_own_link() {
-            return Vec::new(); // that of their runs, which are compared as such
+            return Vec::new(); // the links of the runs are compared elsewhere
         }
         let of = |side: &Side<'_>| side.link().map(|link| link.mtu_bytes.to_string());
         Difference::between(MTU, of(old), of(new))

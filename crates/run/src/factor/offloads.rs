@@ -1,36 +1,39 @@
-//! `offloads`: what the link's network card is to be without. Each set of a plan has a link of its own.
+//! `offloads`: offloads that are switched off on the link. Each set of a plan has a link of its
+//! own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Definition, Difference, Factor, FactorOption, Level, Parameter, Side, Value};
+use super::definition::{Definition, Difference, FactorOption, Parameter, Side};
+use super::value::Value;
 use crate::names::names;
 use crate::nearest::unknown;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
 names! {
-    /// An offload that the card of a link is to be without. What else the kernel then switches off, because it depends on it, is
-    /// in [`LinkFacts::offloads`].
+    /// An offload to switch off. [`LinkFacts::offloads`] includes those that the kernel then
+    /// switches off because they depend on it.
     OffloadSwitch, "offload", {
-        /// The card cuts no segments: TCP's packets of up to 64 KiB are cut in software, right above the driver.
+        /// TCP segmentation offload: without it, packets of up to 64 KiB are segmented in software,
+        /// just above the driver.
         NoTso = "no-tso",
-        /// The kernel does not cut segments in software.
+        /// Generic segmentation offload: segmentation in software, just above the driver.
         NoGso = "no-gso",
-        /// The card takes no packet that is in several pieces of memory: packets are linearised.
+        /// Scatter-gather: without it, packets in several pieces of memory are linearised.
         NoSg = "no-sg",
-        /// The card sums no checksums.
+        /// Checksum offload of the sender's device.
         NoChecksum = "no-checksum",
-        /// The receiver's card does not merge segments that follow one another.
+        /// Generic receive offload: merging of consecutive segments at the receiver.
         NoGro = "no-gro",
     }
 }
 
-/// What offloads that are all on are called.
+/// The level with all offloads on.
 const ALL_ON: &str = "all";
 
-/// What a comparison calls one of them, also where whole runs differ in it.
+/// The parameter of one offload in comparisons, of cells and of whole runs.
 pub const OFFLOAD: Parameter = Parameter::explaining("offload", "offload");
 
-/// `all`, or switches with `+` or `,` between them.
+/// Parses `all`, or switches separated by `+` or `,`.
 fn offloads(text: &str) -> Result<BTreeSet<OffloadSwitch>> {
     if text == ALL_ON {
         return Ok(BTreeSet::new());
@@ -40,7 +43,7 @@ fn offloads(text: &str) -> Result<BTreeSet<OffloadSwitch>> {
         .collect()
 }
 
-/// The level as it is shown: `all`, or the switches with `+` between them.
+/// The text of a level: `all`, or the switches separated by `+`.
 pub fn offloads_text(switches: &BTreeSet<OffloadSwitch>) -> String {
     if switches.is_empty() {
         return ALL_ON.to_owned();
@@ -48,7 +51,7 @@ pub fn offloads_text(switches: &BTreeSet<OffloadSwitch>) -> String {
     switches.iter().map(|switch| switch.name()).collect::<Vec<_>>().join("+")
 }
 
-/// Each offload that is not the same in both, `on` or `off`.
+/// The offloads that are on in one set and off in the other.
 pub fn offload_differences(
     old: Option<&BTreeMap<String, bool>>,
     new: Option<&BTreeMap<String, bool>>,
@@ -64,20 +67,16 @@ pub fn offload_differences(
     each.collect()
 }
 
-/// The factor.
 pub(super) struct OffloadsFactor;
 
 impl Definition for OffloadsFactor {
-    fn factor(&self) -> Factor {
-        Factor::Offloads
-    }
-
     fn name(&self) -> &'static str {
         "offloads"
     }
 
     fn levels(&self) -> &'static str {
-        "`all`, or the offloads that are off, with `+` between: `no-tso+no-gso`, `no-sg`, `no-checksum`, `no-gro`"
+        "`all`, or the offloads that are off, with `+` between: `no-tso+no-gso`, `no-sg`, \
+         `no-checksum`, `no-gro`"
     }
 
     fn examples(&self) -> &'static [&'static str] {
@@ -101,8 +100,8 @@ impl Definition for OffloadsFactor {
     fn apply(&self, _own: &Levels, _at: &mut FixedParams) {}
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "What the network card of the links null and veth is to be without: no-tso, no-gso, no-gro, no-sg, \
-                    no-checksum";
+        let help = "Offloads to switch off on the links null and veth: no-tso, no-gso, no-gro, \
+                    no-sg, no-checksum";
         Some(
             FactorOption::carried("offloads", "NAMES", "mtu", help)
                 .of(OffloadSwitch::NAMES)
@@ -114,13 +113,13 @@ impl Definition for OffloadsFactor {
         OFFLOAD
     }
 
-    fn typed(&self, text: &str) -> Result<Vec<Level>> {
-        Level::parse(Factor::Offloads, text).map(|level| vec![level])
+    fn typed(&self, text: &str) -> Result<Vec<(&'static str, Value)>> {
+        self.parse(text.trim()).map(|value| vec![(self.name(), value)])
     }
 
     fn differences(&self, old: &Side<'_>, new: &Side<'_>) -> Vec<Difference> {
         if !old.has_own_link() && !new.has_own_link() {
-            return Vec::new(); // those of their runs, which are compared as such
+            return Vec::new(); // the links of the runs are compared elsewhere
         }
         let of = |side: &Side<'_>| side.link().and_then(|link| link.offloads.clone());
         offload_differences(of(old).as_ref(), of(new).as_ref())

@@ -1,34 +1,32 @@
-//! `pages`: the pages that paths send from whose bytes are in memory already.
+//! `pages`: the pages of the resident copy, from which some paths send.
 
-use super::{Definition, Factor, FactorOption, Parameter, Value};
+use super::definition::{Definition, FactorOption, Parameter};
+use super::value::Value;
 use crate::names::names;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
 names! {
-    /// The pages that paths send from whose bytes are in memory already: vmsplice, MSG_ZEROCOPY, io_uring's zero-copy sends.
+    /// The pages of the resident copy, from which vmsplice, MSG_ZEROCOPY and io_uring's zero-copy
+    /// sends send.
     CopyPages, "kind of pages", {
-        /// Of 4 KiB, wherever the kernel had one: no two neighbours lie beside each other in physical memory. Where the system gives
-        /// huge pages to all who ask for nothing, those.
+        /// Pages of 4 KiB wherever the kernel has them: neighbours are not adjacent in physical
+        /// memory. Huge pages if the system gives these by default.
         Scattered = "scattered",
         /// Huge pages (MADV_HUGEPAGE).
         Huge = "huge",
     }
 }
 
-/// The factor.
 pub(super) struct PagesFactor;
 
 impl Definition for PagesFactor {
-    fn factor(&self) -> Factor {
-        Factor::Pages
-    }
-
     fn name(&self) -> &'static str {
         "pages"
     }
 
     fn levels(&self) -> &'static str {
-        "`scattered` (of 4 KiB, no two neighbours adjacent in physical memory), `huge` (MADV_HUGEPAGE): what `vmsplice`, \
+        "`scattered` (of 4 KiB, no two neighbours adjacent in physical memory), `huge` \
+         (MADV_HUGEPAGE): what `vmsplice`, \
          `msg-zerocopy` and io_uring's zero-copy sends send from; no effect on other paths"
     }
 
@@ -53,8 +51,9 @@ impl Definition for PagesFactor {
     }
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "What vmsplice, msg-zerocopy and io_uring's zero-copy sends send from: scattered (pages of 4 KiB, \
-                    wherever the kernel has them) or huge [default: scattered]";
+        let help = "Pages from which vmsplice, msg-zerocopy and io_uring's zero-copy sends send: \
+                    scattered (of 4 KiB, wherever the kernel has them) or huge \
+                    [default: scattered]";
         Some(FactorOption::expert("pages", "KIND", "align", help).of(CopyPages::NAMES))
     }
 

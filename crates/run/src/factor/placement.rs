@@ -1,29 +1,25 @@
 //! `placement`: which CPUs the two sides are pinned to.
 
-use super::{Definition, Difference, Factor, FactorOption, Parameter, Side, Value};
+use super::definition::{Definition, Difference, FactorOption, Parameter, Side};
+use super::value::Value;
 use crate::names::names;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
 names! {
     /// Which CPUs the two sides are pinned to.
     Placement, "placement", {
-        /// A CPU each.
+        /// Each to its own CPU.
         Separate = "separate",
         /// Both to the sender's.
         Same = "same",
-        /// To none: the scheduler puts them where it likes, among the CPUs that carry soakers.
+        /// To none: the scheduler places them on any of the CPUs that carry soakers.
         Free = "free",
     }
 }
 
-/// The factor.
 pub(super) struct PlacementFactor;
 
 impl Definition for PlacementFactor {
-    fn factor(&self) -> Factor {
-        Factor::Placement
-    }
-
     fn name(&self) -> &'static str {
         "placement"
     }
@@ -56,8 +52,8 @@ impl Definition for PlacementFactor {
     }
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "Whether the two ends have a CPU each (separate), share the sender's (same), or are left to the \
-                    scheduler (free) [default: separate]";
+        let help = "Whether the two ends have a CPU each (separate), share the sender's (same), or \
+                    are placed by the scheduler (free) [default: separate]";
         Some(FactorOption::carried("placement", "NAME", "pages", help).of(Placement::NAMES))
     }
 
@@ -65,7 +61,7 @@ impl Definition for PlacementFactor {
         Parameter::disqualifying("placement", "placement")
     }
 
-    /// Another placement has another set of CPUs counted.
+    /// The placement decides which CPUs are counted.
     fn differences(&self, old: &Side<'_>, new: &Side<'_>) -> Vec<Difference> {
         let (fixed, other) = (&old.fixed, &new.fixed);
         let placement = |fixed: &FixedParams| Some(fixed.placement.to_string());

@@ -1,31 +1,29 @@
-//! `push`: what is asked of TCP about packets that are not full: TCP_CORK, MSG_MORE, TCP_NODELAY.
+//! `push`: when TCP sends packets that are not full: TCP_CORK, MSG_MORE, TCP_NODELAY.
 
-use super::{Definition, Factor, FactorOption, TcpOption, Value};
+use super::definition::{Definition, FactorOption, TcpOption};
+use super::value::Value;
 use crate::names::names;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
 names! {
-    /// What is asked of TCP about packets that are not full.
+    /// When TCP sends packets that are not full.
     Push, "push", {
-        /// Nothing: Nagle's algorithm (RFC 896) holds a packet that is not full while another one is under way.
+        /// By default: Nagle's algorithm (RFC 896) holds a packet that is not full while data is in
+        /// flight.
         Plain = "plain",
-        /// TCP_CORK, from the first byte to the last: only full packets, or after 200 ms (tcp(7)).
+        /// TCP_CORK from the first byte to the last: only full packets, or after 200 ms (tcp(7)).
         Cork = "cork",
-        /// MSG_MORE on every send(2), SPLICE_F_MORE on every splice(2): as if corked for one call. Other calls cannot say it.
+        /// MSG_MORE on every send(2), SPLICE_F_MORE on every splice(2): corked for one call. Other
+        /// calls have no such flag.
         More = "more",
-        /// TCP_NODELAY: no packet waits.
+        /// TCP_NODELAY: packets are sent at once.
         Nodelay = "nodelay",
     }
 }
 
-/// The factor.
 pub(super) struct PushFactor;
 
 impl Definition for PushFactor {
-    fn factor(&self) -> Factor {
-        Factor::Push
-    }
-
     fn name(&self) -> &'static str {
         "push"
     }
@@ -55,7 +53,8 @@ impl Definition for PushFactor {
     }
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "What is asked of TCP about packets that are not full: plain (nothing), cork, more, nodelay [default: plain]";
+        let help = "When TCP sends packets that are not full: plain (Nagle's algorithm), cork, \
+            more, nodelay [default: plain]";
         Some(FactorOption::carried("push", "NAME", "cpus", help).of(Push::NAMES))
     }
 

@@ -1,20 +1,16 @@
 //! `rate`: payload bytes per second over all flows, at which cost is measured.
 
-use super::{Definition, Difference, Factor, FactorOption, Level, Parameter, Side, Value};
+use super::definition::{Definition, Difference, FactorOption, Parameter, Side};
+use super::value::Value;
 use crate::units::{self, rate_text};
 use crate::{Cell, Error, FixedParams, Levels, LinkFacts, Result};
 
-/// Rates that differ by less are one rate: a chosen rate may be a share of a measured speed.
+/// Rates that differ by less count as equal: a rate that zc chose is a share of a measured speed.
 const RATE_WITHIN: f64 = 0.001;
 
-/// The factor.
 pub(super) struct RateFactor;
 
 impl Definition for RateFactor {
-    fn factor(&self) -> Factor {
-        Factor::Rate
-    }
-
     fn name(&self) -> &'static str {
         "rate"
     }
@@ -49,8 +45,8 @@ impl Definition for RateFactor {
     }
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "Rate at which cost is measured, over all flows: 400MB/s, 10Gbit/s, or auto for one that every path \
-                    can hold [default: auto]";
+        let help = "Rate at which cost is measured, over all flows: 400MB/s, 10Gbit/s, or auto for \
+                    one that every path can hold [default: auto]";
         Some(FactorOption::sent("rate", "RATE", "buffer", help))
     }
 
@@ -58,16 +54,13 @@ impl Definition for RateFactor {
         Parameter::disqualifying("rate", "rate")
     }
 
-    /// `auto` is no level: it leaves the choice to zc.
-    fn typed(&self, text: &str) -> Result<Vec<Level>> {
+    /// `auto` is not a level: it leaves the choice to zc.
+    fn typed(&self, text: &str) -> Result<Vec<(&'static str, Value)>> {
         let rate = units::rate(text).map_err(|error| error.prefixed("--rate: "))?;
-        Ok(rate
-            .map(|rate| Level { factor: Factor::Rate, value: Value::Rate(rate) })
-            .into_iter()
-            .collect())
+        Ok(rate.map(|rate| (self.name(), Value::Rate(rate))).into_iter().collect())
     }
 
-    /// Another rate is another quantity: batching changes with it.
+    /// Costs at different rates are different quantities: batching depends on the rate.
     fn differences(&self, old: &Side<'_>, new: &Side<'_>) -> Vec<Difference> {
         let (rate, other) = (old.fixed.rate_bytes_per_s, new.fixed.rate_bytes_per_s);
         if (rate / other - 1.0).abs() <= RATE_WITHIN {

@@ -1,7 +1,10 @@
-//! `recv`: the receive path. The list of receive paths is here, crates/measure/src/path/recv/ has a file for each.
+//! `recv`: the receive path. The list of receive paths is here, crates/measure/src/path/recv/ has a
+//! file for each.
 
+use super::definition::{Definition, FactorOption, Parameter};
 use super::message::CALL_BYTES;
-use super::{Definition, Factor, FactorOption, Level, Parameter, Value};
+use super::recv_buffer::RecvBufferFactor;
+use super::value::Value;
 use crate::names::names;
 use crate::nearest::unknown;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
@@ -11,11 +14,12 @@ names! {
     RecvPath, "receive path", {
         /// `recv(2)` into a buffer.
         Recv = "recv",
-        /// `recv(2)` with `MSG_TRUNC`: the bytes are dropped uncopied. An upper bound, not a receiver.
+        /// `recv(2)` with `MSG_TRUNC`: the bytes are discarded without a copy. An upper bound, not
+        /// a real receiver.
         RecvTrunc = "recv-trunc",
         /// `splice(2)` socket to pipe, pipe to /dev/null.
         Splice = "splice",
-        /// `TCP_ZEROCOPY_RECEIVE`, and `recv(2)` for what the kernel will not map.
+        /// `TCP_ZEROCOPY_RECEIVE`, and `recv(2)` for what the kernel does not map.
         ZerocopyReceive = "zerocopy-receive",
         /// `IORING_OP_RECV`.
         UringRecv = "uring-recv",
@@ -24,14 +28,22 @@ names! {
     }
 }
 
-/// The factor.
+impl RecvPath {
+    /// Whether the bytes are dropped uncopied, so that its cost is a bound and not a receiver's.
+    pub fn drops_bytes(self) -> bool {
+        self == Self::RecvTrunc
+    }
+
+    /// Whether it maps the pages that payload arrived in, so that a share of mapped bytes
+    /// (`mapped_bytes`) says something.
+    pub fn maps_pages(self) -> bool {
+        self == Self::ZerocopyReceive
+    }
+}
+
 pub(super) struct RecvFactor;
 
 impl Definition for RecvFactor {
-    fn factor(&self) -> Factor {
-        Factor::Recv
-    }
-
     fn name(&self) -> &'static str {
         "recv"
     }
@@ -64,15 +76,15 @@ impl Definition for RecvFactor {
     }
 
     /// `NAME`, or `NAME:SIZE` with a level of the factor `recv-buffer`.
-    fn typed(&self, text: &str) -> Result<Vec<Level>> {
+    fn typed(&self, text: &str) -> Result<Vec<(&'static str, Value)>> {
         let (name, size) =
             text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
         let path = name.trim().parse::<RecvPath>().map_err(unknown)?;
-        let mut levels = vec![Level::named(Factor::Recv, path.name())];
+        let mut levels = vec![(self.name(), Value::Name(path.to_string()))];
         if let Some(size) = size {
             let value =
                 Value::size(size, CALL_BYTES).map_err(|error| error.prefixed("--recv: "))?;
-            levels.push(Level { factor: Factor::RecvBuffer, value });
+            levels.push((RecvBufferFactor.name(), value));
         }
         Ok(levels)
     }

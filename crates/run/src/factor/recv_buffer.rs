@@ -1,17 +1,13 @@
 //! `recv-buffer`: bytes per call of the receive path. On the command line it is part of `--recv`.
 
+use super::definition::{Definition, Parameter};
 use super::message::CALL_BYTES;
-use super::{Definition, Factor, Parameter, Value};
+use super::value::Value;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
-/// The factor.
 pub(super) struct RecvBufferFactor;
 
 impl Definition for RecvBufferFactor {
-    fn factor(&self) -> Factor {
-        Factor::RecvBuffer
-    }
-
     fn name(&self) -> &'static str {
         "recv-buffer"
     }

@@ -1,6 +1,8 @@
-//! `send`: the send path. The list of send paths is here, crates/measure/src/path/send/ has a file for each.
+//! `send`: the send path. The list of send paths is here, crates/measure/src/path/send/ has a file
+//! for each.
 
-use super::{Definition, Difference, Factor, FactorOption, Level, Side, Value};
+use super::definition::{Definition, Difference, FactorOption, Side};
+use super::value::Value;
 use crate::names::names;
 use crate::nearest::unknown;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
@@ -35,17 +37,12 @@ names! {
     }
 }
 
-/// What a plan may say for every path that there is.
+/// The word for all paths in a plan.
 const ALL: &str = "all";
 
-/// The factor.
 pub(super) struct SendFactor;
 
 impl Definition for SendFactor {
-    fn factor(&self) -> Factor {
-        Factor::Send
-    }
-
     fn name(&self) -> &'static str {
         "send"
     }
@@ -82,15 +79,16 @@ impl Definition for SendFactor {
     fn apply(&self, _own: &Levels, _at: &mut FixedParams) {}
 
     fn option(&self) -> Option<FactorOption> {
-        let help = "Send paths to compare, separated by commas; read+send is always among them [default: the plan's]";
+        let help = "Send paths to compare, separated by commas; read+send is always among them \
+            [default: the plan's]";
         Some(FactorOption::sent("paths", "NAMES", "files", help).of(SendPath::NAMES).several())
     }
 
-    fn typed(&self, text: &str) -> Result<Vec<Level>> {
+    fn typed(&self, text: &str) -> Result<Vec<(&'static str, Value)>> {
         let mut levels = Vec::new();
         for name in text.split(',') {
             let path = name.trim().parse::<SendPath>().map_err(unknown)?;
-            let level = Level::named(Factor::Send, path.name());
+            let level = (self.name(), Value::Name(path.to_string()));
             if !levels.contains(&level) {
                 levels.push(level);
             }

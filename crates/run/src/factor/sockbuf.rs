@@ -1,22 +1,18 @@
-//! `sockbuf`: socket buffers of both ends. `--sndbuf` and `--rcvbuf` set one end's each.
+//! `sockbuf`: socket buffers of both ends. `--sndbuf` and `--rcvbuf` set those of one end.
 
 use std::ops::RangeInclusive;
 
-use super::{Definition, Difference, Factor, FactorOption, Parameter, Side, Value};
+use super::definition::{Definition, Difference, FactorOption, Parameter, Side};
+use super::value::Value;
 use crate::units::size_text;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
 /// SO_SNDBUF and SO_RCVBUF are ints that the kernel doubles (socket(7)).
 pub const SOCKET_BUFFER_BYTES: RangeInclusive<u64> = 1..=1 << 30;
 
-/// The factor.
 pub(super) struct SockbufFactor;
 
 impl Definition for SockbufFactor {
-    fn factor(&self) -> Factor {
-        Factor::Sockbuf
-    }
-
     fn name(&self) -> &'static str {
         "sockbuf"
     }

@@ -1,27 +1,24 @@
-//! `state`: the state that a command has put the host into. Its levels come from `zc run --ab`, given twice.
+//! `state`: the state that a command has put the host into. Its levels come from `zc run --ab`,
+//! given twice.
 
-use super::{Definition, Difference, Factor, Side, Value};
+use super::definition::{Definition, Difference, Side};
+use super::value::Value;
 use crate::names::names;
 use crate::{Cell, FixedParams, Levels, LinkFacts, Result};
 
 names! {
-    /// One of the two states that a host is put into in turns, by a command each.
+    /// One of the two states that commands put the host into in turn.
     HostState, "host state", {
-        /// That of the first command.
+        /// The state of the first command.
         A = "A",
-        /// That of the second command.
+        /// The state of the second command.
         B = "B",
     }
 }
 
-/// The factor.
 pub(super) struct StateFactor;
 
 impl Definition for StateFactor {
-    fn factor(&self) -> Factor {
-        Factor::State
-    }
-
     fn name(&self) -> &'static str {
         "state"
     }

@@ -1,6 +1,7 @@
-//! Differences of counts as the file holds them: arrays of whole numbers without the zeros at their end.
+//! Differences of counts as they are saved: arrays of whole numbers without trailing zeros.
 //!
-//! A later minor version may append numbers to an array of known length, so what follows the known ones is ignored.
+//! A later minor version may append numbers to an array of known length, so what follows the known
+//! ones is ignored.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,17 +11,18 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::ser::SerializeSeq as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The difference `count - before`, modulo 2^64: counters that ran backwards, and numbers that are no counters, are restored too.
+/// The difference `count - before`, modulo 2^64, so that counters that ran backwards and numbers
+/// that are not counters are restored too.
 pub(super) fn since(before: u64, count: u64) -> i64 {
     count.wrapping_sub(before) as i64
 }
 
-/// The count of which [`since`] made `more`.
+/// The count from which [`since`] made `more`.
 pub(super) fn then(before: u64, more: i64) -> u64 {
     before.wrapping_add(more as u64)
 }
 
-/// A set of counts whose number is known.
+/// A fixed number of counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeltaArray<const N: usize>(pub(super) [i64; N]);
 
@@ -95,7 +97,7 @@ impl<const N: usize> JsonSchema for DeltaArray<N> {
     }
 }
 
-/// An array of differences.
+/// The schema of an array of differences.
 fn numbers() -> Schema {
     json_schema!({ "type": "array", "items": { "type": "integer" } })
 }
@@ -106,15 +108,15 @@ pub(super) fn ignore_rest<'de, A: SeqAccess<'de>>(seq: &mut A) -> Result<(), A::
     Ok(())
 }
 
-/// How many counts of a list lie in it itself.
+/// How many counts a list contains without an allocation.
 const INLINE: usize = 4;
 
-/// A set of counts whose number is that of the CPUs. A reading has some ten of them, and most machines that are measured are small:
-/// up to four counts take no memory of their own.
+/// One count per CPU. A reading has some ten of these lists, and most measured machines are small:
+/// up to four counts need no allocation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct List {
     few: [i64; INLINE],
-    /// How many of `few` there are; none of them counts where there are more than fit.
+    /// How many of `few` are in use, unless `many` is.
     len: usize,
     many: Vec<i64>,
 }

@@ -1,10 +1,12 @@
-//! A reading as the file holds it: differences from the reading before.
+//! A reading as it is saved: differences from the previous reading.
 //!
-//! docs/format.md has the rules, for readers in other languages. In short: counters of the machine differ from the last reading that
-//! had them, those of a flow from the reading at which their window opened, which differs from nothing. Every `at_ns` but the
-//! reading's first is less that first one. Zeros at an array's end are left out, and CPUs without anything else at the end of a
-//! list. An `absolute` reading differs from nothing, and nothing is left out of its lists: the first of a block is one, and any
-//! that has more or fewer CPUs or kinds than the one before.
+//! docs/format.md has the rules, for readers in other languages. In short: the machine's counters
+//! are differences from the last reading that had them; a flow's counters, from the reading that
+//! opened the window, where they are absolute. Every `at_ns` but the reading's first is relative to
+//! the first. Trailing zeros of an array are left out, and so are CPUs at the end of a list that
+//! have only zeros. An `absolute` reading contains absolute values and complete lists. The first
+//! reading of a block is absolute, and so is any with more or fewer CPUs or kinds than the one
+//! before.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,23 +16,24 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::Text;
 use super::delta_array::{DeltaArray, List, ignore_rest, since, then};
+use super::text::Text;
 use crate::{
     CpuTicks, LinkCounters, Reading, RecvCounts, SendCounts, SoakReading, SoftirqCounts,
     StatReading, TaskReading, TcpReading,
 };
 
-/// All meters at one edge of a window, as differences. In the arrays zeros at the end are left out, and a later minor version may
-/// append numbers.
+/// All meters at one edge of a window, as differences. In the arrays zeros at the end are left out,
+/// and a later minor version may append numbers.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(super) struct DeltaReading<'a> {
-    /// The reading differs from nothing: all that earlier ones held is 0, and the lengths of its lists are those of the lists to
-    /// come.
+    /// The reading differs from nothing: all that earlier ones held is 0, and the lengths of its
+    /// lists are those of the lists to come.
     #[serde(default, alias = "anew", skip_serializing_if = "is_false")] // in format 2
     absolute: bool,
-    /// Soakers at work: `[at_ns, [units by CPU], [stamp_ns by CPU]]`. `at_ns` is less that of the reading before, units less those
-    /// of the last reading with soakers at work, stamps less this reading's `at_ns`.
+    /// Soakers at work: `[at_ns, [units by CPU], [stamp_ns by CPU]]`. `at_ns` is less that of the
+    /// reading before, units less those of the last reading with soakers at work, stamps less this
+    /// reading's `at_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     soak: Option<SoakDelta>,
     /// Soakers stopped: `at_ns` less that of the reading before, in place of `soak`.
@@ -39,11 +42,13 @@ pub(super) struct DeltaReading<'a> {
     /// `process_cpu_ns`, less the reading before.
     #[serde(default, skip_serializing_if = "is_zero")]
     process: i64,
-    /// /proc/stat: `[[at_ns, context_switches, interrupts], [[user, nice, system, idle, iowait, irq, softirq, steal] by CPU]]`.
-    /// `at_ns` is less this reading's `at_ns`, all else less the reading before.
+    /// /proc/stat: `[[at_ns, context_switches, interrupts], [[user, nice, system, idle, iowait,
+    /// irq, softirq, steal] by CPU]]`. `at_ns` is less this reading's `at_ns`, all else less the
+    /// reading before.
     #[serde(default)]
     stat: StatDelta,
-    /// /proc/softirqs: by kind, the counts by CPU, less the reading before. Kinds that did not grow are left out.
+    /// /proc/softirqs: by kind, the counts by CPU, less the reading before. Kinds that did not grow
+    /// are left out.
     #[serde(borrow, default, skip_serializing_if = "Rows::is_empty")]
     softirqs: Rows<'a>,
     /// Device interrupts by CPU, less the reading before.
@@ -52,25 +57,28 @@ pub(super) struct DeltaReading<'a> {
     /// `ksoftirqd_ns`, less the last that was known; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ksoftirqd: Option<i64>,
-    /// The sender threads: `[at_ns, cpu_ns, voluntary_switches, involuntary_switches]`. `at_ns` is less this reading's `at_ns`, all
-    /// else less the reading that opened the window, which itself differs from nothing.
+    /// The sender threads: `[at_ns, cpu_ns, voluntary_switches, involuntary_switches]`. `at_ns` is
+    /// less this reading's `at_ns`, all else less the reading that opened the window, which itself
+    /// differs from nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sender: Option<DeltaArray<4>>,
     /// The receiver threads, as `sender`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     receiver: Option<DeltaArray<4>>,
-    /// `[bytes, calls, completions, copied, enobufs, short]`, less the reading that opened the window.
+    /// `[bytes, calls, completions, copied, enobufs, short]`, less the reading that opened the
+    /// window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sent: Option<DeltaArray<6>>,
     /// `[bytes, calls, mapped_bytes]`, less the reading that opened the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     received: Option<DeltaArray<3>>,
-    /// TCP_INFO: `[at_ns, bytes_sent, bytes_acked, bytes_retrans, total_retrans, segs_out, segs_in, busy_us, rwnd_limited_us,
-    /// sndbuf_limited_us, snd_mss, snd_cwnd]`, as `sender`.
+    /// TCP_INFO: `[at_ns, bytes_sent, bytes_acked, bytes_retrans, total_retrans, segs_out, segs_in,
+    /// busy_us, rwnd_limited_us, sndbuf_limited_us, snd_mss, snd_cwnd]`, as `sender`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tcp: Option<DeltaArray<12>>,
-    /// The sending device: `[at_ns, tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]`. `at_ns` is less this reading's `at_ns`,
-    /// all else less the last reading that had it; absent in idle windows.
+    /// The sending device: `[at_ns, tx_packets, tx_bytes, rx_packets, rx_bytes, dropped]`. `at_ns`
+    /// is less this reading's `at_ns`, all else less the last reading that had it; absent in idle
+    /// windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     link: Option<DeltaArray<6>>,
 }
@@ -95,7 +103,7 @@ fn is_zero(count: &i64) -> bool {
     *count == 0
 }
 
-/// What the readings of a machine in a block differ from: what was read last.
+/// The last values of a machine in a block, from which the next reading's differences are taken.
 #[derive(Debug, Default)]
 pub(super) struct DeltaCodec {
     at_ns: u64,
@@ -107,13 +115,13 @@ pub(super) struct DeltaCodec {
     interrupts: Vec<u64>,
     ksoftirqd_ns: u64,
     link: [u64; 5],
-    /// What the window opened with.
+    /// The values at the opening of the window.
     flows: Flows,
-    /// Kinds of softirqs that are in memory already.
+    /// Kinds of softirqs to share.
     known: SoftirqCounts,
 }
 
-/// What belongs to the flows of a trial, without the times.
+/// The values of a trial's flows, without the times.
 #[derive(Debug, Default, Clone, Copy)]
 struct Flows {
     sender: [u64; 3],
@@ -124,17 +132,17 @@ struct Flows {
 }
 
 impl DeltaCodec {
-    /// With the kinds of softirqs of other readings.
+    /// A codec that shares the kinds of softirqs of other readings.
     pub(super) fn sharing(known: &SoftirqCounts) -> Self {
         Self { known: known.clone(), ..Self::default() }
     }
 
-    /// The kinds of softirqs that are in memory now.
+    /// The kinds of softirqs, to be shared with later readings.
     pub(super) fn softirqs(self) -> SoftirqCounts {
         if self.softirqs.kinds().is_empty() { self.known } else { self.softirqs }
     }
 
-    /// The reading at the opening of a window, as it is written.
+    /// Encodes the reading at the opening of a window.
     pub(super) fn opens<'a>(&mut self, reading: &'a Reading) -> DeltaReading<'a> {
         self.flows = Flows::default();
         let edge = self.written(reading);
@@ -245,7 +253,7 @@ impl DeltaCodec {
         edge
     }
 
-    /// The reading at the opening of a window, from what is written.
+    /// Decodes the reading at the opening of a window.
     ///
     /// # Errors
     /// It has more CPUs or kinds than the one before, and is not `absolute`.
@@ -352,7 +360,7 @@ fn more_than_before() -> String {
     "a reading of more CPUs or kinds than the one before it".to_owned()
 }
 
-/// Adds to each count what it grew by; those of which nothing is said did not.
+/// Adds the differences to the counts; counts without a difference stay as they are.
 fn grow(counts: &mut [u64], by: &[i64]) -> Result<(), String> {
     if by.len() > counts.len() {
         return Err(more_than_before());
@@ -363,12 +371,12 @@ fn grow(counts: &mut [u64], by: &[i64]) -> Result<(), String> {
     Ok(())
 }
 
-/// What is there at all.
+/// `None` for a default value.
 fn present<T: Default + PartialEq>(value: &T) -> Option<&T> {
     (*value != T::default()).then_some(value)
 }
 
-/// A time and counts behind it.
+/// Encodes a time and counts as one array.
 fn timed<const N: usize, const M: usize>(
     at: i64,
     before: [u64; N],
@@ -380,7 +388,7 @@ fn timed<const N: usize, const M: usize>(
     DeltaArray(all)
 }
 
-/// The time, and the counts behind it.
+/// Decodes a time and counts from one array.
 fn untimed<const M: usize, const N: usize>(
     numbers: DeltaArray<M>,
     before: [u64; N],
@@ -495,7 +503,7 @@ fn tcp_of(at_ns: u64, counts: [u64; 11]) -> TcpReading {
     }
 }
 
-/// Softirqs: by kind, what it grew by on each CPU.
+/// Softirqs: for each kind, the differences on each CPU.
 #[derive(Debug, Default)]
 struct Rows<'a>(Vec<(Text<'a>, List)>);
 
@@ -504,7 +512,7 @@ impl Rows<'_> {
         self.0.is_empty()
     }
 
-    /// Zeros, for the kinds and CPUs of a reading that differs from nothing.
+    /// Zeros for the kinds and CPUs of an absolute reading.
     fn zeros(&self) -> SoftirqCounts {
         let rows = self.0.iter().map(|(kind, counts)| (kind.0.to_string(), vec![0; counts.len()]));
         rows.collect::<BTreeMap<_, _>>().into()
@@ -602,7 +610,11 @@ impl JsonSchema for SoakDelta {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let list = generator.subschema_for::<List>();
-        json_schema!({ "type": "array", "minItems": 3, "prefixItems": [{ "type": "integer" }, list, list] })
+        json_schema!({
+            "type": "array",
+            "minItems": 3,
+            "prefixItems": [{ "type": "integer" }, list, list]
+        })
     }
 }
 

@@ -1,11 +1,14 @@
-//! A block as one line of the file: every observation, written as its difference from the one before.
+//! A block as one line of the file: every observation, written as its difference from the previous
+//! one.
 //!
-//! Counters grow by little from one edge of a window to the next, so differences take a third of the room of the counts, and of the
-//! time to read them. Nothing is lost: [`delta_reading`] has the rules, and every [`Block`] is restored as it was. A line can be read
-//! by itself: the first reading of a block is absolute.
+//! Counters grow by little from one edge of a window to the next, so differences take a third of
+//! the space of the counts, and of the time to read them. Every [`Block`] is restored exactly;
+//! [`delta_reading`] has the rules. A line can be read by itself: the first reading of a block is
+//! absolute.
 
 mod delta_array;
 mod delta_reading;
+mod text;
 
 use std::borrow::Cow;
 
@@ -17,22 +20,25 @@ use super::{
     Slot, SoftirqCounts, Trial, TrialKind, Usage,
 };
 use delta_reading::{DeltaCodec, DeltaReading};
+use text::Text;
 
-/// The block as text.
+/// Encodes a block.
 pub(super) fn write(block: &Block) -> String {
     serde_json::to_string(&BlockLine::of(block))
         .expect("these types always serialise: no maps with non-string keys")
 }
 
-/// The block of a line. Names that `known` holds already are shared with it, and `known` holds those of this block afterwards.
+/// Decodes a block. Names in `known` are shared with it, and `known` has those of this block
+/// afterwards.
 ///
 /// # Errors
-/// The line is no block. The error's column is that of the line.
+/// The line is not a block. The error's column is that of the line.
 pub(super) fn read(line: &[u8], known: &mut SoftirqCounts) -> serde_json::Result<Block> {
     serde_json::from_slice::<BlockLine<'_>>(line)?.block(known)
 }
 
-/// A block: every cell of the plan once, in random order, with its idle windows. One line of the file.
+/// A block: every cell of the plan once, in random order, with its idle windows. One line of the
+/// file.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Block")]
 pub(super) struct BlockLine<'a> {
@@ -40,7 +46,7 @@ pub(super) struct BlockLine<'a> {
     index: usize,
     /// When it began: CLOCK_MONOTONIC.
     began_ns: u64,
-    /// A short memcpy of memory that is in no cache.
+    /// The speed of a short memcpy of memory that is not in the cache.
     memcpy_bytes_per_s: Option<f64>,
     /// Idle windows and trials in the order of time.
     #[serde(borrow)]
@@ -51,18 +57,18 @@ pub(super) struct BlockLine<'a> {
     /// What was sampled, in runs of `zc profile`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     samples: Option<Cow<'a, BlockSamples>>,
-    /// Null when the block counts; else why it does not.
+    /// Null if the block counts; otherwise why it does not.
     dropped: Option<Dropped>,
 }
 
-/// A window with its trial; an idle window where there is no `cell`.
+/// A trial's window, or an idle window if there is no `cell`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Slot")]
 struct SlotLine<'a> {
     /// The cell's label.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     cell: Option<Text<'a>>,
-    /// How the trial was driven; present where `cell` is.
+    /// How the trial was driven; present if `cell` is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<TrialKind>,
     /// All meters as the window opened.
@@ -83,10 +89,11 @@ struct SlotLine<'a> {
     /// CPU time of the sender threads over the whole trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     whole_sender_usage: Option<Usage>,
-    /// The same window on the other machine, where a zc measures there. Its readings differ from one another alone.
+    /// The same window on the other machine, if a zc measures there. Its readings are differences
+    /// from one another.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     remote: Option<RemoteLine<'a>>,
-    /// What the far end said of the trial, where it is no zc.
+    /// The far end's report about the trial, if it is not a zc.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     remote_report: Option<RemoteReport>,
 }
@@ -102,11 +109,6 @@ struct RemoteLine<'a> {
     #[serde(borrow)]
     closed: DeltaReading<'a>,
 }
-
-/// Text that is borrowed from the line unless something in it is escaped there.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -132,7 +134,8 @@ impl<'a> BlockLine<'a> {
     pub(super) fn block(self, known: &mut SoftirqCounts) -> serde_json::Result<Block> {
         let Self { index, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped } = self;
         let (mut near, mut far) = (DeltaCodec::sharing(known), DeltaCodec::sharing(known));
-        // Not collected into a Result, which does not know how many there are: half of the memory of a run would be room for more.
+        // Not collected into a Result, which does not know how many there are: half of the memory
+        // of a run would be room for more.
         let mut read = Vec::with_capacity(slots.len());
         for slot in slots {
             read.push(slot.slot(&mut near, &mut far).map_err(serde::de::Error::custom)?);

@@ -54,7 +54,13 @@ fn a_line_is_made_of_small_numbers() {
     let text = write(&block(vec![idle(opened, closed)]));
     assert_eq!(
         text,
-        r#"{"index":3,"began_ns":17,"memcpy_bytes_per_s":1500000000.0,"slots":[{"opened":{"absolute":true,"soak":[1000000,[50,60],[-1,-4]],"stat":[[-1000000],[]],"softirqs":{"NET_RX":[1000000,100],"TIMER":[5,6]},"interrupts":[7,8]},"closed":{"soak":[100,[5],[-6,-4]],"stat":[[-1000100],[]],"softirqs":{"NET_RX":[12]}}}],"dropped":null}"#
+        concat!(
+            r#"{"index":3,"began_ns":17,"memcpy_bytes_per_s":1500000000.0,"slots":["#,
+            r#"{"opened":{"absolute":true,"soak":[1000000,[50,60],[-1,-4]],"#,
+            r#""stat":[[-1000000],[]],"softirqs":{"NET_RX":[1000000,100],"TIMER":[5,6]},"#,
+            r#""interrupts":[7,8]},"closed":{"soak":[100,[5],[-6,-4]],"#,
+            r#""stat":[[-1000100],[]],"softirqs":{"NET_RX":[12]}}}],"dropped":null}"#
+        )
     );
 }
 
@@ -95,20 +101,31 @@ fn a_kind_of_softirq_is_in_memory_once() {
 #[test]
 fn what_a_later_minor_version_adds_is_ignored() {
     let line = |edge: &str, more: &str| {
-        let text = format!(
-            r#"{{"index":0,"began_ns":0,"memcpy_bytes_per_s":null{more},"slots":[{{"opened":{edge},"closed":{{}}{more}}}],"dropped":null}}"#
-        );
+        let slot = format!(r#"{{"opened":{edge},"closed":{{}}{more}}}"#);
+        let head = format!(r#""index":0,"began_ns":0,"memcpy_bytes_per_s":null{more}"#);
+        let text = format!(r#"{{{head},"slots":[{slot}],"dropped":null}}"#);
         read(text.as_bytes(), &mut SoftirqCounts::default()).unwrap()
     };
-    let known = r#"{"absolute":true,"soak":[9,[8],[7]],"stat":[[1,2,3],[[1,2,3,4,5,6,7,8]]],"sent":[1,2,3,4,5,6],"received":[1,2,3]}"#;
-    let added = r#"{"absolute":true,"soak":[9,[8],[7],{"a":1}],"stat":[[1,2,3,4],[[1,2,3,4,5,6,7,8,9]],[1]],"sent":[1,2,3,4,5,6,-7],"received":[1,2,3,"x"],"new":[[1]]}"#;
+    let known = concat!(
+        r#"{"absolute":true,"soak":[9,[8],[7]],"stat":[[1,2,3],[[1,2,3,4,5,6,7,8]]],"#,
+        r#""sent":[1,2,3,4,5,6],"received":[1,2,3]}"#
+    );
+    let added = concat!(
+        r#"{"absolute":true,"soak":[9,[8],[7],{"a":1}],"#,
+        r#""stat":[[1,2,3,4],[[1,2,3,4,5,6,7,8,9]],[1]],"#,
+        r#""sent":[1,2,3,4,5,6,-7],"received":[1,2,3,"x"],"new":[[1]]}"#
+    );
     assert_eq!(line(added, r#","new":{"a":[1]}"#), line(known, ""));
 }
 
 #[test]
 fn the_names_of_format_2_are_read() {
     let read_line = |line: &str| read(line.as_bytes(), &mut SoftirqCounts::default()).unwrap();
-    let now = r#"{"index":0,"began_ns":0,"memcpy_bytes_per_s":null,"slots":[{"cell":"a","kind":"unsoaked-control","opened":{"absolute":true,"stopped":5},"closed":{"stopped":1}}],"dropped":null}"#;
+    let now = concat!(
+        r#"{"index":0,"began_ns":0,"memcpy_bytes_per_s":null,"slots":[{"cell":"a","#,
+        r#""kind":"unsoaked-control","opened":{"absolute":true,"stopped":5},"#,
+        r#""closed":{"stopped":1}}],"dropped":null}"#
+    );
     let then = now
         .replace("absolute", "anew")
         .replace("stopped", "still")
@@ -120,9 +137,8 @@ fn the_names_of_format_2_are_read() {
 #[test]
 fn what_no_zc_writes_is_an_error() {
     let refused = |slots: &str| {
-        let line = format!(
-            r#"{{"index":0,"began_ns":0,"memcpy_bytes_per_s":null,"slots":[{slots}],"dropped":null}}"#
-        );
+        let head = r#""index":0,"began_ns":0,"memcpy_bytes_per_s":null"#;
+        let line = format!(r#"{{{head},"slots":[{slots}],"dropped":null}}"#);
         read(line.as_bytes(), &mut SoftirqCounts::default()).unwrap_err().to_string()
     };
     let more = "a reading of more CPUs or kinds than the one before it";
@@ -171,23 +187,63 @@ prop_compose! {
         Reading {
             soak: SoakReading { at_ns, units, stamp_ns },
             process_cpu_ns: n[0],
-            sender: if has[0] { TaskReading { at_ns: n[1], cpu_ns: n[2], voluntary_switches: n[3], involuntary_switches: n[4] } } else { TaskReading::default() },
-            receiver: if has[1] { TaskReading { at_ns: n[5], cpu_ns: n[6], voluntary_switches: n[7], involuntary_switches: n[8] } } else { TaskReading::default() },
-            sent: if has[2] { SendCounts { bytes: n[9], calls: n[10], completions: n[11], copied: n[12], enobufs: n[13], short: n[14] } } else { SendCounts::default() },
-            received: if has[3] { RecvCounts { bytes: n[15], calls: n[16], mapped_bytes: n[17] } } else { RecvCounts::default() },
+            sender: if has[0] { TaskReading {
+                    at_ns: n[1],
+                    cpu_ns: n[2],
+                    voluntary_switches: n[3],
+                    involuntary_switches: n[4],
+                } } else { TaskReading::default() },
+            receiver: if has[1] { TaskReading {
+                    at_ns: n[5],
+                    cpu_ns: n[6],
+                    voluntary_switches: n[7],
+                    involuntary_switches: n[8],
+                } } else { TaskReading::default() },
+            sent: if has[2] { SendCounts {
+                    bytes: n[9],
+                    calls: n[10],
+                    completions: n[11],
+                    copied: n[12],
+                    enobufs: n[13],
+                    short: n[14],
+                } } else { SendCounts::default() },
+            received: if has[3] {
+                RecvCounts { bytes: n[15], calls: n[16], mapped_bytes: n[17] }
+            } else {
+                RecvCounts::default()
+            },
             tcp: has[4].then(|| TcpReading {
-                at_ns: n[18], bytes_sent: n[19], bytes_acked: n[20], busy_us: n[21], segs_out: n[22],
-                snd_mss: small(23), snd_cwnd: small(24), ..TcpReading::default()
+                at_ns: n[18],
+                bytes_sent: n[19],
+                bytes_acked: n[20],
+                busy_us: n[21],
+                segs_out: n[22],
+                snd_mss: small(23),
+                snd_cwnd: small(24),
+                ..TcpReading::default()
             }),
             stat: StatReading {
                 at_ns: n[25],
-                cpus: cpus.iter().map(|&cpu| CpuTicks { user: cpu, softirq: n[26], steal: n[27], ..CpuTicks::default() }).collect(),
+                cpus: cpus
+                    .iter()
+                    .map(|&user| CpuTicks {
+                        user,
+                        softirq: n[26],
+                        steal: n[27],
+                        ..CpuTicks::default()
+                    })
+                    .collect(),
                 context_switches: n[28],
                 interrupts: n[29],
             },
             softirqs: softirqs.into(),
             interrupts,
-            link: has[5].then(|| LinkCounters { at_ns: n[30], tx_bytes: n[31], rx_packets: n[3], ..LinkCounters::default() }),
+            link: has[5].then(|| LinkCounters {
+                at_ns: n[30],
+                tx_bytes: n[31],
+                rx_packets: n[3],
+                ..LinkCounters::default()
+            }),
             ksoftirqd_ns: has[6].then_some(n[5]),
         }
     }

@@ -1,5 +1,6 @@
-//! What holds for every factor: its levels are shown as they are typed, a cell that gets one has it, a saved run reads it back,
-//! a comparison finds it, the option of the command line takes it, and docs/plans.md lists it.
+//! What holds for every factor: its levels are shown as they are typed, a cell that gets one has
+//! it, a saved run reads it back, a comparison finds it, the option of the command line takes it,
+//! and docs/plans.md lists it.
 
 use std::path::Path;
 
@@ -32,7 +33,6 @@ fn of(level: &Level, cell: &Cell, header: &Header) -> Value {
 #[test]
 fn a_factor_is_registered_under_its_own_name_once() {
     for factor in Factor::ALL {
-        assert_eq!(factor.definition().factor(), *factor, "{factor}");
         assert_eq!(factor.name().parse::<Factor>().as_ref(), Ok(factor));
         assert!(!factor.definition().examples().is_empty(), "{factor}");
     }
@@ -101,7 +101,7 @@ fn a_saved_cell_has_its_level() {
 }
 
 #[test]
-fn a_factor_that_nobody_asked_for_is_not_in_a_saved_run() {
+fn a_factor_that_was_not_asked_for_is_not_in_a_saved_run() {
     let header = header();
     let saved = serde_json::to_value(&header.plan).unwrap();
     assert!(
@@ -125,7 +125,8 @@ fn cells_that_differ_in_a_factor_are_found_to() {
         let other = with(cell, &level);
         let definition = level.factor.definition();
         let found = definition.differences(&Side::of(&header, cell), &Side::of(&header, &other));
-        // Paths and states are compared on purpose; offloads are read off a link, and none was brought up.
+        // Paths and states are compared on purpose; offloads are read off a link, and none was
+        // brought up.
         let expected = of(&level, cell, &header) != level.value
             && !matches!(level.factor, Factor::Send | Factor::State | Factor::Offloads);
         assert_eq!(!found.is_empty(), expected, "{}: {found:?}", level.factor);
@@ -142,7 +143,7 @@ fn an_option_takes_its_factor_s_levels_and_names_itself_where_it_does_not() {
         let Some(option) = definition.option() else { continue };
         for text in definition.examples() {
             let expected = vec![Level::parse(*factor, text).unwrap()];
-            assert_eq!(definition.typed(text).unwrap(), expected, "--{} {text}", option.long);
+            assert_eq!(Level::typed(*factor, text).unwrap(), expected, "--{} {text}", option.long);
         }
         let message = definition.typed("no such level").unwrap_err().message;
         assert!(

@@ -1,4 +1,5 @@
-//! What the benches have in common: the rig that they measure on, a path's cell, settings from the environment, medians.
+//! What the benches have in common: the rig that they measure on, a path's cell, settings from the
+//! environment, medians.
 
 #![allow(dead_code)] // each bench is a crate of its own and takes what it needs
 
@@ -43,7 +44,8 @@ pub(crate) fn median(sorted: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// A rig on `link` that sends `files`, or the generated set where there are none; 800 MB/s where it is paced.
+/// A rig on `link` that sends `files`, or the generated set where there are none; 800 MB/s where it
+/// is paced.
 pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: AckOptions, timing: Timing) -> Rig {
     let allowed = trial::allowed_cpus().expect("CPUs");
     let (sender_cpu, receiver_cpu) = trial::choose_cpus(&allowed);
@@ -72,7 +74,7 @@ pub(crate) fn rig(link: LinkKind, files: &[PathBuf], far_end: AckOptions, timing
         placement: Placement::Separate,
         more: Default::default(),
     };
-    Rig::new(RigSetup { links: up.links, setup, fixed, timing, far: None, sampler: None })
+    Rig::new(RigSetup { links: up.links, setup, fixed, timing, remote: None, sampler: None })
         .expect("a rig")
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     folders.split(':').map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
 }
 
-/// A port of 127.0.0.1 that nobody listened on a moment ago.
+/// A port of 127.0.0.1 that was free a moment ago.
 pub(crate) fn free_port() -> String {
     std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|socket| socket.local_addr())

@@ -1,18 +1,25 @@
-//! `cyclesoak`, and what `zcc` has of it: calibrating, and `System load: 12.3%`, where 100 % is all CPUs.
+//! `cyclesoak`, and what `zcc` shares with it: calibration, and `System load: 12.3%`, where 100 %
+//! is all CPUs.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::{debug, here, line, usage};
+use super::output::{debug, line};
+use super::usage;
 use crate::{interrupt, tell};
 use zc_analysis::soak::{self, Load, idle_rates, not_quiet, paces};
 use zc_classic::{Calibration, CyclesoakOptions, FILE_NAME, Tool};
 use zc_run::escape;
 use zc_run::{Error, Result, SoakWindow};
 
-/// The load monitor.
+/// The folder of the calibration: the current one.
+fn here() -> &'static Path {
+    Path::new(".")
+}
+
 pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
     let options = CyclesoakOptions::read(words)?;
     if options.help {
@@ -43,12 +50,13 @@ pub(super) fn cyclesoak(words: &[OsString]) -> Result<()> {
 /// Writes `./counts_per_sec`.
 ///
 /// # Errors
-/// The soakers cannot be had, or the file cannot be written.
+/// The soakers cannot be started, or the file cannot be written.
 pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &AtomicBool) -> Result<()> {
     let cpus = soaked_cpus(nr_cpus)?;
     let start = zc_classic::calibrate(&cpus, stop)?;
-    // As in 2001 on a quiet machine: what runs there all the time is no load. On a busy one that would make every load too
-    // small by what was busy, so that the soakers' own CPU time has to do, which is nearly as good.
+    // On a quiet machine as in 2001: what runs there all the time is not load. On a busy machine
+    // that would make every load too small by what was busy, so rates are taken from the soakers'
+    // own CPU time, which is nearly as exact.
     let busy = not_quiet(&start).is_some();
     let rates = if busy { paces(&start) } else { idle_rates(&start.idle) };
     let rates = rates.ok_or_else(|| {
@@ -57,7 +65,8 @@ pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &AtomicBoo
     })?;
     if busy {
         tell::warning(
-            "something else ran while the soakers were calibrated: it was done by their own CPU time, which is less exact",
+            "something else ran while the soakers were calibrated: it was done by their own CPU \
+             time, which is less exact",
             Some("calibrate again while nothing else runs"),
         );
     }
@@ -78,24 +87,25 @@ pub(super) fn calibrate(nr_cpus: Option<usize>, debugging: u32, stop: &AtomicBoo
 /// Reads `./counts_per_sec`.
 ///
 /// # Errors
-/// There is none, or it is not from here.
+/// There is none, or it is of another machine.
 pub(super) fn calibration(nr_cpus: Option<usize>) -> Result<Calibration> {
     Calibration::read(here(), &soaked_cpus(nr_cpus)?).map_err(|mut error| {
-        // A host name or a line of a strange file could be anything.
+        // The message may quote a host name or a line of an unknown file.
         error.message = escape(&error.message, 1000);
         error
     })
 }
 
-/// Which CPUs are soaked; a warning where that is not all of them.
+/// The CPUs that are soaked. Warns if these are not all.
 fn soaked_cpus(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
     let (allowed, soaked) = (zc_classic::cpus_for(None)?.len(), zc_classic::cpus_for(nr_cpus)?);
     let all = allowed.max(zc_classic::online_cpus());
     if soaked.len() < all {
         let help = match soaked.len() < allowed {
-            true => "leave -N out: the machine knows how many it has",
+            true => "leave out -N to soak all CPUs",
             false => {
-                "this process may not use the others (taskset(1), a cgroup's cpuset): start it without that"
+                "this process may not use the others (taskset(1), a cgroup's cpuset): start it \
+                 without that"
             }
         };
         let message = format!(
@@ -107,26 +117,28 @@ fn soaked_cpus(nr_cpus: Option<usize>) -> Result<Vec<usize>> {
     Ok(soaked)
 }
 
-/// How far below nothing a load may be before it is called wrong: rates scatter by less than this.
+/// A load below this means that the calibration is wrong: rates scatter by less.
 const NOTHING: f64 = -0.05;
 
-/// Doubts about a calibration, which are told once.
+/// Warns about a wrong calibration, once.
 #[derive(Debug, Default)]
 pub(super) struct Doubts {
-    told: bool,
+    warned: bool,
 }
 
 impl Doubts {
-    /// Looks at a load: a machine cannot do less than nothing.
+    /// Checks a load, which cannot be below 0.
     pub(super) fn look(&mut self, load: &Load) {
-        if !self.told && share(load) < NOTHING {
-            self.told = true;
+        if !self.warned && share(load) < NOTHING {
+            self.warned = true;
             tell::warning(
                 &format!(
-                    "the soakers do more than when they were calibrated, so loads by \"{FILE_NAME}\" are too small"
+                    "the soakers do more than when they were calibrated, so loads \
+                     by \"{FILE_NAME}\" are too small"
                 ),
                 Some(
-                    "the CPUs' clock changed, or something else ran then; calibrate again: cyclesoak -C",
+                    "the CPUs' clock changed, or something else ran then; calibrate again: \
+                     cyclesoak -C",
                 ),
             );
         }
@@ -138,12 +150,12 @@ fn share(load: &Load) -> f64 {
     load.busy_cpus / load.cpus.len().max(1) as f64
 }
 
-/// The load of a window.
+/// The load of a window; `None` if it cannot be computed.
 pub(super) fn of(window: &SoakWindow, rates: &[f64]) -> Option<Load> {
     soak::load(window, rates)
 }
 
-/// `System load: 12.3%`, and what each of `cpus` had free.
+/// `System load: 12.3%`, and the free share of each of `cpus`.
 pub(super) fn line_of(load: &Load, cpus: &[usize]) -> String {
     let mut text = format!("System load: {}", percent(share(load)));
     if !cpus.is_empty() {
@@ -155,7 +167,7 @@ pub(super) fn line_of(load: &Load, cpus: &[usize]) -> String {
     text
 }
 
-/// `12.3%`. A little less than nothing is what an idle machine may show, as rates scatter; it stays.
+/// `12.3%`. An idle machine may show slightly less than 0, as rates scatter.
 fn percent(share: f64) -> String {
     let text = format!("{:.1}%", 100.0 * share);
     if text == "-0.0%" { "0.0%".to_owned() } else { text }

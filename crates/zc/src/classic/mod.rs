@@ -1,21 +1,19 @@
-//! The tools of 2001 on the command line: what was typed goes to `classic` as it is, and what comes back gets its words here.
-//! stdout has what the tools of 2001 print; everything else is on stderr.
+//! The tools of 2001 on the command line. Their arguments go to `zc-classic` unparsed, and its
+//! events get their texts here. The output of 2001 goes to stdout, everything else to stderr.
 
 mod load;
+mod output;
 mod transfer;
 mod ttcp;
 mod usage;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
-use std::ops::ControlFlow;
-use std::path::Path;
 
 use super::{soak, tell};
 use zc_classic::{Guard, NotRun, RunRrOptions, Tool};
-use zc_run::{Error, Result, in_words};
+use zc_run::Result;
 
-/// Arguments of a tool of 2001, which reads them itself.
+/// Arguments of a tool of 2001, which parses them itself.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(super) struct ClassicArgs {
@@ -37,10 +35,10 @@ pub(super) fn asked_for() -> Option<(Tool, Vec<OsString>)> {
     zc_classic::invoked(std::env::args_os())
 }
 
-/// Runs a tool; gives the exit code.
+/// Runs a tool, and returns the exit code.
 ///
 /// # Errors
-/// What was typed makes no sense, or something cannot be had.
+/// An argument is not valid, or the tool failed.
 pub(super) fn run(tool: Tool, words: &[OsString]) -> Result<u8> {
     if words.first().is_some_and(|word| word == "--help") {
         return usage::of(tool).map(|()| 0);
@@ -70,7 +68,7 @@ pub(super) fn install(args: &InstallArgs) -> Result<()> {
     Ok(())
 }
 
-/// Becomes the command; what keeps it from that is an exit code that a command hardly has.
+/// Becomes the command. If that fails, the exit code is one that commands rarely have.
 fn run_rr(words: &[OsString]) -> Result<u8> {
     let options = RunRrOptions::read(words)?;
     if options.help {
@@ -93,49 +91,24 @@ fn guard_text(guard: Guard) -> String {
     let ms = |us: u64| us as f64 / 1000.0;
     match guard {
         Guard::FairServer { runtime_us, period_us } => format!(
-            "a command that wants a whole CPU loses up to {} ms of every {} ms to whatever else is to run there, soakers too \
+            "a command that wants a whole CPU loses up to {} ms of every {} ms to whatever else is \
+             to run there, soakers too \
              (the fair server, since Linux 6.12)",
             ms(runtime_us),
             ms(period_us)
         ),
         Guard::Throttling { runtime_us, period_us } => format!(
-            "a command that wants a whole CPU is stopped for {} ms of every {} ms (kernel.sched_rt_runtime_us)",
+            "a command that wants a whole CPU is stopped for {} ms of every {} ms \
+             (kernel.sched_rt_runtime_us)",
             ms(period_us.saturating_sub(runtime_us)),
             ms(period_us)
         ),
         Guard::None => {
-            "nothing holds it back here: a command that wants a whole CPU and does not end takes that CPU for good"
+            "nothing holds it back here: a command that wants a whole CPU and does not end takes \
+             that CPU for good"
                 .to_owned()
         }
     }
-}
-
-/// Writes a line to stdout at once: others read along. Breaks off when the reader has gone, which has then seen enough, and
-/// when it cannot be written, which is put into `failed`.
-fn line(text: &str, failed: &mut Option<Error>) -> ControlFlow<()> {
-    let mut stdout = io::stdout().lock();
-    match writeln!(stdout, "{text}").and_then(|()| stdout.flush()) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            if error.kind() != io::ErrorKind::BrokenPipe {
-                let error = Error::output(format!("cannot write to stdout: {}", in_words(&error)));
-                *failed = Some(error.help("is there room where it leads to?"));
-            }
-            ControlFlow::Break(())
-        }
-    }
-}
-
-/// What `tell::note` does, but for a `-d` only.
-fn debug(on: bool, text: impl FnOnce() -> String) {
-    if on {
-        tell::note(&text());
-    }
-}
-
-/// Where calibrations are.
-fn here() -> &'static Path {
-    Path::new(".")
 }
 
 #[cfg(test)]
@@ -143,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_a_real_time_command_back_is_one_line_with_figures() {
+    fn the_guard_against_real_time_commands_is_one_line_with_figures() {
         let text = guard_text(Guard::FairServer { runtime_us: 50_000, period_us: 1_000_000 });
         assert!(
             text.contains("loses up to 50 ms of every 1000 ms") && !text.contains('\n'),

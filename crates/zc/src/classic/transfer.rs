@@ -6,21 +6,21 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd as _;
 use std::sync::atomic::AtomicBool;
 
-use super::{debug, line, load, usage};
+use super::output::{debug, line};
+use super::{load, usage};
 use crate::tell;
 use zc_classic::{
     Capped, ClientEnd, EndSignals, KBYTE, Tally, Tool, ZccOptions, ZccSaid, ZcsOptions, ZcsSaid,
 };
 use zc_run::Result;
 
-/// The server.
 pub(super) fn zcs(words: &[OsString]) -> Result<()> {
     let options = ZcsOptions::read(words)?;
     if options.help {
         return usage::of(Tool::Zcs);
     }
     let mut failed = None;
-    // Before there are threads.
+    // Before any thread starts.
     let signals = EndSignals::hold()?;
     let mut line = |text: &str| match signals.let_write(io::stdout().as_fd()) {
         true => line(text, &mut failed),
@@ -51,7 +51,6 @@ pub(super) fn zcs(words: &[OsString]) -> Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-/// The client.
 pub(super) fn zcc(words: &[OsString]) -> Result<()> {
     let options = ZccOptions::read(words)?;
     if options.help {
@@ -59,7 +58,7 @@ pub(super) fn zcc(words: &[OsString]) -> Result<()> {
     }
     let mut failed = None;
     if options.calibrate {
-        // Ctrl-C ends zcc at any time, as there is nothing to bring to a good end.
+        // Ctrl-C ends zcc at any time: there is nothing to finish.
         load::calibrate(options.nr_cpus, options.debug, &AtomicBool::new(false))?;
     }
     if options.server.is_none() {

@@ -1,15 +1,15 @@
-//! `ttcp`: its lines, which have looked so since 1984. The ones about what it is doing go to stderr; the summary goes to stdout,
-//! or to stderr where stdout has the bytes that came.
+//! The output of `ttcp`, in its format of 1984. Progress goes to stderr. The summary goes to
+//! stdout, or to stderr if the received bytes go to stdout.
 
 use std::ffi::OsString;
 
-use super::{line, transfer, usage};
+use super::output::line;
+use super::{transfer, usage};
 use crate::tell;
 use zc_classic::{KBYTE, Tool, TtcpOptions, TtcpSaid, TtcpTally};
 use zc_run::Result;
 use zc_run::escape;
 
-/// Sends or receives.
 pub(super) fn ttcp(words: &[OsString]) -> Result<()> {
     let options = TtcpOptions::read(words)?;
     if options.help {
@@ -50,9 +50,9 @@ fn heading(options: &TtcpOptions) -> String {
     text
 }
 
-/// The summary, a line each.
+/// The lines of the summary.
 fn summary(tally: &TtcpTally, verbose: bool) -> Vec<String> {
-    // A clock of nanoseconds never stands still over a system call; this is for the arithmetic.
+    // Avoids a division by 0. A clock of nanoseconds always advances over a system call.
     let real_s = (tally.elapsed_ns.max(1)) as f64 / 1e9;
     let cpu_s = (tally.used.user_ns + tally.used.system_ns) as f64 / 1e9;
     let kbytes = tally.bytes as f64 / KBYTE as f64;
@@ -62,7 +62,7 @@ fn summary(tally: &TtcpTally, verbose: bool) -> Vec<String> {
         kbytes / real_s
     )];
     if verbose {
-        // Below the microsecond that getrusage has, there is no rate.
+        // Below the microsecond resolution of getrusage there is no rate.
         let per_cpu_s = if cpu_s > 0.0 { kbytes / cpu_s } else { 0.0 };
         lines.push(format!(
             "{} bytes in {cpu_s:.2} CPU seconds = {per_cpu_s:.2} KB/cpu sec",

@@ -1,5 +1,6 @@
-//! The pages of `zc report` and `zc compare` in a real browser, opened from a file: what a reader of it sees and can do. Debian's chromium,
-//! headless, by its own driver; skipped where it is not installed (`apt-get install chromium chromium-driver`).
+//! The pages of `zc report` and `zc compare` in a real browser, opened from a file: what a reader
+//! of it sees and can do. Debian's chromium, headless, by its own driver; skipped where it is not
+//! installed (`apt-get install chromium chromium-driver`).
 
 #[path = "../it/support/running.rs"]
 #[expect(dead_code, reason = "the tests of the page need a part of it")]
@@ -140,7 +141,8 @@ fn strings(answer: &Value) -> Vec<String> {
 /// What a column of the first table says, from top to bottom.
 fn column(browser: &Browser, column: usize) -> Vec<String> {
     strings(&browser.script(&format!(
-        "return Array.from(document.querySelector('table').tBodies[0].rows).map(row => row.cells[{column}].textContent)"
+        "return Array.from(document.querySelector('table').tBodies[0].rows).map(row => \
+         row.cells[{column}].textContent)"
     )))
 }
 
@@ -162,13 +164,15 @@ fn it_opens_from_a_file_without_an_error_and_every_chart_and_table_is_seen() {
         let charts = browser.script(
             "return Array.from(document.querySelectorAll('.chart svg[role=img]')).map(svg => {
                 const box = svg.getBoundingClientRect();
-                const marks = Array.from(svg.querySelectorAll('use,rect,path.dots')).filter(mark => {
+                const all = Array.from(svg.querySelectorAll('use,rect,path.dots'));
+                const marks = all.filter(mark => {
                     const box = mark.getBoundingClientRect();
                     return box.width > 2 && box.height > 2;
                 });
                 const named = document.getElementById(svg.getAttribute('aria-labelledby'));
-                const told = document.getElementById(svg.getAttribute('aria-describedby'));
-                const ok = box.width > 100 && box.height > 30 && marks.length > 0 && named.textContent && told.textContent;
+                const described = document.getElementById(svg.getAttribute('aria-describedby'));
+                const ok = box.width > 100 && box.height > 30 && marks.length > 0
+                    && named.textContent && described.textContent;
                 return ok ? '' : named.textContent + ' ' + JSON.stringify(box) + ' ' + marks.length;
             })",
         );
@@ -182,10 +186,12 @@ fn it_opens_from_a_file_without_an_error_and_every_chart_and_table_is_seen() {
                 const outer = svg.getBoundingClientRect();
                 svg.querySelectorAll('use').forEach(mark => {
                     const box = mark.getBoundingClientRect();
-                    if (box.right < outer.left - 8 || box.left > outer.right + 8 || box.bottom < outer.top - 8 || box.top > outer.bottom)
+                    if (box.right < outer.left - 8 || box.left > outer.right + 8
+                        || box.bottom < outer.top - 8 || box.top > outer.bottom)
                         wrong.push('mark ' + mark.dataset.n);
                 });
-                const texts = Array.from(svg.querySelectorAll('text')).filter(text => text.getClientRects().length && text.textContent)
+                const texts = Array.from(svg.querySelectorAll('text'))
+                    .filter(text => text.getClientRects().length && text.textContent)
                     .map(text => [text.textContent, text.getBoundingClientRect()]);
                 texts.forEach(([a, x], place) => texts.slice(place + 1).forEach(([b, y]) => {
                     if (Math.min(x.right, y.right) - Math.max(x.left, y.left) > 1
@@ -197,9 +203,13 @@ fn it_opens_from_a_file_without_an_error_and_every_chart_and_table_is_seen() {
         );
         assert_eq!(strings(&astray), [""; 0], "at {width}");
         let tables = browser.script(
-            "return Array.from(document.querySelectorAll('table')).filter(table =>
-                !(table.caption && table.caption.textContent && table.querySelector('tbody th[scope=row]')
-                    && Array.from(table.tHead.rows[0].cells).every(cell => cell.scope === 'col'))).map(table => table.textContent)",
+            "const columns = table => Array.from(table.tHead.rows[0].cells);
+            return Array.from(document.querySelectorAll('table'))
+                .filter(table =>
+                    !(table.caption && table.caption.textContent
+                        && table.querySelector('tbody th[scope=row]')
+                        && columns(table).every(cell => cell.scope === 'col')))
+                .map(table => table.textContent)",
         );
         assert_eq!(strings(&tables), [""; 0], "tables without caption or scopes");
         let tables = browser.script("return document.querySelectorAll('table').length").as_u64();
@@ -207,13 +217,18 @@ fn it_opens_from_a_file_without_an_error_and_every_chart_and_table_is_seen() {
     }
     let outline = browser.script(
         "let last = 0;
-        return Array.from(document.querySelectorAll('h1,h2,h3,h4')).map(heading => {
+        const all = selector => Array.from(document.querySelectorAll(selector));
+        return all('h1,h2,h3,h4').map(heading => {
             const level = Number(heading.tagName[1]), ok = level <= last + 1;
             last = level;
             return ok ? '' : heading.textContent;
-        }).concat(['main', 'nav', 'header', 'footer'].map(each => document.querySelectorAll(each).length === 1 ? '' : each))
-        .concat(Array.from(document.querySelectorAll('[id]')).filter(each => document.querySelectorAll('#' + each.id).length > 1).map(each => each.id))
-        .concat(Array.from(document.querySelectorAll('nav a')).filter(each => !document.querySelector(each.getAttribute('href'))).map(each => each.href))",
+        })
+        .concat(['main', 'nav', 'header', 'footer']
+            .map(each => all(each).length === 1 ? '' : each))
+        .concat(all('[id]').filter(each => all('#' + each.id).length > 1).map(each => each.id))
+        .concat(all('nav a')
+            .filter(each => !document.querySelector(each.getAttribute('href')))
+            .map(each => each.href))",
     );
     assert!(
         strings(&outline).iter().all(String::is_empty),
@@ -237,7 +252,8 @@ fn tables_are_sorted_and_the_unit_is_switched_by_click_and_by_key() {
     assert_eq!(both(), cheapest_first);
     browser.click("table thead th:nth-child(4) button");
     assert!(both().is_sorted_by(|a, b| a >= b), "{:?}", both());
-    let sorted = "return Array.from(document.querySelectorAll('table thead th')).filter(th => th.ariaSort).map(th => th.ariaSort)";
+    let sorted = "return Array.from(document.querySelectorAll('table thead th')).filter(th => \
+        th.ariaSort).map(th => th.ariaSort)";
     assert_eq!(strings(&browser.script(sorted)), ["descending"]);
     // By key, on the names.
     browser.script("document.querySelector('table thead th button').focus()");
@@ -255,7 +271,8 @@ fn tables_are_sorted_and_the_unit_is_switched_by_click_and_by_key() {
     browser.click("table thead th:nth-child(9) button");
     assert_eq!(column(&browser, 8).last().unwrap(), "");
     // Sizes are sorted by what they are.
-    let sizes = "return Array.from(Array.from(document.querySelectorAll('#run-2 table'))[0].tBodies[0].rows).map(row => row.cells[0].textContent)";
+    let sizes = "return Array.from(Array.from(document.querySelectorAll('#run-2 \
+        table'))[0].tBodies[0].rows).map(row => row.cells[0].textContent)";
     browser.script("document.querySelector('#run-2 table thead button').focus()");
     browser.press(&[key::ENTER, key::ENTER]);
     let sizes = strings(&browser.script(sizes));
@@ -264,12 +281,15 @@ fn tables_are_sorted_and_the_unit_is_switched_by_click_and_by_key() {
     // Units: by key in the list, then by choice.
     browser.click("table thead th:nth-child(4) button");
     let (us_per_mb, before) = (both(), column(&browser, 4));
-    let axis = "return Array.from(document.querySelectorAll('.chart .a.on text')).slice(0, 4).map(text => text.textContent)";
+    let axis = "return Array.from(document.querySelectorAll('.chart .a.on text')).slice(0, \
+        4).map(text => text.textContent)";
     let ticks = strings(&browser.script(axis));
     browser.script("document.getElementById('unit').focus()");
     browser.press(&[key::DOWN, key::DOWN]);
-    let unit = "return [document.getElementById('unit').value, document.querySelector('table .u').textContent, \
-                document.querySelector('figcaption .u').textContent, document.querySelector('.plot text.u').textContent]";
+    let unit = "return [document.getElementById('unit').value, document.querySelector('table \
+                .u').textContent, \
+                document.querySelector('figcaption .u').textContent, document.querySelector('.plot \
+                text.u').textContent]";
     assert_eq!(strings(&browser.script(unit)), ["ns/KiB"; 4]);
     for (us_per_mb, ns_per_kib) in us_per_mb.iter().zip(both()) {
         // 1000 ns per us, 1024 bytes per KiB; each as it is rounded.
@@ -279,7 +299,10 @@ fn tables_are_sorted_and_the_unit_is_switched_by_click_and_by_key() {
         );
     }
     assert_eq!(column(&browser, 4), before, "a ratio has no unit");
-    browser.script("const list = document.getElementById('unit'); list.value = 'cores at 100 Gbit/s'; list.dispatchEvent(new Event('change'))");
+    browser.script(
+        "const list = document.getElementById('unit'); list.value = 'cores at 100 \
+        Gbit/s'; list.dispatchEvent(new Event('change'))",
+    );
     assert_ne!(strings(&browser.script(axis)), ticks, "the axes change too");
     browser.click("#unit option:first-child");
     assert_eq!((both(), strings(&browser.script(axis))), (us_per_mb, ticks), "and back");
@@ -297,12 +320,21 @@ fn tables_are_sorted_and_the_unit_is_switched_by_click_and_by_key() {
     assert_eq!(browser.console(), []);
 }
 
-/// WCAG 2.2, 1.4.3 and 1.4.11: text 4.5 to 1 with what it stands on, marks 3 to 1.
+/// Contrast by WCAG 2.2, 1.4.3 and 1.4.11: text 4.5 to 1 with its background, marks 3 to 1.
 const CONTRASTS: &str = "
-    const channel = value => { value /= 255; return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4; };
+    const channel = value => {
+        value /= 255;
+        return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    };
     const parts = colour => colour.match(/[\\d.]+/g).map(Number);
-    const luminance = colour => { const [r, g, b] = parts(colour); return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b); };
-    const contrast = (a, b) => { const [x, y] = [luminance(a), luminance(b)]; return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05); };
+    const luminance = colour => {
+        const [r, g, b] = parts(colour);
+        return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+    };
+    const contrast = (a, b) => {
+        const [x, y] = [luminance(a), luminance(b)];
+        return (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+    };
     const opaque = colour => { const all = parts(colour); return all.length < 4 || all[3] > 0.99; };
     const ground = element => {
         for (let each = element; each; each = each.parentElement) {
@@ -312,26 +344,36 @@ const CONTRASTS: &str = "
         return 'rgb(255, 255, 255)';
     };
     const wrong = new Set();
-    const check = (what, a, b, least) => { const is = contrast(a, b); if (is < least) wrong.add(what + ': ' + a + ' on ' + b + ' is ' + is.toFixed(2)); };
+    const check = (what, a, b, least) => {
+        const is = contrast(a, b);
+        if (is < least) wrong.add(what + ': ' + a + ' on ' + b + ' is ' + is.toFixed(2));
+    };
     document.querySelectorAll('body *').forEach(element => {
         const style = getComputedStyle(element);
         if (!element.getClientRects().length || style.visibility === 'hidden') return;
-        const own = Array.from(element.childNodes).some(node => node.nodeType === 3 && node.textContent.trim());
+        const own = Array.from(element.childNodes)
+            .some(node => node.nodeType === 3 && node.textContent.trim());
         if (element instanceof SVGElement) {
-            const shade = /(?:^| )k(\\d)/.exec((element.closest('text') || element).getAttribute('class') || '');
-            const on = shade ? getComputedStyle(element.closest('svg').querySelector('.h' + shade[1])).fill : ground(element.closest('div,li'));
-            if (own && element.closest('text')) check(element.textContent, getComputedStyle(element.closest('text')).fill, on, 4.5);
+            const text = element.closest('text');
+            const shade = /(?:^| )k(\\d)/.exec((text || element).getAttribute('class') || '');
+            const on = shade
+                ? getComputedStyle(element.closest('svg').querySelector('.h' + shade[1])).fill
+                : ground(element.closest('div,li'));
+            if (own && text) check(element.textContent, getComputedStyle(text).fill, on, 4.5);
             if (element.tagName === 'use') check('mark', style.color, on, 3);
         } else if (own) check(element.textContent.slice(0, 30), style.color, ground(element), 4.5);
     });
     return Array.from(wrong)";
 
-/// What is wider than a telephone.
-const WIDE: &str = "const wrong = document.documentElement.scrollWidth > 360 ? ['page ' + document.documentElement.scrollWidth] : [];
+/// Elements that are wider than a telephone.
+const WIDE: &str = "const width = document.documentElement.scrollWidth;
+    const wrong = width > 360 ? ['page ' + width] : [];
     document.querySelectorAll('body *').forEach(element => {
         const box = element.getBoundingClientRect();
-        if (box.width && (box.right > 361 || box.left < -1) && !element.closest('.scroll,pre,nav,.skip,.defs'))
-            wrong.push(element.tagName + '.' + element.getAttribute('class') + ' ' + (element.textContent || '').slice(0, 40) + ' ' + box.left + ' to ' + box.right);
+        if (box.width && (box.right > 361 || box.left < -1)
+            && !element.closest('.scroll,pre,nav,.skip,.defs'))
+            wrong.push(element.tagName + '.' + element.getAttribute('class') + ' '
+                + (element.textContent || '').slice(0, 40) + ' ' + box.left + ' to ' + box.right);
     });
     return wrong.slice(0, 20)";
 
@@ -391,9 +433,12 @@ fn without_javascript_it_is_complete() {
     browser.open(&file);
     // The driver's own questions are still answered.
     let seen = browser.script(
-        "const hidden = Array.from(document.querySelectorAll('main *')).filter(each => !each.closest('details,desc,.a:not(.on),.o')
-            && each.tagName !== 'desc' && !each.getClientRects().length && each.textContent.trim());
-        return [String(document.querySelectorAll('th button, output').length), String(document.getElementById('units').hidden)]
+        "const hidden = Array.from(document.querySelectorAll('main *'))
+            .filter(each => !each.closest('details,desc,.a:not(.on),.o')
+                && each.tagName !== 'desc' && !each.getClientRects().length
+                && each.textContent.trim());
+        return [String(document.querySelectorAll('th button, output').length),
+            String(document.getElementById('units').hidden)]
             .concat(hidden.map(each => each.tagName + ' ' + each.textContent.slice(0, 40)))",
     );
     assert_eq!(
@@ -407,7 +452,8 @@ fn without_javascript_it_is_complete() {
 fn what_a_run_says_is_never_taken_as_markup() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let hostile = "</script><script>document.title='got'</script><img src=x onerror=\"document.title='got'\">'\"";
+    let hostile = "</script><script>document.title='got'</script><img src=x \
+        onerror=\"document.title='got'\">'\"";
     let mut run = Synthetic::default().run();
     run.header.host.hostname = hostile.to_owned();
     run.header.host.cpu.model = hostile.to_owned();
@@ -433,8 +479,10 @@ fn what_a_run_says_is_never_taken_as_markup() {
     browser.open(&page(folder.path(), &[run]));
     assert_eq!(browser.console(), []);
     let seen = browser.script(
-        "return [document.title.slice(0, 27), String(document.images.length), String(document.scripts.length),
-            String(document.querySelectorAll('[onerror],[src]').length), document.querySelector('tbody th').textContent.slice(0, 9)]",
+        "return [document.title.slice(0, 27), String(document.images.length),
+            String(document.scripts.length),
+            String(document.querySelectorAll('[onerror],[src]').length),
+            document.querySelector('tbody th').textContent.slice(0, 9)]",
     );
     assert_eq!(strings(&seen), ["What sending over TCP costs", "0", "2", "0", "</script>"]);
 }

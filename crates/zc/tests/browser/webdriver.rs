@@ -1,10 +1,11 @@
-//! A browser by remote control: as much of WebDriver (W3C, WebDriver Level 2) as the tests of the page need, spoken to Debian's
-//! chromedriver over plain HTTP/1.1.
+//! A browser by remote control: as much of WebDriver (W3C, WebDriver Level 2) as the tests of the
+//! page need, spoken to Debian's chromedriver over plain HTTP/1.1.
 //!
-//! There are crates for this. headless_chrome 1.0 brings a WebSocket and the whole DevTools protocol as generated code,
-//! thirtyfour and fantoccini bring tokio, which deny.toml refuses. What is used here is five requests with JSON in them, and
-//! serde_json is there already, so that the tree grows by nothing. The driver's keys and clicks are those of a user: they go to what has
-//! the focus, and to what lies under the pointer.
+//! There are crates for this. headless_chrome 1.0 brings a WebSocket and the whole DevTools
+//! protocol as generated code, thirtyfour and fantoccini bring tokio, which deny.toml refuses. What
+//! is used here is five requests with JSON in them, and serde_json is there already, so that the
+//! tree grows by nothing. The driver's keys and clicks are those of a user: they go to what has the
+//! focus, and to what lies under the pointer.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -49,7 +50,8 @@ impl Browser {
             .stderr(Stdio::null())
             .start()
             .unwrap();
-        // `ChromeDriver was started successfully on port 39231.`, behind `Starting ChromeDriver 156.0 (...) on port 0`.
+        // `ChromeDriver was started successfully on port 39231.`, behind `Starting ChromeDriver
+        // 156.0 (...) on port 0`.
         let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
         let port = lines
             .by_ref()
@@ -58,12 +60,14 @@ impl Browser {
                 line.rsplit_once(" successfully on port ")?.1.trim_end_matches('.').parse().ok()
             })
             .expect("chromedriver says its port or ends");
-        std::thread::spawn(move || lines.for_each(drop)); // what it says later must not fill the pipe
+        // What it says later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
 
         let data = format!("--user-data-dir={}", folder.path().join("data").display());
         let arguments = [
             "--headless",
-            // Root has no sandbox, nor has a container; what is opened is a page of ours, from a file.
+            // Root has no sandbox, nor has a container; what is opened is a page of ours, from a
+            // file.
             "--no-sandbox",
             "--disable-gpu",
             "--disable-dev-shm-usage",
@@ -152,7 +156,12 @@ impl Browser {
     pub(crate) fn width(&self, pixels: u32) {
         self.devtools(
             "Emulation.setDeviceMetricsOverride",
-            &json!({"width": pixels, "height": 800, "deviceScaleFactor": 1, "mobile": pixels < 600}),
+            &json!({
+                "width": pixels,
+                "height": 800,
+                "deviceScaleFactor": 1,
+                "mobile": pixels < 600
+            }),
         );
     }
 
@@ -197,7 +206,8 @@ fn try_request(port: u16, method: &str, path: &str, body: &Value) -> std::io::Re
     stream.set_read_timeout(Some(Duration::from_secs(120)))?;
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+        "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: \
+         application/json\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n{body}",
         body.len()
     )?;

@@ -1,4 +1,5 @@
-//! `zc run --ab`: two states of the host in one session, and how the host is put back. What is measured is not looked at.
+//! `zc run --ab`: two states of the host in one session, and how the host is restored. The results
+//! are not checked.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -15,7 +16,7 @@ fn run_in(folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// What the commands wrote, a word to a line.
+/// The words that the commands wrote, one per line.
 fn log(folder: &Path) -> Vec<String> {
     std::fs::read_to_string(folder.join("log"))
         .unwrap_or_default()
@@ -78,7 +79,7 @@ fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
     // Both states of the first block, and at least one switch in each further one.
     assert!(written.len() >= switches + 2, "{written:?}");
     assert!(written[..written.len() - 1].iter().all(|line| line == "A" || line == "B"));
-    // Neighbours differ: nothing is run for a state that the host is in.
+    // Neighbours differ: no command runs for a state that the host is in already.
     assert!(written.windows(2).all(|pair| pair[0] != pair[1]), "{written:?}");
     let shown = zc_in(folder.path(), &["show", "-v", "run.json"]).finish().unwrap();
     let table = String::from_utf8(shown.stdout).unwrap();
@@ -140,7 +141,8 @@ fn a_command_that_hangs_is_killed_with_what_it_started() {
     assert_eq!(log(folder.path()), ["restored"]);
     let pid: i32 =
         std::fs::read_to_string(folder.path().join("pid")).unwrap().trim().parse().unwrap();
-    // Killed is not gone yet where the machine is busy, and stays a zombie where nobody waits for orphans.
+    // On a busy machine a killed process takes time to end, and it stays a zombie if nothing waits
+    // for orphans.
     until("the sleeper is gone", || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
         stat.map_or(true, |stat| stat.contains(") Z ")).then_some(())
@@ -206,7 +208,8 @@ fn a_command_can_enter_the_namespaces_of_the_link() {
     let folder = tempfile::tempdir().unwrap();
     let set = |value: &str| {
         format!(
-            "nsenter --net=$ZC_SENDER_NETNS sh -c 'echo {value} > /proc/sys/net/ipv4/tcp_autocorking; cat /proc/sys/net/ipv4/tcp_autocorking' >> log"
+            "nsenter --net=$ZC_SENDER_NETNS sh -c 'echo {value} > \
+             /proc/sys/net/ipv4/tcp_autocorking; cat /proc/sys/net/ipv4/tcp_autocorking' >> log"
         )
     };
     // Containers often have a /proc/sys that is mounted read-only.
@@ -225,7 +228,8 @@ fn a_command_can_enter_the_namespaces_of_the_link() {
         eprintln!("skipped: {}", stderr(&output));
         return;
     }
-    // Nothing is written to stdout of a command, and the shell's own redirection is what fills the log.
+    // Nothing is written to stdout of a command, and the shell's own redirection is what fills the
+    // log.
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(
         log(folder.path()).contains(&"0".to_owned())

@@ -1,5 +1,5 @@
-//! The tools of 2001 as they are used, the real binary over 127.0.0.1: against one another, against peers of the wire written
-//! in another language (python3), and against `nc`. Every byte is counted and equal.
+//! The tools of 2001, by the real binary over 127.0.0.1: with one another, with peers of the
+//! protocol in another language (python3), and with `nc`. Every byte is counted and compared.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,14 +12,14 @@ use tempfile::TempDir;
 
 use crate::support::{Bounded as _, LIMIT, Running, accept, connect, measuring, text, until, zc};
 
-/// stdout of a run that must have gone well.
+/// stdout of a run that must have succeeded.
 #[track_caller]
 fn fine(output: &Output) -> String {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     text(&output.stdout)
 }
 
-/// The sentence of a run that must have been refused with this code.
+/// The error message of a run that must have failed with this code.
 #[track_caller]
 fn refused(output: &Output, code: i32) -> String {
     let stderr = text(&output.stderr);
@@ -87,6 +87,31 @@ impl Server {
         connect(self.port.parse().unwrap())
     }
 
+    /// Waits until so many clients have each a thread that has read all that they sent, and waits
+    /// for more: nothing is left in a receive queue, and every thread sleeps.
+    fn has_read(&self, clients: usize) {
+        let port = format!(":{:04X}", self.port.parse::<u16>().unwrap());
+        let read_all = || {
+            let sockets = ["/proc/net/tcp", "/proc/net/tcp6"]
+                .map(|table| std::fs::read_to_string(table).unwrap_or_default());
+            // proc_pid_net(5): the local address is the second field, the state (01: established)
+            // the fourth, the queues the fifth.
+            let unread = sockets.iter().flat_map(|table| table.lines()).any(|line| {
+                let fields: Vec<&str> = line.split_whitespace().collect();
+                matches!(fields[..], [_, local, _, "01", queues, ..]
+                    if local.ends_with(&port) && !queues.ends_with(":00000000"))
+            });
+            let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+            let sleeping = tasks.filter(|task| {
+                let stat = task.as_ref().map(|task| task.path().join("stat")).unwrap();
+                let stat = std::fs::read_to_string(stat).unwrap_or_default();
+                stat.contains(" (zcs/") && stat.contains(") S ")
+            });
+            !unread && sleeping.count() == clients
+        };
+        until("the server has read what its clients sent", || read_all().then_some(()));
+    }
+
     /// The next line about a client: a sentence about what is wrong with it goes to stderr before.
     fn client_line(&mut self) -> String {
         loop {
@@ -119,7 +144,7 @@ impl Server {
             .unwrap();
     }
 
-    /// Ends it as Ctrl-C does, and gives what it said after what was read.
+    /// Ends it as Ctrl-C does, and returns the output that was not read yet.
     fn end(mut self) -> (String, String) {
         self.signal(rustix::process::Signal::INT);
         let (mut out, mut err) = (String::new(), String::new());
@@ -130,7 +155,7 @@ impl Server {
     }
 }
 
-/// Bytes that no two places have in common.
+/// Bytes that differ at all offsets.
 fn bytes(len: usize, seed: u8) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8) ^ (at >> 16)) as u8 ^ seed).collect()
 }
@@ -164,7 +189,7 @@ impl Files {
         self.bytes.iter().map(Vec::len).sum()
     }
 
-    /// All of them, so many times, bare.
+    /// The bytes of all files, repeated, without numbers.
     fn bare(&self, loops: usize) -> Vec<u8> {
         self.bytes.concat().repeat(loops)
     }
@@ -183,7 +208,7 @@ impl Files {
 
 const LENS: [usize; 6] = [1, 70_000, 0, 4096, 300_001, 65_536];
 
-/// Without the seconds and the rate, which nobody knows.
+/// Without the seconds and the rate, which vary.
 fn amount(line: &str) -> &str {
     line.rsplit_once(", ").map_or(line, |(amount, _)| amount)
 }
@@ -212,7 +237,7 @@ fn every_way_of_sending_reaches_zcs_to_the_byte() {
     assert_eq!(server.end(), (String::new(), String::new()));
 }
 
-/// Reads the wire and tells what came, as JSON.
+/// Reads the stream and prints what was received, as JSON.
 const PYTHON_SERVER: &str = r"
 import hashlib, json, socket, struct, sys
 listener = socket.socket()
@@ -239,7 +264,7 @@ print(json.dumps({'loops': loops, 'lengths': lengths, 'total': total, 'digest': 
                   'after': len(stream.read())}))
 ";
 
-/// The digest by another hand.
+/// The digest by another implementation.
 fn sha256(bytes: &[u8]) -> Option<String> {
     let script = "import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())";
     let mut child =
@@ -256,12 +281,12 @@ fn a_server_in_python_gets_every_byte_in_order_from_every_way_of_sending() {
         let mut server = Server::of(python(PYTHON_SERVER, &[]).unwrap());
         let words = [&["zcc", "-s", "127.0.0.1", "-p", &server.port][..], way, &["--"]].concat();
         fine(&zc(&files.words(&words)).finish().unwrap());
-        let told: serde_json::Value = serde_json::from_str(&server.line()).unwrap();
-        assert_eq!(told["loops"], 2, "{way:?}");
-        assert_eq!(told["lengths"], serde_json::json!(LENS.repeat(2)), "{way:?}");
-        assert_eq!(told["total"], 2 * files.total(), "{way:?}");
-        assert_eq!(told["digest"].as_str(), Some(digest.as_str()), "{way:?}");
-        assert_eq!(told["after"], 0, "{way:?}");
+        let received: serde_json::Value = serde_json::from_str(&server.line()).unwrap();
+        assert_eq!(received["loops"], 2, "{way:?}");
+        assert_eq!(received["lengths"], serde_json::json!(LENS.repeat(2)), "{way:?}");
+        assert_eq!(received["total"], 2 * files.total(), "{way:?}");
+        assert_eq!(received["digest"].as_str(), Some(digest.as_str()), "{way:?}");
+        assert_eq!(received["after"], 0, "{way:?}");
         assert!(server.child.wait().unwrap().success());
     }
 }
@@ -325,14 +350,14 @@ fn bare_bytes_are_the_files_and_nothing_else() {
     let port = server.port.clone();
     fine(&zc(&files.words(&["zcc", "--raw", "-n7", "-s", "0", "-p", &port])).finish().unwrap());
     assert_eq!(amount(&server.client_line()), format!("{} bytes", files.total() * 7));
-    // The wire of 2001 is bare bytes too, to whom takes it as such.
+    // A receiver of bare bytes accepts the protocol of 2001 too.
     fine(&zc(&files.words(&["zcc", "-s", "0", "-p", &port])).finish().unwrap());
     assert_eq!(amount(&server.client_line()), format!("{} bytes", files.wire(1).len()));
     server.end();
 }
 
 #[test]
-fn nc_swallows_either_form_and_every_byte_of_it() {
+fn nc_receives_every_byte_of_either_form() {
     if !has_nc() {
         return;
     }
@@ -378,12 +403,12 @@ fn free_port() -> String {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
 }
 
-/// Waits until somebody listens, without connecting: `nc -l` takes one connection alone.
+/// Waits until a process listens, without connecting: `nc -l` takes only one connection.
 fn until_listening(port: &str) {
     let wanted = format!(":{:04X} 00000000:0000 0A ", port.parse::<u16>().unwrap());
     let listens =
         || std::fs::read_to_string("/proc/net/tcp").unwrap().contains(&wanted).then_some(());
-    until("somebody listens", listens);
+    until("a process listens", listens);
 }
 
 #[test]
@@ -438,13 +463,13 @@ fn clients_that_lie_or_vanish_are_a_sentence_and_the_others_go_on() {
         assert_eq!(server.warning(), wrong);
         assert_eq!(amount(&server.client_line()), counted);
     }
-    // One that is reset: it leaves with bytes unread that nobody sent, so by SO_LINGER.
+    // A connection that is reset, by SO_LINGER: zcs sends nothing that could be left unread.
     let client = server.connect();
     (&client).write_all(&wire[..20]).unwrap();
     rustix::net::sockopt::set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
     drop(client);
     let wrong = server.warning();
-    // Whether the bytes were read before the reset came is a matter of luck.
+    // The bytes may or may not have been read before the reset.
     assert!(
         wrong.starts_with("is gone ") && wrong.ends_with(": the sender reset the connection"),
         "{wrong}"
@@ -468,7 +493,9 @@ fn several_clients_are_served_at_a_time_and_too_many_are_turned_away() {
     for client in &mut clients {
         client.write_all(&wire[..100]).unwrap();
     }
-    // The 65th is hung up on.
+    // One that has sent nothing yet would be disconnected to make room.
+    server.has_read(64);
+    // The 65th is rejected.
     let mut late = server.connect();
     assert!(matches!(late.read(&mut [0]), Ok(0) | Err(_)));
     assert_eq!(server.warning(), "was turned away: 64 are being served");
@@ -493,17 +520,19 @@ fn silent_clients_make_room_for_one_that_sends_and_senders_keep_their_places() {
     let files = files(&LENS);
     let wire = files.wire(1);
     let mut server = Server::start(&["zcs", "-p0"]);
-    // One in the middle of its files, one that has said half a number, and 62 that say nothing.
+    // One in the middle of its files, one that has sent half a number, and 62 that are silent.
     let mut steady = server.connect();
     steady.write_all(&wire[..100]).unwrap();
     let mut half = server.connect();
     half.write_all(&wire[..2]).unwrap();
+    server.has_read(2);
     let silent: Vec<TcpStream> = (0..62).map(|_| server.connect()).collect();
     let port = server.port.clone();
     for _ in 0..3 {
         fine(&zc(&files.words(&["zcc", "-n2", "-s0", "-p", &port])).finish().unwrap());
     }
-    // They need one place, or more where one comes before the last has hung up; nobody waits for the others.
+    // They need one place, or more if one connects before the last has closed its connection; no
+    // client waits for the other places.
     let sent = format!("{} bytes of 12 files in 2 loops", files.total() * 2);
     let mut lines: Vec<String> = Vec::new();
     while lines.iter().filter(|line| *line == &sent).count() < 3 {
@@ -546,7 +575,7 @@ fn ipv6_clients_are_served_and_named() {
 }
 
 #[test]
-fn throughput_is_told_while_bytes_come_and_ctrl_c_ends_it_with_what_came() {
+fn throughput_is_printed_while_bytes_arrive_and_ctrl_c_prints_what_was_received() {
     let mut server = Server::start(&["zcs", "--raw", "--interval", "1", "-p0"]);
     let client = server.connect();
     let sender = std::thread::spawn(move || while (&client).write_all(&[7; 16_384]).is_ok() {});
@@ -556,11 +585,11 @@ fn throughput_is_told_while_bytes_come_and_ctrl_c_ends_it_with_what_came() {
     let (out, err) = server.end();
     sender.join().unwrap();
     assert!(out.lines().last().unwrap().contains(" bytes, "), "{out}");
-    assert!(err.contains("was cut off, as zcs was told to end"), "{err}");
+    assert!(err.contains("was cut off, as zcs is ending"), "{err}");
 }
 
 #[test]
-fn ctrl_c_ends_zcs_although_nobody_reads_its_lines() {
+fn ctrl_c_ends_zcs_even_if_its_output_is_not_read() {
     let (reader, mut writer) = std::io::pipe().unwrap();
     // Full to its last byte, so that the first line finds no room.
     rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::NONBLOCK).unwrap();
@@ -668,17 +697,17 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["ttcp", "-u", "-t", "h"], "unknown option \"-u\""),
         (&["install-classic"], "\"<DIR>\" is missing"),
     ] {
-        let told = refused(&zc(words).finish().unwrap(), 2);
+        let message_printed = refused(&zc(words).finish().unwrap(), 2);
         if message == "CPUS" {
-            assert!(told.starts_with("-N: there are "), "{told}");
+            assert!(message_printed.starts_with("-N: there are "), "{message_printed}");
         } else {
-            assert_eq!(told, message, "{words:?}");
+            assert_eq!(message_printed, message, "{words:?}");
         }
     }
 }
 
 #[test]
-fn a_server_that_is_not_there_is_told_by_name_and_port() {
+fn the_error_of_an_unreachable_server_has_its_name_and_port() {
     let files = files(&[1]);
     let port = free_port();
     let message = refused(&zc(&files.words(&["zcc", "-s", "0", "-p", &port])).finish().unwrap(), 1);
@@ -778,7 +807,8 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
     let mut lines = BufReader::new(soak.stdout.take().unwrap()).lines();
     let line = lines.next().unwrap().unwrap();
     assert!(load_of(&line) <= 100.0 && line.contains("% || Free: "), "{line}");
-    // A busy thread on each CPU leaves the soakers next to nothing: half of it is enough for the test.
+    // A busy thread on each CPU leaves the soakers almost no time: half of it is enough for the
+    // test.
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         // Not available_parallelism(), which a quota of the cgroup makes smaller.
@@ -802,7 +832,7 @@ fn cyclesoak_is_calibrated_once_and_then_tells_the_load() {
     .unwrap();
     assert_eq!(soak.wait().unwrap().code(), Some(0));
 
-    // Soakers that do a thousand times what they did when they were calibrated are doubted, once.
+    // Soakers that do a thousand times what they did when calibrated give one warning.
     let lowered: Vec<String> = calibration
         .lines()
         .map(|line| match line.strip_prefix("cpu ").and_then(|rest| rest.split_once(' ')) {
@@ -857,7 +887,7 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
         command.arg("-c").arg(script).current_dir(folder.path()).stdin(Stdio::null());
         command
     };
-    // The port of 2001, unless somebody has it; `exec` as this test ends what it started.
+    // The port of 2001, unless it is taken; `exec`, as this test ends what it started.
     let taken = TcpListener::bind(("::", 2222)).is_err();
     let (zcs, port) = if taken { ("exec ./zcs -p 0", "-p ") } else { ("exec ./zcs", "") };
     let mut server = Server::of(sh(zcs));
@@ -869,10 +899,12 @@ fn the_transcripts_of_2001_run_by_their_own_words() {
     let said = fine(&sh(&format!("./zcc -s 0 file* -n100 {port}")).finish().unwrap());
     assert_eq!(amount(said.trim_end()), sent(100));
     assert_eq!(amount(&server.client_line()), sent(100));
-    // "The chunk size was 64 kbytes", "send(8k)", "small writes with zcc -S -b 64", and a CPU of their own.
+    // "The chunk size was 64 kbytes", "send(8k)", "small writes with zcc -S -b 64", and a CPU of
+    // their own.
     for way in ["-S -w", "-S -b 8192", "-S -b 64 -k", "-B 0"] {
         let output = sh(&format!("./zcc {way} -s 0 file* -n2 {port}")).finish().unwrap();
-        // CPU 0 may be forbidden; where only the affinity leaves it out (taskset), zcc may have it all the same.
+        // CPU 0 may be forbidden; where only the affinity leaves it out (taskset), zcc may have it
+        // all the same.
         if way == "-B 0"
             && !output.status.success()
             && !zc_kernel::sched::allowed_cpus().unwrap().contains(&0)

@@ -1,5 +1,5 @@
-//! The binary from outside: what is wrong with what was typed or given is one sentence and a hint on stderr, nothing on
-//! stdout, and the exit code that docs/exit-codes.md names. Nothing here measures.
+//! The binary from outside: an error in arguments or files is one sentence and a hint on stderr,
+//! nothing on stdout, and the exit code of docs/exit-codes.md. Nothing here measures.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 
 use tempfile::TempDir;
+use zc_run::Factor;
+use zc_run::factor::FactorOption;
 use zc_testkit::synthetic::Synthetic;
 
 use crate::support::{Bounded as _, zc_in as command};
@@ -21,7 +23,7 @@ fn zc_in(folder: &Path, args: &[&str]) -> Output {
     command(folder, args).finish().unwrap()
 }
 
-/// The first line of stderr without `error: `, after checking that this is a refusal in the house's form.
+/// The first line of stderr without `error: `, after checking the form of the error.
 #[track_caller]
 fn refused(output: &Output, code: i32) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -157,7 +159,7 @@ fn what_was_typed_wrong_is_exit_code_2() {
 }
 
 #[test]
-fn an_unknown_path_is_told_with_the_nearest_and_all_known_ones() {
+fn the_error_of_an_unknown_path_lists_the_nearest_and_all_known_ones() {
     let output = zc(&["run", "--paths", "splice,senfile"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -259,15 +261,18 @@ fn what_is_no_run_is_exit_code_3_and_named() {
         (b"[]", "cannot read \"x.json\": it is not a saved run of zc"),
         (
             future.as_bytes(),
-            "cannot read \"x.json\": it is a saved run of format 99.0, and this zc reads formats 2 and 3",
+            "cannot read \"x.json\": it is a saved run of format 99.0, and this zc reads formats 2 \
+             and 3",
         ),
         (
             head.as_bytes(),
-            "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show",
+            "cannot read \"x.json\": it is cut off before its first block, so there is nothing to \
+             show",
         ),
         (
             in_a_string.as_bytes(),
-            "cannot read \"x.json\": it is cut off before its first block, so there is nothing to show",
+            "cannot read \"x.json\": it is cut off before its first block, so there is nothing to \
+             show",
         ),
     ] {
         let folder = with_file("x.json", bytes);
@@ -293,7 +298,7 @@ fn a_file_that_cannot_be_shown_is_exit_code_3() {
     assert_eq!(show("/dev/zero"), "cannot read \"/dev/zero\": it is not a regular file");
 }
 
-/// A command as somebody without privileges. None, with a line on stderr, when that cannot be had.
+/// A command as a user without privileges. `None`, with a line on stderr, if that is not possible.
 fn as_nobody(folder: &Path, args: &[&str]) -> Option<Output> {
     let mut command = command(folder, args);
     if rustix::process::geteuid().is_root() {
@@ -351,7 +356,7 @@ fn a_place_where_nothing_can_be_saved_is_exit_code_5() {
 }
 
 #[test]
-fn a_folder_that_may_not_be_written_is_told_before_anything_is_measured() {
+fn a_folder_that_may_not_be_written_is_an_error_before_anything_is_measured() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o555)).unwrap();
     if let Some(output) = as_nobody(folder.path(), &["run"]) {
@@ -443,22 +448,75 @@ fn the_table_fits_the_columns_it_is_given() {
     }
 }
 
-#[test]
-fn man_pages_and_completions_change_only_on_purpose() {
+/// The man pages and the completions, in a folder of their own.
+fn generated() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for what in ["man", "completions"] {
         assert_eq!(printed(&zc_in(folder.path(), &["generate", what, "."])), "");
     }
+    folder
+}
+
+/// The options of all factors.
+fn factor_options() -> Vec<FactorOption> {
+    Factor::ALL.iter().filter_map(|factor| factor.definition().option()).collect()
+}
+
+/// The paragraphs of a help: the heading above an option, where there is one, and the rest.
+fn paragraphs(help: &str) -> impl Iterator<Item = (&str, &str)> {
+    help.split("\n\n").map(|paragraph| {
+        paragraph.split_at(paragraph.find(":\n      -").map_or(0, |colon| colon + 2))
+    })
+}
+
+/// A help without the options of factors, whose texts are in the factors' own files.
+fn without_factors(help: &str) -> String {
+    let of_factor = |text: &str| {
+        let option = text.trim_start().split(' ').next().unwrap_or_default();
+        factor_options().iter().any(|factor| option == format!("--{}", factor.long))
+    };
+    let kept = paragraphs(help).filter_map(|(heading, text)| match of_factor(text) {
+        true => (!heading.is_empty()).then(|| heading.trim_end().to_owned()),
+        false => Some(format!("{heading}{text}")),
+    });
+    kept.collect::<Vec<_>>().join("\n\n")
+}
+
+#[test]
+fn generated_schemas_are_those_that_zc_schema_prints() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(printed(&zc_in(folder.path(), &["generate", "schema", "."])), "");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+    for name in ["run", "show", "compare"] {
+        let path = folder.path().join(format!("zc-{name}.schema.json"));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), printed(&zc(&["schema", name])));
+    }
+}
+
+#[test]
+fn man_pages_change_only_on_purpose() {
+    let folder = generated();
     let mut names: Vec<String> = std::fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
     insta::assert_snapshot!("generated_files", names.join("\n"));
-    for name in ["zc.1", "zc-run.1", "zc.bash"] {
-        let text = std::fs::read_to_string(folder.path().join(name)).unwrap();
-        insta::assert_snapshot!(name, text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
-    }
+    let read = |name| {
+        let page = std::fs::read_to_string(folder.path().join(name)).unwrap();
+        page.replace(env!("CARGO_PKG_VERSION"), "VERSION")
+    };
+    insta::assert_snapshot!("zc.1", read("zc.1"));
+    // The options are in the snapshot of the help.
+    let page = read("zc-run.1");
+    let (synopsis, description) = (page.find(".SH SYNOPSIS"), page.find(".SH DESCRIPTION"));
+    let (options, examples) = (page.find(".SH OPTIONS"), page.find(".SH EXAMPLES"));
+    let sections = [
+        &page[..synopsis.unwrap()],
+        &page[description.unwrap()..options.unwrap()],
+        &page[examples.unwrap()..],
+    ];
+    insta::assert_snapshot!("zc-run.1", sections.concat());
 }
 
 #[test]
@@ -472,9 +530,52 @@ fn the_help_of_every_command_changes_only_on_purpose() {
     ] {
         insta::assert_snapshot!(
             format!("help_{}", args.join("_").replace("--", "")),
-            printed(&zc(args))
+            without_factors(&printed(&zc(args)))
         );
     }
+}
+
+#[test]
+fn every_option_of_run_is_in_its_man_page_with_its_help() {
+    let folder = generated();
+    let page = std::fs::read_to_string(folder.path().join("zc-run.1")).unwrap();
+    let roff = [("\\-", "-"), ("\\*(Aq", "'"), ("\\fB", ""), ("\\fI", ""), ("\\fR", "")];
+    let page = roff.iter().fold(page, |page, (code, text)| page.replace(code, text));
+    let (page, help) = (spaced(&page), printed(&zc(&["run", "--help"])));
+    let options: Vec<String> = paragraphs(&help)
+        .map(|(_, text)| spaced(text))
+        .filter(|text| text.starts_with('-'))
+        .collect();
+    assert!(options.len() > 30, "{options:#?}");
+    for option in options {
+        assert!(page.contains(&format!(".TP {option}")), "{option}\n{page}");
+    }
+}
+
+#[test]
+fn every_factor_s_option_is_in_help_and_completions() {
+    let folder = generated();
+    let help = spaced(&printed(&zc(&["run", "--help"])));
+    let shells = [("zc.bash", "--"), ("_zc", "--"), ("zc.fish", "-l ")].map(|(name, dashes)| {
+        (name, std::fs::read_to_string(folder.path().join(name)).unwrap(), dashes)
+    });
+    for (name, text, _) in &shells {
+        assert!(text.contains("doctor") && !text.contains("internal"), "{name}");
+    }
+    let options = factor_options();
+    assert!(options.len() > 10);
+    for FactorOption { long, value_name, help: text, .. } in options {
+        let shown = format!("--{long} <{value_name}> {text}");
+        assert!(help.contains(&shown), "{shown}\n{help}");
+        for (name, text, dashes) in &shells {
+            assert!(text.contains(&format!("{dashes}{long}")), "--{long} is not in {name}");
+        }
+    }
+}
+
+/// With one space between words.
+fn spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]

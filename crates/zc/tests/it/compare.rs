@@ -1,4 +1,5 @@
-//! `zc compare` from outside: what it takes for a run or a cell, what it says, and its exit codes (docs/exit-codes.md).
+//! `zc compare` from outside: how it parses runs and cells, its messages, and its exit codes
+//! (docs/exit-codes.md).
 
 use std::path::Path;
 use std::process::Output;
@@ -78,7 +79,7 @@ fn the_exit_code_answers_whether_any_cell_is_worse() {
     assert_eq!(judged("slightly.json"), (Some(10), undecided.to_owned()));
     assert_eq!(judged("rate.json"), (Some(14), "Cannot be compared.".to_owned()));
     assert_eq!(judged("empty.json"), (Some(13), "Cannot be compared.".to_owned()));
-    // Nobody asked: a difference is no failure, and what cannot be compared is one all the same.
+    // Without --fail-if-worse a difference is not a failure; what cannot be compared still is one.
     assert_eq!(code(&["old.json", "worse.json"]).0, Some(0));
     assert_eq!(code(&["old.json", "rate.json"]).0, Some(14));
     assert_eq!(code(&["old.json", "rate.json", "same.json"]).0, Some(0));

@@ -1,4 +1,4 @@
-//! What the documentation promises and only the source knows.
+//! Checks of the documentation against the source.
 
 use std::collections::BTreeSet;
 use std::path::Path;

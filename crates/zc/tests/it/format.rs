@@ -1,5 +1,6 @@
-//! The format of saved runs and of the output for programs: golden files of every version, files of later versions, and the JSON
-//! Schemas, checked with a validator. docs/format.md describes what is tested here.
+//! The format of saved runs and of the output for programs: golden files of every version, files of
+//! later versions, and the JSON Schemas, checked with a validator. docs/format.md describes what is
+//! tested here.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -7,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 use zc_run::{Dropped, FormatVersion, Run, Slot, TrialKind};
 use zc_testkit::synthetic::Synthetic;
+
+use crate::support::measuring;
 
 /// The folder of the golden files: see its README.md.
 fn testdata() -> PathBuf {
@@ -128,7 +131,8 @@ fn a_golden_file_has_the_estimates_that_the_zc_that_wrote_it_printed() {
         let expected: Value = serde_json::from_str(&expected).unwrap();
         let mut run = read(&path);
         assert_eq!(json!(zc_analysis::estimate(&run).blocks), expected["blocks"], "{name}");
-        // On a busy machine few blocks or none are kept: the figures are those of all that were finished.
+        // On a busy machine few blocks or none are kept: the figures are those of all that were
+        // finished.
         for block in &mut run.blocks {
             block.dropped = block
                 .dropped
@@ -186,8 +190,8 @@ fn a_golden_file_is_shown_and_reported() {
     }
 }
 
-/// Adds a field that nobody knows to every object, and to what is in it. Objects whose keys are names of something (sysctls, kinds of
-/// softirqs) or the choice of a variant are left out.
+/// Adds an unknown field to every object, and to what is in it. Objects whose keys are names of
+/// something (sysctls, kinds of softirqs) or the choice of a variant are left out.
 fn add_unknown_fields(value: &mut Value, key: &str) {
     const MAPS: [&str; 5] = ["mitigations", "sysctls", "offloads", "softirqs", "support"];
     match value {
@@ -219,7 +223,8 @@ fn a_later_minor_version_is_read_with_a_warning() {
     assert!(printed(&output).contains("sendfile"));
     assert_eq!(
         stderr(&output),
-        "warning: file \"x.json\" is of format 3.7, and this zc knows 3.0: what the newer one added is not shown\n\
+        "warning: file \"x.json\" is of format 3.7, and this zc knows 3.0: what the newer one \
+         added is not shown\n\
          hint: zc 0.9.0 and later read it\n"
     );
 }
@@ -259,7 +264,8 @@ fn a_later_major_version_is_refused_with_the_zc_that_reads_it() {
         assert_eq!(
             stderr(&output),
             format!(
-                "error: cannot read \"x.json\": it is a saved run of format 4.2, and this zc reads formats 2 and 3\nhint: {hint}\n"
+                "error: cannot read \"x.json\": it is a saved run of format 4.2, and this zc reads \
+                 formats 2 and 3\nhint: {hint}\n"
             )
         );
     }
@@ -274,7 +280,7 @@ fn schema(args: &[&str]) -> (Value, jsonschema::Validator) {
     (schema, validator)
 }
 
-/// The same schema without room for fields that it does not describe.
+/// The same schema, which refuses fields that it does not describe.
 fn closed(mut schema: Value) -> jsonschema::Validator {
     fn close(schema: &mut Value) {
         match schema {
@@ -313,6 +319,7 @@ fn valid(validator: &jsonschema::Validator, document: &Value, what: &str) {
 
 /// A run that is measured now.
 fn fresh() -> Value {
+    let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let args =
         ["run", "--link", "loopback", "--paths", "sendfile", "--budget", "4s", "--out", "run.json"];

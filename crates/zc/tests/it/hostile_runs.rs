@@ -1,5 +1,6 @@
-//! Saved runs that have been edited by hand or by chance: whatever stands in the file, reading it ends in a run or in a refusal, and every
-//! report of such a run can be written, without a panic, a NaN, an infinity, or a character that moves a terminal's cursor.
+//! Saved runs with manual or random changes: whatever the file contains, reading it gives a run or
+//! an error, and every report of such a run can be written, without a panic, a NaN, an infinity, or
+//! a character that moves a terminal's cursor.
 
 use std::sync::LazyLock;
 
@@ -15,7 +16,7 @@ use zc_run::{
 };
 use zc_testkit::synthetic::{Synthetic, null_link, size_sweep, two_machines};
 
-/// What would be markup, and move the cursor, if it came through.
+/// Text that would be markup, or move the cursor, if it were not escaped.
 const HOSTILE: &str =
     "<script>alert(1)</script>\u{1b}[2J\u{9b}2J\u{202e}\r\n| a | `b` | \"c\" \\ ,=1+1";
 
@@ -33,7 +34,7 @@ fn runs() -> Vec<Run> {
     let sockbuf = Synthetic { factors: vec![Factor::Sockbuf, Factor::Send], ..small() };
     let mut full = small().run();
     full.header.warnings =
-        vec![Warning::new("sniffer", Severity::Doubt, "somebody listens").remedy("stop it")];
+        vec![Warning::new("sniffer", Severity::Doubt, "a sniffer runs").remedy("stop it")];
     full.header.unavailable = vec![SupportRow {
         what: "send path".to_owned(),
         name: "uring-send".to_owned(),
@@ -75,7 +76,7 @@ fn value(run: &Run) -> Value {
     serde_json::from_str(&zc_run::whole(run)).unwrap()
 }
 
-/// The document as zc writes it: the header on one line, then a block to a line.
+/// The document as zc writes it: the header on one line, then one block per line.
 fn by_lines(document: &Value) -> String {
     let mut head = document.as_object().cloned().unwrap_or_default();
     let blocks = head.remove("blocks").unwrap_or(Value::Null);
@@ -102,7 +103,7 @@ fn places(document: &Value) -> Vec<String> {
                 walk(value, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), into);
             }),
             Value::Array(all) => {
-                // The first and the last few of a list stand for all: a run is mostly lists.
+                // Only the first and the last few of a list: a run is mostly lists.
                 let few = |place: &usize| *place < 3 || *place + 3 >= all.len();
                 all.iter().enumerate().filter(|(place, _)| few(place)).for_each(
                     |(place, value)| {
@@ -119,7 +120,7 @@ fn places(document: &Value) -> Vec<String> {
     found
 }
 
-/// What is done to one place.
+/// The changes that are made at one place.
 #[derive(Debug, Clone)]
 enum Edit {
     Put(Value),
@@ -202,7 +203,7 @@ fn any_edit() -> impl Strategy<Value = Edit> {
     ]
 }
 
-/// All that is made of runs.
+/// All documents that can be made of runs.
 fn documents(runs: &[(&Run, &Estimates)]) -> Vec<(&'static str, String)> {
     let mut documents = vec![
         ("several markdown", zc_report::multi::markdown(runs)),
@@ -224,7 +225,7 @@ fn documents(runs: &[(&Run, &Estimates)]) -> Vec<(&'static str, String)> {
     documents
 }
 
-/// What becomes of a run beside another one, in both directions, and of two cells of it.
+/// Compares a run with another one, in both directions, and two cells of it.
 fn comparisons(run: &Run) -> Vec<(&'static str, String)> {
     let part = |run, cell: Option<&str>| Selection {
         name: "x".to_owned(),
@@ -250,7 +251,7 @@ fn comparisons(run: &Run) -> Vec<(&'static str, String)> {
     documents
 }
 
-/// Holds a document to what every document is held to.
+/// Checks what holds for every document.
 fn check(what: &str, text: &str) {
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
         let no_number = ["nan", "inf", "infinity"].iter().any(|no| word.eq_ignore_ascii_case(no));
@@ -292,7 +293,7 @@ fn survive(text: &str) -> Option<Run> {
 }
 
 #[test]
-fn runs_of_every_shape_come_back_whole_and_can_be_told() {
+fn runs_of_every_shape_come_back_whole_and_can_be_shown() {
     for run in &*RUNS {
         let text = zc_run::whole(run);
         assert_eq!(survive(&text).as_ref(), Some(run));
@@ -303,7 +304,7 @@ fn runs_of_every_shape_come_back_whole_and_can_be_told() {
 }
 
 #[test]
-fn several_runs_can_be_told_together() {
+fn several_runs_can_be_reported_together() {
     let estimates: Vec<Estimates> = RUNS.iter().map(estimate).collect();
     let all: Vec<(&Run, &Estimates)> = RUNS.iter().zip(&estimates).collect();
     for (what, text) in documents(&all) {
@@ -312,7 +313,7 @@ fn several_runs_can_be_told_together() {
 }
 
 #[test]
-fn names_from_outside_are_told_and_not_passed_on() {
+fn names_from_outside_are_escaped() {
     let mut document = value(&RUNS[0]);
     let (mut edits, mut read) = (0, 0);
     for place in places(&document) {
@@ -340,7 +341,7 @@ fn names_from_outside_are_told_and_not_passed_on() {
 }
 
 #[test]
-fn what_a_hand_may_have_done_to_it_is_told() {
+fn manual_changes_to_a_run_are_reported() {
     let document = || value(&RUNS[0]);
     let said = |change: &dyn Fn(&mut Value)| {
         let mut edited = document();
@@ -486,7 +487,7 @@ proptest! {
     }
 }
 
-/// The keys of the version that is written now stand in the documentation of the format, and nowhere else: this is the list.
+/// The keys of the current version are in the documentation of the format, and in this list.
 #[test]
 fn the_head_begins_with_the_version() {
     let run = &RUNS[0];

@@ -1,5 +1,5 @@
-//! The program from outside: every test here starts the real binary. One binary holds them all, so that they are linked once;
-//! `cargo test -p zc --test it run::` runs the tests of one module.
+//! The program from outside: every test here starts the real binary. They are one binary, so that
+//! they are linked once; `cargo test -p zc --test it run::` runs the tests of one module.
 
 mod support;
 

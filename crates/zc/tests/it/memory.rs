@@ -1,6 +1,7 @@
-//! `zc run memory` from outside: its budget has room for a whole table, on one CPU too, it ends after Ctrl-C with what it knows,
-//! and what it prints as JSON is what it prints as a table. How fast anything was, which sets this machine's caches make, and
-//! which of them there was time for, is not looked at; other machines' caches are tried in tests/memory.rs of zc-measure.
+//! `zc run memory` from outside: its budget suffices for a whole table, also on one CPU; after
+//! Ctrl-C it ends with the results so far; and the JSON has the figures of the table. Speeds, the
+//! sets for this machine's caches, and which of them there was time for are not checked;
+//! tests/memory.rs of zc-measure tries the caches of other machines.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Output, Stdio};
@@ -12,7 +13,8 @@ fn zc() -> &'static str {
     env!("CARGO_BIN_EXE_zc")
 }
 
-/// All of them walk on the same CPU: one that begins when another has made its plan takes the time that this one counts on.
+/// All of them measure on the same CPU: one that begins when another has made its plan takes time
+/// that the other has planned with.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
@@ -59,7 +61,7 @@ fn two_seconds_are_enough_for_a_table_and_its_sentences() {
 }
 
 #[test]
-fn json_has_the_observations_beside_what_is_computed_from_them() {
+fn json_has_observations_and_estimates() {
     let output = memory(&["--budget", "2s", "--json", "--seed", "5"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let (seen, estimates) = (&document["seen"], &document["estimates"]);
@@ -73,7 +75,8 @@ fn json_has_the_observations_beside_what_is_computed_from_them() {
     for row in estimates["rows"].as_array().unwrap() {
         assert_eq!(row["bytes_per_s"].as_array().unwrap().len(), sizes.len());
     }
-    // Whoever reads it can compute it again. (The last bit of a number may be lost where JSON is read.)
+    // A reader can compute it again. (The last bit of a number may be lost where JSON is
+    // read.)
     let again: zc_run::MemoryRun = serde_json::from_value(seen.clone()).unwrap();
     let again = zc_analysis::memory::memory(&again);
     for (row, printed) in again.rows.iter().zip(estimates["rows"].as_array().unwrap()) {
@@ -105,7 +108,7 @@ fn ctrl_c_prints_what_is_known() {
     stderr.read_to_string(&mut rest).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{rest}");
-    // The signal may have come before the first visit had ended; then there is nothing to be printed.
+    // The signal may have come before the end of the first visit; then there is nothing to print.
     assert!(rest.contains("interrupted"), "{rest}");
     assert!(output.stdout.is_empty() || text(&output.stdout).starts_with("machine "), "{rest}");
 }
@@ -124,7 +127,7 @@ fn one_cpu_is_enough_and_it_is_the_one_that_is_allowed() {
 }
 
 #[test]
-fn a_run_that_cannot_be_read_is_told_before_anything_is_measured() {
+fn a_run_that_cannot_be_read_is_an_error_before_anything_is_measured() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.json");
     std::fs::write(&file, "hello").unwrap();

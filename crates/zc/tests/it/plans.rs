@@ -1,5 +1,5 @@
-//! `zc run --plan` and `zc plan` for real, from outside: a plan of the user's own, levels that cannot be had, and files that are no
-//! plans.
+//! `zc run --plan` and `zc plan` from outside: a plan of the user's own, levels that are not
+//! available, and files that are not plans.
 
 use std::path::Path;
 use std::process::Output;
@@ -18,7 +18,8 @@ fn zc(folder: &Path, args: &[&str]) -> Output {
 fn a_plan_of_the_user_s_own_is_run_and_what_cannot_be_had_is_a_row() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let plan = "name = \"mine\"\nbudget = \"8s\"\ncompare = [\"congestion\"]\n[fixed]\nlink = \"loopback\"\nrate = \"50MB/s\"\n\
+    let plan = "name = \"mine\"\nbudget = \"8s\"\ncompare = [\"congestion\"]\n[fixed]\nlink \
+        = \"loopback\"\nrate = \"50MB/s\"\n\
         [[factor]]\nname = \"congestion\"\nlevels = [\"reno\", \"no-such-thing\"]\n\
         [[factor]]\nname = \"message\"\nlevels = [\"4k\", \"64k\"]\n";
     std::fs::write(folder.path().join("mine.toml"), plan).unwrap();
@@ -44,8 +45,10 @@ fn a_plan_of_the_user_s_own_is_run_and_what_cannot_be_had_is_a_row() {
 fn every_cell_sends_in_messages_of_its_size_over_its_link() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let plan = "name = \"both\"\nbudget = \"60s\"\n[fixed]\nlink = \"veth\"\nrate = \"20MB/s\"\npaths = \"sendfile\"\n\
-        [[factor]]\nname = \"mtu\"\nlevels = [1500, 9000]\n[[factor]]\nname = \"message\"\nlevels = [\"1k\", \"64k\"]\n";
+    let plan = "name = \"both\"\nbudget = \"60s\"\n[fixed]\nlink = \"veth\"\nrate \
+        = \"20MB/s\"\npaths = \"sendfile\"\n\
+        [[factor]]\nname = \"mtu\"\nlevels = [1500, 9000]\n[[factor]]\nname = \"message\"\nlevels \
+        = [\"1k\", \"64k\"]\n";
     std::fs::write(folder.path().join("both.toml"), plan).unwrap();
     let probe = zc(
         folder.path(),
@@ -107,9 +110,9 @@ fn what_is_no_plan_is_exit_code_2_with_its_line() {
         std::fs::write(folder.path().join("x.toml"), text).unwrap();
         let output = zc(folder.path(), &["run", "--plan", "x.toml", "--out", "run.json"]);
         assert_eq!(output.status.code(), Some(2), "{text}");
-        let told = stderr(&output);
-        assert!(told.starts_with(&format!("error: plan \"x.toml\", {message}")), "{told}");
-        assert!(!told.contains('\u{1b}'), "{told}");
+        let printed = stderr(&output);
+        assert!(printed.starts_with(&format!("error: plan \"x.toml\", {message}")), "{printed}");
+        assert!(!printed.contains('\u{1b}'), "{printed}");
     }
     assert!(!folder.path().join("run.json").exists());
 }
@@ -130,10 +133,10 @@ fn every_plan_that_is_printed_can_be_given_back() {
         let plan = zc(folder.path(), &["plan", name]);
         assert!(plan.status.success());
         std::fs::write(folder.path().join("plan.toml"), plan.stdout).unwrap();
-        // A budget that no plan has room in: the plan has been read whole by then.
+        // A budget too small for any plan: the plan has been parsed completely by then.
         let output =
             zc(folder.path(), &["run", "--plan", "plan.toml", "--budget", "1s", "--window", "60s"]);
-        let told = stderr(&output);
-        assert!(told.contains("its budget of 1s does not hold one"), "{name}: {told}");
+        let printed = stderr(&output);
+        assert!(printed.contains("its budget of 1s does not hold one"), "{name}: {printed}");
     }
 }

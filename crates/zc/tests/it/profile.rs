@@ -1,4 +1,5 @@
-//! `zc profile` for real, from outside. What it finds is not looked at closely: other tests run at the same time.
+//! `zc profile` from outside. Its figures are not checked closely: other tests run at the same
+//! time.
 
 use std::path::Path;
 use std::process::Output;
@@ -13,7 +14,8 @@ fn zc(folder: &Path, args: &[&str]) -> Output {
 fn a_profile_is_saved_and_shown_again_or_refused_with_what_would_help() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let args = "profile read+send sendfile --link loopback --rate 100MB/s --budget 5s --folded stacks --out run.json";
+    let args = "profile read+send sendfile --link loopback --rate 100MB/s --budget 5s --folded \
+        stacks --out run.json";
     let output = zc(folder.path(), &args.split(' ').collect::<Vec<_>>());
     let said = text(&output.stderr);
     if output.status.code() == Some(4) {
@@ -54,7 +56,7 @@ fn a_profile_is_saved_and_shown_again_or_refused_with_what_would_help() {
     assert_eq!(json["profile"]["cells"][1]["label"], "sendfile");
     let folded = std::fs::read_to_string(folder.path().join("stacks")).unwrap();
     assert_eq!(text(&zc(folder.path(), &["show", "run.json", "--folded"]).stdout), folded);
-    // A busy machine drops blocks, and what was dropped is in no stack.
+    // A busy machine drops blocks, and stacks contain no samples of dropped blocks.
     let all_dropped = run.blocks.iter().all(|block| block.dropped.is_some());
     assert_eq!(folded.is_empty(), all_dropped, "{folded}");
     for line in folded.lines() {

@@ -1,6 +1,7 @@
-//! Two ends as two machines would have them: `zc serve` and `zc run --remote` over 127.0.0.1 as anybody, and as root in two
-//! network namespaces, the far one with another boot id and another CPU, so that it passes for another machine. And far ends that
-//! are no zc. What is measured is not looked at: other tests run at the same time.
+//! `zc serve` and `zc run --remote`: over 127.0.0.1 without privileges, and as root in two network
+//! namespaces, the far one with another boot id and another CPU, so that it looks like another
+//! machine. Also far ends other than zc. The results are not checked: other tests run at the same
+//! time.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -17,10 +18,10 @@ use crate::support::{
     Bounded as _, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks, zc, zc_in,
 };
 
-/// A run that has a block or two.
+/// Options of a run of one or two blocks.
 const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
 
-/// A far end that waits to be called.
+/// A server that waits for a client.
 struct Far {
     child: Running,
     says: BufReader<ChildStderr>,
@@ -35,7 +36,7 @@ impl Far {
         Self { child, says }
     }
 
-    /// Its next line that has `what` in it.
+    /// Its next line that contains `what`.
     #[track_caller]
     fn hear(&mut self, what: &str) -> String {
         let mut line = String::new();
@@ -67,7 +68,7 @@ fn near(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// The run that is saved when it has so many blocks.
+/// The saved run, once it has this many blocks.
 #[track_caller]
 fn measured(folder: &Path, words: &[&str], blocks: usize) -> (Run, Output) {
     let output = blocks_of(folder, &mut near(folder, &[words, &["-v"]].concat()), blocks);
@@ -94,8 +95,8 @@ fn refused(output: &Output, code: i32) -> String {
         .to_owned()
 }
 
-/// Every slot of every whole block has what was read at the far end. In a short window on a busy machine a receiver may not have had
-/// its CPU yet, so that it has received something is asked of the run and not of each trial.
+/// Every slot of every whole block has the far end's readings. In a short window on a busy machine
+/// a receiver may not have run, so received bytes are required of the run and not of each trial.
 #[track_caller]
 fn read_at_both_ends(run: &Run) {
     let mut seen = [0_u64; 3];
@@ -166,7 +167,8 @@ fn a_path_that_cannot_run_at_the_far_end_is_a_sentence() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
-    let words = ["--flows", "1024", "--recv", "recv:1g", "--remote", &far.address()];
+    let address = far.address();
+    let words = ["--paths", "sendfile", "--flows", "16", "--recv", "recv:1g", "--remote", &address];
     let message = refused(&near(folder.path(), &words).finish().unwrap(), 1);
     assert!(message.contains("more than a far end gives"), "{message}");
     assert!(!folder.path().join("run.json").exists(), "there is nothing to save");
@@ -176,7 +178,7 @@ fn a_path_that_cannot_run_at_the_far_end_is_a_sentence() {
 fn a_one_time_token_opens_one_session_and_is_not_saved() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    // 127.0.0.2 is loopback too, so that a token is only wanted where it is given.
+    // 127.0.0.2 is loopback too, so a token is required only if the server has one.
     let secret = folder.path().join("token");
     std::fs::write(&secret, "a token that is long enough\n").unwrap();
     std::fs::set_permissions(&secret, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
@@ -213,7 +215,7 @@ fn a_one_time_token_opens_one_session_and_is_not_saved() {
 }
 
 #[test]
-fn a_second_caller_is_told_that_the_far_end_is_busy() {
+fn a_second_client_gets_the_error_that_the_server_is_busy() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
@@ -227,7 +229,7 @@ fn a_second_caller_is_told_that_the_far_end_is_busy() {
     assert!(message.contains("busy"), "{message}");
     first.kill().unwrap();
     first.wait().unwrap();
-    // Whoever is killed leaves a far end that serves the next.
+    // After a client was killed, the server serves the next one.
     far.hear("session has ended");
     let third = tempfile::tempdir().unwrap();
     measured(third.path(), &["--paths", "sendfile", "--remote", &address], 1);
@@ -278,7 +280,7 @@ fn a_sink_takes_bytes_and_the_sender_s_cost_is_all_there_is() {
     // It ends with the test's process.
     std::thread::spawn(move || {
         for socket in sink.incoming() {
-            std::thread::spawn(move || swallow(socket.unwrap()));
+            std::thread::spawn(move || discard(socket.unwrap()));
         }
     });
     let (run, output) = measured(folder.path(), &["--paths", "sendfile", "--remote", &address], 2);
@@ -291,7 +293,7 @@ fn a_sink_takes_bytes_and_the_sender_s_cost_is_all_there_is() {
     );
 }
 
-fn swallow(mut socket: TcpStream) {
+fn discard(mut socket: TcpStream) {
     let mut buffer = vec![0; 1 << 18];
     while socket.read(&mut buffer).is_ok_and(|len| len > 0) {}
 }
@@ -311,7 +313,7 @@ fn an_unmodified_iperf3_server_is_a_far_end() {
     };
     let mut server = Far::of(server);
     let folder = tempfile::tempdir().unwrap();
-    // zc waits for it as it waits between two tests.
+    // zc waits for it as between two tests.
     let address = format!("iperf3://127.0.0.1:{free}");
     let (run, _) = measured(folder.path(), &["--paths", "sendfile", "--remote", &address], 2);
     assert!(server.child.try_wait().unwrap().is_none(), "it serves on");
@@ -359,11 +361,11 @@ fn unmodified_iperf3_clients_are_served_one_after_the_other() {
     let refused =
         Command::new("iperf3").args(["-c", "127.0.0.1", "-p", &port, "-u"]).finish().unwrap();
     assert!(!refused.status.success());
-    assert!(far.hear("not had here").contains("UDP"));
+    assert!(far.hear("does not support").contains("UDP"));
 }
 
 impl Far {
-    /// Somebody else's server, of which nothing is heard.
+    /// A server of another program that does not answer.
     fn of(child: Running) -> Self {
         let mut echo = Command::new("true").stderr(Stdio::piped()).start().unwrap();
         let says = BufReader::new(echo.stderr.take().unwrap());
@@ -372,8 +374,8 @@ impl Far {
     }
 }
 
-/// Two namespaces with a wire between them, in which this thread stands at the near end. The far end is entered through a file
-/// descriptor, and all is gone with the test.
+/// Two connected namespaces. This thread is in the near one, and the far one is entered through a
+/// file descriptor. Both end with the test.
 struct Wire {
     far: NetNs,
 }
@@ -411,21 +413,36 @@ fn two_machines_have_a_cost_each() {
         let folder = tempfile::tempdir().unwrap();
         let mut boot_id = File::create(folder.path().join("boot_id")).unwrap();
         boot_id.write_all(b"00000000-0000-0000-0000-000000000001\n").unwrap();
-        let far = std::fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&wire.far.as_fd())))
-            .unwrap();
+        let far = std::fs::read_link(format!(
+            "/proc/self/fd/{}",
+            std::os::fd::AsRawFd::as_raw_fd(&wire.far.as_fd())
+        ))
+        .unwrap();
         assert!(far.to_string_lossy().starts_with("net:"));
         // The last argument is the shell that --via adds.
         let via = format!(
-            "nsenter --net=/proc/{}/fd/{} unshare --mount sh -c 'mount --bind {} /proc/sys/kernel/random/boot_id && \
+            "nsenter --net=/proc/{}/fd/{} unshare --mount sh -c 'mount --bind {} \
+             /proc/sys/kernel/random/boot_id && \
              exec env PATH=\"{}:$PATH\" taskset -c {far_cpu} \"$0\"'",
             std::process::id(),
             std::os::fd::AsRawFd::as_raw_fd(&wire.far.as_fd()),
             folder.path().join("boot_id").display(),
-            // It is not looked for where everybody may put a file of that name, as in a checkout below /tmp.
+            // The program is not looked for in folders that every user can write to, such as a
+            // checkout below /tmp.
             Path::new(ZC).parent().unwrap().display()
         );
         let mut command = Command::new("taskset");
-        command.args(["-c", &near_cpu.to_string(), ZC, "run", "-v", "--paths", "sendfile", "--via", &via]);
+        command.args([
+            "-c",
+            &near_cpu.to_string(),
+            ZC,
+            "run",
+            "-v",
+            "--paths",
+            "sendfile",
+            "--via",
+            &via,
+        ]);
         command.args(["--out", "run.json"]).current_dir(folder.path()).stdin(Stdio::null());
         let output = blocks_of(folder.path(), &mut command, 2);
         let run = the_run(folder.path(), &output);
@@ -438,12 +455,19 @@ fn two_machines_have_a_cost_each() {
             (&[far_cpu][..], &[near_cpu][..])
         );
         assert!(remote.address.starts_with("10.83.0.2:"), "{}", remote.address);
-        // Dropped blocks have costs too; whether they count is not this test's business.
-        let costs: Vec<_> =
-            run.blocks.iter().flat_map(|block| zc_analysis::costs::block_costs(block, &run.header)).flatten().collect();
+        // Dropped blocks have costs too; this test does not require that blocks count.
+        let costs: Vec<_> = run
+            .blocks
+            .iter()
+            .flat_map(|block| zc_analysis::costs::block_costs(block, &run.header))
+            .flatten()
+            .collect();
         let all_dropped = run.blocks.iter().all(|block| block.dropped.is_some());
         if costs.is_empty() && all_dropped {
-            eprintln!("skipped: something else uses this machine: soakers counted nothing in any block");
+            eprintln!(
+                "skipped: something else uses this machine: soakers counted nothing in any \
+                block"
+            );
         }
         assert!(!costs.is_empty() || all_dropped);
         assert!(costs.iter().all(|cost| cost.sender_ns.is_some() && cost.receiver_ns.is_some()));

@@ -1,4 +1,5 @@
-//! `zc report` from outside: every form of one run and of several, and what becomes of the file that it is written to when it cannot be.
+//! `zc report` from outside: every form of one run and of several, and the older file after a
+//! failure to write.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::process::{Command, Output};
@@ -34,7 +35,7 @@ fn printed(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// The sentence of a refusal, after checking that nothing was lost by it and nothing left behind.
+/// The error message, after checking that the older file is unchanged and no other file was left.
 #[track_caller]
 fn refused(folder: &TempDir, output: &Output, code: i32) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -71,7 +72,7 @@ fn a_report_takes_the_place_of_an_older_one() {
 }
 
 #[test]
-fn one_run_is_told_as_show_tells_it() {
+fn one_run_is_reported_as_show_prints_it() {
     let folder = folder();
     for form in ["--csv", "--json"] {
         let shown = zc_in(folder.path(), &["show", "sizes.json", form]).finish().unwrap();
@@ -154,7 +155,8 @@ fn where_nothing_can_be_written_nothing_is_lost() {
 #[test]
 fn a_disk_that_is_full_half_way_leaves_the_old_report() {
     let folder = folder();
-    // A limit of file sizes (in blocks of 512 bytes) stands for the disk: write(2) then fails with EFBIG where SIGXFSZ is ignored.
+    // A limit of file sizes (in blocks of 512 bytes) simulates a full disk: write(2) fails with
+    // EFBIG if SIGXFSZ is ignored.
     let words = "trap '' XFSZ; ulimit -f 4; exec \"$0\" report paths.json --json -o old.html";
     let output =
         Command::new("sh").args(["-c", words, ZC]).current_dir(folder.path()).finish().unwrap();
@@ -208,7 +210,7 @@ fn what_is_huge_and_no_run_is_refused_at_once() {
 }
 
 #[test]
-fn a_run_that_was_cut_off_is_told_with_a_warning() {
+fn a_run_that_was_cut_off_is_shown_with_a_warning() {
     let folder = folder();
     let path = folder.path().join("paths.json");
     let text = std::fs::read(&path).unwrap();

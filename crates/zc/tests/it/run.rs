@@ -1,5 +1,6 @@
-//! `zc run` for real, from outside, and its bad days: interrupted, killed, its files cut, its disk full, its limits low,
-//! its namespaces forbidden, its CPU alone, another zc at work. How fast anything was is not looked at: the machine may be busy.
+//! `zc run` from outside, also when it is interrupted or killed, its files are truncated, the disk
+//! is full, limits are low, namespaces are forbidden, there is one CPU, or another zc is running.
+//! Speeds are not checked: the machine may be busy.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -14,7 +15,7 @@ use crate::support::{
     wait_for_blocks, zc_in,
 };
 
-/// A run that has a block or two.
+/// Options of a run of one or two blocks.
 const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
 
 /// The exit code of a script that could not prepare what its test needs.
@@ -96,7 +97,8 @@ fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
         let mut cells: Vec<&str> = Vec::new();
         for slot in &block.slots {
             if let zc_run::Slot::Trial(trial) = slot {
-                // Other tests may have had the CPUs for the whole of a window of 12 ms, but not for the whole trial.
+                // Other tests may have had the CPUs for the whole of a window of 12 ms, but not for
+                // the whole trial.
                 assert!(
                     trial.closed.sent.bytes >= trial.opened.sent.bytes && trial.whole_bytes > 0,
                     "{}",
@@ -163,7 +165,8 @@ fn sigkill_loses_no_finished_block_and_leaves_no_namespace() {
         );
     }
     assert!(held.len() >= 2, "a namespace for each side: {held:?}");
-    // A namespace lasts as long as a process is in it or holds it: the link's helpers end with zc, and not at the same moment.
+    // A namespace lasts as long as a process is in it or holds it: the link's helpers end with zc,
+    // and not at the same moment.
     until("no process has a namespace of the killed run", || {
         processes().all(|process| namespaces_of(&process).is_disjoint(&held)).then_some(())
     });
@@ -190,9 +193,11 @@ fn a_file_that_becomes_shorter_ends_the_run_with_a_sentence_that_names_it() {
 fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    // A mount namespace of our own, so that the small file system goes with it. Without root: of a user namespace.
+    // A mount namespace of our own, so that the small file system goes with it. Without root: of a
+    // user namespace.
     let small = format!(
-        "{{ mount -t tmpfs -o size=16k tmpfs . && cd \"$PWD\"; }} || exit {NOT_HERE}; exec {ZC} run --budget 8s --link loopback --out run.json"
+        "{{ mount -t tmpfs -o size=16k tmpfs . && cd \"$PWD\"; }} || exit {NOT_HERE}; exec {ZC} \
+         run --budget 8s --link loopback --out run.json"
     );
     let mut unshare = Command::new("unshare");
     if rustix::process::geteuid().is_root() {
@@ -223,7 +228,7 @@ fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
 }
 
 #[test]
-fn one_cpu_is_enough_to_run_and_the_sides_are_not_told_apart() {
+fn one_cpu_is_enough_to_run_and_the_sides_are_not_separated() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     if Command::new("taskset").arg("-V").finish().is_err() {
@@ -302,7 +307,7 @@ fn without_network_namespaces_the_run_takes_loopback_and_says_so() {
         .stdin(Stdio::null())
         .finish();
     let Ok(output) = output else { return eprintln!("skipped: there is no unshare(1) here") };
-    // The shell says what it could not write to; what zc says has no such path in it.
+    // The shell's message contains the path that it could not write to; zc's does not.
     let no_limits = stderr(&output).contains("/proc/sys/user/max_net_namespaces");
     if output.status.code() == Some(NOT_HERE)
         || stderr(&output).starts_with("unshare: ")
@@ -323,13 +328,13 @@ fn without_network_namespaces_the_run_takes_loopback_and_says_so() {
     );
 }
 
-/// A network namespace in which nothing else runs. It goes when this is dropped.
+/// A network namespace in which nothing else runs. It ends when this is dropped.
 struct Namespace {
     holder: Running,
 }
 
 impl Namespace {
-    /// None, with the reason on stderr, where this user may not have one.
+    /// `None`, with the reason on stderr, if this user may not create one.
     fn new() -> Option<Self> {
         let mut unshare = Command::new("unshare");
         unshare.arg(if rustix::process::geteuid().is_root() { "-n" } else { "-Urn" });
@@ -371,7 +376,8 @@ impl Namespace {
 #[test]
 fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
     let _turn = measuring();
-    // zc finds others by a name that belongs to a network namespace: in one of its own, no other test is found.
+    // zc finds others by a name in the network namespace, so in a separate one no other test is
+    // found.
     let Some(namespace) = Namespace::new() else { return };
     let is_noticed = |folder: &Path, output: &Output| {
         assert!(matches!(output.status.code(), Some(0 | 130)), "{}", stderr(output));
@@ -391,7 +397,8 @@ fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("withheld"));
 }
 
-/// Opens packet sockets that hear everything in all network namespaces that `process` holds and this one is not in.
+/// Opens packet sockets for all packets in the network namespaces that `process` holds and this
+/// process is not in.
 fn listen_in_on(process: u32) -> Vec<std::os::fd::OwnedFd> {
     use rustix::net::{AddressFamily, Protocol, SocketType, socket};
     const ETH_P_ALL: u16 = 3;
@@ -421,7 +428,7 @@ fn listen_in_on(process: u32) -> Vec<std::os::fd::OwnedFd> {
 }
 
 #[test]
-fn a_sniffer_that_comes_in_the_middle_of_a_run_and_goes_again_is_told() {
+fn a_sniffer_that_runs_only_in_the_middle_of_a_run_is_reported() {
     let _turn = measuring();
     if zc_kernel::process::euid() != 0 || !zc_kernel::process::may_make_namespaces() {
         eprintln!("skipped: who is not root may not enter the namespaces of another process");

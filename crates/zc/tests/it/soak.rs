@@ -1,5 +1,5 @@
-//! `zc soak` as it is used: a command's streams, signals and exit code are its own, the soakers rank behind a process of
-//! another session, and nothing is left behind.
+//! `zc soak` from outside: a command has its own streams, signals and exit code, the soakers yield
+//! to a process of another session, and no cgroups or processes are left.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -16,13 +16,27 @@ fn zc(arguments: &[&str]) -> Command {
     command
 }
 
+/// Attempts to measure on a machine that other programs use; tests of the rigs run at the same time.
+const ATTEMPTS: usize = 5;
+
+/// Runs it, again if the soakers found no CPU time at all.
 fn output(arguments: &[&str]) -> Output {
-    zc(arguments).finish().unwrap()
+    output_unless(arguments, |output| stderr(output).contains(STARVED))
 }
 
-/// Whether soakers found no CPU time at all, which other programs decide: the result of zc is missing then, and nothing else is.
+/// Runs it up to [`ATTEMPTS`] times, until it is not as `disturbed` says.
+fn output_unless(arguments: &[&str], disturbed: impl Fn(&Output) -> bool) -> Output {
+    let run = || zc(arguments).finish().unwrap();
+    (1..ATTEMPTS).map(|_| run()).find(|output| !disturbed(output)).unwrap_or_else(run)
+}
+
+/// The message of zc where other programs took all CPU time from its soakers.
+const STARVED: &str = "got no CPU time";
+
+/// Whether soakers found no CPU time at all, which other programs decide: the result of zc is
+/// missing then, and nothing else is.
 fn is_starved(said: &str) -> bool {
-    let is_starved = said.contains("got no CPU time");
+    let is_starved = said.contains(STARVED);
     if is_starved {
         eprintln!("skipped: something else uses this machine");
     }
@@ -57,25 +71,26 @@ fn children(pid: u32) -> Vec<(String, u32)> {
         .collect()
 }
 
-/// A process that has ended may stay a zombie where nobody waits for orphans.
+/// A process that has ended may stay a zombie if nothing waits for orphans.
 fn is_gone(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
-/// Cgroups of zc's own that there are at this moment.
+/// The current cgroups of zc.
 fn cgroups() -> Vec<PathBuf> {
     ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"]
         .iter()
-        .flat_map(|place| ["zc-soakers", "zc-strangers"].map(|name| Path::new(place).join(name)))
+        .flat_map(|place| ["zc-soakers", "zc-competitors"].map(|name| Path::new(place).join(name)))
         .filter(|path| path.exists())
         .collect()
 }
 
-/// Starts a command under `zc soak` and waits until it has said something.
+/// Starts a command under `zc soak` and waits for its first output.
 fn started(script: &str) -> (Running, BufReader<std::process::ChildStdout>) {
-    // A shell starts what it puts in the background with SIGINT ignored, a shell cannot trap what was ignored when it was
-    // started, and the test would wait for ever. What is caught here has its default again in the child (execve(2)).
+    // A shell starts what it puts in the background with SIGINT ignored, a shell cannot trap what
+    // was ignored when it was started, and the test would wait for ever. What is caught here has
+    // its default again in the child (execve(2)).
     let default = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     signal_hook::flag::register_conditional_default(signal_hook::consts::SIGINT, default).unwrap();
     let mut child = zc(&["--", "sh", "-c", script])
@@ -155,7 +170,8 @@ fn what_cannot_be_run_is_126_or_127_and_zc_s_own_failure_125() {
     }
 }
 
-/// Whether this process ignores a signal, and with it what it starts: `SigIgn` of proc_pid_status(5).
+/// Whether this process ignores a signal, and with it what it starts: `SigIgn` of
+/// proc_pid_status(5).
 fn ignored(signal: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
@@ -167,8 +183,9 @@ fn signals_are_passed_on_to_the_command() {
     let _turn = measuring();
     for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1), ("USR1", 10)] {
         if ignored(number) {
-            // A shell cannot trap what was ignored when it began (POSIX, 2.12): under nohup it would wait for ever.
-            eprintln!("skipped: SIG{signal} is ignored by whoever runs these tests");
+            // A shell cannot trap what was ignored when it began (POSIX, 2.12): under nohup it
+            // would wait for ever.
+            eprintln!("skipped: SIG{signal} is ignored in this environment");
             continue;
         }
         let script =
@@ -215,7 +232,8 @@ fn nothing_is_left_behind_when_zc_is_killed() {
     });
     let (soakers, command) = (pid_of("zc-soakers").unwrap(), pid_of("sleep").unwrap());
     kill(child.id(), "KILL");
-    assert_eq!(child.wait().unwrap().signal(), Some(9)); // its pipes stay open: the command has them
+    // Its pipes stay open: the command has them.
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
     until("the soakers are gone", || is_gone(soakers));
     // The command is not zc's: it goes on, as under time(1).
     assert!(!is_gone(command));
@@ -228,9 +246,14 @@ fn nothing_is_left_behind_when_zc_is_killed() {
 #[test]
 fn the_cost_of_a_known_load_is_found() {
     let _turn = measuring();
-    // A shell loop whose CPU time getrusage knows; the machine may be busy, so only gross errors are errors.
+    // A shell loop whose CPU time getrusage knows; the machine may be busy, so only gross errors
+    // are errors.
     let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
-    let output = output(&["--json", "--", "sh", "-c", script]);
+    let withheld = r#""against_getrusage":"withheld""#;
+    let output = output_unless(&["--json", "--", "sh", "-c", script], |output| {
+        let said = stderr(output);
+        said.contains(STARVED) || said.contains(withheld)
+    });
     if is_starved(&stderr(&output)) {
         return;
     }

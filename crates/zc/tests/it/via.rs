@@ -1,6 +1,7 @@
-//! `zc run --via` for real: through a command on this machine, and, as root, through ssh and `ip netns exec` between two network
-//! namespaces that stand for two machines. What is measured is not looked at: the ends share their CPUs. What is looked at is that
-//! it gets there, says what is wrong, and that nothing stays behind at the far end, however the near end goes.
+//! `zc run --via` from outside: through a command on this machine, and, as root, through ssh and
+//! `ip netns exec` between two network namespaces in place of two machines. The results are not
+//! checked, as the ends share their CPUs. The tests check that it reaches the far end, that its
+//! errors name the cause, and that nothing is left at the far end, however the near end ends.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::fd::AsFd as _;
@@ -19,7 +20,7 @@ const NEAR: &str = "198.18.0.1";
 const FAR: &str = "198.18.0.2";
 const PORT: &str = "2200";
 
-/// A command under which zc is found: this one may not be where it is looked for by itself.
+/// A command that finds this zc, which may not be in the default place.
 fn path_with_zc() -> String {
     format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", Path::new(ZC).parent().unwrap().display())
 }
@@ -57,8 +58,8 @@ fn assert_ends(pid: i32) {
     );
 }
 
-/// Two network namespaces that nothing but their holders keep, with a veth pair between them and an sshd in the far one. It all
-/// goes when this is dropped, or this process ends.
+/// Two network namespaces that nothing but their holders keep, with a veth pair between them and an
+/// sshd in the far one. It all goes when this is dropped, or this process ends.
 struct Hosts {
     folder: tempfile::TempDir,
     near: Running,
@@ -80,7 +81,7 @@ impl Hosts {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str| folder.path().join(name);
         let text = |name: &str| std::fs::read_to_string(file(name)).unwrap();
-        for key in ["host", "user", "stranger"] {
+        for key in ["host", "user", "other"] {
             let made = Command::new("ssh-keygen")
                 .args(["-q", "-t", "ed25519", "-N", "", "-f"])
                 .arg(file(key))
@@ -93,16 +94,19 @@ impl Hosts {
             .unwrap();
         let at = folder.path().display();
         let config = format!(
-            "ListenAddress 0.0.0.0:{PORT}\nHostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nStrictModes no\nPidFile none\n\
-             UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\nPrintMotd no\nSetEnv PATH={}\n",
+            "ListenAddress 0.0.0.0:{PORT}\nHostKey {at}/host\nAuthorizedKeysFile \
+             {at}/authorized\nStrictModes no\nPidFile none\n\
+             UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication \
+             no\nPermitRootLogin yes\nPrintMotd no\nSetEnv PATH={}\n",
             path_with_zc()
         );
         std::fs::write(file("sshd_config"), config).unwrap();
-        // Where sshd and `ip netns` want to have directories there is a file system of their own. When stdin ends, so does the holder,
-        // and what it has started.
+        // Where sshd and `ip netns` want to have directories there is a file system of their own.
+        // When stdin ends, so does the holder, and what it has started.
         let hold = |then: &str| {
             let script = format!(
-                "mount -t tmpfs tmpfs /run && mkdir /run/sshd && ip link set lo up && echo ready && {then}"
+                "mount -t tmpfs tmpfs /run && mkdir /run/sshd && ip link set lo up && echo ready \
+                 && {then}"
             );
             let mut holder = Command::new("unshare");
             holder
@@ -116,7 +120,8 @@ impl Hosts {
             holder
         };
         let near = hold("exec cat");
-        // sshd makes its address its own although it is not there yet: 0.0.0.0 is all that there will be.
+        // sshd makes its address its own although it is not there yet: 0.0.0.0 is all that there
+        // will be.
         let far = hold(&format!("/usr/sbin/sshd -D -e -f {at}/sshd_config & cat; kill $!; wait"));
         let mut hosts = Self { folder, near, far };
         let far = hosts.far.id().to_string();
@@ -171,7 +176,8 @@ impl Hosts {
     fn ssh(&self, key: &str, known: &str) -> String {
         let at = self.folder.path().display();
         format!(
-            "ssh -p {PORT} -i '{at}/{key}' -o IdentitiesOnly=yes -o 'UserKnownHostsFile={at}/{known}' -o GlobalKnownHostsFile=none \
+            "ssh -p {PORT} -i '{at}/{key}' -o IdentitiesOnly=yes -o \
+             'UserKnownHostsFile={at}/{known}' -o GlobalKnownHostsFile=none \
              -o StrictHostKeyChecking=yes -o BatchMode=yes root@{FAR}"
         )
     }
@@ -223,7 +229,7 @@ fn saved(folder: &Path) -> String {
 fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    // The mark by which this far end is told from others.
+    // The mark that identifies this far end.
     let via = format!("env ZC_TEST_MARK={} PATH={}", folder.path().display(), path_with_zc());
     let output =
         zc_in(folder.path(), &["run", "--via", &via]).args(options("5s")).finish().unwrap();
@@ -295,11 +301,11 @@ fn a_run_through_ip_netns_exec_is_as_good() {
 }
 
 #[test]
-fn ssh_that_is_refused_or_does_not_know_the_host_is_told_with_what_helps() {
+fn ssh_that_is_refused_or_does_not_know_the_host_is_an_error_with_a_hint() {
     let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
     for (key, known, message) in [
-        ("stranger", "known", "Permission denied (publickey)."),
+        ("other", "known", "Permission denied (publickey)."),
         ("user", "unknown", "Host key verification failed."),
     ] {
         let output = hosts.run(&hosts.ssh(key, known), "8s").finish().unwrap();

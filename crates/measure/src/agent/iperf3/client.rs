@@ -122,8 +122,8 @@ impl Test {
             }
         };
         let mut test = Self { name, control, cookie: cookie(), streams, patience };
-        // Before its first byte the server may not have accepted us, and the socket whose backlog
-        // held us may be closed.
+        // Before its first byte the server may not have accepted the connection, and the socket in
+        // whose backlog it is may be closed.
         let first = match test.control.write(&test.cookie, left()) {
             Ok(()) => test.control.wait_for(left(), Control::take_state),
             Err(lost) => Err(lost),
@@ -132,8 +132,14 @@ impl Test {
             Ok(State::ParamExchange) => {}
             Ok(State::AccessDenied) => {
                 return Attempt::Later(
-                    Error::failed(format!("iperf3 server \"{}\" is busy with another test", test.name))
-                        .help("it takes one at a time: wait for it, or start a second server there with -p PORT"),
+                    Error::failed(format!(
+                        "iperf3 server \"{}\" is busy with another test",
+                        test.name
+                    ))
+                    .help(
+                        "it takes one at a time: wait for it, or start a second server there \
+                            with -p PORT",
+                    ),
                 );
             }
             Ok(other) => return Attempt::Never(test.unexpected(other)),
@@ -274,7 +280,7 @@ impl Test {
                 Error::failed(format!("iperf3 server \"{name}\" was told to end"))
             }
             other => Error::failed(format!(
-                "iperf3 server \"{name}\" said \"{}\" ({other:?}), which has no place there",
+                "iperf3 server \"{name}\" sent \"{}\" ({other:?}), which is not valid there",
                 other.byte().cast_signed()
             )),
         }
@@ -410,9 +416,12 @@ mod tests {
         message(&test.end(&[5], 1.0).unwrap_err(), at)
     }
 
-    const RESULTS: &str = r#"{"cpu_util_total":12.5,"cpu_util_user":2.5,"cpu_util_system":10,"sender_has_retransmits":-1,
-        "congestion_used":"cubic","streams":[{"id":1,"bytes":7,"retransmits":-1,"jitter":0,"errors":0,"packets":0,"start_time":0,
-        "end_time":1.5},{"id":3,"bytes":8,"retransmits":-1,"jitter":0,"errors":0,"packets":0,"start_time":0.5,"end_time":1}]}"#;
+    const RESULTS: &str = r#"{"cpu_util_total":12.5,"cpu_util_user":2.5,"cpu_util_system":10,
+        "sender_has_retransmits":-1,"congestion_used":"cubic","streams":[
+        {"id":1,"bytes":7,"retransmits":-1,"jitter":0,"errors":0,"packets":0,
+        "start_time":0,"end_time":1.5},
+        {"id":3,"bytes":8,"retransmits":-1,"jitter":0,"errors":0,"packets":0,
+        "start_time":0.5,"end_time":1}]}"#;
 
     #[test]
     fn a_test_goes_through_all_its_states_and_ends_with_the_servers_figures() {
@@ -441,21 +450,22 @@ mod tests {
     }
 
     #[test]
-    fn who_is_no_iperf3_server_is_told_apart_from_one_that_does_not_want_us() {
+    fn a_server_that_is_not_iperf3_and_one_that_denies_access_get_different_errors() {
         assert_eq!(
             open_fault([Say(b"SSH-2.0-OpenSSH\r\n"), Hear(100)], PATIENCE),
-            "iperf3 server \"HOST\" said \"83\", which is no state of iperf3"
+            "iperf3 server \"HOST\" sent \"83\", which is not a state of iperf3"
         );
         assert_eq!(
             open_fault([Hear(COOKIE_BYTES), Say(b"\x0e"), Hear(1)], PATIENCE),
-            "iperf3 server \"HOST\" said \"14\" (DisplayResults), which has no place there"
+            "iperf3 server \"HOST\" sent \"14\" (DisplayResults), which is not valid there"
         );
         assert_eq!(
             open_fault(
                 [Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\xfe\0\0\0\x8e\0\0\0\0")],
                 PATIENCE
             ),
-            "iperf3 server \"HOST\" cannot go on: its error 142, it wants a user name and a password"
+            "iperf3 server \"HOST\" cannot go on: its error 142, it wants a user name and a \
+             password"
         );
         assert_eq!(
             open_fault([Hear(COOKIE_BYTES), Say(b"\x09"), ReadText, Say(b"\xfe\0\0")], PATIENCE),
@@ -467,12 +477,12 @@ mod tests {
         );
         assert_eq!(
             open_fault([Hear(COOKIE_BYTES), Hear(1)], Duration::from_millis(50)),
-            "iperf3 server \"HOST\" said nothing for 0.05 s"
+            "iperf3 server \"HOST\" sent nothing for 0.05 s"
         );
     }
 
     #[test]
-    fn a_server_that_stays_busy_or_away_is_tried_until_patience_is_over() {
+    fn a_busy_or_absent_server_is_tried_until_the_patience_is_over() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let busy = std::thread::spawn(move || {
@@ -500,11 +510,12 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_breaks_off_or_talks_nonsense_in_the_end_is_a_sentence() {
+    fn a_server_that_breaks_off_or_sends_invalid_results_is_an_error() {
         assert_eq!(end_fault([]), "iperf3 server \"HOST\" closed the control connection");
         assert_eq!(
             end_fault([Say(b"\x0d"), ReadText, Say(&[0xff; 8])]),
-            "iperf3 server \"HOST\" announced a message of 4294967295 bytes, of which 1048576 at most are taken"
+            "iperf3 server \"HOST\" announced a message of 4294967295 bytes, of which 1048576 at \
+             most are taken"
         );
         assert!(end_fault([Say(b"\x0d"), ReadText, SayText("{}")]).starts_with(
             "iperf3 server \"HOST\" sent what makes no sense: missing field `cpu_util_total`"

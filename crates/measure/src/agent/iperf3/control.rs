@@ -107,7 +107,7 @@ impl fmt::Display for Lost {
         match self {
             Self::Closed => write!(f, "closed the control connection"),
             Self::Broken(error) => write!(f, "is gone: {error}"),
-            Self::Late(waited) => write!(f, "said nothing for {} s", waited.as_secs_f64()),
+            Self::Late(waited) => write!(f, "sent nothing for {} s", waited.as_secs_f64()),
             Self::DoesNotRead => write!(f, "does not read the control connection"),
             Self::TooLong { announced, most } => {
                 write!(
@@ -115,7 +115,7 @@ impl fmt::Display for Lost {
                     "announced a message of {announced} bytes, of which {most} at most are taken"
                 )
             }
-            Self::NoState(number) => write!(f, "said \"{number}\", which is no state of iperf3"),
+            Self::NoState(number) => write!(f, "sent \"{number}\", which is not a state of iperf3"),
             Self::Nonsense(why) => write!(f, "sent what makes no sense: {why}"),
         }
     }
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_is_its_own_byte_and_comes_back_from_it() {
+    fn every_state_survives_the_round_trip_through_its_byte() {
         for (state, number) in STATES {
             assert_eq!(state.byte(), number.cast_unsigned());
             assert_eq!(State::of(state.byte()), Some(state));
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_36_letters_and_a_zero_and_never_the_same() {
+    fn a_cookie_is_36_letters_and_a_zero_and_differs_every_time() {
         let (one, other) = (cookie(), cookie());
         assert_ne!(one, other);
         assert!(one[..36].iter().all(|letter| COOKIE_LETTERS.contains(letter)));
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_comes_byte_by_byte_is_heard_whole() {
+    fn a_message_that_arrives_byte_by_byte_is_received_whole() {
         let (mut control, mut other) = pair();
         let peer = std::thread::spawn(move || {
             other.set_nodelay(true).unwrap();
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_is_too_great_is_refused_before_anything_of_it_came() {
+    fn a_length_that_is_too_great_is_refused_before_the_message_arrives() {
         let (mut control, mut other) = pair();
         other.write_all(&[0xff; 4]).unwrap();
         let lost =
@@ -385,20 +385,20 @@ mod tests {
     }
 
     #[test]
-    fn silence_an_end_and_what_is_no_state_are_told_apart() {
+    fn silence_an_end_and_an_unknown_state_differ() {
         let (mut control, mut other) = pair();
         let lost = control.wait_for(Duration::from_millis(1), Control::take_state).unwrap_err();
-        assert_eq!(lost.to_string(), "said nothing for 0.001 s");
+        assert_eq!(lost.to_string(), "sent nothing for 0.001 s");
         other.write_all(b"S").unwrap();
         let lost = control.wait_for(SOON, Control::take_state).unwrap_err();
-        assert_eq!(lost.to_string(), "said \"83\", which is no state of iperf3");
+        assert_eq!(lost.to_string(), "sent \"83\", which is not a state of iperf3");
         drop(other);
         let lost = control.wait_for(SOON, Control::take_state).unwrap_err();
         assert_eq!(lost.to_string(), "closed the control connection");
     }
 
     #[test]
-    fn who_does_not_read_is_given_up() {
+    fn a_peer_that_does_not_read_is_given_up() {
         let (mut control, other) = pair();
         let lost = control.write(&vec![0; 64 << 20], Duration::from_millis(20)).unwrap_err();
         assert!(matches!(lost, Lost::DoesNotRead), "{lost}");
@@ -407,7 +407,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_a_panic_or_take_more_memory_than_they_are(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_cause_a_panic_or_take_more_memory_than_their_length(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+        ) {
             let (mut control, _other) = pair();
             for take in 0..4 {
                 control.came = bytes.clone();

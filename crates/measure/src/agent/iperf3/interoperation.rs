@@ -122,7 +122,7 @@ fn a_test_that_is_dropped_leaves_the_server_for_the_next_one() {
 }
 
 #[test]
-fn a_second_client_is_told_that_the_server_is_busy() {
+fn a_second_client_learns_that_the_server_is_busy() {
     if is_missing() {
         return;
     }
@@ -248,7 +248,7 @@ fn clients_of_iperf3_receive_from_the_server() {
 }
 
 #[test]
-fn what_is_omitted_is_not_counted() {
+fn omitted_bytes_are_not_counted() {
     if is_missing() {
         return;
     }
@@ -265,7 +265,7 @@ fn what_is_omitted_is_not_counted() {
 }
 
 #[test]
-fn what_is_not_had_is_an_error_at_the_client_and_the_server_lives_on() {
+fn an_unsupported_option_is_an_error_at_the_client_and_the_server_goes_on() {
     if is_missing() {
         return;
     }
@@ -290,7 +290,7 @@ fn what_is_not_had_is_an_error_at_the_client_and_the_server_lives_on() {
 }
 
 #[test]
-fn a_second_client_is_told_busy_and_an_end_of_the_server_ends_its_test() {
+fn a_second_client_is_refused_and_the_end_of_the_server_ends_the_test() {
     if is_missing() {
         return;
     }

@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parameters_are_those_that_a_server_needs() {
+    fn the_parameters_are_those_that_a_server_requires() {
         let text = serde_json::to_value(Parameters::to_server(2, 131_072, 60)).unwrap();
         assert_eq!(text["tcp"], true);
         assert_eq!(
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_make_no_sense_are_none() {
+    fn a_negative_number_of_bytes_counts_as_zero() {
         for (text, bytes) in [("1e12", 1_000_000_000_000), ("-5", 0), ("7", 7)] {
             let stream: StreamResults =
                 serde_json::from_str(&format!("{{\"id\":1,\"bytes\":{text},\"retransmits\":-1}}"))

@@ -1,6 +1,6 @@
-//! The far end of the null link: a thread on a CPU of its own that looks at what the program on the sender's device noted and
-//! answers with frames put on the other end of the pair. It looks all the time while a flow is expected, so that an answer
-//! is never late, and sleeps otherwise.
+//! The ACK generator: a thread on a CPU of its own that reads what the BPF program on the sender's
+//! device noted, and answers with frames put on the other end of the pair. It polls while a flow is
+//! expected, so that no answer is late, and sleeps otherwise.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,14 +18,16 @@ use zc_run::AckOptions;
 use super::answer::{Answer, Answers, Noted};
 use super::segment::{Ends, Kind, Segment, SynOptions, syn_options, write_frame};
 
-/// The shift of the window that the far end offers: 64 KiB << 10 is more than any send buffer.
+/// The window scale (RFC 7323) that the ACK generator offers: 64 KiB << 10 is more than any send
+/// buffer.
 const WINDOW_SCALE: u8 = 10;
 
-/// How long the thread waits between two looks, in turns of a pause instruction (some 40 cycles each): looking is reading a
-/// cache line that the sender writes, so looking all the time would slow the sender down.
+/// How long the thread waits between two reads, in pause instructions (some 40 cycles each). A read
+/// takes a cache line that the sender writes, so reading without a pause would slow the sender
+/// down.
 const PAUSES: usize = 16;
 
-/// Where the frames go.
+/// Addresses in the frames, as the ACK generator sees them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FrameAddresses {
     pub(super) own_mac: [u8; 6],
@@ -35,18 +37,18 @@ pub(super) struct FrameAddresses {
     pub(super) mtu_bytes: u32,
 }
 
-/// The far end, at work until it is dropped.
+/// The ACK generator, which runs until it is dropped.
 #[derive(Debug)]
 pub struct AckGenerator {
     egress: Arc<Egress>,
     address: IpAddr,
-    /// There until it is dropped: the thread ends when nobody can give it orders any more.
+    /// `None` once dropped. The thread ends when the channel is closed.
     orders: Option<Sender<Order>>,
     tid: Arc<AtomicI32>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A connection that the far end answers.
+/// A connection that the ACK generator answers.
 #[derive(Debug)]
 pub struct AckedFlow {
     egress: Arc<Egress>,
@@ -56,14 +58,14 @@ pub struct AckedFlow {
     state: Arc<State>,
 }
 
-/// What the thread tells about one connection.
+/// Shared with the thread, for one connection.
 #[derive(Debug, Default)]
 struct State {
     acked: AtomicU64,
     ended: AtomicBool,
-    /// Nobody wants it any more.
+    /// The [`AckedFlow`] was dropped.
     given_up: AtomicBool,
-    /// Answers that are still to get lost.
+    /// Number of answers that are still to be dropped (tests).
     to_lose: AtomicU32,
 }
 
@@ -73,7 +75,7 @@ struct Order {
     state: Arc<State>,
 }
 
-/// What the far end knows of a flow.
+/// Counters of one flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AckCounts {
     /// Payload bytes noted, in order.
@@ -86,7 +88,7 @@ pub struct AckCounts {
     pub again_bytes: u64,
     /// Packets beyond what was expected next.
     pub gaps: u64,
-    /// Packets that repeated what had been noted, because an answer had got lost.
+    /// Packets that repeated what had been noted, because an answer was lost.
     pub repeats: u64,
     /// Whether the connection's end has been noted, answered, and the answer acknowledged.
     pub ended: bool,
@@ -95,7 +97,8 @@ pub struct AckCounts {
 }
 
 impl AckGenerator {
-    /// Starts the thread. `enter` moves it to where the frames are put on the wire; `cpu` is its own.
+    /// Starts the thread. `enter` moves it to where the frames are put on the wire; `cpu` is its
+    /// own.
     pub(super) fn start(
         egress: Egress,
         frames: FrameSender,
@@ -109,7 +112,8 @@ impl AckGenerator {
         let thread = {
             let (egress, tid) = (Arc::clone(&egress), Arc::clone(&tid));
             std::thread::Builder::new().name("zc-far-end".into()).spawn(move || {
-                // Where the CPU may not be used the far end works elsewhere: the rig has refused such CPUs before.
+                // If the CPU may not be used, the thread runs elsewhere. The rig has refused such
+                // CPUs before.
                 let _ = zc_kernel::sched::pin(&[cpu]);
                 tid.store(zc_kernel::sched::gettid(), Ordering::Release);
                 serve(&inbox, &egress, &frames, &wire, options);
@@ -118,23 +122,25 @@ impl AckGenerator {
         Ok(Self { egress, address: wire.own, orders: Some(orders), tid, thread: Some(thread) })
     }
 
-    /// Where a sender connects to.
+    /// The address that senders connect to.
     pub fn address(&self) -> std::net::SocketAddr {
         (self.address, SWALLOWED_PORT).into()
     }
 
-    /// Lets the far end answer the next connection from `source_port`. Call it before the SYN is sent.
+    /// Makes the ACK generator answer the next connection from `source_port`. Call it before the
+    /// SYN is sent.
     pub fn expect(&self, source_port: u16) -> AckedFlow {
         let before = self.egress.cell(source_port).connections();
         let state = Arc::new(State::default());
         let order = Order { port: source_port, before, state: Arc::clone(&state) };
         if let Some(orders) = &self.orders {
-            let _ = orders.send(order); // where the thread has died nobody answers, and the connection fails for that
+            // If the thread has died, the connection gets no answer and fails.
+            let _ = orders.send(order);
         }
         AckedFlow { egress: Arc::clone(&self.egress), port: source_port, before, state }
     }
 
-    /// The kernel's number of the program that notes and swallows.
+    /// The kernel's id of the BPF program.
     pub fn program_id(&self) -> u32 {
         self.egress.program_id()
     }
@@ -158,13 +164,13 @@ impl Drop for AckGenerator {
 }
 
 impl AckedFlow {
-    /// What is known of the flow now.
+    /// The flow's counters now.
     pub fn counts(&self) -> AckCounts {
         let cell = self.egress.cell(self.port);
         if cell.connections() == self.before {
             return AckCounts::default();
         }
-        // The end before the counts: those that are read after it are the last ones.
+        // The end is read first, so that the counts read after it are final.
         let ended = self.state.ended.load(Ordering::Acquire) && cell.closed();
         let reset = cell.reset();
         AckCounts {
@@ -179,12 +185,14 @@ impl AckedFlow {
         }
     }
 
-    /// Lets the next `answers` of the far end get lost, as they do when a queue is full: for tests of what then happens.
+    /// Lets the next `answers` of the far end get lost, as they do when a queue is full: for tests
+    /// of what then happens.
     pub fn lose(&self, answers: u32) {
         self.state.to_lose.store(answers, Ordering::Release);
     }
 
-    /// Waits until the connection has ended on both sides, or for at most `patience`. Returns the last counts.
+    /// Waits until the connection has ended on both sides, or for at most `patience`. Returns the
+    /// last counts.
     pub fn wait_for_end(&self, patience: Duration) -> AckCounts {
         let until_ns =
             monotonic_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX));
@@ -258,8 +266,9 @@ fn serve(
                     |left| left.checked_sub(1),
                 );
                 if lost.is_err() {
-                    // A frame that the device or a queue would not take is as good as lost on a wire: the sender sends again
-                    // what it is to answer, the program counts that as a repeat (egress.bpf.c), and each repeat is answered.
+                    // A frame that the device or a queue would not take is as good as lost on a
+                    // wire: the sender sends again what it is to answer, the program counts that as
+                    // a repeat (egress.bpf.c), and each repeat is answered.
                     let _ = frames.send(&frame);
                 }
                 each.order.state.acked.store(each.answers.acked(), Ordering::Release);

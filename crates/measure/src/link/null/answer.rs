@@ -1,24 +1,26 @@
-//! When the far end answers one connection, and with what: a receiver that is infinitely fast and has all the room in the
-//! world. Pure: it is shown what was noted and told the time.
+//! Decides when the ACK generator answers a connection, and with what: as a receiver that is
+//! infinitely fast and has unlimited buffers would. Pure: what was noted and the time are
+//! arguments.
 
 use std::collections::VecDeque;
 
 use zc_run::AckOptions;
 
-/// Acknowledgements of one flow are so far apart at least, in nanoseconds: a card holds its interrupts back, and what came
-/// meanwhile is acknowledged together (`ethtool -c`: rx-usecs is 50 by default in Intel's drivers). An interrupt between CPUs is
-/// dear, above all in a virtual machine: with one for every 64 KiB it was a third of what `sendfile` cost.
+/// Minimum time between two acknowledgements of a flow, in nanoseconds: a card holds its interrupts
+/// back, and what arrived meanwhile is acknowledged together (`ethtool -c`: rx-usecs is 50 by
+/// default in Intel's drivers). An interrupt between CPUs is expensive, above all in a virtual
+/// machine: with one for every 64 KiB it was a third of what `sendfile` cost.
 const APART_NS: u64 = 50_000;
 
-/// What fewer than `ack_every_bytes` waits for company, in nanoseconds: about as long as a card's interrupt is held back
-/// (`ethtool -c`, rx-usecs).
+/// How long less than `ack_every_bytes` waits for more, in nanoseconds: about as long as a card
+/// holds an interrupt back (`ethtool -c`, rx-usecs).
 const COMPANY_NS: u64 = 20_000;
 
 /// What was noted so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Noted {
     pub(super) bytes: u64,
-    /// Packets that repeat what had come before, each of which asks for an answer.
+    /// Packets that repeat earlier bytes. Each needs an answer.
     pub(super) repeats: u64,
     pub(super) finished: bool,
 }
@@ -28,7 +30,7 @@ pub(super) struct Noted {
 pub(super) enum Answer {
     /// All payload up to here has arrived.
     Ack(u64),
-    /// As that, and the connection's end too; it ends on this side as well.
+    /// The same, and the connection's end. It ends on this side as well.
     Fin(u64),
 }
 
@@ -41,7 +43,7 @@ pub(super) struct Answers {
     fin_sent: bool,
     /// When the last acknowledgement was due.
     answered_ns: Option<u64>,
-    /// When which bytes had come, oldest first: what has not yet been under way for `rtt_ns`.
+    /// What had arrived at which time, oldest first, and is not yet `rtt_ns` old.
     under_way: VecDeque<(u64, Noted)>,
     newest: Noted,
     grew_ns: u64,
@@ -61,7 +63,7 @@ impl Answers {
         }
     }
 
-    /// What is to be sent now, if anything. `now_ns` is asked only when it matters.
+    /// The answer that is due now. `now_ns` is called only when the time matters.
     pub(super) fn due(&mut self, noted: Noted, now_ns: impl Fn() -> u64) -> Option<Answer> {
         if noted == self.newest
             && self.under_way.is_empty()
@@ -108,7 +110,7 @@ impl Answers {
         noted.repeats > self.repeats || (noted.finished && !self.fin_sent)
     }
 
-    /// The newest of what has been under way for long enough, kept until something newer is.
+    /// The newest of what is at least `rtt_ns` old, kept until something newer is.
     fn arrived(&mut self, now: u64) -> Option<Noted> {
         let there = |(since, _): &(u64, Noted)| now.saturating_sub(*since) >= self.options.rtt_ns;
         while self.under_way.len() > 1 && there(&self.under_way[1]) {
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_comes_when_enough_came() {
+    fn enough_bytes_are_acknowledged() {
         let mut answers = Answers::new(AckOptions { ack_every_bytes: 100, rtt_ns: 0 });
         assert_eq!(answers.due(bytes(0), || 0), None);
         assert_eq!(answers.due(bytes(60), || 10), None);
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledgements_are_held_back_as_a_card_holds_its_interrupts_back() {
+    fn acknowledgements_keep_the_minimum_distance() {
         let mut answers = Answers::new(AckOptions { ack_every_bytes: 100, rtt_ns: 0 });
         assert_eq!(answers.due(bytes(100), || 0), Some(Answer::Ack(100)));
         assert_eq!(answers.due(bytes(200), || 10), None);
@@ -151,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_alone_is_acknowledged_after_a_while() {
+    fn a_few_bytes_are_acknowledged_after_a_delay() {
         let mut answers = Answers::new(AckOptions { ack_every_bytes: 100, rtt_ns: 0 });
         assert_eq!(answers.due(bytes(60), || 10), None);
         assert_eq!(answers.due(bytes(60), || 10 + COMPANY_NS), Some(Answer::Ack(60)));
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_answered_at_once_and_once_and_again_when_it_comes_again() {
+    fn the_end_is_answered_at_once_and_again_when_it_is_repeated() {
         let mut answers = Answers::new(AckOptions::default());
         let end = Noted { bytes: 5, repeats: 0, finished: true };
         assert_eq!(answers.due(end, || 10), Some(Answer::Fin(5)));
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_again_is_acknowledged_again() {
+    fn repeated_bytes_are_acknowledged_again() {
         let mut answers = Answers::new(AckOptions { ack_every_bytes: 10, rtt_ns: 0 });
         assert_eq!(answers.due(bytes(10), || 0), Some(Answer::Ack(10)));
         let again = Noted { bytes: 10, repeats: 1, finished: false };
@@ -191,7 +193,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_comes_is_acknowledged_in_order_and_whole(
+        fn all_bytes_are_acknowledged_in_order(
             steps in prop::collection::vec((0..5_000u64, 0..200_000u64), 1..60),
             every in 1..200_000u64,
             rtt_ns in prop_oneof![Just(0), 1..100_000u64],

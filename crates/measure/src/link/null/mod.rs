@@ -1,11 +1,12 @@
-//! `null`: an ideal network card and an infinitely fast receiver behind it, so that only the sender works, and what is sent
-//! without a copy stays uncopied.
+//! `null`: an ideal network card with an infinitely fast receiver behind it, so that only the
+//! sender works, and what is sent without a copy stays uncopied.
 //!
-//! It is a veth pair whose sender's end swallows packets at its egress (`zc_kernel::null_link`), and a far end that answers them
-//! (`ack_generator`). Only packets to one port are swallowed: everything else, such as the connections by which paths are
-//! proven, travels over the pair as it does over `veth`. docs/null-link.md says what this leaves out.
+//! It is a veth pair whose sender's end discards packets at its egress (`zc_kernel::null_link`),
+//! and an ACK generator that answers them (`ack_generator`). Only packets to one port are
+//! discarded. Everything else, such as the connections that prove paths, travels over the pair as
+//! on `veth`. docs/null-link.md lists what this leaves out.
 
-mod ack_generator;
+pub(super) mod ack_generator;
 mod answer;
 mod segment;
 
@@ -20,19 +21,21 @@ use zc_kernel::packet::FrameSender;
 use zc_kernel::process;
 use zc_kernel::tcp::Unconnected;
 
+use super::link_trait::Link;
+use super::offloads;
 use super::refusal::explain_egress;
+use super::sides::Sides;
 use super::steering::{Steering, on_thread};
 use super::veth::{Card, RECEIVER, SENDER, Veth};
-use super::{Link, Sides, offloads};
 use ack_generator::FrameAddresses;
 use zc_run::{LinkCounters, LinkFacts, LinkKind, LinkOptions, Result, Unavailable, Warning};
 
 pub use ack_generator::{AckCounts, AckGenerator, AckedFlow};
 
-/// How long the far end may take in the check; it answers in microseconds.
+/// How long the ACK generator may take in the check. It answers in microseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the check sends.
+/// Bytes that the check sends.
 const CHECK_BYTES: usize = 1 << 20;
 
 struct Null {
@@ -42,8 +45,9 @@ struct Null {
     veth: Veth,
 }
 
-/// The card that links have which compare with one another. What the program sees has not been through the offloads of the
-/// device that it is attached to, so where one of the links is to be without some there is a bridge above each.
+/// The card of links that are compared with one another. The BPF program sees packets before the
+/// offloads of the device that it is attached to. So if one of the links has offloads switched off,
+/// each has a bridge above it.
 pub(super) fn card<'a>(links: impl IntoIterator<Item = &'a LinkOptions>) -> Card {
     let lesser = links
         .into_iter()
@@ -51,7 +55,7 @@ pub(super) fn card<'a>(links: impl IntoIterator<Item = &'a LinkOptions>) -> Card
     if lesser { Card::Bridge } else { Card::Veth }
 }
 
-/// Whether the link can be without what is switched off.
+/// Whether the null link has the offloads that are switched off.
 fn can_be(options: &LinkOptions) -> std::result::Result<(), Unavailable> {
     match options.switched_off.iter().find(|switch| offloads::is_receivers(**switch)) {
         None => Ok(()),
@@ -62,7 +66,7 @@ fn can_be(options: &LinkOptions) -> std::result::Result<(), Unavailable> {
     }
 }
 
-/// Brings it up, and sends a megabyte over it.
+/// Brings the link up and checks it by sending [`CHECK_BYTES`].
 pub(super) fn bring_up(
     sides: Sides,
     card: Card,
@@ -71,13 +75,15 @@ pub(super) fn bring_up(
     can_be(options)?;
     if sides.sender_cpu == sides.receiver_cpu {
         return Err(Unavailable::refused(
-            "the far end of the null link needs a CPU of its own, and there is one for it and the sender",
+            "the far end of the null link needs a CPU of its own, and there is one for it and the \
+             sender",
         )
         .remedy("give two CPUs, as in --cpus 0,1"));
     }
     if !process::may_make_namespaces() {
         return Err(Unavailable::refused(
-            "the null link, on which zero-copy sends stay uncopied, needs root (CAP_BPF, CAP_NET_ADMIN, CAP_NET_RAW)",
+            "the null link, on which zero-copy sends stay uncopied, needs root (CAP_BPF, \
+             CAP_NET_ADMIN, CAP_NET_RAW)",
         )
         .remedy("run as root"));
     }
@@ -114,14 +120,15 @@ pub(super) fn bring_up(
 }
 
 fn wire(veth: &Veth) -> io::Result<FrameAddresses> {
-    let (near, far, addresses) = (veth.sender_device()?, veth.receiver_device()?, veth.addresses());
+    let (sender, receiver) = (veth.sender_device()?, veth.receiver_device()?);
+    let addresses = veth.addresses();
     let no_address = || io::Error::other("its devices have no Ethernet addresses");
     Ok(FrameAddresses {
-        own_mac: far.mac.ok_or_else(no_address)?,
-        their_mac: near.mac.ok_or_else(no_address)?,
+        own_mac: receiver.mac.ok_or_else(no_address)?,
+        their_mac: sender.mac.ok_or_else(no_address)?,
         own: addresses.receiver,
         theirs: addresses.sender,
-        mtu_bytes: far.mtu_bytes,
+        mtu_bytes: receiver.mtu_bytes,
     })
 }
 
@@ -137,7 +144,7 @@ fn no_frames(error: &io::Error) -> Unavailable {
 }
 
 impl Null {
-    /// Sends bytes and looks whether all of them were noted and acknowledged.
+    /// Sends bytes and checks that all of them were noted and acknowledged.
     fn check(&self) -> std::result::Result<(), Unavailable> {
         let counts = on_thread(|| {
             self.veth.sender().enter()?;
@@ -160,7 +167,8 @@ impl Null {
             return Ok(());
         }
         Err(Unavailable::failed(format!(
-            "the null link is up, and of {CHECK_BYTES} bytes sent over it {} were noted, {} acknowledged",
+            "the null link is up, and of {CHECK_BYTES} bytes sent over it {} were noted, {} \
+             acknowledged",
             counts.bytes, counts.acked_bytes
         )))
     }

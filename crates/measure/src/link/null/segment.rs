@@ -1,13 +1,15 @@
-//! Frames of the far end, built by hand: SYN-ACK, ACK and FIN as Linux would lay them out; and a SYN's options, read.
+//! Builds the frames of the ACK generator (SYN-ACK, ACK and FIN, laid out as Linux does) and parses
+//! the options of a SYN.
 //!
-//! References: RFC 9293 (TCP), RFC 7323 (window scale, timestamps), RFC 2018 (SACK), RFC 1071 (checksum), RFC 8200 (IPv6).
+//! References: RFC 9293 (TCP), RFC 7323 (window scale, timestamps), RFC 2018 (SACK), RFC 1071
+//! (checksum), RFC 8200 (IPv6).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const ETHERNET: usize = 14;
 const TCP: usize = 20;
 
-/// The two ends of a connection as the far end sees them.
+/// The two ends of a connection as the ACK generator sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) own_mac: [u8; 6],
@@ -18,7 +20,7 @@ pub(super) struct Ends {
     pub(super) their_port: u16,
 }
 
-/// What a SYN asked for.
+/// The options of a SYN.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct SynOptions {
     pub(super) mss: Option<u16>,
@@ -28,7 +30,7 @@ pub(super) struct SynOptions {
     pub(super) timestamp: Option<u32>,
 }
 
-/// What a segment says.
+/// The content of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segment {
     pub(super) seq: u32,
@@ -50,10 +52,11 @@ pub(super) enum Kind {
     FinAck,
 }
 
-/// The window in every segment: the most that its field holds, scaled by what the SYN-ACK said.
+/// The window in every segment: the maximum of its field, scaled as the SYN-ACK says.
 pub(super) const WINDOW: u16 = u16::MAX;
 
-/// Reads the options of a SYN; what is malformed ends them, as in the kernel (tcp_parse_options).
+/// Parses the options of a SYN up to the first malformed one, as the kernel does
+/// (tcp_parse_options).
 pub(super) fn syn_options(mut bytes: &[u8]) -> SynOptions {
     let mut found = SynOptions::default();
     while let [kind, rest @ ..] = bytes {
@@ -79,7 +82,7 @@ pub(super) fn syn_options(mut bytes: &[u8]) -> SynOptions {
     found
 }
 
-/// Writes a whole frame into `frame`, over what was in it.
+/// Writes a whole frame into `frame` and replaces its content.
 pub(super) fn write_frame(frame: &mut Vec<u8>, ends: &Ends, segment: &Segment) {
     frame.clear();
     frame.extend(ends.their_mac);
@@ -227,19 +230,22 @@ mod tests {
         let segment = Segment { seq: 1, ack: 2, kind: Kind::Ack, timestamps: None };
         write_frame(&mut frame, &ends(false), &segment);
         assert_eq!(frame.len(), 54);
-        // A header that is right sums up to all ones.
+        // A correct header sums up to all ones.
         assert_eq!(fold(sum(&frame[14..34])), 0);
     }
 
     proptest! {
         #[test]
-        fn options_of_any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..41)) {
+        fn no_option_bytes_cause_a_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..41),
+        ) {
             syn_options(&bytes);
         }
 
         #[test]
-        fn every_frame_is_a_segment_with_a_right_checksum(
-            seq: u32, ack: u32, ipv6: bool, stamps in prop::option::of(any::<(u32, u32)>()), which in 0..4_u8,
+        fn every_frame_is_a_segment_with_a_correct_checksum(
+            seq: u32, ack: u32, ipv6: bool,
+            stamps in prop::option::of(any::<(u32, u32)>()), which in 0..4_u8,
             sack: bool, shift in prop::option::of(0..15_u8),
         ) {
             let kind = match which {

@@ -1,5 +1,7 @@
-//! The receive paths, one to a file.
+//! The receive paths, one to a file, and the table of them.
 
+mod definition;
+mod receiver;
 mod recv_copy;
 mod recv_trunc;
 mod socket_reader;
@@ -13,25 +15,37 @@ mod tests;
 
 use std::net::TcpStream;
 
-use super::Receiver;
+use definition::Definition;
 use zc_run::{RecvPath, Unavailable};
 
-pub(super) fn open(
+pub use receiver::{Inspect, Receiver};
+
+/// Every receive path, as its file defines it.
+fn definition(path: RecvPath) -> Definition {
+    match path {
+        RecvPath::Recv => recv_copy::PATH,
+        RecvPath::RecvTrunc => recv_trunc::PATH,
+        RecvPath::Splice => splice::PATH,
+        RecvPath::ZerocopyReceive => zerocopy_receive::PATH,
+        RecvPath::UringRecv => uring_recv::PATH,
+        RecvPath::UringMultishot => uring_multishot::PATH,
+    }
+}
+
+/// Opens `path` on a connected socket, with buffers of `buffer_bytes`.
+///
+/// # Errors
+/// Why it cannot run here.
+pub fn open_receiver(
     path: RecvPath,
     socket: &TcpStream,
     buffer_bytes: usize,
 ) -> Result<Box<dyn Receiver>, Unavailable> {
-    let buffer_bytes = buffer_bytes.max(1);
-    Ok(match path {
-        RecvPath::Recv => Box::new(recv_copy::Recv::open(socket, buffer_bytes)?),
-        RecvPath::RecvTrunc => Box::new(recv_trunc::RecvTrunc::open(socket, buffer_bytes)?),
-        RecvPath::Splice => Box::new(splice::Splice::open(socket, buffer_bytes)?),
-        RecvPath::ZerocopyReceive => {
-            Box::new(zerocopy_receive::ZerocopyReceive::open(socket, buffer_bytes)?)
-        }
-        RecvPath::UringRecv => Box::new(uring_recv::UringRecv::open(socket, buffer_bytes)?),
-        RecvPath::UringMultishot => {
-            Box::new(uring_multishot::UringMultishot::open(socket, buffer_bytes)?)
-        }
-    })
+    (definition(path).open)(socket, buffer_bytes.max(1))
+}
+
+/// Whether the received bytes reach the program's memory, so that they can be checked. Of a path
+/// where they do not, only their number can be.
+pub fn shows_bytes(path: RecvPath) -> bool {
+    definition(path).shows_bytes
 }

@@ -1,26 +1,29 @@
-//! `recv`: recv(2) into one buffer, which is used again and again and so stays in the cache when it is small.
+//! `recv`: recv(2) into one buffer, which is reused and so stays in the CPU cache if it is small.
 
 use std::net::TcpStream;
 
 use zc_kernel::pages::Pages;
 use zc_kernel::tcp;
 
-use super::super::{Inspect, Receiver};
+use super::definition::Definition;
+use super::receiver::{Inspect, Receiver};
 use super::socket_reader::{SocketReader, buffer};
 use zc_run::{RecvCounts, Result, Unavailable};
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, buffer_bytes| Ok(Box::new(Recv::open(socket, buffer_bytes)?)),
+    shows_bytes: true,
+};
+
 #[derive(Debug)]
-pub(super) struct Recv {
+struct Recv {
     reader: SocketReader,
     buffer: Pages,
     buffer_bytes: usize,
 }
 
 impl Recv {
-    pub(super) fn open(
-        socket: &TcpStream,
-        buffer_bytes: usize,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         Ok(Self { reader: SocketReader::new(socket)?, buffer: buffer(buffer_bytes)?, buffer_bytes })
     }
 }

@@ -1,25 +1,28 @@
-//! `recv-trunc`: recv(2) with MSG_TRUNC, by which TCP drops the bytes without copying them. No program can do
-//! anything with them: what it measures is a bound for all receivers, and no receiver.
+//! `recv-trunc`: recv(2) with MSG_TRUNC, with which TCP drops the bytes without copying them. No
+//! program can use them: this is a lower bound of the cost of all receivers, and not a receiver.
 
 use std::net::TcpStream;
 
 use zc_kernel::tcp;
 
-use super::super::{Inspect, Receiver};
+use super::definition::Definition;
+use super::receiver::{Inspect, Receiver};
 use super::socket_reader::SocketReader;
 use zc_run::{RecvCounts, Result, Unavailable};
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, buffer_bytes| Ok(Box::new(RecvTrunc::open(socket, buffer_bytes)?)),
+    shows_bytes: false,
+};
+
 #[derive(Debug)]
-pub(super) struct RecvTrunc {
+struct RecvTrunc {
     reader: SocketReader,
     buffer_bytes: usize,
 }
 
 impl RecvTrunc {
-    pub(super) fn open(
-        socket: &TcpStream,
-        buffer_bytes: usize,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         Ok(Self { reader: SocketReader::new(socket)?, buffer_bytes })
     }
 }

@@ -1,4 +1,4 @@
-//! What all receive paths do alike: own a handle of the socket, count, and say what broke.
+//! Shared by all receive paths: holds a handle of the socket, counts, and explains errors.
 
 use std::io;
 use std::net::TcpStream;
@@ -31,7 +31,7 @@ impl SocketReader {
     }
 }
 
-/// The sentence for a call that failed.
+/// The error of a failed call.
 pub(super) fn broken(call: &str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::ConnectionReset => Error::failed("the sender reset the connection"),
@@ -39,10 +39,10 @@ pub(super) fn broken(call: &str, error: io::Error) -> Error {
     }
 }
 
-/// A buffer of whole pages, all of them there.
+/// A buffer of whole pages, all of them populated.
 pub(super) fn buffer(bytes: usize) -> std::result::Result<Pages, Unavailable> {
     let mut pages = Pages::new(bytes).map_err(|error| {
-        Unavailable::failed(format!("a buffer of {bytes} bytes cannot be had: {error}"))
+        Unavailable::failed(format!("cannot allocate a buffer of {bytes} bytes: {error}"))
     })?;
     pages.as_mut_slice().fill(0);
     Ok(pages)

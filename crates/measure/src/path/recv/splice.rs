@@ -1,21 +1,27 @@
-//! `splice`: splice(2) from the socket into a pipe, and from the pipe to /dev/null. The payload moves as references
-//! to the pages that it arrived in; /dev/null lets go of them.
+//! `splice`: splice(2) from the socket into a pipe, and from the pipe to /dev/null. The payload
+//! moves as references to the pages that it arrived in; /dev/null drops them.
 
 use std::fs::{File, OpenOptions};
 use std::net::TcpStream;
 
 use zc_kernel::splice::Pipe;
 
-use super::super::{Inspect, Receiver};
+use super::definition::Definition;
+use super::receiver::{Inspect, Receiver};
 use super::socket_reader::{SocketReader, broken};
 use zc_run::{Error, RecvCounts, Result, Unavailable};
 
-/// The default of fs.pipe-max-size. A page of the pipe holds one reference, and references are often to less than a
+/// The default of fs.pipe-max-size. Each slot of the pipe holds one reference, often to less than a
 /// page.
 const PIPE_BYTES: usize = 1 << 20;
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, buffer_bytes| Ok(Box::new(Splice::open(socket, buffer_bytes)?)),
+    shows_bytes: false,
+};
+
 #[derive(Debug)]
-pub(super) struct Splice {
+struct Splice {
     reader: SocketReader,
     pipe: Pipe,
     null: File,
@@ -23,12 +29,9 @@ pub(super) struct Splice {
 }
 
 impl Splice {
-    pub(super) fn open(
-        socket: &TcpStream,
-        buffer_bytes: usize,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         let pipe = Pipe::new(PIPE_BYTES)
-            .map_err(|error| Unavailable::failed(format!("a pipe cannot be had: {error}")))?;
+            .map_err(|error| Unavailable::failed(format!("cannot create a pipe: {error}")))?;
         let null = OpenOptions::new()
             .write(true)
             .open("/dev/null")

@@ -2,24 +2,22 @@
 
 use std::net::Shutdown;
 
+use crate::path::shows_bytes;
 use crate::path::testing::{
-    ODD_LENS, PATIENCE, content, files_of, in_time, pair, receiver, setup_of, transfer,
+    ODD_LENS, PATIENCE, content, files_of, in_time, pair, receiver, recv_paths, setup_of, transfer,
 };
 use zc_run::{ErrorKind, RecvPath, SendPath};
 
-/// The paths of this folder that receive by system calls.
-const PATHS: [RecvPath; 4] =
-    [RecvPath::Recv, RecvPath::RecvTrunc, RecvPath::Splice, RecvPath::ZerocopyReceive];
-
-fn shows_its_bytes(path: RecvPath) -> bool {
-    !matches!(path, RecvPath::RecvTrunc | RecvPath::Splice)
+/// All but those over io_uring, which have tests of their own.
+fn paths() -> impl Iterator<Item = RecvPath> {
+    recv_paths(false)
 }
 
 #[test]
 fn every_path_receives_every_byte_from_every_kind_of_sender() {
     let expected: Vec<u8> =
         ODD_LENS.iter().enumerate().flat_map(|(at, &len)| content(at, len)).collect();
-    for path in PATHS {
+    for path in paths() {
         for send in
             [SendPath::ReadSend, SendPath::Sendfile, SendPath::Vmsplice, SendPath::MsgZerocopy]
         {
@@ -35,7 +33,7 @@ fn every_path_receives_every_byte_from_every_kind_of_sender() {
                     received.calls > 0 && received.mapped_bytes <= received.bytes,
                     "{send} {path}"
                 );
-                if shows_its_bytes(path) {
+                if shows_bytes(path) {
                     assert!(shown == expected, "{send} {path}: other bytes arrived than were sent");
                 } else {
                     assert!(shown.is_empty(), "{send} {path}");
@@ -47,7 +45,7 @@ fn every_path_receives_every_byte_from_every_kind_of_sender() {
 
 #[test]
 fn the_end_of_the_stream_is_zero_and_stays_so() {
-    for path in PATHS {
+    for path in paths() {
         let (one, other) = pair();
         zc_kernel::tcp::send(&one, b"last words").unwrap();
         one.shutdown(Shutdown::Write).unwrap();
@@ -67,7 +65,7 @@ fn the_end_of_the_stream_is_zero_and_stays_so() {
 
 #[test]
 fn a_reset_is_an_error_and_no_end() {
-    for path in PATHS {
+    for path in paths() {
         let (one, other) = pair();
         let Some(mut receiver) = receiver(path, &other, 1_000) else { continue };
         zc_kernel::tcp::send(&other, b"unread").unwrap();
@@ -86,7 +84,7 @@ fn a_reset_is_an_error_and_no_end() {
 
 #[test]
 fn a_receiver_that_waits_wakes_when_its_socket_is_shut_down() {
-    for path in PATHS {
+    for path in paths() {
         let (_one, other) = pair();
         if receiver(path, &other, 1_000).is_none() {
             continue;

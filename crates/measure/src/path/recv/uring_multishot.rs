@@ -1,26 +1,28 @@
-//! `uring-multishot`: one `IORING_OP_RECV` that goes on completing, into a pool of provided buffers; all completions
-//! that are there are taken out at once.
+//! `uring-multishot`: one `IORING_OP_RECV` that keeps completing, into a pool of provided buffers.
+//! All available completions are read at once.
 
 use std::net::TcpStream;
 
 use zc_kernel::uring::Multishot;
 
+use super::definition::Definition;
+use super::receiver::{Inspect, Receiver};
 use super::socket_reader::broken;
 use crate::path::uring::{no, own};
-use crate::path::{Inspect, Receiver};
 use zc_run::{RecvCounts, Result, Unavailable};
 
-/// See the module.
-pub(super) struct UringMultishot {
+pub(super) const PATH: Definition = Definition {
+    open: |socket, buffer_bytes| Ok(Box::new(UringMultishot::open(socket, buffer_bytes)?)),
+    shows_bytes: true,
+};
+
+struct UringMultishot {
     ring: Multishot,
     bytes: u64,
 }
 
 impl UringMultishot {
-    pub(super) fn open(
-        socket: &TcpStream,
-        buffer_bytes: usize,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         Ok(Self { ring: Multishot::new(own(socket)?, buffer_bytes).map_err(no)?, bytes: 0 })
     }
 }

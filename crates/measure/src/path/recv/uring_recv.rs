@@ -4,22 +4,24 @@ use std::net::TcpStream;
 
 use zc_kernel::uring::Receive;
 
+use super::definition::Definition;
+use super::receiver::{Inspect, Receiver};
 use super::socket_reader::broken;
 use crate::path::uring::{no, own};
-use crate::path::{Inspect, Receiver};
 use zc_run::{RecvCounts, Result, Unavailable};
 
-/// See the module.
-pub(super) struct UringRecv {
+pub(super) const PATH: Definition = Definition {
+    open: |socket, buffer_bytes| Ok(Box::new(UringRecv::open(socket, buffer_bytes)?)),
+    shows_bytes: true,
+};
+
+struct UringRecv {
     ring: Receive,
     bytes: u64,
 }
 
 impl UringRecv {
-    pub(super) fn open(
-        socket: &TcpStream,
-        buffer_bytes: usize,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         Ok(Self { ring: Receive::new(own(socket)?, buffer_bytes).map_err(no)?, bytes: 0 })
     }
 }

@@ -1,7 +1,7 @@
-//! `zerocopy-receive`: TCP_ZEROCOPY_RECEIVE maps the pages that payload arrived in, and recv(2) copies what the
-//! kernel will not map. Only whole pages of payload, each alone in a page of the device's, can be mapped;
-//! `mapped_bytes` says how much it was. On loopback and veth it is nothing for most senders, because what arrives
-//! there are the sender's own buffers.
+//! `zerocopy-receive`: TCP_ZEROCOPY_RECEIVE maps the pages that payload arrived in, and recv(2)
+//! copies what the kernel will not map. Only whole pages of payload, each in a page of the device's
+//! own, can be mapped; `mapped_bytes` counts them. On loopback and veth it is 0 for most senders,
+//! because there the sender's own buffers arrive.
 
 use std::net::TcpStream;
 
@@ -9,25 +9,28 @@ use zc_kernel::pages::Pages;
 use zc_kernel::tcp;
 use zc_kernel::zerocopy_receive::{ReceiveMapping, Received};
 
-use super::super::{Inspect, Receiver};
+use super::definition::Definition;
+use super::receiver::{Inspect, Receiver};
 use super::socket_reader::{SocketReader, broken, buffer};
 use zc_run::{RecvCounts, Result, Unavailable};
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, buffer_bytes| Ok(Box::new(ZerocopyReceive::open(socket, buffer_bytes)?)),
+    shows_bytes: true,
+};
+
 #[derive(Debug)]
-pub(super) struct ZerocopyReceive {
+struct ZerocopyReceive {
     reader: SocketReader,
     mapping: ReceiveMapping,
     buffer: Pages,
     buffer_bytes: usize,
-    /// What the last call left to be read by recv(2).
+    /// Bytes that the last call left for recv(2).
     skip_bytes: usize,
 }
 
 impl ZerocopyReceive {
-    pub(super) fn open(
-        socket: &TcpStream,
-        buffer_bytes: usize,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, buffer_bytes: usize) -> std::result::Result<Self, Unavailable> {
         let mapping = ReceiveMapping::new(socket, buffer_bytes)
             .map_err(|error| Unavailable::unsupported(format!("TCP_ZEROCOPY_RECEIVE: {error}")))?;
         let buffer = buffer(buffer_bytes)?;
@@ -40,7 +43,7 @@ impl ZerocopyReceive {
         })
     }
 
-    /// recv(2) of at most `bytes`; blocks where there are none.
+    /// recv(2) of at most `bytes`. Blocks while there are none.
     fn copy(&mut self, bytes: usize, inspect: Option<Inspect<'_>>) -> Result<usize> {
         let buffer = &mut self.buffer.as_mut_slice()[..bytes.min(self.buffer_bytes)];
         let received = tcp::recv(&self.reader.socket, buffer);
@@ -79,7 +82,7 @@ impl Receiver for ZerocopyReceive {
                     }
                     return Ok(mapped_bytes);
                 }
-                // Readable and yet empty: this end has been shut down, which only recv(2) tells.
+                // Readable and empty: this end has been shut down, which only recv(2) reports.
                 Received::Nothing if woken => return self.copy(self.buffer_bytes, inspect),
                 Received::Nothing => {
                     woken = true;
@@ -87,7 +90,7 @@ impl Receiver for ZerocopyReceive {
                     tcp::wait_readable_forever(&self.reader.socket)
                         .map_err(|error| broken("poll(2)", error))?;
                 }
-                // recv(2) returns at once, with 0 or with what broke.
+                // recv(2) returns at once, with 0 or with the error.
                 Received::End => return self.copy(1, inspect),
             }
         }

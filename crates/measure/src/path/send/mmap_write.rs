@@ -1,25 +1,30 @@
-//! `mmap+write`: write(2) straight out of the mapped file. One copy, from the page cache to the socket, and no buffer.
+//! `mmap+write`: write(2) directly from the mapped file. One copy, from the page cache to the
+//! socket, and no buffer.
 
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use super::super::{SendSetup, Sender};
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::{SocketWriter, broken_with_file, mapping};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(MmapWrite::open(socket, setup)?)),
+    call_without_flags: Some("write(2)"),
+};
+
 #[derive(Debug)]
-pub(super) struct MmapWrite {
+struct MmapWrite {
     out: SocketWriter,
     files: Arc<FileSet>,
     buffer_bytes: usize,
 }
 
 impl MmapWrite {
-    pub(super) fn open(
-        socket: &TcpStream,
-        setup: &SendSetup,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
         Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), buffer_bytes })
@@ -39,7 +44,7 @@ impl Sender for MmapWrite {
     }
 
     fn drain(&mut self) -> Result<()> {
-        // write(2) has copied. But where a file lost the end of a page, it has copied zeros.
+        // write(2) has copied. Where a file has lost the end of a page, it has copied zeros.
         self.files.check_lengths()
     }
 

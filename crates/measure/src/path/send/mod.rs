@@ -1,11 +1,14 @@
-//! The send paths, one to a file.
+//! The send paths, one to a file, and the table of them.
 
+mod definition;
 mod mmap_write;
 mod msg_zerocopy;
 mod msg_zerocopy_mmap;
 mod read_send;
 mod read_write;
+mod sender;
 mod sendfile;
+mod setup;
 mod socket_writer;
 mod splice;
 mod uring_error;
@@ -20,53 +23,46 @@ mod tests;
 
 use std::net::TcpStream;
 
-use super::{SendSetup, Sender};
+use definition::Definition;
 use zc_run::{SendPath, Unavailable};
 
-pub(super) fn open(
+pub use sender::Sender;
+pub use setup::SendSetup;
+
+/// Every send path, as its file defines it.
+fn definition(path: SendPath) -> Definition {
+    match path {
+        SendPath::ReadWrite => read_write::PATH,
+        SendPath::ReadSend => read_send::PATH,
+        SendPath::MmapWrite => mmap_write::PATH,
+        SendPath::Sendfile => sendfile::PATH,
+        SendPath::Splice => splice::PATH,
+        SendPath::Vmsplice => vmsplice::PATH,
+        SendPath::MsgZerocopy => msg_zerocopy::PATH,
+        SendPath::MsgZerocopyMmap => msg_zerocopy_mmap::PATH,
+        SendPath::UringSend => uring_send::PATH,
+        SendPath::UringSendZc => uring_send_zc::PATH,
+        SendPath::UringSendZcFixed => uring_send_zc::FIXED_PATH,
+        SendPath::UringSplice => uring_splice::PATH,
+    }
+}
+
+/// Opens `path` on a connected socket. Finds out by trying (feature probes, never version numbers)
+/// whether it can run here.
+///
+/// # Errors
+/// Why it cannot: a row of the table, not an error of the run.
+pub fn open_sender(
     path: SendPath,
     socket: &TcpStream,
     setup: &SendSetup,
 ) -> Result<Box<dyn Sender>, Unavailable> {
-    if let Some(call) = call_without_flags(path).filter(|_| setup.more) {
-        return Err(Unavailable::unsupported(format!(
+    let Definition { open, call_without_flags } = definition(path);
+    match call_without_flags {
+        Some(call) if setup.more => Err(Unavailable::unsupported(format!(
             "{call} takes no flags, and so cannot say MSG_MORE"
         ))
-        .remedy("TCP_CORK does the same for a whole connection, and for every path"));
-    }
-    Ok(match path {
-        SendPath::ReadWrite => Box::new(read_write::ReadWrite::open(socket, setup)?),
-        SendPath::ReadSend => Box::new(read_send::ReadSend::open(socket, setup)?),
-        SendPath::MmapWrite => Box::new(mmap_write::MmapWrite::open(socket, setup)?),
-        SendPath::Sendfile => Box::new(sendfile::Sendfile::open(socket, setup)?),
-        SendPath::Splice => Box::new(splice::Splice::open(socket, setup)?),
-        SendPath::Vmsplice => Box::new(vmsplice::Vmsplice::open(socket, setup)?),
-        SendPath::MsgZerocopy => Box::new(msg_zerocopy::MsgZerocopy::open(socket, setup)?),
-        SendPath::MsgZerocopyMmap => {
-            Box::new(msg_zerocopy_mmap::MsgZerocopyMmap::open(socket, setup)?)
-        }
-        SendPath::UringSend => Box::new(uring_send::UringSend::open(socket, setup)?),
-        SendPath::UringSendZc => Box::new(uring_send_zc::UringSendZc::open(socket, setup, false)?),
-        SendPath::UringSendZcFixed => {
-            Box::new(uring_send_zc::UringSendZc::open(socket, setup, true)?)
-        }
-        SendPath::UringSplice => Box::new(uring_splice::UringSplice::open(socket, setup)?),
-    })
-}
-
-/// The call by which a path puts bytes on the socket, where that call cannot say that more will follow.
-fn call_without_flags(path: SendPath) -> Option<&'static str> {
-    match path {
-        SendPath::ReadWrite | SendPath::MmapWrite => Some("write(2)"),
-        SendPath::Sendfile => Some("sendfile(2)"),
-        SendPath::ReadSend
-        | SendPath::Splice
-        | SendPath::Vmsplice
-        | SendPath::MsgZerocopy
-        | SendPath::MsgZerocopyMmap
-        | SendPath::UringSend
-        | SendPath::UringSendZc
-        | SendPath::UringSendZcFixed
-        | SendPath::UringSplice => None,
+        .remedy("TCP_CORK does the same for a whole connection, and for every path")),
+        _ => open(socket, setup),
     }
 }

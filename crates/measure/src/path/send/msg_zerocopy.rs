@@ -1,17 +1,25 @@
-//! `msg-zerocopy`: send(2) with MSG_ZEROCOPY from the resident copy of the file set: the bytes are in memory already,
-//! as in a server's own cache. The pages are never reused, so completions are counted and waited for only where the
-//! kernel wants to have its queue emptied, and at the end.
+//! `msg-zerocopy`: send(2) with MSG_ZEROCOPY from the resident copy of the file set: the bytes are
+//! in memory already, as in a server's own cache. The pages are never reused, so completions are
+//! only counted, and waited for when the kernel refuses a send and at the end.
 
 use std::net::TcpStream;
 use std::sync::Arc;
 
 use zc_kernel::errqueue::send_zerocopy;
 
-use super::super::{ResidentCopy, SendSetup, Sender};
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::broken;
 use super::zerocopy_tracker::ZeroCopyTracker;
+use crate::path::resident::ResidentCopy;
 use crate::workload::Piece;
 use zc_run::{Result, SendCounts, Unavailable};
+
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(MsgZerocopy::open(socket, setup)?)),
+    call_without_flags: None,
+};
 
 #[derive(Debug)]
 pub(super) struct MsgZerocopy {

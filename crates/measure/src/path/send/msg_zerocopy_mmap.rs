@@ -1,17 +1,24 @@
-//! `msg-zerocopy-mmap`: send(2) with MSG_ZEROCOPY out of the mapped file: the kernel borrows the pages of the page
-//! cache, as sendfile(2) does, but by way of a user's page tables.
+//! `msg-zerocopy-mmap`: send(2) with MSG_ZEROCOPY from the mapped file: the kernel refers to the
+//! pages of the page cache, as with sendfile(2), but finds them through the user's page tables.
 
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use super::super::{SendSetup, Sender};
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::{broken_with_file, mapping};
 use super::zerocopy_tracker::ZeroCopyTracker;
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(MsgZerocopyMmap::open(socket, setup)?)),
+    call_without_flags: None,
+};
+
 #[derive(Debug)]
-pub(super) struct MsgZerocopyMmap {
+struct MsgZerocopyMmap {
     tracker: ZeroCopyTracker,
     files: Arc<FileSet>,
     buffer_bytes: usize,
@@ -19,10 +26,7 @@ pub(super) struct MsgZerocopyMmap {
 }
 
 impl MsgZerocopyMmap {
-    pub(super) fn open(
-        socket: &TcpStream,
-        setup: &SendSetup,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         setup.files.mappings()?;
         let buffer_bytes = setup.buffer_bytes.max(1);
         Ok(Self {
@@ -51,7 +55,7 @@ impl Sender for MsgZerocopyMmap {
 
     fn drain(&mut self) -> Result<()> {
         self.tracker.drain()?;
-        // Where a file lost the end of a page, zeros were sent.
+        // Where a file has lost the end of a page, zeros were sent.
         self.files.check_lengths()
     }
 

@@ -1,17 +1,25 @@
-//! `read+send`: pread(2) into a buffer, send(2) out of it. The reference that all other paths are compared with.
+//! `read+send`: pread(2) into a buffer, send(2) out of it. The reference that all other paths are
+//! compared with.
 
 use std::net::TcpStream;
 use std::sync::Arc;
 
 use zc_kernel::tcp;
 
-use super::super::{SendSetup, Sender};
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::{Buffer, SocketWriter, broken, read};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(ReadSend::open(socket, setup)?)),
+    call_without_flags: None,
+};
+
 #[derive(Debug)]
-pub(super) struct ReadSend {
+struct ReadSend {
     out: SocketWriter,
     files: Arc<FileSet>,
     buffer: Buffer,
@@ -19,10 +27,7 @@ pub(super) struct ReadSend {
 }
 
 impl ReadSend {
-    pub(super) fn open(
-        socket: &TcpStream,
-        setup: &SendSetup,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let buffer = Buffer::new(setup)?;
         Ok(Self {
             out: SocketWriter::new(socket)?,

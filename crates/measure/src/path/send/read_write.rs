@@ -4,29 +4,34 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use super::super::{SendSetup, Sender};
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::{Buffer, SocketWriter, broken, read};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(ReadWrite::open(socket, setup)?)),
+    call_without_flags: Some("write(2)"),
+};
+
 #[derive(Debug)]
-pub(super) struct ReadWrite {
+struct ReadWrite {
     out: SocketWriter,
     files: Arc<FileSet>,
     buffer: Buffer,
 }
 
 impl ReadWrite {
-    pub(super) fn open(
-        socket: &TcpStream,
-        setup: &SendSetup,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let buffer = Buffer::new(setup)?;
         Ok(Self { out: SocketWriter::new(socket)?, files: Arc::clone(&setup.files), buffer })
     }
 }
 
-/// write(2), over signals. A peer that is gone is SIGPIPE too, which Rust programs ignore.
+/// write(2), repeated on EINTR. A peer that is gone also raises SIGPIPE, which Rust programs
+/// ignore.
 fn write(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     Ok(rustix::io::retry_on_intr(|| rustix::io::write(socket, bytes))?)
 }

@@ -1,27 +1,31 @@
-//! `sendfile`: sendfile(2), a whole piece to a call unless messages are smaller. The socket gets references to the pages of
-//! the page cache.
+//! `sendfile`: sendfile(2), a whole piece to a call unless messages are smaller. The socket gets
+//! references to the pages of the page cache.
 
 use std::fs::OpenOptions;
 use std::net::TcpStream;
 use std::sync::Arc;
 
-use super::super::{SendSetup, Sender};
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::{SocketWriter, broken_with_file, calls_of};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(Sendfile::open(socket, setup)?)),
+    call_without_flags: Some("sendfile(2)"),
+};
+
 #[derive(Debug)]
-pub(super) struct Sendfile {
+struct Sendfile {
     out: SocketWriter,
     files: Arc<FileSet>,
     call_bytes: Option<usize>,
 }
 
 impl Sendfile {
-    pub(super) fn open(
-        socket: &TcpStream,
-        setup: &SendSetup,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(&setup.files)?;
         Ok(Self {
             out: SocketWriter::new(socket)?,
@@ -31,7 +35,8 @@ impl Sendfile {
     }
 }
 
-/// One byte to /dev/null: the system call may be forbidden, and not every file system can splice.
+/// Sends one byte to /dev/null: the system call may be forbidden, and not every file system
+/// supports splicing.
 fn probe(files: &FileSet) -> std::result::Result<(), Unavailable> {
     let null = OpenOptions::new()
         .write(true)
@@ -66,7 +71,7 @@ impl Sender for Sendfile {
     }
 
     fn drain(&mut self) -> Result<()> {
-        // The socket still refers to pages of the page cache, which are nobody's to reuse.
+        // The socket may still refer to pages of the page cache, which no program reuses.
         Ok(())
     }
 

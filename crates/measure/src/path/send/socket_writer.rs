@@ -1,4 +1,5 @@
-//! What all send paths do alike: own a handle of the socket, put a piece on it call by call, count, and say what broke.
+//! Shared by all send paths: holds a handle of the socket, sends a piece call by call, counts, and
+//! explains errors.
 
 use std::io;
 use std::net::TcpStream;
@@ -7,7 +8,7 @@ use std::ops::Range;
 use zc_kernel::mapping::FileMapping;
 use zc_kernel::pages::Pages;
 
-use crate::path::SendSetup;
+use super::setup::SendSetup;
 use crate::workload::{FileSet, Piece, SourceFile};
 use zc_run::{Align, Error, Result, SendCounts, Unavailable};
 
@@ -26,8 +27,9 @@ impl SocketWriter {
         Ok(Self { socket, counts: SendCounts::default() })
     }
 
-    /// Puts `len` bytes on the socket by as many calls as it takes. `call` is told how many bytes were taken already
-    /// and how many, at most `most`, to offer; it returns how many were taken. `explain` makes its error a sentence.
+    /// Sends `len` bytes with as many calls as it takes. The arguments of `call` are the socket,
+    /// the number of bytes sent so far, and the number to offer, at most `most`; it returns the
+    /// number that the socket took. `explain` converts its error.
     pub(super) fn push(
         &mut self,
         len: usize,
@@ -56,12 +58,13 @@ impl SocketWriter {
     }
 }
 
-/// A call that neither takes a byte nor fails; the manual pages do not know it, and a loop around it would not end.
+/// The error for a call that takes no byte and does not fail. The manual pages do not mention such
+/// a call, and a loop around it would not end.
 pub(super) fn takes_nothing() -> Error {
     Error::failed("the socket takes no more bytes")
 }
 
-/// The sentence for a call on the socket that failed.
+/// The error of a failed call on the socket.
 pub(super) fn broken(call: &str, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::BrokenPipe
@@ -73,7 +76,7 @@ pub(super) fn broken(call: &str, error: io::Error) -> Error {
     }
 }
 
-/// As [`broken`], for calls that read the file too; EFAULT and EIO are the file's.
+/// As [`broken`], for calls that also read the file: EFAULT and EIO concern the file.
 pub(super) fn broken_with_file(call: &str, source: &SourceFile, error: io::Error) -> Error {
     match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::FAULT) => source.became_shorter(),
@@ -82,7 +85,7 @@ pub(super) fn broken_with_file(call: &str, source: &SourceFile, error: io::Error
     }
 }
 
-/// A user-space buffer in pages of its own, all of them there.
+/// A user-space buffer in pages of its own, all of them populated.
 #[derive(Debug)]
 pub(super) struct Buffer {
     pages: Pages,
@@ -95,21 +98,21 @@ impl Buffer {
         let bytes = setup.buffer_bytes.max(1);
         let begins_at = begins_at(setup.align);
         let no_room = |error| {
-            Unavailable::failed(format!("a buffer of {bytes} bytes cannot be had: {error}"))
+            Unavailable::failed(format!("cannot allocate a buffer of {bytes} bytes: {error}"))
         };
         let mut pages = Pages::new(bytes.saturating_add(begins_at)).map_err(no_room)?;
         pages.as_mut_slice().fill(0);
         Ok(Self { pages, place: begins_at..begins_at + bytes })
     }
 
-    /// Its first `most` bytes, or all of it.
+    /// Its first `most` bytes, or all if it is shorter.
     pub(super) fn first(&mut self, most: usize) -> &mut [u8] {
         let bytes = self.place.len().min(most);
         &mut self.pages.as_mut_slice()[self.place.clone()][..bytes]
     }
 }
 
-/// How far behind a page boundary a buffer begins.
+/// Offset of a buffer from a page boundary.
 pub(super) fn begins_at(align: Align) -> usize {
     match align {
         Align::Page => 0,
@@ -117,7 +120,7 @@ pub(super) fn begins_at(align: Align) -> usize {
     }
 }
 
-/// What of a piece goes into one call each, where that is for the path to say.
+/// Splits a piece into calls of at most `call_bytes`, for paths without a buffer.
 pub(super) fn calls_of(piece: Piece, call_bytes: Option<usize>) -> impl Iterator<Item = Piece> {
     let most = call_bytes.unwrap_or(piece.len).max(1);
     (0..piece.len).step_by(most).map(move |done| Piece {
@@ -127,7 +130,8 @@ pub(super) fn calls_of(piece: Piece, call_bytes: Option<usize>) -> impl Iterator
     })
 }
 
-/// pread(2) into all of `into`, or as much as the file still has; at least one byte.
+/// pread(2) into `into`. Returns the number of bytes read, at least one; fewer than `into` holds if
+/// the file ends.
 pub(super) fn read(source: &SourceFile, into: &mut [u8], offset: u64) -> Result<usize> {
     match rustix::io::retry_on_intr(|| rustix::io::pread(&source.file, &mut *into, offset)) {
         Ok(0) => Err(source.became_shorter()),
@@ -136,7 +140,7 @@ pub(super) fn read(source: &SourceFile, into: &mut [u8], offset: u64) -> Result<
     }
 }
 
-/// The mapping of a file of a set that could be mapped when the path was opened.
+/// The mapping of a file of a set that was mapped when the path was opened.
 pub(super) fn mapping(files: &FileSet, file: usize) -> Result<&FileMapping> {
     match files.mappings() {
         Ok(mappings) => Ok(&mappings[file]),

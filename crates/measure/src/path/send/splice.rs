@@ -1,12 +1,14 @@
-//! `splice`: splice(2) from the file into a pipe, and from the pipe into the socket. What sendfile(2) does inside the
-//! kernel, with a pipe of the program's own, which may be larger.
+//! `splice`: splice(2) from the file into a pipe, and from the pipe into the socket. sendfile(2)
+//! does the same inside the kernel; here the pipe is the program's own and may be larger.
 
 use std::net::TcpStream;
 use std::sync::Arc;
 
 use zc_kernel::splice::Pipe;
 
-use super::super::{SendSetup, Sender};
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::{SocketWriter, broken, broken_with_file, calls_of};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
@@ -14,8 +16,13 @@ use zc_run::{Result, SendCounts, Unavailable};
 /// The default of fs.pipe-max-size: what a user without privileges may have.
 pub(super) const PIPE_BYTES: usize = 1 << 20;
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(Splice::open(socket, setup)?)),
+    call_without_flags: None,
+};
+
 #[derive(Debug)]
-pub(super) struct Splice {
+struct Splice {
     out: SocketWriter,
     files: Arc<FileSet>,
     pipe: Pipe,
@@ -24,10 +31,7 @@ pub(super) struct Splice {
 }
 
 impl Splice {
-    pub(super) fn open(
-        socket: &TcpStream,
-        setup: &SendSetup,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(setup)?;
         let (out, pipe) = (SocketWriter::new(socket)?, pipe(PIPE_BYTES)?);
         Ok(Self {
@@ -40,7 +44,7 @@ impl Splice {
     }
 }
 
-/// Splices one byte into a pipe that is then thrown away: not every file system can splice.
+/// Splices one byte into a pipe that is then dropped: not every file system supports splicing.
 pub(super) fn probe(setup: &SendSetup) -> std::result::Result<(), Unavailable> {
     let Some(source) = setup.files.files.first() else { return Ok(()) };
     pipe(0)?.fill_from_file(&source.file, &mut 0, 1).map(drop).map_err(|error| {
@@ -48,12 +52,13 @@ pub(super) fn probe(setup: &SendSetup) -> std::result::Result<(), Unavailable> {
     })
 }
 
-/// A pipe of `bytes`, or of what this user may have.
+/// A pipe of `bytes`, or of as much as this user may have.
 pub(super) fn pipe(bytes: usize) -> std::result::Result<Pipe, Unavailable> {
-    Pipe::new(bytes).map_err(|error| Unavailable::failed(format!("a pipe cannot be had: {error}")))
+    Pipe::new(bytes).map_err(|error| Unavailable::failed(format!("cannot create a pipe: {error}")))
 }
 
-/// Empties `filled` bytes of the pipe into the socket; `more` will follow at once.
+/// Moves `filled` bytes from the pipe to the socket. `more` says that more will follow at once
+/// (SPLICE_F_MORE).
 pub(super) fn empty(out: &mut SocketWriter, pipe: &Pipe, filled: usize, more: bool) -> Result<()> {
     let call = |socket: &TcpStream, _: usize, left: usize| pipe.empty_into(socket, left, more);
     out.push(filled, filled, call, |error| broken("splice(2)", error))
@@ -73,8 +78,8 @@ impl Sender for Splice {
                     Ok(filled) => filled,
                     Err(error) => return Err(broken_with_file("splice(2)", source, error)),
                 };
-                // Unasked only inside a message: behind it there may be a pause, and nothing may wait in the socket through
-                // it.
+                // Without `self.more` only inside a message: after it there may be a pause, during
+                // which no bytes may wait in the socket.
                 empty(&mut self.out, &self.pipe, filled, self.more || offset < end)?;
             }
         }
@@ -82,7 +87,7 @@ impl Sender for Splice {
     }
 
     fn drain(&mut self) -> Result<()> {
-        // The socket still refers to pages of the page cache, which are nobody's to reuse.
+        // The socket may still refer to pages of the page cache, which no program reuses.
         Ok(())
     }
 

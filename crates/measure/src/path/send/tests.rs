@@ -1,4 +1,5 @@
-//! Every send path over a real connection: its bytes, its counts, and what it says when things go wrong.
+//! Every send path over a real connection: its bytes, its counts, and what it says when things go
+//! wrong.
 
 use std::io::Read;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -7,23 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::msg_zerocopy::MsgZerocopy;
 use crate::path::testing::{
-    ODD_LENS, PATIENCE, content, files_of, in_time, pair, sender, setup_of, transfer,
+    ODD_LENS, PATIENCE, content, files_of, in_time, pair, send_paths, sender, setup_of, transfer,
 };
 use crate::path::{SendSetup, Sender};
 use crate::workload::Piece;
 use zc_run::{Align, Error, ErrorKind, RecvPath, SendPath};
 
-/// The paths of this folder that send from files by system calls.
-const PATHS: [SendPath; 8] = [
-    SendPath::ReadWrite,
-    SendPath::ReadSend,
-    SendPath::MmapWrite,
-    SendPath::Sendfile,
-    SendPath::Splice,
-    SendPath::Vmsplice,
-    SendPath::MsgZerocopy,
-    SendPath::MsgZerocopyMmap,
-];
+/// All but those over io_uring, which have tests of their own.
+fn paths() -> impl Iterator<Item = SendPath> {
+    send_paths(false)
+}
 
 fn is_zero_copy_with_completions(path: SendPath) -> bool {
     matches!(path, SendPath::MsgZerocopy | SendPath::MsgZerocopyMmap)
@@ -37,7 +31,7 @@ fn expected(lens: &[usize], rounds: usize) -> Vec<u8> {
 #[test]
 fn every_path_sends_exactly_the_bytes_of_its_files() {
     let expected = expected(&ODD_LENS, 2);
-    for path in PATHS {
+    for path in paths() {
         let setup = setup_of(files_of(&ODD_LENS), 65_536);
         for piece_bytes in [1 << 20, 8_192] {
             let Some((sent, _, got)) =
@@ -56,7 +50,7 @@ fn every_path_sends_exactly_the_bytes_of_its_files() {
 fn odd_buffers_and_pieces_change_no_byte() {
     let lens = [1, 4_097, 30_000];
     let expected = expected(&lens, 3);
-    for path in PATHS {
+    for path in paths() {
         let setup = setup_of(files_of(&lens), 1_000);
         let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 777, 4_001, 3) else {
             continue;
@@ -67,7 +61,7 @@ fn odd_buffers_and_pieces_change_no_byte() {
 
 #[test]
 fn on_loopback_every_zero_copy_send_is_completed_and_was_copied() {
-    for path in PATHS.into_iter().filter(|&path| is_zero_copy_with_completions(path)) {
+    for path in paths().filter(|&path| is_zero_copy_with_completions(path)) {
         let setup = setup_of(files_of(&[1_000_000, 300_000]), 65_536);
         let Some((sent, _, _)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 4) else {
             continue;
@@ -80,7 +74,7 @@ fn on_loopback_every_zero_copy_send_is_completed_and_was_copied() {
 
 #[test]
 fn paths_without_completions_count_none() {
-    for path in PATHS.into_iter().filter(|&path| !is_zero_copy_with_completions(path)) {
+    for path in paths().filter(|&path| !is_zero_copy_with_completions(path)) {
         let setup = setup_of(files_of(&[10_000]), 65_536);
         let Some((sent, _, _)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else {
             continue;
@@ -108,7 +102,7 @@ fn a_piece_is_one_sendfile_and_two_splices() {
 #[test]
 fn messages_of_every_size_change_no_byte_and_are_a_call_each() {
     let lens = [30_000, 1, 4_097];
-    for path in PATHS {
+    for path in paths() {
         for message in [64, 256, 4_096, 10_001, 4 << 20] {
             let setup =
                 SendSetup { call_bytes: Some(message), ..setup_of(files_of(&lens), message) };
@@ -127,7 +121,7 @@ fn messages_of_every_size_change_no_byte_and_are_a_call_each() {
 }
 
 #[test]
-fn a_message_that_is_larger_than_a_pipe_is_not_cut_by_anything_else() {
+fn a_message_larger_than_a_pipe_is_cut_only_by_the_pipe() {
     for path in [SendPath::Splice, SendPath::Vmsplice] {
         let setup =
             SendSetup { call_bytes: Some(4 << 20), ..setup_of(files_of(&[5_000_000]), 65_536) };
@@ -141,8 +135,8 @@ fn a_message_that_is_larger_than_a_pipe_is_not_cut_by_anything_else() {
 }
 
 #[test]
-fn saying_that_more_follows_changes_no_byte_and_is_refused_by_calls_that_cannot() {
-    for path in PATHS {
+fn msg_more_changes_no_byte_and_is_refused_by_calls_without_flags() {
+    for path in paths() {
         let setup = SendSetup {
             more: true,
             call_bytes: Some(1_000),
@@ -165,8 +159,8 @@ fn saying_that_more_follows_changes_no_byte_and_is_refused_by_calls_that_cannot(
 }
 
 #[test]
-fn buffers_that_begin_behind_a_page_boundary_change_no_byte() {
-    for path in PATHS {
+fn buffers_that_begin_after_a_page_boundary_change_no_byte() {
+    for path in paths() {
         let setup = SendSetup { align: Align::Byte, ..setup_of(files_of(&ODD_LENS), 4_096) };
         let Some((_, _, got)) = transfer(path, RecvPath::Recv, &setup, 65_536, 1 << 20, 1) else {
             continue;
@@ -194,7 +188,7 @@ fn sends_until_it_fails(path: SendPath, socket: &TcpStream, setup: &SendSetup) -
 
 #[test]
 fn a_receiver_that_closes_midway_is_an_error_and_no_hang() {
-    for path in PATHS {
+    for path in paths() {
         let setup = setup_of(files_of(&[3_000_000]), 65_536);
         let (one, mut other) = pair();
         let closes = in_time(move || other.read_exact(&mut vec![0; 1_000_000]).unwrap());
@@ -210,7 +204,7 @@ fn a_receiver_that_closes_midway_is_an_error_and_no_hang() {
 
 #[test]
 fn a_sender_that_is_blocked_wakes_when_its_socket_is_shut_down() {
-    for path in PATHS {
+    for path in paths() {
         let setup = setup_of(files_of(&[3_000_000]), 65_536);
         let (one, other) = pair();
         let handle = one.try_clone().unwrap();
@@ -233,9 +227,7 @@ fn swallow(mut socket: TcpStream) -> std::sync::mpsc::Receiver<usize> {
 
 #[test]
 fn a_file_that_is_truncated_while_it_is_sent_is_an_error_that_names_it() {
-    for path in
-        PATHS.into_iter().filter(|path| !matches!(path, SendPath::Vmsplice | SendPath::MsgZerocopy))
-    {
+    for path in paths().filter(|path| !matches!(path, SendPath::Vmsplice | SendPath::MsgZerocopy)) {
         let setup = setup_of(files_of(&[10, 3_000_000]), 65_536);
         let (one, other) = pair();
         let Some(mut sender) = sender(path, &one, &setup) else { continue };
@@ -275,7 +267,7 @@ fn a_mapped_file_that_loses_the_end_of_a_page_is_noticed_when_the_path_is_draine
 }
 
 #[test]
-fn paths_that_send_from_memory_do_not_mind_a_file_that_is_truncated_later() {
+fn paths_that_send_from_memory_are_not_affected_by_a_later_truncation() {
     for path in [SendPath::Vmsplice, SendPath::MsgZerocopy] {
         let setup = setup_of(files_of(&[10_000]), 65_536);
         setup.resident.copy_of(&setup.files, setup.pages).unwrap();
@@ -290,7 +282,7 @@ fn paths_that_send_from_memory_do_not_mind_a_file_that_is_truncated_later() {
 #[test]
 fn a_slow_reader_and_a_small_send_buffer_change_no_byte() {
     let lens = [1, 70_000, 150_000];
-    for path in PATHS {
+    for path in paths() {
         let setup = setup_of(files_of(&lens), 65_536);
         let (one, mut other) = pair();
         zc_kernel::tcp::set_sndbuf(&one, 4_096).unwrap();
@@ -324,7 +316,7 @@ fn a_slow_reader_and_a_small_send_buffer_change_no_byte() {
 fn a_drain_ends_when_the_receiver_has_stopped_reading() {
     let setup = setup_of(files_of(&[1_000_000]), 65_536);
     let (one, other) = pair();
-    // Little room at the receiver, much at the sender: bytes stay behind that nobody acknowledges.
+    // Little room at the receiver, much at the sender: bytes remain that are never acknowledged.
     zc_kernel::tcp::set_rcvbuf(&other, 4_096).unwrap();
     zc_kernel::tcp::set_sndbuf(&one, 4 << 20).unwrap();
     let Ok(mut path) = MsgZerocopy::open(&one, &setup) else {
@@ -401,7 +393,8 @@ fn child_with_64_kib_of_locked_memory() {
             "a zero-copy send of 65536 bytes locks 73728 bytes of memory, more than RLIMIT_MEMLOCK"
         );
         assert!(no.remedy.as_deref().is_some());
-        // Smaller sends fit, two or three at a time: the kernel says ENOBUFS, and every byte arrives all the same.
+        // Smaller sends fit, two or three at a time: the kernel says ENOBUFS, and every byte
+        // arrives all the same.
         let setup = setup_of(files_of(&[200_000]), 16_384);
         let (sent, _, got) = transfer(path, RecvPath::Recv, &setup, 1_000, 1 << 20, 5).unwrap();
         assert!(got == content(0, 200_000).repeat(5));

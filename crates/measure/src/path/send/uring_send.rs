@@ -1,5 +1,5 @@
-//! `uring-send`: `IORING_OP_READ` into a buffer linked to `IORING_OP_SEND` out of it, up to sixteen such pairs in one
-//! io_uring_enter(2).
+//! `uring-send`: `IORING_OP_READ` into a buffer linked to `IORING_OP_SEND` out of it, up to sixteen
+//! such pairs in one io_uring_enter(2).
 
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -7,25 +7,28 @@ use std::sync::Arc;
 
 use zc_kernel::uring::ReadSend;
 
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::begins_at;
 use super::uring_error::transfer_error;
 use crate::path::uring::{no, own};
-use crate::path::{SendSetup, Sender};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
-/// See the module.
-pub(super) struct UringSend {
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(UringSend::open(socket, setup)?)),
+    call_without_flags: None,
+};
+
+struct UringSend {
     ring: ReadSend,
     files: Arc<FileSet>,
     bytes: u64,
 }
 
 impl UringSend {
-    pub(super) fn open(
-        socket: &TcpStream,
-        setup: &SendSetup,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let ring = ReadSend::new(
             own(socket)?,
             setup.buffer_bytes,

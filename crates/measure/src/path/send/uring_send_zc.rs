@@ -1,5 +1,6 @@
-//! `uring-send-zc` and `uring-send-zc-fixed`: `IORING_OP_SEND_ZC` out of the resident copy of the file set; the second
-//! has the copy registered with the ring, so that its pages are pinned once instead of for every send.
+//! `uring-send-zc` and `uring-send-zc-fixed`: `IORING_OP_SEND_ZC` out of the resident copy of the
+//! file set; the second has the copy registered with the ring, so that its pages are pinned once
+//! instead of for every send.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -7,25 +8,38 @@ use std::time::Duration;
 
 use zc_kernel::uring::ZeroCopy;
 
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::broken;
 use crate::path::resident::ResidentCopy;
 use crate::path::uring::{no, own};
-use crate::path::{SendSetup, Sender};
 use crate::workload::Piece;
 use zc_run::{Error, Result, SendCounts, Unavailable};
 
-/// How long no notification may come before the peer is taken to have stopped reading.
+/// After this time without a notification the peer is considered to have stopped reading.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// See the module.
-pub(super) struct UringSendZc {
+/// `uring-send-zc`.
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(UringSendZc::open(socket, setup, false)?)),
+    call_without_flags: None,
+};
+
+/// `uring-send-zc-fixed`.
+pub(super) const FIXED_PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(UringSendZc::open(socket, setup, true)?)),
+    call_without_flags: None,
+};
+
+struct UringSendZc {
     ring: ZeroCopy,
     copy: Arc<ResidentCopy>,
     bytes: u64,
 }
 
 impl UringSendZc {
-    pub(super) fn open(
+    fn open(
         socket: &TcpStream,
         setup: &SendSetup,
         fixed: bool,
@@ -52,7 +66,8 @@ fn too_large(bytes: usize) -> Unavailable {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current;
     let limit = limit.map_or_else(|| "unlimited".to_owned(), |limit| format!("{limit} bytes"));
     Unavailable::refused(format!(
-        "the file set of {bytes} bytes cannot be registered: the limit of locked memory (RLIMIT_MEMLOCK) is {limit}"
+        "the file set of {bytes} bytes cannot be registered: the limit of locked memory \
+         (RLIMIT_MEMLOCK) is {limit}"
     ))
     .remedy("ulimit -l unlimited, or run as root")
 }
@@ -84,12 +99,12 @@ impl Sender for UringSendZc {
 fn error(error: std::io::Error) -> Error {
     if error.kind() == std::io::ErrorKind::TimedOut && error.raw_os_error().is_none() {
         return Error::failed(
-            "the kernel did not give zero-copy buffers back: the receiver has stopped reading",
+            "the kernel did not release zero-copy buffers: the receiver has stopped reading",
         );
     }
     if rustix::io::Errno::from_io_error(&error) == Some(rustix::io::Errno::NOMEM) {
         return Error::failed(
-            "the limit of locked memory (RLIMIT_MEMLOCK) lets no zero-copy send through",
+            "the limit of locked memory (RLIMIT_MEMLOCK) permits no zero-copy send",
         )
         .help("ulimit -l unlimited, or run as root");
     }
@@ -101,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_receiver_that_stopped_reading_and_a_limit_are_told_from_other_failures() {
+    fn a_receiver_that_stopped_reading_and_a_limit_have_errors_of_their_own() {
         let stopped = error(std::io::ErrorKind::TimedOut.into());
         assert!(stopped.message.contains("stopped reading"), "{stopped}");
         let limit = error(rustix::io::Errno::NOMEM.into());

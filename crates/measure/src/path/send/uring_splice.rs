@@ -1,4 +1,5 @@
-//! `uring-splice`: `IORING_OP_SPLICE` from the file into a pipe, linked to another from the pipe into the socket.
+//! `uring-splice`: `IORING_OP_SPLICE` from the file into a pipe, linked to another from the pipe
+//! into the socket.
 
 use std::net::TcpStream;
 use std::os::fd::AsFd;
@@ -6,16 +7,22 @@ use std::sync::Arc;
 
 use zc_kernel::uring::Splice;
 
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::calls_of;
 use super::splice::{PIPE_BYTES, pipe, probe};
 use super::uring_error::transfer_error;
 use crate::path::uring::{no, own};
-use crate::path::{SendSetup, Sender};
 use crate::workload::{FileSet, Piece};
 use zc_run::{Result, SendCounts, Unavailable};
 
-/// See the module.
-pub(super) struct UringSplice {
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(UringSplice::open(socket, setup)?)),
+    call_without_flags: None,
+};
+
+struct UringSplice {
     ring: Splice,
     files: Arc<FileSet>,
     bytes: u64,
@@ -24,10 +31,7 @@ pub(super) struct UringSplice {
 }
 
 impl UringSplice {
-    pub(super) fn open(
-        socket: &TcpStream,
-        setup: &SendSetup,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         probe(setup)?;
         let ring = Splice::new(own(socket)?, pipe(PIPE_BYTES)?, setup.cpu).map_err(no)?;
         Ok(Self {

@@ -1,23 +1,32 @@
-//! `vmsplice`: vmsplice(2) of the program's own pages into a pipe, splice(2) from the pipe into the socket.
+//! `vmsplice`: vmsplice(2) of the program's own pages into a pipe, splice(2) from the pipe into the
+//! socket.
 //!
-//! The kernel does not say when it has sent the pages, so a program that wants to use them again has to guess (or to
-//! ask SIOCOUTQ until nothing is under way). Here no completions are needed: the pages are those of the resident
-//! copy, which nobody writes to for the rest of the run, and which the kernel keeps alive by its own references
-//! beyond that.
+//! The kernel does not report when it has sent the pages, so a program that wants to reuse them has
+//! to guess (or to poll SIOCOUTQ until nothing is in flight). Here no completions are needed: the
+//! pages are those of the resident copy, which is never written again, and the kernel's references
+//! keep them alive beyond the run.
 
 use std::net::TcpStream;
 use std::sync::Arc;
 
 use zc_kernel::splice::Pipe;
 
-use super::super::{ResidentCopy, SendSetup, Sender};
+use super::definition::Definition;
+use super::sender::Sender;
+use super::setup::SendSetup;
 use super::socket_writer::{SocketWriter, broken, calls_of};
 use super::splice::{PIPE_BYTES, empty, pipe};
+use crate::path::resident::ResidentCopy;
 use crate::workload::Piece;
 use zc_run::{Result, SendCounts, Unavailable};
 
+pub(super) const PATH: Definition = Definition {
+    open: |socket, setup| Ok(Box::new(Vmsplice::open(socket, setup)?)),
+    call_without_flags: None,
+};
+
 #[derive(Debug)]
-pub(super) struct Vmsplice {
+struct Vmsplice {
     out: SocketWriter,
     resident: Arc<ResidentCopy>,
     pipe: Pipe,
@@ -26,12 +35,9 @@ pub(super) struct Vmsplice {
 }
 
 impl Vmsplice {
-    pub(super) fn open(
-        socket: &TcpStream,
-        setup: &SendSetup,
-    ) -> std::result::Result<Self, Unavailable> {
+    fn open(socket: &TcpStream, setup: &SendSetup) -> std::result::Result<Self, Unavailable> {
         let resident = Arc::clone(setup.resident.copy_of(&setup.files, setup.pages)?);
-        // One byte into a pipe that is then thrown away: the system call may be forbidden.
+        // One byte into a pipe that is then dropped: the system call may be forbidden.
         pipe(0)?
             .fill_from_pages(resident.pages(), 0..1)
             .map_err(|error| Unavailable::unsupported(format!("vmsplice(2): {error}")))?;
@@ -60,7 +66,7 @@ impl Sender for Vmsplice {
     }
 
     fn drain(&mut self) -> Result<()> {
-        Ok(()) // see the top of the file
+        Ok(()) // see the module
     }
 
     fn counts(&self) -> SendCounts {

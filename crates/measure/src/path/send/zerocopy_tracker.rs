@@ -1,9 +1,9 @@
-//! What the MSG_ZEROCOPY paths do alike: lend pages to the kernel send by send, take note of the completions by which
-//! it gives them back, wait when it will not borrow more, and wait for the last ones at the end.
+//! Shared by the MSG_ZEROCOPY paths: counts the sends in flight and their completions, waits when
+//! the kernel refuses another send (ENOBUFS), and waits for the last completions at the end.
 //!
-//! Completions are looked for every few sends and without blocking: a send that waited for its own completion would
-//! wait for the peer's acknowledgement. That costs two calls of recvmsg(2) each time, the second of which finds the
-//! queue empty.
+//! Completions are read every few sends and without blocking: a send that waited for its own
+//! completion would wait for the peer's acknowledgement. Each time costs two calls of recvmsg(2),
+//! the second of which finds the queue empty.
 
 use std::io;
 use std::net::TcpStream;
@@ -17,18 +17,18 @@ use zc_kernel::{mapping, tcp};
 use super::socket_writer::{SocketWriter, broken, takes_nothing};
 use zc_run::{Error, Result, SendCounts, Unavailable};
 
-/// Completions are looked for after so many sends. With the 20,480 bytes of net.core.optmem_max that older kernels
-/// had, some twenty may be outstanding.
+/// Sends between two reads of completions. With the 20,480 bytes of net.core.optmem_max that older
+/// kernels had, some twenty may be in flight.
 const LOOK_EVERY: u64 = 16;
 
-/// How long the kernel may give nothing back before the peer is taken to have stopped reading.
+/// After this time without a completion the peer is considered to have stopped reading.
 const PATIENCE_NS: u64 = 2_000_000_000;
 
-/// Between two attempts when nothing is outstanding here and the kernel still will not lend: somebody else has to
-/// give back.
+/// Pause between attempts when no send of this socket is in flight and the kernel still refuses:
+/// others use up the limit.
 const PAUSE_NS: u64 = 1_000_000;
 
-/// The socket, the counts, and how many sends are under way.
+/// The socket, the counts, and the sends in flight.
 #[derive(Debug)]
 pub(super) struct ZeroCopyTracker {
     out: SocketWriter,
@@ -38,7 +38,7 @@ pub(super) struct ZeroCopyTracker {
 }
 
 impl ZeroCopyTracker {
-    /// Makes the socket ready for sends of at most `send_bytes`.
+    /// Prepares the socket for zero-copy sends of at most `send_bytes`.
     pub(super) fn new(
         socket: &TcpStream,
         send_bytes: usize,
@@ -50,7 +50,8 @@ impl ZeroCopyTracker {
         let charged_bytes = send_bytes / page_bytes * page_bytes + 2 * page_bytes;
         if !mapping::may_lock(charged_bytes) {
             return Err(Unavailable::refused(format!(
-                "a zero-copy send of {send_bytes} bytes locks {charged_bytes} bytes of memory, more than RLIMIT_MEMLOCK"
+                "a zero-copy send of {send_bytes} bytes locks {charged_bytes} bytes of memory, \
+                 more than RLIMIT_MEMLOCK"
             ))
             .remedy("raise it as root: `ulimit -l 8192`, or send less at once: `--buffer 16k`"));
         }
@@ -99,7 +100,7 @@ impl ZeroCopyTracker {
         self.issued.saturating_sub(self.out.counts.completions)
     }
 
-    /// Takes what completions there are; says whether there was one.
+    /// Reads all available completions. Returns whether there was one.
     fn look(&mut self) -> Result<bool> {
         self.looked_at = self.issued;
         let mut found = false;
@@ -117,8 +118,8 @@ impl ZeroCopyTracker {
         Ok(found)
     }
 
-    /// Waits, at most until `until_ns`, for something on the error queue, and takes it. Says whether there was a
-    /// completion.
+    /// Waits until `until_ns` at most for the error queue, and reads it. Returns whether there was
+    /// a completion.
     fn wait(&mut self, until_ns: u64) -> Result<bool> {
         let left_ns = until_ns.saturating_sub(monotonic_ns());
         self.out.counts.calls += 1;
@@ -127,7 +128,7 @@ impl ZeroCopyTracker {
         if woken == Woken::TimedOut || self.look()? {
             return Ok(woken != Woken::TimedOut);
         }
-        // Awake, and no completion: the connection itself is in trouble.
+        // Woken without a completion: the connection has an error.
         match tcp::take_error(&self.out.socket) {
             Ok(None) if woken == Woken::Error => Ok(false),
             Ok(None) => {
@@ -137,7 +138,8 @@ impl ZeroCopyTracker {
         }
     }
 
-    /// The kernel would not borrow more: waits until it has given something back. `since_ns` is when that began.
+    /// Waits for a completion after the kernel has refused a send. `since_ns` is the time of the
+    /// first refusal.
     fn make_room(&mut self, since_ns: u64) -> Result<()> {
         let until_ns = since_ns.saturating_add(self.patience_ns);
         if self.look()? {
@@ -145,7 +147,7 @@ impl ZeroCopyTracker {
         }
         if monotonic_ns() >= until_ns {
             return Err(Error::failed(
-                "the kernel lends no more memory to zero-copy sends (ENOBUFS)",
+                "the kernel allows no more memory for zero-copy sends (ENOBUFS)",
             )
             .help("raise RLIMIT_MEMLOCK (`ulimit -l`) or net.core.optmem_max"));
         }

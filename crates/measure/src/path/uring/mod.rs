@@ -1,4 +1,4 @@
-//! What the paths over io_uring have in common: why it cannot be had here.
+//! Shared by the paths over io_uring: a socket of their own, and why io_uring is unavailable.
 
 use std::io;
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use zc_kernel::uring::disabled_sysctl;
 
 use zc_run::Unavailable;
 
-/// A descriptor of its own for a ring, so that a path owns what its requests name.
+/// A duplicate of the socket for a ring, so that a path owns the descriptors of its requests.
 pub(super) fn own(socket: &TcpStream) -> Result<OwnedFd, Unavailable> {
     socket
         .try_clone()
@@ -16,7 +16,7 @@ pub(super) fn own(socket: &TcpStream) -> Result<OwnedFd, Unavailable> {
         .map_err(|error| Unavailable::failed(format!("cannot duplicate a socket: {error}")))
 }
 
-/// Why a ring could not be had.
+/// Explains why a ring could not be set up.
 pub(super) fn no(error: io::Error) -> Unavailable {
     no_because(&error, disabled_sysctl())
 }

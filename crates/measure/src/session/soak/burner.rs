@@ -1,11 +1,12 @@
-//! A thread that uses a known share of a CPU. What it really used, its thread CPU clock tells: that is the truth which
-//! the soakers are held against.
+//! A thread that uses a known share of a CPU. Its thread CPU clock gives the true load with which
+//! the soakers' result is compared.
 //!
-//! A thread clock does not tell all: the interrupt that ends a sleep, and half of the switch, are charged to whom they
-//! interrupt, which is a soaker. With a timer on the burner's own CPU that is 8 us and more on a virtual machine (most of it
-//! for setting the next deadline, which the hypervisor has to do), so 1 % of a CPU at 1000 wake-ups a second. So the
-//! burner has no timer: a second thread, on another CPU where there is one, wakes it up. What is left of that cost
-//! is measured by a burner that only wakes up.
+//! A thread clock does not include everything: the interrupt that ends a sleep, and half of the
+//! context switch, are charged to the interrupted task, which is a soaker. With a timer on the
+//! burner's own CPU that is 8 us and more on a virtual machine, most of it for setting the next
+//! deadline, which the hypervisor has to do. At 1000 wake-ups per second this is 1 % of a CPU. So
+//! the burner has no timer: a second thread, on another CPU if there is one, wakes it up. The rest
+//! of that cost is measured by a burner that only wakes up.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,13 +17,14 @@ use zc_kernel::{clock, sched};
 
 use zc_run::{BurnShape, Error, Result};
 
-/// Units of burning between two looks at the clock: a microsecond or so.
+/// Iterations between two readings of the clock: a microsecond or so.
 const STEP: u64 = 256;
 
-/// How often the waker looks whether a period begins: the shortest period.
+/// Interval at which the waker checks whether a period begins: the shortest period.
 const TICK_NS: u64 = 1_000_000;
 
-/// A pinned thread, and one that wakes it up. They sleep until they are given a load, and end when this is dropped.
+/// A pinned thread, and one that wakes it up. They sleep until they are given a load, and end when
+/// this value is dropped.
 #[derive(Debug)]
 pub(super) struct Burner {
     shared: Arc<Shared>,
@@ -33,7 +35,7 @@ pub(super) struct Burner {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// For the burner: there is an order, or a period has begun.
+    /// Wakes the burner: there is an order, or a period has begun.
     burner: Condvar,
     sleeps: AtomicU64,
 }
@@ -60,27 +62,27 @@ impl Shared {
 }
 
 impl Burner {
-    /// Starts it on `cpu`, asleep; it is woken up from one of `elsewhere`.
-    pub(super) fn start(cpu: usize, elsewhere: &[usize]) -> Result<Self> {
+    /// Starts it on `cpu`, asleep; it is woken up from one of `waker_cpus`.
+    pub(super) fn start(cpu: usize, waker_cpus: &[usize]) -> Result<Self> {
         let shared = Arc::new(Shared {
             state: Mutex::new(State { order: Order::Rest, periods: 0 }),
             burner: Condvar::new(),
             sleeps: AtomicU64::new(0),
         });
-        // From here on the threads end when this is dropped.
+        // The threads end when this is dropped.
         let mut burner = Self { shared, threads: Vec::new(), tid: 0 };
-        burner.spawn("zc-waker", elsewhere, wake)?;
+        burner.spawn("zc-waker", waker_cpus, wake)?;
         burner.tid = burner.spawn("zc-burner", &[cpu], burn)?;
         Ok(burner)
     }
 
     fn spawn(&mut self, name: &str, cpus: &[usize], life: fn(&Shared)) -> Result<i32> {
         let (its, its_cpus) = (Arc::clone(&self.shared), cpus.to_vec());
-        let (tell, tid) = mpsc::channel();
+        let (tid_out, tid_in) = mpsc::channel();
         let work =
             move || {
                 let pinned = if its_cpus.is_empty() { Ok(()) } else { sched::pin(&its_cpus) };
-                drop(tell.send(
+                drop(tid_out.send(
                     pinned.and_then(|()| sched::set_timer_slack(1)).map(|()| sched::gettid()),
                 ));
                 life(&its);
@@ -88,10 +90,11 @@ impl Burner {
         let error = |error| Error::os(format!("put a thread (\"{name}\") on CPUs {cpus:?}"), error);
         self.threads
             .push(std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(error)?);
-        tid.recv().map_err(|_| Error::failed("the burner ended before it began"))?.map_err(error)
+        tid_in.recv().map_err(|_| Error::failed("the burner ended before it began"))?.map_err(error)
     }
 
-    /// Lets it use `percent` of its CPU until [`rest`](Self::rest). With 0 percent it only wakes up, period for period.
+    /// Makes it use `percent` of its CPU until [`rest`](Self::rest). With 0 percent it only wakes
+    /// up once in every period.
     pub(super) fn work(&self, percent: u32, shape: BurnShape) {
         let period_ns = match shape {
             BurnShape::Smooth => TICK_NS,
@@ -100,7 +103,7 @@ impl Burner {
         self.command(Order::Work { period_ns, busy_ns: period_ns * u64::from(percent) / 100 });
     }
 
-    /// Lets it sleep again. It does within microseconds.
+    /// Makes it sleep again, which takes microseconds.
     pub(super) fn rest(&self) {
         self.command(Order::Rest);
     }
@@ -110,13 +113,13 @@ impl Burner {
         self.shared.burner.notify_all();
     }
 
-    /// CPU time that it has used so far.
+    /// CPU time that the burner has used so far.
     pub(super) fn cpu_ns(&self) -> Result<u64> {
         clock::thread_cpu_ns(self.tid)
             .map_err(|error| Error::os("read the burner's CPU clock", error))
     }
 
-    /// How often it has gone to sleep under load so far.
+    /// Times that it has gone to sleep under load so far.
     pub(super) fn sleeps(&self) -> u64 {
         self.shared.sleeps.load(Relaxed)
     }
@@ -131,12 +134,14 @@ impl Drop for Burner {
     }
 }
 
-/// The life of a burner: it uses `busy_ns` of CPU in every period, by its own CPU clock, and sleeps for the rest of it.
+/// Runs the burner: it uses `busy_ns` of CPU in every period, by its own CPU clock, and sleeps for
+/// the rest.
 fn burn(shared: &Shared) {
     let mut done = 0;
     loop {
         let mut state = shared.state();
-        // A new order counts its periods from 0. If the burner is late it leaves periods out: what it used is what counts.
+        // A new order counts its periods from 0. A late burner skips periods: what counts is what
+        // it used.
         done = done.min(state.periods);
         while state.order != Order::End && (state.order == Order::Rest || state.periods == done) {
             shared.sleeps.fetch_add(1, Relaxed);
@@ -156,8 +161,9 @@ fn burn(shared: &Shared) {
     }
 }
 
-/// The life of the other one: it begins periods. It wakes up a thousand times a second whatever the order is, so that its own
-/// CPU, which may share clock and power with the burner's, does the same in idle windows as under load.
+/// Runs the waker, which begins periods. It wakes up a thousand times per second under any order.
+/// Its own CPU may share clock and power with the burner's, and so behaves the same in idle windows
+/// as under load.
 fn wake(shared: &Shared) {
     let mut due_ns = clock::monotonic_ns();
     let mut ticks: u64 = 0;
@@ -173,7 +179,7 @@ fn wake(shared: &Shared) {
                 ticks += 1;
                 if begins {
                     state.periods += 1;
-                    drop(state); // the woken one takes it first of all
+                    drop(state); // the burner takes it first when it wakes
                     shared.burner.notify_all();
                 }
             }

@@ -1,7 +1,9 @@
-//! What a command costs the whole machine, from before its process is made until it has been waited for.
+//! What a command costs the whole machine, from before its process is created until it has been
+//! waited for.
 //!
-//! The command is in zc's own session and process group, as it would be without zc: keys of the terminal reach it by
-//! themselves, signals that are sent to zc alone are passed on. The soakers are in a process of their own, behind it.
+//! The command is in zc's own session and process group, as it would be without zc. Signals from
+//! the terminal reach it directly; signals sent to zc alone are passed on. The soakers are in a
+//! helper process that ranks below it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,7 +14,7 @@ use std::time::Duration;
 use zc_kernel::clock;
 use zc_kernel::spawn::{HeldSignals, kill, pidfd, wait_readable, wait_with_usage};
 
-use super::{Soaked, idle, interrupted, set_up, start};
+use super::setup::{Soaked, idle, interrupted, set_up, start};
 use zc_run::{CommandEnd, Error, SoakCommand, SoakWindow};
 
 /// Signals that are passed on to the command. SIGTSTP and SIGCONT stop and continue zc too.
@@ -27,10 +29,10 @@ const PASSED_ON: [i32; 8] = [
     signal_hook::consts::SIGCONT,
 ];
 
-/// What [`command`] is asked for.
+/// Options of [`command`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandOptions {
-    /// The soakers.
+    /// CPUs and kind of the soakers.
     pub soaked: Soaked,
     /// The command and its arguments; not empty.
     pub command: Vec<std::ffi::OsString>,
@@ -39,20 +41,20 @@ pub struct CommandOptions {
 /// Why there is no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandFault {
-    /// There is no such command, or it cannot be run (`found`).
+    /// There is no such command (`found` is false), or it cannot be run.
     NotRun {
-        /// It exists.
+        /// Whether it exists.
         found: bool,
-        /// What is wrong with it.
+        /// The error of starting it.
         error: Error,
     },
-    /// The command has not been started for a reason of zc's own.
+    /// The command has not been started, because of a failure of zc.
     NotStarted(Error),
-    /// The command has ended, but what it cost is not known.
+    /// The command has ended, but its cost is unknown.
     NotMeasured {
         /// How it ended.
         end: CommandEnd,
-        /// Why.
+        /// Why it was not measured.
         error: Error,
     },
 }
@@ -60,16 +62,16 @@ pub enum CommandFault {
 /// Runs the command and measures it.
 ///
 /// # Errors
-/// It could not be run, or not be measured.
+/// It could not be run or measured.
 pub fn command(options: &CommandOptions) -> Result<SoakCommand, CommandFault> {
     let own = CommandFault::NotStarted;
     let (program, arguments) = options
         .command
         .split_first()
         .ok_or_else(|| own(Error::usage("a command is missing after \"--\"")))?;
-    // Before there are threads, so that no other thread takes them.
-    let signals = HeldSignals::hold(&PASSED_ON)
-        .map_err(|error| own(Error::os("hold signals back", error)))?;
+    // Before there are threads, so that no other thread handles them.
+    let signals =
+        HeldSignals::hold(&PASSED_ON).map_err(|error| own(Error::os("block signals", error)))?;
     let mut meter = set_up(&options.soaked).map_err(own)?;
     let mut ended_early = |at_ns| signal_before(at_ns, &signals);
     let start = start(&mut meter, &mut ended_early).map_err(own)?;
@@ -101,12 +103,12 @@ pub fn command(options: &CommandOptions) -> Result<SoakCommand, CommandFault> {
     })
 }
 
-/// Sleeps until `at_ns`, and says whether somebody wanted zc to end before.
+/// Sleeps until `at_ns`; returns whether a signal asked zc to end before.
 fn signal_before(at_ns: u64, signals: &HeldSignals) -> bool {
     loop {
-        while let Some(held) = signals.next() {
-            match held.signal {
-                signal_hook::consts::SIGTSTP => drop(signals.let_through(held.signal)),
+        while let Some(received) = signals.next() {
+            match received.signal {
+                signal_hook::consts::SIGTSTP => drop(signals.let_through(received.signal)),
                 signal_hook::consts::SIGCONT => {}
                 _ => return true,
             }
@@ -121,7 +123,7 @@ fn signal_before(at_ns: u64, signals: &HeldSignals) -> bool {
     }
 }
 
-/// Passes on what comes, until the process ends.
+/// Passes signals on until the process ends.
 fn pass_signals_on(signals: &HeldSignals, pid: i32) {
     // Without a pidfd (before Linux 5.3) signals wait until the command has ended.
     let Ok(process) = pidfd(pid) else { return };
@@ -130,13 +132,13 @@ fn pass_signals_on(signals: &HeldSignals, pid: i32) {
             Ok([false, _]) => {}
             _ => return,
         }
-        while let Some(held) = signals.next() {
-            // What the kernel sent has gone to the whole process group, the command included.
-            if !held.by_kernel {
-                drop(kill(pid, held.signal)); // it has ended this very moment, or has another user
+        while let Some(received) = signals.next() {
+            // The kernel sent it to the whole process group, the command included.
+            if !received.by_kernel {
+                drop(kill(pid, received.signal)); // fails if it has just ended, or has another user
             }
-            if held.signal == signal_hook::consts::SIGTSTP {
-                drop(signals.let_through(held.signal));
+            if received.signal == signal_hook::consts::SIGTSTP {
+                drop(signals.let_through(received.signal));
             }
         }
     }
@@ -153,7 +155,8 @@ fn not_run(program: &std::ffi::OsStr, error: io::Error) -> CommandFault {
     let name = program.to_string_lossy();
     let found = match error.kind() {
         io::ErrorKind::NotFound => false,
-        // execvp(3) says EACCES also when a folder of the PATH may not be searched and no other one has the command.
+        // execvp(3) fails with EACCES also when a folder of the PATH may not be searched and no
+        // other one has the command.
         io::ErrorKind::PermissionDenied => name.contains('/') || is_in_path(program),
         _ => true,
     };

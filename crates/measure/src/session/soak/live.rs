@@ -1,37 +1,39 @@
-//! The load of this machine, a window after the other, until somebody says stop.
+//! The load of this machine, one window after another, until it is stopped.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use zc_kernel::clock::sleep_until_or_stop;
 
-use super::{Soaked, interrupted, set_up, start};
+use super::setup::{Soaked, interrupted, set_up, start};
 use zc_run::{Result, SoakStart, SoakWindow};
 
-/// What [`live`] is asked for.
+/// Options of [`live`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveOptions {
-    /// The soakers.
+    /// CPUs and kind of the soakers.
     pub soaked: Soaked,
-    /// How long each window is.
+    /// Length of each window.
     pub period_ns: u64,
-    /// After how many windows to stop; none goes on.
+    /// Number of windows; `None` is without end.
     pub count: Option<u64>,
 }
 
-/// What [`live`] tells.
+/// What [`live`] reports.
 #[derive(Debug)]
 pub enum Heard<'a> {
     /// Once, before the first window.
     Start(&'a SoakStart),
-    /// A window that has closed. Windows follow one another without a gap but for the time that telling takes.
+    /// A window that has closed. Windows follow one another without a gap, except for the time that
+    /// reporting takes.
     Window(&'a SoakWindow),
 }
 
-/// Watches the machine until `stop` is up, `hear` says that it has enough, or the count is reached.
+/// Measures until `stop` is set, `hear` breaks, or the count is reached.
 ///
 /// # Errors
-/// [`ErrorKind::Interrupted`](zc_run::ErrorKind) when `stop` came up before the first window; the soakers cannot be had.
+/// [`ErrorKind::Interrupted`](zc_run::ErrorKind) when `stop` was set before the first window; the
+/// soakers cannot be started.
 pub fn live(
     options: &LiveOptions,
     stop: &AtomicBool,
@@ -42,8 +44,8 @@ pub fn live(
     if hear(Heard::Start(&start.ok_or_else(interrupted)?)).is_break() {
         return Ok(());
     }
-    let mut told = 0;
-    while options.count.is_none_or(|count| told < count) {
+    let mut windows = 0;
+    while options.count.is_none_or(|count| windows < count) {
         let opened = meter.open()?;
         if sleep_until_or_stop(opened.soak.at_ns.saturating_add(options.period_ns), stop) {
             break;
@@ -52,7 +54,7 @@ pub fn live(
         if hear(Heard::Window(&window)).is_break() {
             break;
         }
-        told += 1;
+        windows += 1;
     }
     Ok(())
 }

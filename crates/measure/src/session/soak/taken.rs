@@ -1,25 +1,26 @@
-//! What do the soakers take from somebody else's process? It is tried out before they are let loose on one: a process of
-//! another session, and of another cgroup where this user may make one, keeps a thread busy on each CPU, once while the
-//! soakers work and once while they sleep.
+//! The probe of what the soakers take from another process, before they are used on one. A process
+//! in another session, and in another cgroup if this user may create one, keeps a thread busy on
+//! each CPU, once with soakers and once without.
 
 use zc_kernel::clock;
 
 use crate::meter::{CompetingProcess, SoakerProcess};
 use zc_run::{Result, SoakReading, Taken};
 
-/// How long the stranger is busy while the soakers work. A soaker gets its share in slices of milliseconds, a few a second, so
-/// shorter would see one or none.
+/// How long the competing threads are busy with soakers. A soaker gets its share in slices of
+/// milliseconds, a few per second, so a shorter probe would see one slice or none.
 const SOAKED_NS: u64 = 200_000_000;
-/// And while they sleep.
+/// How long they are busy without soakers.
 const UNSOAKED_NS: u64 = 100_000_000;
-/// What its threads get to be ready.
+/// Lead time for the threads to become ready.
 const LEAD_NS: u64 = 3_000_000;
-/// The soakers are read this long after the threads begin.
+/// Time between the begin of the threads and the first reading of the soakers.
 const AFTER_NS: u64 = 2_000_000;
-/// And this long before they end: on a busy machine the reader may come late.
+/// Time between the second reading and the end of the threads: on a busy machine the reader may be
+/// late.
 const BEFORE_NS: u64 = 30_000_000;
 
-/// Tries it out, and leaves the soakers at work.
+/// Runs the probe, and leaves the soakers running. `None` if the readings were late.
 pub(super) fn try_out(soakers: &mut SoakerProcess) -> Result<Option<Taken>> {
     let mut competitor = CompetingProcess::start(soakers.cpus())?;
     let other_cgroup = competitor.other_cgroup();
@@ -36,7 +37,7 @@ pub(super) fn try_out(soakers: &mut SoakerProcess) -> Result<Option<Taken>> {
     let from_ns = clock::monotonic_ns() + LEAD_NS;
     let unsoaked = competitor.burn(from_ns, from_ns + UNSOAKED_NS, || {})?;
     soakers.resume()?;
-    // On a machine that is too busy the reader itself may have come too late: then it is not known.
+    // On a machine that is too busy the reader itself may be late; then the result is unknown.
     let in_time = edges.1.at_ns < until_ns;
     Ok(in_time.then_some(Taken {
         other_cgroup,

@@ -1,8 +1,9 @@
-//! The soakers held against loads that are known: a burner thread whose thread CPU clock is the truth, at several loads, in
-//! duty cycles of 1 ms and of 100 ms, each between two idle windows, and each once more without soakers to see what
-//! /proc/stat says then.
+//! Compares the soakers with known loads: a burner thread whose thread CPU clock gives the true
+//! load, at several loads, in duty cycles of 1 ms and of 100 ms. Each load lies between two idle
+//! windows and is repeated without soakers to see what /proc/stat shows then.
 //!
-//! Unlike live soaking this is done by soakers of zc's own process, as in `zc run`: they rank in the burner's own session.
+//! Unlike live soaking this uses soakers in zc's own process, as in `zc run`: they rank in the
+//! burner's own session.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,58 +13,61 @@ use rand_pcg::Pcg64;
 use zc_kernel::{clock, sched};
 
 use super::burner::Burner;
-use super::{Soaked, interrupted};
+use super::setup::{Soaked, interrupted};
 use crate::meter::{KernelMeters, Soakers};
 use zc_run::{BurnShape, Result, SoakEdge, SoakVerify, SoakWindow, UnsoakedControl, VerifyVisit};
 
-/// How the loads are spread.
+/// The duty cycles of the loads.
 const SHAPES: [BurnShape; 2] = [BurnShape::Smooth, BurnShape::Bursty];
 /// The loads, in percent of a CPU.
 const PERCENT: [u32; 8] = [0, 5, 10, 25, 50, 75, 90, 95];
-/// The window of a smooth load. Short: the noise of a shared machine is slow, so that what is close in time compares, and
-/// many short windows tell more than a few long ones.
+/// Window of a smooth load. It is short: the noise of a shared machine is slow, so neighbouring
+/// windows are comparable, and many short windows give more information than a few long ones.
 const SMOOTH_NS: u64 = 50_000_000;
-/// The window of a bursty load, and of an unsoaked one: one period of the bursty burner.
+/// Window of a bursty load and of an unsoaked one: one period of the bursty burner.
 const BURSTY_NS: u64 = 100_000_000;
-/// Between two loads. Shared by both.
+/// Idle window between two loads, shared by both.
 const IDLE_NS: u64 = 40_000_000;
-/// From when a burner is told to work or rest to when a window opens.
+/// Time between an order to the burner and the opening of a window.
 const SETTLE_NS: u64 = 5_000_000;
-/// The order of visits is drawn anew for every round; from this seed, as nothing hangs on it.
+/// The order of visits is drawn anew for every round, from this fixed seed, as no result depends on
+/// it.
 const SEED: u64 = 2001;
 
-/// What [`verify`] is asked for.
+/// Options of [`verify`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifyOptions {
-    /// The soakers.
+    /// CPUs and kind of the soakers.
     pub soaked: Soaked,
-    /// Time for all of it. It is never cut short in the middle of a round of all loads, and does at least two.
+    /// Time for everything. A round of all loads is never cut short, and there are two or more.
     pub budget_ns: u64,
 }
 
-/// Visits every load, round after round, until the budget is spent; `round` is told how many rounds of how many are done.
+/// Visits every load, round after round, until the budget is spent; `round` is called with the
+/// rounds done and the rounds planned.
 ///
 /// # Errors
-/// [`ErrorKind::Interrupted`](zc_run::ErrorKind) when `stop` came up before there were two rounds; soakers cannot be had.
+/// [`ErrorKind::Interrupted`](zc_run::ErrorKind) when `stop` was set before there were two rounds;
+/// the soakers cannot be started.
 pub fn verify(
     options: &VerifyOptions,
     stop: &AtomicBool,
     round: &mut dyn FnMut(usize, usize),
 ) -> Result<SoakVerify> {
     let cpus = options.soaked.cpus()?;
-    // The last: on most machines the first one has more of the interrupts.
+    // The last one: on most machines the first has more of the interrupts.
     let burner = cpus.len().saturating_sub(1);
     let burner_cpu = cpus.get(burner).copied().unwrap_or(0);
-    // Whoever reads the meters, and whoever wakes the burner up, should be elsewhere. If there is only one CPU they cannot.
+    // The reader of the meters and the waker of the burner run on other CPUs, if there are any.
     let allowed: Vec<usize> = sched::allowed_cpus().unwrap_or_default();
-    let elsewhere: Vec<usize> = allowed.iter().copied().filter(|&cpu| cpu != burner_cpu).collect();
+    let other_cpus: Vec<usize> = allowed.iter().copied().filter(|&cpu| cpu != burner_cpu).collect();
     let mut bench = Bench {
         meters: KernelMeters::open(&cpus)?,
         soakers: Soakers::start(&cpus, options.soaked.kind)?,
-        burner: Burner::start(burner_cpu, &elsewhere)?,
+        burner: Burner::start(burner_cpu, &other_cpus)?,
         place: burner,
     };
-    drop(sched::pin(&elsewhere));
+    drop(sched::pin(&other_cpus));
     let visits = bench.rounds(options.budget_ns, stop, round);
     drop(sched::pin(&allowed));
     let visits = visits?;
@@ -84,12 +88,12 @@ struct Bench {
     soakers: Soakers,
     meters: KernelMeters,
     burner: Burner,
-    /// Of the burner's CPU among the soakers'.
+    /// Index of the burner's CPU among the soakers'.
     place: usize,
 }
 
-/// A window with what the burner did in it.
-struct Seen {
+/// A window, and what the burner did in it.
+struct Measured {
     window: SoakWindow,
     truth_ns: u64,
     soaker_cpu_ns: u64,
@@ -97,7 +101,7 @@ struct Seen {
 }
 
 impl Bench {
-    /// As many rounds of all loads as there is time for.
+    /// Runs as many rounds of all loads as there is time for.
     fn rounds(
         &mut self,
         budget_ns: u64,
@@ -131,7 +135,7 @@ impl Bench {
         Ok(visits)
     }
 
-    /// Every load once, between idle windows. None when it was interrupted.
+    /// Every load once, between idle windows. `None` when it was interrupted.
     fn soaked_round(
         &mut self,
         cases: &[(BurnShape, u32)],
@@ -166,7 +170,7 @@ impl Bench {
         Ok(Some(visits))
     }
 
-    /// Every load once, without soakers. None when it was interrupted.
+    /// Every load once, without soakers. `None` when it was interrupted.
     fn control_round(
         &mut self,
         cases: &[(BurnShape, u32)],
@@ -177,7 +181,7 @@ impl Bench {
             self.burner.work(percent, shape);
             let seen = self.window(BURSTY_NS, stop)?;
             self.burner.rest();
-            let Some(Seen { window, truth_ns, .. }) = seen else { return Ok(None) };
+            let Some(Measured { window, truth_ns, .. }) = seen else { return Ok(None) };
             controls.push(UnsoakedControl {
                 opened: window.opened.stat,
                 closed: window.closed.stat,
@@ -187,8 +191,9 @@ impl Bench {
         Ok(Some(controls))
     }
 
-    /// The soakers and the burner's clock are read side by side, /proc/stat outside of them.
-    fn window(&mut self, length_ns: u64, stop: &AtomicBool) -> Result<Option<Seen>> {
+    /// Measures a window. The soakers and the burner's clock are read together at its edges,
+    /// /proc/stat outside of it.
+    fn window(&mut self, length_ns: u64, stop: &AtomicBool) -> Result<Option<Measured>> {
         clock::sleep_until(clock::monotonic_ns() + SETTLE_NS);
         let stat = self.meters.read_stat()?;
         let (soakers_began, sleeps) = (self.soakers.each_cpu_ns()?, self.burner.sleeps());
@@ -209,6 +214,11 @@ impl Bench {
         };
         let its = |each: &[u64]| each.get(self.place).copied().unwrap_or(0);
         let soaker_cpu_ns = its(&soakers_ended).saturating_sub(its(&soakers_began));
-        Ok(Some(Seen { window: SoakWindow { opened, closed }, truth_ns, soaker_cpu_ns, switches }))
+        Ok(Some(Measured {
+            window: SoakWindow { opened, closed },
+            truth_ns,
+            soaker_cpu_ns,
+            switches,
+        }))
     }
 }

@@ -1,10 +1,12 @@
-//! Two states of the host in one session: who has them made, and by whom they are undone.
+//! The two states of the host in a session with `--ab`: who runs their commands, and who restores
+//! the host.
 //!
-//! The commands are not run by this process but by a *keeper*, a second zc ([`watchdog`]) that is started before anything else. It stays in
-//! the namespaces and with the rights that zc was started with, while zc may have gone into a user namespace for its link. And it notices when zc
-//! is gone, however that came about, SIGKILL included: then it runs the command that restores.
+//! The commands are run by the *watchdog* ([`watchdog`]), a second zc that is started before
+//! anything else. It stays in the namespaces and with the rights that zc was started with, while zc
+//! may have entered a user namespace for its link. It also notices when zc is gone for any reason,
+//! SIGKILL included, and then runs the command that restores the host.
 //!
-//! What a command needs to reach the link's own namespaces is in its environment: docs/compare.md.
+//! Commands find the link's own namespaces by environment variables: docs/compare.md.
 
 pub mod watchdog;
 
@@ -16,31 +18,33 @@ use std::time::Duration;
 
 use zc_kernel::spawn::wait_readable;
 
-use self::watchdog::{Asked, Done};
+use self::watchdog::{Reply, Request};
+use crate::internal::{INTERNAL, WATCHDOG};
 use zc_run::{Error, HostState, HostStates, Result};
 
-/// How much longer than a command may take its keeper is waited for.
+/// Time for the watchdog's answer beyond the time limit of a command.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What of a command's stderr goes into the failure.
+/// Largest part of a command's stderr in an error, in characters.
 const MOST_STDERR: usize = 1000;
 
-/// The states of the host, one of which it is in. Dropped, it puts the host back.
+/// The host states and the current one. Restores the host when dropped.
 #[derive(Debug)]
 pub(super) struct States {
     commands: HostStates,
     watchdog: Watchdog,
     environment: Vec<(String, String)>,
     current: Option<HostState>,
-    /// A command was run since the host was last as it was.
+    /// A command has been run since the host was last restored.
     touched: bool,
 }
 
 impl States {
-    /// Starts the keeper. Before the link is brought up: it is to be in the host's own namespaces.
+    /// Starts the watchdog. Call it before the link is brought up: it must be in the host's own
+    /// namespaces.
     ///
     /// # Errors
-    /// No process can be made.
+    /// The process cannot be started.
     pub(super) fn start(commands: &HostStates) -> Result<Self> {
         let environment = vec![("ZC_PID".to_owned(), std::process::id().to_string())];
         Ok(Self {
@@ -52,8 +56,9 @@ impl States {
         })
     }
 
-    /// Tells the commands where the link's own namespaces are: (sender's, receiver's) of each link, the one of most cells first.
-    pub(super) fn know_namespaces(&mut self, namespaces: &[[PathBuf; 2]]) {
+    /// Adds the paths of the link's namespaces to the environment of the commands: (sender's,
+    /// receiver's) of each link, the link of most cells first.
+    pub(super) fn set_namespaces(&mut self, namespaces: &[[PathBuf; 2]]) {
         let text = |path: &PathBuf| path.display().to_string();
         let mut all: Vec<String> = namespaces.iter().flatten().map(text).collect();
         all.dedup();
@@ -66,7 +71,7 @@ impl States {
             .push(("ZC_USERNS".to_owned(), format!("/proc/{}/ns/user", std::process::id())));
     }
 
-    /// Puts the host into a state, unless it is in it; says whether anything was done.
+    /// Puts the host into a state, unless it is in it; returns whether anything was done.
     ///
     /// # Errors
     /// The command failed, or took too long.
@@ -80,7 +85,7 @@ impl States {
         self.run(
             &command,
             state.name(),
-            self.asked_if_lost(),
+            self.restore_request(),
             &format!("the command of state \"{state}\""),
         )?;
         std::thread::sleep(Duration::from_nanos(self.commands.settle_ns));
@@ -88,7 +93,7 @@ impl States {
         Ok(true)
     }
 
-    /// Puts the host back as it was, where there is a command for it and something to undo.
+    /// Restores the host, if there is a command for it and something to undo.
     ///
     /// # Errors
     /// The command failed, or took too long: the hint is the command.
@@ -104,15 +109,18 @@ impl States {
         })
     }
 
-    /// What the keeper is to run if zc is gone.
-    fn asked_if_lost(&self) -> Option<Box<Asked>> {
-        self.commands.restore.as_ref().map(|command| Box::new(self.asked(command, "restore", None)))
+    /// The command for the watchdog to run when zc is gone.
+    fn restore_request(&self) -> Option<Box<Request>> {
+        self.commands
+            .restore
+            .as_ref()
+            .map(|command| Box::new(self.request(command, "restore", None)))
     }
 
-    fn asked(&self, command: &str, state: &str, if_lost: Option<Box<Asked>>) -> Asked {
+    fn request(&self, command: &str, state: &str, if_lost: Option<Box<Request>>) -> Request {
         let mut environment = self.environment.clone();
         environment.push(("ZC_STATE".to_owned(), state.to_owned()));
-        Asked {
+        Request {
             command: command.to_owned(),
             environment,
             limit_ns: self.commands.limit_ns,
@@ -124,14 +132,14 @@ impl States {
         &mut self,
         command: &str,
         state: &str,
-        if_lost: Option<Box<Asked>>,
+        if_lost: Option<Box<Request>>,
         what: &str,
     ) -> Result<()> {
-        let asked = self.asked(command, state, if_lost);
+        let request = self.request(command, state, if_lost);
         let patience = Duration::from_nanos(self.commands.limit_ns) + PATIENCE;
-        match self.watchdog.ask(&asked, patience)? {
-            Done::Well => Ok(()),
-            Done::Badly { how, stderr } => {
+        match self.watchdog.ask(&request, patience)? {
+            Reply::Succeeded => Ok(()),
+            Reply::Failed { how, stderr } => {
                 let said = zc_run::escape(stderr.trim(), MOST_STDERR);
                 let said = if said.is_empty() {
                     "and said nothing".to_owned()
@@ -141,7 +149,7 @@ impl States {
                 Err(Error::failed(format!("{what} ended with {how} {said}"))
                     .help(format!("it is: {command}")))
             }
-            Done::Late => {
+            Reply::TimedOut => {
                 let limit = zc_run::units::duration_text(self.commands.limit_ns);
                 Err(Error::failed(format!("{what} had not ended after {limit}, and was killed"))
                     .help("--ab-limit gives commands longer"))
@@ -152,12 +160,12 @@ impl States {
 
 impl Drop for States {
     fn drop(&mut self) {
-        // Where this fails nobody is left to tell: whoever could, has called `restore`.
+        // A failure here cannot be reported; `restore` is called before where it can.
         drop(self.restore());
     }
 }
 
-/// The other process.
+/// The watchdog process and its pipes.
 #[derive(Debug)]
 struct Watchdog {
     child: Child,
@@ -168,19 +176,19 @@ struct Watchdog {
 impl Watchdog {
     fn start() -> Result<Self> {
         let mut child = Command::new("/proc/self/exe")
-            .args([crate::INTERNAL, crate::WATCHDOG])
+            .args([INTERNAL, WATCHDOG])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| Error::os("start the keeper of the host's state", error))?;
+            .map_err(|error| Error::os("start the watchdog of the host's state", error))?;
         let requests = child.stdin.take();
         let answers = child.stdout.take().ok_or_else(gone)?;
         Ok(Self { child, requests, answers: BufReader::new(answers) })
     }
 
-    fn ask(&mut self, asked: &Asked, patience: Duration) -> Result<Done> {
-        let mut line = serde_json::to_string(asked).map_err(|_| gone())?;
+    fn ask(&mut self, request: &Request, patience: Duration) -> Result<Reply> {
+        let mut line = serde_json::to_string(request).map_err(|_| gone())?;
         line.push('\n');
         let requests = self.requests.as_mut().ok_or_else(gone)?;
         requests.write_all(line.as_bytes()).map_err(|_| gone())?;
@@ -191,7 +199,7 @@ impl Watchdog {
             match wait_readable(&[self.answers.get_ref().as_fd()], Some(left)).as_deref() {
                 Ok([true]) => break,
                 Ok(_) if !left.is_zero() => {}
-                _ => return Err(Error::failed("the keeper of the host's state does not answer")),
+                _ => return Err(Error::failed("the watchdog of the host's state does not answer")),
             }
         }
         let mut answer = String::new();
@@ -202,11 +210,11 @@ impl Watchdog {
 
 impl Drop for Watchdog {
     fn drop(&mut self) {
-        drop(self.requests.take()); // it ends when nobody can ask any more
+        drop(self.requests.take()); // it ends when its stdin does
         drop(self.child.wait());
     }
 }
 
 fn gone() -> Error {
-    Error::failed("the keeper of the host's state is gone")
+    Error::failed("the watchdog of the host's state is gone")
 }

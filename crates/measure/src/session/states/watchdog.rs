@@ -1,8 +1,9 @@
-//! The keeper of the host's state: a process that runs one command after the other for a zc that measures, and the last one when that zc
-//! is gone.
+//! The watchdog of the host's state: a process that runs commands one after another for a zc that
+//! measures, and the last one when that zc is gone.
 //!
-//! It has a session of its own and holds back the signals that end a process, so that Ctrl-C, a closed terminal and a service
-//! manager's SIGTERM reach zc, and zc's end reaches it. Only SIGKILL to itself stops it from restoring.
+//! It has a session of its own and blocks the signals that end a process. So Ctrl-C, a closed
+//! terminal and a service manager's SIGTERM end zc, and the watchdog notices that. Only SIGKILL to
+//! the watchdog itself prevents it from restoring the host.
 
 use std::io::{BufRead as _, Read as _, Seek as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -17,101 +18,102 @@ use zc_kernel::spawn::{HeldSignals, kill_group, new_session, pidfd, wait_readabl
 
 use zc_run::{Error, Result};
 
-/// So much of a command's stderr is passed on.
+/// Largest part of a command's stderr that is passed on, in bytes.
 const MOST_STDERR: u64 = 4096;
 
-/// What the keeper is asked to do: a line of JSON.
+/// A request to the watchdog: a line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Asked {
-    /// For `sh -c`.
+pub(super) struct Request {
+    /// Passed to `sh -c`.
     pub(super) command: String,
-    /// On top of the keeper's own.
+    /// Added to the watchdog's own environment.
     pub(super) environment: Vec<(String, String)>,
-    /// How long it may take.
+    /// Time limit of the command.
     pub(super) limit_ns: u64,
-    /// What is to be run if whoever asks is gone, from now on.
-    pub(super) if_lost: Option<Box<Asked>>,
+    /// From now on, to be run when zc is gone.
+    pub(super) if_lost: Option<Box<Request>>,
 }
 
-/// What became of it: a line of JSON.
+/// Result of a command: a line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Done {
+pub(super) enum Reply {
     /// Exit code 0.
-    Well,
-    /// Another end.
-    Badly {
+    Succeeded,
+    /// Any other exit code, a signal, or no process.
+    Failed {
         /// `exit code 1`, `signal 9`.
         how: String,
-        /// The beginning of what it wrote to stderr.
+        /// The first bytes of what it wrote to stderr.
         stderr: String,
     },
-    /// It was killed, with its process group, because it took too long.
-    Late,
+    /// It exceeded its time limit, and was killed with its process group.
+    TimedOut,
 }
 
-/// Does what is asked on stdin until nobody is left to ask.
+/// Runs the commands that come on stdin until it ends.
 ///
 /// # Errors
-/// Signals cannot be held back.
+/// Signals cannot be blocked.
 pub fn keep() -> Result<()> {
-    // It fails where this already leads a group, which then is its own.
+    // It fails if this process leads a group, which then is its own.
     drop(new_session());
     let signals = HeldSignals::hold(&[SIGINT, SIGTERM, SIGHUP, SIGQUIT])
-        .map_err(|error| Error::os("hold signals back", error))?;
+        .map_err(|error| Error::os("block signals", error))?;
     let mut if_lost = None;
     for line in std::io::stdin().lock().lines() {
-        let Some(asked) = line.ok().and_then(|line| serde_json::from_str::<Asked>(&line).ok())
+        let Some(request) = line.ok().and_then(|line| serde_json::from_str::<Request>(&line).ok())
         else {
             break;
         };
-        if_lost.clone_from(&asked.if_lost);
-        let mut answer = serde_json::to_string(&run(&asked, &signals)).unwrap_or_default();
+        if_lost.clone_from(&request.if_lost);
+        let mut answer = serde_json::to_string(&run(&request, &signals)).unwrap_or_default();
         answer.push('\n');
         let mut stdout = std::io::stdout().lock();
         if stdout.write_all(answer.as_bytes()).and_then(|()| stdout.flush()).is_err() {
             break;
         }
     }
-    if let Some(asked) = if_lost {
-        run(&asked, &signals);
+    if let Some(request) = if_lost {
+        run(&request, &signals);
     }
     Ok(())
 }
 
-fn run(asked: &Asked, signals: &HeldSignals) -> Done {
-    let badly = |how: String| Done::Badly { how, stderr: String::new() };
-    // A pipe would be held open by what the command leaves running, a file is not waited for.
+fn run(request: &Request, signals: &HeldSignals) -> Reply {
+    let failed = |how: String| Reply::Failed { how, stderr: String::new() };
+    // Processes that the command leaves behind would keep a pipe open; a file has no such end to
+    // wait for.
     let stderr = match memfd_create("stderr", MemfdFlags::CLOEXEC) {
         Ok(stderr) => std::fs::File::from(stderr),
-        Err(error) => return badly(format!("no place for its stderr ({error})")),
+        Err(error) => return failed(format!("no file for its stderr ({error})")),
     };
     let Ok(for_child) = stderr.try_clone() else {
-        return badly("no place for its stderr".to_owned());
+        return failed("no file for its stderr".to_owned());
     };
     let mut command = Command::new("/bin/sh");
     command
         .arg("-c")
-        .arg(&asked.command)
-        .envs(asked.environment.iter().map(|(name, value)| (name, value)));
+        .arg(&request.command)
+        .envs(request.environment.iter().map(|(name, value)| (name, value)));
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(for_child).process_group(0);
     signals.release_in_child(&mut command);
     let mut child = match command.spawn() {
         Ok(child) => child,
-        Err(error) => return badly(format!("no process ({error})")),
+        Err(error) => return failed(format!("no process ({error})")),
     };
-    let ended = ends_within(child.id() as i32, Duration::from_nanos(asked.limit_ns));
+    let ended = ends_within(child.id() as i32, Duration::from_nanos(request.limit_ns));
     if !ended {
         drop(kill_group(child.id() as i32, SIGKILL));
     }
     match child.wait() {
-        _ if !ended => Done::Late,
-        Ok(status) if status.success() => Done::Well,
-        Ok(status) => Done::Badly { how: how(status), stderr: beginning(stderr) },
-        Err(error) => badly(format!("an end that nobody saw ({error})")),
+        _ if !ended => Reply::TimedOut,
+        Ok(status) if status.success() => Reply::Succeeded,
+        Ok(status) => Reply::Failed { how: exit_text(status), stderr: beginning(stderr) },
+        Err(error) => failed(format!("an unknown exit status ({error})")),
     }
 }
 
-/// Whether a child ends in time; where that cannot be watched (before Linux 5.3) it has all the time.
+/// Whether a child ends in time. Before Linux 5.3 that cannot be watched, and it has no limit.
 fn ends_within(pid: i32, limit: Duration) -> bool {
     let Ok(process) = pidfd(pid) else { return true };
     let until = std::time::Instant::now() + limit;
@@ -126,7 +128,7 @@ fn ends_within(pid: i32, limit: Duration) -> bool {
     }
 }
 
-fn how(status: ExitStatus) -> String {
+fn exit_text(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit code {code}"),
         (None, signal) => format!("signal {}", signal.unwrap_or_default()),
@@ -136,7 +138,7 @@ fn how(status: ExitStatus) -> String {
 fn beginning(mut file: std::fs::File) -> String {
     let mut bytes = Vec::new();
     if file.rewind().is_ok() {
-        drop(file.take(MOST_STDERR).read_to_end(&mut bytes)); // what could be read is what there is
+        drop(file.take(MOST_STDERR).read_to_end(&mut bytes)); // an error ends the text
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -1,6 +1,7 @@
-//! `align`: where a path's buffer begins. Where files begin is the walk's over them (`trial::sending`, `trial::proof`).
+//! `align`: the alignment of a path's buffer. The walk over the files aligns what is read from them
+//! (`trial::sending`, `trial::proof`).
 
-use super::Effect;
+use super::effect::Effect;
 use crate::path::SendSetup;
 use zc_run::{Cell, FixedParams};
 

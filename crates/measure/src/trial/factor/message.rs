@@ -1,6 +1,6 @@
-//! `message`: the buffer of paths that have one, and the largest call of those that have none.
+//! `message`: the size of the buffer, or for paths without a buffer the largest call.
 
-use super::Effect;
+use super::effect::Effect;
 use crate::path::SendSetup;
 use zc_run::{Cell, FixedParams};
 

@@ -1,6 +1,6 @@
-//! `pages`: what the resident copy of the files is made of.
+//! `pages`: the kind of pages that the resident copy of the files consists of.
 
-use super::Effect;
+use super::effect::Effect;
 use crate::path::SendSetup;
 use zc_run::{Cell, FixedParams};
 

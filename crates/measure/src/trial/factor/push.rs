@@ -1,8 +1,9 @@
-//! `push`: MSG_MORE, and what was held back is let go in the end. TCP_CORK and TCP_NODELAY are in the factor's definition.
+//! `push`: MSG_MORE, and the final push of what MSG_MORE or TCP_CORK delayed. TCP_CORK and
+//! TCP_NODELAY are in the factor's definition.
 
 use std::net::TcpStream;
 
-use super::Effect;
+use super::effect::Effect;
 use crate::path::SendSetup;
 use zc_run::{Cell, Error, FixedParams, Push as Level, Result};
 
@@ -15,7 +16,8 @@ impl Effect for Push {
 
     fn before_drain(&self, socket: &TcpStream, fixed: &FixedParams) -> Result<()> {
         if matches!(fixed.push, Level::Cork | Level::More) {
-            // Else a last packet that is not full leaves 200 ms later, and its completion comes no sooner.
+            // Otherwise the last packet, if it is not full, leaves 200 ms later, and its completion
+            // is as late.
             zc_kernel::tcp::set_nodelay(socket, true)
                 .map_err(|error| Error::os("set TCP_NODELAY", error))?;
         }

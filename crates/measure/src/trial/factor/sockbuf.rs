@@ -1,18 +1,17 @@
-//! `sockbuf`: SO_SNDBUF of the sender. SO_RCVBUF is set on the listening socket (`trial::receiving`), so that the window scale of
-//! the connection fits it.
+//! `sockbuf`: SO_SNDBUF of the sender. SO_RCVBUF is set on the listening socket
+//! (`trial::receiving`), so that the window scale of the connection fits it.
 
 use std::net::TcpStream;
 
-use super::super::cell_config::CellConfig;
-use super::Effect;
-use zc_run::{Error, FixedParams, LinkKind, Result, Unavailable};
+use super::effect::Effect;
+use zc_run::{Cell, Error, FixedParams, LinkKind, Result, Unavailable};
 
 pub(super) struct Sockbuf;
 
 impl Effect for Sockbuf {
-    fn refuse(&self, config: &CellConfig, link: LinkKind) -> Option<Unavailable> {
-        (link == LinkKind::Remote && config.cell.levels.sockbuf_bytes.is_some()).then(|| {
-            Unavailable::unsupported("the far end has one SO_RCVBUF for a whole run").remedy(
+    fn refuse(&self, cell: &Cell, _fixed: &FixedParams, link: LinkKind) -> Option<Unavailable> {
+        (link == LinkKind::Remote && cell.levels.sockbuf_bytes.is_some()).then(|| {
+            Unavailable::unsupported("the server has one SO_RCVBUF for a whole run").remedy(
                 "one size at a time, by --rcvbuf and --sndbuf; or a link inside this machine",
             )
         })

@@ -1,5 +1,5 @@
-//! The lock of the tests that measure. Each of them loads CPUs on purpose, and a run that finds another one at work withholds its
-//! verdicts.
+//! The lock of the tests that measure. Each of them loads CPUs on purpose, and a run that finds
+//! another one at work withholds its verdicts.
 
 use std::fs::File;
 use std::time::{Duration, Instant};
@@ -15,8 +15,8 @@ pub(crate) struct Measuring {
     _locked: File,
 }
 
-/// Waits for this test's turn. The lock is one of flock(2) on a file that every user can read, as cargo-nextest starts a process
-/// for each test.
+/// Waits for this test's turn. The lock is one of flock(2) on a file that every user can read, as
+/// cargo-nextest starts a process for each test.
 #[track_caller]
 pub(crate) fn measuring() -> Measuring {
     let file = File::open(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).unwrap();

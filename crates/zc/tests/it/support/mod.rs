@@ -1,5 +1,5 @@
-//! What the tests share: how the program is started, how a saved run is read, how long anything is waited for, and the lock
-//! that keeps tests that measure from running at the same time.
+//! What the tests share: how the program is started, how a saved run is read, how long anything is
+//! waited for, and the lock that keeps tests that measure from running at the same time.
 
 pub(crate) mod measuring;
 pub(crate) mod running;
@@ -16,7 +16,8 @@ pub(crate) use running::{Bounded, LIMIT, Running, until};
 /// The program under test.
 pub(crate) const ZC: &str = env!("CARGO_BIN_EXE_zc");
 
-/// `zc` with these arguments, nothing on stdin, and no setting of the terminal that the tests run in.
+/// `zc` with these arguments, nothing on stdin, and no setting of the terminal that the tests run
+/// in.
 pub(crate) fn zc(args: &[&str]) -> Command {
     let mut command = Command::new(ZC);
     command.args(args).stdin(Stdio::null()).env_remove("COLUMNS").env_remove("CLICOLOR_FORCE");
@@ -70,8 +71,8 @@ pub(crate) fn wait_for_blocks(folder: &Path, zc: &mut Running, blocks: usize) {
     });
 }
 
-/// What a run prints and saves that is ended, as by Ctrl-C, once it has so many blocks: no budget is too short for it, however
-/// busy the machine is, and none is waited for.
+/// What a run prints and saves that is ended, as by Ctrl-C, once it has so many blocks: no budget
+/// is too short for it, however busy the machine is, and none is waited for.
 #[track_caller]
 pub(crate) fn blocks_of(folder: &Path, zc: &mut Command, blocks: usize) -> Output {
     let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();

@@ -1,5 +1,6 @@
-//! Bounds on waiting. A program that a test starts is killed after [`LIMIT`], which ends every wait for its output, its exit or a
-//! connection to it, and fails the test with a message that names the program.
+//! Bounds on waiting. A program that a test starts is killed after [`LIMIT`], which ends every wait
+//! for its output, its exit or a connection to it, and fails the test with a message that names the
+//! program.
 
 use std::fmt::Write as _;
 use std::io::{self, Read};
@@ -17,7 +18,8 @@ use zc_kernel::spawn;
 /// Far longer than anything here takes on a machine that is not stuck.
 pub(crate) const LIMIT: Duration = Duration::from_secs(150);
 
-/// Looks again and again until `probe` finds something; panics after [`LIMIT`]. For events that cannot be waited on.
+/// Looks again and again until `probe` finds something; panics after [`LIMIT`]. For events that
+/// cannot be waited on.
 #[track_caller]
 pub(crate) fn until<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + LIMIT;
@@ -34,7 +36,8 @@ pub(crate) fn until<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
 pub(crate) trait Bounded {
     /// As [`Command::spawn`].
     fn start(&mut self) -> io::Result<Running>;
-    /// As [`Command::output`]: stdout and stderr are piped unless the command says otherwise, and stdin is what it says.
+    /// As [`Command::output`]: stdout and stderr are piped unless the command says otherwise, and
+    /// stdin is what it says.
     fn finish(&mut self) -> io::Result<Output>;
 }
 
@@ -146,7 +149,8 @@ fn has_ended(process: &OwnedFd) -> bool {
 /// Kills a process, and its process group if it leads one.
 fn kill(pid: Pid, process: &OwnedFd) {
     let group = rustix::process::getpgid(Some(pid)).ok().filter(|group| *group == pid);
-    // The descriptor is that of our child, so the number has not been given to another process while this succeeds.
+    // The descriptor is that of our child, so the number has not been given to another process
+    // while this succeeds.
     if rustix::process::pidfd_send_signal(process.as_fd(), Signal::KILL).is_ok()
         && let Some(group) = group
     {

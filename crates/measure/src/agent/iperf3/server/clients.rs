@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 
 use super::super::control::{COOKIE_BYTES, Control, State};
 use super::super::messages::Parameters;
-use super::TICK;
+use super::limits::TICK;
 
 /// Limit of pending connections. The oldest makes room for the next.
-const MOST_VISITORS: usize = 64;
+const MOST_PENDING: usize = 64;
 /// Connections accepted at a time, so that a flood does not delay the test.
 const MOST_AT_ONCE: usize = 16;
 /// Longest parameters. iperf3's own take about 200 bytes, and 8 KiB at most since 3.18.
 const MOST_PARAMETER_BYTES: usize = 64 << 10;
 
 #[derive(Debug, Default)]
-pub(super) struct Visitors(Vec<Visitor>);
+pub(super) struct PendingConnections(Vec<PendingConnection>);
 
 #[derive(Debug)]
-struct Visitor {
+struct PendingConnection {
     control: Control,
     peer: SocketAddr,
     since: Instant,
@@ -56,24 +56,24 @@ pub(super) enum Arrival {
 }
 
 /// What to do with a pending connection.
-enum Fate {
-    Stays,
-    Goes,
-    IsRefused(String),
-    Enters(Box<Parameters>),
-    IsAStream,
+enum Decision {
+    Wait,
+    Drop,
+    Refuse(String),
+    Test(Box<Parameters>),
+    Stream,
 }
 
-impl Visitors {
+impl PendingConnections {
     pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.0.iter().map(|visitor| visitor.control.as_fd())
+        self.0.iter().map(|pending| pending.control.as_fd())
     }
 
     /// Reads from those that are `ready`, and removes those that have been closed.
     pub(super) fn receive(&mut self, ready: &[bool]) {
         let mut ready = ready.iter();
-        self.0.retain_mut(|visitor| {
-            ready.next() != Some(&true) || visitor.control.fill(Duration::ZERO).is_ok()
+        self.0.retain_mut(|pending| {
+            ready.next() != Some(&true) || pending.control.fill(Duration::ZERO).is_ok()
         });
     }
 
@@ -96,12 +96,12 @@ impl Visitors {
                 }
                 Err(error) => return Err(error),
             };
-            if self.0.len() >= MOST_VISITORS {
+            if self.0.len() >= MOST_PENDING {
                 self.0.remove(0);
             }
             // An IPv4 address on an IPv6 socket is shown as IPv4.
             let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-            self.0.push(Visitor { control, peer, since: Instant::now(), cookie: None });
+            self.0.push(PendingConnection { control, peer, since: Instant::now(), cookie: None });
         }
         Ok(())
     }
@@ -114,19 +114,19 @@ impl Visitors {
         refused: &mut Vec<(SocketAddr, String)>,
     ) -> Option<Arrival> {
         let mut place = 0;
-        while let Some(visitor) = self.0.get_mut(place) {
-            let fate = visitor.fate(busy, patience);
-            if matches!(fate, Fate::Stays) {
+        while let Some(pending) = self.0.get_mut(place) {
+            let decision = pending.decide(busy, patience);
+            if matches!(decision, Decision::Wait) {
                 place += 1;
                 continue;
             }
-            let Visitor { control, peer, cookie, .. } = self.0.remove(place);
-            match (fate, cookie) {
-                (Fate::IsRefused(why), _) => refused.push((peer, why)),
-                (Fate::Enters(parameters), Some(cookie)) => {
+            let PendingConnection { control, peer, cookie, .. } = self.0.remove(place);
+            match (decision, cookie) {
+                (Decision::Refuse(why), _) => refused.push((peer, why)),
+                (Decision::Test(parameters), Some(cookie)) => {
                     return Some(Arrival::Client { control, peer, cookie, parameters });
                 }
-                (Fate::IsAStream, _) => {
+                (Decision::Stream, _) => {
                     let (stream, early) = control.into_stream();
                     return Some(Arrival::Stream { stream, early: early.len() });
                 }
@@ -137,26 +137,26 @@ impl Visitors {
     }
 }
 
-impl Visitor {
-    fn fate(&mut self, busy: Busy<'_>, patience: Duration) -> Fate {
+impl PendingConnection {
+    fn decide(&mut self, busy: Busy<'_>, patience: Duration) -> Decision {
         if self.since.elapsed() > patience {
             return match self.cookie {
                 Some(_) => {
-                    Fate::IsRefused(format!("sent no parameters for {} s", patience.as_secs_f64()))
+                    Decision::Refuse(format!("sent no parameters for {} s", patience.as_secs_f64()))
                 }
-                None => Fate::Goes, // it never spoke iperf3
+                None => Decision::Drop, // it never spoke iperf3
             };
         }
         if self.cookie.is_none() {
             self.cookie = self.control.take_cookie();
             match (self.cookie, busy) {
-                (None, _) => return Fate::Stays,
+                (None, _) => return Decision::Wait,
                 (Some(cookie), Busy::Prepares(expected)) if cookie == *expected => {
-                    return Fate::IsAStream;
+                    return Decision::Stream;
                 }
                 (Some(_), Busy::Idle) => {
                     if self.control.say(State::ParamExchange, TICK).is_err() {
-                        return Fate::Goes;
+                        return Decision::Drop;
                     }
                 }
                 (Some(_), Busy::Prepares(_) | Busy::Tests) => {}
@@ -166,15 +166,15 @@ impl Visitor {
             // With an orderly end, so that the client can read the state.
             drop(self.control.say(State::AccessDenied, TICK));
             drop(self.control.stream().shutdown(Shutdown::Write));
-            return Fate::IsRefused("came while another client's test ran".to_owned());
+            return Decision::Refuse("came while another client's test ran".to_owned());
         }
         match self.control.take_json(MOST_PARAMETER_BYTES) {
-            Ok(None) => Fate::Stays,
-            Ok(Some(parameters)) => Fate::Enters(Box::new(parameters)),
+            Ok(None) => Decision::Wait,
+            Ok(Some(parameters)) => Decision::Test(Box::new(parameters)),
             Err(lost) => {
                 // IERECVPARAMS: the client prints that parameters could not be received.
                 drop(self.control.say_error(114, 0, TICK));
-                Fate::IsRefused(lost.to_string())
+                Decision::Refuse(lost.to_string())
             }
         }
     }

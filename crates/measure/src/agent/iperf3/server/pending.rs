@@ -58,12 +58,12 @@ fn expect(mut stream: &TcpStream, bytes: &[u8]) {
 }
 
 #[test]
-fn nobody_comes_and_the_server_ends_when_it_is_told_to() {
+fn an_unused_server_ends_when_it_is_stopped() {
     assert_eq!(Serving::start(Limits::default()).end(), []);
 }
 
 #[test]
-fn garbage_and_lengths_that_lie_are_refused() {
+fn invalid_parameters_and_lengths_are_refused() {
     let serving = Serving::start(Limits::default());
     for text in [
         &parameters("7")[..],
@@ -87,7 +87,7 @@ fn garbage_and_lengths_that_lie_are_refused() {
 }
 
 #[test]
-fn a_client_that_goes_at_any_point_leaves_the_server_well() {
+fn a_client_may_leave_at_any_point_without_harm_to_the_server() {
     let serving = Serving::start(Limits::default());
     let whole: Vec<u8> =
         COOKIE.into_iter().chain(parameters("{\"tcp\":true,\"parallel\":1}")).collect();
@@ -114,7 +114,7 @@ fn a_client_that_goes_at_any_point_leaves_the_server_well() {
 }
 
 #[test]
-fn many_who_say_nothing_do_not_keep_a_client_from_its_test() {
+fn many_silent_connections_do_not_keep_a_client_from_its_test() {
     let serving = Serving::start(Limits::default());
     let silent: Vec<TcpStream> = (0..200).map(|_| serving.connect()).collect();
     serving.serves_a_good_client();
@@ -122,7 +122,7 @@ fn many_who_say_nothing_do_not_keep_a_client_from_its_test() {
 }
 
 #[test]
-fn a_client_that_stalls_is_given_up() {
+fn a_stalled_client_is_given_up() {
     let short = Duration::from_millis(200);
     let serving = Serving::start(Limits { patience: short, idle: short, ..Limits::default() });
     let wants = parameters("{\"tcp\":true}");
@@ -165,7 +165,7 @@ fn a_client_that_stalls_is_given_up() {
 }
 
 #[test]
-fn streams_of_others_and_more_streams_than_there_are_get_no_access() {
+fn foreign_and_surplus_streams_are_denied_access() {
     let serving = Serving::start(Limits::default());
     let mut control = serving.connect();
     control

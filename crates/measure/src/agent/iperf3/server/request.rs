@@ -6,7 +6,8 @@ use std::time::Duration;
 use zc_kernel::sched::allowed_cpus;
 
 use super::super::messages::Parameters;
-use super::{Limits, Refusal};
+use super::limits::Limits;
+use super::refusal::Refusal;
 
 /// iperf3's own limits (`iperf.h`): bytes of a block, of a socket buffer, and seconds that are
 /// omitted.
@@ -56,14 +57,14 @@ impl Request {
             (wanted.wants_both_directions(), "both directions at once (--bidir)"),
         ] {
             if is_wanted {
-                return refuse(13, format!("wants {what}, which is not had here"));
+                return refuse(13, format!("wants {what}, which this server does not support"));
             }
         }
         // IEAUTHTEST
         if wanted.authtoken.is_some() {
             return refuse(
                 142,
-                "wants to prove who it is, which cannot be checked here".to_owned(),
+                "wants to authenticate, which this server does not support".to_owned(),
             );
         }
         // IENUMSTREAMS
@@ -71,7 +72,7 @@ impl Request {
             return refuse(
                 6,
                 format!(
-                    "wants {} streams, of {} that it may have",
+                    "wants {} streams; at most {} are allowed",
                     wanted.parallel, limits.streams
                 ),
             );
@@ -89,7 +90,7 @@ impl Request {
             let longest = limits.longest.as_secs();
             return refuse(
                 5,
-                format!("wants a test of {} seconds, which may take {longest}", wanted.time),
+                format!("wants a test of {} seconds; at most {longest} are allowed", wanted.time),
             );
         };
         // IEBUFSIZE
@@ -114,8 +115,8 @@ impl Request {
         let reverse = wanted.is_reverse();
         // IESETPACING, EOPNOTSUPP. A receiving server has nothing to pace.
         if reverse && wanted.fqrate > 0.0 {
-            let why =
-                "wants the server to be paced by fq (--fq-rate), which is not had here".to_owned();
+            let why = "wants the server to be paced by fq (--fq-rate), which it does not support"
+                .to_owned();
             return Err(Refusal { error: 140, errno: 95, why });
         }
         let congestion = wanted.congestion.clone().filter(|_| reverse);
@@ -178,10 +179,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_of_3_12_says_is_understood() {
+    fn the_parameters_of_iperf_3_12_are_understood() {
         let request = request(
-            r#"{"tcp":true,"omit":1,"time":10,"num":0,"blockcount":0,"parallel":4,"reverse":true,"len":131072,"bandwidth":1000000,
-            "pacing_timer":1000,"client_version":"3.12","nodelay":true,"window":65536,"zerocopy":1,"TOS":16}"#,
+            r#"{"tcp":true,"omit":1,"time":10,"num":0,"blockcount":0,"parallel":4,"reverse":true,
+            "len":131072,"bandwidth":1000000,"pacing_timer":1000,"client_version":"3.12",
+            "nodelay":true,"window":65536,"zerocopy":1,"TOS":16}"#,
         )
         .unwrap();
         assert_eq!((request.streams, request.reverse, request.block_bytes), (4, true, 131_072));
@@ -197,13 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn little_is_enough() {
+    fn missing_parameters_have_defaults() {
         let request = request("{}").unwrap();
         assert_eq!((request.streams, request.block_bytes, request.reverse), (1, 128 << 10, false));
     }
 
     #[test]
-    fn bytes_and_blocks_to_send_are_blocks() {
+    fn a_number_of_bytes_or_blocks_limits_the_blocks() {
         let blocks = |text: &str| request(text).unwrap().most_blocks;
         assert_eq!(blocks(r#"{"num":1000,"len":300}"#), Some(4));
         assert_eq!(blocks(r#"{"blockcount":7}"#), Some(7));
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_had_is_refused_with_an_error_that_the_client_has_a_text_for() {
+    fn unsupported_parameters_are_refused_with_an_error_number_of_iperf3() {
         for (text, error) in [
             (r#"{"udp":true}"#, 13),
             (r#"{"sctp":true}"#, 13),
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_the_client_alone_is_its_own_affair() {
+    fn parameters_that_concern_only_the_client_are_accepted() {
         request(r#"{"fqrate":1000,"congestion":"no-such","udp":false,"zerocopy":1}"#).unwrap();
     }
 }

@@ -12,9 +12,12 @@ use zc_kernel::{clock, tcp};
 use super::super::control::{COOKIE_BYTES, Control, Lost, State};
 use super::super::messages::{Results, StreamResults};
 use super::clients::{Arrival, Busy};
+use super::event::{Ended, Event};
+use super::limits::TICK;
+use super::listening::Server;
+use super::refusal::Refusal;
 use super::request::Request;
 use super::streams::Streams;
-use super::{Ended, Event, Refusal, Server, TICK};
 use zc_run::{Error, Result};
 
 /// Longest results of a client. Those of 128 streams take about 30 KiB.
@@ -314,7 +317,7 @@ fn unexpected(state: State) -> Halt {
         other => {
             // IEMESSAGE
             let why = format!(
-                "said \"{}\" ({other:?}), which has no place there",
+                "sent \"{}\" ({other:?}), which is not valid there",
                 other.byte().cast_signed()
             );
             Halt::Refused(Refusal { error: 110, errno: 0, why })

@@ -1,0 +1,9 @@
+//! Command-line words of the processes that zc starts for its own use.
+
+/// First argument of a process that zc starts for its own use (`/proc/self/exe`); the second says
+/// which.
+pub const INTERNAL: &str = "--internal";
+/// The process that restores the host's state (`session::states::watchdog`).
+pub const WATCHDOG: &str = "watchdog";
+/// A process with soakers or a load of its own (`meter`); the argument after it is its job as JSON.
+pub const HELPER: &str = "helper";

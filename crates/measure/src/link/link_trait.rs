@@ -1,0 +1,49 @@
+//! What every link can do once it is up.
+
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+
+use super::null::ack_generator::AckGenerator;
+use zc_run::{LinkCounters, LinkFacts, Result, Warning};
+
+/// A link that is up.
+pub trait Link: Send + Sync {
+    /// Its devices and settings, and the results of the checks.
+    fn facts(&self) -> &LinkFacts;
+
+    /// Conditions found while it was brought up that weaken its figures.
+    fn warnings(&self) -> &[Warning] {
+        &[]
+    }
+
+    /// Moves the calling thread to the sender's network namespace. Its later sockets belong there.
+    ///
+    /// # Errors
+    /// setns(2) failed.
+    fn enter_sender(&self) -> Result<()>;
+
+    /// Moves the calling thread to the receiver's network namespace.
+    ///
+    /// # Errors
+    /// setns(2) failed.
+    fn enter_receiver(&self) -> Result<()>;
+
+    /// The address that a receiver listens on and a sender connects to.
+    fn receiver_address(&self) -> IpAddr;
+
+    /// Counters of the sending device, from any thread and namespace.
+    ///
+    /// # Errors
+    /// Netlink failed.
+    fn counters(&self) -> Result<LinkCounters>;
+
+    /// The network namespaces of sender and receiver. `None` if they are not the link's own.
+    fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {
+        None
+    }
+
+    /// The ACK generator of the link `null`; `None` where a receive path of zc's receives.
+    fn far_end(&self) -> Option<&AckGenerator> {
+        None
+    }
+}

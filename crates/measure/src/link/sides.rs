@@ -1,0 +1,10 @@
+//! The CPUs of the two sides of a link.
+
+/// Which CPUs the two sides are to run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sides {
+    /// The sender's CPU.
+    pub sender_cpu: usize,
+    /// The receiver's CPU.
+    pub receiver_cpu: usize,
+}

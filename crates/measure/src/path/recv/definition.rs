@@ -1,0 +1,18 @@
+//! What the file of a receive path says about it: how it is opened, and whether it has the bytes.
+
+use std::net::TcpStream;
+
+use super::receiver::Receiver;
+use zc_run::Unavailable;
+
+/// The path, or why it cannot run here.
+pub(super) type Opened = Result<Box<dyn Receiver>, Unavailable>;
+
+/// A receive path, for the table of `recv/mod.rs`.
+pub(super) struct Definition {
+    /// Opens it on a connected socket, with buffers of so many bytes, at least 1. Finds out by
+    /// trying whether it can run here.
+    pub(super) open: fn(&TcpStream, usize) -> Opened,
+    /// Whether the bytes reach the program's memory, so that they can be checked.
+    pub(super) shows_bytes: bool,
+}

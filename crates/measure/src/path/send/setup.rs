@@ -1,0 +1,48 @@
+//! What a send path is built from: its files, its buffer, and what a plan fixes for it.
+
+use std::sync::Arc;
+
+use crate::path::resident::Resident;
+use crate::workload::FileSet;
+use zc_run::{Align, CopyPages};
+
+/// The arguments of every send path.
+#[derive(Debug, Clone)]
+pub struct SendSetup {
+    /// The files; kept open and unchanged for the life of the path.
+    pub files: Arc<FileSet>,
+    /// The file set in anonymous memory, one allocation per kind of pages for all paths that send
+    /// from memory; made on first use.
+    pub resident: Arc<Resident>,
+    /// Bytes per call for paths with a user-space buffer.
+    pub buffer_bytes: usize,
+    /// The most bytes per call for paths without one; `None` leaves it to the piece, and to the
+    /// pipe where there is one.
+    pub call_bytes: Option<usize>,
+    /// Every call says that more will follow: MSG_MORE, SPLICE_F_MORE. A path whose calls take no
+    /// flags cannot be opened then.
+    pub more: bool,
+    /// Where on its page a user-space buffer begins.
+    pub align: Align,
+    /// What `resident` is made of.
+    pub pages: CopyPages,
+    /// The CPU that this sender is pinned to (for io_uring's worker threads, which do not inherit
+    /// it).
+    pub cpu: Option<usize>,
+}
+
+impl SendSetup {
+    /// Paths that send `files` through buffers of `buffer_bytes`, with defaults for the rest.
+    pub fn new(files: Arc<FileSet>, buffer_bytes: usize) -> Self {
+        Self {
+            files,
+            resident: Arc::default(),
+            buffer_bytes,
+            call_bytes: None,
+            more: false,
+            align: Align::Page,
+            pages: CopyPages::Scattered,
+            cpu: None,
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The proofs of a run: every cell sends the files once before anything is measured.
+
+use crate::plan::spec::Cells;
+use crate::trial::Rig;
+use zc_run::{Cell, ErrorKind, Probe, Result, Support, SupportRow, Unavailable};
+
+use super::steps::Steps;
+
+/// Proves every cell; a cell that cannot run here becomes a row with its reason.
+pub(super) fn prove(
+    rig: &mut Rig,
+    wanted: Cells,
+    probes: &mut Vec<Probe>,
+    steps: &mut Steps,
+) -> Result<(Cells, Vec<SupportRow>)> {
+    let Cells { cells: wanted, reference } = wanted;
+    let (mut cells, mut unavailable) = (wanted.clone(), Vec::new());
+    for cell in to_try(&wanted) {
+        steps.enter(cell, "proving the bytes of")?;
+        match try_out(rig, cell)? {
+            Ok(probe) => probes.push(probe),
+            Err(no) => {
+                unavailable.push(cannot_run(cell.label.clone(), &reference, no)?);
+                cells.retain(|other| other.label != cell.label);
+            }
+        }
+    }
+    Ok((Cells { cells, reference }, unavailable))
+}
+
+/// The cells without the control, which is the reference under another name. They are ordered so
+/// that the host changes its state as seldom as possible, and otherwise as in the plan.
+pub(super) fn to_try(cells: &[Cell]) -> Vec<&Cell> {
+    let mut ordered: Vec<&Cell> = cells.iter().filter(|cell| !cell.control).collect();
+    ordered.sort_by_key(|cell| cell.levels.state);
+    ordered
+}
+
+/// Proves one cell. A cell that fails during its proof is not available either, and the failure is
+/// the reason.
+///
+/// # Errors
+/// The files have changed.
+pub(super) fn try_out(
+    rig: &mut Rig,
+    cell: &Cell,
+) -> Result<std::result::Result<Probe, Unavailable>> {
+    match rig.prove(cell) {
+        Err(error) if error.kind != ErrorKind::Input => Ok(Err(Unavailable::failed(error.message))),
+        proven => proven,
+    }
+}
+
+/// The row of a cell that cannot run here.
+///
+/// # Errors
+/// It is the reference.
+pub(super) fn cannot_run(label: String, reference: &str, no: Unavailable) -> Result<SupportRow> {
+    if label == reference {
+        return Err(no.into_error(format!("the reference \"{reference}\" cannot run here")));
+    }
+    Ok(SupportRow { what: "cell".into(), name: label, support: Support::No(no) })
+}

@@ -1,0 +1,40 @@
+//! The ways in which another machine can take the bytes of a run.
+
+use std::net::IpAddr;
+
+use crate::agent::secret::Secret;
+
+/// The machine that receives the bytes.
+#[derive(Debug, Clone)]
+pub enum RemoteEnd {
+    /// `zc serve` listens there.
+    Zc {
+        /// Name or address.
+        host: String,
+        /// Port of its control connection.
+        port: u16,
+        /// Secret for the handshake.
+        secret: Secret,
+    },
+    /// A command connects stdin and stdout to a shell there.
+    Via {
+        /// `ssh HOST` ...
+        command: String,
+        /// Address for data connections; `None` tries those that the server reports.
+        address: Option<IpAddr>,
+    },
+    /// An iperf3 server listens there.
+    Iperf3 {
+        /// Name or address.
+        host: String,
+        /// Port that it listens on.
+        port: u16,
+    },
+    /// A discard port there receives and ignores bytes.
+    Discard {
+        /// Name or address.
+        host: String,
+        /// Port that it listens on.
+        port: u16,
+    },
+}

@@ -1,0 +1,44 @@
+//! The steps before the first block: each is announced, and can be interrupted.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use zc_run::{Cell, Error, ErrorKind, Result};
+
+use super::budget::Budget;
+use super::progress::Progress;
+use super::states::States;
+
+/// State that the steps before the first block share.
+pub(super) struct Steps<'a> {
+    pub(super) budget: &'a Budget,
+    /// The host states, in a run that has them.
+    pub(super) states: Option<&'a mut States>,
+    pub(super) stop: &'a AtomicBool,
+    pub(super) progress: &'a mut dyn Progress,
+}
+
+impl Steps<'_> {
+    /// Announces the next step.
+    pub(super) fn say(&mut self, what: &str) {
+        self.progress.preparing(what, self.budget.left());
+    }
+
+    /// Prepares for a trial of a cell: brings the host into the cell's state and announces the
+    /// step.
+    ///
+    /// # Errors
+    /// The run was interrupted, or the host cannot be brought into that state.
+    pub(super) fn enter(&mut self, cell: &Cell, what: &str) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(Error::new(
+                ErrorKind::Interrupted,
+                "interrupted before anything was measured",
+            ));
+        }
+        if let (Some(states), Some(state)) = (self.states.as_deref_mut(), cell.levels.state) {
+            states.enter(state)?;
+        }
+        self.say(&format!("{what} {}", cell.label));
+        Ok(())
+    }
+}

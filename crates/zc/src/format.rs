@@ -1,0 +1,87 @@
+//! The form in which a result is written, and the options that choose it.
+
+use clap::Args;
+
+/// The form of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// For people, as wide as the terminal.
+    Table,
+    /// One JSON document.
+    Json,
+    /// One line per cell.
+    Csv,
+    /// For an issue, a page or a mailing list.
+    Markdown,
+    /// A self-contained HTML page.
+    Html,
+    /// For collectors of metrics.
+    OpenMetrics,
+    /// A Vega-Lite specification of charts, with the data.
+    VegaLite,
+}
+
+impl From<FormatArgs> for Format {
+    fn from(args: FormatArgs) -> Self {
+        match args {
+            FormatArgs { json: true, .. } => Self::Json,
+            FormatArgs { csv: true, .. } => Self::Csv,
+            FormatArgs { markdown: true, .. } => Self::Markdown,
+            _ => Self::Table,
+        }
+    }
+}
+
+impl From<ReportFormatArgs> for Format {
+    fn from(args: ReportFormatArgs) -> Self {
+        match args {
+            ReportFormatArgs { markdown: true, .. } => Self::Markdown,
+            ReportFormatArgs { csv: true, .. } => Self::Csv,
+            ReportFormatArgs { json: true, .. } => Self::Json,
+            ReportFormatArgs { openmetrics: true, .. } => Self::OpenMetrics,
+            ReportFormatArgs { vega_lite: true, .. } => Self::VegaLite,
+            _ => Self::Html,
+        }
+    }
+}
+
+/// How the result is written to stdout: at most one form, by default the table.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub(super) struct FormatArgs {
+    /// Print all tables and notes, not only the most important
+    #[arg(short, long, help_heading = "Output")]
+    pub(super) verbose: bool,
+    /// Print one JSON document instead of the table
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["csv", "markdown"])]
+    pub(super) json: bool,
+    /// Print CSV instead of the table, one line per path
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "markdown"])]
+    pub(super) csv: bool,
+    /// Print Markdown instead of the table
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv"])]
+    pub(super) markdown: bool,
+}
+
+/// The form of a report: at most one, by default HTML.
+#[derive(Debug, Clone, Copy, Default, Args)]
+#[group(multiple = false)]
+pub(super) struct ReportFormatArgs {
+    /// Write a self-contained HTML page; the default
+    #[arg(long, help_heading = "Output")]
+    pub(super) html: bool,
+    /// Write Markdown in 80 columns, for a pull request or a mailing list
+    #[arg(long, help_heading = "Output")]
+    pub(super) markdown: bool,
+    /// Write CSV, one line per path
+    #[arg(long, help_heading = "Output")]
+    pub(super) csv: bool,
+    /// Write one JSON document
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+    /// Write OpenMetrics text, for collectors of metrics
+    #[arg(long, help_heading = "Output")]
+    pub(super) openmetrics: bool,
+    /// Write a Vega-Lite specification with the data in it, to draw charts from
+    #[arg(long, help_heading = "Output")]
+    pub(super) vega_lite: bool,
+}
