@@ -16,6 +16,7 @@ mod flows;
 mod level;
 mod message;
 mod mtu;
+mod notsent_lowat;
 mod offloads;
 mod pages;
 mod placement;

@@ -37,6 +37,7 @@ factors! {
     Message = super::message::MessageFactor,
     RecvBuffer = super::recv_buffer::RecvBufferFactor,
     Sockbuf = super::sockbuf::SockbufFactor,
+    NotsentLowat = super::notsent_lowat::NotsentLowatFactor,
     Push = super::push::PushFactor,
     Align = super::align::AlignFactor,
     Pages = super::pages::PagesFactor,
