@@ -3,13 +3,13 @@
 //! tested here.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 use zc_run::{Dropped, FormatVersion, Run, Slot, TrialKind};
 use zc_testkit::synthetic::Synthetic;
 
-use crate::support::measuring;
+use crate::support::{Bounded as _, measuring, stderr, zc_in};
 
 /// The folder of the golden files: see its README.md.
 fn testdata() -> PathBuf {
@@ -35,22 +35,13 @@ fn read(path: &Path) -> Run {
 }
 
 fn zc(folder: &Path, args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_zc"))
-        .args(args)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap()
+    zc_in(folder, args).finish().unwrap()
 }
 
 #[track_caller]
 fn printed(output: &Output) -> String {
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", stderr(output));
     String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn synthetic() -> Run {
@@ -459,7 +450,7 @@ fn a_reader_in_python_written_from_the_documentation_reads_the_same() {
     }
     for (name, path) in golden() {
         let run = read(&path);
-        let output = Command::new("python3").arg(&reader).arg(&path).output().unwrap();
+        let output = Command::new("python3").arg(&reader).arg(&path).finish().unwrap();
         let read: Value = serde_json::from_str(&printed(&output)).unwrap();
         assert_eq!(read["soaked_windows"], soaked_windows(&run), "{name}");
         let last = run.blocks.iter().rev().find_map(|block| block.slots.last());

@@ -75,21 +75,28 @@ pub(crate) fn wait_for_blocks(folder: &Path, zc: &mut Running, blocks: usize) {
 /// is too short for it, however busy the machine is, and none is waited for.
 #[track_caller]
 pub(crate) fn blocks_of(folder: &Path, zc: &mut Command, blocks: usize) -> Output {
+    let output = interrupted_when("enough blocks are saved", zc, || blocks_saved(folder) >= blocks);
+    assert!(
+        matches!(output.status.code(), Some(0 | 130)) && blocks_saved(folder) >= blocks,
+        "{} with {} of {blocks} blocks: {}",
+        output.status,
+        blocks_saved(folder),
+        stderr(&output)
+    );
+    output
+}
+
+/// What a program prints that is ended, as by Ctrl-C, once `ready` says so, or that ends by itself.
+#[track_caller]
+pub(crate) fn interrupted_when(what: &str, zc: &mut Command, ready: impl Fn() -> bool) -> Output {
     let mut zc = zc.stdout(Stdio::piped()).stderr(Stdio::piped()).start().unwrap();
-    wait_for_blocks(folder, &mut zc, blocks);
+    until(what, || (ready() || zc.try_wait().unwrap().is_some()).then_some(()));
     // It may have ended by itself.
     let _ = rustix::process::kill_process(
         rustix::process::Pid::from_child(&zc),
         rustix::process::Signal::INT,
     );
-    let output = zc.wait_with_output().unwrap();
-    assert!(
-        matches!(output.status.code(), Some(0 | 130)),
-        "{}: {}",
-        output.status,
-        stderr(&output)
-    );
-    output
+    zc.wait_with_output().unwrap()
 }
 
 /// How many blocks the run saved in `folder` holds so far.
