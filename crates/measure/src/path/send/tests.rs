@@ -5,6 +5,7 @@ use std::io::Read;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use super::msg_zerocopy::MsgZerocopy;
 use crate::path::testing::{
@@ -329,16 +330,20 @@ fn a_drain_ends_when_the_receiver_has_stopped_reading() {
     let result = in_time(move || {
         let sent = path.send(Piece { file: 0, offset: 0, len: 150_000 });
         ended.store(path.counts().bytes, Ordering::Relaxed);
+        let began = Instant::now();
         let drained = path.drain();
         drop(sends);
-        (sent, drained)
+        (sent, drained, began.elapsed())
     });
-    let (sent, drained) = result.recv_timeout(PATIENCE).expect("the drain is bounded in time");
+    let (sent, drained, elapsed) =
+        result.recv_timeout(PATIENCE).expect("the drain is bounded in time");
     sent.unwrap();
     assert_eq!(taken.load(Ordering::Relaxed), 150_000);
     let error = drained.unwrap_err();
     assert_eq!(error.kind, ErrorKind::Failed);
     assert!(error.message.ends_with("the receiver took nothing for 50 ms"), "{error}");
+    // Bytes were acknowledged before the drain, but no send was completed: that is progress, once.
+    assert!(elapsed >= 2 * Duration::from_millis(50), "{elapsed:?}");
     drop(other);
 }
 

@@ -21,7 +21,8 @@ use zc_run::{Error, Result, SendCounts, Unavailable};
 /// kernels had, some twenty may be in flight.
 const LOOK_EVERY: u64 = 16;
 
-/// After this time without a completion the peer is considered to have stopped reading.
+/// After this time without a completion and without an acknowledged byte the peer is considered to
+/// have stopped reading.
 const PATIENCE_NS: u64 = 2_000_000_000;
 
 /// Pause between attempts when no send of this socket is in flight and the kernel still refuses:
@@ -34,6 +35,8 @@ pub(super) struct ZeroCopyTracker {
     out: SocketWriter,
     issued: u64,
     looked_at: u64,
+    /// `tcpi_bytes_acked` when it was last read.
+    acked_bytes: u64,
     patience_ns: u64,
 }
 
@@ -59,6 +62,7 @@ impl ZeroCopyTracker {
             out: SocketWriter::new(socket)?,
             issued: 0,
             looked_at: 0,
+            acked_bytes: 0,
             patience_ns: PATIENCE_NS,
         })
     }
@@ -159,12 +163,24 @@ impl ZeroCopyTracker {
         Ok(())
     }
 
+    /// Whether the peer has acknowledged bytes since the last call.
+    ///
+    /// Sends that wait in the queue are merged into one completion, which may cover the whole
+    /// connection and is due with its last byte. A receiver whose window is smaller than a segment
+    /// gets one segment for each window probe, every 200 ms.
+    fn has_taken_more(&mut self) -> Result<bool> {
+        let info = tcp::info(&self.out.socket)
+            .map_err(|error| Error::os("read TCP_INFO of a flow", error))?;
+        let before = std::mem::replace(&mut self.acked_bytes, info.bytes_acked);
+        Ok(info.bytes_acked > before)
+    }
+
     /// Waits for the completions of all sends.
     pub(super) fn drain(&mut self) -> Result<()> {
         self.look()?;
         let mut until_ns = monotonic_ns().saturating_add(self.patience_ns);
         while self.outstanding() > 0 {
-            if self.wait(until_ns)? {
+            if self.wait(until_ns)? || (monotonic_ns() >= until_ns && self.has_taken_more()?) {
                 until_ns = monotonic_ns().saturating_add(self.patience_ns);
             } else if monotonic_ns() >= until_ns {
                 return Err(Error::failed(format!(
