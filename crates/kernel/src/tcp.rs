@@ -431,6 +431,35 @@ pub fn send_more(socket: impl AsFd, bytes: &[u8]) -> io::Result<usize> {
     Ok(retry_on_intr(|| rustix::net::send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::MORE))?)
 }
 
+/// Whether a peer still takes bytes, for those who wait for zero-copy completions.
+///
+/// Sends that queue up are merged into one completion, which is due with its last byte. So there
+/// may be no completion for seconds although bytes flow: a receiver whose window is smaller than a
+/// segment gets one segment for each window probe, every 200 ms.
+///
+/// # References
+/// [tcp(7)], TCP_INFO: `tcpi_bytes_acked`
+///
+/// [tcp(7)]: https://man7.org/linux/man-pages/man7/tcp.7.html
+#[doc(alias = "TCP_INFO")]
+#[derive(Debug, Default)]
+pub struct AckProgress {
+    acked_bytes: u64,
+}
+
+impl AckProgress {
+    /// Whether the peer has acknowledged bytes since the last call; the first call counts from the
+    /// beginning of the connection.
+    ///
+    /// # Errors
+    /// Those of getsockopt(2).
+    pub fn advanced(&mut self, socket: impl AsFd) -> io::Result<bool> {
+        let acked_bytes = info(socket)?.bytes_acked;
+        let before = std::mem::replace(&mut self.acked_bytes, acked_bytes);
+        Ok(acked_bytes > before)
+    }
+}
+
 /// Waits until the peer's kernel has acknowledged all sent bytes, by polling TCP_INFO, or until
 /// `at_most` has passed. Returns whether it has.
 ///
@@ -694,6 +723,18 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let one = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         (one, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn a_peer_advances_with_what_it_acknowledges_and_not_without() {
+        let (ours, _theirs) = pair();
+        let mut progress = AckProgress::default();
+        progress.advanced(&ours).unwrap(); // the handshake counts as a byte
+        assert!(!progress.advanced(&ours).unwrap());
+        assert_eq!(send(&ours, &[7; 1_000]).unwrap(), 1_000);
+        assert!(wait_acknowledged(&ours, Duration::from_secs(20)).unwrap());
+        assert!(progress.advanced(&ours).unwrap());
+        assert!(!progress.advanced(&ours).unwrap());
     }
 
     #[test]

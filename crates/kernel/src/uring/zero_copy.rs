@@ -21,6 +21,7 @@ use super::in_flight::InFlight;
 use super::ring::{Ring, lacking, memlock_limit, within_memlock};
 use super::transfer::{error_of, is_interruption};
 use crate::pages::Pages;
+use crate::tcp::AckProgress;
 
 /// `IORING_SEND_ZC_REPORT_USAGE` of include/uapi/linux/io_uring.h: the notification reports whether
 /// there was a copy.
@@ -88,6 +89,7 @@ pub struct ZeroCopy {
     chunk_bytes: usize,
     /// How long a wait without progress may last before it is an error.
     patience: Duration,
+    acknowledged: AckProgress,
     /// Result of the current send, once known. One send is current at a time.
     taken: Option<i32>,
     /// Number of sends, modulo 2^32. With its length it is the user data of a send.
@@ -104,7 +106,8 @@ impl ZeroCopy {
     ///
     /// `register` first registers the memory with the ring, which pins all of it;
     /// [`registering_is_over_the_limit`] identifies that failure. `more` sets MSG_MORE on every
-    /// send. `patience` bounds each wait for a notification. A send of no bytes determines whether
+    /// send. `patience` bounds each wait in which there is no notification and the peer acknowledges
+    /// nothing. A send of no bytes determines whether
     /// the kernel has the operation for this socket.
     ///
     /// # Errors
@@ -154,6 +157,7 @@ impl ZeroCopy {
             report: REPORT_USAGE,
             chunk_bytes: chunk_bytes.clamp(1, REGISTERED_BYTES),
             patience,
+            acknowledged: AckProgress::default(),
             taken: None,
             sends: 0,
             copied: Copied::default(),
@@ -326,16 +330,19 @@ impl ZeroCopy {
         Ok(())
     }
 
-    /// Waits until at least one notification has arrived.
+    /// Waits until at least one notification has arrived, as long as the peer takes bytes.
     fn await_notification(&mut self) -> io::Result<()> {
-        let until = Instant::now() + self.patience;
+        let mut until = Instant::now() + self.patience;
         while self.reap() == 0 {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() || !self.in_flight.ring.enter(1, Some(left))? {
                 if self.reap() > 0 {
                     break;
                 }
-                return Err(io::ErrorKind::TimedOut.into());
+                if !self.acknowledged.advanced(&self.socket)? {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                until = Instant::now() + self.patience;
             }
         }
         Ok(())
@@ -344,7 +351,7 @@ impl ZeroCopy {
     /// Waits with io_uring_enter(2) until the kernel has released all memory.
     ///
     /// # Errors
-    /// - `ErrorKind::TimedOut`: no notification within the ring's `patience`.
+    /// - `ErrorKind::TimedOut`: no notification and no acknowledged byte within the ring's `patience`.
     ///
     /// # References
     /// [io_uring_enter(2)]
@@ -415,7 +422,10 @@ mod tests {
             let Some(mut ring) = ring_to(sender, &memory, register) else { return };
             ring.send(0, 200_000).unwrap();
             let held = Arc::strong_count(&memory);
+            // Its kernel took bytes before the drain, and none in it: once more patience, and over.
+            let began = Instant::now();
             assert_eq!(ring.drain().unwrap_err().kind(), io::ErrorKind::TimedOut);
+            assert!(began.elapsed() >= 2 * Duration::from_millis(50));
             drop(ring);
             assert_eq!(
                 Arc::strong_count(&memory),

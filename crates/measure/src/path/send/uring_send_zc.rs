@@ -17,7 +17,8 @@ use crate::path::uring::{no, own};
 use crate::workload::Piece;
 use zc_run::{Error, Result, SendCounts, Unavailable};
 
-/// After this time without a notification the peer is considered to have stopped reading.
+/// After this time without a notification and without an acknowledged byte the peer is considered
+/// to have stopped reading.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// `uring-send-zc`.

@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_kernel::errqueue::{Woken, next_completion, wait_for_completion};
+use zc_kernel::tcp::AckProgress;
 use zc_kernel::{mapping, tcp};
 
 use super::socket_writer::{SocketWriter, broken, takes_nothing};
@@ -35,8 +36,7 @@ pub(super) struct ZeroCopyTracker {
     out: SocketWriter,
     issued: u64,
     looked_at: u64,
-    /// `tcpi_bytes_acked` when it was last read.
-    acked_bytes: u64,
+    acknowledged: AckProgress,
     patience_ns: u64,
 }
 
@@ -62,7 +62,7 @@ impl ZeroCopyTracker {
             out: SocketWriter::new(socket)?,
             issued: 0,
             looked_at: 0,
-            acked_bytes: 0,
+            acknowledged: AckProgress::default(),
             patience_ns: PATIENCE_NS,
         })
     }
@@ -164,15 +164,9 @@ impl ZeroCopyTracker {
     }
 
     /// Whether the peer has acknowledged bytes since the last call.
-    ///
-    /// Sends that wait in the queue are merged into one completion, which may cover the whole
-    /// connection and is due with its last byte. A receiver whose window is smaller than a segment
-    /// gets one segment for each window probe, every 200 ms.
     fn has_taken_more(&mut self) -> Result<bool> {
-        let info = tcp::info(&self.out.socket)
-            .map_err(|error| Error::os("read TCP_INFO of a flow", error))?;
-        let before = std::mem::replace(&mut self.acked_bytes, info.bytes_acked);
-        Ok(info.bytes_acked > before)
+        let advanced = self.acknowledged.advanced(&self.out.socket);
+        advanced.map_err(|error| Error::os("read TCP_INFO of a flow", error))
     }
 
     /// Waits for the completions of all sends.
