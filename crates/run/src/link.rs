@@ -79,13 +79,12 @@ pub struct LinkFacts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receiver_merges: Option<bool>,
     /// Whether the costs of sender and receiver can be separated by CPU on this link: RPS is set,
-    /// and softirq counters show that each side's receive work ran on its own CPU.
+    /// and packets sent to each side were received on its own CPU.
     pub sides_apart: bool,
     /// How RPS was set: `rps_default_mask`, `sysfs`, or null when it was not.
     pub rps: Option<String>,
-    /// Share of the NET_RX softirqs of the sender's incoming packets (ACKs) that ran on the
-    /// sender's CPU, as checked with /proc/softirqs when the link came up; null when it was not
-    /// checked.
+    /// Where packets sent to each side were received when the link was tried out, in a sentence, or
+    /// why that was not checked; null on a link without sides.
     pub rps_check: Option<String>,
     /// Version of the Internet Protocol.
     #[serde(default = "version_4")]
