@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Bounded as _, Running, measuring, stderr};
+use crate::support::{Bounded as _, Running, STARVED, is_starved, measuring, stderr, undisturbed};
 
 fn zc(arguments: &[&str]) -> Command {
     let mut command = crate::support::zc(&["soak"]);
@@ -16,31 +16,14 @@ fn zc(arguments: &[&str]) -> Command {
     command
 }
 
-/// Attempts to measure on a machine that other programs use; tests of the rigs run at the same time.
-const ATTEMPTS: usize = 5;
-
 /// Runs it, again if the soakers found no CPU time at all.
 fn output(arguments: &[&str]) -> Output {
     output_unless(arguments, |output| stderr(output).contains(STARVED))
 }
 
-/// Runs it up to [`ATTEMPTS`] times, until it is not as `disturbed` says.
+/// Runs it until it is not as `disturbed` says.
 fn output_unless(arguments: &[&str], disturbed: impl Fn(&Output) -> bool) -> Output {
-    let run = || zc(arguments).finish().unwrap();
-    (1..ATTEMPTS).map(|_| run()).find(|output| !disturbed(output)).unwrap_or_else(run)
-}
-
-/// The message of zc where other programs took all CPU time from its soakers.
-const STARVED: &str = "got no CPU time";
-
-/// Whether soakers found no CPU time at all, which other programs decide: the result of zc is
-/// missing then, and nothing else is.
-fn is_starved(said: &str) -> bool {
-    let is_starved = said.contains(STARVED);
-    if is_starved {
-        eprintln!("skipped: something else uses this machine");
-    }
-    is_starved
+    undisturbed(|| zc(arguments).finish().unwrap(), disturbed)
 }
 
 /// The JSON document that a command's result is.
