@@ -3,7 +3,7 @@
 
 use zc_stats::median;
 
-use crate::costs::Side;
+use crate::costs::{Side, TrialCost};
 use crate::figures::{figure, gbit_per_core, per, ratio_figure};
 use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation};
@@ -20,23 +20,29 @@ const RATE_HELD: f64 = 0.98;
 pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let cell = &kept.header.plan.cells[place];
     let is_reference = kept.reference == Some(place);
-    let costs = |side| -> Vec<f64> {
-        kept.costs.iter().filter_map(|block| block.get(place)?.as_ref()?.ns_per_kib(side)).collect()
+    let costs = |of: &dyn Fn(&TrialCost) -> Option<f64>| -> Vec<f64> {
+        kept.costs.iter().filter_map(|block| of(block.get(place)?.as_ref()?)).collect()
     };
-    let cost_figure = |side| figure(&costs(side), kept.level);
+    let cost_figure = |side| figure(&costs(&|cost| cost.ns_per_kib(side)), kept.level);
     let cost = Sides {
         sender: cost_figure(Side::Sender),
         receiver: cost_figure(Side::Receiver),
         both: cost_figure(Side::Both),
     };
-    let other_cpus = cost_figure(Side::OtherCpus);
+    let gross_figure = |side| figure(&costs(&|cost| cost.gross_ns_per_kib(side)), kept.level);
+    let gross = Sides {
+        sender: gross_figure(Side::Sender),
+        receiver: gross_figure(Side::Receiver),
+        both: gross_figure(Side::Both),
+    };
+    let harness = costs(&|cost| Some(cost.harness?.both_ns * 1024.0 / cost.bytes as f64));
     let to_base = |side| to_base(kept, place, side);
     let ratio = Sides {
         sender: to_base(Side::Sender),
         receiver: to_base(Side::Receiver),
         both: to_base(Side::Both),
     };
-    let both = costs(Side::Both);
+    let both = costs(&|cost| cost.ns_per_kib(Side::Both));
     let copied_share = copied_share(kept, &cell.label);
     CellEstimate {
         label: cell.label.clone(),
@@ -49,7 +55,14 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         control: cell.control,
         blocks: both.len(),
         cost_ns_per_kib: cost,
-        other_cpus_ns_per_kib: other_cpus,
+        mean_cost_ns_per_kib: Sides {
+            sender: kept.total_cost(place, |cost| cost.ns(Side::Sender)),
+            receiver: kept.total_cost(place, |cost| cost.ns(Side::Receiver)),
+            both: kept.total_cost(place, |cost| cost.ns(Side::Both)),
+        },
+        gross_cost_ns_per_kib: gross,
+        harness_ns_per_kib: figure(&harness, kept.level),
+        other_cpus_ns_per_kib: cost_figure(Side::OtherCpus),
         ratio,
         at_noise_floor: cost.both.as_ref().is_some_and(reaches_zero)
             || ratio.both.is_some_and(|ratio| ratio.method == RatioMethod::RankedDifferences),
@@ -65,7 +78,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         copied_share,
         failed_zero_copy: copied_share.is_some_and(|share| share > 0.5),
         traffic: traffic::traffic(kept, cell),
-        others: others::others(kept, &cell.label, &cost, other_cpus.as_ref()),
+        others: others::others(kept, place, &gross),
     }
 }
 

@@ -9,10 +9,17 @@
 //! Over the link `remote`, the cost on each machine comes from its own soakers and its own clock.
 //! All that a machine lost is the cost of its end, on whichever CPU its network card interrupted.
 //!
+//! **Net of the harness.** zc wakes its sender for each burst and reads its meters; a sender that
+//! never sleeps would not. So every block has a paced trial, which does all of that and sends
+//! nothing, and what it cost is taken off the costs of the block's other trials. Runs of before
+//! format 3.1 have no such trials: their costs are gross.
+//!
 //! Both the session, which checks its progress, and the estimates use these costs.
 
 use super::machine::{Machine, same_machine};
-use zc_run::{Block, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind};
+use zc_run::{
+    Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind,
+};
 
 /// The side that a cost belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,17 +39,16 @@ pub enum Side {
     OtherCpus,
 }
 
-/// The soaked CPU time of one trial's window. It is a difference with noise and may be negative.
+/// CPU time that was lost in one window, by side. It is a difference with noise and may be
+/// negative.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TrialCost {
+pub struct Losses {
     /// Length of the window, above 0.
     pub window_ns: f64,
-    /// Payload bytes that arrived in the window; above 0.
-    pub bytes: u64,
     /// See [`Side::Sender`].
     pub sender_ns: Option<f64>,
     /// See [`Side::Receiver`]. Over `remote`, the loss in the remote machine's own window, scaled
-    /// from the bytes that arrived in that window to `bytes`.
+    /// from the bytes that arrived in that window to those of the local one.
     pub receiver_ns: Option<f64>,
     /// See [`Side::Both`].
     pub both_ns: f64,
@@ -50,16 +56,58 @@ pub struct TrialCost {
     pub other_cpus_ns: Option<f64>,
 }
 
-impl TrialCost {
-    /// Soaked CPU time per KiB of payload; `None` where the side has no cost of its own.
-    pub fn ns_per_kib(&self, side: Side) -> Option<f64> {
-        let ns = match side {
+impl Losses {
+    /// The loss of a side; `None` where the side has no cost of its own.
+    pub fn of(&self, side: Side) -> Option<f64> {
+        match side {
             Side::Sender => self.sender_ns,
             Side::Receiver => self.receiver_ns,
             Side::Both => Some(self.both_ns),
             Side::OtherCpus => self.other_cpus_ns,
-        };
-        ns.map(|ns| ns * 1024.0 / self.bytes as f64)
+        }
+    }
+
+    /// The same in a window of another length, if losses are the same in any time.
+    fn scaled_to(self, window_ns: f64) -> Self {
+        let by = window_ns / self.window_ns;
+        let times = |ns: Option<f64>| ns.map(|ns| ns * by);
+        Self {
+            window_ns,
+            sender_ns: times(self.sender_ns),
+            receiver_ns: times(self.receiver_ns),
+            both_ns: self.both_ns * by,
+            other_cpus_ns: times(self.other_cpus_ns),
+        }
+    }
+}
+
+/// The soaked CPU time of one trial's window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrialCost {
+    /// Payload bytes that arrived in the window; above 0.
+    pub bytes: u64,
+    /// Everything that was lost in the window.
+    pub gross: Losses,
+    /// The part of it that is the harness; `None` in a run that did not measure it.
+    pub harness: Option<Losses>,
+}
+
+impl TrialCost {
+    /// Soaked CPU time, net of the harness where that was measured; `None` where the side has no
+    /// cost of its own.
+    pub fn ns(&self, side: Side) -> Option<f64> {
+        let harness_ns = self.harness.and_then(|harness| harness.of(side)).unwrap_or(0.0);
+        Some(self.gross.of(side)? - harness_ns)
+    }
+
+    /// Soaked CPU time per KiB of payload, as [`ns`](Self::ns).
+    pub fn ns_per_kib(&self, side: Side) -> Option<f64> {
+        self.ns(side).map(|ns| ns * 1024.0 / self.bytes as f64)
+    }
+
+    /// Soaked CPU time per KiB of payload, with the harness in it.
+    pub fn gross_ns_per_kib(&self, side: Side) -> Option<f64> {
+        self.gross.of(side).map(|ns| ns * 1024.0 / self.bytes as f64)
     }
 }
 
@@ -96,29 +144,38 @@ pub fn sender_alone(header: &Header) -> bool {
 }
 
 /// The cost of the soaked trial in slot number `slot`. `None` when there is no such trial, when no
-/// bytes arrived, when an idle window is missing before or after it, or when a soaker's counter is
-/// missing.
+/// bytes arrived, when an idle window is missing before or after it, when a soaker's counter is
+/// missing, or when the block lacks the paced trial of its harness.
 pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
     let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
     if trial.kind != TrialKind::Soaked {
         return None;
     }
     let bytes = arrived(&trial.opened, &trial.closed)?;
-    let lost = lost(block, slot, &Machine::local(header))?;
-    let cost = TrialCost {
-        window_ns: lost.window_ns,
-        bytes,
-        sender_ns: None,
-        receiver_ns: None,
-        both_ns: 0.0,
-        other_cpus_ns: None,
+    let cell = header.plan.cells.iter().find(|cell| cell.label == trial.cell);
+    let gross = losses(block, slot, header, cell)?;
+    let harness = match cell.and_then(|cell| cell.harness.as_deref()) {
+        None => None,
+        Some(label) => Some(harness(block, header, label)?.scaled_to(gross.window_ns)),
     };
+    Some(TrialCost { bytes, gross, harness })
+}
+
+/// What was lost in the block's paced trial of the cell `label`.
+fn harness(block: &Block, header: &Header, label: &str) -> Option<Losses> {
+    let is_it = |slot: &Slot| matches!(slot, Slot::Trial(trial) if trial.kind == TrialKind::Paced && trial.cell == label);
+    let cell = header.plan.cells.iter().find(|cell| cell.label == label);
+    losses(block, block.slots.iter().position(is_it)?, header, cell)
+}
+
+/// What was lost in the trial in slot number `slot`, which is of `cell`.
+fn losses(block: &Block, slot: usize, header: &Header, cell: Option<&Cell>) -> Option<Losses> {
+    let lost = lost(block, slot, &Machine::local(header))?;
     if header.plan.fixed.link == LinkKind::Remote {
-        between_machines(cost, &lost, block, slot, header)
+        between_machines(&lost, block, slot, header)
     } else {
-        let levels =
-            header.plan.cells.iter().find(|cell| cell.label == trial.cell).map(|cell| &cell.levels);
-        within_machine(cost, &lost, header, levels.unwrap_or(&Levels::default()))
+        let levels = cell.map_or_else(Levels::default, |cell| cell.levels.clone());
+        within_machine(&lost, header, &levels)
     }
 }
 
@@ -154,16 +211,17 @@ fn steered_cpu(header: &Header, fixed: &FixedParams) -> usize {
 }
 
 /// The cost where both ends run on one machine, each on its CPU or where the cell places them.
-fn within_machine(
-    cost: TrialCost,
-    lost: &Lost,
-    header: &Header,
-    levels: &Levels,
-) -> Option<TrialCost> {
+fn within_machine(lost: &Lost, header: &Header, levels: &Levels) -> Option<Losses> {
     let fixed = header.plan.fixed.at(levels);
     if fixed.placement == Placement::Free {
         // Either end may have run on any soaked CPU.
-        return Some(TrialCost { both_ns: lost.by_cpu_ns.iter().sum(), ..cost });
+        return Some(Losses {
+            window_ns: lost.window_ns,
+            sender_ns: None,
+            receiver_ns: None,
+            both_ns: lost.by_cpu_ns.iter().sum(),
+            other_cpus_ns: None,
+        });
     }
     let place = |cpu: usize| fixed.soaked_cpus.iter().position(|each| *each == cpu);
     let (sender, receiver) = (place(fixed.sender_cpu)?, place(fixed.receiver_cpu)?);
@@ -179,41 +237,46 @@ fn within_machine(
     }
     let apart = apart_at(header, levels);
     let side = |cpu: usize, there| (apart && there).then(|| lost.by_cpu_ns[cpu]);
-    Some(TrialCost {
+    Some(Losses {
+        window_ns: lost.window_ns,
         sender_ns: side(sender, true),
         receiver_ns: side(receiver, !alone),
         both_ns,
         other_cpus_ns,
-        ..cost
     })
 }
 
 /// The cost where each end has a machine of its own and all losses of that machine are its cost.
 /// Two ends in different namespaces of one machine share its losses.
-fn between_machines(
-    cost: TrialCost,
-    local: &Lost,
-    block: &Block,
-    slot: usize,
-    header: &Header,
-) -> Option<TrialCost> {
+fn between_machines(local: &Lost, block: &Block, slot: usize, header: &Header) -> Option<Losses> {
     let local_ns: f64 = local.by_cpu_ns.iter().sum();
     let remote_ns = match Machine::remote(header) {
         None => None,
         Some(far) => {
-            let (opened, closed) = far.edges(&block.slots[slot])?;
-            let remote_bytes = arrived(opened, closed)?;
-            let lost_ns: f64 = lost(block, slot, &far)?.by_cpu_ns.iter().sum();
-            Some(lost_ns * cost.bytes as f64 / remote_bytes as f64)
+            let far_lost = lost(block, slot, &far)?;
+            let lost_ns: f64 = far_lost.by_cpu_ns.iter().sum();
+            Some(lost_ns * as_many_bytes(&block.slots[slot], &far, local, &far_lost)?)
         }
     };
     let apart = sides_apart(header);
-    Some(TrialCost {
+    Some(Losses {
+        window_ns: local.window_ns,
         sender_ns: apart.then_some(local_ns),
         receiver_ns: remote_ns.filter(|_| apart),
         both_ns: local_ns + remote_ns.unwrap_or(0.0),
-        ..cost
+        other_cpus_ns: None,
     })
+}
+
+/// By how much the local window of a trial is longer than the remote one: by bytes, and by time
+/// where nothing was sent.
+fn as_many_bytes(slot: &Slot, far: &Machine<'_>, local: &Lost, remote: &Lost) -> Option<f64> {
+    let Slot::Trial(trial) = slot else { return None };
+    let (opened, closed) = far.edges(slot)?;
+    if trial.kind == TrialKind::Paced {
+        return Some(local.window_ns / remote.window_ns);
+    }
+    Some(arrived(&trial.opened, &trial.closed)? as f64 / arrived(opened, closed)? as f64)
 }
 
 /// CPU time that the soakers of a machine did not get in a window.
@@ -342,6 +405,31 @@ mod tests {
     }
 
     #[test]
+    fn the_harness_is_taken_off_the_cost_of_its_side() {
+        let world = Synthetic { harness_share: 0.03, ..quiet() };
+        let mut run = world.run();
+        // At 800 MB/s a KiB takes 1,280 ns.
+        let harness_ns_per_kib = 0.03 * 1_280.0;
+        for costs in run.blocks.iter().map(|block| block_costs(block, &run.header)) {
+            for (cell, cost) in world.cells.iter().zip(costs) {
+                let cost = cost.unwrap();
+                let near = |found: Option<f64>, truth: f64| (found.unwrap() - truth).abs() < 2.0;
+                let (sender, receiver) = (cell.sender_ns_per_kib, cell.receiver_ns_per_kib);
+                assert!(near(cost.ns_per_kib(Side::Sender), sender), "{cost:?}");
+                assert!(near(cost.ns_per_kib(Side::Receiver), receiver), "{cost:?}");
+                assert!(near(cost.ns_per_kib(Side::Both), sender + receiver), "{cost:?}");
+                let gross = cost.gross_ns_per_kib(Side::Sender);
+                assert!(near(gross, sender + harness_ns_per_kib), "{cost:?}");
+            }
+        }
+        run.blocks[0]
+            .slots
+            .retain(|slot| !matches!(slot, Slot::Trial(trial) if trial.kind == TrialKind::Paced));
+        let costs = block_costs(&run.blocks[0], &run.header);
+        assert!(costs.iter().all(Option::is_none), "a gross cost is not a net one");
+    }
+
+    #[test]
     fn the_cost_on_each_machine_comes_from_its_own_soakers_and_clock() {
         let world = quiet();
         let run = two_machines(world.run());
@@ -359,7 +447,7 @@ mod tests {
                 );
                 let both = cell.sender_ns_per_kib + cell.receiver_ns_per_kib;
                 assert!((cost.ns_per_kib(Side::Both).unwrap() - both).abs() < 2.0);
-                assert_eq!(cost.other_cpus_ns, None);
+                assert_eq!(cost.gross.other_cpus_ns, None);
             }
         }
     }
@@ -397,8 +485,8 @@ mod tests {
         run.header.remote.as_mut().unwrap().machine = None;
         assert!(sender_alone(&run.header));
         let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
-        assert_eq!(cost.receiver_ns, None);
-        assert_eq!(cost.sender_ns, Some(cost.both_ns));
+        assert_eq!(cost.gross.receiver_ns, None);
+        assert_eq!(cost.gross.sender_ns, Some(cost.gross.both_ns));
         assert!(
             (cost.ns_per_kib(Side::Both).unwrap() - world.cells[0].sender_ns_per_kib).abs() < 1.0
         );
@@ -409,7 +497,7 @@ mod tests {
         let mut run = two_machines(quiet().run());
         run.header.remote.as_mut().unwrap().machine.as_mut().unwrap().same_machine = true;
         let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
-        assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
+        assert_eq!((cost.gross.sender_ns, cost.gross.receiver_ns), (None, None));
         assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
     }
 
@@ -421,7 +509,7 @@ mod tests {
         ] {
             let run = world.run();
             let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
-            assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
+            assert_eq!((cost.gross.sender_ns, cost.gross.receiver_ns), (None, None));
             assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
         }
     }
@@ -442,7 +530,7 @@ mod tests {
         let near =
             |cost: Option<f64>, ns: f64| assert!((cost.unwrap() - ns).abs() < 2.0, "{cost:?} {ns}");
         let (cost, separate) = placed(&world, Placement::Same, false);
-        assert_eq!((cost.sender_ns, cost.receiver_ns), (None, None));
+        assert_eq!((cost.gross.sender_ns, cost.gross.receiver_ns), (None, None));
         near(cost.ns_per_kib(Side::Both), 500.0);
         near(cost.ns_per_kib(Side::OtherCpus), 400.0 + 77.0);
         near(separate.ns_per_kib(Side::Receiver), 400.0);
@@ -453,7 +541,10 @@ mod tests {
     fn threads_that_are_not_pinned_cost_the_loss_of_all_cpus() {
         let world = Synthetic { cpus: 3, other_cpus_ns_per_kib: 77.0, ..quiet() };
         let (cost, separate) = placed(&world, Placement::Free, false);
-        assert_eq!((cost.sender_ns, cost.receiver_ns, cost.other_cpus_ns), (None, None, None));
+        assert_eq!(
+            (cost.gross.sender_ns, cost.gross.receiver_ns, cost.gross.other_cpus_ns),
+            (None, None, None)
+        );
         assert!((cost.ns_per_kib(Side::Both).unwrap() - 977.0).abs() < 2.0);
         assert!((separate.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
     }

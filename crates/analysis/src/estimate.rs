@@ -8,6 +8,7 @@ use crate::kept::KeptBlocks;
 use crate::model::cell::CellEstimate;
 use crate::model::estimates::{Control, Estimates};
 use crate::netperf;
+use crate::others;
 use crate::parallel;
 use crate::sizes;
 use crate::verdict;
@@ -30,6 +31,7 @@ pub fn estimate(run: &Run) -> Estimates {
         sides_apart: sides_apart(&run.header),
         sender_alone: sender_alone(&run.header),
         cells,
+        cost_ratio_with_soakers: others::cost_ratio_with_soakers(&kept),
         control,
         blocks,
         conditions: account::conditions(run),

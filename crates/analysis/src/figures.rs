@@ -1,6 +1,7 @@
-//! Medians with intervals over blocks.
+//! Medians with intervals over blocks. Neighbouring blocks are alike, so intervals take their
+//! correlation into account.
 
-use zc_stats::{Interval, median, median_interval};
+use zc_stats::{Interval, median, median_interval_of_series};
 
 use crate::model::figure::{Bounds, Figure, RatioFigure, RatioMethod};
 use crate::ratios::{Method, Ratio};
@@ -15,10 +16,15 @@ pub(super) fn per(above: f64, below: f64) -> Option<f64> {
     if below > 0.0 { finite(above / below) } else { None }
 }
 
+/// The median of a series in the order of measurement, with its interval.
 pub(super) fn figure(values: &[f64], level: f64) -> Option<Figure> {
     let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     let value = finite(median(&values)?)?;
-    Some(with_interval(value, median_interval(&values, level).and_then(bounds), values.len()))
+    Some(with_interval(
+        value,
+        median_interval_of_series(&values, level).and_then(bounds),
+        values.len(),
+    ))
 }
 
 /// A figure with the half-width of its interval.

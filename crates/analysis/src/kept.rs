@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::costs::{TrialCost, block_costs};
+use crate::figures::per;
 use crate::interim::level_of;
 use crate::parallel;
 use zc_run::{Block, Header, Run, Slot, Trial, TrialKind};
@@ -12,7 +13,7 @@ pub(super) struct KeptBlocks<'a> {
     pub(super) header: &'a Header,
     pub(super) blocks: Vec<&'a Block>,
     /// The trials of a cell by kind, each with the index of its block among the kept ones.
-    trials: HashMap<&'a str, [Vec<(usize, &'a Trial)>; 3]>,
+    trials: HashMap<&'a str, [Vec<(usize, &'a Trial)>; TrialKind::ALL.len()]>,
     /// Indexed by block, then by cell of the plan.
     pub(super) costs: Vec<Vec<Option<TrialCost>>>,
     /// Index of the reference among the plan's cells.
@@ -40,6 +41,20 @@ impl<'a> KeptBlocks<'a> {
         }
     }
 
+    /// What a cell cost in all its windows together, divided by all their bytes, in ns per KiB:
+    /// `ns` picks the time that a trial lost. `None` without a trial that has it.
+    pub(super) fn total_cost(
+        &self,
+        place: usize,
+        ns: impl Fn(&TrialCost) -> Option<f64>,
+    ) -> Option<f64> {
+        let costs = self.costs.iter().filter_map(|block| block.get(place)?.as_ref());
+        let (ns, bytes) = costs
+            .filter_map(|cost| Some((ns(cost)?, cost.bytes as f64)))
+            .fold((0.0, 0.0), |sum, (ns, bytes)| (sum.0 + ns, sum.1 + bytes));
+        per(ns * 1024.0, bytes)
+    }
+
     /// The trials of one kind of a cell, each with the index of its block.
     pub(super) fn trials(
         &self,
@@ -55,8 +70,10 @@ impl<'a> KeptBlocks<'a> {
 
 /// An index of trials. They are looked up a dozen times for each cell, and walking over all blocks
 /// each time would take longer than reading them.
-fn by_cell<'a>(blocks: &[&'a Block]) -> HashMap<&'a str, [Vec<(usize, &'a Trial)>; 3]> {
-    let mut found: HashMap<&str, [Vec<(usize, &Trial)>; 3]> = HashMap::new();
+fn by_cell<'a>(
+    blocks: &[&'a Block],
+) -> HashMap<&'a str, [Vec<(usize, &'a Trial)>; TrialKind::ALL.len()]> {
+    let mut found: HashMap<&str, [Vec<(usize, &Trial)>; TrialKind::ALL.len()]> = HashMap::new();
     for (place, block) in blocks.iter().enumerate() {
         for slot in &block.slots {
             if let Slot::Trial(trial) = slot {

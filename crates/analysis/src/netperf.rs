@@ -39,7 +39,8 @@ fn row(kept: &KeptBlocks, place: usize, cell: &CellEstimate) -> AccountRow {
     let within = |figure: &Figure| per(figure.half_width?, figure.value).map(|half| half <= target);
     // A figure without an interval has not reached the target.
     let reached = |figure: Option<Figure>| figure.map(|figure| within(&figure).unwrap_or(false));
-    let cost = cell.cost_ns_per_kib;
+    // As netperf would: with all that the process does.
+    let cost = cell.gross_cost_ns_per_kib;
     let demand = |cost: Option<Figure>| cost.map(|cost| scaled(&cost, 1e-3));
     let speeds: Vec<f64> = kept
         .trials(&cell.label, TrialKind::Soaked)
@@ -80,10 +81,8 @@ fn utilisation(kept: &KeptBlocks, place: usize, side: Side) -> Option<Figure> {
         (Side::Receiver, Some(far)) => far.cpus.len(),
         _ => local.cpus.len(),
     };
-    let share = |cost: &TrialCost| {
-        let ns = cost.ns_per_kib(side)? * cost.bytes as f64 / 1024.0;
-        per(ns * 100.0, cost.window_ns * cpus as f64)
-    };
+    let share =
+        |cost: &TrialCost| per(cost.gross.of(side)? * 100.0, cost.gross.window_ns * cpus as f64);
     let shares: Vec<f64> =
         kept.costs.iter().filter_map(|block| share(block.get(place)?.as_ref()?)).collect();
     figure(&shares, kept.level)

@@ -1,57 +1,87 @@
 //! Costs of the same traffic by other accounting methods.
 //!
-//! getrusage counts the CPU time of both threads, /proc/stat the ticks that found a CPU busy. Both
-//! are totals divided by bytes, as a tool would have computed them over the whole run: ticks of 4
-//! or 10 ms mean nothing in a window of 12 ms.
+//! Each is compared with the soaked cost in the same form. getrusage counts the CPU time of both
+//! threads to the nanosecond: its figure is the median over windows, as that of the soakers.
+//! /proc/stat counts ticks of 4 or 10 ms, which mean nothing in a window of 12 ms: its figure is a
+//! total divided by bytes, and is compared with the soakers' total.
 
-use crate::costs::sender_alone;
+use zc_stats::median;
+
+use crate::costs::{TrialCost, sender_alone};
 use crate::figures::{figure, per};
 use crate::kept::KeptBlocks;
 use crate::machine::Machine;
 use crate::model::cell::{OtherMethod, Others};
-use crate::model::estimates::Estimates;
 use crate::model::figure::{Figure, Sides};
 use crate::rules::{TICK_NS, ticks_by_cpu};
 use crate::window::{bytes, elapsed_ns, remote_edges};
 use zc_run::{CpuTicks, Header, LinkKind, Trial, TrialKind};
 
-pub(super) fn others(
-    kept: &KeptBlocks,
-    label: &str,
-    soaked: &Sides<Figure>,
-    other_cpus: Option<&Figure>,
-) -> Others {
+pub(super) fn others(kept: &KeptBlocks, place: usize, soaked: &Sides<Figure>) -> Others {
+    let label = &kept.header.plan.cells[place].label;
     let soaked = Sides {
         sender: soaked.sender.map(|figure| figure.value),
         receiver: soaked.receiver.map(|figure| figure.value),
         both: soaked.both.map(|figure| figure.value),
     };
-    // /proc/stat covers all CPUs, so it is compared with the loss of all soakers.
-    let everywhere = Sides {
-        sender: None,
-        receiver: None,
-        both: soaked.both.map(|both| both + other_cpus.map_or(0.0, |figure| figure.value)),
-    };
     Others {
         getrusage_soaked: getrusage(kept, label, TrialKind::Soaked, &soaked),
         getrusage_unsoaked_control: getrusage(kept, label, TrialKind::UnsoakedControl, &soaked),
-        proc_stat: proc_stat(kept, label, &everywhere),
+        proc_stat: proc_stat(kept, place),
         far_process_ns_per_kib: far_process(kept, label),
     }
 }
 
+/// CPU time per KiB of the two threads in one window; `None` for a window without bytes.
+fn thread_cost(kept: &KeptBlocks, trial: &Trial) -> Option<Sides<f64>> {
+    elapsed_ns(trial)?;
+    let sender_ns = trial.closed.sender.cpu_ns.saturating_sub(trial.opened.sender.cpu_ns) as f64;
+    let (opened, closed) = remote_edges(trial).unwrap_or((&trial.opened, &trial.closed));
+    let receiver_ns = closed.receiver.cpu_ns.saturating_sub(opened.receiver.cpu_ns) as f64;
+    let cost = |ns: f64| per(ns * 1024.0, bytes(trial) as f64);
+    Some(Sides {
+        sender: Some(cost(sender_ns)?),
+        receiver: if sender_alone(kept.header) { None } else { cost(receiver_ns) },
+        both: cost(sender_ns + receiver_ns),
+    })
+}
+
 fn getrusage(kept: &KeptBlocks, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> OtherMethod {
-    let (mut sender_ns, mut receiver_ns, mut moved) = (0.0, 0.0, 0u64);
-    for (_, trial) in kept.trials(label, kind).filter(|(_, trial)| elapsed_ns(trial).is_some()) {
-        sender_ns += trial.closed.sender.cpu_ns.saturating_sub(trial.opened.sender.cpu_ns) as f64;
-        let (opened, closed) = remote_edges(trial).unwrap_or((&trial.opened, &trial.closed));
-        receiver_ns += closed.receiver.cpu_ns.saturating_sub(opened.receiver.cpu_ns) as f64;
-        moved = moved.saturating_add(bytes(trial));
+    let windows: Vec<(Sides<f64>, u64)> = kept
+        .trials(label, kind)
+        .filter_map(|(_, trial)| Some((thread_cost(kept, trial)?, bytes(trial))))
+        .collect();
+    let middle = |side: fn(&Sides<f64>) -> Option<f64>| {
+        median(&windows.iter().filter_map(|(cost, _)| side(cost)).collect::<Vec<_>>())
+    };
+    let cost = Sides {
+        sender: middle(|cost| cost.sender),
+        receiver: middle(|cost| cost.receiver),
+        both: middle(|cost| cost.both),
+    };
+    compared(cost, soaked, windows.iter().fold(0, |sum, (_, moved)| moved.saturating_add(sum)))
+}
+
+/// The cost with soakers divided by the cost without, by getrusage, the only account that exists
+/// for both: a soaked window and the unsoaked control of the same cell in the same block, over all
+/// such pairs. A CPU that never idles runs a woken task at once: more wake-ups, smaller batches.
+/// `None` without unsoaked controls.
+pub(super) fn cost_ratio_with_soakers(kept: &KeptBlocks) -> Option<Figure> {
+    let mut ratios = Vec::new();
+    for cell in kept.header.plan.cells.iter().map(|cell| cell.label.as_str()) {
+        let soaked: Vec<(usize, &Trial)> = kept.trials(cell, TrialKind::Soaked).collect();
+        for (block, control) in kept.trials(cell, TrialKind::UnsoakedControl) {
+            let twin = soaked.partition_point(|(other, _)| *other < block);
+            let Some((_, twin)) = soaked.get(twin).filter(|(other, _)| *other == block) else {
+                continue;
+            };
+            let cost = |trial| thread_cost(kept, trial)?.both;
+            ratios.extend(
+                cost(twin).zip(cost(control)).and_then(|(with, without)| per(with, without)),
+            );
+        }
     }
-    let cost = |ns: f64| per(ns * 1024.0, moved as f64);
-    let receiver = if sender_alone(kept.header) { None } else { cost(receiver_ns) };
-    let cost = Sides { sender: cost(sender_ns), receiver, both: cost(sender_ns + receiver_ns) };
-    compared(cost, soaked, moved)
+    figure(&ratios, kept.level)
 }
 
 /// CPU time per KiB by the report of a remote end other than zc: its process's CPU time over whole
@@ -70,7 +100,10 @@ fn far_process(kept: &KeptBlocks, label: &str) -> Option<f64> {
 
 /// Busy ticks in the soaked windows. Soakers run at nice 19, so their ticks are in another column.
 /// /proc/stat is most accurate there: no tick is stopped, because no CPU idles.
-fn proc_stat(kept: &KeptBlocks, label: &str, soaked: &Sides<f64>) -> OtherMethod {
+///
+/// It covers all CPUs, so it is compared with the loss of all soakers.
+fn proc_stat(kept: &KeptBlocks, place: usize) -> OtherMethod {
+    let label = &kept.header.plan.cells[place].label;
     let fixed = &kept.header.plan.fixed;
     // The ACK generator's CPU, which is always busy.
     let not_counted = (fixed.link == LinkKind::Null).then_some(fixed.receiver_cpu);
@@ -87,7 +120,10 @@ fn proc_stat(kept: &KeptBlocks, label: &str, soaked: &Sides<f64>) -> OtherMethod
         moved_meanwhile += bytes(trial) as f64 * stat_ns as f64 / window_ns as f64;
     }
     let both = per(ticks as f64 * TICK_NS * 1024.0, moved_meanwhile);
-    compared(Sides { sender: None, receiver: None, both }, soaked, moved)
+    let all_cpus =
+        |cost: &TrialCost| Some(cost.gross.both_ns + cost.gross.other_cpus_ns.unwrap_or(0.0));
+    let soaked = Sides { sender: None, receiver: None, both: kept.total_cost(place, all_cpus) };
+    compared(Sides { sender: None, receiver: None, both }, &soaked, moved)
 }
 
 /// Busy ticks of all machines in a trial's window, without the CPU `not_counted` of the sender's
@@ -123,22 +159,5 @@ fn compared(cost: Sides<f64>, soaked: &Sides<f64>, bytes: u64) -> OtherMethod {
             both: by(cost.both, soaked.both),
         },
         bytes,
-    }
-}
-
-impl Estimates {
-    /// Ratio of the cost with soakers to the cost without, by getrusage, the only account that
-    /// exists for both: soaked windows divided by unsoaked controls. The figure is taken over cells
-    /// instead of blocks, because a cell has few controls. A CPU that never idles runs a woken task
-    /// at once: more wake-ups, smaller batches. `None` without unsoaked controls.
-    pub fn cost_ratio_with_soakers(&self) -> Option<Figure> {
-        let times = self.cells.iter().filter_map(|cell| {
-            let (soaked, control) =
-                (&cell.others.getrusage_soaked, &cell.others.getrusage_unsoaked_control);
-            let times = soaked.cost_ns_per_kib.both?
-                / control.cost_ns_per_kib.both.filter(|cost| *cost > 0.0)?;
-            times.is_finite().then_some(times)
-        });
-        figure(&times.collect::<Vec<_>>(), self.confidence)
     }
 }

@@ -3,7 +3,7 @@
 
 use super::costs::{Rates, idle_rates};
 use super::machine::{Machine, same_machine};
-use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot, TrialKind};
+use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
 
 /// A block is dropped when the hypervisor took more than this share of the soaked CPUs.
 pub const STEAL_LIMIT: f64 = 0.01;
@@ -87,7 +87,7 @@ pub fn foreign(block: &Block, header: &Header, machine: &Machine<'_>) -> Option<
     for slot in &block.slots {
         match slot {
             Slot::Idle(_) => {}
-            Slot::Trial(trial) if trial.kind == TrialKind::Soaked && irq_time.is_some() => {}
+            Slot::Trial(trial) if trial.kind.is_soaked() && irq_time.is_some() => {}
             Slot::Trial(_) => continue,
         }
         let Some((opened, closed)) = machine.edges(slot) else { continue };

@@ -336,8 +336,11 @@ fn the_effect_of_soakers_on_the_cost_is_a_figure_over_cells() {
             }
         }
     }
-    let figure = estimate(&run).cost_ratio_with_soakers().unwrap();
-    assert_eq!(figure.blocks, world.cells.len());
+    let figure = estimate(&run).cost_ratio_with_soakers.unwrap();
+    let controls = run.blocks.iter().flat_map(|block| &block.slots).filter(
+        |slot| matches!(slot, Slot::Trial(trial) if trial.kind == TrialKind::UnsoakedControl),
+    );
+    assert_eq!(figure.blocks, controls.count(), "each control has its twin");
     assert!((figure.value / 2.0 - 1.0).abs() < 0.05, "{figure:?}");
     assert!(figure.interval.unwrap().contains(figure.value), "{figure:?}");
 }

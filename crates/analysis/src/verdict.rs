@@ -14,7 +14,7 @@ use crate::model::estimates::{BlockAccount, Control};
 use crate::model::figure::RatioFigure;
 use crate::model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
 use crate::parallel;
-use crate::ratios::{self, baseline, divisors, ratio};
+use crate::ratios::{self, Ratio, baseline, divisors, ratio};
 use zc_run::{Run, Severity};
 
 /// Equivalence margin: two cells cost the same when the interval of their ratio is within this
@@ -86,15 +86,20 @@ fn comparison(ratio: &RatioFigure, differs: bool) -> Comparison {
     }
 }
 
+/// The ratios of cells to their counterparts.
+fn ratios_of(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<Option<Ratio>> {
+    parallel::each(pairs.len(), |place| {
+        let (cell, divisors) = &pairs[place];
+        ratio(&ratios::pairs(&kept.costs, *cell, divisors, Side::Both), kept.level)
+    })
+}
+
 /// Which cells differ significantly from their counterparts, by Holm's procedure over all pairs.
 fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
     let alpha = 1.0 - kept.level;
-    let p_value = |(cell, divisors): &(usize, Vec<usize>)| {
-        ratio(&ratios::pairs(&kept.costs, *cell, divisors, Side::Both), kept.level)?.p_value
-    };
-    let p_values = parallel::each(pairs.len(), |place| p_value(&pairs[place]));
+    let p_values = ratios_of(kept, pairs).into_iter().map(|ratio| ratio?.p_value);
     let mut ordered: Vec<(f64, usize)> =
-        p_values.into_iter().enumerate().filter_map(|(place, p)| Some((p?, place))).collect();
+        p_values.enumerate().filter_map(|(place, p)| Some((p?, place))).collect();
     let m = ordered.len();
     ordered.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let mut differs = vec![false; pairs.len()];
@@ -108,7 +113,14 @@ fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
 }
 
 /// For each baseline, in the plan's order: the cheapest cell among it and those compared with it,
-/// then the cells that do not differ significantly from that one, by rising ratio.
+/// then the cells that may be cheaper still, by rising ratio.
+///
+/// The cheapest is known only after looking, so an ordinary test against it errs too often. Hsu's
+/// multiple comparisons with the best (Annals of Statistics 12, 1984) turns the question round: a
+/// cell is left out if, taken for the best in advance, it is dearer than the observed one by more
+/// than `k - 1` one-sided comparisons permit. So the cell that is truly the cheapest is in the list
+/// with the level's confidence, whichever it is. Bonferroni's bound stands for Dunnett's, which is
+/// for normal values.
 fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Vec<Cheapest> {
     let plan = &kept.header.plan;
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -136,14 +148,17 @@ fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Ve
             })
         })
         .collect();
-    let mut differ_from_leader = significant(kept, &against_leaders).into_iter();
+    let mut to_leader = ratios_of(kept, &against_leaders).into_iter();
     let label = |cell: usize| cells[cell].label.clone();
     std::iter::zip(bases, groups)
         .map(|(by, group)| {
-            let alike = group[1..]
-                .iter()
-                .filter(|_| differ_from_leader.next() == Some(false))
-                .map(|cell| label(*cell));
+            let alpha = (1.0 - kept.level) / (group.len() - 1) as f64;
+            let may_be_best = |ratio: Ratio| {
+                ratio.value <= 1.0 || ratio.p_value.is_none_or(|p_value| p_value / 2.0 > alpha)
+            };
+            let others =
+                group[1..].iter().filter(|_| to_leader.next().flatten().is_some_and(may_be_best));
+            let alike = others.map(|cell| label(*cell));
             Cheapest {
                 by: label(by),
                 cells: std::iter::once(label(group[0])).chain(alike).collect(),

@@ -187,7 +187,7 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     let throughput = notes::extremes(estimates, change).map(|((_, low), (_, high))| {
         format!("throughput by {} to {}", signed_percent(low), signed_percent(high))
     });
-    let cost = estimates.cost_ratio_with_soakers().map(|times| {
+    let cost = estimates.cost_ratio_with_soakers.map(|times| {
         let half = times.half_width.map_or_else(String::new, |half| format!(" ±{}", percent(half)));
         format!("a byte's cost by {}{half}", signed_percent(times.value - 1.0))
     });

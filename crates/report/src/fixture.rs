@@ -91,6 +91,7 @@ pub(super) fn veth() -> (Run, Estimates) {
         sides_apart: true,
         sender_alone: false,
         cells,
+        cost_ratio_with_soakers: Some(figure(0.96, 0.03)),
         control: Some(Control {
             label: "read+send (A/A)".to_owned(),
             ratio: Sides { sender: None, receiver: None, both: Some(ratio(1.002, 0.012)) },
@@ -174,6 +175,8 @@ pub(super) fn iperf3() -> (Run, Estimates) {
     for cell in &mut estimates.cells {
         cell.cost_ns_per_kib =
             Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
+        let mean = &mut cell.mean_cost_ns_per_kib;
+        (mean.receiver, mean.both) = (None, mean.sender);
         cell.traffic.recv_calls_per_mb = None;
         cell.others.far_process_ns_per_kib = Some(150.0 + cell.label.len() as f64);
     }
@@ -190,6 +193,8 @@ pub(super) fn null() -> (Run, Estimates) {
     for cell in &mut estimates.cells {
         cell.cost_ns_per_kib =
             Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
+        let mean = &mut cell.mean_cost_ns_per_kib;
+        (mean.receiver, mean.both) = (None, mean.sender);
         cell.ratio = Sides { receiver: None, both: cell.ratio.sender, ..cell.ratio };
         cell.traffic.recv_calls_per_mb = None;
         cell.failed_zero_copy = false;
@@ -318,6 +323,13 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         control: false,
         blocks: 143,
         cost_ns_per_kib: sides(path.half),
+        gross_cost_ns_per_kib: sides(path.half),
+        harness_ns_per_kib: None,
+        mean_cost_ns_per_kib: Sides {
+            sender: Some(sender * 1.04),
+            receiver: Some(receiver * 1.04),
+            both: Some(both * 1.04),
+        },
         other_cpus_ns_per_kib: None,
         ratio: Sides {
             sender: wanted(sender / 450.0),

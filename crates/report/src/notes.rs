@@ -56,6 +56,7 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
         ));
     }
     notes.extend(perturbation(estimates));
+    notes.extend(means(estimates));
     notes.extend(other_methods(estimates));
     notes.extend(far_process(run, estimates));
     notes.extend(other_cpus(estimates));
@@ -175,12 +176,39 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
 
 /// What a byte costs with soakers running, relative to the same traffic without them.
 fn soaked_cost(estimates: &Estimates) -> Option<String> {
-    let times = estimates.cost_ratio_with_soakers()?;
+    let times = estimates.cost_ratio_with_soakers?;
     let half = times
         .half_width
         .map_or_else(String::new, |half| format!(" (±{})", percent(half / times.value)));
     let times = bound(times.value, times.half_width.unwrap_or(0.01));
     Some(format!("a byte costs {times} times as much with soakers running{half}"))
+}
+
+/// Means by medians, where one of them is not within the interval of its median.
+fn means(estimates: &Estimates) -> Option<Note> {
+    let both =
+        |cell: &CellEstimate| Some((cell.cost_ns_per_kib.both?, cell.mean_cost_ns_per_kib.both?));
+    let differs = |cell: &CellEstimate| {
+        let (median, mean) = both(cell)?;
+        let interval = median.interval?;
+        Some(mean < interval.low || interval.high.is_some_and(|high| mean > high))
+    };
+    if !estimates.cells.iter().any(|cell| differs(cell) == Some(true)) {
+        return None;
+    }
+    let ((least, low), (most, high)) = extremes(estimates, |cell| {
+        let (median, mean) = both(cell)?;
+        (median.value > 0.0).then(|| mean / median.value - 1.0)
+    })?;
+    Some(note(
+        "means",
+        format!(
+            "costs are medians; their means, with the bursts of everything else in them, differ by \
+             {} ({least}) to {} ({most})",
+            signed_percent(low),
+            signed_percent(high)
+        ),
+    ))
 }
 
 fn other_methods(estimates: &Estimates) -> Option<Note> {

@@ -29,6 +29,11 @@ pub struct Cell {
     /// The label of the cell that its ratio refers to; null is the plan's reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// The label of the cell whose [`Paced`](crate::TrialKind::Paced) trials measure the harness of
+    /// this one: it is paced in the same way. Null: the harness was not measured, and is in the
+    /// cost (since format 3.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harness: Option<String>,
 }
 
 impl Cell {
@@ -41,6 +46,7 @@ impl Cell {
             control: false,
             levels: Levels::default(),
             by: None,
+            harness: None,
         }
     }
 }
@@ -106,7 +112,9 @@ impl Levels {
 /// The lengths of the parts of a trial and of its idle window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Timing {
-    /// Not counted, before each window: a path's first milliseconds are not its steady state.
+    /// Not counted, before each window: a path's first milliseconds are not its steady state. Up to
+    /// a burst's period is added, and with many flows the time in which their threads' meters are
+    /// read.
     pub warmup_ns: u64,
     /// The measured part.
     pub window_ns: u64,

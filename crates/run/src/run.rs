@@ -162,6 +162,19 @@ pub enum TrialKind {
     UnsoakedControl,
     /// Soakers stopped, sender unpaced: top speed.
     TopSpeed,
+    /// Soakers running, sender paced, and nothing is sent: what the harness itself costs, its
+    /// wake-ups and the reading of its meters (since format 3.1).
+    Paced,
+}
+
+impl TrialKind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Soaked, Self::UnsoakedControl, Self::TopSpeed, Self::Paced];
+
+    /// Whether soakers run.
+    pub fn is_soaked(self) -> bool {
+        matches!(self, Self::Soaked | Self::Paced)
+    }
 }
 
 /// One measurement of one cell.

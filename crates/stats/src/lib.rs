@@ -17,7 +17,7 @@ mod student_t;
 mod welch;
 
 pub use alpha_spending::AlphaSpending;
-pub use autocorrelation::autocorrelation_time;
+pub use autocorrelation::{autocorrelation_time, median_interval_of_series};
 pub use bootstrap::{Bootstrap, DEFAULT_RESAMPLES, bca_interval, expanded_confidence};
 pub use interval::Interval;
 pub use midmean::Midmean;

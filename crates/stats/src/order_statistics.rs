@@ -102,7 +102,7 @@ pub fn median_min_n(confidence: f64) -> Option<usize> {
 
 /// The largest depth (1 is the extreme value) whose two tails together stay within alpha, and the
 /// probability of one tail.
-fn binomial_depth(n: usize, confidence: f64) -> Option<(usize, f64)> {
+pub(crate) fn binomial_depth(n: usize, confidence: f64) -> Option<(usize, f64)> {
     let limit = alpha(confidence)? / 2.0 + ROUNDING;
     let below = Binomial::new(0.5, n as u64).ok()?;
     let tail = |depth: usize| below.cdf(depth as u64 - 1);

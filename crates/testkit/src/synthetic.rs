@@ -104,6 +104,9 @@ pub struct Synthetic {
     pub blocks: usize,
     /// The seed of all noise.
     pub seed: u64,
+    /// Share of the sender's CPU that pacing takes in every paced trial. Above 0, each block has a
+    /// paced trial of the reference.
+    pub harness_share: f64,
     /// Standard deviation of the logarithm of each trial's cost.
     pub noise: f64,
     /// Standard deviation of the steps of a random walk in the logarithm of all costs, from block
@@ -155,6 +158,7 @@ impl Default for Synthetic {
             ],
             blocks: 30,
             seed: 1,
+            harness_share: 0.0,
             noise: 0.05,
             block_drift: 0.05,
             idle_noise: 0.003,
@@ -260,6 +264,14 @@ impl Synthetic {
         Run { header: self.header(), blocks, end: self.end.clone() }
     }
 
+    fn cell(&self, cell: &TrueCell) -> Cell {
+        let reference = self.cells.first().filter(|_| self.harness_share > 0.0);
+        Cell {
+            harness: reference.map(|reference| reference.cell.label.clone()),
+            ..cell.cell.clone()
+        }
+    }
+
     /// The header of the run.
     pub fn header(&self) -> Header {
         let receiver_cpu = usize::from(self.cpus > 1);
@@ -275,7 +287,7 @@ impl Synthetic {
                     .first()
                     .map(|first| first.cell.label.clone())
                     .unwrap_or_default(),
-                cells: self.cells.iter().map(|cell| cell.cell.clone()).collect(),
+                cells: self.cells.iter().map(|cell| self.cell(cell)).collect(),
                 fixed: FixedParams {
                     link: LinkKind::Veth,
                     rate_bytes_per_s: self.rate_bytes_per_s,
@@ -418,6 +430,10 @@ impl<'a> Machine<'a> {
             slots.push(self.trial(*cell, TrialKind::Soaked));
             slots.push(self.idle());
         }
+        if self.world.harness_share > 0.0 {
+            slots.push(self.trial(0, TrialKind::Paced));
+            slots.push(self.idle());
+        }
         if self.world.unsoaked && index.is_multiple_of(4) {
             for cell in &order {
                 slots.push(self.trial(*cell, TrialKind::UnsoakedControl));
@@ -446,11 +462,13 @@ impl<'a> Machine<'a> {
     fn trial(&mut self, cell: usize, kind: TrialKind) -> Slot {
         let world = self.world;
         let truth = &world.cells[cell];
-        let soaked = kind == TrialKind::Soaked;
-        let rate = if kind == TrialKind::TopSpeed {
-            truth.top_speed_bytes_per_s * (world.noise * self.normal()).exp()
-        } else {
-            truth.cell.levels.rate_bytes_per_s.unwrap_or(world.rate_bytes_per_s)
+        let soaked = kind.is_soaked();
+        let rate = match kind {
+            TrialKind::TopSpeed => {
+                truth.top_speed_bytes_per_s * (world.noise * self.normal()).exp()
+            }
+            TrialKind::Paced => 0.0,
+            _ => truth.cell.levels.rate_bytes_per_s.unwrap_or(world.rate_bytes_per_s),
         };
         let length = if soaked { WINDOW_NS } else { UNSOAKED_NS };
         let bytes = rate * length as f64 / 1e9;
@@ -460,7 +478,8 @@ impl<'a> Machine<'a> {
             truth.receiver_ns_per_kib * factor * bytes / 1024.0,
         );
         let mut busy_ns = vec![0.0; world.cpus];
-        busy_ns[0] += sender_ns;
+        let harness = if kind == TrialKind::TopSpeed { 0.0 } else { world.harness_share };
+        busy_ns[0] += sender_ns + harness * length as f64;
         busy_ns[usize::from(world.cpus > 1)] += receiver_ns;
         if let Some(third) = busy_ns.get_mut(2) {
             *third += world.other_cpus_ns_per_kib * bytes / 1024.0;

@@ -27,9 +27,22 @@ pub struct CellEstimate {
     pub control: bool,
     /// Kept blocks in which its soaked trial has a cost.
     pub blocks: usize,
-    /// Soaked CPU time in ns per KiB.
+    /// Soaked CPU time in ns per KiB: the median over blocks. Net of zc's own harness (its pacing
+    /// and its meters) where the run measured that.
     #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Sides<Figure>,
+    /// The same as a mean: all CPU time divided by all bytes. It is what a capacity is planned
+    /// with, and holds the bursts of everything else that used the machine.
+    #[serde(rename = "mean_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
+    pub mean_cost_ns_per_kib: Sides<f64>,
+    /// The cost with the harness in it.
+    #[serde(rename = "gross_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
+    pub gross_cost_ns_per_kib: Sides<Figure>,
+    /// What the harness costs per KiB of this cell's traffic, on the CPUs of both sides: a sender
+    /// that is woken in the same way and sends nothing. `None` in a run that did not measure it
+    /// (before format 3.1, and under `zc profile`); its costs are gross.
+    #[serde(rename = "harness_us_per_mb", serialize_with = "from_ns_per_kib")]
+    pub harness_ns_per_kib: Option<Figure>,
     /// Soaked CPU time on CPUs other than the sender's and the receiver's, ns per KiB; `None`
     /// without such CPUs.
     #[serde(rename = "other_cpus_us_per_mb", serialize_with = "from_ns_per_kib")]
@@ -144,11 +157,12 @@ pub struct Others {
 /// Costs by one other accounting method.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct OtherMethod {
-    /// Its cost: totals over the windows of kept blocks, ns per KiB.
+    /// Its cost over the windows of kept blocks, ns per KiB: the median by getrusage, the total by
+    /// /proc/stat.
     #[serde(rename = "cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub cost_ns_per_kib: Sides<f64>,
-    /// Its cost divided by the soaked cost (`CellEstimate::cost_ns_per_kib`): 0.5 means that it
-    /// misses half.
+    /// Its cost divided by the soaked cost in the same form (median or total), which is gross as it
+    /// is itself: 0.5 means that it misses half.
     pub by_soaked: Sides<f64>,
     /// Payload bytes in these windows.
     pub bytes: u64,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cell::CellEstimate;
-use super::figure::{RatioFigure, Sides};
+use super::figure::{Figure, RatioFigure, Sides};
 use super::netperf::Accounts;
 use super::sizes::Sizes;
 use super::verdict::Verdict;
@@ -27,6 +27,9 @@ pub struct Estimates {
     pub sender_alone: bool,
     /// One for each cell of the plan, in the plan's order, measured or not.
     pub cells: Vec<CellEstimate>,
+    /// Cost with soakers divided by cost without, by getrusage: soaked windows and the unsoaked
+    /// controls of the same cells in the same blocks. `None` without unsoaked controls.
+    pub cost_ratio_with_soakers: Option<Figure>,
     /// The A/A pair: the reference compared with itself under another name. `None` when the plan
     /// has none.
     pub control: Option<Control>,

@@ -13,9 +13,10 @@ pub struct Verdict {
     /// The comparison of each cell other than the control with its baseline; computed even when
     /// verdicts are withheld.
     pub cells: Vec<CellVerdict>,
-    /// Where all cells have the same baseline: the cheapest cell, followed by those that do not
-    /// differ significantly from it. A single entry is significantly the cheapest. Empty without
-    /// ratios, or with several baselines.
+    /// Where all cells have the same baseline: the cheapest cell, followed by those that may be
+    /// cheaper still: the one that truly is the cheapest is among them with the level's confidence.
+    /// A single entry is significantly the cheapest. Empty without ratios, or with several
+    /// baselines.
     pub cheapest: Vec<String>,
     /// The same for each baseline, in the plan's order.
     pub cheapest_by: Vec<Cheapest>,
@@ -35,7 +36,7 @@ impl Verdict {
 pub struct Cheapest {
     /// Label of the baseline.
     pub by: String,
-    /// The cheapest cell, then those that do not differ significantly from it.
+    /// The cheapest cell, then those that may be cheaper still.
     pub cells: Vec<String>,
 }
 

@@ -185,7 +185,10 @@ impl CellSamples {
             else {
                 continue;
             };
-            let Some(cost_ns_per_kib) = cost.ns_per_kib(crate::costs::Side::Both) else { continue };
+            // Samples are taken of the harness too.
+            let Some(cost_ns_per_kib) = cost.gross_ns_per_kib(crate::costs::Side::Both) else {
+                continue;
+            };
             let (mut parts, mut found) = counter.count(window);
             let all: u64 = counter
                 .tasks(window)
@@ -205,7 +208,7 @@ impl CellSamples {
                 parts,
                 cost: found,
                 cost_ns_per_kib,
-                soaked_ns: cost.both_ns,
+                soaked_ns: cost.gross.both_ns,
                 found_ns: per(found * sampled_ns, all as f64).unwrap_or(0.0),
             });
         }

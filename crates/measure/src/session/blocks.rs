@@ -158,7 +158,7 @@ impl<'s> Blocks<'s> {
                 // What follows would not be measured in the state that the cell names.
                 Err(error) => return Ok(BlockEnd::Broken(error)),
             };
-            let begins = (kind == TrialKind::Soaked) != soaking;
+            let begins = kind.is_soaked() != soaking;
             if begins {
                 soaking = !soaking;
                 self.rig.soak(soaking).map_err(named)?;
@@ -211,16 +211,27 @@ impl<'s> Blocks<'s> {
         ))
     }
 
-    /// The trials of a block: the soaked ones in random order, then the unsoaked ones of the plan.
-    /// Where cells take turns, each block measures the top speed of one cell, and every second
-    /// block the unsoaked control of one. More of them would cost the soaked trials a good part of
-    /// the budget; with fewer, a run of a minute gives a top speed no interval.
+    /// The trials of a block: the soaked ones in random order, among them those of the harness,
+    /// then the unsoaked ones of the plan. Where cells take turns, each block measures the top
+    /// speed of one cell, and every second block the unsoaked control of one. More of them would
+    /// cost the soaked trials a good part of the budget; with fewer, a run of a minute gives a top
+    /// speed no interval.
     fn schedule(&self, index: usize) -> Vec<(usize, TrialKind)> {
         let plan = &self.header.plan;
         let cells = plan.cells.len();
-        let states: Vec<_> = plan.cells.iter().map(|cell| cell.levels.state).collect();
-        let order = plan::grouped(plan.seed, index, &states);
-        let soaked = order.iter().map(|&cell| (cell, TrialKind::Soaked));
+        let is_harness =
+            |label: &String| plan.cells.iter().any(|cell| cell.harness.as_ref() == Some(label));
+        let paced = (0..cells).filter(|cell| is_harness(&plan.cells[*cell].label));
+        let soaked: Vec<(usize, TrialKind)> = (0..cells)
+            .map(|cell| (cell, TrialKind::Soaked))
+            .chain(paced.map(|cell| (cell, TrialKind::Paced)))
+            .collect();
+        let state = |cell: usize| plan.cells[cell].levels.state;
+        let states: Vec<_> = soaked.iter().map(|(cell, _)| state(*cell)).collect();
+        let soaked: Vec<(usize, TrialKind)> = plan::grouped(plan.seed, index, &states)
+            .into_iter()
+            .map(|trial| soaked[trial])
+            .collect();
         let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
             Unsoaked::InTurn => {
                 let control = index
@@ -228,12 +239,16 @@ impl<'s> Blocks<'s> {
                     .then_some((index / 2 % cells, TrialKind::UnsoakedControl));
                 control.into_iter().chain([(index % cells, TrialKind::TopSpeed)]).collect()
             }
-            Unsoaked::TopSpeed => order.iter().map(|&cell| (cell, TrialKind::TopSpeed)).collect(),
+            Unsoaked::TopSpeed => soaked
+                .iter()
+                .filter(|(_, kind)| *kind == TrialKind::Soaked)
+                .map(|(cell, _)| (*cell, TrialKind::TopSpeed))
+                .collect(),
         };
-        let mut trials: Vec<(usize, TrialKind)> = soaked.chain(unsoaked).collect();
+        let turns: Vec<_> = soaked.iter().map(|(cell, _)| state(*cell)).collect();
+        let mut trials: Vec<(usize, TrialKind)> = soaked.into_iter().chain(unsoaked).collect();
         // Unsoaked trials follow the others of their state: a switch takes longer than they do.
-        let turn = |cell: usize| order.iter().position(|other| states[*other] == states[cell]);
-        trials.sort_by_key(|(cell, _)| turn(*cell));
+        trials.sort_by_key(|(cell, _)| turns.iter().position(|turn| *turn == state(*cell)));
         trials.retain(|(cell, _)| !self.is_given_up(*cell));
         trials
     }

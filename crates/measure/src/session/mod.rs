@@ -6,6 +6,7 @@ mod blocks;
 mod budget;
 mod copied;
 mod doctor;
+mod harness;
 mod interim;
 mod memory;
 mod options;

@@ -7,8 +7,8 @@ use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::{
     Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion,
-    Header, Host, LinkFacts, LinkKind, LinkOptions, Placement, Plan, Probe, Push, RecvPath,
-    RemoteFacts, Result, Severity, Timing, Warning,
+    Header, Host, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push,
+    RecvPath, RemoteFacts, Result, Severity, Timing, Warning,
 };
 
 use super::budget::Budget;
@@ -17,7 +17,7 @@ use super::progress::Progress;
 use super::proving::prove;
 use super::states::States;
 use super::steps::Steps;
-use super::{rates, remote};
+use super::{harness, rates, remote};
 
 /// Largest piece of a file that a path is given at once, so that large files do not defeat the
 /// pacer.
@@ -185,6 +185,12 @@ pub(super) fn prepare(
     );
     unavailable.extend(broken);
     rates::choose(&mut rig, &mut cells, &speeds, options);
+    // Samples show the harness among the classes; other servers than zc take a connection without
+    // bytes for an error.
+    let is_zc = |remote: &RemoteFacts| remote.kind == PeerKind::Zc;
+    if !options.sample && remote.as_ref().is_none_or(is_zc) {
+        harness::assign(&rig, &mut cells.cells);
+    }
     let Cells { cells, reference } = cells;
     let plan = Plan {
         experiment: options.plan.name.clone(),
@@ -292,12 +298,13 @@ pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
     let (warmup_ns, window_ns, idle_ns) = if options.sample {
         (8_000_000, 50_000_000, 12_000_000)
     } else if link == Some(LinkKind::Null) {
-        (4_000_000, 6_000_000, 6_000_000)
+        (trial::LEAST_WARMUP_NS, 6_000_000, 6_000_000)
     } else {
         (8_000_000, 12_000_000, 8_000_000)
     };
     Timing {
-        warmup_ns: options.warmup_ns.unwrap_or(warmup_ns),
+        // What is saved is what is done.
+        warmup_ns: options.warmup_ns.unwrap_or(warmup_ns).max(trial::LEAST_WARMUP_NS),
         window_ns: options.window_ns.unwrap_or(window_ns),
         idle_ns: options.idle_ns.unwrap_or(idle_ns),
         unsoaked_ns: options.window_ns.unwrap_or(30_000_000),

@@ -328,6 +328,7 @@ mod tests {
             checksum: false,
             low_priority: false,
             to_listener: false,
+            sends_nothing: false,
         };
         Flow::open(0, &config, links.base(), send_config, None)
             .unwrap_or_else(|error| panic!("{error:?}"))

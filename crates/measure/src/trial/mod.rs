@@ -39,10 +39,11 @@ pub use placement::choose_cpus;
 pub use receivers::{Receivers, listen};
 pub use receiving::RecvConfig;
 pub use remote_side::{RemoteEnded, RemoteSide, SentFlow};
-pub use rig::{Rig, RigSetup};
+pub use rig::{Pacing, Rig, RigSetup};
 pub use sending::Target;
 pub use setup::{
     LINKS, Up, allowed_cpus, bring_up, choose_congestion, open_files, touch_memory, towards,
     try_out_link,
 };
+pub use window::LEAST_WARMUP_NS;
 pub use worker::TrialError;

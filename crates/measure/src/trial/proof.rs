@@ -63,6 +63,7 @@ impl Rig {
             checksum: true,
             low_priority: false,
             to_listener: self.remote.as_ref().is_none_or(|remote| !remote.proves()),
+            sends_nothing: false,
         };
         let Ended { sent, crc32, .. } = self.send_one(&config, send_config)?;
         let expected = self.expected_crc32(bytes, &config.fixed)?;

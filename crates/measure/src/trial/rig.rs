@@ -10,7 +10,7 @@ use crate::meter::{self, Environment, InstanceLock, SampledThreads, Sampler, Wak
 use crate::path::SendSetup;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{
-    Align, BlockSamples, Cell, Error, FixedParams, Host, IdleWindow, LinkFacts, Reading,
+    Align, BlockSamples, Cell, Error, FixedParams, Host, HostState, IdleWindow, LinkFacts, Reading,
     RemoteWindow, Result, Sampling, Timing, Trial, TrialKind, Warning,
 };
 
@@ -42,6 +42,17 @@ pub struct RigSetup {
     pub remote: Option<Box<dyn RemoteSide>>,
     /// Samples the CPUs in soaked windows.
     pub sampler: Option<Sampler>,
+}
+
+/// What the cost of the harness depends on: how often which CPUs wake how many senders, and the
+/// state of the host.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pacing {
+    period_ns: u64,
+    piece_bytes: usize,
+    flows: usize,
+    sender_cpus: Vec<usize>,
+    state: Option<HostState>,
 }
 
 /// Everything that trials need and that outlives them.
@@ -288,6 +299,19 @@ impl Rig {
         })
     }
 
+    /// How a cell is paced: cells for which this is the same have the same harness.
+    pub fn pacing(&self, cell: &Cell) -> Pacing {
+        let config = CellConfig::of(cell, &self.fixed, &self.setup);
+        let bursts = config.paced();
+        Pacing {
+            period_ns: bursts.period_ns(),
+            piece_bytes: bursts.piece_bytes(config.fixed.piece_bytes),
+            flows: config.fixed.flows,
+            sender_cpus: config.sender_cpus(),
+            state: cell.levels.state,
+        }
+    }
+
     /// Runs a cell once without a rate limit, and returns its speed in bytes per second. The
     /// soakers must be paused.
     ///
@@ -326,7 +350,7 @@ impl Rig {
         self.ended_flows = count;
         let warmup_ns = self.timing.warmup_ns.max(2 * apart_ns(count));
         let more_ns = UNSOAKED_NS_PER_FLOW * count.saturating_sub(1) as u64;
-        let window_ns = if kind == TrialKind::Soaked {
+        let window_ns = if kind.is_soaked() {
             self.timing.window_ns
         } else {
             self.timing.unsoaked_ns + more_ns
@@ -343,6 +367,7 @@ impl Rig {
             checksum: false,
             low_priority: kind == TrialKind::TopSpeed && count > MANY_FLOWS,
             to_listener: false,
+            sends_nothing: kind == TrialKind::Paced,
         };
         let flows = self.open_flows(&config, count, send_config)?;
         let threads = Threads::of(&flows);

@@ -36,6 +36,8 @@ pub(super) struct SendConfig {
     pub(super) low_priority: bool,
     /// A receive path on this machine receives the bytes, also on the link `null`.
     pub(super) to_listener: bool,
+    /// The sender is woken for each burst and sends nothing: what it costs is the harness.
+    pub(super) sends_nothing: bool,
 }
 
 impl SendConfig {
@@ -126,7 +128,9 @@ pub(super) fn send(
         if since_begin.is_none() {
             since_begin = UsedSince::now();
         }
-        sender.send(piece)?;
+        if !send_config.sends_nothing {
+            sender.send(piece)?;
+        }
         counts.set(sender.counts());
     }
     EFFECTS.iter().try_for_each(|effect| effect.before_drain(&socket, fixed))?;

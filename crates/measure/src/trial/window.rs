@@ -25,6 +25,9 @@ pub(super) fn settle_ns(flows: usize) -> u64 {
 /// How long before a window of one flow opens its slow meters are read.
 pub(super) const APART_NS: u64 = 3_000_000;
 
+/// The shortest warm-up of one flow: the slow meters are read in its second half.
+pub const LEAST_WARMUP_NS: u64 = 2 * APART_NS;
+
 /// Added for each further flow: a file of /proc is read for each of its threads, in some 20 us.
 const APART_NS_PER_FLOW: u64 = 80_000;
 

@@ -470,7 +470,11 @@ fn two_machines_have_a_cost_each() {
             );
         }
         assert!(!costs.is_empty() || all_dropped);
-        assert!(costs.iter().all(|cost| cost.sender_ns.is_some() && cost.receiver_ns.is_some()));
+        assert!(
+            costs
+                .iter()
+                .all(|cost| cost.gross.sender_ns.is_some() && cost.gross.receiver_ns.is_some())
+        );
         assert!(text(&output.stdout).contains("far machine"), "{}", text(&output.stdout));
     })
     .join()
