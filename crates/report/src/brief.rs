@@ -15,7 +15,7 @@ use zc_analysis::{CellEstimate, Estimates};
 use zc_run::{Run, Severity};
 
 /// Columns of the table.
-const COLUMNS: [Field; 10] = [
+const COLUMNS: [Field; 11] = [
     rows::PATH,
     rows::SENDER,
     rows::RECEIVER,
@@ -25,12 +25,14 @@ const COLUMNS: [Field; 10] = [
     rows::PER_CORE,
     rows::TOP,
     rows::COPIED,
+    rows::GROSS,
     rows::GETRUSAGE,
 ];
 
 /// Columns left out of narrow tables, step by step.
-const STEPS: [&[Field]; 5] = [
+const STEPS: [&[Field]; 6] = [
     &[rows::GETRUSAGE],
+    &[rows::GROSS],
     &[rows::COPIED],
     &[rows::SENDER, rows::RECEIVER],
     &[rows::TOP],
@@ -158,6 +160,7 @@ fn legend(estimates: &Estimates, several: bool) -> String {
 /// The controls, one per line. Doubts are named here and explained in the full report.
 pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut controls = vec![notes::control(estimates)];
+    controls.extend(notes::harness(estimates));
     controls.extend(perturbation(estimates));
     controls.push(note("blocks", blocks(estimates)));
     let failed: usize = run.blocks.iter().map(|block| block.failed.len()).sum();

@@ -1,7 +1,7 @@
 //! The notes below the tables: whose costs they are, controls, drop counts, failed trials and
 //! warnings.
 
-use super::digits::{bound, percent, rate, ratio, signed_percent, us_per_mb};
+use super::digits::{bound, percent, rate, ratio, signed_percent, significant, us_per_mb};
 use super::note::{Note, note};
 use super::text::{list, shown};
 use super::{grids, rows};
@@ -55,6 +55,7 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
             "recv-trunc drops the bytes uncopied: no real receiver costs so little",
         ));
     }
+    notes.extend(harness(estimates));
     notes.extend(perturbation(estimates));
     notes.extend(means(estimates));
     notes.extend(other_methods(estimates));
@@ -182,6 +183,14 @@ fn soaked_cost(estimates: &Estimates) -> Option<String> {
         .map_or_else(String::new, |half| format!(" (±{})", percent(half / times.value)));
     let times = bound(times.value, times.half_width.unwrap_or(0.01));
     Some(format!("a byte costs {times} times as much with soakers running{half}"))
+}
+
+/// What was taken off the costs, where the run measured it.
+pub(super) fn harness(estimates: &Estimates) -> Option<Note> {
+    let ((_, least), (_, most)) = extremes(estimates, |cell| Some(cell.harness_ns_per_kib?.value))?;
+    let (low, high) = (significant(us_per_mb(least)), significant(us_per_mb(most)));
+    let text = if low == high { low } else { format!("{low} to {high}") };
+    Some(note("harness", format!("costs are net of zc's own pacing and metering: {text} us/MB")))
 }
 
 /// Means by medians, where one of them is not within the interval of its median.

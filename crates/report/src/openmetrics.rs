@@ -199,6 +199,13 @@ const FAMILIES: &[Family] = &[
         of: Of::Cell(|cell| cell.top_speed_bytes_per_s.map(|figure| Ends::of(&figure))),
     },
     Family {
+        name: "zc_gross_cost",
+        unit: "us_per_mb",
+        help: "Soaked CPU time with zc's own harness in it: median over blocks.",
+        interval: true,
+        of: Of::Side(|cell| sides(&cell.gross_cost_ns_per_kib, Ends::of_cost)),
+    },
+    Family {
         name: "zc_getrusage_cost",
         unit: "us_per_mb",
         help: "What getrusage says of the threads at both ends in the same windows.",

@@ -26,18 +26,27 @@ impl Field {
         self.head == other.head
     }
 
+    /// Whether a table of these estimates has the column: that of the receiver only where there is
+    /// one, that of gross costs only where they are other than the costs.
+    pub(super) fn has_place(&self, estimates: &Estimates) -> bool {
+        let has_harness = || estimates.cells.iter().any(|cell| cell.harness_ns_per_kib.is_some());
+        !(self.is(&RECEIVER) && estimates.sender_alone) && (!self.is(&GROSS) || has_harness())
+    }
+
     pub(super) fn text(&self, estimates: &Estimates, cell: &CellEstimate) -> String {
         (self.text)(estimates, cell)
     }
 }
 
 /// The columns of the main table.
-pub(super) const WHOLE: &[Field] =
-    &[PATH, SENDER, RECEIVER, BOTH, RATIO, VERDICT, PER_CORE, TOP, COPIED, GETRUSAGE, PROC_STAT];
+pub(super) const WHOLE: &[Field] = &[
+    PATH, SENDER, RECEIVER, BOTH, RATIO, VERDICT, PER_CORE, TOP, COPIED, GROSS, GETRUSAGE,
+    PROC_STAT,
+];
 /// The main table where [`WHOLE`] does not fit.
 pub(super) const COSTS: &[Field] = &[PATH, BOTH, RATIO, VERDICT, PER_CORE, TOP];
 /// The columns that [`COSTS`] leaves out.
-pub(super) const SIDES: &[Field] = &[PATH, SENDER, RECEIVER, GETRUSAGE, PROC_STAT, COPIED];
+pub(super) const SIDES: &[Field] = &[PATH, SENDER, RECEIVER, GROSS, GETRUSAGE, PROC_STAT, COPIED];
 pub(super) const TRAFFIC: &[Field] =
     &[PATH, PACKETS, PACKET, SEND_CALLS, RECV_CALLS, SWITCHES, INTERRUPTS, ENOBUFS, RETRANSMITS];
 
@@ -73,6 +82,16 @@ pub(super) const COPIED: Field = Field {
     head: ["copied", "share"],
     left: false,
     text: |_, cell| cell.copied_share.map_or_else(String::new, percent),
+};
+/// The cost with zc's own harness in it, as the other methods count. Empty where the run did not
+/// measure the harness: then the cost is that.
+pub(super) const GROSS: Field = Field {
+    head: ["gross", "us/MB"],
+    left: false,
+    text: |_, cell| {
+        let gross = cell.harness_ns_per_kib.and(cell.gross_cost_ns_per_kib.both);
+        rounded(gross.map(|figure| figure.value))
+    },
 };
 pub(super) const GETRUSAGE: Field = Field {
     head: ["get-", "rusage"],
@@ -191,7 +210,8 @@ pub(super) fn marks_in_use(estimates: &Estimates) -> Vec<Mark> {
 /// factor. Columns that are empty in every row stay.
 pub(super) fn grid(run: &Run, estimates: &Estimates, fields: &[Field]) -> Grid {
     let cells = sorted(estimates);
-    let mut columns: Vec<Column> = fields.iter().map(Field::column).collect();
+    let fields: Vec<&Field> = fields.iter().filter(|field| field.has_place(estimates)).collect();
+    let mut columns: Vec<Column> = fields.iter().map(|field| field.column()).collect();
     match (run.header.plan.factors.as_slice(), columns.as_mut_slice()) {
         ([factor], [first, ..]) if *factor != Factor::Send => {
             *first = Column::left(factor.to_string(), "")

@@ -53,18 +53,21 @@ const WHOLE: &[Column] = &[
     plain(rows::PER_CORE),
     plain(rows::TOP),
     plain(rows::COPIED),
+    cost(rows::GROSS, |cell| cell.harness_ns_per_kib.and(cell.gross_cost_ns_per_kib.both)),
     cost(rows::GETRUSAGE, |cell| bare(cell.others.getrusage_soaked.cost_ns_per_kib.both)),
     cost(rows::PROC_STAT, |cell| bare(cell.others.proc_stat.cost_ns_per_kib.both)),
 ];
 
 /// The main table of a plan of one factor.
 pub(crate) fn whole(page: &mut Page, run: &Run, estimates: &Estimates) {
-    let fields: Vec<Field> = WHOLE.iter().map(|column| column.field).collect();
+    let columns: Vec<&Column> =
+        WHOLE.iter().filter(|column| column.field.has_place(estimates)).collect();
+    let fields: Vec<Field> = columns.iter().map(|column| column.field).collect();
     let cells = rows::sorted(estimates);
     let caption = "Costs are us/MB, medians over blocks with the half-width of their intervals";
     let grid = rows::grid(run, estimates, &fields);
     table(page, caption, 1, &grid, |row, column| {
-        let (Some(cell), Some(column)) = (cells.get(row), WHOLE.get(column)) else {
+        let (Some(cell), Some(column)) = (cells.get(row), columns.get(column)) else {
             return Behind::default();
         };
         Behind {
