@@ -41,6 +41,19 @@ impl<'a> KeptBlocks<'a> {
         }
     }
 
+    /// Whether costs are net of the harness.
+    pub(super) fn is_net(&self) -> bool {
+        self.header.plan.cells.iter().any(|cell| cell.harness.is_some())
+    }
+
+    /// With the harness in all costs, to compare them with those of a run that did not measure it.
+    pub(super) fn gross(mut self) -> Self {
+        for cost in self.costs.iter_mut().flatten().flatten() {
+            cost.harness = None;
+        }
+        self
+    }
+
     /// What a cell cost in all its windows together, divided by all their bytes, in ns per KiB:
     /// `ns` picks the time that a trial lost. `None` without a trial that has it.
     pub(super) fn total_cost(

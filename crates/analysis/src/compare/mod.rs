@@ -48,18 +48,17 @@ pub fn compare(
     new: &[Selection<'_>],
     margin: Option<f64>,
 ) -> (Vec<Compared>, Option<Judgement>) {
-    let before = KeptBlocks::of(old.run);
-    let pairs: Vec<Pair> = new
-        .iter()
-        .map(|new| {
-            Pair::of(
-                old,
-                &before,
-                new,
-                if same_run(old, new) { None } else { Some(KeptBlocks::of(new.run)) },
-            )
-        })
-        .collect();
+    let mut before = KeptBlocks::of(old.run);
+    let mut after: Vec<Option<KeptBlocks<'_>>> =
+        new.iter().map(|new| (!same_run(old, new)).then(|| KeptBlocks::of(new.run))).collect();
+    // A net cost and a gross one differ by the harness alone.
+    let net = before.is_net() && after.iter().flatten().all(KeptBlocks::is_net);
+    if !net {
+        before = before.gross();
+        after = after.into_iter().map(|after| after.map(KeptBlocks::gross)).collect();
+    }
+    let pairs: Vec<Pair> =
+        new.iter().zip(after).map(|(new, after)| Pair::of(old, &before, new, after, net)).collect();
     let mut compared: Vec<Compared> = pairs.iter().map(|pair| pair.compared.clone()).collect();
     // The rows of all comparisons: index of the comparison, index of the row.
     let rows: Vec<(usize, usize)> = pairs

@@ -19,6 +19,9 @@ pub struct Compared {
     pub old: SelectionFacts,
     /// The new side.
     pub new: SelectionFacts,
+    /// Whether costs are net of zc's own harness. They are not where a run did not measure it: then
+    /// it is in the costs of all.
+    pub net: bool,
     /// Whether the ratios are within or between sessions.
     pub basis: Basis,
     /// Simultaneous confidence level of all verdicts: 0.95.

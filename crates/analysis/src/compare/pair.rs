@@ -46,12 +46,14 @@ impl Row {
 }
 
 impl Pair {
-    /// `after` is `None` where both selections are of one session.
+    /// `after` is `None` where both selections are of one session. `net`: the costs of all runs are
+    /// net of the harness.
     pub(super) fn of(
         old: &Selection<'_>,
         before: &KeptBlocks<'_>,
         new: &Selection<'_>,
         after: Option<KeptBlocks<'_>>,
+        net: bool,
     ) -> Self {
         let one_session = after.is_none();
         let after = after.as_ref().unwrap_or(before);
@@ -59,6 +61,7 @@ impl Pair {
             compared: Compared {
                 old: facts(old, before),
                 new: facts(new, after),
+                net,
                 basis: if one_session { Basis::OneSession } else { Basis::TwoSessions },
                 confidence: CONFIDENCE,
                 reference: None,

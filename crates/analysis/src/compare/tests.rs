@@ -328,3 +328,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_run_that_measured_its_harness_is_compared_gross_with_one_that_did_not() {
+    let with = |seed: u64, harness_share: f64| {
+        let mut run = Synthetic { harness_share, block_drift: 0.0, ..world(seed, 1.0, 1.0) }.run();
+        run.header.started_at = format!("2026-11-21T12:00:{seed:02}Z");
+        run
+    };
+    let (without, one, other) = (with(1, 0.0), with(2, 0.05), with(3, 0.05));
+    let costs = |compared: &Compared| {
+        let sendfile = of(compared, "sendfile");
+        [sendfile.old_cost_ns_per_kib, sendfile.new_cost_ns_per_kib]
+            .map(|cost| cost.sender.unwrap().value)
+    };
+    let near = |found: f64, truth: f64| (found - truth).abs() < 6.0;
+    let mixed = pair(&without, &one);
+    // A harness of 5 % of a CPU is 64 ns per KiB at 800 MB/s.
+    assert!(!mixed.net && near(costs(&mixed)[0], 180.0), "{:?}", costs(&mixed));
+    assert!(near(costs(&mixed)[1], 244.0), "{:?}", costs(&mixed));
+    let both = pair(&one, &other);
+    assert!(both.net && near(costs(&both)[0], 180.0), "{:?}", costs(&both));
+    assert!(near(costs(&both)[1], 180.0), "{:?}", costs(&both));
+}

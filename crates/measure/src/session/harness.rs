@@ -4,12 +4,15 @@
 //! time in every path alike, some 25 us per burst here, which is not the path's. A paced trial does
 //! the same and sends nothing.
 
+use crate::plan::spec::Cells;
 use crate::trial::{Pacing, Rig};
-use zc_run::Cell;
 
-/// Gives each cell the first cell that is paced as it is.
-pub(super) fn assign(rig: &Rig, cells: &mut [Cell]) {
-    let mut known: Vec<(Pacing, String)> = Vec::new();
+/// Gives each cell the first cell that is paced as it is. The reference comes first: a run does not
+/// go on without it.
+pub(super) fn assign(rig: &Rig, Cells { cells, reference }: &mut Cells) {
+    let first = cells.iter().find(|cell| cell.label == *reference);
+    let mut known: Vec<(Pacing, String)> =
+        first.map(|cell| (rig.pacing(cell), cell.label.clone())).into_iter().collect();
     for cell in cells {
         let pacing = rig.pacing(cell);
         let place = known.iter().position(|(other, _)| *other == pacing).unwrap_or_else(|| {

@@ -189,7 +189,7 @@ pub(super) fn prepare(
     // bytes for an error.
     let is_zc = |remote: &RemoteFacts| remote.kind == PeerKind::Zc;
     if !options.sample && remote.as_ref().is_none_or(is_zc) {
-        harness::assign(&rig, &mut cells.cells);
+        harness::assign(&rig, &mut cells);
     }
     let Cells { cells, reference } = cells;
     let plan = Plan {

@@ -97,6 +97,9 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
         return notes;
     }
     notes.push(note("ratios", basis(compared)));
+    if !compared.net {
+        notes.push(note("harness", "in the costs of both: not every run measured it"));
+    }
     let (old, new) = (compared.old.memcpy_bytes_per_s, compared.new.memcpy_bytes_per_s);
     if let (Basis::TwoSessions, Some(old), Some(new)) = (compared.basis, old, new) {
         notes.push(note(
