@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use zc_run::EndReason;
+use zc_run::{EndReason, TrialKind};
 
 use crate::support::{
     Bounded as _, Running, ZC, blocks_of, blocks_saved, measuring, saved, stderr, until,
@@ -94,9 +94,14 @@ fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
     let whole: Vec<&zc_run::Block> = run.blocks.iter().filter(is_whole).collect();
     assert!(!whole.is_empty(), "{:?}", run.end);
     for block in whole {
-        let mut cells: Vec<&str> = Vec::new();
+        let (mut cells, mut paced) = (Vec::<&str>::new(), 0);
         for slot in &block.slots {
             if let zc_run::Slot::Trial(trial) = slot {
+                if trial.kind == TrialKind::Paced {
+                    assert_eq!((trial.whole_bytes, trial.closed.sent.calls), (0, 0));
+                    paced += 1;
+                    continue;
+                }
                 // Other tests may have had the CPUs for the whole of a window of 12 ms, but not for
                 // the whole trial.
                 assert!(
@@ -105,7 +110,7 @@ fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
                     trial.cell
                 );
                 assert!(trial.whole_bytes >= trial.closed.received.bytes, "{}", trial.cell);
-                if trial.kind == zc_run::TrialKind::Soaked {
+                if trial.kind == TrialKind::Soaked {
                     cells.push(&trial.cell);
                 }
             }
@@ -115,6 +120,7 @@ fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
             run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
         planned.sort_unstable();
         assert_eq!(cells, planned);
+        assert_eq!(paced, 1, "all cells are paced in the same way");
     }
 }
 
