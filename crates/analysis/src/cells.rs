@@ -109,23 +109,14 @@ fn top_speed_by_memcpy(kept: &KeptBlocks, label: &str) -> Option<Figure> {
 
 fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
     let nominal = kept.header.plan.fixed.at(&cell.levels).rate_bytes_per_s;
-    let of = |kind| -> Vec<(usize, f64)> {
-        kept.trials(&cell.label, kind)
-            .filter_map(|(block, trial)| Some((block, throughput(trial)?)))
-            .collect()
-    };
-    let (soaked, controls) = (of(TrialKind::Soaked), of(TrialKind::UnsoakedControl));
-    let in_one_block: Vec<f64> = controls
-        .iter()
-        .filter_map(|(block, control)| {
-            let (_, soaked) = soaked
-                .get(soaked.partition_point(|(other, _)| other < block))
-                .filter(|(other, _)| other == block)?;
-            per(*soaked, *control)
-        })
+    let in_one_block: Vec<f64> = kept
+        .twins(&cell.label)
+        .filter_map(|(soaked, control)| per(throughput(soaked)?, throughput(control)?))
         .collect();
-    let speeds =
-        |of: &[(usize, f64)]| median(&of.iter().map(|(_, speed)| *speed).collect::<Vec<_>>());
+    let speed = |kind| {
+        let trials = kept.trials(&cell.label, kind);
+        median(&trials.filter_map(|(_, trial)| throughput(trial)).collect::<Vec<_>>())
+    };
     // All bytes divided by all time. A window may contain one burst more or less, which would move
     // the median of the windows' rates.
     let (bytes, ns) = kept
@@ -138,7 +129,7 @@ fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
     Perturbation {
         // Controls in other blocks than the soaked trials are compared as a whole.
         soaked_by_unsoaked_control: median(&in_one_block)
-            .or_else(|| per(speeds(&soaked)?, speeds(&controls)?)),
+            .or_else(|| per(speed(TrialKind::Soaked)?, speed(TrialKind::UnsoakedControl)?)),
         soaked_by_nominal,
         saturated: soaked_by_nominal.is_some_and(|share| share < RATE_HELD),
     }

@@ -11,8 +11,8 @@
 //!
 //! **Net of the harness.** zc wakes its sender for each burst and reads its meters; a sender that
 //! never sleeps would not. So every block has a paced trial, which does all of that and sends
-//! nothing, and what it cost is taken off the costs of the block's other trials. Runs of before
-//! format 3.1 have no such trials: their costs are gross.
+//! nothing, and what it cost is taken off the costs of the block's other trials. Runs from
+//! before format 3.1 have no such trials: their costs are gross.
 //!
 //! Both the session, which checks its progress, and the estimates use these costs.
 
@@ -163,7 +163,10 @@ pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCo
 
 /// What was lost in the block's paced trial of the cell `label`.
 fn harness(block: &Block, header: &Header, label: &str) -> Option<Losses> {
-    let is_it = |slot: &Slot| matches!(slot, Slot::Trial(trial) if trial.kind == TrialKind::Paced && trial.cell == label);
+    let is_it = |slot: &Slot| match slot {
+        Slot::Trial(trial) => trial.kind == TrialKind::Paced && trial.cell == label,
+        Slot::Idle(_) => false,
+    };
     let cell = header.plan.cells.iter().find(|cell| cell.label == label);
     losses(block, block.slots.iter().position(is_it)?, header, cell)
 }
@@ -174,8 +177,8 @@ fn losses(block: &Block, slot: usize, header: &Header, cell: Option<&Cell>) -> O
     if header.plan.fixed.link == LinkKind::Remote {
         between_machines(&lost, block, slot, header)
     } else {
-        let levels = cell.map_or_else(Levels::default, |cell| cell.levels.clone());
-        within_machine(&lost, header, &levels)
+        let none = Levels::default();
+        within_machine(&lost, header, cell.map_or(&none, |cell| &cell.levels))
     }
 }
 

@@ -68,6 +68,16 @@ impl<'a> KeptBlocks<'a> {
         per(ns * 1024.0, bytes)
     }
 
+    /// The unsoaked controls of a cell, each with the soaked trial of the cell in the same block.
+    pub(super) fn twins(&self, label: &str) -> impl Iterator<Item = (&'a Trial, &'a Trial)> {
+        let soaked: Vec<(usize, &Trial)> = self.trials(label, TrialKind::Soaked).collect();
+        self.trials(label, TrialKind::UnsoakedControl).filter_map(move |(block, control)| {
+            let place = soaked.partition_point(|(other, _)| *other < block);
+            let (_, twin) = soaked.get(place).filter(|(other, _)| *other == block)?;
+            Some((*twin, control))
+        })
+    }
+
     /// The trials of one kind of a cell, each with the index of its block.
     pub(super) fn trials(
         &self,

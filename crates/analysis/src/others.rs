@@ -67,21 +67,10 @@ fn getrusage(kept: &KeptBlocks, label: &str, kind: TrialKind, soaked: &Sides<f64
 /// such pairs. A CPU that never idles runs a woken task at once: more wake-ups, smaller batches.
 /// `None` without unsoaked controls.
 pub(super) fn cost_ratio_with_soakers(kept: &KeptBlocks) -> Option<Figure> {
-    let mut ratios = Vec::new();
-    for cell in kept.header.plan.cells.iter().map(|cell| cell.label.as_str()) {
-        let soaked: Vec<(usize, &Trial)> = kept.trials(cell, TrialKind::Soaked).collect();
-        for (block, control) in kept.trials(cell, TrialKind::UnsoakedControl) {
-            let twin = soaked.partition_point(|(other, _)| *other < block);
-            let Some((_, twin)) = soaked.get(twin).filter(|(other, _)| *other == block) else {
-                continue;
-            };
-            let cost = |trial| thread_cost(kept, trial)?.both;
-            ratios.extend(
-                cost(twin).zip(cost(control)).and_then(|(with, without)| per(with, without)),
-            );
-        }
-    }
-    figure(&ratios, kept.level)
+    let cost = |trial| thread_cost(kept, trial)?.both;
+    let twins = kept.header.plan.cells.iter().flat_map(|cell| kept.twins(&cell.label));
+    let ratios = twins.filter_map(|(soaked, control)| per(cost(soaked)?, cost(control)?));
+    figure(&ratios.collect::<Vec<_>>(), kept.level)
 }
 
 /// CPU time per KiB by the report of a remote end other than zc: its process's CPU time over whole

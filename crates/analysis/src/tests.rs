@@ -321,7 +321,7 @@ fn a_warning_of_severity_withhold_withholds_the_verdicts() {
 }
 
 #[test]
-fn the_effect_of_soakers_on_the_cost_is_a_figure_over_cells() {
+fn the_effect_of_soakers_on_the_cost_is_a_figure_over_pairs_in_a_block() {
     let world = Synthetic { block_drift: 0.0, ..Synthetic::default() };
     let mut run = world.run();
     for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {

@@ -175,12 +175,7 @@ pub(super) fn iperf3() -> (Run, Estimates) {
     for cell in &mut estimates.cells {
         cell.cost_ns_per_kib =
             Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
-        cell.harness_ns_per_kib = Some(figure(20.0, 0.05));
-        for gross in [&mut cell.gross_cost_ns_per_kib.sender, &mut cell.gross_cost_ns_per_kib.both]
-        {
-            *gross = cell.cost_ns_per_kib.sender.map(|cost| figure(cost.value + 20.0, 0.02));
-        }
-        cell.gross_cost_ns_per_kib.receiver = None;
+        cell.gross_cost_ns_per_kib = cell.cost_ns_per_kib;
         let mean = &mut cell.mean_cost_ns_per_kib;
         (mean.receiver, mean.both) = (None, mean.sender);
         cell.traffic.recv_calls_per_mb = None;

@@ -185,10 +185,7 @@ impl CellSamples {
             else {
                 continue;
             };
-            // Samples are taken of the harness too.
-            let Some(cost_ns_per_kib) = cost.gross_ns_per_kib(crate::costs::Side::Both) else {
-                continue;
-            };
+            let Some(cost_ns_per_kib) = cost.ns_per_kib(crate::costs::Side::Both) else { continue };
             let (mut parts, mut found) = counter.count(window);
             let all: u64 = counter
                 .tasks(window)

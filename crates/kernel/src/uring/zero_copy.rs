@@ -107,8 +107,7 @@ impl ZeroCopy {
     /// `register` first registers the memory with the ring, which pins all of it;
     /// [`registering_is_over_the_limit`] identifies that failure. `more` sets MSG_MORE on every
     /// send. `patience` bounds each wait in which there is no notification and the peer acknowledges
-    /// nothing. A send of no bytes determines whether
-    /// the kernel has the operation for this socket.
+    /// nothing. A send of no bytes determines whether the kernel has the operation for this socket.
     ///
     /// # Errors
     /// - Those of io_uring_setup(2) and io_uring_register(2).
@@ -351,7 +350,8 @@ impl ZeroCopy {
     /// Waits with io_uring_enter(2) until the kernel has released all memory.
     ///
     /// # Errors
-    /// - `ErrorKind::TimedOut`: no notification and no acknowledged byte within the ring's `patience`.
+    /// - `ErrorKind::TimedOut`: no notification and no acknowledged byte within the ring's
+    ///   `patience`.
     ///
     /// # References
     /// [io_uring_enter(2)]

@@ -99,7 +99,7 @@ impl Check {
     }
 }
 
-/// Packets to each side. Each is answered for before the next is sent, in some 40 us.
+/// Packets to each side. Each is received before the next is sent, in some 40 us.
 const PACKETS: usize = 200;
 
 /// Sends packets both ways between the two namespaces, each from the CPU of its side, and asks the
@@ -165,8 +165,8 @@ fn carry_one(from: &UdpSocket, to: &UdpSocket) -> io::Result<()> {
     }
 }
 
-/// Sends the packets from `from_cpu`, and returns how many were received on `cpu`. A packet that is
-/// lost was not.
+/// Sends the packets from `from_cpu`, and returns how many were received on `cpu`. Ends at the first
+/// one that is lost.
 fn received_on(cpu: usize, from_cpu: usize, from: &UdpSocket, to: &UdpSocket) -> io::Result<usize> {
     zc_kernel::sched::pin(&[from_cpu])?;
     to.set_read_timeout(Some(Duration::from_millis(100)))?;

@@ -262,8 +262,7 @@ fn slot() -> impl Strategy<Value = Slot> {
         (reading(), reading(), prop::option::of(window()), count(), "[a-z\"\\\\\u{1b} ]{0,9}")
             .prop_map(|(opened, closed, remote, whole_bytes, cell)| {
                 let whole_sender_usage = (whole_bytes % 2 == 0).then(Usage::default);
-                let kind = [TrialKind::Soaked, TrialKind::UnsoakedControl, TrialKind::TopSpeed]
-                    [whole_bytes as usize % 3];
+                let kind = TrialKind::ALL[whole_bytes as usize % TrialKind::ALL.len()];
                 Slot::Trial(Trial {
                     cell,
                     kind,
