@@ -16,6 +16,8 @@
 //!
 //! Both the session, which checks its progress, and the estimates use these costs.
 
+use std::collections::HashMap;
+
 use super::machine::{Machine, same_machine};
 use zc_run::{
     Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind,
@@ -147,6 +149,16 @@ pub fn sender_alone(header: &Header) -> bool {
 /// bytes arrived, when an idle window is missing before or after it, when a soaker's counter is
 /// missing, or when the block lacks the paced trial of its harness.
 pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
+    net_cost(block, slot, header, |label| harness(block, header, label))
+}
+
+/// As [`trial_cost`]; `harness` has what was lost in the paced trial of a cell.
+fn net_cost<'h>(
+    block: &Block,
+    slot: usize,
+    header: &'h Header,
+    harness: impl FnOnce(&'h str) -> Option<Losses>,
+) -> Option<TrialCost> {
     let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
     if trial.kind != TrialKind::Soaked {
         return None;
@@ -156,7 +168,7 @@ pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCo
     let gross = losses(block, slot, header, cell)?;
     let harness = match cell.and_then(|cell| cell.harness.as_deref()) {
         None => None,
-        Some(label) => Some(harness(block, header, label)?.scaled_to(gross.window_ns)),
+        Some(label) => Some(harness(label)?.scaled_to(gross.window_ns)),
     };
     Some(TrialCost { bytes, gross, harness })
 }
@@ -313,13 +325,17 @@ fn lost(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Lost> {
 /// without one.
 pub fn block_costs(block: &Block, header: &Header) -> Vec<Option<TrialCost>> {
     let mut costs = vec![None; header.plan.cells.len()];
+    // Most cells share one harness.
+    let mut harnesses: HashMap<&str, Option<Losses>> = HashMap::new();
     for (slot, what) in block.slots.iter().enumerate() {
         let Slot::Trial(trial) = what else { continue };
         let Some(cell) = header.plan.cells.iter().position(|cell| cell.label == trial.cell) else {
             continue;
         };
         if costs[cell].is_none() {
-            costs[cell] = trial_cost(block, slot, header);
+            costs[cell] = net_cost(block, slot, header, |label| {
+                *harnesses.entry(label).or_insert_with(|| harness(block, header, label))
+            });
         }
     }
     costs
