@@ -24,24 +24,10 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         kept.costs.iter().filter_map(|block| of(block.get(place)?.as_ref()?)).collect()
     };
     let cost_figure = |side| figure(&costs(&|cost| cost.ns_per_kib(side)), kept.level);
-    let cost = Sides {
-        sender: cost_figure(Side::Sender),
-        receiver: cost_figure(Side::Receiver),
-        both: cost_figure(Side::Both),
-    };
-    let gross_figure = |side| figure(&costs(&|cost| cost.gross_ns_per_kib(side)), kept.level);
-    let gross = Sides {
-        sender: gross_figure(Side::Sender),
-        receiver: gross_figure(Side::Receiver),
-        both: gross_figure(Side::Both),
-    };
-    let harness = costs(&|cost| Some(cost.harness?.both_ns * 1024.0 / cost.bytes as f64));
-    let to_base = |side| to_base(kept, place, side);
-    let ratio = Sides {
-        sender: to_base(Side::Sender),
-        receiver: to_base(Side::Receiver),
-        both: to_base(Side::Both),
-    };
+    let cost = sides(cost_figure);
+    let gross = sides(|side| figure(&costs(&|cost| cost.gross_ns_per_kib(side)), kept.level));
+    let harness = costs(&|cost| cost.harness_ns_per_kib(Side::Both));
+    let ratio = sides(|side| to_base(kept, place, side));
     let both = costs(&|cost| cost.ns_per_kib(Side::Both));
     let copied_share = copied_share(kept, &cell.label);
     CellEstimate {
@@ -55,11 +41,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         control: cell.control,
         blocks: both.len(),
         cost_ns_per_kib: cost,
-        mean_cost_ns_per_kib: Sides {
-            sender: kept.total_cost(place, |cost| cost.ns(Side::Sender)),
-            receiver: kept.total_cost(place, |cost| cost.ns(Side::Receiver)),
-            both: kept.total_cost(place, |cost| cost.ns(Side::Both)),
-        },
+        mean_cost_ns_per_kib: sides(|side| kept.total_cost(place, |cost| cost.ns(side))),
         gross_cost_ns_per_kib: gross,
         harness_ns_per_kib: figure(&harness, kept.level),
         other_cpus_ns_per_kib: cost_figure(Side::OtherCpus),
@@ -80,6 +62,10 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         traffic: traffic::traffic(kept, cell),
         others: others::others(kept, place, &gross),
     }
+}
+
+fn sides<T>(of: impl Fn(Side) -> Option<T>) -> Sides<T> {
+    Sides { sender: of(Side::Sender), receiver: of(Side::Receiver), both: of(Side::Both) }
 }
 
 fn reaches_zero(cost: &Figure) -> bool {

@@ -104,12 +104,21 @@ impl TrialCost {
 
     /// Soaked CPU time per KiB of payload, as [`ns`](Self::ns).
     pub fn ns_per_kib(&self, side: Side) -> Option<f64> {
-        self.ns(side).map(|ns| ns * 1024.0 / self.bytes as f64)
+        self.ns(side).map(|ns| self.per_kib(ns))
     }
 
     /// Soaked CPU time per KiB of payload, with the harness in it.
     pub fn gross_ns_per_kib(&self, side: Side) -> Option<f64> {
-        self.gross.of(side).map(|ns| ns * 1024.0 / self.bytes as f64)
+        self.gross.of(side).map(|ns| self.per_kib(ns))
+    }
+
+    /// Soaked CPU time per KiB of payload that is the harness; `None` where it was not measured.
+    pub fn harness_ns_per_kib(&self, side: Side) -> Option<f64> {
+        self.harness?.of(side).map(|ns| self.per_kib(ns))
+    }
+
+    fn per_kib(&self, ns: f64) -> f64 {
+        ns * 1024.0 / self.bytes as f64
     }
 }
 

@@ -6,7 +6,7 @@ use zc_run::{
     Dropped, EndReason, Factor, IdleWindow, Reading, SendPath, Severity, Slot, Trial, TrialKind,
     Warning,
 };
-use zc_testkit::synthetic::{Synthetic, null_link, size_sweep};
+use zc_testkit::synthetic::{Synthetic, TrueCell, null_link, size_sweep};
 
 fn cell<'a>(estimates: &'a Estimates, label: &str) -> &'a CellEstimate {
     estimates.cells.iter().find(|cell| cell.label == label).unwrap()
@@ -89,6 +89,25 @@ fn ratio_intervals_cover_the_truth_in_most_of_many_runs() {
     let share = f64::from(u32::try_from(covered).unwrap()) / f64::from(all);
     assert!(share > 0.95, "{share}");
     assert!(withheld <= 6, "{withheld} of 60 runs withheld");
+}
+
+#[test]
+fn a_cell_that_is_the_cheapest_is_left_out_no_more_often_than_the_level_permits() {
+    // Cells of the same cost: each is a cheapest one, and belongs in the list of every run.
+    let cells: Vec<_> = Synthetic::default()
+        .cells
+        .into_iter()
+        .map(|cell| TrueCell { sender_ns_per_kib: 500.0, receiver_ns_per_kib: 400.0, ..cell })
+        .collect();
+    let (mut left_out, mut all) = (0, 0);
+    for seed in 0..60 {
+        let world = Synthetic { seed, blocks: 16, cells: cells.clone(), ..Synthetic::default() };
+        let verdict = estimate(&world.run()).verdict;
+        all += verdict.cells.len() + 1;
+        left_out += verdict.cells.len() + 1 - verdict.cheapest.len();
+    }
+    let share = left_out as f64 / all as f64;
+    assert!(share < 0.026, "{left_out} of {all}, at a level of 97.4 %");
 }
 
 #[test]
