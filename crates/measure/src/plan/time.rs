@@ -20,14 +20,16 @@ const USUAL_NS: u64 = 60_000_000_000;
 /// A plan that needs more than this is not begun unless a budget is given.
 const UNASKED_NS: u64 = 300_000_000_000;
 
-/// Approximate time of a block. Bursts of large messages at low rates, and many connections, make
-/// it longer.
+/// Approximate time of a block. Bursts of large messages at low rates, many connections, and cells
+/// that are paced in several ways, each with its own paced trial, make it longer.
 fn block_ns(cells: usize, timing: &Timing, unsoaked: Unsoaked) -> u64 {
     let cells = cells as u64;
-    let soaked = timing.warmup_ns + timing.window_ns + timing.idle_ns + AROUND_NS;
+    let trial_ns = timing.warmup_ns + timing.window_ns + timing.idle_ns + AROUND_NS;
     let top_speed = timing.warmup_ns + timing.unsoaked_ns + AROUND_NS / 2;
     let unsoaked = if unsoaked == Unsoaked::TopSpeed { cells } else { 2 };
-    cells.saturating_mul(soaked).saturating_add(unsoaked.saturating_mul(top_speed))
+    let paced = 1;
+    let soaked = cells.saturating_add(paced).saturating_mul(trial_ns);
+    soaked.saturating_add(unsoaked.saturating_mul(top_speed))
 }
 
 /// The budget of a plan: the one asked for, the one in the plan, or what its cells need.

@@ -45,11 +45,10 @@ pub struct RigSetup {
 }
 
 /// What the cost of the harness depends on: how often which CPUs wake how many senders, and the
-/// state of the host.
+/// state of the host. Not the number of pieces in a burst: between two of them is no sleep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pacing {
     period_ns: u64,
-    piece_bytes: usize,
     flows: usize,
     sender_cpus: Vec<usize>,
     state: Option<HostState>,
@@ -302,10 +301,8 @@ impl Rig {
     /// How a cell is paced: cells for which this is the same have the same harness.
     pub fn pacing(&self, cell: &Cell) -> Pacing {
         let config = CellConfig::of(cell, &self.fixed, &self.setup);
-        let bursts = config.paced();
         Pacing {
-            period_ns: bursts.period_ns(),
-            piece_bytes: bursts.piece_bytes(config.fixed.piece_bytes),
+            period_ns: config.paced().period_ns(),
             flows: config.fixed.flows,
             sender_cpus: config.sender_cpus(),
             state: cell.levels.state,

@@ -140,7 +140,8 @@ impl Browser {
         );
     }
 
-    /// What the console has said since the last time: level and message.
+    /// What the page's console has said since the last time: level and message. Chromium loads
+    /// pages of its own in advance, and where there is no network they complain of it.
     pub(crate) fn console(&self) -> Vec<(String, String)> {
         let lines = self.post("se/log", &json!({"type": "browser"}));
         let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
@@ -149,6 +150,7 @@ impl Browser {
             .unwrap()
             .iter()
             .map(|line| (text(line, "level"), text(line, "message")))
+            .filter(|(_, message)| !message.starts_with("chrome://"))
             .collect()
     }
 
