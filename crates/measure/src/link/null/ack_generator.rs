@@ -320,8 +320,10 @@ impl Serving {
             return Some(self.accept(cell, wire));
         }
         let agreed = self.agreed?;
-        let noted =
-            Noted { bytes: cell.bytes(), repeats: cell.repeats(), finished: cell.finished() };
+        // The end is read first: once it has been noted, the bytes read after it are final. In the
+        // other order, bytes that came in between would be ended before they are acknowledged.
+        let finished = cell.finished();
+        let noted = Noted { bytes: cell.bytes(), repeats: cell.repeats(), finished };
         let (kind, up_to) = match self.answers.due(noted, monotonic_ns)? {
             Answer::Ack(up_to) => (Kind::Ack, up_to),
             Answer::Fin(up_to) => (Kind::FinAck, up_to),
