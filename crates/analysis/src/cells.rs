@@ -39,6 +39,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
             .map(|base| kept.header.plan.cells[base].label.clone()),
         reference: is_reference,
         control: cell.control,
+        positive_control: cell.control && !cell.is_aa_control(),
         blocks: both.len(),
         cost_ns_per_kib: cost,
         mean_cost_ns_per_kib: sides(|side| kept.total_cost(place, |cost| cost.ns(side))),

@@ -92,6 +92,9 @@ pub struct TrialCost {
     pub gross: Losses,
     /// The part of it that is the harness; `None` in a run that did not measure it.
     pub harness: Option<Losses>,
+    /// The part of it that the sender of the positive control burned on purpose: its units of work
+    /// at the idle rate of its CPU. `None` in other cells.
+    pub burned_ns: Option<f64>,
 }
 
 impl TrialCost {
@@ -115,6 +118,11 @@ impl TrialCost {
     /// Soaked CPU time per KiB of payload that is the harness; `None` where it was not measured.
     pub fn harness_ns_per_kib(&self, side: Side) -> Option<f64> {
         self.harness?.of(side).map(|ns| self.per_kib(ns))
+    }
+
+    /// CPU time burned on purpose per KiB of payload.
+    pub fn burned_ns_per_kib(&self) -> Option<f64> {
+        self.burned_ns.map(|ns| self.per_kib(ns))
     }
 
     fn per_kib(&self, ns: f64) -> f64 {
@@ -179,7 +187,34 @@ fn net_cost<'h>(
         None => None,
         Some(label) => Some(harness(label)?.scaled_to(gross.window_ns)),
     };
-    Some(TrialCost { bytes, gross, harness })
+    let burned_ns = match cell.and_then(|cell| Some((cell, cell.burn_units_per_mb?))) {
+        None => None,
+        Some((cell, units_per_mb)) => Some(burned_ns(block, slot, header, cell, units_per_mb)?),
+    };
+    Some(TrialCost { bytes, gross, harness, burned_ns })
+}
+
+/// What the units that the sender burned in a window took from the soaker of its CPU: the soaker
+/// would have done them at its idle rate. Threads that are not pinned may run on any soaked CPU.
+fn burned_ns(
+    block: &Block,
+    slot: usize,
+    header: &Header,
+    cell: &Cell,
+    units_per_mb: f64,
+) -> Option<f64> {
+    let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
+    let sent = trial.closed.sent.bytes.checked_sub(trial.opened.sent.bytes)?;
+    let machine = Machine::local(header);
+    let (_, idle_units_per_ns) = rates(block, slot, &machine)?;
+    let fixed = header.plan.fixed.at(&cell.levels);
+    let free = fixed.placement == Placement::Free;
+    let rates: Vec<f64> = std::iter::zip(machine.cpus, &idle_units_per_ns)
+        .filter(|(cpu, _)| free || **cpu == fixed.sender_cpu)
+        .map(|(_, rate)| *rate)
+        .collect();
+    let units = sent as f64 / 1e6 * units_per_mb;
+    (!rates.is_empty()).then(|| units * rates.len() as f64 / rates.iter().sum::<f64>())
 }
 
 /// What was lost in the block's paced trial of the cell `label`.
@@ -311,6 +346,18 @@ struct Lost {
 }
 
 fn lost(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Lost> {
+    let (window, idle_units_per_ns) = rates(block, slot, machine)?;
+    let by_cpu_ns = std::iter::zip(&window.units_per_ns, idle_units_per_ns)
+        .map(|(units_per_ns, idle)| {
+            (idle > 0.0).then(|| (1.0 - units_per_ns / idle) * window.elapsed_ns)
+        })
+        .collect::<Option<_>>()?;
+    Some(Lost { window_ns: window.elapsed_ns, by_cpu_ns })
+}
+
+/// The rates of a machine's soakers in a trial's window, and their idle rates at that moment: in a
+/// straight line between the idle windows before and after it.
+fn rates(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<(Rates, Vec<f64>)> {
     let (opened, closed) = machine.edges(&block.slots[slot])?;
     let window = Rates::between(opened, closed, machine)?;
     let before = block.slots[..slot].iter().rev().find_map(|slot| idle_rates(slot, machine))?;
@@ -320,14 +367,10 @@ fn lost(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<Lost> {
         return None;
     }
     let towards_after = (window.middle_ns - before.middle_ns) / span;
-    let by_cpu_ns = (0..machine.cpus.len())
-        .map(|cpu| {
-            let idle = before.units_per_ns[cpu]
-                + towards_after * (after.units_per_ns[cpu] - before.units_per_ns[cpu]);
-            (idle > 0.0).then(|| (1.0 - window.units_per_ns[cpu] / idle) * window.elapsed_ns)
-        })
-        .collect::<Option<_>>()?;
-    Some(Lost { window_ns: window.elapsed_ns, by_cpu_ns })
+    let idle = std::iter::zip(&before.units_per_ns, &after.units_per_ns)
+        .map(|(before, after)| before + towards_after * (after - before))
+        .collect();
+    Some((window, idle))
 }
 
 /// The costs of a block's soaked trials, in the order of the plan's cells; `None` for a cell

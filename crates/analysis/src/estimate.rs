@@ -10,6 +10,7 @@ use crate::model::estimates::{Control, Estimates};
 use crate::netperf;
 use crate::others;
 use crate::parallel;
+use crate::positive;
 use crate::sizes;
 use crate::verdict;
 use zc_run::Run;
@@ -21,7 +22,9 @@ pub fn estimate(run: &Run) -> Estimates {
     let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
     let control = control(&cells);
     let blocks = account::blocks(run);
-    let verdict = verdict::verdict(run, &kept, &cells, control.as_ref(), &blocks);
+    let positive_control = positive::control(&kept);
+    let verdict =
+        verdict::verdict(run, &kept, &cells, control.as_ref(), positive_control.as_ref(), &blocks);
     Estimates {
         sizes: sizes::sizes(&kept),
         accounts: netperf::accounts(&kept, &cells),
@@ -33,6 +36,7 @@ pub fn estimate(run: &Run) -> Estimates {
         cells,
         cost_ratio_with_soakers: others::cost_ratio_with_soakers(&kept),
         control,
+        positive_control,
         blocks,
         conditions: account::conditions(run),
         verdict,
@@ -40,7 +44,7 @@ pub fn estimate(run: &Run) -> Estimates {
 }
 
 pub(super) fn control(cells: &[CellEstimate]) -> Option<Control> {
-    cells.iter().find(|cell| cell.control).map(|cell| Control {
+    cells.iter().find(|cell| cell.control && !cell.positive_control).map(|cell| Control {
         label: cell.label.clone(),
         ratio: cell.ratio,
         fits: cell

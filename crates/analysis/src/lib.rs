@@ -21,6 +21,7 @@ mod model;
 mod netperf;
 mod others;
 mod parallel;
+mod positive;
 pub mod profile;
 pub mod ratios;
 pub mod rules;
@@ -34,7 +35,9 @@ mod window;
 pub use cost_series::{CostSeries, cost_series};
 pub use estimate::estimate;
 pub use model::cell::{CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic};
-pub use model::estimates::{BlockAccount, Conditions, Control, DropCounts, Estimates};
+pub use model::estimates::{
+    BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl,
+};
 pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
 pub use model::sizes::{

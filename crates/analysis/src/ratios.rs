@@ -108,12 +108,13 @@ pub fn baseline(plan: &Plan, cell: usize) -> Option<usize> {
 
 /// The indices of the cells that a cell is divided by: its [`baseline`] and, if that is the plan's
 /// reference, the A/A control too. The control is the same path, and the geometric mean of two
-/// trials has less noise. The control itself is divided by the reference alone: a part of its own
+/// trials has less noise. That control itself is divided by the reference alone: a part of its own
 /// divisor would be no control. Empty for a cell without a ratio.
 pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
     let Some(base) = baseline(plan, cell) else { return Vec::new() };
-    let doubled = plan.cells[base].label == plan.reference && !plan.cells[cell].control;
-    let controls = plan.cells.iter().enumerate().filter(|(_, cell)| cell.control && doubled);
+    let doubled = plan.cells[base].label == plan.reference && !plan.cells[cell].is_aa_control();
+    let controls =
+        plan.cells.iter().enumerate().filter(|(_, cell)| cell.is_aa_control() && doubled);
     std::iter::once(base).chain(controls.map(|(place, _)| place)).collect()
 }
 

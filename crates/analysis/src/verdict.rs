@@ -8,10 +8,11 @@
 //! control is not one of the comparisons; it decides whether there are verdicts at all.
 
 use crate::costs::Side;
+use crate::figures::finite;
 use crate::kept::KeptBlocks;
 use crate::model::cell::CellEstimate;
-use crate::model::estimates::{BlockAccount, Control};
-use crate::model::figure::RatioFigure;
+use crate::model::estimates::{BlockAccount, Control, PositiveControl};
+use crate::model::figure::{Bounds, RatioFigure};
 use crate::model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
 use crate::parallel;
 use crate::ratios::{self, Ratio, baseline, divisors, ratio};
@@ -26,6 +27,7 @@ pub(super) fn verdict(
     kept: &KeptBlocks,
     cells: &[CellEstimate],
     control: Option<&Control>,
+    positive: Option<&PositiveControl>,
     blocks: &BlockAccount,
 ) -> Verdict {
     let plan = &kept.header.plan;
@@ -37,13 +39,14 @@ pub(super) fn verdict(
         kept,
         &compared.iter().map(|cell| (*cell, divisors(plan, *cell))).collect::<Vec<_>>(),
     );
-    let cheapest_by = cheapest(kept, cells, &compared);
+    let error = control_error(control);
+    let cheapest_by = cheapest(kept, cells, &compared, error);
     let cheapest = match &cheapest_by[..] {
         [all] => all.cells.clone(),
         _ => Vec::new(),
     };
     Verdict {
-        withheld: withheld(run, kept, cells, control, blocks),
+        withheld: withheld(run, kept, cells, control, positive, blocks),
         cells: compared
             .iter()
             .zip(differs)
@@ -54,7 +57,7 @@ pub(super) fn verdict(
                     comparison: cell
                         .ratio
                         .both
-                        .map_or(Comparison::Undecided, |ratio| comparison(&ratio, differs)),
+                        .map_or(Comparison::Undecided, |ratio| comparison(&ratio, differs, error)),
                     interval_excludes_one: cell
                         .ratio
                         .both
@@ -67,20 +70,34 @@ pub(super) fn verdict(
         cheapest,
         cheapest_by,
         comparisons: with_ratio,
+        control_error: (error > 1.0).then(|| finite(error - 1.0)).flatten(),
     }
 }
 
-fn comparison(ratio: &RatioFigure, differs: bool) -> Comparison {
-    if differs && ratio.value != 1.0 {
+/// The error that a control shows, as a factor of at least 1: where the interval of its ratio
+/// excludes 1, the end that is farther from 1. Infinite if that has no bound.
+fn control_error(control: Option<&Control>) -> f64 {
+    let interval = control.and_then(|control| control.ratio.both?.interval);
+    interval.filter(|interval| !interval.contains(1.0)).map_or(1.0, |interval| {
+        interval.high.map_or(f64::INFINITY, |high| high.max(1.0 / interval.low))
+    })
+}
+
+/// What is said of a cell. An error of the control by the factor `error` explains ratios up to it.
+fn comparison(ratio: &RatioFigure, differs: bool, error: f64) -> Comparison {
+    let Bounds { low, high, .. } = match ratio.interval {
+        Some(interval) => interval,
+        None => return Comparison::Undecided,
+    };
+    let explained = high.is_none_or(|high| high * error >= 1.0) && low / error <= 1.0;
+    if differs && ratio.value != 1.0 && (error == 1.0 || !explained) {
         return if ratio.value < 1.0 {
             Comparison::Cheaper { by: 1.0 - ratio.value }
         } else {
             Comparison::Dearer { by: ratio.value - 1.0 }
         };
     }
-    let within =
-        ratio.interval.and_then(|interval| Some((interval.high? - 1.0).max(1.0 - interval.low)));
-    match within {
+    match high.map(|high| (high * error - 1.0).max(1.0 - low / error)) {
         Some(within) if within <= EQUIVALENCE_MARGIN => Comparison::Same { within },
         _ => Comparison::Undecided,
     }
@@ -121,7 +138,13 @@ fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
 /// than `k - 1` one-sided comparisons permit. So the cell that is truly the cheapest is in the list
 /// with the level's confidence, whichever it is. Bonferroni's bound stands for Dunnett's, which is
 /// for normal values.
-fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Vec<Cheapest> {
+/// Where the control shows an error, cells that it could make as cheap are in the list, too.
+fn cheapest(
+    kept: &KeptBlocks,
+    cells: &[CellEstimate],
+    compared: &[usize],
+    error: f64,
+) -> Vec<Cheapest> {
     let plan = &kept.header.plan;
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut bases = Vec::new();
@@ -154,7 +177,9 @@ fn cheapest(kept: &KeptBlocks, cells: &[CellEstimate], compared: &[usize]) -> Ve
         .map(|(by, group)| {
             let alpha = (1.0 - kept.level) / (group.len() - 1) as f64;
             let may_be_best = |ratio: Ratio| {
-                ratio.value <= 1.0 || ratio.p_value.is_none_or(|p_value| p_value / 2.0 > alpha)
+                ratio.value <= 1.0
+                    || ratio.p_value.is_none_or(|p_value| p_value / 2.0 > alpha)
+                    || ratio.interval.is_none_or(|interval| interval.low < error)
             };
             let others =
                 group[1..].iter().filter(|_| to_leader.next().flatten().is_some_and(may_be_best));
@@ -172,6 +197,7 @@ pub(super) fn withheld(
     kept: &KeptBlocks,
     cells: &[CellEstimate],
     control: Option<&Control>,
+    positive: Option<&PositiveControl>,
     blocks: &BlockAccount,
 ) -> Vec<Withheld> {
     let mut reasons = Vec::new();
@@ -184,19 +210,18 @@ pub(super) fn withheld(
     {
         reasons.push(Withheld::NoReference);
     } else {
-        match control.and_then(|control| control.ratio.both) {
-            Some(RatioFigure { value: ratio, interval: Some(interval), .. })
-                if !interval.contains(1.0) =>
-            {
-                reasons.push(Withheld::ControlDiffers {
-                    ratio,
-                    low: interval.low,
-                    high: interval.high,
-                });
-            }
-            Some(RatioFigure { interval: Some(_), .. }) => {}
-            _ => reasons.push(Withheld::NoControl),
-        }
+        let judged = control.and_then(|control| control.ratio.both?.interval);
+        reasons.extend(judged.is_none().then_some(Withheld::NoControl));
+    }
+    if let Some(PositiveControl { expected: Some(expected), found: Some(found), .. }) = positive
+        && let Some(interval) = found.interval.filter(|interval| !interval.contains(*expected))
+    {
+        reasons.push(Withheld::PositiveControlMissed {
+            expected: *expected,
+            found: found.value,
+            low: interval.low,
+            high: interval.high,
+        });
     }
     let saturated =
         reference.map(|cell| cell.perturbation).filter(|perturbation| perturbation.saturated);

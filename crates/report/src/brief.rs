@@ -160,6 +160,7 @@ fn legend(estimates: &Estimates, several: bool) -> String {
 /// The controls, one per line. Doubts are named here and explained in the full report.
 pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut controls = vec![notes::control(estimates)];
+    controls.extend(notes::positive_control(estimates));
     controls.extend(notes::harness(estimates));
     controls.extend(perturbation(estimates));
     controls.push(note("blocks", blocks(estimates)));

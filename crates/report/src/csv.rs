@@ -121,6 +121,7 @@ fn line(estimates: &Estimates, cell: &CellEstimate) -> Vec<String> {
     let status = match (cell.reference, cell.control, cell.blocks) {
         (_, _, 0) => "unmeasured",
         (true, _, _) => "reference",
+        (_, true, _) if cell.positive_control => "positive-control",
         (_, true, _) => "control",
         _ => "measured",
     };

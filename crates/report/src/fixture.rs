@@ -3,8 +3,8 @@
 
 use zc_analysis::{
     BlockAccount, Bounds, CellEstimate, CellVerdict, Cheapest, Comparison, Conditions, Control,
-    DropCounts, Estimates, Figure, OtherMethod, Others, Perturbation, RatioFigure, RatioMethod,
-    Sides, Traffic, Verdict,
+    DropCounts, Estimates, Figure, OtherMethod, Others, Perturbation, PositiveControl, RatioFigure,
+    RatioMethod, Sides, Traffic, Verdict,
 };
 use zc_run::{
     AckOptions, Cell, End, FormatVersion, Header, Host, LinkKind, PeerKind, RecvPath, RemoteFacts,
@@ -82,8 +82,13 @@ pub(super) fn veth() -> (Run, Estimates) {
             cells: vec!["sendfile".to_owned(), "splice".to_owned()],
         }],
         comparisons: 7,
+        control_error: None,
     };
-    cells.push(control);
+    let mut positive = control.clone();
+    positive.label = "read+send (+burn)".to_owned();
+    positive.positive_control = true;
+    positive.ratio.both = Some(ratio(1.097, 0.012));
+    cells.extend([control, positive]);
     let estimates = Estimates {
         confidence: 0.95,
         interval_level: 0.9736,
@@ -95,6 +100,12 @@ pub(super) fn veth() -> (Run, Estimates) {
         control: Some(Control {
             label: "read+send (A/A)".to_owned(),
             ratio: Sides { sender: None, receiver: None, both: Some(ratio(1.002, 0.012)) },
+            fits: Some(true),
+        }),
+        positive_control: Some(PositiveControl {
+            label: "read+send (+burn)".to_owned(),
+            expected: Some(1.094),
+            found: Some(ratio(1.097, 0.012)),
             fits: Some(true),
         }),
         blocks: BlockAccount {
@@ -256,6 +267,7 @@ pub(super) fn without_blocks() -> (Run, Estimates) {
         };
     }
     estimates.control = None;
+    estimates.positive_control = None;
     estimates.blocks = BlockAccount::default();
     estimates.conditions = Conditions::default();
     estimates.verdict = Verdict {
@@ -267,6 +279,7 @@ pub(super) fn without_blocks() -> (Run, Estimates) {
         cheapest: Vec::new(),
         cheapest_by: Vec::new(),
         comparisons: 0,
+        control_error: None,
     };
     (run, estimates)
 }
@@ -328,6 +341,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         by: (!is_reference).then(|| "read+send".to_owned()),
         reference: is_reference,
         control: false,
+        positive_control: false,
         blocks: 143,
         cost_ns_per_kib: sides(path.half),
         gross_cost_ns_per_kib: sides(path.half),

@@ -48,6 +48,7 @@ pub(super) fn footnotes(run: &Run, estimates: &Estimates) -> Vec<String> {
 /// All notes below the tables.
 pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut notes = vec![control(estimates)];
+    notes.extend(positive_control(estimates));
     notes.extend(sides(run, estimates));
     if !estimates.sender_alone && run.header.plan.cells.iter().any(|cell| cell.recv.drops_bytes()) {
         notes.push(note(
@@ -135,9 +136,9 @@ pub(super) fn control(estimates: &Estimates) -> Note {
                 shown(&estimates.reference),
                 ratio(figure.value, figure.half_width),
                 if fits {
-                    "no difference, as expected"
+                    "no difference, as expected".to_owned()
                 } else {
-                    "A DIFFERENCE WHERE THERE IS NONE"
+                    control_error(estimates)
                 }
             ),
             (Some(figure), None) => format!(
@@ -149,6 +150,41 @@ pub(super) fn control(estimates: &Estimates) -> Note {
         },
     };
     note("A/A control", text)
+}
+
+fn control_error(estimates: &Estimates) -> String {
+    let unjudged = estimates.verdict.control_error.map_or_else(String::new, |error| {
+        format!("; differences of up to {} are not judged", percent(error))
+    });
+    format!("A DIFFERENCE WHERE THERE IS NONE{unjudged}")
+}
+
+/// Whether a known cost was found.
+pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
+    let positive = estimates.positive_control.as_ref()?;
+    let text = match (positive.expected, positive.found) {
+        (Some(expected), Some(found)) => {
+            let ends = found.interval.and_then(|found| Some((found.low, found.high?)));
+            format!(
+                "{} was added to {} and found as {}{}{}",
+                percent(expected - 1.0),
+                shown(&estimates.reference),
+                percent(found.value - 1.0),
+                ends.map_or_else(String::new, |(low, high)| format!(
+                    " ({} to {})",
+                    percent(low - 1.0),
+                    percent(high - 1.0)
+                )),
+                match positive.fits {
+                    Some(true) => "",
+                    Some(false) => ": NOT WHAT WAS ADDED",
+                    None => ": too few blocks for an interval",
+                }
+            )
+        }
+        _ => "not measured".to_owned(),
+    };
+    Some(note("positive", text))
 }
 
 fn perturbation(estimates: &Estimates) -> Option<Note> {

@@ -28,6 +28,9 @@ pub(super) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
             shown(&estimates.reference),
             high.map_or_else(|| "no bound".to_owned(), |high| format!("{high:.3}"))
         ),
+        Withheld::PositiveControlMissed { expected, found, .. } => {
+            format!("{}: differences are not found as they are", missed(*expected, *found))
+        }
         Withheld::NoControl => "there is no A/A control".to_owned(),
         Withheld::NoReference => {
             format!("the reference {} has no cost", shown(&estimates.reference))
@@ -57,6 +60,15 @@ pub(super) fn withheld(run: &Run, estimates: &Estimates) -> Vec<String> {
         }
     });
     vec![format!("Verdict withheld: {}.", reasons.collect::<Vec<_>>().join("; "))]
+}
+
+/// What a positive control found that did not find what was added.
+pub(super) fn missed(expected: f64, found: f64) -> String {
+    format!(
+        "{} was added to the reference and found as {}",
+        percent(expected - 1.0),
+        percent(found - 1.0)
+    )
 }
 
 /// The sentences about the comparisons of paths.

@@ -15,13 +15,13 @@ use super::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cell {
     /// Unique in the plan: the levels of the factors that have several, as `sendfile` or `sendfile
-    /// 64k`; with ` (A/A)` appended for the control.
+    /// 64k`; with ` (A/A)` appended for the A/A control.
     pub label: String,
     /// How the bytes are sent.
     pub send: SendPath,
     /// How they are received.
     pub recv: RecvPath,
-    /// True for the second copy of the reference: same path, another name.
+    /// True for the controls: copies of the reference under other names.
     pub control: bool,
     /// The cell's own levels, which replace what the plan holds fixed.
     #[serde(default, skip_serializing_if = "Levels::is_empty")]
@@ -34,6 +34,11 @@ pub struct Cell {
     /// cost (since format 3.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harness: Option<String>,
+    /// Units of a soaker's work that the sender does in addition, per MB (10^6 bytes) that it
+    /// sends: a known cost, which makes this copy of the reference the positive control (since
+    /// format 3.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burn_units_per_mb: Option<f64>,
 }
 
 impl Cell {
@@ -47,7 +52,13 @@ impl Cell {
             levels: Levels::default(),
             by: None,
             harness: None,
+            burn_units_per_mb: None,
         }
+    }
+
+    /// Whether this is the A/A control: the reference once more, with nothing added.
+    pub fn is_aa_control(&self) -> bool {
+        self.control && self.burn_units_per_mb.is_none()
     }
 }
 

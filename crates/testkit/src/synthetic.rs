@@ -65,6 +65,15 @@ impl TrueCell {
         control.cell.control = true;
         control
     }
+
+    /// A third copy of it: the positive control, whose sender burns so much more.
+    pub fn positive_control(&self, burned_ns_per_kib: f64) -> Self {
+        let mut control = self.clone();
+        control.cell.label += " (+burn)";
+        control.cell.control = true;
+        control.cell.burn_units_per_mb = Some(burned_ns_per_kib * 1e6 / 1024.0 * UNITS_PER_NS);
+        control
+    }
 }
 
 /// The same paths with messages of many sizes: (path, cost of a call in ns, cost of a KiB in ns).
@@ -473,8 +482,11 @@ impl<'a> Machine<'a> {
         let length = if soaked { WINDOW_NS } else { UNSOAKED_NS };
         let bytes = rate * length as f64 / 1e9;
         let factor = (self.walk + world.noise * self.normal()).exp();
+        // What is burned takes the same time, whatever memory and neighbours do.
+        let burned_ns =
+            truth.cell.burn_units_per_mb.unwrap_or_default() / UNITS_PER_NS * bytes / 1e6;
         let (sender_ns, receiver_ns) = (
-            truth.sender_ns_per_kib * factor * bytes / 1024.0,
+            truth.sender_ns_per_kib * factor * bytes / 1024.0 + burned_ns,
             truth.receiver_ns_per_kib * factor * bytes / 1024.0,
         );
         let mut busy_ns = vec![0.0; world.cpus];

@@ -123,7 +123,7 @@ fn with_control(kept: &KeptBlocks<'_>, reference: usize) -> Vec<usize> {
         .cells
         .iter()
         .enumerate()
-        .filter(|(place, cell)| cell.control && is_plans && *place != reference);
+        .filter(|(place, cell)| cell.is_aa_control() && is_plans && *place != reference);
     std::iter::once(reference).chain(controls.map(|(place, _)| place)).collect()
 }
 
@@ -143,7 +143,9 @@ fn shared(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> (Vec<usize>, Vec<u
     };
     let equal = |cell: &Cell, other: &Cell| {
         let differences = config_diff::between_cells((before.header, cell), (after.header, other));
-        cell.control == other.control
+        // Two runs do not add the same cost to their positive controls.
+        [cell, other].iter().all(|cell| cell.burn_units_per_mb.is_none())
+            && cell.control == other.control
             && differences.iter().all(|each| each.weight != Weight::Disqualifies)
     };
     let places = of_old.iter().enumerate().filter_map(|(place, cell)| {

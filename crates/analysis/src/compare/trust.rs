@@ -6,7 +6,9 @@ use crate::account;
 use crate::cells;
 use crate::estimate::control;
 use crate::kept::KeptBlocks;
+use crate::model::estimates::Control;
 use crate::model::verdict::Withheld;
+use crate::positive;
 use crate::verdict;
 use zc_run::Run;
 
@@ -27,6 +29,7 @@ pub(super) fn assess(
             let doubt = match why {
                 Withheld::ControlDiffers { .. }
                 | Withheld::NoControl
+                | Withheld::PositiveControlMissed { .. }
                 | Withheld::ReferenceSaturated { .. } => !one_session,
                 Withheld::NoReference => part.cell.is_some(),
                 Withheld::TooFewBlocks { .. } => true, // without an interval there is no verdict
@@ -47,5 +50,16 @@ fn withheld(run: &Run, kept: &KeptBlocks<'_>) -> Vec<Withheld> {
         .enumerate()
         .filter(|(place, cell)| cell.control || kept.reference == Some(*place));
     let cells: Vec<_> = judged.map(|(place, _)| cells::cell(kept, place)).collect();
-    verdict::withheld(run, kept, &cells, control(&cells).as_ref(), &account::blocks(run))
+    let control = control(&cells);
+    let positive = positive::control(kept);
+    let blocks = account::blocks(run);
+    let of_run = verdict::withheld(run, kept, &cells, control.as_ref(), positive.as_ref(), &blocks);
+    differs(control.as_ref()).into_iter().chain(of_run).collect()
+}
+
+fn differs(control: Option<&Control>) -> Option<Withheld> {
+    let ratio = control?.ratio.both?;
+    let interval = ratio.interval.filter(|interval| !interval.contains(1.0))?;
+    let (low, high) = (interval.low, interval.high);
+    Some(Withheld::ControlDiffers { ratio: ratio.value, low, high })
 }

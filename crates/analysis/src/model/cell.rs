@@ -23,8 +23,10 @@ pub struct CellEstimate {
     pub by: Option<String>,
     /// True for the reference of the plan.
     pub reference: bool,
-    /// True for the A/A control, the second copy of the reference.
+    /// True for the controls, which are copies of the reference.
     pub control: bool,
+    /// True for the positive control, to which a known cost is added.
+    pub positive_control: bool,
     /// Kept blocks in which its soaked trial has a cost.
     pub blocks: usize,
     /// Soaked CPU time in ns per KiB: the median over blocks. Net of zc's own harness (its pacing

@@ -33,6 +33,9 @@ pub struct Estimates {
     /// The A/A pair: the reference compared with itself under another name. `None` when the plan
     /// has none.
     pub control: Option<Control>,
+    /// The positive control: the reference with a known cost on top. `None` in runs from before
+    /// format 3.1, and where the plan has none.
+    pub positive_control: Option<PositiveControl>,
     /// Numbers of kept and dropped blocks.
     pub blocks: BlockAccount,
     /// Conditions of the machine during the run.
@@ -55,6 +58,21 @@ pub struct Control {
     /// there is none.
     pub ratio: Sides<RatioFigure>,
     /// Whether the interval of `both` contains 1; `None` without an interval.
+    pub fits: Option<bool>,
+}
+
+/// The positive control compared with the reference.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct PositiveControl {
+    /// Label of the control.
+    pub label: String,
+    /// What its cost should be, divided by that of the reference: 1.1 where a tenth was added.
+    /// `None` if it was never measured.
+    pub expected: Option<f64>,
+    /// Its cost divided by that of the reference, with an interval that takes what was added in
+    /// each block as known.
+    pub found: Option<RatioFigure>,
+    /// Whether the interval contains `expected`; `None` without an interval.
     pub fits: Option<bool>,
 }
 

@@ -22,6 +22,10 @@ pub struct Verdict {
     pub cheapest_by: Vec<Cheapest>,
     /// Number of comparisons in the correction for multiple testing.
     pub comparisons: usize,
+    /// Where the A/A control differs from the reference: by how much at most, as a share. No
+    /// difference that this could explain is among the comparisons. `None` where the control does
+    /// not differ.
+    pub control_error: Option<f64>,
 }
 
 impl Verdict {
@@ -48,6 +52,18 @@ pub enum Withheld {
     ControlDiffers {
         /// Cost of the control divided by that of the reference.
         ratio: f64,
+        /// Lower end of its interval.
+        low: f64,
+        /// Upper end of its interval; `None` if unbounded.
+        high: Option<f64>,
+    },
+    /// The positive control was not found: the interval of its ratio to the reference does not
+    /// contain what was added.
+    PositiveControlMissed {
+        /// Its cost divided by that of the reference, as it should be.
+        expected: f64,
+        /// The same as it was found.
+        found: f64,
         /// Lower end of its interval.
         low: f64,
         /// Upper end of its interval; `None` if unbounded.

@@ -1,6 +1,7 @@
 //! Meters: what is read at both edges of a window. Reading never writes to the host and never
 //! prints.
 
+mod burner;
 pub mod checks;
 mod counter;
 mod doctor;
@@ -20,6 +21,7 @@ mod soakers;
 mod tasks;
 mod unit;
 
+pub use burner::{Burner, unit_time};
 pub use doctor::meters;
 pub use environment::{Environment, InstanceLock, sniffers};
 pub use helper_process::{CompetingProcess, HelperJob, SoakerProcess, serve};

@@ -5,8 +5,11 @@ use std::collections::HashSet;
 
 use zc_run::{Cell, Error, Factor, HostState, Level, RecvPath, Result, SendPath, Unsoaked};
 
-/// Suffix of the control's label, after the name of the reference.
+/// Suffix of the A/A control's label, after the name of the reference.
 pub const CONTROL_SUFFIX: &str = " (A/A)";
+
+/// Suffix of the positive control's label.
+pub const POSITIVE_SUFFIX: &str = " (+burn)";
 
 /// A plan with more cells is a mistake: one block would take an hour.
 const MOST_CELLS: usize = 100_000;

@@ -27,8 +27,9 @@ fn block_ns(cells: usize, timing: &Timing, unsoaked: Unsoaked) -> u64 {
     let trial_ns = timing.warmup_ns + timing.window_ns + timing.idle_ns + AROUND_NS;
     let top_speed = timing.warmup_ns + timing.unsoaked_ns + AROUND_NS / 2;
     let unsoaked = if unsoaked == Unsoaked::TopSpeed { cells } else { 2 };
-    let paced = 1;
-    let soaked = cells.saturating_add(paced).saturating_mul(trial_ns);
+    // The paced trial and the positive control.
+    let of_zc = 2;
+    let soaked = cells.saturating_add(of_zc).saturating_mul(trial_ns);
     soaked.saturating_add(unsoaked.saturating_mul(top_speed))
 }
 

@@ -10,6 +10,7 @@ mod harness;
 mod interim;
 mod memory;
 mod options;
+mod positive;
 mod prepare;
 mod progress;
 mod proving;

@@ -17,7 +17,7 @@ use super::progress::Progress;
 use super::proving::prove;
 use super::states::States;
 use super::steps::Steps;
-use super::{harness, rates, remote};
+use super::{harness, positive, rates, remote};
 
 /// Largest piece of a file that a path is given at once, so that large files do not defeat the
 /// pacer.
@@ -190,6 +190,11 @@ pub(super) fn prepare(
     let is_zc = |remote: &RemoteFacts| remote.kind == PeerKind::Zc;
     if !options.sample && remote.as_ref().is_none_or(is_zc) {
         harness::assign(&rig, &mut cells);
+        let measured_at_both_ends = match &remote {
+            None => link.kind != LinkKind::Null,
+            Some(remote) => remote.machine.is_some(),
+        };
+        positive::add(&mut cells, &speeds, measured_at_both_ends);
     }
     let Cells { cells, reference } = cells;
     let plan = Plan {

@@ -15,6 +15,7 @@ use super::factor::{self, EFFECTS};
 use super::usage::UsedSince;
 use super::worker::{PATIENCE, Published, Ready, TrialError, clone, lower_priority, pin_to};
 use crate::link::{AckGenerator, AckedFlow, Link};
+use crate::meter::Burner;
 use crate::path;
 use crate::workload::Pacer;
 use zc_run::{Error, FixedParams, Result, SendCounts, Usage};
@@ -107,6 +108,7 @@ pub(super) fn send(
     let (bursts, first_due_ns) =
         (send_config.bursts, send_config.bursts.first_due_ns(begin_ns, index));
     let mut pacer = Pacer::new(bursts.rate_bytes_per_s(), bursts.period_ns(), first_due_ns);
+    let mut burner = cell.burn_units_per_mb.map(Burner::new);
     let mut since_begin = None;
     let mut left = send_config.stop_after_bytes;
     // Flows start at different files, so that they do not all send the same bytes at the same time.
@@ -129,7 +131,9 @@ pub(super) fn send(
             since_begin = UsedSince::now();
         }
         if !send_config.sends_nothing {
+            let sent = piece.len;
             sender.send(piece)?;
+            burner.iter_mut().for_each(|burner| burner.after(sent));
         }
         counts.set(sender.counts());
     }

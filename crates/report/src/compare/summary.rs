@@ -2,6 +2,7 @@
 
 use super::super::digits::{percent, rate};
 use super::super::note::{Note, note};
+use super::super::prose::missed;
 use super::super::text::{list, was};
 use super::aspects;
 use super::rows::name;
@@ -170,6 +171,9 @@ fn reason(reason: &Reason) -> String {
                 "{name}: its reference differs from itself by {} (A/A control)",
                 percent((ratio - 1.0).abs())
             )
+        }
+        Withheld::PositiveControlMissed { expected, found, .. } => {
+            format!("{name}: {} (positive control)", missed(*expected, *found))
         }
         Withheld::NoControl => format!("{name} has no A/A control"),
         Withheld::NoReference => format!("{name}: its reference has no cost"),

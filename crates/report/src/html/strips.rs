@@ -78,7 +78,7 @@ pub(super) fn strips(
 }
 
 /// For a plan of several factors one heading per row with its columns below; otherwise one strip
-/// per cell. The control comes last.
+/// per cell. The controls come last.
 fn lines<'a>(
     estimates: &Estimates,
     pivot: Option<&Pivot>,
@@ -110,7 +110,9 @@ fn lines<'a>(
         }
     }
     let control = estimates.cells.iter().filter(|cell| cell.control);
-    lines.extend(control.filter_map(|cell| line(cell, "A/A control")));
+    lines.extend(control.filter_map(|cell| {
+        line(cell, if cell.positive_control { "positive control" } else { "A/A control" })
+    }));
     lines
 }
 

@@ -1,0 +1,51 @@
+//! The positive control: is a known cost found?
+//!
+//! The reference runs once more in every block, and its sender burns a known number of the soakers'
+//! own units of work in addition (`burn_units_per_mb`). What it should cost is the reference's cost
+//! plus what was burned, in the same block. The ratio of what was found to that is 1 in truth.
+
+use zc_stats::median;
+
+use crate::costs::{Side, TrialCost};
+use crate::figures::ratio_figure;
+use crate::kept::KeptBlocks;
+use crate::model::estimates::PositiveControl;
+use crate::model::figure::{Bounds, RatioFigure};
+use crate::ratios::{divisors, pair, ratio};
+
+pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
+    let plan = &kept.header.plan;
+    let place = plan.cells.iter().position(|cell| cell.burn_units_per_mb.is_some())?;
+    let found =
+        kept.costs.iter().filter_map(|costs| of_block(costs, place, &divisors(plan, place)));
+    let (pairs, shares): (Vec<(f64, f64)>, Vec<f64>) = found.unzip();
+    let expected = median(&shares).filter(|expected| expected.is_finite());
+    let by_expected = ratio(&pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target));
+    Some(PositiveControl {
+        label: plan.cells[place].label.clone(),
+        expected,
+        found: expected.and_then(|expected| Some(scaled(by_expected?, expected))),
+        fits: by_expected.and_then(|figure| figure.interval).map(|found| found.contains(1.0)),
+    })
+}
+
+/// What the control cost and what it should have cost, in ns per KiB; and the latter divided by the
+/// reference's cost.
+fn of_block(
+    costs: &[Option<TrialCost>],
+    place: usize,
+    divisors: &[usize],
+) -> Option<((f64, f64), f64)> {
+    let (found, reference) = pair(costs, place, divisors, Side::Both)?;
+    let truth = reference + costs[place].as_ref()?.burned_ns_per_kib()?;
+    Some(((found, truth), truth / reference))
+}
+
+fn scaled(figure: RatioFigure, by: f64) -> RatioFigure {
+    let scaled = |interval: Bounds| Bounds {
+        low: interval.low * by,
+        high: interval.high.map(|high| high * by),
+        ..interval
+    };
+    RatioFigure { value: figure.value * by, interval: figure.interval.map(scaled), ..figure }
+}

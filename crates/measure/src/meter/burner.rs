@@ -1,0 +1,74 @@
+//! A known cost: the soakers' own units of work, done by a sender.
+//!
+//! A unit that the sender does on its CPU is a unit that the soaker of that CPU does not do,
+//! whatever the clock frequency is. So the cost added to a path is known without another clock, and
+//! soaking must find it.
+
+use std::time::Duration;
+
+use zc_kernel::clock;
+
+use super::unit::unit;
+
+/// Units whose time is taken at once, some 60 us.
+const TIMED: u64 = 32;
+
+/// How often it is taken: the shortest counts.
+const TIMINGS: usize = 8;
+
+/// Burns units in proportion to the bytes sent.
+#[derive(Debug)]
+pub struct Burner {
+    units_per_byte: f64,
+    /// Units that are due, with a fraction.
+    due: f64,
+    state: u64,
+}
+
+impl Burner {
+    /// A burner of so many units per MB (10^6 bytes).
+    pub fn new(units_per_mb: f64) -> Self {
+        Self { units_per_byte: units_per_mb / 1e6, due: 0.0, state: 1 }
+    }
+
+    /// Burns what is due after so many more bytes. Less than a unit is left for the next time.
+    pub fn after(&mut self, bytes: usize) {
+        self.due += bytes as f64 * self.units_per_byte;
+        while self.due >= 1.0 {
+            self.due -= 1.0;
+            self.state = one(self.state);
+        }
+    }
+}
+
+/// As a soaker does it, with the reading of the clock that follows.
+fn one(state: u64) -> u64 {
+    let state = unit(state);
+    std::hint::black_box(clock::monotonic_ns());
+    state
+}
+
+/// About how long a unit takes on the calling thread's CPU.
+pub fn unit_time() -> Duration {
+    let mut state = 1;
+    let mut timed = || {
+        let began_ns = clock::monotonic_ns();
+        state = (0..TIMED).fold(state, |state, _| one(state));
+        (clock::monotonic_ns() - began_ns) / TIMED
+    };
+    Duration::from_nanos((0..TIMINGS).map(|_| timed()).min().unwrap_or_default().max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_follow_the_bytes_and_fractions_are_not_lost() {
+        let mut burner = Burner::new(2.5);
+        burner.after(300_000);
+        assert_eq!((burner.due, burner.state), (0.75, 1), "nothing is due yet");
+        burner.after(900_000);
+        assert!(burner.due < 1e-9 && burner.state == unit(unit(unit(1))), "{burner:?}");
+    }
+}

@@ -1,0 +1,35 @@
+//! The positive control: the reference once more, with a known cost on top. A run that does not find
+//! what was added would not find a real difference of that size either.
+
+use crate::meter::unit_time;
+use crate::plan::spec::{Cells, POSITIVE_SUFFIX};
+use zc_run::Cell;
+
+use super::rates::TopSpeed;
+
+/// What is added, as a share of the reference's cost: large enough to be found within a minute, and
+/// of the size of the differences that are asked about. It is approximate, because the cost is not
+/// known yet; what was really added is computed from the bytes sent.
+const SHARE: f64 = 0.1;
+
+/// Adds the positive control to the cells of a run.
+pub(super) fn add(
+    Cells { cells, reference }: &mut Cells,
+    speeds: &[TopSpeed],
+    measured_at_both_ends: bool,
+) {
+    let Some(first) = cells.iter().find(|cell| cell.label == *reference) else { return };
+    let Some((_, bytes_per_s)) = speeds.iter().find(|(label, _)| label == reference) else {
+        return;
+    };
+    // At its top speed each end keeps about one CPU busy.
+    let ends = if measured_at_both_ends { 2.0 } else { 1.0 };
+    let cost_s_per_mb = ends * 1e6 / bytes_per_s;
+    let positive = Cell {
+        label: format!("{reference}{POSITIVE_SUFFIX}"),
+        control: true,
+        burn_units_per_mb: Some(SHARE * cost_s_per_mb / unit_time().as_secs_f64()),
+        ..first.clone()
+    };
+    cells.push(positive);
+}
