@@ -29,7 +29,7 @@ fn a_plan_of_the_user_s_own_is_run_and_what_cannot_be_had_is_a_row() {
     assert_eq!(run.header.plan.experiment, "mine");
     assert_eq!(run.header.plan.factors, [Factor::Congestion, Factor::Message]);
     let labels: Vec<&str> = run.header.plan.cells.iter().map(|cell| cell.label.as_str()).collect();
-    assert_eq!(labels, ["reno 4k", "reno 64k", "reno 4k (A/A)"]);
+    assert_eq!(labels, ["reno 4k", "reno 64k", "reno 4k (A/A)", "reno 4k (+burn)"]);
     let missing = &run.header.unavailable;
     assert_eq!(
         missing.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(),
