@@ -226,7 +226,10 @@ pub(super) fn harness(estimates: &Estimates) -> Option<Note> {
     let ((_, least), (_, most)) = extremes(estimates, |cell| Some(cell.harness_ns_per_kib?.value))?;
     let (low, high) = (significant(us_per_mb(least)), significant(us_per_mb(most)));
     let text = if low == high { low } else { format!("{low} to {high}") };
-    Some(note("harness", format!("costs are net of zc's own pacing and metering: {text} us/MB")))
+    Some(note(
+        "harness",
+        format!("{text} us/MB of zc's own pacing and metering are taken off all costs"),
+    ))
 }
 
 /// Means by medians, where one of them is not within the interval of its median.
