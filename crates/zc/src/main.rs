@@ -26,6 +26,7 @@ mod render;
 mod replace;
 mod report;
 mod resolve;
+mod result_file;
 mod run;
 mod run_args;
 mod schema;

@@ -1,7 +1,6 @@
 //! `zc soak`: the soakers alone. Live, around a command, or checked with known loads.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -9,6 +8,7 @@ use std::path::PathBuf;
 use clap::ValueHint;
 use serde_json::json;
 
+use super::result_file::ResultFile;
 use super::{interrupt, tell};
 use zc_analysis::soak::{command_cost, load, not_quiet, paces, taken_share, verified};
 use zc_measure::session::soak::{
@@ -155,20 +155,7 @@ fn watch(args: &SoakArgs, soaked: Soaked) -> Result<()> {
 
 fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
     // Checked before the command runs.
-    let output = match &args.output {
-        Some(path) => {
-            let error = |error| {
-                Error::output(format!(
-                    "cannot write \"{}\": {}",
-                    tell::path(path),
-                    in_words(&error)
-                ))
-                .help("choose another file with --output")
-            };
-            Some(File::options().write(true).create_new(true).open(path).map_err(error)?)
-        }
-        None => None,
-    };
+    let output = args.output.as_deref().map(ResultFile::create).transpose()?;
     let seen = match command(&CommandOptions { soaked, command: args.command.clone() }) {
         Ok(seen) => seen,
         Err(CommandFault::NotRun { found, error }) => {
@@ -177,24 +164,26 @@ fn around_command(args: &SoakArgs, soaked: Soaked) -> Result<u8> {
         }
         Err(CommandFault::NotStarted(error)) => return Err(error),
         Err(CommandFault::NotMeasured { end, error }) => {
-            // The command's exit code has precedence over the failure to measure it.
-            tell::error(&error);
-            return Ok(exit_code(end));
+            return Ok(unmeasured(end, &error));
         }
     };
-    match cost_of(args, &seen) {
-        Ok(text) => match output {
-            Some(mut file) => file
-                .write_all(text.as_bytes())
-                .map_err(|error| {
-                    Error::output(format!("cannot write the result: {}", in_words(&error)))
-                })
-                .unwrap_or_else(|error| tell::error(&error)),
-            None => tell::note(text.trim_end()),
-        },
-        Err(error) => tell::error(&error),
+    let told = cost_of(args, &seen).and_then(|text| match output {
+        Some(file) => file.write(&text),
+        None => {
+            tell::note(text.trim_end());
+            Ok(())
+        }
+    });
+    Ok(told.map_or_else(|error| unmeasured(seen.end, &error), |()| exit_code(seen.end)))
+}
+
+/// The exit code of a command whose result is missing: its own, unless that means success.
+fn unmeasured(end: CommandEnd, error: &Error) -> u8 {
+    tell::error(error);
+    match exit_code(end) {
+        0 => OWN_FAILURE,
+        code => code,
     }
-    Ok(exit_code(seen.end))
 }
 
 /// The result of a command as text.

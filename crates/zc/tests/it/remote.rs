@@ -18,9 +18,6 @@ use crate::support::{
     Bounded as _, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks, zc, zc_in,
 };
 
-/// Options of a run of one or two blocks.
-const SHORT: [&str; 4] = ["--budget", "6s", "--paths", "sendfile"];
-
 /// A server that waits for a client.
 struct Far {
     child: Running,
@@ -130,10 +127,8 @@ fn both_ends_on_one_machine_know_it_and_need_no_token_over_loopback() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let mut far = Far::start(&["--listen", "127.0.0.1:0"]);
-    let output = near(folder.path(), &[&SHORT[..], &["--remote", &far.address()]].concat())
-        .finish()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let words = ["--paths", "sendfile", "--remote", &far.address()];
+    let output = blocks_of(folder.path(), &mut near(folder.path(), &words), 2);
     let run = the_run(folder.path(), &output);
     read_at_both_ends(&run);
     let remote = run.header.remote.unwrap();

@@ -8,7 +8,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Bounded as _, Running, STARVED, is_starved, measuring, stderr, undisturbed};
+use crate::support::{
+    Bounded as _, Running, STARVED, ZC, is_starved, measuring, on_small_disk, stderr, undisturbed,
+};
 
 fn zc(arguments: &[&str]) -> Command {
     let mut command = crate::support::zc(&["soak"]);
@@ -321,6 +323,21 @@ fn a_reader_that_goes_away_ends_live_load() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert!(output.status.code() == Some(0) || is_starved(&stderr(&output)), "{}", stderr(&output));
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_125_and_leaves_no_empty_file() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    // A file can be made on a full disk, and nothing be written to it.
+    let script = format!(
+        "head -c 4096 /dev/zero >filler; for command in true 'exit 7'; do {ZC} soak --output cost \
+         -- sh -c \"$command\"; echo \"code $?\"; done; ls"
+    );
+    let Some(output) = on_small_disk(folder.path(), "4k", &script) else { return };
+    let said = stderr(&output);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "code 125\ncode 7\nfiller\n", "{said}");
+    assert!(is_starved(&said) || said.contains("cannot write \"cost\": "), "{said}");
 }
 
 #[test]

@@ -498,7 +498,8 @@ mod tests {
                 clients += 1;
             }
         });
-        let error = Test::open(at, 1, Duration::from_millis(100)).unwrap_err();
+        // Long enough for a server that waits for a CPU.
+        let error = Test::open(at, 1, Duration::from_secs(1)).unwrap_err();
         assert_eq!(message(&error, at), "iperf3 server \"HOST\" is busy with another test");
         TcpStream::connect(at).unwrap().write_all(b"!").unwrap();
         assert!(busy.join().unwrap() > 1);

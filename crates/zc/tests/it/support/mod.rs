@@ -99,6 +99,32 @@ pub(crate) fn interrupted_when(what: &str, zc: &mut Command, ready: impl Fn() ->
     zc.wait_with_output().unwrap()
 }
 
+/// The code with which a script of a test says that something cannot be had here.
+pub(crate) const NOT_HERE: i32 = 77;
+
+/// What a shell script does in `folder` while a file system of so many bytes (`8k`) is mounted on
+/// it; `None`, and a skip, where that cannot be. It is mounted in a namespace of its own, so that it
+/// goes with the script; without root, in one of a user namespace.
+pub(crate) fn on_small_disk(folder: &Path, size: &str, script: &str) -> Option<Output> {
+    let script = format!(
+        "{{ mount -t tmpfs -o size={size} tmpfs . && cd \"$PWD\"; }} || exit {NOT_HERE}; {script}"
+    );
+    let mut unshare = Command::new("unshare");
+    unshare.arg(if rustix::process::geteuid().is_root() { "-m" } else { "-Urm" });
+    unshare.args(["sh", "-c", &script]).current_dir(folder).stdin(Stdio::null());
+    let Ok(output) = unshare.finish() else {
+        eprintln!("skipped: there is no unshare(1) here");
+        return None;
+    };
+    // The script's own code, or that of an unshare(1) that could not even start the shell.
+    let said = stderr(&output);
+    if output.status.code() == Some(NOT_HERE) || said.starts_with("unshare: ") {
+        eprintln!("skipped: a file system cannot be mounted here: {}", said.trim_end());
+        return None;
+    }
+    Some(output)
+}
+
 /// The message of zc where other programs took all CPU time from its soakers.
 pub(crate) const STARVED: &str = "got no CPU time";
 

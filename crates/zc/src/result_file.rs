@@ -1,0 +1,54 @@
+//! A file for a result that is yet to be measured. It is created before the work, so that a name
+//! that cannot be written is an error at once, and removed unless the whole result is written: an
+//! empty file or half a result is not to be taken for one.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::tell;
+use zc_run::{Error, Result, in_words};
+
+/// A file that is still empty.
+pub(super) struct ResultFile {
+    path: PathBuf,
+    file: File,
+    is_written: bool,
+}
+
+impl ResultFile {
+    /// Creates it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Output`](zc_run::ErrorKind): it exists, or cannot be created.
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        let file = File::options().write(true).create_new(true).open(path);
+        let file = file.map_err(|error| unwritten(path, &error))?;
+        Ok(Self { path: path.to_owned(), file, is_written: false })
+    }
+
+    /// Writes the result.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Output`](zc_run::ErrorKind): not all of it could be written; the file is gone.
+    pub(super) fn write(mut self, text: &str) -> Result<()> {
+        // Some file systems report a full disk only when the data is on it.
+        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_all());
+        self.is_written = written.is_ok();
+        written.map_err(|error| unwritten(&self.path, &error))
+    }
+}
+
+impl Drop for ResultFile {
+    fn drop(&mut self) {
+        if !self.is_written {
+            // It may have been removed by others.
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Error {
+    Error::output(format!("cannot write \"{}\": {}", tell::path(path), in_words(error)))
+        .help("choose another file with --output")
+}
