@@ -10,6 +10,7 @@ use crate::model::cell::{CellEstimate, Perturbation};
 use crate::model::figure::{Figure, RatioFigure, RatioMethod, Sides};
 use crate::others;
 use crate::ratios::{baseline, divisors, pairs, ratio};
+use crate::states::two_states;
 use crate::traffic;
 use crate::window::{bytes, elapsed_ns, throughput};
 use zc_run::{Cell, TrialKind};
@@ -47,6 +48,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         harness_ns_per_kib: figure(&harness, kept.level),
         other_cpus_ns_per_kib: cost_figure(Side::OtherCpus),
         ratio,
+        two_states: two_states(kept, &to_base_pairs(kept, place, Side::Both)),
         at_noise_floor: cost.both.as_ref().is_some_and(reaches_zero)
             || ratio.both.is_some_and(|ratio| ratio.method == RatioMethod::RankedDifferences),
         blocks_not_positive: both.iter().filter(|cost| **cost <= 0.0).count(),
@@ -74,9 +76,12 @@ fn reaches_zero(cost: &Figure) -> bool {
 }
 
 fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
-    let plan = &kept.header.plan;
-    let pairs = pairs(&kept.costs, place, &divisors(plan, place), side);
-    ratio(&pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target))
+    ratio(&to_base_pairs(kept, place, side), kept.level)
+        .map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
+}
+
+fn to_base_pairs(kept: &KeptBlocks, place: usize, side: Side) -> Vec<(f64, f64)> {
+    pairs(&kept.costs, place, &divisors(&kept.header.plan, place), side)
 }
 
 fn top_speed(kept: &KeptBlocks, label: &str) -> Option<Figure> {

@@ -27,6 +27,7 @@ pub mod ratios;
 pub mod rules;
 mod sizes;
 pub mod soak;
+mod states;
 mod traffic;
 mod unit;
 mod verdict;
@@ -34,7 +35,9 @@ mod window;
 
 pub use cost_series::{CostSeries, cost_series};
 pub use estimate::estimate;
-pub use model::cell::{CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic};
+pub use model::cell::{
+    CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic, TwoStates,
+};
 pub use model::estimates::{
     BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl,
 };

@@ -261,6 +261,31 @@ fn an_error_of_the_control_takes_only_the_differences_that_it_could_explain() {
     assert_eq!(verdict.cheapest, ["sendfile", "splice", "uring-splice"]);
 }
 
+#[test]
+fn a_cell_with_two_states_is_told_from_one_with_noise() {
+    for seed in 0..30 {
+        let estimates = estimate(&Synthetic { seed, blocks: 80, ..Synthetic::default() }.run());
+        assert!(estimates.cells.iter().all(|cell| cell.two_states.is_none()), "seed {seed}");
+    }
+    let mut world = Synthetic { blocks: 80, ..Synthetic::default() };
+    let mut run = world.run();
+    world.cells[3].sender_ns_per_kib = 1000.0;
+    let other = world.run();
+    // Half of the blocks, in runs of four.
+    for (block, other) in std::iter::zip(&mut run.blocks, other.blocks) {
+        if block.index / 4 % 2 == 1 {
+            *block = other;
+        }
+    }
+    let estimates = estimate(&run);
+    let states = cell(&estimates, "mmap+write").two_states.unwrap();
+    assert!((states.low / (960.0 / 900.0) - 1.0).abs() < 0.02, "{states:?}");
+    assert!((states.high / (1400.0 / 900.0) - 1.0).abs() < 0.02, "{states:?}");
+    assert_eq!((states.low_blocks, states.high_blocks), (40, 40));
+    let found = estimates.cells.iter().filter(|cell| cell.two_states.is_some()).count();
+    assert_eq!(found, 1, "the others have one state");
+}
+
 /// The default world with a positive control that burns a tenth of the reference's cost, 90 ns per
 /// KiB; `said` is how much of it the run says.
 fn with_positive_control(seed: u64, said: f64) -> Estimates {

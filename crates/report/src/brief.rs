@@ -161,6 +161,7 @@ fn legend(estimates: &Estimates, several: bool) -> String {
 pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     let mut controls = vec![notes::control(estimates)];
     controls.extend(notes::positive_control(estimates));
+    controls.extend(notes::two_states(estimates));
     controls.extend(notes::harness(estimates));
     controls.extend(perturbation(estimates));
     controls.push(note("blocks", blocks(estimates)));

@@ -342,6 +342,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         reference: is_reference,
         control: false,
         positive_control: false,
+        two_states: None,
         blocks: 143,
         cost_ns_per_kib: sides(path.half),
         gross_cost_ns_per_kib: sides(path.half),

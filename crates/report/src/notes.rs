@@ -56,6 +56,7 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
             "recv-trunc drops the bytes uncopied: no real receiver costs so little",
         ));
     }
+    notes.extend(two_states(estimates));
     notes.extend(harness(estimates));
     notes.extend(perturbation(estimates));
     notes.extend(means(estimates));
@@ -222,6 +223,25 @@ fn soaked_cost(estimates: &Estimates) -> Option<String> {
 }
 
 /// What was taken off the costs, where the run measured it.
+/// The cells whose ratio lies between two states.
+pub(super) fn two_states(estimates: &Estimates) -> Option<Note> {
+    let each = estimates.cells.iter().filter(|cell| !cell.control).filter_map(|cell| {
+        let states = cell.two_states?;
+        let by = cell.by.as_deref().unwrap_or(&estimates.reference);
+        Some(format!(
+            "{} costs {:.2} times as much as {} in {} blocks and {:.2} times in {}",
+            shown(&cell.label),
+            states.low,
+            shown(by),
+            states.low_blocks,
+            states.high,
+            states.high_blocks
+        ))
+    });
+    let each: Vec<String> = each.collect();
+    (!each.is_empty()).then(|| note("two states", each.join("; ")))
+}
+
 pub(super) fn harness(estimates: &Estimates) -> Option<Note> {
     let ((_, least), (_, most)) = extremes(estimates, |cell| Some(cell.harness_ns_per_kib?.value))?;
     let (low, high) = (significant(us_per_mb(least)), significant(us_per_mb(most)));

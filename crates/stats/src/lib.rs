@@ -4,6 +4,7 @@
 mod alpha_spending;
 mod autocorrelation;
 mod bootstrap;
+mod dip;
 mod interval;
 mod midmean;
 mod normal;
@@ -19,6 +20,7 @@ mod welch;
 pub use alpha_spending::AlphaSpending;
 pub use autocorrelation::{autocorrelation_time, median_interval_of_series};
 pub use bootstrap::{Bootstrap, DEFAULT_RESAMPLES, bca_interval, expanded_confidence};
+pub use dip::{dip, unimodality_p_value};
 pub use interval::Interval;
 pub use midmean::Midmean;
 pub use order_statistics::{mad, median, median_interval, median_min_n, quantile};

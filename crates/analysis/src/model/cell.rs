@@ -7,6 +7,19 @@ use serde::Serialize;
 use super::figure::{Figure, RatioFigure, Sides};
 use zc_run::{Levels, RecvPath, SendPath};
 
+/// Ratios of a cell to its baseline that are of two kinds (Hartigans' dip test).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct TwoStates {
+    /// Median ratio of the blocks in the cheaper state.
+    pub low: f64,
+    /// Their number.
+    pub low_blocks: usize,
+    /// Median ratio of the blocks in the dearer state.
+    pub high: f64,
+    /// Their number.
+    pub high_blocks: usize,
+}
+
 /// Estimates of one cell of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellEstimate {
@@ -51,6 +64,9 @@ pub struct CellEstimate {
     pub other_cpus_ns_per_kib: Option<Figure>,
     /// Cost divided by the cost of the cell that `by` names. Empty where it names none.
     pub ratio: Sides<RatioFigure>,
+    /// The two states that the cell is in, block by block, where it has two; the ratio of both sides
+    /// then lies between them.
+    pub two_states: Option<TwoStates>,
     /// The cost of both sides is at the noise floor: its interval reaches 0, or its ratio had to be
     /// computed from ranked differences.
     pub at_noise_floor: bool,
