@@ -222,7 +222,6 @@ fn soaked_cost(estimates: &Estimates) -> Option<String> {
     Some(format!("a byte costs {times} times as much with soakers running{half}"))
 }
 
-/// What was taken off the costs, where the run measured it.
 /// The cells whose ratio lies between two states.
 pub(super) fn two_states(estimates: &Estimates) -> Option<Note> {
     let each = estimates.cells.iter().filter(|cell| !cell.control).filter_map(|cell| {
@@ -242,6 +241,7 @@ pub(super) fn two_states(estimates: &Estimates) -> Option<Note> {
     (!each.is_empty()).then(|| note("two states", each.join("; ")))
 }
 
+/// What was taken off the costs, where the run measured it.
 pub(super) fn harness(estimates: &Estimates) -> Option<Note> {
     let ((_, least), (_, most)) = extremes(estimates, |cell| Some(cell.harness_ns_per_kib?.value))?;
     let (low, high) = (significant(us_per_mb(least)), significant(us_per_mb(most)));
