@@ -122,7 +122,7 @@ pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
 /// plan) in one block, per KiB; `None` unless the block has them all.
 ///
 /// The ratio is estimated from logarithms, whose mean is the logarithm of the geometric mean. The
-/// arithmetic mean lies above it, and made ratios 0.2 to 0.9 % too small here. Where noise took a
+/// arithmetic mean lies above it, and made ratios 0.1 to 1.0 % too small here. Where noise took a
 /// cost to 0 or below there is no geometric mean, and the arithmetic one stands for it.
 pub fn pair(
     costs: &[Option<TrialCost>],
