@@ -5,7 +5,8 @@
 //! interval that excludes 1. So verdicts control the family-wise error by Holm's procedure over all
 //! comparisons, whatever their baselines (Scandinavian Journal of Statistics 1979): the smallest
 //! p-value must be below alpha/m, the next one below alpha/(m-1), and so on until one is not. The
-//! control is not one of the comparisons; it decides whether there are verdicts at all.
+//! controls are not among the comparisons. What the A/A control's error could explain is undecided,
+//! and a positive control that misses withholds all verdicts.
 
 use crate::costs::Side;
 use crate::figures::finite;
@@ -137,8 +138,8 @@ fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
 /// cell is left out if, taken for the best in advance, it is dearer than the observed one by more
 /// than `k - 1` one-sided comparisons permit. So the cell that is truly the cheapest is in the list
 /// with the level's confidence, whichever it is. Bonferroni's bound stands for Dunnett's, which is
-/// for normal values.
-/// Where the control shows an error, cells that it could make as cheap are in the list, too.
+/// for normal values. Where the A/A control shows an error, cells that it could make as cheap are in
+/// the list, too.
 fn cheapest(
     kept: &KeptBlocks,
     cells: &[CellEstimate],
