@@ -132,8 +132,9 @@ fn method(page: &mut Page, runs: &[(&Run, &Estimates)]) {
          Hodges-Lehmann estimates with \
          Wilcoxon&#39;s intervals, and verdicts (less, more, same) follow Holm&#39;s procedure \
          over all comparisons of a run. \
-         The reference is measured twice, under two names; where it differs from itself, verdicts \
-         are withheld.</p>\n",
+         The reference is measured twice, under two names; no difference is judged that its \
+         difference from itself could explain. A third time a known cost is added to it; where that \
+         is not found, verdicts are withheld.</p>\n",
     );
     let costs = runs
         .iter()
