@@ -31,9 +31,13 @@ impl Burner {
         Self { units_per_byte: units_per_mb / 1e6, due: 0.0, state: 1 }
     }
 
-    /// Burns what is due after so many more bytes. Less than a unit is left for the next time.
-    pub fn after(&mut self, bytes: usize) {
+    /// So many more bytes were sent.
+    pub fn owe(&mut self, bytes: usize) {
         self.due += bytes as f64 * self.units_per_byte;
+    }
+
+    /// Burns what is due. Less than a unit is left for the next time.
+    pub fn burn(&mut self) {
         while self.due >= 1.0 {
             self.due -= 1.0;
             self.state = one(self.state);
@@ -66,9 +70,12 @@ mod tests {
     #[test]
     fn units_follow_the_bytes_and_fractions_are_not_lost() {
         let mut burner = Burner::new(2.5);
-        burner.after(300_000);
+        burner.owe(300_000);
+        burner.burn();
         assert_eq!(burner.state, 1, "three quarters of a unit");
-        burner.after(1_000_000);
+        burner.owe(1_000_000);
+        assert!((burner.due - 3.25).abs() < 1e-9, "{burner:?}");
+        burner.burn();
         assert!((burner.due - 0.25).abs() < 1e-9, "{burner:?}");
         assert_eq!(burner.state, unit(unit(unit(1))));
     }

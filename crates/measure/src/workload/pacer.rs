@@ -117,6 +117,11 @@ impl<C: Clock> Pacer<C> {
         self.due = due;
     }
 
+    /// Number of bursts that have been due so far.
+    pub fn due(&self) -> u64 {
+        self.due
+    }
+
     /// Nanoseconds between bursts.
     pub fn period_ns(&self) -> u64 {
         self.period_ns
