@@ -37,17 +37,17 @@ pub(super) fn with_interval(value: f64, interval: Option<Bounds>, blocks: usize)
 
 /// A figure in another unit: all its numbers multiplied by `by`, which is above 0.
 pub(super) fn scaled(figure: &Figure, by: f64) -> Figure {
-    let bounds = |interval: Bounds| Bounds {
-        low: interval.low * by,
-        high: interval.high.map(|high| high * by),
-        ..interval
-    };
     Figure {
         value: figure.value * by,
-        interval: figure.interval.map(bounds),
+        interval: figure.interval.map(|interval| scaled_bounds(interval, by)),
         half_width: figure.half_width.map(|half| half * by),
         blocks: figure.blocks,
     }
+}
+
+/// An interval with both ends multiplied by `by`, which is above 0.
+pub(super) fn scaled_bounds(interval: Bounds, by: f64) -> Bounds {
+    Bounds { low: interval.low * by, high: interval.high.map(|high| high * by), ..interval }
 }
 
 /// Gbit/s that one CPU carries (bits per nanosecond), from a cost in ns per KiB. `None` for a cost

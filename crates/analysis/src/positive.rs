@@ -7,17 +7,17 @@
 use zc_stats::median;
 
 use crate::costs::{Side, TrialCost};
-use crate::figures::ratio_figure;
+use crate::figures::{ratio_figure, scaled_bounds};
 use crate::kept::KeptBlocks;
 use crate::model::estimates::PositiveControl;
-use crate::model::figure::{Bounds, RatioFigure};
+use crate::model::figure::RatioFigure;
 use crate::ratios::{divisors, pair, ratio};
 
 pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     let plan = &kept.header.plan;
     let place = plan.cells.iter().position(|cell| cell.burn_units_per_mb.is_some())?;
-    let found =
-        kept.costs.iter().filter_map(|costs| of_block(costs, place, &divisors(plan, place)));
+    let divisors = divisors(plan, place);
+    let found = kept.costs.iter().filter_map(|costs| of_block(costs, place, &divisors));
     let (pairs, shares): (Vec<(f64, f64)>, Vec<f64>) = found.unzip();
     let expected = median(&shares).filter(|expected| expected.is_finite());
     let by_expected = ratio(&pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target));
@@ -42,10 +42,6 @@ fn of_block(
 }
 
 fn scaled(figure: RatioFigure, by: f64) -> RatioFigure {
-    let scaled = |interval: Bounds| Bounds {
-        low: interval.low * by,
-        high: interval.high.map(|high| high * by),
-        ..interval
-    };
-    RatioFigure { value: figure.value * by, interval: figure.interval.map(scaled), ..figure }
+    let interval = figure.interval.map(|interval| scaled_bounds(interval, by));
+    RatioFigure { value: figure.value * by, interval, ..figure }
 }

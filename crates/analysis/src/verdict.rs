@@ -78,18 +78,15 @@ pub(super) fn verdict(
 /// The error that a control shows, as a factor of at least 1: where the interval of its ratio
 /// excludes 1, the end that is farther from 1. Infinite if that has no bound.
 fn control_error(control: Option<&Control>) -> f64 {
-    let interval = control.and_then(|control| control.ratio.both?.interval);
-    interval.filter(|interval| !interval.contains(1.0)).map_or(1.0, |interval| {
+    let interval = control.and_then(Control::error).and_then(|ratio| ratio.interval);
+    interval.map_or(1.0, |interval| {
         interval.high.map_or(f64::INFINITY, |high| high.max(1.0 / interval.low))
     })
 }
 
 /// What is said of a cell. An error of the control by the factor `error` explains ratios up to it.
 fn comparison(ratio: &RatioFigure, differs: bool, error: f64) -> Comparison {
-    let Bounds { low, high, .. } = match ratio.interval {
-        Some(interval) => interval,
-        None => return Comparison::Undecided,
-    };
+    let Some(Bounds { low, high, .. }) = ratio.interval else { return Comparison::Undecided };
     let explained = high.is_none_or(|high| high * error >= 1.0) && low / error <= 1.0;
     if differs && ratio.value != 1.0 && (error == 1.0 || !explained) {
         return if ratio.value < 1.0 {
@@ -193,6 +190,12 @@ fn cheapest(
         .collect()
 }
 
+fn missed(positive: &PositiveControl) -> Option<Withheld> {
+    let (expected, found) = (positive.expected?, positive.found?);
+    let Bounds { low, high, .. } = found.interval?;
+    Some(Withheld::PositiveControlMissed { expected, found: found.value, low, high })
+}
+
 pub(super) fn withheld(
     run: &Run,
     kept: &KeptBlocks,
@@ -214,16 +217,7 @@ pub(super) fn withheld(
         let judged = control.and_then(|control| control.ratio.both?.interval);
         reasons.extend(judged.is_none().then_some(Withheld::NoControl));
     }
-    if let Some(PositiveControl { expected: Some(expected), found: Some(found), .. }) = positive
-        && let Some(interval) = found.interval.filter(|interval| !interval.contains(*expected))
-    {
-        reasons.push(Withheld::PositiveControlMissed {
-            expected: *expected,
-            found: found.value,
-            low: interval.low,
-            high: interval.high,
-        });
-    }
+    reasons.extend(positive.filter(|positive| positive.fits == Some(false)).and_then(missed));
     let saturated =
         reference.map(|cell| cell.perturbation).filter(|perturbation| perturbation.saturated);
     if let Some(reached) = saturated.and_then(|perturbation| perturbation.soaked_by_nominal) {

@@ -154,12 +154,10 @@ fn current(estimates: &Estimates, ratios: usize) -> String {
 
 /// What drops the blocks of a run, from its second block on, while fewer than half are kept.
 fn busy(run: &Run) -> Option<String> {
-    let by_rule = |block: &&Block| {
-        let failed = Some(Dropped::Unfinished) == block.dropped
-            || matches!(block.dropped, Some(Dropped::TrialFailed { .. }));
-        !failed
+    let is_judged = |block: &&Block| {
+        !matches!(block.dropped, Some(Dropped::Unfinished | Dropped::TrialFailed { .. }))
     };
-    let judged: Vec<&Block> = run.blocks.iter().filter(by_rule).collect();
+    let judged: Vec<&Block> = run.blocks.iter().filter(is_judged).collect();
     let kept = judged.iter().filter(|block| block.dropped.is_none()).count();
     if judged.len() < 2 || kept * 2 >= judged.len() {
         return None;

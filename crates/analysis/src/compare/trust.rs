@@ -7,6 +7,7 @@ use crate::cells;
 use crate::estimate::control;
 use crate::kept::KeptBlocks;
 use crate::model::estimates::Control;
+use crate::model::figure::Bounds;
 use crate::model::verdict::Withheld;
 use crate::positive;
 use crate::verdict;
@@ -48,18 +49,16 @@ fn withheld(run: &Run, kept: &KeptBlocks<'_>) -> Vec<Withheld> {
         .cells
         .iter()
         .enumerate()
-        .filter(|(place, cell)| cell.control || kept.reference == Some(*place));
+        .filter(|(place, cell)| cell.is_aa_control() || kept.reference == Some(*place));
     let cells: Vec<_> = judged.map(|(place, _)| cells::cell(kept, place)).collect();
     let control = control(&cells);
     let positive = positive::control(kept);
     let blocks = account::blocks(run);
     let of_run = verdict::withheld(run, kept, &cells, control.as_ref(), positive.as_ref(), &blocks);
-    differs(control.as_ref()).into_iter().chain(of_run).collect()
-}
-
-fn differs(control: Option<&Control>) -> Option<Withheld> {
-    let ratio = control?.ratio.both?;
-    let interval = ratio.interval.filter(|interval| !interval.contains(1.0))?;
-    let (low, high) = (interval.low, interval.high);
-    Some(Withheld::ControlDiffers { ratio: ratio.value, low, high })
+    let error = control.as_ref().and_then(Control::error);
+    let differs = error.and_then(|ratio| {
+        let Bounds { low, high, .. } = ratio.interval?;
+        Some(Withheld::ControlDiffers { ratio: ratio.value, low, high })
+    });
+    differs.into_iter().chain(of_run).collect()
 }

@@ -49,6 +49,8 @@ pub struct Cheapest {
 #[serde(rename_all = "kebab-case", tag = "why")]
 pub enum Withheld {
     /// The A/A control differs from the reference: the interval of their ratio does not contain 1.
+    /// In comparisons of runs only: among a run's own verdicts, `control_error` says what is left
+    /// undecided.
     ControlDiffers {
         /// Cost of the control divided by that of the reference.
         ratio: f64,

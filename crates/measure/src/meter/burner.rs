@@ -22,22 +22,30 @@ pub struct Burner {
     units_per_byte: f64,
     /// Units that are due, with a fraction.
     due: f64,
+    burst: u64,
     state: u64,
 }
 
 impl Burner {
     /// A burner of so many units per MB (10^6 bytes).
     pub fn new(units_per_mb: f64) -> Self {
-        Self { units_per_byte: units_per_mb / 1e6, due: 0.0, state: 1 }
+        Self { units_per_byte: units_per_mb / 1e6, due: 0.0, burst: 0, state: 1 }
     }
 
-    /// So many more bytes were sent.
-    pub fn owe(&mut self, bytes: usize) {
+    /// Call it before each piece of so many bytes, with the number of its burst. What is due for
+    /// earlier bursts is burned before a burst, when all of the last one has long been
+    /// acknowledged: in the middle of a burst, the time that it takes would make room for more
+    /// acknowledgements. Less than a unit is left for the next time. Without pacing there are no
+    /// bursts, and nothing is burned.
+    pub fn before_piece(&mut self, bytes: usize, burst: u64) {
+        if burst != self.burst {
+            self.burst = burst;
+            self.burn();
+        }
         self.due += bytes as f64 * self.units_per_byte;
     }
 
-    /// Burns what is due. Less than a unit is left for the next time.
-    pub fn burn(&mut self) {
+    fn burn(&mut self) {
         while self.due >= 1.0 {
             self.due -= 1.0;
             self.state = one(self.state);
@@ -70,13 +78,26 @@ mod tests {
     #[test]
     fn units_follow_the_bytes_and_fractions_are_not_lost() {
         let mut burner = Burner::new(2.5);
-        burner.owe(300_000);
-        burner.burn();
-        assert_eq!(burner.state, 1, "three quarters of a unit");
-        burner.owe(1_000_000);
+        burner.before_piece(300_000, 1);
+        burner.before_piece(1_000_000, 2);
+        assert_eq!(burner.state, 1, "three quarters of a unit were due");
         assert!((burner.due - 3.25).abs() < 1e-9, "{burner:?}");
-        burner.burn();
+        burner.before_piece(0, 3);
         assert!((burner.due - 0.25).abs() < 1e-9, "{burner:?}");
         assert_eq!(burner.state, unit(unit(unit(1))));
+    }
+
+    #[test]
+    fn nothing_is_burned_within_a_burst_and_nothing_without_bursts() {
+        let mut burner = Burner::new(1.0);
+        for _ in 0..3 {
+            burner.before_piece(1_000_000, 1);
+        }
+        assert_eq!(burner.state, 1);
+        burner.before_piece(1_000_000, 2);
+        assert_eq!(burner.state, unit(unit(unit(1))));
+        let mut unpaced = Burner::new(1.0);
+        (0..9).for_each(|_| unpaced.before_piece(1_000_000, 0));
+        assert_eq!(unpaced.state, 1);
     }
 }

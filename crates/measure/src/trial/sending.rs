@@ -109,7 +109,6 @@ pub(super) fn send(
         (send_config.bursts, send_config.bursts.first_due_ns(begin_ns, index));
     let mut pacer = Pacer::new(bursts.rate_bytes_per_s(), bursts.period_ns(), first_due_ns);
     let mut burner = cell.burn_units_per_mb.map(Burner::new);
-    let mut bursts_due = 0;
     let mut since_begin = None;
     let mut left = send_config.stop_after_bytes;
     // Flows start at different files, so that they do not all send the same bytes at the same time.
@@ -133,12 +132,7 @@ pub(super) fn send(
         }
         if !send_config.sends_nothing {
             if let Some(burner) = &mut burner {
-                // Before a burst, when all of the last one has long been acknowledged. Within a
-                // burst, the time that it takes would make room for more acknowledgements.
-                if std::mem::replace(&mut bursts_due, pacer.due()) != pacer.due() {
-                    burner.burn();
-                }
-                burner.owe(piece.len);
+                burner.before_piece(piece.len, pacer.due());
             }
             sender.send(piece)?;
         }

@@ -328,10 +328,13 @@ pub(crate) fn every_path_is_proven_at_every_mtu() -> End {
                     trial.unwrap_or_else(|error| panic!("{kind} {levels:?} {send}: {error:?}"));
                 mss.insert(trial.closed.tcp.unwrap().snd_mss);
             }
-            // Its own link, and no other: headers take 40 bytes, timestamps 12. A segment is at
-            // most half of the largest window that the peer has offered (include/net/tcp.h,
-            // tcp_bound_to_half_wnd), and one that gets no CPU time opens its window late.
-            assert_eq!(mss.last(), Some(&(levels.mtu_bytes.unwrap() - 52)), "{kind} {mss:?}");
+            // Its own link, and no other: headers take 40 bytes, timestamps 12.
+            let own = levels.mtu_bytes.unwrap() - 52;
+            assert_eq!(mss.last(), Some(&own), "{kind} {mss:?}");
+            // A segment is at most half of the largest window that the peer has offered
+            // (include/net/tcp.h, tcp_bound_to_half_wnd). The first window is one of 64 KiB, and a
+            // peer that gets no CPU time opens it late.
+            assert!(mss.len() == 1 || own > 0xffff / 2, "{kind} {mss:?}");
             assert!(
                 proven.contains(&SendPath::ReadSend) && proven.contains(&SendPath::Sendfile),
                 "{proven:?}"

@@ -99,7 +99,9 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     }
     notes.push(note("ratios", basis(compared)));
     if !compared.net {
-        notes.push(note("harness", "costs are gross, because not every run measured what zc's own pacing and metering cost"));
+        let text = "costs are gross, because not every run measured what zc's own pacing and \
+                    metering cost";
+        notes.push(note("harness", text));
     }
     let (old, new) = (compared.old.memcpy_bytes_per_s, compared.new.memcpy_bytes_per_s);
     if let (Basis::TwoSessions, Some(old), Some(new)) = (compared.basis, old, new) {
