@@ -54,11 +54,19 @@ impl WakeLatency {
                     self.cpu
                 ),
             )
-            .remedy(
-                "a kernel without slice protection for SCHED_IDLE (6.15 or later), or a \
-                 quieter machine",
-            )
+            .remedy(remedy(&rustix::system::uname().release().to_string_lossy()))
         })
+    }
+}
+
+/// What helps under a kernel of this release: from 6.15 on a newer one would not.
+fn remedy(release: &str) -> &'static str {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) if (major, minor) < (6, 15) => {
+            "a kernel without slice protection for SCHED_IDLE (6.15 or later), or a quieter machine"
+        }
+        _ => "a quieter machine, or other CPUs with --cpus",
     }
 }
 
@@ -108,6 +116,16 @@ fn p99(values: &mut [u64]) -> u64 {
 mod tests {
     use super::*;
     use zc_run::SoakerKind;
+
+    #[test]
+    fn a_newer_kernel_is_no_remedy_for_one_that_is_new_enough() {
+        for (release, helps) in
+            [("6.1.0-38-amd64", true), ("6.14.2", true), ("6.15.0-rc1", false), ("7.0", false)]
+        {
+            assert_eq!(remedy(release).contains("6.15"), helps, "{release}");
+        }
+        assert!(!remedy("unknown").contains("6.15"));
+    }
 
     #[test]
     fn p99_is_the_nearest_rank() {
