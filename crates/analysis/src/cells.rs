@@ -84,7 +84,7 @@ fn to_base_pairs(kept: &KeptBlocks, place: usize, side: Side) -> Vec<(f64, f64)>
     pairs(&kept.costs, place, &divisors(&kept.header.plan, place), side)
 }
 
-fn top_speed(kept: &KeptBlocks, label: &str) -> Option<Figure> {
+pub(super) fn top_speed(kept: &KeptBlocks, label: &str) -> Option<Figure> {
     let speeds: Vec<f64> = kept
         .trials(label, TrialKind::TopSpeed)
         .filter_map(|(_, trial)| throughput(trial))
@@ -99,7 +99,7 @@ fn top_speed_by_memcpy(kept: &KeptBlocks, label: &str) -> Option<Figure> {
     figure(&shares.collect::<Vec<_>>(), kept.level)
 }
 
-fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
+pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
     let nominal = kept.header.plan.fixed.at(&cell.levels).rate_bytes_per_s;
     let in_one_block: Vec<f64> = kept
         .twins(&cell.label)
@@ -129,7 +129,7 @@ fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
 
 /// Over whole trials, including warm-up and drain: a completion may arrive after the window in
 /// which its bytes were sent.
-fn copied_share(kept: &KeptBlocks, label: &str) -> Option<f64> {
+pub(super) fn copied_share(kept: &KeptBlocks, label: &str) -> Option<f64> {
     let (copied, all) = kept
         .trials(label, TrialKind::Soaked)
         .filter(|(_, trial)| elapsed_ns(trial).is_some())

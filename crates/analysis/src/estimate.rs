@@ -11,6 +11,7 @@ use crate::netperf;
 use crate::others;
 use crate::parallel;
 use crate::positive;
+use crate::rough;
 use crate::sizes;
 use crate::verdict;
 use zc_run::Run;
@@ -34,6 +35,7 @@ pub fn estimate(run: &Run) -> Estimates {
         sides_apart: sides_apart(&run.header),
         sender_alone: sender_alone(&run.header),
         cells,
+        rough: rough::rough(run),
         cost_ratio_with_soakers: others::cost_ratio_with_soakers(&kept),
         control,
         positive_control,

@@ -6,7 +6,7 @@ use crate::costs::{TrialCost, block_costs};
 use crate::figures::per;
 use crate::interim::level_of;
 use crate::parallel;
-use zc_run::{Block, Header, Run, Slot, Trial, TrialKind};
+use zc_run::{Block, Dropped, Header, Run, Slot, Trial, TrialKind};
 
 /// The blocks that were not dropped, with the costs of their soaked trials.
 pub(super) struct KeptBlocks<'a> {
@@ -24,9 +24,23 @@ pub(super) struct KeptBlocks<'a> {
 
 impl<'a> KeptBlocks<'a> {
     pub(super) fn of(run: &'a Run) -> Self {
+        Self::only(run, |block| block.dropped.is_none())
+    }
+
+    /// The blocks that were measured whole and dropped for the state of the machine, in their
+    /// place.
+    pub(super) fn dropped(run: &'a Run) -> Self {
+        Self::only(run, |block| {
+            matches!(
+                block.dropped,
+                Some(Dropped::Steal { .. } | Dropped::Foreign { .. } | Dropped::IdleDrift { .. })
+            )
+        })
+    }
+
+    fn only(run: &'a Run, wanted: impl Fn(&Block) -> bool) -> Self {
         let header = &run.header;
-        let blocks: Vec<&Block> =
-            run.blocks.iter().filter(|block| block.dropped.is_none()).collect();
+        let blocks: Vec<&Block> = run.blocks.iter().filter(|block| wanted(block)).collect();
         Self {
             header,
             costs: parallel::each(blocks.len(), |block| block_costs(blocks[block], header)),

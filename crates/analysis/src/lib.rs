@@ -24,6 +24,7 @@ mod parallel;
 mod positive;
 pub mod profile;
 pub mod ratios;
+mod rough;
 pub mod rules;
 mod sizes;
 pub mod soak;
@@ -39,7 +40,7 @@ pub use model::cell::{
     CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic, TwoStates,
 };
 pub use model::estimates::{
-    BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl,
+    BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl, Rough,
 };
 pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};

@@ -47,19 +47,25 @@ fn thread_cost(kept: &KeptBlocks, trial: &Trial) -> Option<Sides<f64>> {
 }
 
 fn getrusage(kept: &KeptBlocks, label: &str, kind: TrialKind, soaked: &Sides<f64>) -> OtherMethod {
-    let windows: Vec<(Sides<f64>, u64)> = kept
+    let moved = kept
         .trials(label, kind)
-        .filter_map(|(_, trial)| Some((thread_cost(kept, trial)?, bytes(trial))))
-        .collect();
+        .filter(|(_, trial)| thread_cost(kept, trial).is_some())
+        .fold(0, |sum: u64, (_, trial)| sum.saturating_add(bytes(trial)));
+    compared(thread_costs(kept, label, kind), soaked, moved)
+}
+
+/// CPU time per KiB of the threads of a cell: medians over its windows.
+pub(super) fn thread_costs(kept: &KeptBlocks, label: &str, kind: TrialKind) -> Sides<f64> {
+    let windows: Vec<Sides<f64>> =
+        kept.trials(label, kind).filter_map(|(_, trial)| thread_cost(kept, trial)).collect();
     let middle = |side: fn(&Sides<f64>) -> Option<f64>| {
-        median(&windows.iter().filter_map(|(cost, _)| side(cost)).collect::<Vec<_>>())
+        median(&windows.iter().filter_map(side).collect::<Vec<_>>())
     };
-    let cost = Sides {
+    Sides {
         sender: middle(|cost| cost.sender),
         receiver: middle(|cost| cost.receiver),
         both: middle(|cost| cost.both),
-    };
-    compared(cost, soaked, windows.iter().fold(0, |sum, (_, moved)| moved.saturating_add(sum)))
+    }
 }
 
 /// The cost with soakers divided by the cost without, by getrusage, the only account that exists

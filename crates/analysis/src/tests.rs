@@ -394,6 +394,42 @@ fn dropped_blocks_are_counted_by_rule_and_not_used() {
 }
 
 #[test]
+fn a_run_that_kept_no_block_has_rough_figures_and_no_others() {
+    let mut run = Synthetic { blocks: 8, ..Synthetic::default() }.run();
+    assert_eq!(estimate(&run).rough, []);
+    let kept = estimate(&run);
+    for block in &mut run.blocks {
+        block.dropped = Some(Dropped::Foreign { share: 0.9 });
+    }
+    let estimates = estimate(&run);
+    let cells = kept.cells.iter().filter(|cell| !cell.control);
+    assert_eq!(estimates.rough.len(), cells.clone().count());
+    for (rough, cell) in estimates.rough.iter().zip(cells) {
+        assert_eq!((&rough.label, rough.windows), (&cell.label, 8));
+        assert_eq!(rough.threads_ns_per_kib, cell.others.getrusage_soaked.cost_ns_per_kib.both);
+        assert_eq!(
+            rough.top_speed_bytes_per_s,
+            cell.top_speed_bytes_per_s.map(|figure| figure.value)
+        );
+        assert_eq!(rough.send_calls_per_mb, cell.traffic.send_calls_per_mb);
+        assert_eq!(rough.packet_bytes, cell.traffic.packet_bytes);
+        assert_eq!(rough.copied_share, cell.copied_share);
+        assert_eq!(rough.reached, cell.perturbation.soaked_by_nominal);
+    }
+    for cell in &estimates.cells {
+        assert_eq!(
+            (cell.blocks, cell.cost_ns_per_kib, cell.top_speed_bytes_per_s),
+            (0, Sides::default(), None)
+        );
+    }
+    // What was cut short or failed says nothing, not even roughly.
+    for block in &mut run.blocks {
+        block.dropped = Some(Dropped::Unfinished);
+    }
+    assert_eq!(estimate(&run).rough, []);
+}
+
+#[test]
 fn a_warning_of_severity_withhold_withholds_the_verdicts() {
     let mut run = Synthetic::default().run();
     run.header.warnings.push(Warning::new(

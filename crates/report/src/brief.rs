@@ -10,7 +10,7 @@ use super::pivot::Pivot;
 use super::rates::rates;
 use super::rows::{self, Field};
 use super::text::{list, shown, wrap};
-use super::{answer, grids, heading, notes};
+use super::{answer, grids, heading, notes, rough};
 use zc_analysis::{CellEstimate, Estimates};
 use zc_run::{Run, Severity};
 
@@ -44,12 +44,16 @@ pub(super) fn brief(run: &Run, estimates: &Estimates, layout: Layout) -> String 
     let mut out = note::terminal(&above(run, estimates), layout);
     out.push('\n');
     let pivot = Pivot::of(run, estimates);
-    match &pivot {
-        Some(pivot) => out.push_str(&ratios(run, estimates, pivot).terminal(layout)),
-        None => out.push_str(&table(run, estimates, layout.columns).terminal(layout)),
+    let rough = rough::part(estimates);
+    match (&rough, &pivot) {
+        (Some(rough), _) => out.push_str(&rough.terminal(layout)),
+        (None, Some(pivot)) => out.push_str(&ratios(run, estimates, pivot).terminal(layout)),
+        (None, None) => out.push_str(&table(run, estimates, layout.columns).terminal(layout)),
     }
     out.push_str(&unavailable(run, layout.columns));
-    out.push_str(&wrap("", &legend(estimates, pivot.is_some()), 0, layout.columns));
+    if rough.is_none() {
+        out.push_str(&wrap("", &legend(estimates, pivot.is_some()), 0, layout.columns));
+    }
     out.push_str(&note::terminal(&controls(run, estimates), layout));
     out.push('\n');
     out + &closing(&answer::answer(run, estimates, pivot.as_ref()), layout)

@@ -96,6 +96,7 @@ pub(super) fn veth() -> (Run, Estimates) {
         sides_apart: true,
         sender_alone: false,
         cells,
+        rough: Vec::new(),
         cost_ratio_with_soakers: Some(figure(0.96, 0.03)),
         control: Some(Control {
             label: "read+send (A/A)".to_owned(),

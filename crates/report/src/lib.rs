@@ -28,6 +28,7 @@ pub mod plans;
 pub mod profile;
 mod prose;
 mod rates;
+mod rough;
 mod rows;
 pub mod soak;
 mod speed;

@@ -4,7 +4,7 @@ use super::pivot::Pivot;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
 use super::text::markdown_text;
 use super::width::Width;
-use super::{experiments, grids, heading, notes, prose, rows};
+use super::{experiments, grids, heading, notes, prose, rough, rows};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
@@ -30,6 +30,9 @@ fn document(run: &Run, estimates: &Estimates, width: Width) -> String {
     let section = experiments::section(run, estimates);
     let pivot = Pivot::of(run, estimates);
     match &pivot {
+        _ if !estimates.rough.is_empty() => {
+            out.extend(rough::part(estimates).map(|rough| rough.markdown(width)));
+        }
         None => out.push_str(&cells(run, estimates, width)),
         Some(pivot) => {
             let grids: Vec<String> = grids::grids(run, estimates, pivot)

@@ -4,7 +4,7 @@ use super::layout::Layout;
 use super::pivot::Pivot;
 use super::rows::{COSTS, SIDES, TRAFFIC, WHOLE};
 use super::text::wrap;
-use super::{brief, experiments, grids, heading, note, notes, profile, prose, rows};
+use super::{brief, experiments, grids, heading, note, notes, profile, prose, rough, rows};
 use zc_analysis::Estimates;
 use zc_run::Run;
 
@@ -26,7 +26,11 @@ fn full(run: &Run, estimates: &Estimates, layout: Layout) -> String {
     out.push('\n');
 
     let section = experiments::section(run, estimates);
-    if let Some(pivot) = Pivot::of(run, estimates) {
+    if let Some(rough) = rough::part(estimates) {
+        out.push_str(&rough.terminal(layout));
+        out.push_str(&under(run, estimates, layout.columns));
+        out.push('\n');
+    } else if let Some(pivot) = Pivot::of(run, estimates) {
         for part in grids::grids(run, estimates, &pivot) {
             out.push_str(&part.terminal(layout));
             out.push('\n');

@@ -6,7 +6,8 @@ use super::fixture::{iperf3, loopback, null, remote, veth, without_blocks};
 use super::fixture_plans::{affinity, cork, mtu, offloads, receive, sixty, sizes, sockbuf};
 use super::*;
 use zc_analysis::{Comparison, Estimates, Withheld, estimate};
-use zc_run::{Run, Severity, Warning};
+use zc_run::{Dropped, Run, Severity, Warning};
+use zc_testkit::synthetic::Synthetic;
 
 type Made = (Run, Estimates);
 
@@ -86,6 +87,23 @@ fn withheld_verdicts_are_not_in_the_short_report() {
     for (run, _) in [veth(), sizes(), offloads()] {
         let estimates = estimate(&run);
         assert!(brief(&(run, estimates), 100).contains("Verdict withheld"));
+    }
+}
+
+#[test]
+fn a_run_on_a_busy_machine_has_a_table_of_rough_figures_in_every_form() {
+    let mut run = Synthetic { blocks: 8, ..Synthetic::default() }.run();
+    for block in &mut run.blocks {
+        block.dropped = Some(Dropped::Foreign { share: 0.9 });
+    }
+    let estimates = estimate(&run);
+    let page = html(&[(&run, &estimates)]);
+    let made = (run, estimates);
+    let text = brief(&made, 100);
+    insta::assert_snapshot!("brief_rough", text);
+    let whole = table(&made.0, &made.1, Layout::plain(100));
+    for form in [&text, &whole, &markdown(&made.0, &made.1), &page] {
+        assert!(form.contains("Rough figures of 8 blocks that were dropped."), "{form}");
     }
 }
 

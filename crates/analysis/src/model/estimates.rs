@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::unit::from_ns_per_kib;
+
 use super::cell::CellEstimate;
 use super::figure::{Figure, RatioFigure, Sides};
 use super::netperf::Accounts;
@@ -27,6 +29,9 @@ pub struct Estimates {
     pub sender_alone: bool,
     /// One for each cell of the plan, in the plan's order, measured or not.
     pub cells: Vec<CellEstimate>,
+    /// What is known of each cell where no block was kept, so that nothing else is. Empty where one
+    /// was.
+    pub rough: Vec<Rough>,
     /// Cost with soakers divided by cost without, by getrusage: soaked windows and the unsoaked
     /// controls of the same cells in the same blocks. `None` without unsoaked controls.
     pub cost_ratio_with_soakers: Option<Figure>,
@@ -81,6 +86,30 @@ pub struct PositiveControl {
     pub found: Option<RatioFigure>,
     /// Whether the interval contains `expected`; `None` without an interval.
     pub fits: Option<bool>,
+}
+
+/// Figures of a cell from blocks that were dropped for the state of the machine: what needs no
+/// soakers, and no quiet to be roughly right. No interval and no verdict comes of them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Rough {
+    /// Label of the cell.
+    pub label: String,
+    /// Windows that the figures of paced traffic come from.
+    pub windows: usize,
+    /// CPU time of the threads of both ends in ns per KiB, by getrusage: the median over windows.
+    /// Work in interrupts and softirqs is not all in it.
+    #[serde(rename = "threads_us_per_mb", serialize_with = "from_ns_per_kib")]
+    pub threads_ns_per_kib: Option<f64>,
+    /// Rate reached divided by the cell's nominal rate.
+    pub reached: Option<f64>,
+    /// Payload bytes per second, unpaced and unsoaked: the median.
+    pub top_speed_bytes_per_s: Option<f64>,
+    /// System calls of the sender per MB (10^6 bytes).
+    pub send_calls_per_mb: Option<f64>,
+    /// Average size of the packets sent in bytes, headers included.
+    pub packet_bytes: Option<f64>,
+    /// Zero-copy completions that the kernel flagged as copied, divided by all completions.
+    pub copied_share: Option<f64>,
 }
 
 /// Numbers of kept and dropped blocks.

@@ -128,9 +128,10 @@ pub(super) fn section(page: &mut Page, report: &RunReport, name: &Name, before: 
         None => {
             charts::charts(page, run, estimates);
             page.out.raw("<h3>Figures</h3>\n");
-            match &pivot {
-                Some(pivot) => tables::grids(page, run, estimates, pivot),
-                None => tables::whole(page, run, estimates),
+            match (crate::rough::part(estimates), &pivot) {
+                (Some(rough), _) => tables::part(page, &rough),
+                (None, Some(pivot)) => tables::grids(page, run, estimates, pivot),
+                (None, None) => tables::whole(page, run, estimates),
             }
             footnotes(page, run, estimates);
             if pivot.is_none() && estimates.blocks.kept > 0 {
