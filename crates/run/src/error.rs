@@ -48,7 +48,7 @@ pub enum ErrorKind {
     UnknownCell,
     /// Verdicts are withheld: by the run's own controls they could be wrong.
     Withheld,
-    /// Every block was dropped, so there are no results.
+    /// Every block was dropped, or the machine was never quiet, so there are no results.
     NothingKept,
     /// Two runs, or cells of runs, have nothing in common that could be compared.
     Incomparable,
@@ -103,7 +103,9 @@ impl ErrorKind {
             Self::Undecided => "A comparison is undecided: intervals reach both ways.",
             Self::UnknownCell => "The saved run has no such cell.",
             Self::Withheld => "Verdicts are withheld: the run's own controls forbid them.",
-            Self::NothingKept => "The saved run has no block that counts.",
+            Self::NothingKept => {
+                "No block counts, or the machine was not quiet in time: no result."
+            }
             Self::Incomparable => "Nothing can be compared.",
             Self::Interrupted => "Interrupted by Ctrl-C or SIGTERM; what was measured is saved.",
         }

@@ -1,10 +1,14 @@
 //! The interim analyses of a running measurement: [`zc_analysis`]'s drop rules and planned looks,
 //! for a session.
 
+use super::busy::Busy;
 use zc_analysis::interim::InterimAnalyses;
 use zc_analysis::{ratios, rules};
 use zc_measure::session::{Interim, InterimResult};
 use zc_run::{Block, Dropped, Header, Run};
+
+/// Share of the budget after which a run ends that has kept no block.
+const PATIENCE: f64 = 0.25;
 
 /// The planned looks of a running measurement.
 #[derive(Debug, Default)]
@@ -27,5 +31,10 @@ impl Interim for Planned {
         } else {
             InterimResult::GoOn
         }
+    }
+
+    fn hopeless(&self, run: &Run, spent_share: f64) -> Option<String> {
+        let busy = Busy::of(run).filter(|busy| busy.kept == 0 && busy.judged >= 2)?;
+        (spent_share >= PATIENCE).then(|| busy.to_string())
     }
 }

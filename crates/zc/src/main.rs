@@ -3,6 +3,7 @@
 //! makes text for people.
 
 mod args;
+mod busy;
 mod classic;
 mod compare;
 mod doctor;
@@ -20,6 +21,7 @@ mod plan;
 mod planned;
 mod profile;
 mod progress;
+mod quiet;
 mod read;
 mod remote;
 mod render;

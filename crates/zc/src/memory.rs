@@ -4,13 +4,13 @@
 use serde_json::json;
 
 use super::run_args::RunArgs;
-use super::{interrupt, read, resolve, tell};
+use super::{interrupt, quiet, read, resolve, tell};
 use zc_analysis::memory::{memory as estimate, roofline};
 use zc_measure::session::{self, MemoryOptions, MemoryOutcome};
 use zc_run::{Error, MemoryRun, Result};
 
 /// The options that it takes.
-const TAKES: [&str; 4] = ["--budget", "--seed", "--with", "--json"];
+const TAKES: [&str; 5] = ["--budget", "--wait-until-quiet", "--seed", "--with", "--json"];
 /// The default budget.
 pub(super) const BUDGET: &str = "20s";
 
@@ -32,7 +32,9 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     // Before the measurement, which would be lost if this failed.
     let with = args.with.as_deref().map(read::run).transpose()?;
     let with = with.map(|run| zc_analysis::estimate(&run));
+    let at_most = quiet::at_most(args.wait_until_quiet.as_deref())?;
     let stop = interrupt::flag()?;
+    quiet::wait(at_most, &stop)?;
     let mut begin = |seen: &MemoryRun| {
         let sets = seen.sets.len();
         let seconds = seen.budget_ns as f64 / 1e9;

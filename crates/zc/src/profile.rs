@@ -62,6 +62,14 @@ pub(super) struct ProfileArgs {
         help_heading = "How long, how well"
     )]
     budget: Option<String>,
+    /// Wait for other programs to leave this machine alone before the run, at most this long
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        help_heading = "How long, how well"
+    )]
+    wait_until_quiet: Option<String>,
     /// Seed of the random order [default: a fresh one, saved in the run]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
     seed: Option<String>,
@@ -155,7 +163,18 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
     }
     let spec = spec(&args.paths)?;
     let ProfileArgs {
-        files, link, cpus, budget, seed, window, out, folded, format, factors, ..
+        files,
+        link,
+        cpus,
+        budget,
+        wait_until_quiet,
+        seed,
+        window,
+        out,
+        folded,
+        format,
+        factors,
+        ..
     } = args;
     let typed = RunArgs {
         files,
@@ -163,6 +182,7 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         link,
         cpus,
         budget,
+        wait_until_quiet,
         seed,
         window,
         out,

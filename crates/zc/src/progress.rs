@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::busy::Busy;
 use zc_analysis::{Estimates, estimate};
 use zc_measure::session::{Next, Progress};
 use zc_run::escape;
-use zc_run::{Block, Dropped, Header, Run, Severity, Warning};
+use zc_run::{Header, Run, Severity, Warning};
 
 /// The least time between two plain lines.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
@@ -107,8 +108,8 @@ impl Progress for Watcher {
     }
 
     fn block_done(&mut self, run: &Run) {
-        if let Some(busy) = busy(run) {
-            self.current = busy;
+        if let Some(busy) = Busy::of(run).filter(|busy| busy.judged > 1) {
+            self.current = format!("; {busy}");
             return;
         }
         // An estimate costs budget, more with every block, and faster updates could not be read.
@@ -152,33 +153,6 @@ fn current(estimates: &Estimates, ratios: usize) -> String {
     )
 }
 
-/// What drops the blocks of a run, from its second block on, while fewer than half are kept.
-fn busy(run: &Run) -> Option<String> {
-    let is_judged = |block: &&Block| {
-        !matches!(block.dropped, Some(Dropped::Unfinished | Dropped::TrialFailed { .. }))
-    };
-    let judged: Vec<&Block> = run.blocks.iter().filter(is_judged).collect();
-    let kept = judged.iter().filter(|block| block.dropped.is_none()).count();
-    if judged.len() < 2 || kept * 2 >= judged.len() {
-        return None;
-    }
-    let share = |share: f64| format!("{:.0} %", share * 100.0);
-    let cpus = run.header.plan.fixed.soaked_cpus.len();
-    let why = judged.iter().rev().find_map(|block| match block.dropped {
-        Some(Dropped::Foreign { share: used }) => {
-            Some(format!("other programs use {} of {cpus} CPUs", share(used)))
-        }
-        Some(Dropped::Steal { share: taken }) => {
-            Some(format!("the hypervisor takes {} of {cpus} CPUs", share(taken)))
-        }
-        Some(Dropped::IdleDrift { share: by }) => {
-            Some(format!("the speed of idle CPUs changes by {}", share(by)))
-        }
-        _ => None,
-    })?;
-    Some(format!("; {kept} of {} blocks kept: {why}", judged.len()))
-}
-
 fn seconds(left: Duration) -> String {
     format!("{} s", left.as_secs_f64().ceil())
 }
@@ -186,7 +160,6 @@ fn seconds(left: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_testkit::synthetic::Synthetic;
 
     #[test]
     fn the_template_is_one_that_indicatif_takes() {
@@ -196,22 +169,6 @@ mod tests {
     #[test]
     fn a_run_without_cells_has_no_estimate_to_show() {
         assert_eq!(current(&Estimates::default(), 0), "");
-    }
-
-    #[test]
-    fn a_busy_machine_is_named_after_two_blocks() {
-        let mut run = Synthetic { blocks: 4, ..Synthetic::default() }.run();
-        assert_eq!(busy(&run), None);
-        run.blocks[0].dropped = Some(Dropped::Steal { share: 0.02 });
-        run.blocks[1].dropped = Some(Dropped::Unfinished);
-        assert_eq!(busy(&run), None, "two of three are kept");
-        for block in &mut run.blocks[2..] {
-            block.dropped = Some(Dropped::Foreign { share: 0.974 });
-        }
-        let said = "; 0 of 3 blocks kept: other programs use 97 % of 2 CPUs";
-        assert_eq!(busy(&run).as_deref(), Some(said));
-        run.blocks.truncate(1);
-        assert_eq!(busy(&run), None);
     }
 
     #[test]

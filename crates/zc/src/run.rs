@@ -5,11 +5,12 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::busy::nothing_kept;
 use super::format::Format;
 use super::interim::Planned;
 use super::progress::Watcher;
 use super::run_args::RunArgs;
-use super::{interrupt, memory, planned, render, resolve, tell};
+use super::{interrupt, memory, planned, quiet, render, resolve, tell};
 use zc_measure::plan::Spec;
 use zc_measure::session;
 use zc_run::nearest::unknown;
@@ -45,6 +46,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     for &name in names.iter().filter(|name| **name != Experiment::Memory) {
         let (spec, args) = planned::worked_in(planned::of_experiment(name)?, args.clone())?;
         resolve::run(&args, spec, Vec::new(), PathBuf::new)?;
+        quiet::at_most(args.wait_until_quiet.as_deref())?;
     }
     for name in names {
         match name {
@@ -77,9 +79,11 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
     let options = resolve::run(&args, spec, command, || resolve::default_out(&jiff::Zoned::now()))?;
     resolve::check_out(&options.out, args.out.is_some())?;
 
+    let at_most = quiet::at_most(args.wait_until_quiet.as_deref())?;
+    let stop = interrupt::flag()?;
+    quiet::wait(at_most, &stop)?;
     let mut watcher =
         Watcher::new(std::io::stderr().is_terminal(), Duration::from_nanos(options.budget_ns));
-    let stop = interrupt::flag()?;
     let outcome = session::run(&options, &mut Planned::default(), &stop, &mut watcher);
     watcher.clear();
     let session::Outcome { run, error } = outcome?;
@@ -95,5 +99,5 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
         tell::next(&options.out, is_paths.then_some(further));
     }
     done?;
-    error.map_or(Ok(()), Err)
+    error.or_else(|| nothing_kept(&run)).map_or(Ok(()), Err)
 }

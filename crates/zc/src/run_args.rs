@@ -152,6 +152,14 @@ pub(super) struct RunArgs {
         help_heading = "How long, how well"
     )]
     pub(super) budget: Option<String>,
+    /// Wait for other programs to leave this machine alone before the run, at most this long
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        help_heading = "How long, how well"
+    )]
+    pub(super) wait_until_quiet: Option<String>,
     /// Half-width of the intervals at which the run may end early [default: 2.5%]
     #[arg(
         long,

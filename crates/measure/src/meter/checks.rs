@@ -331,16 +331,21 @@ fn another_zc(another: bool) -> Option<Warning> {
 
 /// Shares of the CPU time between two readings, 0 to 1, over all CPUs read.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Shares {
-    busy: f64,
-    steal: f64,
-    cpus: usize,
-    elapsed_s: f64,
+pub struct Shares {
+    /// Used by anything, soakers included.
+    pub busy: f64,
+    /// Taken by the hypervisor.
+    pub steal: f64,
+    /// Number of CPUs read.
+    pub cpus: usize,
+    /// Time between the readings, in seconds.
+    pub elapsed_s: f64,
 }
 
 impl Shares {
     #[expect(clippy::cast_precision_loss, reason = "ticks of one window and nanoseconds of it")]
-    fn between(opened: &StatReading, closed: &StatReading) -> Option<Self> {
+    /// `None` if no time has passed on the CPUs.
+    pub fn between(opened: &StatReading, closed: &StatReading) -> Option<Self> {
         let (mut busy, mut steal, mut all) = (0, 0, 0);
         for (then, now) in opened.cpus.iter().zip(&closed.cpus) {
             // iowait and idle may go backwards (Documentation/filesystems/proc.rst).

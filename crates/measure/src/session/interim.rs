@@ -12,6 +12,10 @@ pub trait Interim {
     /// Carries out an interim analysis if one is due when this share (0 to 1) of the budget is
     /// spent.
     fn look(&mut self, run: &Run, spent_share: f64) -> InterimResult;
+
+    /// Why going on is of no use when this share (0 to 1) of the budget is spent, as a sentence;
+    /// `None` to go on.
+    fn hopeless(&self, run: &Run, spent_share: f64) -> Option<String>;
 }
 
 /// Result of asking for an interim analysis.

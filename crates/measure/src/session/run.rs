@@ -163,6 +163,9 @@ fn measure(
                 format!("{FAILURES} blocks in a row failed, the last one in \"{cell}\": {reason}");
             return (EndReason::Failed { reason: reason.clone() }, Some(Error::failed(reason)));
         }
+        if let Some(reason) = interim.hopeless(run, budget.spent_share()) {
+            return (EndReason::Failed { reason }, None);
+        }
         let look = interim.look(run, budget.spent_share());
         if look != InterimResult::NotDue {
             interim_analyses_at_blocks.push(run.blocks.len());

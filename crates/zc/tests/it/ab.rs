@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 
 use zc_run::{HostState, Slot};
 
-use crate::support::{Bounded as _, link_is_unavailable, measuring, saved, stderr, until, zc_in};
+use crate::support::{
+    Bounded as _, assert_ended, link_is_unavailable, measuring, saved, stderr, until, zc_in,
+};
 
 fn run_in(folder: &Path, args: &[&str]) -> Command {
     let mut command =
@@ -49,7 +51,7 @@ fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
     let folder = tempfile::tempdir().unwrap();
     let output =
         run_in(folder.path(), &[&LOGGING[..], &["--budget", "8s"]].concat()).finish().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_ended(&output);
     let run = saved(folder.path());
     let state = |label: &str| {
         run.header.plan.cells.iter().find(|cell| cell.label == label).unwrap().levels.state
@@ -230,7 +232,7 @@ fn a_command_can_enter_the_namespaces_of_the_link() {
     }
     // Nothing is written to stdout of a command, and the shell's own redirection is what fills the
     // log.
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_ended(&output);
     assert!(
         log(folder.path()).contains(&"0".to_owned())
             && log(folder.path()).contains(&"1".to_owned())

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use zc_run::{Dropped, FormatVersion, Run, Slot, TrialKind};
 use zc_testkit::synthetic::Synthetic;
 
-use crate::support::{Bounded as _, measuring, stderr, zc_in};
+use crate::support::{Bounded as _, assert_ended, measuring, stderr, zc_in};
 
 /// The folder of the golden files: see its README.md.
 fn testdata() -> PathBuf {
@@ -334,7 +334,7 @@ fn fresh() -> Value {
     let folder = tempfile::tempdir().unwrap();
     let args =
         ["run", "--link", "loopback", "--paths", "sendfile", "--budget", "4s", "--out", "run.json"];
-    printed(&zc(folder.path(), &args));
+    assert_ended(&zc(folder.path(), &args));
     serde_json::from_str(&std::fs::read_to_string(folder.path().join("run.json")).unwrap()).unwrap()
 }
 

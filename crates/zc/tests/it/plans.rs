@@ -7,7 +7,7 @@ use std::process::Output;
 use zc_run::{EndReason, Factor, Support};
 
 use crate::support::{
-    Bounded as _, blocks_of, link_is_unavailable, measuring, saved, stderr, zc_in,
+    Bounded as _, assert_ended, blocks_of, link_is_unavailable, measuring, saved, stderr, zc_in,
 };
 
 fn zc(folder: &Path, args: &[&str]) -> Output {
@@ -24,7 +24,7 @@ fn a_plan_of_the_user_s_own_is_run_and_what_cannot_be_had_is_a_row() {
         [[factor]]\nname = \"message\"\nlevels = [\"4k\", \"64k\"]\n";
     std::fs::write(folder.path().join("mine.toml"), plan).unwrap();
     let output = zc(folder.path(), &["run", "--plan", "mine.toml", "--out", "run.json"]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_ended(&output);
     let run = saved(folder.path());
     assert_eq!(run.header.plan.experiment, "mine");
     assert_eq!(run.header.plan.factors, [Factor::Congestion, Factor::Message]);

@@ -11,8 +11,8 @@ use std::process::{Command, Output, Stdio};
 use zc_run::{EndReason, TrialKind};
 
 use crate::support::{
-    Bounded as _, NOT_HERE, Running, ZC, blocks_of, blocks_saved, measuring, on_small_disk, saved,
-    stderr, until, wait_for_blocks, zc_in,
+    Bounded as _, NOT_HERE, Running, ZC, assert_ended, blocks_of, blocks_saved, measuring,
+    on_small_disk, saved, stderr, until, wait_for_blocks, zc_in,
 };
 
 /// Options of a run of one or two blocks.
@@ -65,7 +65,7 @@ fn a_run_prints_its_table_and_saves_what_show_prints_again() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
     let output = run_in(folder.path(), &SHORT).finish().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_ended(&output);
     let table = String::from_utf8(output.stdout).unwrap();
     assert!(table.contains("sendfile") && table.contains("read+send"), "{table}");
     let run = saved(folder.path());
@@ -244,7 +244,7 @@ fn few_descriptors_and_little_locked_memory_are_rows_and_sentences_and_no_panics
     let text = stderr(&output);
     assert!(!text.contains("panicked"), "{text}");
     match output.status.code() {
-        Some(0) => assert!(saved(folder.path()).header.plan.cells.len() >= 2),
+        Some(0 | 13) => assert!(saved(folder.path()).header.plan.cells.len() >= 2),
         // 63 files and the rig's own descriptors do not fit into 64: a sentence and a hint.
         code => assert!(code == Some(4) && text.contains("hint: "), "{code:?} {text}"),
     }
@@ -300,7 +300,7 @@ fn without_network_namespaces_the_run_takes_loopback_and_says_so() {
             stderr(&output).trim_end()
         );
     }
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_ended(&output);
     let run = saved(folder.path());
     assert_eq!(run.header.link.kind, zc_run::LinkKind::Loopback);
     assert!(
@@ -362,7 +362,7 @@ fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
     // found.
     let Some(namespace) = Namespace::new() else { return };
     let is_noticed = |folder: &Path, output: &Output| {
-        assert!(matches!(output.status.code(), Some(0 | 130)), "{}", stderr(output));
+        assert!(matches!(output.status.code(), Some(0 | 13 | 130)), "{}", stderr(output));
         saved(folder).header.warnings.iter().any(|warning| warning.name == "another-zc")
     };
     let alone = tempfile::tempdir().unwrap();
@@ -417,7 +417,8 @@ fn a_sniffer_that_runs_only_in_the_middle_of_a_run_is_reported() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let mut child = started(folder.path(), &["--paths", "msg-zerocopy", "--link", "veth"]);
+    let mut child =
+        started(folder.path(), &["--paths", "msg-zerocopy", "--link", "veth", "--budget", "600s"]);
     wait_for_blocks(folder.path(), &mut child, 1);
     let sniffers = listen_in_on(child.id());
     assert_eq!(sniffers.len(), 2);

@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 use zc_kernel::spawn;
 
 use crate::support::{
-    Bounded as _, LIMIT, Running, ZC, measuring, stderr, until, wait_for_blocks, zc_in,
+    Bounded as _, LIMIT, Running, ZC, assert_ended, measuring, stderr, until, wait_for_blocks,
+    zc_in,
 };
 
 const NEAR: &str = "198.18.0.1";
@@ -238,7 +239,7 @@ fn a_command_on_this_machine_brings_a_far_end_about_and_it_leaves_with_the_run()
             "skipped: this machine has no address but those of the loopback interface"
         );
     }
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_ended(&output);
     assert!(saved(folder.path()).contains("\"remote\""));
     let marked = |pid: i32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -283,7 +284,7 @@ fn a_run_through_ssh_goes_over_the_link_to_the_other_host() {
     let _turn = measuring();
     let Some(hosts) = Hosts::new() else { return };
     let output = hosts.run(&hosts.ssh("user", "known"), "8s").finish().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_ended(&output);
     assert!(saved(hosts.folder.path()).contains(&format!("\"{FAR}:")), "data went another way");
     assert_eq!(hosts.zcs_at_the_far_end(), [0; 0]);
 }
@@ -295,7 +296,7 @@ fn a_run_through_ip_netns_exec_is_as_good() {
     hosts.ip(&["netns", "attach", "other", &hosts.far.id().to_string()]);
     let via = format!("env PATH={} ip netns exec other", path_with_zc());
     let output = hosts.run(&via, "8s").finish().unwrap();
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_ended(&output);
     assert!(saved(hosts.folder.path()).contains(&format!("\"{FAR}:")), "data went another way");
     assert_eq!(hosts.zcs_at_the_far_end(), [0; 0]);
 }

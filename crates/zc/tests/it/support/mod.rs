@@ -71,13 +71,23 @@ pub(crate) fn wait_for_blocks(folder: &Path, zc: &mut Running, blocks: usize) {
     });
 }
 
+/// The code of a run of which no block counts, which other programs decide.
+const NOTHING_KEPT: i32 = 13;
+
+/// A run has ended by itself, with a result or because other programs left it none.
+#[track_caller]
+pub(crate) fn assert_ended(output: &Output) {
+    assert!(matches!(output.status.code(), Some(0 | NOTHING_KEPT)), "{}", stderr(output));
+}
+
 /// What a run prints and saves that is ended, as by Ctrl-C, once it has so many blocks: no budget
 /// is too short for it, however busy the machine is, and none is waited for.
 #[track_caller]
 pub(crate) fn blocks_of(folder: &Path, zc: &mut Command, blocks: usize) -> Output {
     let output = interrupted_when("enough blocks are saved", zc, || blocks_saved(folder) >= blocks);
     assert!(
-        matches!(output.status.code(), Some(0 | 130)) && blocks_saved(folder) >= blocks,
+        matches!(output.status.code(), Some(0 | NOTHING_KEPT | 130))
+            && blocks_saved(folder) >= blocks,
         "{} with {} of {blocks} blocks: {}",
         output.status,
         blocks_saved(folder),
