@@ -210,6 +210,34 @@ fn a_disk_that_fills_up_costs_the_file_and_not_the_result() {
 }
 
 #[test]
+fn a_machine_that_is_always_busy_ends_a_run_early_with_rough_figures() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let cpus = zc_kernel::sched::allowed_cpus().unwrap();
+    let busy: Vec<Running> = cpus
+        .iter()
+        .map(|_| Command::new("sh").args(["-c", "while :; do :; done"]).start().unwrap())
+        .collect();
+    let args = ["--budget", "40s", "--paths", "sendfile", "--link", "loopback"];
+    let output = run_in(folder.path(), &args).finish().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(13), "{said}");
+    assert!(said.contains(" blocks kept: other programs use "), "{said}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains("Rough figures of ") && printed.contains("ended early"), "{printed}");
+    let end = saved(folder.path()).end.unwrap();
+    assert!(matches!(end.reason, EndReason::Failed { .. }), "{:?}", end.reason);
+
+    let waiting = ["--wait-until-quiet", "1s", "--link", "loopback"];
+    let other = tempfile::tempdir().unwrap();
+    let output = run_in(other.path(), &waiting).finish().unwrap();
+    assert_eq!(output.status.code(), Some(13), "{}", stderr(&output));
+    assert!(stderr(&output).contains("not quiet within 1 s: other programs use "));
+    assert!(!other.path().join("run.json").exists());
+    drop(busy);
+}
+
+#[test]
 fn one_cpu_is_enough_to_run_and_the_sides_are_not_separated() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
