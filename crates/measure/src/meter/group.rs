@@ -89,6 +89,14 @@ impl Drop for Group {
     }
 }
 
+/// Moves another process into the group that this one is in, if this user may, so that it ends at
+/// once: in a group below all others it may wait for seconds until it hears that it should.
+pub(super) fn lift(pid: i32) {
+    if let Some((_, own)) = Texts::read().hierarchy() {
+        drop(write_existing(&own.join("cgroup.procs"), &pid.to_string()));
+    }
+}
+
 /// Starts a session. A child that has just been created leads no process group, so this cannot
 /// fail; if it does, the probe of what the soakers take shows it.
 fn leave_session() {

@@ -21,7 +21,7 @@ use zc_kernel::words::SharedWords;
 use zc_kernel::{clock, sched, spawn};
 
 use super::counter::words_for;
-use super::group::Group;
+use super::group::{self, Group};
 use super::soakers::{Soakers, read_words};
 use super::unit::unit;
 use crate::internal::{HELPER, INTERNAL};
@@ -258,6 +258,7 @@ impl HelperProcess {
 
 impl Drop for HelperProcess {
     fn drop(&mut self) {
+        group::lift(self.child.id() as i32);
         self.requests = None; // ends its stdin, at which it exits
         let pidfd = spawn::pidfd(self.child.id() as i32);
         let ended = pidfd.and_then(|pidfd| spawn::wait_readable(&[pidfd.as_fd()], Some(PATIENCE)));
