@@ -7,7 +7,7 @@ use crate::costs::{Side, TrialCost};
 use crate::figures::{figure, gbit_per_core, per, ratio_figure};
 use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation};
-use crate::model::figure::{Figure, RatioFigure, RatioMethod, Sides};
+use crate::model::figure::{Figure, RatioFigure, Sides};
 use crate::others;
 use crate::ratios::{baseline, divisors, pairs, ratio};
 use crate::states::two_states;
@@ -49,8 +49,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         other_cpus_ns_per_kib: cost_figure(Side::OtherCpus),
         ratio,
         two_states: two_states(kept, &to_base_pairs(kept, place, Side::Both)),
-        at_noise_floor: cost.both.as_ref().is_some_and(reaches_zero)
-            || ratio.both.is_some_and(|ratio| ratio.method == RatioMethod::RankedDifferences),
+        at_noise_floor: cost.both.as_ref().is_some_and(reaches_zero),
         blocks_not_positive: both.iter().filter(|cost| **cost <= 0.0).count(),
         gbit_per_core: Sides {
             sender: cost.sender.as_ref().and_then(gbit_per_core),

@@ -490,6 +490,26 @@ fn a_cost_at_the_noise_floor_is_flagged_and_bounded() {
 }
 
 #[test]
+fn a_single_block_below_zero_is_noise_and_not_the_noise_floor() {
+    let mut run = Synthetic::default().run();
+    // In one block each, two cells cost less than nothing: their ratio has no logarithm there.
+    for (block, label) in [(3, "sendfile"), (7, "read+send"), (7, "read+send (A/A)")] {
+        for slot in &mut run.blocks[block].slots {
+            let Slot::Trial(trial) = slot else { continue };
+            if trial.cell == label && trial.kind == TrialKind::Soaked {
+                let more = trial.closed.soak.units[0] - trial.opened.soak.units[0];
+                trial.closed.soak.units.iter_mut().for_each(|units| *units += more);
+            }
+        }
+    }
+    let estimates = estimate(&run);
+    let found = cell(&estimates, "sendfile");
+    assert_eq!(found.blocks_not_positive, 1);
+    assert_eq!(found.ratio.both.unwrap().method, RatioMethod::RankedDifferences);
+    assert!(!found.at_noise_floor, "{:?}", found.cost_ns_per_kib.both);
+}
+
+#[test]
 fn a_reference_at_the_noise_floor_leaves_verdicts_undecided() {
     let mut world = Synthetic { idle_noise: 0.02, ..Synthetic::default() };
     for cell in &mut world.cells {

@@ -152,9 +152,10 @@ fn legend(estimates: &Estimates, several: bool) -> String {
     let costs = if several { "" } else { "us of CPU time per MB " };
     let mut parts =
         vec![format!("{costs}± half of the {:.0} % interval", estimates.confidence * 100.0)];
-    parts.extend(
-        rows::marks_in_use(estimates).iter().map(|mark| format!("{} {}", mark.sign, mark.brief)),
-    );
+    // A grid of ratios has no names of cells, which carry the other marks.
+    let marks = rows::marks_in_use(estimates);
+    let marks = marks.iter().filter(|mark| !several || mark.sign == rows::WIDE);
+    parts.extend(marks.map(|mark| format!("{} {}", mark.sign, mark.brief)));
     if several {
         parts.extend(grids::footnote(estimates).map(|_| format!("{} undecided", grids::UNDECIDED)));
     }

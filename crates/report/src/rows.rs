@@ -160,10 +160,13 @@ pub(super) struct Mark {
     applies: fn(&CellEstimate) -> bool,
 }
 
+/// The mark behind a ratio whose interval is wider than the target.
+pub(super) const WIDE: &str = "!";
+
 /// All marks, in the order of the footnotes.
 pub(super) const MARKS: &[Mark] = &[
     Mark {
-        sign: "!",
+        sign: WIDE,
         meaning: "did not converge: the interval is wider than the target",
         brief: "wider than the target",
         applies: |cell| cell.ratio.both.is_some_and(|ratio| !ratio.converged),
@@ -239,7 +242,7 @@ fn name(cell: &CellEstimate) -> String {
 pub(super) fn signs(cell: &CellEstimate) -> String {
     MARKS
         .iter()
-        .filter(|mark| mark.sign != "!" && (mark.applies)(cell))
+        .filter(|mark| mark.sign != WIDE && (mark.applies)(cell))
         .map(|mark| mark.sign)
         .collect()
 }
@@ -267,7 +270,7 @@ pub(super) fn ratio_of(cell: &CellEstimate) -> String {
     }
     cell.ratio.both.map_or_else(String::new, |figure| {
         let text = ratio(figure.value, figure.half_width);
-        if figure.converged { text } else { format!("{text}!") }
+        if figure.converged { text } else { format!("{text}{WIDE}") }
     })
 }
 

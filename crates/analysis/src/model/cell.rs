@@ -67,8 +67,7 @@ pub struct CellEstimate {
     /// The two states that the cell is in, block by block, where it has two; the ratio of both sides
     /// then lies between them.
     pub two_states: Option<TwoStates>,
-    /// The cost of both sides is at the noise floor: its interval reaches 0, or its ratio had to be
-    /// computed from ranked differences.
+    /// The cost of both sides is at the noise floor: its interval reaches 0.
     pub at_noise_floor: bool,
     /// Kept blocks in which the cost of both sides is 0 or below.
     pub blocks_not_positive: usize,
