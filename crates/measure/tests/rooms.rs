@@ -12,7 +12,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("plan", &[]),
     ("workload", &[]),
     ("link", &[]),
-    ("meter", &["internal"]),
+    ("meter", &["internal", "workload"]),
     ("memory", &["workload"]),
     ("path", &["workload"]),
     ("trial", &["link", "path", "meter", "workload"]),

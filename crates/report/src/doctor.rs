@@ -15,6 +15,7 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
     let indent =
         names.map(|name| shown(name).chars().count() + 4).max().unwrap_or(0).clamp(INDENT, 40);
     let mut out = machine(host, indent, columns);
+    out.push_str(&conditions(host, columns));
     let mut kinds: Vec<&str> = Vec::new();
     for row in rows {
         if !kinds.contains(&row.what.as_str()) {
@@ -41,6 +42,17 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
                 ));
             }
         }
+    }
+
+    /// What else on this host changes costs.
+    fn conditions(host: &Host, columns: usize) -> String {
+        let width =
+            host.conditions.keys().map(|name| shown(name).chars().count()).max().unwrap_or(0);
+        let lines = host.conditions.iter().map(|(name, value)| {
+            wrap(&format!("  {}", shown(name)), &escape(value, 300), width.min(40) + 4, columns)
+        });
+        let lines: String = lines.collect();
+        if lines.is_empty() { lines } else { format!("\nconditions\n{lines}") }
     }
 
     out.push_str("\nfitness\n");

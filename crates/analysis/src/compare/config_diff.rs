@@ -92,7 +92,22 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
     );
     found.optional(Aspect::Clocksource, old.clocksource.clone(), new.clocksource.clone());
     found.maps(Aspect::Mitigation, &old.mitigations, &new.mitigations);
-    found.maps(Aspect::Sysctl, &old.sysctls, &new.sysctls);
+    // A run of before format 3.2 has no conditions and fewer sysctls: what it does not record is no
+    // difference.
+    if old.conditions.is_empty() == new.conditions.is_empty() {
+        found.maps(Aspect::Sysctl, &old.sysctls, &new.sysctls);
+        found.maps(Aspect::Condition, &old.conditions, &new.conditions);
+    } else {
+        let shared = |of: &BTreeMap<String, String>, by: &BTreeMap<String, String>| {
+            of.iter()
+                .filter(|(name, _)| by.contains_key(*name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect()
+        };
+        let (before, after) =
+            (shared(&old.sysctls, &new.sysctls), shared(&new.sysctls, &old.sysctls));
+        found.maps(Aspect::Sysctl, &before, &after);
+    }
     let user = |host: &Host| if host.euid == 0 { "root" } else { "a user" };
     found.of(Aspect::Privilege, &user(old), &user(new));
     found.optional(Aspect::Memlock, old.memlock_bytes, new.memlock_bytes);

@@ -167,6 +167,8 @@ pub enum Aspect {
     Mitigation,
     /// A sysctl.
     Sysctl,
+    /// Another setting of the kernel, or a facility in the way of bytes.
+    Condition,
     /// Whether the run had root privileges.
     Privilege,
     /// RLIMIT_MEMLOCK, bytes.

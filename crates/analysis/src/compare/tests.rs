@@ -189,6 +189,24 @@ fn another_rate_or_link_is_another_quantity() {
 }
 
 #[test]
+fn conditions_differ_where_both_runs_recorded_them() {
+    let (mut old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
+    let name = || "init_on_alloc".to_owned();
+    new.header.host.conditions.insert(name(), "on".to_owned());
+    // A sysctl that only the newer zc looks at.
+    new.header.host.sysctls.insert("net.core.dev_weight".to_owned(), "64".to_owned());
+    assert_eq!(pair(&old, &new).differences, []);
+    old.header.host.conditions.insert(name(), "off".to_owned());
+    let found = pair(&old, &new).differences;
+    assert_eq!(
+        found.iter().map(|each| key(each.what)).collect::<Vec<_>>(),
+        ["sysctl", "condition"]
+    );
+    let condition = &found[1];
+    assert_eq!((condition.old.as_deref(), condition.new.as_deref()), (Some("off"), Some("on")));
+}
+
+#[test]
 fn other_differences_are_listed_with_both_values() {
     let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
     assert_eq!(pair(&old, &new).differences, []);

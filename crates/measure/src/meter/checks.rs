@@ -20,6 +20,7 @@ pub fn before(
             sharing_cpus(link, fixed, around),
             sides_together(link),
             offloads_off(link),
+            netfilter(host, link),
             memlock(host, fixed.buffer_bytes),
             optmem(host),
             pacing(&fixed.congestion),
@@ -61,6 +62,8 @@ fn name_of(link: &LinkFacts) -> String {
 pub fn of_machine(host: &Host, around: &Environment, soaked: usize) -> Vec<Warning> {
     [
         virtual_machine(host),
+        zeroed_pages(host),
+        filtered_calls(host),
         clocksource(host),
         frequency(host),
         cpu_quota(around.cpu_quota, soaked),
@@ -99,6 +102,49 @@ fn virtual_machine(host: &Host) -> Option<Warning> {
              neighbours are noise"
         ),
     ))
+}
+
+/// A kernel that zeroes the pages it allocates makes socket buffers and pipes dearer.
+fn zeroed_pages(host: &Host) -> Option<Warning> {
+    (host.conditions.get("init_on_alloc").map(String::as_str) == Some("on")).then(|| {
+        Warning::new(
+            "zeroed-pages",
+            Severity::Note,
+            "this kernel zeroes every page that it allocates (init_on_alloc): paths that have \
+             pages allocated for their bytes cost more than on a kernel that does not",
+        )
+    })
+}
+
+/// A seccomp filter runs at every system call of the process that has one, as in most containers.
+fn filtered_calls(host: &Host) -> Option<Warning> {
+    (host.conditions.get("seccomp").map(String::as_str) == Some("filter")).then(|| {
+        Warning::new(
+            "seccomp",
+            Severity::Note,
+            "every system call of zc passes a seccomp filter, as in a container: paths of many \
+             small calls cost more than without it",
+        )
+    })
+}
+
+/// Rules in the host's own network namespace, which packets pass on the links that are in it.
+fn netfilter(host: &Host, link: &LinkFacts) -> Option<Warning> {
+    let own_namespace = matches!(link.kind, LinkKind::Null | LinkKind::Veth);
+    let at_work = ["iptables", "connection tracking"]
+        .into_iter()
+        .filter(|name| host.conditions.contains_key(*name));
+    let at_work: Vec<&str> = at_work.collect();
+    (!own_namespace && !at_work.is_empty()).then(|| {
+        Warning::new(
+            "netfilter",
+            Severity::Note,
+            format!(
+                "packets may pass the host's {}, which is in the cost of every path",
+                at_work.join(" and ")
+            ),
+        )
+    })
 }
 
 /// A clock that takes a microsecond to read adds that to every time stamp.
@@ -477,6 +523,21 @@ mod tests {
         let warning = virtual_machine(&host).unwrap();
         assert_eq!(warning.severity, Severity::Note);
         assert!(warning.text.contains("(kvm)"));
+    }
+
+    #[test]
+    fn what_makes_each_page_call_or_packet_dearer_is_noted() {
+        let mut host = Host::default();
+        let link = |kind| LinkFacts { kind, ..link() };
+        assert_eq!((zeroed_pages(&host), filtered_calls(&host)), (None, None));
+        assert_eq!(netfilter(&host, &link(LinkKind::Loopback)), None);
+        for (name, value) in [("init_on_alloc", "on"), ("seccomp", "filter"), ("iptables", "nat")] {
+            host.conditions.insert(name.to_owned(), value.to_owned());
+        }
+        assert!(zeroed_pages(&host).is_some() && filtered_calls(&host).is_some());
+        let packets = netfilter(&host, &link(LinkKind::Remote)).unwrap();
+        assert!(packets.text.contains("the host's iptables"), "{}", packets.text);
+        assert_eq!(netfilter(&host, &link(LinkKind::Veth)), None, "a namespace of zc's own");
     }
 
     #[test]

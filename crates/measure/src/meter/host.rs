@@ -11,6 +11,7 @@ use std::path::Path;
 
 use rustix::time::{ClockId, clock_getres};
 
+use super::conditions::conditions;
 use zc_run::{CpuFacts, Host, MemoryFacts};
 
 /// The identity of this boot of this kernel, the same in all its namespaces and containers; `None`
@@ -20,24 +21,30 @@ pub fn boot_id() -> Option<String> {
 }
 
 /// sysctls that influence how bytes are sent, or how well zc can measure it.
-const SYSCTLS: [&str; 27] = [
+const SYSCTLS: [&str; 35] = [
     "kernel.io_uring_disabled",
     "kernel.perf_event_paranoid",
     "kernel.sched_autogroup_enabled",
     "kernel.timer_migration",
     "net.core.busy_poll",
+    "net.core.busy_read",
     "net.core.default_qdisc",
+    "net.core.dev_weight",
     "net.core.gro_normal_batch",
+    "net.core.high_order_alloc_disable",
     "net.core.netdev_budget",
+    "net.core.netdev_budget_usecs",
     "net.core.netdev_max_backlog",
     "net.core.optmem_max",
     "net.core.rmem_default",
     "net.core.rmem_max",
+    "net.core.rps_sock_flow_entries",
     "net.core.skb_defer_max",
     "net.core.wmem_default",
     "net.core.wmem_max",
     "net.ipv4.tcp_autocorking",
     "net.ipv4.tcp_available_congestion_control",
+    "net.ipv4.tcp_backlog_ack_defer",
     "net.ipv4.tcp_congestion_control",
     "net.ipv4.tcp_limit_output_bytes",
     "net.ipv4.tcp_mem",
@@ -47,6 +54,8 @@ const SYSCTLS: [&str; 27] = [
     "net.ipv4.tcp_sack",
     "net.ipv4.tcp_slow_start_after_idle",
     "net.ipv4.tcp_timestamps",
+    "net.ipv4.tcp_tso_rtt_log",
+    "net.ipv4.tcp_tso_win_divisor",
     "net.ipv4.tcp_wmem",
 ];
 
@@ -58,6 +67,7 @@ pub fn host() -> Host {
     host.hostname = uname.nodename().to_string_lossy().into_owned();
     host.kernel_release = uname.release().to_string_lossy().into_owned();
     host.kernel_version = uname.version().to_string_lossy().into_owned();
+    host.conditions = conditions(Path::new("/"), &host.kernel_release, &host.kernel_version);
     host.machine = uname.machine().to_string_lossy().into_owned();
     host.cpu.allowed = zc_kernel::sched::allowed_cpus().unwrap_or_default();
     host.tick_hz = tick_hz(clock_getres(ClockId::MonotonicCoarse).tv_nsec);

@@ -3,6 +3,7 @@
 
 mod burner;
 pub mod checks;
+mod conditions;
 mod counter;
 mod doctor;
 mod environment;

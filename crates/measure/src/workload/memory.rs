@@ -17,16 +17,38 @@ pub fn available_bytes() -> Option<u64> {
 pub fn available_below(root: &Path) -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
     let machine = read("proc/meminfo").and_then(|meminfo| mem_available(&meminfo));
-    let folders = match (read("proc/self/cgroup"), read("proc/self/mountinfo")) {
-        (Some(cgroup), Some(mountinfo)) => levels(&cgroup, &mountinfo),
-        _ => Vec::new(),
-    };
-    let cgroups = folders.iter().filter_map(|(version, folder)| left(*version, &root.join(folder)));
+    let cgroups = cgroups(root).into_iter().filter_map(|(version, folder)| left(version, &folder));
     machine.into_iter().chain(cgroups).min()
 }
 
+/// The lowest limit of the memory cgroups above this process, read below `root`; `None` if no
+/// cgroup has one that is below the machine's memory.
+pub fn cgroup_limit_below(root: &Path) -> Option<u64> {
+    let machine = std::fs::read_to_string(root.join("proc/meminfo")).ok();
+    let all = machine.and_then(|meminfo| kib_of(&meminfo, "MemTotal:")).unwrap_or(u64::MAX);
+    let limits = cgroups(root).into_iter().filter_map(|(version, folder)| limit(version, &folder));
+    limits.min().filter(|limit| *limit < all)
+}
+
+/// The folders of the memory cgroups that this process is charged to.
+fn cgroups(root: &Path) -> Vec<(Version, PathBuf)> {
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+    match (read("proc/self/cgroup"), read("proc/self/mountinfo")) {
+        (Some(cgroup), Some(mountinfo)) => levels(&cgroup, &mountinfo)
+            .into_iter()
+            .map(|(version, folder)| (version, root.join(folder)))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
 fn mem_available(meminfo: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    kib_of(meminfo, "MemAvailable:")
+}
+
+/// A line of /proc/meminfo, in bytes.
+fn kib_of(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
@@ -105,26 +127,33 @@ impl<'a> Mount<'a> {
 /// What a cgroup leaves of its limit. Memory charged to it is used, except for inactive page cache,
 /// which the kernel reclaims first. `None` if there is no limit.
 fn left(version: Version, folder: &Path) -> Option<u64> {
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
-    // "max" is not a number: there is no limit.
-    let bytes = |name: &str| read(name)?.trim().parse::<u64>().ok();
-    let (limit, usage, inactive) = match version {
-        Version::V1 => {
-            (bytes("memory.limit_in_bytes"), bytes("memory.usage_in_bytes"), "total_inactive_file")
-        }
-        // Above memory.high nothing is killed, but everything is throttled, so it counts as a
-        // limit.
-        Version::V2 => {
-            let limit = bytes("memory.max").into_iter().chain(bytes("memory.high")).min();
-            (limit, bytes("memory.current"), "inactive_file")
-        }
+    let limit = limit(version, folder)?;
+    let (usage, inactive) = match version {
+        Version::V1 => (bytes(folder, "memory.usage_in_bytes"), "total_inactive_file"),
+        Version::V2 => (bytes(folder, "memory.current"), "inactive_file"),
     };
-    let limit = limit?;
-    let inactive = read("memory.stat").and_then(|stat| {
+    let inactive = std::fs::read_to_string(folder.join("memory.stat")).ok().and_then(|stat| {
         let mut fields = stat.lines().filter_map(|line| line.split_once(' '));
         fields.find(|(name, _)| *name == inactive)?.1.trim().parse::<u64>().ok()
     });
     Some(limit.saturating_sub(usage.unwrap_or(0).saturating_sub(inactive.unwrap_or(0))))
+}
+
+fn limit(version: Version, folder: &Path) -> Option<u64> {
+    match version {
+        Version::V1 => bytes(folder, "memory.limit_in_bytes"),
+        // Above memory.high nothing is killed, but everything is throttled, so it counts as a
+        // limit.
+        Version::V2 => {
+            let limits = [bytes(folder, "memory.max"), bytes(folder, "memory.high")];
+            limits.into_iter().flatten().min()
+        }
+    }
+}
+
+/// The number in a cgroup's file. "max", which is no limit, is none.
+fn bytes(folder: &Path, name: &str) -> Option<u64> {
+    std::fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -13,7 +13,11 @@ pub(super) fn text(difference: &Difference) -> String {
     let (old, new) = (value(&difference.old), value(&difference.new));
     if matches!(
         difference.what,
-        Aspect::KernelCommandLine | Aspect::Sysctl | Aspect::Mitigation | Aspect::FarEnd
+        Aspect::KernelCommandLine
+            | Aspect::Sysctl
+            | Aspect::Condition
+            | Aspect::Mitigation
+            | Aspect::FarEnd
     ) {
         return format!("{}{name} \"{old}\", now \"{new}\"", words(difference.what));
     }
@@ -44,6 +48,7 @@ fn words(what: Aspect) -> &'static str {
         Aspect::Clocksource => "clock source",
         Aspect::Mitigation => "mitigation",
         Aspect::Sysctl => "sysctl",
+        Aspect::Condition => "condition",
         Aspect::Privilege => "run by",
         Aspect::Memlock => "RLIMIT_MEMLOCK",
         Aspect::Device => "device",

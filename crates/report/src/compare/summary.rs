@@ -37,8 +37,8 @@ pub(crate) fn above(compared: &Compared) -> Vec<Note> {
     {
         notes.push(note(
             "differs",
-            "nothing that zc records: kernel, command line, CPU, mitigations, sysctls, link and \
-             plan are the same",
+            "nothing that zc records: kernel, command line, CPU, mitigations, sysctls, conditions, \
+             link and plan are the same",
         ));
     }
     notes.extend(left_out(compared));

@@ -30,7 +30,11 @@ pub(super) fn details(out: &mut Markup, run: &Run, before: Option<&Run>) {
     for (name, value) in facts {
         out.element("dt", &[], name).element("dd", &[], &escape(&value, LONGEST)).raw("\n");
     }
-    for (title, pairs) in [("sysctls", &host.sysctls), ("mitigations", &host.mitigations)] {
+    for (title, pairs) in [
+        ("sysctls", &host.sysctls),
+        ("conditions", &host.conditions),
+        ("mitigations", &host.mitigations),
+    ] {
         if !pairs.is_empty() && !same {
             out.element("dt", &[], title).raw("<dd><ul>");
             for (name, value) in pairs {

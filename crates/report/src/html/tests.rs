@@ -198,6 +198,7 @@ fn containing(text: &str) -> (Run, Estimates) {
         *field = Some(change());
     }
     host.sysctls.insert(change(), change());
+    host.conditions.insert(change(), change());
     host.mitigations.insert(change(), change());
     header.link.device = change();
     header.link.passed_over = vec![change()];

@@ -261,7 +261,7 @@ fn what_is_no_run_is_exit_code_3_and_named() {
         (b"[]", "cannot read \"x.json\": it is not a saved run of zc"),
         (
             future.as_bytes(),
-            "cannot read \"x.json\": it is a saved run of format 99.1, and this zc reads formats 2 \
+            "cannot read \"x.json\": it is a saved run of format 99.2, and this zc reads formats 2 \
              and 3",
         ),
         (

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
-use zc_run::{Dropped, FormatVersion, Run, Slot, TrialKind};
+use zc_run::{Dropped, FormatVersion, MAJOR, MINOR, Run, Slot, TrialKind};
 use zc_testkit::synthetic::Synthetic;
 
 use crate::support::{Bounded as _, assert_ended, measuring, stderr, zc_in};
@@ -74,7 +74,7 @@ fn show(text: &str) -> Output {
 #[test]
 fn every_major_version_that_is_read_has_a_golden_file() {
     let names: Vec<String> = golden().into_iter().map(|(name, _)| name).collect();
-    for major in zc_run::OLDEST_MAJOR..=zc_run::MAJOR {
+    for major in zc_run::OLDEST_MAJOR..=MAJOR {
         assert!(
             names.iter().any(|name| name.starts_with(&format!("schema-{major}-"))),
             "{major}: {names:?}"
@@ -90,7 +90,7 @@ fn a_golden_file_is_of_the_version_that_its_name_says() {
         assert!(name.starts_with(&format!("schema-{}-", document["zc_run"])), "{name}");
         assert!(text.len() < 250_000, "{name}");
         let run = read(&path);
-        assert_eq!(run.header.format.major, zc_run::MAJOR, "{name}: it is converted");
+        assert_eq!(run.header.format.major, MAJOR, "{name}: it is converted");
         assert!(run.end.is_some(), "{name}");
         let trials =
             run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
@@ -234,9 +234,11 @@ fn a_later_minor_version_is_read_with_a_warning() {
     assert!(printed(&output).contains("sendfile"));
     assert_eq!(
         stderr(&output),
-        "warning: file \"x.json\" is of format 3.7, and this zc knows 3.1: what the newer one \
-         added is not shown\n\
-         hint: zc 0.9.0 and later read it\n"
+        format!(
+            "warning: file \"x.json\" is of format 3.7, and this zc knows {MAJOR}.{MINOR}: what the \
+             newer one added is not shown\n\
+             hint: zc 0.9.0 and later read it\n"
+        )
     );
 }
 
@@ -251,9 +253,10 @@ fn a_later_minor_version_with_a_value_that_is_not_known_names_the_zc_that_reads_
     assert_eq!(output.status.code(), Some(3));
     let stderr = stderr(&output);
     assert!(stderr.contains("unknown variant `teleport`"), "{stderr}");
-    assert!(stderr.ends_with(
-        "hint: its format 3.7 is newer than 3.1, which this zc knows; zc 0.9.0 and later read it\n"
-    ));
+    assert!(stderr.ends_with(&format!(
+        "hint: its format 3.7 is newer than {MAJOR}.{MINOR}, which this zc knows; zc 0.9.0 and later \
+         read it\n"
+    )));
 }
 
 #[test]
@@ -353,7 +356,7 @@ fn saved_runs_are_as_their_schema_says() {
         valid(&strict, document, name);
     }
     for (name, path) in
-        golden().iter().filter(|(name, _)| name.starts_with(&format!("schema-{}-", zc_run::MAJOR)))
+        golden().iter().filter(|(name, _)| name.starts_with(&format!("schema-{}-", MAJOR)))
     {
         valid(
             &validator,

@@ -1,0 +1,227 @@
+//! Settings of the kernel that are no sysctl, and what else stands in the way of bytes on this host:
+//! each changes what a byte costs, so two runs are comparable only where they are the same.
+//!
+//! What cannot be read is absent, never guessed. References: Documentation/admin-guide/mm/transhuge.rst,
+//! Documentation/admin-guide/pm/cpuidle.rst, Documentation/admin-guide/kernel-parameters.txt
+//! (`init_on_alloc`, `preempt`, `swiotlb`), Documentation/ABI/testing/sysfs-kernel-iommu_groups,
+//! proc_pid_status(5), Documentation/admin-guide/LSM/index.rst.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+
+use super::host::read;
+use crate::workload;
+
+/// The conditions by name, read below `root`, under a kernel of this release and build.
+pub(super) fn conditions(root: &Path, release: &str, build: &str) -> BTreeMap<String, String> {
+    let read = |path: &str| read(root, path).filter(|text| !text.is_empty());
+    let chosen = |path: &str| read(path).and_then(|text| bracketed(&text));
+    let kernel = Kernel {
+        config: config(root, release).unwrap_or_default(),
+        command_line: read("proc/cmdline").unwrap_or_default(),
+    };
+    let thp = "sys/kernel/mm/transparent_hugepage";
+    let idle = "sys/devices/system/cpu/cpuidle";
+    let found = [
+        ("transparent hugepages", chosen(&format!("{thp}/enabled"))),
+        ("transparent hugepages of tmpfs", chosen(&format!("{thp}/shmem_enabled"))),
+        ("init_on_alloc", kernel.switch("init_on_alloc", "CONFIG_INIT_ON_ALLOC_DEFAULT_ON")),
+        ("init_on_free", kernel.switch("init_on_free", "CONFIG_INIT_ON_FREE_DEFAULT_ON")),
+        (
+            "preemption",
+            chosen("sys/kernel/debug/sched/preempt").or_else(|| kernel.preemption(build)),
+        ),
+        ("idle driver", read(&format!("{idle}/current_driver"))),
+        ("idle governor", read(&format!("{idle}/current_governor_ro"))),
+        ("IOMMU", iommu(root)),
+        ("swiotlb", kernel.argument("swiotlb")),
+        ("security modules", read("sys/kernel/security/lsm")),
+        ("seccomp", read("proc/self/status").and_then(|status| seccomp(&status))),
+        (
+            "limit of memory cgroup",
+            workload::cgroup_limit_below(root).map(|bytes| format!("{bytes} B")),
+        ),
+        ("iptables", read("proc/net/ip_tables_names").map(|names| names.replace('\n', " "))),
+        (
+            "connection tracking",
+            read("proc/sys/net/netfilter/nf_conntrack_count").map(|_| "on".to_owned()),
+        ),
+    ];
+    found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// What a kernel was built with and started with.
+struct Kernel {
+    config: String,
+    command_line: String,
+}
+
+impl Kernel {
+    /// The value of the last `name=value` on the command line.
+    fn argument(&self, name: &str) -> Option<String> {
+        let words = self.command_line.split_whitespace();
+        words.rev().find_map(|word| Some(word.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
+    }
+
+    /// Whether an option was built in; `None` if the configuration cannot be read.
+    fn has(&self, option: &str) -> Option<bool> {
+        let is_on = |line: &str| line.strip_prefix(option) == Some("=y");
+        (!self.config.is_empty()).then(|| self.config.lines().any(is_on))
+    }
+
+    /// A parameter that is `1`, `0`, or as it was built.
+    fn switch(&self, parameter: &str, option: &str) -> Option<String> {
+        let on = match self.argument(parameter).as_deref() {
+            Some("1" | "y" | "on") => true,
+            Some("0" | "n" | "off") => false,
+            _ => self.has(option)?,
+        };
+        Some(if on { "on" } else { "off" }.to_owned())
+    }
+
+    /// The preemption model where debugfs cannot be read.
+    fn preemption(&self, build: &str) -> Option<String> {
+        const MODELS: [(&str, &str); 5] = [
+            ("CONFIG_PREEMPT_RT", "rt"),
+            ("CONFIG_PREEMPT_LAZY", "lazy"),
+            ("CONFIG_PREEMPT", "full"),
+            ("CONFIG_PREEMPT_VOLUNTARY", "voluntary"),
+            ("CONFIG_PREEMPT_NONE", "none"),
+        ];
+        if build.split(' ').any(|word| word == "PREEMPT_RT") {
+            return Some("rt".to_owned());
+        }
+        let built = || MODELS.iter().find(|(option, _)| self.has(option) == Some(true));
+        self.argument("preempt").or_else(|| Some(built()?.1.to_owned()))
+    }
+}
+
+/// The kernel's configuration, from the places where distributions put it.
+fn config(root: &Path, release: &str) -> Option<String> {
+    let plain = [format!("boot/config-{release}"), format!("lib/modules/{release}/config")];
+    plain.iter().find_map(|path| read(root, path)).or_else(|| {
+        let mut text = String::new();
+        let file = std::fs::File::open(root.join("proc/config.gz")).ok()?;
+        flate2::read::GzDecoder::new(file).read_to_string(&mut text).ok()?;
+        Some(text)
+    })
+}
+
+/// The word in brackets, or in parentheses: `always [madvise] never`, `none voluntary (full)`.
+fn bracketed(text: &str) -> Option<String> {
+    let word = text.split_whitespace().find(|word| word.starts_with(['[', '(']))?;
+    Some(word.trim_matches(['[', ']', '(', ')']).to_owned())
+}
+
+/// How devices' addresses are translated: the types of all IOMMU groups. `None` without a group.
+fn iommu(root: &Path) -> Option<String> {
+    let groups = std::fs::read_dir(root.join("sys/kernel/iommu_groups")).ok()?.flatten();
+    let mut types: Vec<String> = groups.filter_map(|group| read(&group.path(), "type")).collect();
+    types.sort();
+    types.dedup();
+    (!types.is_empty()).then(|| types.join(", "))
+}
+
+/// Whether each of this process's system calls passes a filter.
+fn seccomp(status: &str) -> Option<String> {
+    let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"))?.trim();
+    Some(match mode {
+        "0" => "off".to_owned(),
+        "2" => "filter".to_owned(),
+        other => format!("mode {other}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake_root::root;
+    use super::*;
+
+    fn of(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+        conditions(root(files).path(), "6.8.0-50-generic", "#51 SMP PREEMPT_DYNAMIC")
+    }
+
+    #[test]
+    fn a_server_s_conditions_are_read_from_its_files() {
+        let found = of(&[
+            ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+            ("sys/kernel/mm/transparent_hugepage/shmem_enabled", "always advise [never] force\n"),
+            (
+                "boot/config-6.8.0-50-generic",
+                "CONFIG_INIT_ON_ALLOC_DEFAULT_ON=y\n# CONFIG_INIT_ON_FREE_DEFAULT_ON is not set\n\
+                 CONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_PREEMPT_DYNAMIC=y\n",
+            ),
+            ("proc/cmdline", "ro quiet init_on_free=1 swiotlb=force\n"),
+            ("sys/devices/system/cpu/cpuidle/current_driver", "intel_idle\n"),
+            ("sys/devices/system/cpu/cpuidle/current_governor_ro", "menu\n"),
+            ("sys/kernel/iommu_groups/0/type", "DMA-FQ\n"),
+            ("sys/kernel/iommu_groups/1/type", "identity\n"),
+            ("sys/kernel/iommu_groups/2/type", "DMA-FQ\n"),
+            ("sys/kernel/security/lsm", "lockdown,capability,apparmor\n"),
+            ("proc/self/status", "Name:\tzc\nSeccomp:\t2\nSeccomp_filters:\t1\n"),
+            ("proc/net/ip_tables_names", "nat\nfilter\n"),
+            ("proc/sys/net/netfilter/nf_conntrack_count", "42\n"),
+        ]);
+        let expected = [
+            ("IOMMU", "DMA-FQ, identity"),
+            ("connection tracking", "on"),
+            ("idle driver", "intel_idle"),
+            ("idle governor", "menu"),
+            ("init_on_alloc", "on"),
+            ("init_on_free", "on"),
+            ("iptables", "nat filter"),
+            ("preemption", "voluntary"),
+            ("seccomp", "filter"),
+            ("security modules", "lockdown,capability,apparmor"),
+            ("swiotlb", "force"),
+            ("transparent hugepages", "madvise"),
+            ("transparent hugepages of tmpfs", "never"),
+        ];
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_absent() {
+        assert_eq!(of(&[]), BTreeMap::new());
+        let found = of(&[
+            ("sys/kernel/mm/transparent_hugepage/enabled", "rubbish"),
+            ("proc/net/ip_tables_names", ""),
+            ("proc/cmdline", "init_on_alloc=maybe"),
+            ("proc/self/status", "Name:\tzc\n"),
+        ]);
+        assert_eq!(found, BTreeMap::new());
+    }
+
+    #[test]
+    fn the_command_line_and_debugfs_decide_over_what_was_built() {
+        let config = ("lib/modules/6.8.0-50-generic/config", "CONFIG_PREEMPT_NONE=y\n");
+        let preemption = |more: &[(&str, &str)]| {
+            of(&[&[config], more].concat()).get("preemption").cloned().unwrap_or_default()
+        };
+        assert_eq!(preemption(&[]), "none");
+        let argument = ("proc/cmdline", "preempt=none preempt=full");
+        assert_eq!(preemption(&[argument]), "full");
+        let debugfs = ("sys/kernel/debug/sched/preempt", "none voluntary full (lazy)\n");
+        assert_eq!(preemption(&[argument, debugfs]), "lazy");
+        let found = conditions(root(&[]).path(), "6.1", "#1 SMP PREEMPT_RT Debian");
+        assert_eq!(found.get("preemption").map(String::as_str), Some("rt"));
+        let off = of(&[config, ("proc/cmdline", "init_on_alloc=0")]);
+        assert_eq!(off.get("init_on_alloc").map(String::as_str), Some("off"));
+        assert_eq!(off.get("init_on_free").map(String::as_str), Some("off"));
+    }
+
+    #[test]
+    fn a_compressed_configuration_is_read_too() {
+        let folder = root(&[]);
+        std::fs::create_dir(folder.path().join("proc")).unwrap();
+        let file = std::fs::File::create(folder.path().join("proc/config.gz")).unwrap();
+        let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        std::io::Write::write_all(&mut gzip, b"CONFIG_INIT_ON_ALLOC_DEFAULT_ON=y\n").unwrap();
+        gzip.finish().unwrap();
+        let found = conditions(folder.path(), "6.18", "");
+        assert_eq!(found.get("init_on_alloc").map(String::as_str), Some("on"));
+    }
+}
