@@ -8,7 +8,12 @@ use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
 /// A block is dropped when the hypervisor took more than this share of the soaked CPUs.
 pub const STEAL_LIMIT: f64 = 0.01;
 /// A block is dropped when its neighbouring idle windows differ by more than this share (median).
-pub const DRIFT_LIMIT: f64 = 0.02;
+///
+/// A trial is compared with the idle windows beside it, so a CPU that changes its speed is no error.
+/// It was 2 % once, which dropped a seventh of all blocks: with them the ratios were the same, their
+/// intervals narrower and the positive control as right (docs/performance.md, "The drift rule").
+/// What is left are CPUs whose speed cannot be known from one window to the next.
+pub const DRIFT_LIMIT: f64 = 0.10;
 /// A block is dropped when other processes used more than this share of the soaked CPUs.
 pub const FOREIGN_LIMIT: f64 = 0.02;
 
@@ -240,7 +245,7 @@ mod tests {
 
     #[test]
     fn idle_rates_that_keep_jumping_drop_a_block_and_one_jump_does_not() {
-        let run = reasons(&Synthetic { idle_noise: 0.08, ..small() });
+        let run = reasons(&Synthetic { idle_noise: 0.3, ..small() });
         assert!(
             run.iter().all(|reason| matches!(reason, Some(Dropped::IdleDrift { .. }))),
             "{run:?}"

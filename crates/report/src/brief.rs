@@ -205,7 +205,7 @@ fn perturbation(estimates: &Estimates) -> Option<Note> {
     (!parts.is_empty()).then(|| note("perturbation", format!("soakers changed {}", list(&parts))))
 }
 
-/// `143 of 150 kept; dropped: 4 for steal, 2 for idle drift`.
+/// `143 of 150 kept; dropped: 4 steal and 2 idle drift`.
 fn blocks(estimates: &Estimates) -> String {
     let account = &estimates.blocks;
     let dropped = &account.dropped;

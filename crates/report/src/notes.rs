@@ -357,7 +357,7 @@ fn blocks(estimates: &Estimates) -> Note {
     let dropped = &account.dropped;
     let by_rule: Vec<String> = [
         (dropped.steal, "for steal above 1 %"),
-        (dropped.idle_drift, "for idle drift above 2 %"),
+        (dropped.idle_drift, "for idle drift"),
         (dropped.foreign, "for other work above 2 %"),
         (dropped.trial_failed, "for a trial that failed"),
         (dropped.unfinished, "cut short"),

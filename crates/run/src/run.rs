@@ -215,7 +215,7 @@ pub enum Dropped {
         /// The share taken, 0 to 1.
         share: f64,
     },
-    /// Neighbouring idle windows differed by more than 2 %.
+    /// Neighbouring idle windows differed by more than 10 % (before format 3.2: 2 %).
     IdleDrift {
         /// The median relative difference over the block's neighbouring pairs.
         share: f64,

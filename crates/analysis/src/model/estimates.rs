@@ -128,7 +128,7 @@ pub struct BlockAccount {
 pub struct DropCounts {
     /// Steal above 1 %.
     pub steal: usize,
-    /// Idle drift: neighbouring idle windows differed by more than 2 %.
+    /// Idle drift: neighbouring idle windows differed by more than 10 % (before format 3.2: 2 %).
     pub idle_drift: usize,
     /// Foreign work: other processes used more than 2 %.
     pub foreign: usize,
