@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 
-use super::host::read;
+use super::root::read;
 use crate::workload;
 
 /// The conditions by name, read below `root`, under a kernel of this release and build.

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
-use super::host::read;
+use super::root::read;
 use super::sampler::Sampler;
 use zc_run::{Support, SupportRow, Unavailable};
 

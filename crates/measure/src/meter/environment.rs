@@ -6,7 +6,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
-use super::host::{cpu_list, read};
+use super::host::cpu_list;
+use super::root::read;
 
 /// Facts about the environment of a run.
 #[derive(Debug, Default)]

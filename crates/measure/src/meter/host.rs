@@ -12,6 +12,7 @@ use std::path::Path;
 use rustix::time::{ClockId, clock_getres};
 
 use super::conditions::conditions;
+use super::root::read;
 use zc_run::{CpuFacts, Host, MemoryFacts};
 
 /// The identity of this boot of this kernel, the same in all its namespaces and containers; `None`
@@ -92,11 +93,6 @@ fn from_files(root: &Path) -> Host {
         sysctls: sysctls(root),
         ..Host::default()
     }
-}
-
-/// A file's text without the white space around it.
-pub(super) fn read(root: &Path, path: &str) -> Option<String> {
-    Some(std::fs::read_to_string(root.join(path)).ok()?.trim().to_owned())
 }
 
 /// CONFIG_HZ: the coarse clocks advance once a tick (clock_getres(2)).

@@ -17,6 +17,7 @@ mod kernel;
 mod latency;
 mod load;
 mod proc;
+mod root;
 mod sampler;
 mod soakers;
 mod tasks;
