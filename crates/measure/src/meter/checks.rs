@@ -131,10 +131,9 @@ fn filtered_calls(host: &Host) -> Option<Warning> {
 /// Rules in the host's own network namespace, which packets pass on the links that are in it.
 fn netfilter(host: &Host, link: &LinkFacts) -> Option<Warning> {
     let own_namespace = matches!(link.kind, LinkKind::Null | LinkKind::Veth);
-    let at_work = ["iptables", "connection tracking"]
-        .into_iter()
-        .filter(|name| host.conditions.contains_key(*name));
-    let at_work: Vec<&str> = at_work.collect();
+    let is_at_work = |name: &&str| host.conditions.get(*name).is_some_and(|is| is != "idle");
+    let at_work: Vec<&str> =
+        ["iptables", "connection tracking"].into_iter().filter(is_at_work).collect();
     (!own_namespace && !at_work.is_empty()).then(|| {
         Warning::new(
             "netfilter",
@@ -530,6 +529,8 @@ mod tests {
         let mut host = Host::default();
         let link = |kind| LinkFacts { kind, ..link() };
         assert_eq!((zeroed_pages(&host), filtered_calls(&host)), (None, None));
+        assert_eq!(netfilter(&host, &link(LinkKind::Loopback)), None);
+        host.conditions.insert("connection tracking".to_owned(), "idle".to_owned());
         assert_eq!(netfilter(&host, &link(LinkKind::Loopback)), None);
         for (name, value) in [("init_on_alloc", "on"), ("seccomp", "filter"), ("iptables", "nat")] {
             host.conditions.insert(name.to_owned(), value.to_owned());

@@ -45,7 +45,7 @@ pub(super) fn conditions(root: &Path, release: &str, build: &str) -> BTreeMap<St
         ("iptables", read("proc/net/ip_tables_names").map(|names| names.replace('\n', " "))),
         (
             "connection tracking",
-            read("proc/sys/net/netfilter/nf_conntrack_count").map(|_| "on".to_owned()),
+            read("proc/sys/net/netfilter/nf_conntrack_count").map(|count| tracking(&count)),
         ),
     ];
     found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
@@ -133,6 +133,11 @@ fn seccomp(status: &str) -> Option<String> {
     })
 }
 
+/// Without a rule that needs it, no connection is tracked, and packets do not pass the tracker.
+fn tracking(connections: &str) -> String {
+    if connections == "0" { "idle" } else { "on" }.to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::fake_root::root;
@@ -193,6 +198,8 @@ mod tests {
             ("proc/self/status", "Name:\tzc\n"),
         ]);
         assert_eq!(found, BTreeMap::new());
+        let idle = of(&[("proc/sys/net/netfilter/nf_conntrack_count", "0\n")]);
+        assert_eq!(idle.get("connection tracking").map(String::as_str), Some("idle"));
     }
 
     #[test]
