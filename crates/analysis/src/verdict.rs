@@ -79,9 +79,13 @@ pub(super) fn verdict(
 /// excludes 1, the end that is farther from 1. Infinite if that has no bound.
 fn control_error(control: Option<&Control>) -> f64 {
     let interval = control.and_then(Control::error).and_then(|ratio| ratio.interval);
-    interval.map_or(1.0, |interval| {
-        interval.high.map_or(f64::INFINITY, |high| high.max(1.0 / interval.low))
-    })
+    interval.map_or(1.0, |interval| farthest_from_one(interval.low, interval.high))
+}
+
+/// The end of an interval that is farther from 1, as a factor of at least 1. Infinite without a
+/// bound.
+pub(super) fn farthest_from_one(low: f64, high: Option<f64>) -> f64 {
+    high.map_or(f64::INFINITY, |high| high.max(1.0 / low))
 }
 
 /// What is said of a cell. An error of the control by the factor `error` explains ratios up to it.

@@ -39,18 +39,19 @@ const MIN_BLOCKS: usize = 6;
 /// The estimate of one ratio, with what its tests need.
 #[derive(Debug, Clone)]
 pub(super) enum Effect {
-    /// Pairs (new, old) of one session.
-    Paired { pairs: Vec<(f64, f64)>, level: f64, ratio: Ratio },
+    /// Pairs (new, old) of one session. `error` is a factor of at least 1 by which the session's
+    /// A/A control is wrong: no test says what it could explain.
+    Paired { pairs: Vec<(f64, f64)>, level: f64, ratio: Ratio, error: f64 },
     /// A shift of logarithms between two sessions.
     Independent { shift: f64, error: Option<(f64, StudentT)>, method: Method },
 }
 
 impl Effect {
     /// The effect between two cells of one session: (new, old) for each block. `level` as in
-    /// [`ratio`].
-    pub(super) fn paired(pairs: Vec<(f64, f64)>, level: f64) -> Option<Self> {
+    /// [`ratio`], `error` as in [`Effect::Paired`].
+    pub(super) fn paired(pairs: Vec<(f64, f64)>, level: f64, error: f64) -> Option<Self> {
         let ratio = ratio(&pairs, level)?;
-        Some(Self::Paired { pairs, level, ratio })
+        Some(Self::Paired { pairs, level, ratio, error })
     }
 
     /// The effect between two sessions: logarithms of costs, or of ratios to a reference, by block.
@@ -137,21 +138,33 @@ impl Effect {
         }
     }
 
+    /// The largest distance from 1 that the effect may have, as a share: [`Change::within`], and the
+    /// error of the control on top.
+    pub(super) fn within(&self) -> Option<f64> {
+        let error = match self {
+            Self::Paired { error, .. } => *error,
+            Self::Independent { .. } => 1.0,
+        };
+        figures::finite((1.0 + self.change()?.within()?) * error - 1.0)
+    }
+
     /// One-sided p-values of the hypotheses that the ratio is not above, and not below, 1 +
     /// `margin`; `None` with too few blocks.
     pub(super) fn one_sided_p_values(&self, margin: f64) -> Option<(f64, f64)> {
         match self {
-            Self::Paired { pairs, level, .. } => {
-                let moved: Vec<(f64, f64)> =
-                    pairs.iter().map(|(new, old)| (*new, old * (1.0 + margin))).collect();
-                let found = ratio(&moved, *level)?;
-                found.interval?;
-                let p = found.p_value?;
-                Some(if found.value >= 1.0 {
-                    (p / 2.0, 1.0 - p / 2.0)
-                } else {
-                    (1.0 - p / 2.0, p / 2.0)
-                })
+            Self::Paired { pairs, level, error, .. } => {
+                // The p-values of a ratio not above, and not below, `bound`.
+                let at = |bound: f64| {
+                    let moved: Vec<(f64, f64)> =
+                        pairs.iter().map(|(new, old)| (*new, old * bound)).collect();
+                    let found = ratio(&moved, *level)?;
+                    found.interval?;
+                    let p = found.p_value? / 2.0;
+                    Some(if found.value >= 1.0 { (p, 1.0 - p) } else { (1.0 - p, p) })
+                };
+                let (above, below) = at((1.0 + margin) * error)?;
+                let below = if *error == 1.0 { below } else { at((1.0 + margin) / error)?.1 };
+                Some((above, below))
             }
             Self::Independent { shift, error, .. } => {
                 let (error, student) = error.as_ref()?;
@@ -165,7 +178,9 @@ impl Effect {
     /// blocks.
     pub(super) fn upper_bound(&self, alpha: f64) -> Option<f64> {
         let high = match self {
-            Self::Paired { pairs, .. } => ratio(pairs, 1.0 - 2.0 * alpha)?.interval?.high,
+            Self::Paired { pairs, error, .. } => {
+                ratio(pairs, 1.0 - 2.0 * alpha)?.interval?.high * error
+            }
             Self::Independent { shift, error, .. } => {
                 let (error, student) = error.as_ref()?;
                 (shift + error * student.critical_value(1.0 - 2.0 * alpha)?).exp()

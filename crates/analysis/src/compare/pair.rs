@@ -124,7 +124,7 @@ impl Pair {
         if !compared.impossible.is_empty() {
             return;
         }
-        assess(compared, old, before, new, after, one_session);
+        let error = assess(compared, old, before, new, after, one_session);
         let reference = (!one_session).then(|| shared_reference(before, after)).flatten();
         compared.reference =
             reference.map(|(place, _)| before.header.plan.cells[place].label.clone());
@@ -138,7 +138,7 @@ impl Pair {
             let is_reference = reference == Some((of_old, of_new));
             let change = |side| -> (Option<Effect>, Option<Effect>) {
                 if one_session {
-                    (within_session(before, of_old, of_new, side), None)
+                    (within_session(before, of_old, of_new, side, error), None)
                 } else {
                     let relative = base.as_ref().filter(|_| !is_reference).and_then(|base| {
                         let (old, new) = (
@@ -198,10 +198,16 @@ impl Pair {
 
 /// The effect between two cells of one session, as `zc show` computes it: if the old one is the new
 /// one's baseline, the control is a divisor too.
-fn within_session(kept: &KeptBlocks<'_>, old: usize, new: usize, side: Side) -> Option<Effect> {
+fn within_session(
+    kept: &KeptBlocks<'_>,
+    old: usize,
+    new: usize,
+    side: Side,
+    error: f64,
+) -> Option<Effect> {
     let plan = &kept.header.plan;
     let by = if baseline(plan, new) == Some(old) { divisors(plan, new) } else { vec![old] };
-    Effect::paired(pairs(&kept.costs, new, &by, side), kept.level)
+    Effect::paired(pairs(&kept.costs, new, &by, side), kept.level, error)
 }
 
 fn cost_logs(kept: &KeptBlocks<'_>, cell: usize, side: Side) -> Vec<f64> {

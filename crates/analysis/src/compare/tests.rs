@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Sides;
+use crate::{Sides, Withheld};
 use zc_run::{LinkKind, Run, SendPath, Severity, Warning};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
@@ -132,6 +132,35 @@ fn two_cells_of_one_run_are_compared_within_its_blocks() {
     assert_eq!(only.cost.both.unwrap().ratio, own.value);
     assert!(matches!(only.verdict, ChangeVerdict::Better { .. }));
     assert_eq!(judgement.unwrap().outcome, Outcome::NoneWorse);
+}
+
+#[test]
+fn in_one_session_nothing_is_said_that_the_control_s_error_explains() {
+    let of_mmap_and_sendfile = |run: &Run| {
+        ["mmap+write", "sendfile"].map(|name| {
+            let new = cell(&format!("r:{name}"), run, name);
+            let old = cell("r:read+send", run, "read+send");
+            let (mut compared, judgement) = compare(&old, &[new], Some(0.10));
+            assert_eq!(compared[0].withheld, []);
+            (compared.remove(0), judgement.unwrap().outcome)
+        })
+    };
+    let [(mmap, outcome), (sendfile, _)] = of_mmap_and_sendfile(&run(1, 1.0, 1.0));
+    assert!(matches!(mmap.cells[0].verdict, ChangeVerdict::Worse { by } if by < 0.08), "{mmap:?}");
+    assert!(matches!(sendfile.cells[0].verdict, ChangeVerdict::Better { .. }));
+    assert_eq!(outcome, Outcome::NoneWorse);
+
+    let mut wrong = world(1, 1.0, 1.0);
+    let control = wrong.cells.last_mut().unwrap();
+    control.sender_ns_per_kib *= 1.2;
+    control.receiver_ns_per_kib *= 1.2;
+    let [(mmap, outcome), (sendfile, _)] = of_mmap_and_sendfile(&wrong.run());
+    assert!(matches!(mmap.doubts[0].why, Withheld::ControlDiffers { .. }), "{:?}", mmap.doubts);
+    assert_eq!(mmap.cells[0].verdict, ChangeVerdict::Undecided);
+    assert_eq!(outcome, Outcome::Undecided, "an error of a fifth may hide a tenth");
+    assert!(mmap.none_worse_by.unwrap() > 0.10);
+    let beyond = sendfile.cells[0].verdict;
+    assert!(matches!(beyond, ChangeVerdict::Better { .. }), "{beyond:?}");
 }
 
 #[test]

@@ -14,8 +14,10 @@ use crate::verdict;
 use zc_run::Run;
 
 /// Records the reasons to withhold verdicts, and doubts. By chance, the A/A control of one run in
-/// twenty differs from the reference. In one session, whose own ratios are compared, that withholds
-/// verdicts, as in the run's own report. Between two sessions it is a doubt.
+/// twenty differs from the reference, which is a doubt. In one session, whose own ratios are
+/// compared, the error that it shows is returned, a factor of at least 1: as in the run's own
+/// report, nothing is said that it could explain. Between two sessions it explains nothing, as the
+/// reference is not what costs are divided by.
 pub(super) fn assess(
     compared: &mut Compared,
     old: &Selection<'_>,
@@ -23,13 +25,19 @@ pub(super) fn assess(
     new: &Selection<'_>,
     after: &KeptBlocks<'_>,
     one_session: bool,
-) {
+) -> f64 {
+    let mut error = 1.0;
     let parts = [(old, before), (new, after)];
     for (part, kept) in parts.iter().take(if one_session { 1 } else { 2 }) {
         for why in withheld(part.run, kept) {
             let doubt = match why {
-                Withheld::ControlDiffers { .. }
-                | Withheld::NoControl
+                Withheld::ControlDiffers { low, high, .. } => {
+                    if one_session {
+                        error = verdict::farthest_from_one(low, high);
+                    }
+                    true
+                }
+                Withheld::NoControl
                 | Withheld::PositiveControlMissed { .. }
                 | Withheld::ReferenceSaturated { .. } => !one_session,
                 Withheld::NoReference => part.cell.is_some(),
@@ -40,6 +48,7 @@ pub(super) fn assess(
             if doubt { compared.doubts.push(reason) } else { compared.withheld.push(reason) }
         }
     }
+    error
 }
 
 /// The reasons to withhold a run's own verdicts.

@@ -31,7 +31,8 @@ pub(super) fn verdicts(effects: &[Option<&Effect>]) -> Vec<ChangeVerdict> {
     let mut differs = true;
     for (rank, (p, at, change)) in ordered.into_iter().enumerate() {
         differs &= p <= alpha_of(effects[at]) / (tested - rank) as f64;
-        verdicts[at] = verdict(&change, differs);
+        let within = effects[at].and_then(Effect::within);
+        verdicts[at] = verdict(&change, differs, within);
     }
     verdicts
 }
@@ -44,8 +45,8 @@ fn alpha_of(effect: Option<&Effect>) -> f64 {
     }
 }
 
-fn verdict(change: &Change, differs: bool) -> ChangeVerdict {
-    match (differs, change.within()) {
+fn verdict(change: &Change, differs: bool, within: Option<f64>) -> ChangeVerdict {
+    match (differs, within) {
         (true, _) if change.ratio < 1.0 => ChangeVerdict::Better { by: 1.0 - change.ratio },
         (true, _) if change.ratio > 1.0 => ChangeVerdict::Worse { by: change.ratio - 1.0 },
         (_, Some(within)) if within <= EQUIVALENCE_MARGIN => ChangeVerdict::Same { within },

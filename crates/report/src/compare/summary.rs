@@ -111,9 +111,20 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
         ));
     }
     for doubt in &compared.doubts {
-        notes.push(note("doubt", reason(doubt)));
+        notes.push(note("doubt", reason(doubt) + &unjudged(compared, doubt)));
     }
     notes
+}
+
+/// In one session: what an A/A control that differs leaves undecided.
+fn unjudged(compared: &Compared, doubt: &Reason) -> String {
+    match (compared.basis, &doubt.why) {
+        (Basis::OneSession, Withheld::ControlDiffers { low, high: Some(high), .. }) => {
+            let error = high.max(1.0 / low) - 1.0;
+            format!("; differences of up to {} are not judged", percent(error))
+        }
+        _ => String::new(),
+    }
 }
 
 fn basis(compared: &Compared) -> String {
