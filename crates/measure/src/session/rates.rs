@@ -23,6 +23,10 @@ const TOP_SPEED_ROUNDS: usize = 3;
 /// nothing arrived yet: a plan of many cells needs the time for its blocks.
 const TOP_SPEED_SHARE: f64 = 0.15;
 
+/// Cells in whose windows nothing arrived are measured again until this share of the budget is
+/// spent: on a machine that others use, a thread may not get a CPU for the length of a window.
+const PATIENCE: f64 = 0.25;
+
 /// A chosen rate is at most this share of the slowest path's top speed: at saturation soakers
 /// change the workload. A cost is known better the more of it there is in a window (at 400 MB/s
 /// intervals were a third wider than at 800 MB/s). So the rate is not lower than needed.
@@ -46,11 +50,15 @@ pub(super) fn top_speeds(
 ) -> Result<(Vec<TopSpeed>, Vec<SupportRow>)> {
     let mut best: HashMap<String, f64> = HashMap::new();
     let mut why_none: HashMap<String, String> = HashMap::new();
-    for round in 0..TOP_SPEED_ROUNDS {
-        for cell in to_try(&cells.cells) {
-            if !is_due(round, steps.budget.spent_share(), best.get(&cell.label).copied()) {
-                continue;
-            }
+    for round in 0.. {
+        let is_due = |cell: &&Cell| {
+            is_due(round, steps.budget.spent_share(), best.get(&cell.label).copied())
+        };
+        let due: Vec<&Cell> = to_try(&cells.cells).into_iter().filter(is_due).collect();
+        if due.is_empty() {
+            break;
+        }
+        for cell in due {
             steps.enter(cell, "top speed of")?;
             match rig.top_speed(cell) {
                 Ok(speed) => {
@@ -70,19 +78,29 @@ pub(super) fn top_speeds(
     let mut broken = Vec::new();
     for cell in cells.cells.extract_if(.., |cell| has_none(cell)) {
         let why = why_none.remove(&cell.label);
-        let why = why.unwrap_or_else(|| {
-            "nothing arrived in the windows in which its top speed was measured".to_owned()
-        });
-        broken.push(cannot_run(cell.label, &cells.reference, Unavailable::failed(why))?);
+        let no = why.map_or_else(starved, Unavailable::failed);
+        broken.push(cannot_run(cell.label, &cells.reference, no)?);
     }
     let found =
         cells.cells.iter().filter_map(|cell| Some((cell.label.clone(), *best.get(&cell.label)?)));
     Ok((found.collect(), broken))
 }
 
+/// Why a cell whose bytes were proven a moment ago has no top speed.
+fn starved() -> Unavailable {
+    Unavailable::failed(
+        "no byte arrived in any window in which its top speed was measured: other programs may \
+         keep the CPUs from it",
+    )
+    .remedy("wait for a quiet machine: --wait-until-quiet 10min")
+}
+
 /// Whether a round is for a cell whose top speed so far is `best`, if it has been measured.
 fn is_due(round: usize, spent_share: f64, best: Option<f64>) -> bool {
-    round == 0 || spent_share <= TOP_SPEED_SHARE || best == Some(0.0)
+    match best {
+        Some(0.0) => round < TOP_SPEED_ROUNDS || spent_share <= PATIENCE,
+        _ => round == 0 || (round < TOP_SPEED_ROUNDS && spent_share <= TOP_SPEED_SHARE),
+    }
 }
 
 /// Chooses a rate that the slowest cell can well sustain, either for all cells or for those that
@@ -134,5 +152,12 @@ mod tests {
         }
         assert!(is_due(1, late, Some(0.0)));
         assert!(!is_due(1, late, Some(1e9)) && !is_due(1, late, None));
+    }
+
+    #[test]
+    fn a_cell_that_received_nothing_is_measured_until_patience_ends() {
+        assert!(is_due(99, PATIENCE, Some(0.0)) && !is_due(99, PATIENCE + 0.01, Some(0.0)));
+        assert!(!is_due(TOP_SPEED_ROUNDS, 0.0, Some(1e9)) && !is_due(TOP_SPEED_ROUNDS, 0.0, None));
+        assert!(is_due(TOP_SPEED_ROUNDS - 1, 0.9, Some(0.0)), "three rounds in any case");
     }
 }
