@@ -3,6 +3,7 @@
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
 
 /// The results for 0 to `count - 1`, in that order.
 pub(super) fn each<T: Send>(count: usize, what: impl Fn(usize) -> T + Sync) -> Vec<T> {
@@ -25,7 +26,9 @@ pub(super) fn each<T: Send>(count: usize, what: impl Fn(usize) -> T + Sync) -> V
         }
     };
     let mut done: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(some)).collect();
+        // Where this user may have no further thread, this one does it alone.
+        let other = |_| Builder::new().spawn_scoped(scope, some).ok();
+        let others: Vec<_> = (1..threads).map_while(other).collect();
         let mut done = some();
         for other in others {
             match other.join() {

@@ -229,7 +229,9 @@ fn send_while_soaking(
     std::thread::scope(|scope| {
         soaking.open()?;
         // The channel is closed if the reader of stdout has gone.
-        scope.spawn(move || drop(end.send(send(options, files, stream))));
+        std::thread::Builder::new()
+            .spawn_scoped(scope, move || drop(end.send(send(options, files, stream))))
+            .map_err(|error| Error::os("start a thread that sends", error))?;
         let mut listen = || loop {
             match ended.recv_timeout(LOAD_PERIOD) {
                 Ok(sent) => {

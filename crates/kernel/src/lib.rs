@@ -11,6 +11,11 @@
 //! modules wrap CPU instructions that a compiler does not choose reliably: [`checksum`] and
 //! [`movsb`].
 
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "a test that gets no thread may panic")
+)]
+
 pub mod checksum;
 pub mod clock;
 pub mod errqueue;

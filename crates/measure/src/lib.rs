@@ -5,6 +5,10 @@
 //! The modules are rooms, in the order in which a measurement passes through them. `tests/rooms.rs`
 //! holds what each may import; each says in its opening paragraph what it does.
 
+#![cfg_attr(
+    test,
+    expect(clippy::disallowed_methods, reason = "a test that gets no thread may panic")
+)]
 #![forbid(unsafe_code)]
 
 mod internal;

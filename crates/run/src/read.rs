@@ -5,8 +5,9 @@
 use std::io::{BufRead, BufReader, Read};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 use super::file::{
     BLOCKS, begins_as_run, check_version, not_a_run, read_document, read_header, read_tail,
@@ -155,11 +156,21 @@ fn lines(from: &mut impl BufRead) -> Result<Lines> {
     let receive = Mutex::new(receive);
     let (done, broken) = (Mutex::new(Vec::new()), AtomicBool::new(false));
     let (last, tail) = std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| work(&receive, &done, &broken));
+        let started = (0..threads).map_while(|_| {
+            let work = || work(&receive, &done, &broken);
+            Builder::new().spawn_scoped(scope, work).ok()
+        });
+        if started.count() == 0 {
+            // This user may have no further thread.
+            let mut known = SoftirqCounts::default();
+            return hand_out(from, &broken, |batch| {
+                push(&done, batch.read(&mut known, &broken));
+                true
+            });
         }
-        // The channel closes when this returns, which ends the threads.
-        hand_out(from, send, &broken)
+        // The channel closes when this returns, which ends the threads. They end early only if one
+        // has panicked, which the scope reports.
+        hand_out(from, &broken, move |batch| send.send(batch).is_ok())
     })?;
     let mut done: Vec<Done> = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|batch| batch.number);
@@ -175,12 +186,12 @@ fn lines(from: &mut impl BufRead) -> Result<Lines> {
     Ok(Lines { blocks, bad, last, tail })
 }
 
-/// Reads lines to the end of the blocks, and passes them to the threads. Returns the number of the
-/// last line, and what follows.
+/// Reads lines to the end of the blocks, and passes them on while they are taken. Returns the number
+/// of the last line, and what follows.
 fn hand_out(
     from: &mut impl BufRead,
-    to: SyncSender<Batch>,
     broken: &AtomicBool,
+    mut take: impl FnMut(Batch) -> bool,
 ) -> Result<(usize, Option<Vec<u8>>)> {
     let mut number = 2;
     loop {
@@ -211,8 +222,7 @@ fn hand_out(
             }
             batch.ends.push(batch.text.len());
         }
-        // The threads end early only if one has panicked, which the scope reports.
-        let gone = !batch.ends.is_empty() && to.send(batch).is_err();
+        let gone = !batch.ends.is_empty() && !take(batch);
         if tail.is_some() || !more || gone {
             return Ok((number - 1, tail));
         }
@@ -229,22 +239,33 @@ fn work(from: &Mutex<Receiver<Batch>>, done: &Mutex<Vec<Done>>, broken: &AtomicB
     loop {
         let next = from.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(batch) = next else { return };
+        push(done, batch.read(&mut known, broken));
+    }
+}
+
+fn push(done: &Mutex<Vec<Done>>, batch: Done) {
+    done.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
+}
+
+impl Batch {
+    /// Its blocks. `broken` is set at a line that is none.
+    fn read(&self, known: &mut SoftirqCounts, broken: &AtomicBool) -> Done {
         let mut read =
-            Done { number: batch.number, blocks: Vec::with_capacity(batch.ends.len()), bad: None };
+            Done { number: self.number, blocks: Vec::with_capacity(self.ends.len()), bad: None };
         let mut start = 0;
-        for (place, &end) in batch.ends.iter().enumerate() {
-            let text = &batch.text[start..end];
+        for (place, &end) in self.ends.iter().enumerate() {
+            let text = &self.text[start..end];
             let text = text.strip_suffix(b",").unwrap_or(text);
-            match line::read(text, &mut known) {
+            match line::read(text, known) {
                 Ok(block) => read.blocks.push(block),
                 Err(error) => {
                     broken.store(true, Ordering::Relaxed);
-                    read.bad = Some((batch.number + place, error));
+                    read.bad = Some((self.number + place, error));
                     break;
                 }
             }
             start = end;
         }
-        done.lock().unwrap_or_else(PoisonError::into_inner).push(read);
+        read
     }
 }

@@ -381,8 +381,11 @@ fn burn(cpus: &[usize], from_ns: u64, until_ns: u64) -> Result<Vec<Burnt>> {
         })
     };
     std::thread::scope(|scope| {
-        let threads: Vec<_> = cpus.iter().map(|&cpu| scope.spawn(move || busy(cpu))).collect();
+        let start =
+            |&cpu: &usize| std::thread::Builder::new().spawn_scoped(scope, move || busy(cpu));
+        let threads: Vec<_> = cpus.iter().map(start).collect();
         let ended = threads.into_iter().zip(cpus).map(|(thread, cpu)| {
+            let thread = thread.map_err(|error| Error::os("start a busy thread", error))?;
             let burnt = thread.join().map_err(|_| Error::failed("a busy thread panicked"))?;
             burnt.map_err(|error| Error::os(format!("keep CPU \"{cpu}\" busy"), error))
         });

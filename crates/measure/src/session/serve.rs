@@ -133,10 +133,12 @@ pub fn serve(
         };
         let done = AtomicBool::new(false);
         let end = std::thread::scope(|scope| {
-            let session = scope.spawn(|| {
+            let session = std::thread::Builder::new().spawn_scoped(scope, || {
                 let _done = SetOnDrop(&done); // also on a panic
                 agent::serve(client.connection, data, stop)
             });
+            let session =
+                session.map_err(|error| Error::os("start a thread for the session", error))?;
             let rejected =
                 listener.turn_away(&done, &mut |event| tell(ServeEvent::Listener(event)));
             let end = session

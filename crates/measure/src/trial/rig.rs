@@ -513,8 +513,13 @@ fn stop_all(flows: &[Flow]) {
 /// Runs `ask` in the sender's namespace. A thread cannot leave a namespace that it has entered, so
 /// this has a thread of its own.
 fn on_senders_side<T: Send>(link: &dyn Link, ask: impl FnOnce() -> T + Send) -> Result<T> {
-    std::thread::scope(|scope| scope.spawn(|| link.enter_sender().map(|()| ask())).join())
-        .map_err(|_| Error::failed("a thread on the sender's side of the link panicked"))?
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .spawn_scoped(scope, || link.enter_sender().map(|()| ask()))
+            .map_err(|error| Error::os("start a thread on the sender's side of the link", error))?
+            .join()
+            .map_err(|_| Error::failed("a thread on the sender's side of the link panicked"))?
+    })
 }
 
 impl std::fmt::Debug for Rig {

@@ -156,7 +156,8 @@ pub fn touch_memory(sender_cpu: usize) {
         }
         std::hint::black_box(&mut pages);
     };
-    let _ = std::thread::spawn(touch).join();
+    // Best effort: without a thread to do it, nothing is touched.
+    let _ = std::thread::Builder::new().spawn(touch).map(std::thread::JoinHandle::join);
 }
 
 /// Bytes to touch when `available` bytes are; 0 if that is not known.
@@ -175,14 +176,17 @@ pub fn choose_congestion(asked: Option<&str>, link: &Arc<dyn Link>) -> Result<St
     let link = Arc::clone(link);
     // A thread cannot leave a namespace that it has entered, so the question has a thread of its
     // own.
-    let chosen = std::thread::spawn(move || -> Result<Option<String>> {
+    let ask = move || -> Result<Option<String>> {
         link.enter_sender()?;
         let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::UNSPECIFIED, 0))
             .map_err(|error| Error::os("open a socket", error))?;
         Ok(names.into_iter().find(|name| zc_kernel::tcp::set_congestion(&listener, name).is_ok()))
-    })
-    .join()
-    .map_err(|_| Error::failed("the thread that asked for a congestion control panicked"))??;
+    };
+    let chosen = std::thread::Builder::new()
+        .spawn(ask)
+        .map_err(|error| Error::os("start a thread that asks for a congestion control", error))?
+        .join()
+        .map_err(|_| Error::failed("the thread that asked for a congestion control panicked"))??;
     chosen.ok_or_else(|| {
         let name = asked.unwrap_or(CONGESTIONS[0]);
         Error::usage(format!("the congestion control \"{name}\" is not available here")).help(

@@ -2,6 +2,8 @@
 //! of it sees and can do. Debian's chromium, headless, by its own driver; skipped where it is not
 //! installed (`apt-get install chromium chromium-driver`).
 
+#![expect(clippy::disallowed_methods, reason = "a test that gets no thread may panic")]
+
 #[path = "../it/support/running.rs"]
 #[expect(dead_code, reason = "the tests of the page need a part of it")]
 mod running;

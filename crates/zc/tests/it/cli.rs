@@ -4,14 +4,14 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 use zc_run::Factor;
 use zc_run::factor::FactorOption;
 use zc_testkit::synthetic::Synthetic;
 
-use crate::support::{Bounded as _, zc_in as command};
+use crate::support::{Bounded as _, ZC, stderr, zc_in as command};
 
 /// Runs `zc` in an empty folder of its own.
 fn zc(args: &[&str]) -> Output {
@@ -431,6 +431,30 @@ fn a_full_disk_behind_stdout_is_exit_code_5() {
         .unwrap();
     let output = zc.wait_with_output().unwrap();
     assert_eq!(refused(&output, 5), "cannot write the result to stdout: no space left on device");
+}
+
+#[test]
+fn where_no_thread_can_be_had_runs_are_read_and_the_rest_is_a_sentence() {
+    if zc_kernel::process::euid() == 0 {
+        return eprintln!("skipped: root has no limit of threads");
+    }
+    let folder = with_file("run.json", saved_run().as_bytes());
+    let alone = |args: &[&str]| {
+        let mut prlimit = Command::new("prlimit");
+        prlimit.args(["--nproc=1", ZC]).args(args).current_dir(folder.path());
+        prlimit.stdin(Stdio::null()).finish()
+    };
+    let Ok(shown) = alone(&["show", "run.json"]) else {
+        return eprintln!("skipped: there is no prlimit(1) here");
+    };
+    assert!(printed(&shown).contains("sendfile"));
+    assert!(printed(&alone(&["report", "run.json", "--csv"]).unwrap()).lines().count() > 3);
+    for args in [&["run", "--link", "loopback", "--out", "new.json"][..], &["doctor"]] {
+        let output = alone(args).unwrap();
+        let said = stderr(&output);
+        assert!(!said.contains("panicked"), "{args:?}: {said}");
+        assert!(output.status.success() || said.contains("error: "), "{args:?}: {said}");
+    }
 }
 
 #[test]

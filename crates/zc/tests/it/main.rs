@@ -1,6 +1,8 @@
 //! The program from outside: every test here starts the real binary. They are one binary, so that
 //! they are linked once; `cargo test -p zc --test it run::` runs the tests of one module.
 
+#![expect(clippy::disallowed_methods, reason = "a test that gets no thread may panic")]
+
 mod support;
 
 mod ab;
