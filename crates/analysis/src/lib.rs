@@ -42,7 +42,7 @@ pub use model::cell::{
 pub use model::estimates::{
     BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl, Rough,
 };
-pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides};
+pub use model::figure::{Bounds, Figure, RatioFigure, RatioMethod, Sides, farthest_from_one};
 pub use model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
 pub use model::sizes::{
     Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided,

@@ -13,7 +13,7 @@ use crate::figures::finite;
 use crate::kept::KeptBlocks;
 use crate::model::cell::CellEstimate;
 use crate::model::estimates::{BlockAccount, Control, PositiveControl};
-use crate::model::figure::{Bounds, RatioFigure};
+use crate::model::figure::{Bounds, RatioFigure, farthest_from_one};
 use crate::model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
 use crate::parallel;
 use crate::ratios::{self, Ratio, baseline, divisors, ratio};
@@ -80,12 +80,6 @@ pub(super) fn verdict(
 fn control_error(control: Option<&Control>) -> f64 {
     let interval = control.and_then(Control::error).and_then(|ratio| ratio.interval);
     interval.map_or(1.0, |interval| farthest_from_one(interval.low, interval.high))
-}
-
-/// The end of an interval that is farther from 1, as a factor of at least 1. Infinite without a
-/// bound.
-pub(super) fn farthest_from_one(low: f64, high: Option<f64>) -> f64 {
-    high.map_or(f64::INFINITY, |high| high.max(1.0 / low))
 }
 
 /// What is said of a cell. An error of the control by the factor `error` explains ratios up to it.

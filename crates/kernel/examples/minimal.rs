@@ -6,7 +6,7 @@
 //! pacing, no counters, no completions beyond those that the kernel requires, and it panics on
 //! errors. It shares no code with zc's paths, so that a detour in those shows.
 
-#![expect(clippy::disallowed_methods, reason = "a test that gets no thread may panic")]
+#![expect(clippy::disallowed_methods, reason = "an example that gets no thread may panic")]
 
 use std::fs::File;
 use std::io::{Read, Write};

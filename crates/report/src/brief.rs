@@ -152,9 +152,11 @@ fn legend(estimates: &Estimates, several: bool) -> String {
     let costs = if several { "" } else { "us of CPU time per MB " };
     let mut parts =
         vec![format!("{costs}± half of the {:.0} % interval", estimates.confidence * 100.0)];
-    // A grid of ratios has no names of cells, which carry the other marks.
+    // A grid of ratios, unlike one of costs, has no place for the other marks.
+    let has_ratios = || estimates.cells.iter().any(|cell| cell.ratio.both.is_some());
+    let only_wide = several && has_ratios();
     let marks = rows::marks_in_use(estimates);
-    let marks = marks.iter().filter(|mark| !several || mark.sign == rows::WIDE);
+    let marks = marks.iter().filter(|mark| !only_wide || mark.sign == rows::WIDE);
     parts.extend(marks.map(|mark| format!("{} {}", mark.sign, mark.brief)));
     if several {
         parts.extend(grids::footnote(estimates).map(|_| format!("{} undecided", grids::UNDECIDED)));

@@ -44,17 +44,6 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
         }
     }
 
-    /// What else on this host changes costs.
-    fn conditions(host: &Host, columns: usize) -> String {
-        let width =
-            host.conditions.keys().map(|name| shown(name).chars().count()).max().unwrap_or(0);
-        let lines = host.conditions.iter().map(|(name, value)| {
-            wrap(&format!("  {}", shown(name)), &escape(value, 300), width.min(40) + 4, columns)
-        });
-        let lines: String = lines.collect();
-        if lines.is_empty() { lines } else { format!("\nconditions\n{lines}") }
-    }
-
     out.push_str("\nfitness\n");
     let mut warnings: Vec<&Warning> = warnings.iter().collect();
     warnings.sort_by_key(|warning| std::cmp::Reverse(warning.severity));
@@ -90,6 +79,16 @@ pub fn doctor(host: &Host, rows: &[SupportRow], warnings: &[Warning], columns: u
         }
     });
     out
+}
+
+/// What else on this host changes costs.
+fn conditions(host: &Host, columns: usize) -> String {
+    let width = host.conditions.keys().map(|name| shown(name).chars().count()).max().unwrap_or(0);
+    let lines = host.conditions.iter().map(|(name, value)| {
+        wrap(&format!("  {}", shown(name)), &escape(value, 300), width.min(40) + 4, columns)
+    });
+    let lines: String = lines.collect();
+    if lines.is_empty() { lines } else { format!("\nconditions\n{lines}") }
 }
 
 fn machine(host: &Host, indent: usize, columns: usize) -> String {

@@ -236,6 +236,26 @@ pub enum Dropped {
     Unfinished,
 }
 
+impl Dropped {
+    /// What disturbs a machine with so many soaked CPUs: `other programs use 97 % of 2 CPUs`. `None`
+    /// if it was not the machine.
+    pub fn disturbance(&self, cpus: usize) -> Option<String> {
+        let percent = |share: &f64| format!("{:.0} %", share * 100.0);
+        match self {
+            Self::Foreign { share } => {
+                Some(format!("other programs use {} of {cpus} CPUs", percent(share)))
+            }
+            Self::Steal { share } => {
+                Some(format!("the hypervisor takes {} of {cpus} CPUs", percent(share)))
+            }
+            Self::IdleDrift { share } => {
+                Some(format!("the speed of idle CPUs changes by {}", percent(share)))
+            }
+            Self::TrialFailed { .. } | Self::Unfinished => None,
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct End {

@@ -26,7 +26,9 @@ impl Busy {
         if kept * 2 >= judged.len() {
             return None;
         }
-        let why = judged.iter().rev().find_map(|block| why(block.dropped.as_ref()?, run))?;
+        let cpus = run.header.plan.fixed.soaked_cpus.len();
+        let why = |block: &&Block| block.dropped.as_ref()?.disturbance(cpus);
+        let why = judged.iter().rev().find_map(why)?;
         Some(Self { kept, judged: judged.len(), why })
     }
 }
@@ -35,23 +37,6 @@ impl Busy {
 impl fmt::Display for Busy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {} blocks kept: {}", self.kept, self.judged, self.why)
-    }
-}
-
-fn why(dropped: &Dropped, run: &Run) -> Option<String> {
-    let share = |share: f64| format!("{:.0} %", share * 100.0);
-    let cpus = run.header.plan.fixed.soaked_cpus.len();
-    match dropped {
-        Dropped::Foreign { share: used } => {
-            Some(format!("other programs use {} of {cpus} CPUs", share(*used)))
-        }
-        Dropped::Steal { share: taken } => {
-            Some(format!("the hypervisor takes {} of {cpus} CPUs", share(*taken)))
-        }
-        Dropped::IdleDrift { share: by } => {
-            Some(format!("the speed of idle CPUs changes by {}", share(*by)))
-        }
-        Dropped::TrialFailed { .. } | Dropped::Unfinished => None,
     }
 }
 

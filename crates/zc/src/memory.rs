@@ -32,7 +32,7 @@ pub(super) fn run(args: &RunArgs, given: &[String]) -> Result<()> {
     // Before the measurement, which would be lost if this failed.
     let with = args.with.as_deref().map(read::run).transpose()?;
     let with = with.map(|run| zc_analysis::estimate(&run));
-    let at_most = quiet::at_most(args.wait_until_quiet.as_deref())?;
+    let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;
     quiet::wait(at_most, &stop)?;
     let mut begin = |seen: &MemoryRun| {

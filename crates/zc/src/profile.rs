@@ -8,6 +8,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, ValueHint};
 use super::factor_args::FactorArgs;
 use super::format::FormatArgs;
 use super::known::known;
+use super::quiet::QuietArgs;
 use super::run_args::RunArgs;
 use super::{planned, replace, run};
 use zc_measure::plan::Spec;
@@ -62,14 +63,8 @@ pub(super) struct ProfileArgs {
         help_heading = "How long, how well"
     )]
     budget: Option<String>,
-    /// Wait for other programs to leave this machine alone before the run, at most this long
-    #[arg(
-        long,
-        value_name = "DURATION",
-        allow_hyphen_values = true,
-        help_heading = "How long, how well"
-    )]
-    wait_until_quiet: Option<String>,
+    #[command(flatten)]
+    quiet: QuietArgs,
     /// Seed of the random order [default: a fresh one, saved in the run]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
     seed: Option<String>,
@@ -167,7 +162,7 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         link,
         cpus,
         budget,
-        wait_until_quiet,
+        quiet,
         seed,
         window,
         out,
@@ -182,7 +177,7 @@ pub(super) fn profile(args: ProfileArgs) -> Result<()> {
         link,
         cpus,
         budget,
-        wait_until_quiet,
+        quiet,
         seed,
         window,
         out,

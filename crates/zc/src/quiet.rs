@@ -5,21 +5,39 @@ use std::io::IsTerminal as _;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use clap::Args;
+
 use super::progress::Watcher;
-use super::resolve;
 use zc_analysis::rules::{FOREIGN_LIMIT, STEAL_LIMIT};
 use zc_measure::session::{self, Quiet};
 use zc_run::{Result, units};
 
 const S: u64 = 1_000_000_000;
 
-/// The longest time to wait, as it was typed.
-///
-/// # Errors
-/// It is no duration.
-pub(super) fn at_most(typed: Option<&str>) -> Result<Option<Duration>> {
-    let duration = |text| units::duration(text, S..=7 * 24 * 3600 * S).map(Duration::from_nanos);
-    typed.map(duration).transpose().map_err(|error| resolve::of("--wait-until-quiet", error))
+/// The option of the commands that may wait.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct QuietArgs {
+    /// Wait for other programs to leave this machine alone before the run, at most this long
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        help_heading = "How long, how well"
+    )]
+    wait_until_quiet: Option<String>,
+}
+
+impl QuietArgs {
+    /// The longest time to wait, if the user asked for it.
+    ///
+    /// # Errors
+    /// What was typed is no duration.
+    pub(super) fn at_most(&self) -> Result<Option<Duration>> {
+        let duration = |text| units::duration(text, S..=7 * 24 * 3600 * S);
+        let typed = self.wait_until_quiet.as_deref().map(duration).transpose();
+        let at_most = typed.map_err(|error| error.prefixed("--wait-until-quiet: "))?;
+        Ok(at_most.map(Duration::from_nanos))
+    }
 }
 
 /// Waits, if the user asked for it.

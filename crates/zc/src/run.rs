@@ -46,7 +46,7 @@ pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     for &name in names.iter().filter(|name| **name != Experiment::Memory) {
         let (spec, args) = planned::worked_in(planned::of_experiment(name)?, args.clone())?;
         resolve::run(&args, spec, Vec::new(), PathBuf::new)?;
-        quiet::at_most(args.wait_until_quiet.as_deref())?;
+        args.quiet.at_most()?;
     }
     for name in names {
         match name {
@@ -79,7 +79,7 @@ pub(super) fn one(spec: Spec, args: RunArgs, also: impl FnOnce(&Run) -> Result<(
     let options = resolve::run(&args, spec, command, || resolve::default_out(&jiff::Zoned::now()))?;
     resolve::check_out(&options.out, args.out.is_some())?;
 
-    let at_most = quiet::at_most(args.wait_until_quiet.as_deref())?;
+    let at_most = args.quiet.at_most()?;
     let stop = interrupt::flag()?;
     quiet::wait(at_most, &stop)?;
     let mut watcher =

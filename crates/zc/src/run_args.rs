@@ -10,6 +10,7 @@ use clap::{Args, ValueHint};
 use super::factor_args::FactorArgs;
 use super::format::FormatArgs;
 use super::known::known;
+use super::quiet::QuietArgs;
 use super::remote::RemoteArgs;
 use zc_run::{Experiment, IpVersion, LinkKind, SoakerKind};
 
@@ -152,14 +153,8 @@ pub(super) struct RunArgs {
         help_heading = "How long, how well"
     )]
     pub(super) budget: Option<String>,
-    /// Wait for other programs to leave this machine alone before the run, at most this long
-    #[arg(
-        long,
-        value_name = "DURATION",
-        allow_hyphen_values = true,
-        help_heading = "How long, how well"
-    )]
-    pub(super) wait_until_quiet: Option<String>,
+    #[command(flatten)]
+    pub(super) quiet: QuietArgs,
     /// Half-width of the intervals at which the run may end early [default: 2.5%]
     #[arg(
         long,

@@ -91,23 +91,12 @@ fn machine(found: &mut Found, old: &Host, new: &Host) {
         new.irq_time_accounting.map(on),
     );
     found.optional(Aspect::Clocksource, old.clocksource.clone(), new.clocksource.clone());
-    found.maps(Aspect::Mitigation, &old.mitigations, &new.mitigations);
-    // A run of before format 3.2 has no conditions and fewer sysctls: what it does not record is no
-    // difference.
-    if old.conditions.is_empty() == new.conditions.is_empty() {
-        found.maps(Aspect::Sysctl, &old.sysctls, &new.sysctls);
-        found.maps(Aspect::Condition, &old.conditions, &new.conditions);
-    } else {
-        let shared = |of: &BTreeMap<String, String>, by: &BTreeMap<String, String>| {
-            of.iter()
-                .filter(|(name, _)| by.contains_key(*name))
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect()
-        };
-        let (before, after) =
-            (shared(&old.sysctls, &new.sysctls), shared(&new.sysctls, &old.sysctls));
-        found.maps(Aspect::Sysctl, &before, &after);
-    }
+    found.maps(Aspect::Mitigation, &old.mitigations, &new.mitigations, false);
+    // A run from before format 3.2 has no conditions and fewer sysctls, and what it does not record
+    // is no difference.
+    let shared = old.conditions.is_empty() != new.conditions.is_empty();
+    found.maps(Aspect::Sysctl, &old.sysctls, &new.sysctls, shared);
+    found.maps(Aspect::Condition, &old.conditions, &new.conditions, shared);
     let user = |host: &Host| if host.euid == 0 { "root" } else { "a user" };
     found.of(Aspect::Privilege, &user(old), &user(new));
     found.optional(Aspect::Memlock, old.memlock_bytes, new.memlock_bytes);
@@ -186,15 +175,17 @@ impl Found {
         }
     }
 
-    /// Records each name whose value differs.
+    /// Records each name whose value differs; with `shared`, only of those that both have.
     fn maps(
         &mut self,
         what: Aspect,
         old: &BTreeMap<String, String>,
         new: &BTreeMap<String, String>,
+        shared: bool,
     ) {
         let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-        for name in names {
+        let is_shared = |name: &&String| old.contains_key(*name) && new.contains_key(*name);
+        for name in names.into_iter().filter(|name| !shared || is_shared(name)) {
             self.differ(what, Some(name), old.get(name).cloned(), new.get(name).cloned());
         }
     }

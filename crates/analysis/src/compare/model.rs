@@ -167,7 +167,7 @@ pub enum Aspect {
     Mitigation,
     /// A sysctl.
     Sysctl,
-    /// Another setting of the kernel, or a facility in the way of bytes.
+    /// Another setting of the kernel, or a facility in the path of packets.
     Condition,
     /// Whether the run had root privileges.
     Privilege,

@@ -7,7 +7,7 @@ use crate::cells;
 use crate::estimate::control;
 use crate::kept::KeptBlocks;
 use crate::model::estimates::Control;
-use crate::model::figure::Bounds;
+use crate::model::figure::{Bounds, farthest_from_one};
 use crate::model::verdict::Withheld;
 use crate::positive;
 use crate::verdict;
@@ -33,7 +33,7 @@ pub(super) fn assess(
             let doubt = match why {
                 Withheld::ControlDiffers { low, high, .. } => {
                     if one_session {
-                        error = verdict::farthest_from_one(low, high);
+                        error = farthest_from_one(low, high);
                     }
                     true
                 }

@@ -5,6 +5,7 @@ use zc_run::{
     FixedParams, Host, LinkFacts, LinkKind, OffloadSwitch, Severity, StatReading, Warning,
 };
 
+use super::conditions::{INIT_ON_ALLOC, IPTABLES, SECCOMP, TRACKING};
 use super::environment::Environment;
 
 /// All checks of the sender's machine that are possible before the first block.
@@ -104,9 +105,14 @@ fn virtual_machine(host: &Host) -> Option<Warning> {
     ))
 }
 
+/// Whether a condition of the host has this value.
+fn is(host: &Host, condition: &str, value: &str) -> bool {
+    host.conditions.get(condition).is_some_and(|is| is == value)
+}
+
 /// A kernel that zeroes the pages it allocates makes socket buffers and pipes dearer.
 fn zeroed_pages(host: &Host) -> Option<Warning> {
-    (host.conditions.get("init_on_alloc").map(String::as_str) == Some("on")).then(|| {
+    is(host, INIT_ON_ALLOC, "on").then(|| {
         Warning::new(
             "zeroed-pages",
             Severity::Note,
@@ -118,7 +124,7 @@ fn zeroed_pages(host: &Host) -> Option<Warning> {
 
 /// A seccomp filter runs at every system call of the process that has one, as in most containers.
 fn filtered_calls(host: &Host) -> Option<Warning> {
-    (host.conditions.get("seccomp").map(String::as_str) == Some("filter")).then(|| {
+    is(host, SECCOMP, "filter").then(|| {
         Warning::new(
             "seccomp",
             Severity::Note,
@@ -132,8 +138,7 @@ fn filtered_calls(host: &Host) -> Option<Warning> {
 fn netfilter(host: &Host, link: &LinkFacts) -> Option<Warning> {
     let own_namespace = matches!(link.kind, LinkKind::Null | LinkKind::Veth);
     let is_at_work = |name: &&str| host.conditions.get(*name).is_some_and(|is| is != "idle");
-    let at_work: Vec<&str> =
-        ["iptables", "connection tracking"].into_iter().filter(is_at_work).collect();
+    let at_work: Vec<&str> = [IPTABLES, TRACKING].into_iter().filter(is_at_work).collect();
     (!own_namespace && !at_work.is_empty()).then(|| {
         Warning::new(
             "netfilter",
@@ -388,8 +393,8 @@ pub struct Shares {
 }
 
 impl Shares {
-    #[expect(clippy::cast_precision_loss, reason = "ticks of one window and nanoseconds of it")]
     /// `None` if no time has passed on the CPUs.
+    #[expect(clippy::cast_precision_loss, reason = "ticks of one window and nanoseconds of it")]
     pub fn between(opened: &StatReading, closed: &StatReading) -> Option<Self> {
         let (mut busy, mut steal, mut all) = (0, 0, 0);
         for (then, now) in opened.cpus.iter().zip(&closed.cpus) {

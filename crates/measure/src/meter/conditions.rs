@@ -1,10 +1,11 @@
-//! Settings of the kernel that are no sysctl, and what else stands in the way of bytes on this host:
-//! each changes what a byte costs, so two runs are comparable only where they are the same.
+//! Settings of the kernel that are no sysctl, and what packets pass on this host: each changes what a
+//! byte costs, so two runs are comparable only where they are the same.
 //!
-//! What cannot be read is absent, never guessed. References: Documentation/admin-guide/mm/transhuge.rst,
-//! Documentation/admin-guide/pm/cpuidle.rst, Documentation/admin-guide/kernel-parameters.txt
-//! (`init_on_alloc`, `preempt`, `swiotlb`), Documentation/ABI/testing/sysfs-kernel-iommu_groups,
-//! proc_pid_status(5), Documentation/admin-guide/LSM/index.rst.
+//! What cannot be read is absent, never guessed. References:
+//! Documentation/admin-guide/mm/transhuge.rst, Documentation/admin-guide/pm/cpuidle.rst,
+//! Documentation/admin-guide/kernel-parameters.txt (`init_on_alloc`, `preempt`, `swiotlb`),
+//! Documentation/ABI/testing/sysfs-kernel-iommu_groups, proc_pid_status(5),
+//! Documentation/admin-guide/LSM/index.rst.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -12,6 +13,12 @@ use std::path::Path;
 
 use super::root::read;
 use crate::workload;
+
+/// Names of the conditions that a check asks for.
+pub(super) const INIT_ON_ALLOC: &str = "init_on_alloc";
+pub(super) const SECCOMP: &str = "seccomp";
+pub(super) const IPTABLES: &str = "iptables";
+pub(super) const TRACKING: &str = "connection tracking";
 
 /// The conditions by name, read below `root`, under a kernel of this release and build.
 pub(super) fn conditions(root: &Path, release: &str, build: &str) -> BTreeMap<String, String> {
@@ -26,7 +33,7 @@ pub(super) fn conditions(root: &Path, release: &str, build: &str) -> BTreeMap<St
     let found = [
         ("transparent hugepages", chosen(&format!("{thp}/enabled"))),
         ("transparent hugepages of tmpfs", chosen(&format!("{thp}/shmem_enabled"))),
-        ("init_on_alloc", kernel.switch("init_on_alloc", "CONFIG_INIT_ON_ALLOC_DEFAULT_ON")),
+        (INIT_ON_ALLOC, kernel.switch(INIT_ON_ALLOC, "CONFIG_INIT_ON_ALLOC_DEFAULT_ON")),
         ("init_on_free", kernel.switch("init_on_free", "CONFIG_INIT_ON_FREE_DEFAULT_ON")),
         (
             "preemption",
@@ -37,16 +44,13 @@ pub(super) fn conditions(root: &Path, release: &str, build: &str) -> BTreeMap<St
         ("IOMMU", iommu(root)),
         ("swiotlb", kernel.argument("swiotlb")),
         ("security modules", read("sys/kernel/security/lsm")),
-        ("seccomp", read("proc/self/status").and_then(|status| seccomp(&status))),
+        (SECCOMP, read("proc/self/status").and_then(|status| seccomp(&status))),
         (
             "limit of memory cgroup",
             workload::cgroup_limit_below(root).map(|bytes| format!("{bytes} B")),
         ),
-        ("iptables", read("proc/net/ip_tables_names").map(|names| names.replace('\n', " "))),
-        (
-            "connection tracking",
-            read("proc/sys/net/netfilter/nf_conntrack_count").map(|count| tracking(&count)),
-        ),
+        (IPTABLES, read("proc/net/ip_tables_names").map(|names| names.replace('\n', " "))),
+        (TRACKING, read("proc/sys/net/netfilter/nf_conntrack_count").map(|count| tracking(&count))),
     ];
     found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }

@@ -13,6 +13,7 @@ use rustix::time::{ClockId, clock_getres};
 
 use super::conditions::conditions;
 use super::root::read;
+use crate::workload;
 use zc_run::{CpuFacts, Host, MemoryFacts};
 
 /// The identity of this boot of this kernel, the same in all its namespaces and containers; `None`
@@ -183,14 +184,8 @@ fn numa_nodes(root: &Path) -> Option<usize> {
 }
 
 fn memory_facts(meminfo: &str) -> MemoryFacts {
-    let bytes = |name: &str| {
-        let value = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        value.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
-    };
-    MemoryFacts {
-        total_bytes: bytes("MemTotal").unwrap_or(0),
-        available_bytes: bytes("MemAvailable").unwrap_or(0),
-    }
+    let bytes = |name| workload::meminfo_bytes(meminfo, name).unwrap_or(0);
+    MemoryFacts { total_bytes: bytes("MemTotal"), available_bytes: bytes("MemAvailable") }
 }
 
 /// The hypervisor: Xen reports itself, others are recognised by the vendor of the firmware or by

@@ -10,7 +10,7 @@ use super::progress::Progress;
 use crate::meter::KernelMeters;
 use crate::meter::checks::Shares;
 use crate::trial::allowed_cpus;
-use zc_run::{Error, ErrorKind, Result};
+use zc_run::{Dropped, Error, ErrorKind, Result};
 
 /// Length of a look at the machine, in steps after each of which a signal is noticed. A hundred
 /// ticks of each CPU tell 1 % of it.
@@ -80,11 +80,9 @@ impl Quiet {
     /// What disturbs the machine; `None` if it is quiet.
     fn disturbed(&self, shares: Option<Shares>) -> Option<String> {
         let Shares { busy, steal, cpus, .. } = shares?;
-        if busy > self.others {
-            return Some(format!("other programs use {:.0} % of {cpus} CPUs", busy * 100.0));
-        }
-        (steal > self.steal)
-            .then(|| format!("the hypervisor takes {:.0} % of {cpus} CPUs", steal * 100.0))
+        let others = (busy > self.others).then_some(Dropped::Foreign { share: busy });
+        let stolen = || (steal > self.steal).then_some(Dropped::Steal { share: steal });
+        others.or_else(stolen)?.disturbance(cpus)
     }
 }
 

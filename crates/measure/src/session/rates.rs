@@ -51,14 +51,12 @@ pub(super) fn top_speeds(
     let mut best: HashMap<String, f64> = HashMap::new();
     let mut why_none: HashMap<String, String> = HashMap::new();
     for round in 0.. {
-        let is_due = |cell: &&Cell| {
-            is_due(round, steps.budget.spent_share(), best.get(&cell.label).copied())
-        };
-        let due: Vec<&Cell> = to_try(&cells.cells).into_iter().filter(is_due).collect();
-        if due.is_empty() {
-            break;
-        }
-        for cell in due {
+        let mut measured = false;
+        for cell in to_try(&cells.cells) {
+            if !is_due(round, steps.budget.spent_share(), best.get(&cell.label).copied()) {
+                continue;
+            }
+            measured = true;
             steps.enter(cell, "top speed of")?;
             match rig.top_speed(cell) {
                 Ok(speed) => {
@@ -70,6 +68,9 @@ pub(super) fn top_speeds(
                     why_none.insert(cell.label.clone(), error.message);
                 }
             }
+        }
+        if !measured {
+            break;
         }
     }
     // A cell without a top speed can sustain no rate.

@@ -16,7 +16,7 @@ pub fn available_bytes() -> Option<u64> {
 /// what the cgroups leave.
 pub fn available_below(root: &Path) -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
-    let machine = read("proc/meminfo").and_then(|meminfo| mem_available(&meminfo));
+    let machine = read("proc/meminfo").and_then(|meminfo| meminfo_bytes(&meminfo, "MemAvailable"));
     let cgroups = cgroups(root).into_iter().filter_map(|(version, folder)| left(version, &folder));
     machine.into_iter().chain(cgroups).min()
 }
@@ -25,7 +25,7 @@ pub fn available_below(root: &Path) -> Option<u64> {
 /// cgroup has one that is below the machine's memory.
 pub fn cgroup_limit_below(root: &Path) -> Option<u64> {
     let machine = std::fs::read_to_string(root.join("proc/meminfo")).ok();
-    let all = machine.and_then(|meminfo| kib_of(&meminfo, "MemTotal:")).unwrap_or(u64::MAX);
+    let all = machine.and_then(|meminfo| meminfo_bytes(&meminfo, "MemTotal")).unwrap_or(u64::MAX);
     let limits = cgroups(root).into_iter().filter_map(|(version, folder)| limit(version, &folder));
     limits.min().filter(|limit| *limit < all)
 }
@@ -42,13 +42,9 @@ fn cgroups(root: &Path) -> Vec<(Version, PathBuf)> {
     }
 }
 
-fn mem_available(meminfo: &str) -> Option<u64> {
-    kib_of(meminfo, "MemAvailable:")
-}
-
-/// A line of /proc/meminfo, in bytes.
-fn kib_of(meminfo: &str, name: &str) -> Option<u64> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
+/// A line of /proc/meminfo, such as `MemTotal`, in bytes.
+pub fn meminfo_bytes(meminfo: &str, name: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }

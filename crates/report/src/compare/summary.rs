@@ -6,11 +6,11 @@ use super::super::prose::missed;
 use super::super::text::{list, was};
 use super::aspects;
 use super::rows::name;
-use zc_analysis::Withheld;
 use zc_analysis::compare::{
     Basis, ChangeVerdict, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, Reason,
     RelativeTo, SelectionFacts, Weight,
 };
+use zc_analysis::{Withheld, farthest_from_one};
 use zc_run::escape;
 
 /// At most this many differences of a kind are listed; further ones are counted.
@@ -119,8 +119,8 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
 /// In one session: what an A/A control that differs leaves undecided.
 fn unjudged(compared: &Compared, doubt: &Reason) -> String {
     match (compared.basis, &doubt.why) {
-        (Basis::OneSession, Withheld::ControlDiffers { low, high: Some(high), .. }) => {
-            let error = high.max(1.0 / low) - 1.0;
+        (Basis::OneSession, Withheld::ControlDiffers { low, high: high @ Some(_), .. }) => {
+            let error = farthest_from_one(*low, *high) - 1.0;
             format!("; differences of up to {} are not judged", percent(error))
         }
         _ => String::new(),

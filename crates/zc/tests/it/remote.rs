@@ -15,7 +15,8 @@ use zc_kernel::netns::NetNs;
 use zc_run::{EndReason, LinkKind, PeerKind, Run, Slot};
 
 use crate::support::{
-    Bounded as _, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks, zc, zc_in,
+    Bounded as _, NOTHING_KEPT, Running, ZC, blocks_of, measuring, saved, text, wait_for_blocks,
+    zc, zc_in,
 };
 
 /// A server that waits for a client.
@@ -74,7 +75,11 @@ fn measured(folder: &Path, words: &[&str], blocks: usize) -> (Run, Output) {
 
 #[track_caller]
 fn the_run(folder: &Path, output: &Output) -> Run {
-    assert!(matches!(output.status.code(), Some(0 | 13 | 130)), "{}", text(&output.stderr));
+    assert!(
+        matches!(output.status.code(), Some(0 | NOTHING_KEPT | 130)),
+        "{}",
+        text(&output.stderr)
+    );
     let run = saved(folder);
     assert!(!run.blocks.is_empty());
     assert_eq!(run.header.plan.fixed.link, LinkKind::Remote);

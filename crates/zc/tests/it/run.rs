@@ -11,8 +11,8 @@ use std::process::{Command, Output, Stdio};
 use zc_run::{EndReason, TrialKind};
 
 use crate::support::{
-    Bounded as _, NOT_HERE, Running, ZC, assert_ended, blocks_of, blocks_saved, measuring,
-    on_small_disk, saved, stderr, until, wait_for_blocks, zc_in,
+    Bounded as _, NOT_HERE, NOTHING_KEPT, Running, ZC, assert_ended, blocks_of, blocks_saved,
+    measuring, on_small_disk, saved, stderr, until, wait_for_blocks, zc_in,
 };
 
 /// Options of a run of one or two blocks.
@@ -228,7 +228,7 @@ fn a_machine_that_is_always_busy_ends_a_run_early_with_rough_figures() {
     let args = ["--budget", "40s", "--paths", "sendfile", "--link", "loopback"];
     let output = run_in(folder.path(), &args).finish().unwrap();
     let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(13), "{said}");
+    assert_eq!(output.status.code(), Some(NOTHING_KEPT), "{said}");
     assert!(said.contains("error: 0 of ") && said.contains(" blocks kept: "), "{said}");
     let printed = String::from_utf8(output.stdout).unwrap();
     assert!(printed.contains("Rough figures of ") && printed.contains("ended early"), "{printed}");
@@ -238,7 +238,7 @@ fn a_machine_that_is_always_busy_ends_a_run_early_with_rough_figures() {
     let waiting = ["--wait-until-quiet", "1s", "--link", "loopback"];
     let other = tempfile::tempdir().unwrap();
     let output = run_in(other.path(), &waiting).finish().unwrap();
-    assert_eq!(output.status.code(), Some(13), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(NOTHING_KEPT), "{}", stderr(&output));
     assert!(stderr(&output).contains("not quiet within 1 s: other programs use "));
     assert!(!other.path().join("run.json").exists());
     drop(busy);
@@ -279,7 +279,7 @@ fn few_descriptors_and_little_locked_memory_are_rows_and_sentences_and_no_panics
     let text = stderr(&output);
     assert!(!text.contains("panicked"), "{text}");
     match output.status.code() {
-        Some(0 | 13) => assert!(saved(folder.path()).header.plan.cells.len() >= 2),
+        Some(0 | NOTHING_KEPT) => assert!(saved(folder.path()).header.plan.cells.len() >= 2),
         // 63 files and the rig's own descriptors do not fit into 64: a sentence and a hint.
         code => assert!(code == Some(4) && text.contains("hint: "), "{code:?} {text}"),
     }
@@ -397,7 +397,7 @@ fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
     // found.
     let Some(namespace) = Namespace::new() else { return };
     let is_noticed = |folder: &Path, output: &Output| {
-        assert!(matches!(output.status.code(), Some(0 | 13 | 130)), "{}", stderr(output));
+        assert!(matches!(output.status.code(), Some(0 | NOTHING_KEPT | 130)), "{}", stderr(output));
         saved(folder).header.warnings.iter().any(|warning| warning.name == "another-zc")
     };
     let alone = tempfile::tempdir().unwrap();

@@ -72,7 +72,7 @@ pub(crate) fn wait_for_blocks(folder: &Path, zc: &mut Running, blocks: usize) {
 }
 
 /// The code of a run of which no block counts, which other programs decide.
-const NOTHING_KEPT: i32 = 13;
+pub(crate) const NOTHING_KEPT: i32 = 13;
 
 /// A run has ended by itself, with a result or because other programs left it none.
 #[track_caller]
