@@ -50,7 +50,7 @@ fn a_plan_of_the_user_s_own_is_run_and_what_cannot_be_had_is_a_row() {
 fn every_cell_sends_in_messages_of_its_size_over_its_link() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let plan = "name = \"both\"\nbudget = \"60s\"\n[fixed]\nlink = \"veth\"\nrate \
+    let plan = "name = \"both\"\n[fixed]\nlink = \"veth\"\nrate \
         = \"20MB/s\"\npaths = \"sendfile\"\n\
         [[factor]]\nname = \"mtu\"\nlevels = [1500, 9000]\n[[factor]]\nname = \"message\"\nlevels \
         = [\"1k\", \"64k\"]\n";

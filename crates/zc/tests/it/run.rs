@@ -84,7 +84,7 @@ fn a_run_prints_its_table_and_saves_what_show_prints_again() {
 fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    blocks_of(folder.path(), &mut run_in(folder.path(), &["--link", "loopback"]), 2);
+    blocks_of(folder.path(), &mut run_in(folder.path(), &["--link", "loopback"]), 1);
     let run = saved(folder.path());
     let is_whole =
         |block: &&zc_run::Block| !matches!(block.dropped, Some(zc_run::Dropped::Unfinished));
@@ -375,16 +375,13 @@ impl Namespace {
     }
 
     /// `zc run` over its loopback. nsenter(1) becomes it.
-    fn run(&self, folder: &Path, budget: &str) -> Command {
+    fn run(&self, folder: &Path) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["-t", &self.holder.id().to_string(), "-n"]);
         if !rustix::process::geteuid().is_root() {
             command.args(["-U", "--preserve-credentials"]);
         }
-        command.args([
-            ZC, "run", "--link", "loopback", "--paths", "sendfile", "--budget", budget, "--out",
-            "run.json",
-        ]);
+        command.args([ZC, "run", "--link", "loopback", "--paths", "sendfile", "--out", "run.json"]);
         command.current_dir(folder).stdin(Stdio::null());
         command
     }
@@ -401,14 +398,19 @@ fn a_second_zc_is_noticed_and_its_verdicts_withheld() {
         saved(folder).header.warnings.iter().any(|warning| warning.name == "another-zc")
     };
     let alone = tempfile::tempdir().unwrap();
-    let output = blocks_of(alone.path(), &mut namespace.run(alone.path(), "60s"), 1);
+    let output = blocks_of(alone.path(), &mut namespace.run(alone.path()), 1);
     assert!(!is_noticed(alone.path(), &output), "there was no other");
 
     let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let mut other = namespace.run(first.path(), "120s");
-    let mut other = other.stdout(Stdio::null()).stderr(Stdio::piped()).start().unwrap();
+    let mut other = namespace.run(first.path());
+    let mut other = other
+        .args(["--budget", "120s"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .start()
+        .unwrap();
     wait_for_blocks(first.path(), &mut other, 1);
-    let output = namespace.run(second.path(), "6s").finish().unwrap();
+    let output = namespace.run(second.path()).args(["--budget", "6s"]).finish().unwrap();
     assert!(other.try_wait().unwrap().is_none(), "the other has ended before");
     assert!(is_noticed(second.path(), &output));
     assert!(String::from_utf8_lossy(&output.stdout).contains("withheld"));

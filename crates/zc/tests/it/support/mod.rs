@@ -80,10 +80,12 @@ pub(crate) fn assert_ended(output: &Output) {
     assert!(matches!(output.status.code(), Some(0 | NOTHING_KEPT)), "{}", stderr(output));
 }
 
-/// What a run prints and saves that is ended, as by Ctrl-C, once it has so many blocks: no budget
-/// is too short for it, however busy the machine is, and none is waited for.
+/// What a run without a budget of its own prints and saves that is ended, as by Ctrl-C, once it has
+/// so many blocks: its budget is not too short for them, however busy the machine is, and is not
+/// waited for.
 #[track_caller]
 pub(crate) fn blocks_of(folder: &Path, zc: &mut Command, blocks: usize) -> Output {
+    zc.args(["--budget", "600s"]);
     let output = interrupted_when("enough blocks are saved", zc, || blocks_saved(folder) >= blocks);
     assert!(
         matches!(output.status.code(), Some(0 | NOTHING_KEPT | 130))
