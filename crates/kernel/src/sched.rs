@@ -1,13 +1,15 @@
-//! Scheduling of the calling thread: policy, nice value, CPU affinity, timer slack.
+//! Scheduling of threads: policy, nice value, CPU affinity, timer slack.
 //!
-//! All settings apply to the calling thread alone and end with it.
+//! All settings apply to one thread, the calling one unless the function takes a thread id, and end
+//! with it.
 
 use std::io;
 use std::num::NonZeroU64;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
-/// Sets the scheduling policy SCHED_IDLE with sched_setscheduler(2).
+/// Sets the scheduling policy SCHED_IDLE of thread `tid` (0: the calling one) with
+/// sched_setscheduler(2).
 ///
 /// The thread then runs when nothing else of its task group wants the CPU. Otherwise it has a
 /// weight of 3, where a normal thread has 1024. The policy ranks a thread inside its own autogroup
@@ -15,7 +17,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_t
 /// because musl's wrapper answers ENOSYS.
 ///
 /// # Errors
-/// - EPERM, ENOSYS: a seccomp filter. The kernel itself lets every thread lower its own priority.
+/// - EPERM, ENOSYS: a seccomp filter. The kernel itself lets every user lower the priority of their
+///   own threads.
+/// - ESRCH: there is no such thread.
 ///
 /// # References
 /// - [sched_setscheduler(2)]
@@ -25,12 +29,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_t
 /// [sched(7)]: https://man7.org/linux/man-pages/man7/sched.7.html
 #[doc(alias = "sched_setscheduler")]
 #[doc(alias = "SCHED_IDLE")]
-pub fn set_idle() -> io::Result<()> {
+pub fn set_idle(tid: i32) -> io::Result<()> {
     let param = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the call reads one sched_param through the pointer, which outlives it. Thread id 0 is
-    // the calling thread.
+    // SAFETY: the call reads one sched_param through the pointer, which outlives it.
     let status = unsafe {
-        libc::syscall(libc::SYS_sched_setscheduler, 0, libc::SCHED_IDLE, &raw const param)
+        libc::syscall(libc::SYS_sched_setscheduler, tid, libc::SCHED_IDLE, &raw const param)
     };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -60,14 +63,15 @@ pub fn set_round_robin(priority: i32) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Sets the nice value (-20 to 19) of the calling thread with setpriority(2). On Linux it belongs
-/// to the thread, not to the process.
+/// Sets the nice value (-20 to 19) of thread `tid` (0: the calling one) with setpriority(2). On
+/// Linux it belongs to the thread, not to the process.
 ///
 /// Under SCHED_IDLE the value does not change the weight. /proc/stat counts the ticks of a thread
 /// with a positive value in the column `nice`.
 ///
 /// # Errors
 /// - EACCES: the value is below the present one, which needs CAP_SYS_NICE or RLIMIT_NICE.
+/// - ESRCH: there is no such thread.
 ///
 /// # References
 /// - [setpriority(2)], "C library/kernel differences"
@@ -76,8 +80,8 @@ pub fn set_round_robin(priority: i32) -> io::Result<()> {
 /// [setpriority(2)]: https://man7.org/linux/man-pages/man2/setpriority.2.html
 #[doc(alias = "setpriority")]
 #[doc(alias = "nice")]
-pub fn set_nice(nice: i32) -> io::Result<()> {
-    Ok(rustix::process::setpriority_process(Some(rustix::thread::gettid()), nice)?)
+pub fn set_nice(tid: i32, nice: i32) -> io::Result<()> {
+    Ok(rustix::process::setpriority_process(rustix::process::Pid::from_raw(tid), nice)?)
 }
 
 /// Restricts the calling thread to `cpus` with sched_setaffinity(2).
@@ -174,7 +178,7 @@ mod tests {
     #[test]
     fn set_idle_gives_the_class_idle() {
         // Field 41 of proc_pid_stat(5) is the policy; SCHED_IDLE is 5.
-        assert_eq!(in_a_thread(|| set_idle().map(|()| stat_field(41))).unwrap(), "5");
+        assert_eq!(in_a_thread(|| set_idle(0).map(|()| stat_field(41))).unwrap(), "5");
     }
 
     #[test]
@@ -192,7 +196,7 @@ mod tests {
     #[test]
     fn set_nice_changes_the_calling_thread_alone() {
         let before = stat_field(19);
-        assert_eq!(in_a_thread(|| set_nice(19).map(|()| stat_field(19))).unwrap(), "19");
+        assert_eq!(in_a_thread(|| set_nice(0, 19).map(|()| stat_field(19))).unwrap(), "19");
         assert_eq!(stat_field(19), before);
     }
 

@@ -37,7 +37,7 @@ pub fn meters() -> Vec<SupportRow> {
 /// Whether a thread may lower itself to SCHED_IDLE; tried on a thread that then ends.
 fn soakers() -> Verdict {
     let tried = std::thread::Builder::new()
-        .spawn(zc_kernel::sched::set_idle)
+        .spawn(|| zc_kernel::sched::set_idle(0))
         .map(std::thread::JoinHandle::join);
     match tried {
         Ok(Ok(Ok(()))) => Ok(()),

@@ -17,12 +17,15 @@ use std::time::Duration;
 
 use zc_kernel::spawn;
 
-use zc_run::SoakerRank;
+use zc_run::{Error, Result, SoakerRank};
 
 /// Name of the soakers' cgroup.
 const SOAKERS: &str = "zc-soakers";
 /// Name of the competing process's cgroup.
 const COMPETITORS: &str = "zc-competitors";
+/// The file of a group by which single threads are moved into it. Only version 1 of the cgroups has
+/// it (Documentation/admin-guide/cgroup-v1/cgroups.rst).
+const TASKS: &str = "tasks";
 /// Attempts when another zc removes the folder at the same moment, or when the kernel says that the
 /// nice value of an autogroup was set less than 100 ms ago.
 const TRIES: u32 = 5;
@@ -36,13 +39,16 @@ pub(super) struct Group {
 
 #[derive(Debug)]
 struct Moved {
+    place: Place,
     into: PathBuf,
-    from: PathBuf,
+    /// Whether the process as a whole is in the group, and not only the threads that it took in.
+    whole: bool,
 }
 
 impl Group {
     /// Ranks this process, which must not have other threads yet, below all others as far as this
-    /// user may.
+    /// user may. Where threads can be moved one by one, only those rank there that are
+    /// [taken in](Self::take_in): this one has to answer, and would wait for its CPU for seconds.
     pub(super) fn lowest() -> Self {
         leave_session();
         let texts = Texts::read();
@@ -76,6 +82,17 @@ impl Group {
     pub(super) fn rank(&self) -> &SoakerRank {
         &self.rank
     }
+
+    /// Puts a thread of this process into the group, if it is not there with all others.
+    ///
+    /// # Errors
+    /// It may not be moved.
+    pub(super) fn take_in(&self, tid: i32) -> Result<()> {
+        let Some(Moved { place, into, whole: false }) = &self.moved else { return Ok(()) };
+        place
+            .fill(into, true, |into| write_existing(&into.join(TASKS), &tid.to_string()))
+            .map_err(|error| Error::os("put a soaker into a cgroup of its own", error))
+    }
 }
 
 impl Drop for Group {
@@ -83,7 +100,7 @@ impl Drop for Group {
         if let Some(moved) = &self.moved {
             // Returns to the previous group and removes the folder. That fails with EBUSY when
             // another zc is in it, which will remove it.
-            drop(fs::write(moved.from.join("cgroup.procs"), "0"));
+            drop(fs::write(moved.place.own.join("cgroup.procs"), "0"));
             drop(fs::remove_dir(&moved.into));
         }
     }
@@ -198,23 +215,41 @@ impl Texts {
 }
 
 impl Place {
-    /// Creates the group `name` here and moves this process into it. `None` when this user may not,
-    /// or when the group has no `cpu.idle` and `idle` is wanted; nothing is left behind then.
+    /// Creates the group `name` here and moves this process into it, unless it is to be `idle` and
+    /// can take in single threads. `None` when this user may not, or when the group has no
+    /// `cpu.idle` and `idle` is wanted; nothing is left behind then.
     fn enter(&self, name: &str, idle: bool) -> Option<Moved> {
         let into = self.parent.join(name);
-        for _ in 0..TRIES {
-            match self.try_to_enter(&into, idle) {
-                Ok(()) => return Some(Moved { into, from: self.own.clone() }),
-                // Another zc has removed the folder after its creation and before the move.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && self.parent.exists() => {}
-                Err(_) => break,
-            }
+        let mut whole = true;
+        let entered = self.fill(&into, idle, |into| {
+            whole = !(idle && into.join(TASKS).exists());
+            if whole { write_existing(&into.join("cgroup.procs"), "0") } else { Ok(()) }
+        });
+        if entered.is_err() {
+            drop(fs::remove_dir(&into));
+            return None;
         }
-        drop(fs::remove_dir(&into));
-        None
+        Some(Moved { place: self.clone(), into, whole })
     }
 
-    fn try_to_enter(&self, into: &Path, idle: bool) -> io::Result<()> {
+    /// Creates the group if it is not there, and lets `put` move something into it. Another zc may
+    /// remove the folder after its creation and before the move: then it begins again.
+    fn fill(
+        &self,
+        into: &Path,
+        idle: bool,
+        mut put: impl FnMut(&Path) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for _ in 1..TRIES {
+            match self.create(into, idle).and_then(|()| put(into)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && self.parent.exists() => {}
+                done => return done,
+            }
+        }
+        self.create(into, idle).and_then(|()| put(into))
+    }
+
+    fn create(&self, into: &Path, idle: bool) -> io::Result<()> {
         match fs::create_dir(into) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
@@ -224,10 +259,7 @@ impl Place {
             // others.
             return Err(io::ErrorKind::Unsupported.into());
         }
-        if idle {
-            write_existing(&into.join("cpu.idle"), "1")?;
-        }
-        write_existing(&into.join("cgroup.procs"), "0")
+        if idle { write_existing(&into.join("cpu.idle"), "1") } else { Ok(()) }
     }
 }
 

@@ -300,7 +300,8 @@ pub fn serve(job: &str, requests: impl BufRead, mut replies: impl Write) -> Resu
                 File::options().read(true).write(true).open(format!("/proc/self/fd/{MEMORY}"));
             let words = memory.and_then(SharedWords::map).map_err(|_| not_ours())?;
             let group = Group::lowest();
-            Soakers::start_in(&cpus, kind, Arc::new(words)).and_then(|soakers| {
+            let soakers = Soakers::start_in(&cpus, kind, Arc::new(words), |tid| group.take_in(tid));
+            soakers.and_then(|soakers| {
                 let ready = Reply::Soaking { rank: group.rank().clone() };
                 each_request(&ready, requests, &mut replies, |request| {
                     match request {

@@ -74,18 +74,19 @@ impl Soakers {
     pub fn start(cpus: &[usize], kind: SoakerKind) -> Result<Self> {
         let (words, _fd) = SharedWords::create(words_for(cpus.len().max(1)))
             .map_err(|error| Error::os("make memory for the soakers' counters", error))?;
-        Self::start_in(cpus, kind, Arc::new(words))
+        Self::start_in(cpus, kind, Arc::new(words), |_| Ok(()))
     }
 
     /// As [`start`](Self::start), with counters in memory that another process may read with
-    /// [`read_words`].
+    /// [`read_words`]. `rank` is called with the thread id of each soaker before it works.
     pub(super) fn start_in(
         cpus: &[usize],
         kind: SoakerKind,
         words: Arc<SharedWords>,
+        rank: impl Fn(i32) -> Result<()>,
     ) -> Result<Self> {
         let control = Arc::new(Control {
-            order: AtomicU32::new(0),
+            order: AtomicU32::new(1),
             obeyed: Mutex::new(vec![STOP; cpus.len()]),
             changed: Condvar::new(),
         });
@@ -98,9 +99,9 @@ impl Soakers {
             let thread = std::thread::Builder::new()
                 .name(format!("zc-soaker/{cpu}"))
                 .spawn(move || {
-                    let ready = settle(cpu);
-                    let work = ready.is_ok();
-                    drop(started.send((index, ready)));
+                    let pinned = pin(cpu);
+                    let work = pinned.is_ok();
+                    drop(started.send((index, pinned)));
                     drop(started); // the receiver waits until the last sender is dropped
                     if let (true, Some(counter)) = (work, Counter::of(&words, index)) {
                         soak(&counter, kind, &control, index);
@@ -114,7 +115,10 @@ impl Soakers {
         for (index, tid) in ready {
             soakers.tids[index] = tid?;
         }
-        soakers.control.wait_for_all(0);
+        // From here, and not in the soakers themselves: once one of them is lowered, it may not get
+        // its CPU for seconds, not even to say that it was.
+        soakers.tids.iter().try_for_each(|&tid| lower(tid).and_then(|()| rank(tid)))?;
+        soakers.resume();
         Ok(soakers)
     }
 
@@ -200,8 +204,8 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
     SoakReading { at_ns, units, stamp_ns }
 }
 
-/// Makes the calling thread a soaker of `cpu`, and returns its thread id.
-fn settle(cpu: usize) -> Result<i32> {
+/// Pins the calling thread to `cpu`, and returns its thread id.
+fn pin(cpu: usize) -> Result<i32> {
     sched::pin(&[cpu]).map_err(|error| {
         Error::usage(format!("cannot put a soaker on CPU \"{cpu}\": {}", in_words(&error))).help(
             format!(
@@ -210,7 +214,12 @@ fn settle(cpu: usize) -> Result<i32> {
             ),
         )
     })?;
-    sched::set_idle().and_then(|()| sched::set_nice(19)).map_err(|error| {
+    Ok(sched::gettid())
+}
+
+/// Gives a thread the lowest scheduling class.
+fn lower(tid: i32) -> Result<()> {
+    sched::set_idle(tid).and_then(|()| sched::set_nice(tid, 19)).map_err(|error| {
         Error::unsupported(format!(
             "the soakers cannot have the scheduling class \"SCHED_IDLE\": {}",
             in_words(&error)
@@ -219,8 +228,7 @@ fn settle(cpu: usize) -> Result<i32> {
             "a seccomp filter (of a container?) forbids sched_setscheduler; allow it, or run \
              outside of it",
         )
-    })?;
-    Ok(sched::gettid())
+    })
 }
 
 /// Runs a soaker until it is stopped.

@@ -139,7 +139,7 @@ pub(super) fn timed_out(message: &str) -> TrialError {
 /// after seconds. Five hundred threads at nice 19 weigh 7,500 together, the reader 1,024. This is
 /// only for trials without soakers: those weigh 3, and a thread at nice 19 no more than 15.
 pub(super) fn lower_priority() -> Result<()> {
-    zc_kernel::sched::set_nice(19)
+    zc_kernel::sched::set_nice(0, 19)
         .map_err(|error| Error::os("lower the priority of a thread", error))
 }
 
