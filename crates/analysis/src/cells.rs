@@ -9,7 +9,7 @@ use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation};
 use crate::model::figure::{Figure, RatioFigure, Sides};
 use crate::others;
-use crate::ratios::{baseline, divisors, pairs, ratio};
+use crate::ratios::{Pair, baseline, divisors, pairs, ratio};
 use crate::states::two_states;
 use crate::traffic;
 use crate::window::{bytes, elapsed_ns, throughput};
@@ -79,7 +79,7 @@ fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
         .map(|ratio| ratio_figure(&ratio, kept.header.plan.target))
 }
 
-fn to_base_pairs(kept: &KeptBlocks, place: usize, side: Side) -> Vec<(f64, f64)> {
+fn to_base_pairs(kept: &KeptBlocks, place: usize, side: Side) -> Vec<Pair> {
     pairs(&kept.costs, place, &divisors(&kept.header.plan, place), side)
 }
 

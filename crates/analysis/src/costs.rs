@@ -86,6 +86,8 @@ impl Losses {
 /// The soaked CPU time of one trial's window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrialCost {
+    /// The session of its block.
+    pub session: usize,
     /// Payload bytes that arrived in the window; above 0.
     pub bytes: u64,
     /// Everything that was lost in the window.
@@ -191,7 +193,7 @@ fn net_cost<'h>(
         None => None,
         Some((cell, units_per_mb)) => Some(burned_ns(block, slot, header, cell, units_per_mb)?),
     };
-    Some(TrialCost { bytes, gross, harness, burned_ns })
+    Some(TrialCost { session: block.session, bytes, gross, harness, burned_ns })
 }
 
 /// What the units that the sender burned in a window took from the soaker of its CPU: the soaker

@@ -87,6 +87,7 @@ pub(super) fn ratio_figure(ratio: &Ratio, target: f64) -> RatioFigure {
         },
         p_value: ratio.p_value,
         blocks: ratio.blocks,
+        session_inflation: ratio.session_inflation,
         not_enough_blocks: interval.is_none(),
     }
 }

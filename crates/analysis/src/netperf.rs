@@ -18,7 +18,7 @@ use crate::machine::Machine;
 use crate::model::cell::CellEstimate;
 use crate::model::figure::{Bounds, Figure, RatioFigure, Sides};
 use crate::model::netperf::{AccountRatio, AccountRow, Accounts, RUN_S, TimeLine};
-use crate::ratios::{pairs, ratio};
+use crate::ratios::{Pair, pairs, ratio};
 use crate::window::{bytes, elapsed_ns, throughput};
 use zc_run::{Cell, Factor, Level, Trial, TrialKind};
 
@@ -172,9 +172,8 @@ fn stream_and_others(kept: &KeptBlocks) -> Vec<(usize, usize)> {
 
 fn account_ratio(kept: &KeptBlocks, above: usize, below: usize) -> AccountRatio {
     let plan = &kept.header.plan;
-    let by_pairs = |pairs: &[(f64, f64)]| {
-        ratio(pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target))
-    };
+    let by_pairs =
+        |pairs: &[Pair]| ratio(pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target));
     let by_soakers = |side| by_pairs(&pairs(&kept.costs, above, &[below], side));
     let demand = Sides {
         sender: by_soakers(Side::Sender),
@@ -189,10 +188,11 @@ fn account_ratio(kept: &KeptBlocks, above: usize, below: usize) -> AccountRatio 
         trials.filter_map(in_block).collect()
     };
     let (of_above, of_below) = (per_byte(above), per_byte(below));
-    let time: Vec<(f64, f64)> = of_above
-        .iter()
-        .filter_map(|(block, above)| Some((*above, *of_below.get(block)?)))
-        .collect();
+    let in_both = |(block, cost): (&usize, &f64)| {
+        let (base, session) = (*of_below.get(block)?, kept.blocks[*block].session);
+        Some(Pair { cost: *cost, base, session })
+    };
+    let time: Vec<Pair> = of_above.iter().filter_map(in_both).collect();
     let time = by_pairs(&time);
     AccountRatio {
         above: plan.cells[above].label.clone(),

@@ -11,14 +11,14 @@ use crate::figures::{ratio_figure, scaled_bounds};
 use crate::kept::KeptBlocks;
 use crate::model::estimates::PositiveControl;
 use crate::model::figure::RatioFigure;
-use crate::ratios::{divisors, pair, ratio};
+use crate::ratios::{Pair, divisors, pair, ratio};
 
 pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     let plan = &kept.header.plan;
     let place = plan.cells.iter().position(|cell| cell.burn_units_per_mb.is_some())?;
     let divisors = divisors(plan, place);
     let found = kept.costs.iter().filter_map(|costs| of_block(costs, place, &divisors));
-    let (pairs, shares): (Vec<(f64, f64)>, Vec<f64>) = found.unzip();
+    let (pairs, shares): (Vec<Pair>, Vec<f64>) = found.unzip();
     let expected = median(&shares).filter(|expected| expected.is_finite());
     let by_expected = ratio(&pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target));
     Some(PositiveControl {
@@ -31,14 +31,10 @@ pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
 
 /// What the control cost and what it should have cost, in ns per KiB; and the latter divided by the
 /// reference's cost.
-fn of_block(
-    costs: &[Option<TrialCost>],
-    place: usize,
-    divisors: &[usize],
-) -> Option<((f64, f64), f64)> {
-    let (found, reference) = pair(costs, place, divisors, Side::Both)?;
-    let truth = reference + costs[place].as_ref()?.burned_ns_per_kib()?;
-    Some(((found, truth), truth / reference))
+fn of_block(costs: &[Option<TrialCost>], place: usize, divisors: &[usize]) -> Option<(Pair, f64)> {
+    let to_reference = pair(costs, place, divisors, Side::Both)?;
+    let truth = to_reference.base + costs[place].as_ref()?.burned_ns_per_kib()?;
+    Some((Pair { base: truth, ..to_reference }, truth / to_reference.base))
 }
 
 fn scaled(figure: RatioFigure, by: f64) -> RatioFigure {

@@ -7,11 +7,50 @@
 //! order, so the block counts and is not dropped for a small cost. Where that is not enough, the
 //! signed ranks of cost minus ratio times reference are used instead: when the reference itself is
 //! at or below 0, or so many costs of the cell are that the estimate has no logarithm.
+//!
+//! These intervals hold for blocks that are independent. Blocks of one session have in common what
+//! was drawn for it ([`zc_run::Block::session`]), so an interval is widened to that over sessions
+//! ([`zc_stats::cluster_inflation`]) where that one is wider.
 
-use zc_stats::{Interval, hodges_lehmann, signed_rank_ratio, wilcoxon_interval, wilcoxon_p_value};
+use zc_stats::{
+    Interval, cluster_inflation, hodges_lehmann, inflated_p_value, signed_rank_ratio,
+    wilcoxon_interval, wilcoxon_p_value,
+};
 
 use super::costs::{Side, TrialCost, block_costs};
 use zc_run::{Block, Header, Plan};
+
+/// Fewer sessions say too little about what they differ by: an interval over five would be 1.4 times
+/// as wide as over blocks where nothing differs.
+const FEWEST_SESSIONS: usize = 6;
+
+/// The costs of a cell and of its baseline in one block, in the same unit per byte.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pair {
+    /// Of the cell.
+    pub cost: f64,
+    /// Of its baseline.
+    pub base: f64,
+    /// The session of the block.
+    pub session: usize,
+}
+
+impl From<(f64, f64)> for Pair {
+    /// Cost and baseline, in the first session.
+    fn from((cost, base): (f64, f64)) -> Self {
+        Self { cost, base, session: 0 }
+    }
+}
+
+impl Pair {
+    /// The logarithm of the ratio. A cost below 0 is noise and counts as 0: 0 divided by a positive
+    /// cost is the smallest of all ratios, a positive cost divided by 0 the largest, and 0 divided by
+    /// 0 is `None`. Ranks tolerate a few such blocks. Sums do not: one such block can outweigh all
+    /// others.
+    pub fn log(&self) -> Option<f64> {
+        Some((self.cost.max(0.0) / self.base.max(0.0)).ln()).filter(|log| !log.is_nan())
+    }
+}
 
 /// How a ratio was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +75,9 @@ pub struct Ratio {
     pub p_value: Option<f64>,
     /// Number of blocks with both costs.
     pub blocks: usize,
+    /// How many times as wide the interval is as one over independent blocks: 1 or more, and 1 with
+    /// fewer than six sessions.
+    pub session_inflation: f64,
 }
 
 impl Ratio {
@@ -48,55 +90,72 @@ impl Ratio {
     }
 }
 
-/// The ratio of pairs (cost of the cell, cost of its baseline), one per block, in the same unit per
-/// byte.
+/// The ratio of pairs, one per block.
 ///
 /// `level` is the confidence level of the interval (see [`super::interim`]). `None` without a pair,
 /// or when the estimate of the baseline's cost is not positive.
-pub fn ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
-    let pairs: Vec<(f64, f64)> =
-        pairs.iter().copied().filter(|(a, b)| a.is_finite() && b.is_finite()).collect();
+pub fn ratio(pairs: &[Pair], level: f64) -> Option<Ratio> {
+    let is_finite = |pair: &Pair| pair.cost.is_finite() && pair.base.is_finite();
+    let pairs: Vec<Pair> = pairs.iter().copied().filter(is_finite).collect();
     log_ratio(&pairs, level).or_else(|| ranked(&pairs, level))
 }
 
-fn log_ratio(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
-    let logs: Vec<f64> = pairs.iter().filter_map(|pair| log(*pair)).collect();
+fn log_ratio(pairs: &[Pair], level: f64) -> Option<Ratio> {
+    let (logs, sessions): (Vec<f64>, Vec<usize>) =
+        pairs.iter().filter_map(|pair| Some((pair.log()?, pair.session))).unzip();
     let value = hodges_lehmann(&logs)?.exp();
     if !value.is_finite() || value <= 0.0 {
         return None;
     }
+    let inflation = session_inflation(&logs, &sessions, level);
+    // Distances from the estimate grow in logarithms, in which the interval was computed.
+    let widened = |log: f64| value * (log.exp() / value).powf(inflation);
     let interval = wilcoxon_interval(&logs, level).map(|interval| Interval {
-        low: interval.low.exp(),
-        high: interval.high.exp(),
+        low: widened(interval.low),
+        high: widened(interval.high),
         achieved_confidence: interval.achieved_confidence,
     });
     Some(Ratio {
         value,
         interval,
         method: Method::HodgesLehmann,
-        p_value: wilcoxon_p_value(&logs),
+        p_value: wilcoxon_p_value(&logs).and_then(|p| inflated_p_value(p, inflation)),
         blocks: logs.len(),
+        session_inflation: inflation,
     })
 }
 
-/// The logarithm of a pair's ratio. A cost below 0 is noise and counts as 0: 0 divided by a
-/// positive cost is the smallest of all ratios, a positive cost divided by 0 the largest, and 0
-/// divided by 0 is `None`. Ranks tolerate a few such blocks. Sums do not: one such block can
-/// outweigh all others.
-pub fn log((cell, reference): (f64, f64)) -> Option<f64> {
-    Some((cell.max(0.0) / reference.max(0.0)).ln()).filter(|log| !log.is_nan())
-}
-
-fn ranked(pairs: &[(f64, f64)], level: f64) -> Option<Ratio> {
-    let found = signed_rank_ratio(pairs, level)?;
-    let differences: Vec<f64> = pairs.iter().map(|(cell, reference)| cell - reference).collect();
+fn ranked(pairs: &[Pair], level: f64) -> Option<Ratio> {
+    let costs: Vec<(f64, f64)> = pairs.iter().map(|pair| (pair.cost, pair.base)).collect();
+    let found = signed_rank_ratio(&costs, level)?;
+    let value = found.estimate;
+    let from =
+        |ratio: f64| -> Vec<f64> { costs.iter().map(|(cost, base)| cost - ratio * base).collect() };
+    let sessions: Vec<usize> = pairs.iter().map(|pair| pair.session).collect();
+    let inflation = session_inflation(&from(value), &sessions, level);
     Some(Ratio {
-        value: found.estimate,
-        interval: found.interval,
+        value,
+        interval: found.interval.map(|interval| Interval {
+            low: (value - inflation * (value - interval.low)).max(0.0),
+            high: value + inflation * (interval.high - value),
+            achieved_confidence: interval.achieved_confidence,
+        }),
         method: Method::RankedDifferences,
-        p_value: wilcoxon_p_value(&differences),
+        p_value: wilcoxon_p_value(&from(1.0)).and_then(|p| inflated_p_value(p, inflation)),
         blocks: pairs.len(),
+        session_inflation: inflation,
     })
+}
+
+/// How many times as wide an interval must be, in the scale of `values`, to hold over sessions.
+fn session_inflation(values: &[f64], sessions: &[usize], level: f64) -> f64 {
+    let mut different = sessions.to_vec();
+    different.sort_unstable();
+    different.dedup();
+    if different.len() < FEWEST_SESSIONS {
+        return 1.0;
+    }
+    cluster_inflation(values, sessions, level).unwrap_or(1.0)
 }
 
 /// The index of a cell's baseline: the cell that it names, else the plan's reference. `None` for
@@ -129,10 +188,14 @@ pub fn pair(
     cell: usize,
     divisors: &[usize],
     side: Side,
-) -> Option<(f64, f64)> {
-    let of = |cell: usize| costs.get(cell)?.as_ref()?.ns_per_kib(side);
-    let below = divisors.iter().map(|&divisor| of(divisor)).collect::<Option<Vec<f64>>>()?;
-    (!below.is_empty()).then_some((of(cell)?, geometric_mean(&below)))
+) -> Option<Pair> {
+    let trial = |cell: usize| costs.get(cell)?.as_ref();
+    let below: Option<Vec<f64>> =
+        divisors.iter().map(|&divisor| trial(divisor)?.ns_per_kib(side)).collect();
+    let below = below.filter(|below| !below.is_empty())?;
+    let above = trial(cell)?;
+    let (cost, base) = (above.ns_per_kib(side)?, geometric_mean(&below));
+    Some(Pair { cost, base, session: above.session })
 }
 
 /// The geometric mean; the arithmetic one if a value is not above 0.
@@ -151,7 +214,7 @@ pub fn pairs(
     cell: usize,
     divisors: &[usize],
     side: Side,
-) -> Vec<(f64, f64)> {
+) -> Vec<Pair> {
     costs.iter().filter_map(|block| pair(block, cell, divisors, side)).collect()
 }
 
@@ -227,15 +290,17 @@ mod tests {
         assert_eq!(geometric_mean(&[-0.5, 1.5]), 0.5);
         // Costs that are twice or half of 1 in turn, against twins that are the other.
         let noisy = |block: usize| if block.is_multiple_of(2) { 2.0 } else { 0.5 };
-        let pairs: Vec<(f64, f64)> = (0..40)
+        let pairs: Vec<Pair> = (0..40)
             .map(|block| (noisy(block / 2), geometric_mean(&[noisy(block), noisy(block + 1)])))
+            .map(Pair::from)
             .collect();
         let found = ratio(&pairs, 0.95).unwrap();
         assert!((found.value - 1.0).abs() < 1e-9, "{found:?}");
     }
 
-    fn pairs_of(ratios: &[f64]) -> Vec<(f64, f64)> {
-        ratios.iter().zip(1..).map(|(ratio, n)| (ratio * f64::from(n), f64::from(n))).collect()
+    fn pairs_of(ratios: &[f64]) -> Vec<Pair> {
+        let pair = |(ratio, n): (&f64, i32)| Pair::from((ratio * f64::from(n), f64::from(n)));
+        ratios.iter().zip(1..).map(pair).collect()
     }
 
     #[test]
@@ -260,7 +325,7 @@ mod tests {
         let mut pairs =
             pairs_of(&[0.10, 0.11, 0.12, 0.09, 0.10, 0.13, 0.12, 0.11, 0.10, 0.12, 0.11, 0.10]);
         let without = ratio(&pairs, 0.95).unwrap();
-        pairs[3].0 = -0.5;
+        pairs[3].cost = -0.5;
         let with = ratio(&pairs, 0.95).unwrap();
         assert_eq!(with.method, Method::HodgesLehmann);
         assert_eq!(with.blocks, 12, "the block is not dropped");
@@ -271,7 +336,7 @@ mod tests {
     #[test]
     fn costs_that_are_mostly_noise_are_ranked_as_differences() {
         let cells = [-0.2, 0.1, -0.1, 0.3, -0.3, 0.2, 0.1, -0.1, 0.15, -0.05, 0.2, -0.2];
-        let pairs: Vec<_> = cells.iter().map(|cell| (*cell, 1.0)).collect();
+        let pairs: Vec<Pair> = cells.iter().map(|cell| (*cell, 1.0).into()).collect();
         let found = ratio(&pairs, 0.95).unwrap();
         assert_eq!(found.method, Method::RankedDifferences);
         assert_eq!(found.interval.unwrap().low, 0.0);
@@ -284,7 +349,7 @@ mod tests {
         let mut pairs = pairs_of(
             &[0.50, 0.51, 0.52, 0.49, 0.50, 0.53, 0.52, 0.51, 0.50, 0.52, 0.51, 0.50].repeat(4),
         );
-        (pairs[3].1, pairs[7].0) = (-0.1, 1e6);
+        (pairs[3].base, pairs[7].cost) = (-0.1, 1e6);
         let found = ratio(&pairs, 0.95).unwrap();
         assert_eq!(found.method, Method::HodgesLehmann);
         assert!((found.value - 0.51).abs() < 0.01, "{found:?}");
@@ -293,7 +358,62 @@ mod tests {
 
     #[test]
     fn a_reference_whose_cost_is_not_positive_gives_no_ratio() {
-        assert_eq!(ratio(&[(1.0, -1.0), (1.0, -1.0), (1.0, -1.0)], 0.95), None);
-        assert_eq!(ratio(&[(f64::NAN, 1.0), (1.0, f64::INFINITY)], 0.95), None);
+        let pairs =
+            |costs: &[(f64, f64)]| -> Vec<Pair> { costs.iter().copied().map(Pair::from).collect() };
+        assert_eq!(ratio(&pairs(&[(1.0, -1.0), (1.0, -1.0), (1.0, -1.0)]), 0.95), None);
+        assert_eq!(ratio(&pairs(&[(f64::NAN, 1.0), (1.0, f64::INFINITY)]), 0.95), None);
+    }
+
+    /// Ratios near 0.5 in blocks of `sessions` sessions, which differ by so much.
+    fn in_sessions(sessions: usize, by: f64) -> Vec<Pair> {
+        let noise = |block: usize| (block * 23 % 40) as f64 / 40.0 - 0.5;
+        let of = |block: usize| {
+            let session = block * sessions / 40;
+            let log = 0.02 * noise(block) + by * (session as f64 - (sessions - 1) as f64 / 2.0);
+            Pair { cost: 0.5 * log.exp(), base: 1.0, session }
+        };
+        (0..40).map(of).collect()
+    }
+
+    #[test]
+    fn blocks_that_are_alike_within_sessions_make_the_interval_wider() {
+        let (apart, alike) = (in_sessions(10, 0.0), in_sessions(10, 0.01));
+        let bare = |pairs: &[Pair]| {
+            let pairs: Vec<Pair> = pairs.iter().map(|pair| Pair { session: 0, ..*pair }).collect();
+            ratio(&pairs, 0.95).unwrap()
+        };
+        assert_eq!(bare(&alike).session_inflation, 1.0);
+        assert!(ratio(&apart, 0.95).unwrap().session_inflation < 1.4);
+        let (found, bare) = (ratio(&alike, 0.95).unwrap(), bare(&alike));
+        assert!(found.session_inflation > 1.8, "{found:?}");
+        assert_eq!(found.value, bare.value);
+        let logs = |ratio: &Ratio| {
+            let interval = ratio.interval.unwrap();
+            ((ratio.value / interval.low).ln(), (interval.high / ratio.value).ln())
+        };
+        let factor = found.session_inflation;
+        assert!((logs(&found).0 - factor * logs(&bare).0).abs() < 1e-12);
+        assert!((logs(&found).1 - factor * logs(&bare).1).abs() < 1e-12);
+        assert!(found.p_value > bare.p_value);
+    }
+
+    #[test]
+    fn few_sessions_say_nothing_about_what_they_differ_by() {
+        assert_eq!(ratio(&in_sessions(5, 0.01), 0.95).unwrap().session_inflation, 1.0);
+        assert!(ratio(&in_sessions(6, 0.01), 0.95).unwrap().session_inflation > 1.5);
+    }
+
+    #[test]
+    fn ranked_differences_are_widened_too_and_stay_above_zero() {
+        let noise = |block: usize| (block * 23 % 40) as f64 / 40.0 - 0.5;
+        let of = |block: usize| {
+            let session = block / 4;
+            let cost = 0.2 * noise(block) + 0.05 * (session as f64 - 4.5);
+            Pair { cost, base: 1.0, session }
+        };
+        let found = ratio(&(0..40).map(of).collect::<Vec<_>>(), 0.95).unwrap();
+        assert_eq!(found.method, Method::RankedDifferences);
+        assert!(found.session_inflation > 1.5, "{found:?}");
+        assert_eq!(found.interval.unwrap().low, 0.0);
     }
 }

@@ -5,7 +5,7 @@ use zc_stats::{median, unimodality_p_value};
 use crate::figures::finite;
 use crate::kept::KeptBlocks;
 use crate::model::cell::TwoStates;
-use crate::ratios::log;
+use crate::ratios::Pair;
 
 /// Probability of finding two states in any cell of a run whose cells have one each.
 const ALPHA: f64 = 0.01;
@@ -13,8 +13,8 @@ const ALPHA: f64 = 0.01;
 /// The two states of a cell by its ratios to its baseline in each block, if Hartigans' dip test
 /// rejects one mode. What slows a whole block down cancels in a ratio, so these are the cell's own.
 /// The level is shared among all cells of the plan (Bonferroni).
-pub(super) fn two_states(kept: &KeptBlocks, pairs: &[(f64, f64)]) -> Option<TwoStates> {
-    let logs = pairs.iter().filter_map(|pair| log(*pair));
+pub(super) fn two_states(kept: &KeptBlocks, pairs: &[Pair]) -> Option<TwoStates> {
+    let logs = pairs.iter().filter_map(Pair::log);
     let mut logs: Vec<f64> = logs.filter(|log| log.is_finite()).collect();
     logs.sort_unstable_by(f64::total_cmp);
     let is_one = |p_value: f64| p_value > ALPHA / kept.header.plan.cells.len() as f64;

@@ -311,6 +311,7 @@ pub(super) fn ratio(value: f64, half: f64) -> RatioFigure {
         method: RatioMethod::HodgesLehmann,
         p_value: Some(0.001),
         blocks: 143,
+        session_inflation: 1.0,
         not_enough_blocks: false,
     }
 }

@@ -246,6 +246,7 @@ pub(super) fn offloads() -> (Run, Estimates) {
         FailedTrial { cell: failed.label.clone(), reason: "the far end hung up".to_owned() };
     run.blocks.push(Block {
         index: 0,
+        session: 0,
         began_ns: 0,
         memcpy_bytes_per_s: None,
         slots: Vec::new(),

@@ -105,6 +105,9 @@ pub enum Probe {
 pub struct Block {
     /// Counts from 0.
     pub index: usize,
+    /// The session that it belongs to, which counts from 0: between two of them is drawn anew what
+    /// else stays for a whole run. 0 in files before 3.2.
+    pub session: usize,
     /// When it began: CLOCK_MONOTONIC.
     pub began_ns: u64,
     /// The speed of a short memcpy of memory that is not in the cache, in bytes per second: the

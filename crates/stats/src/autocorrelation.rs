@@ -2,7 +2,7 @@
 //! median.
 
 use crate::interval::Interval;
-use crate::order_statistics::{binomial_depth, sorted};
+use crate::order_statistics::{binomial_depth, centred_ranks, sorted};
 
 /// Fewest values of which [`median_interval_of_series`] estimates the correlation.
 const LEAST_SERIES: usize = 20;
@@ -83,18 +83,6 @@ pub fn median_interval_of_series(values: &[f64], confidence: f64) -> Option<Inte
         high: sorted[n - depth as usize],
         achieved_confidence: 1.0 - 2.0 * tail,
     })
-}
-
-/// Ranks minus their mean; ties have their mean rank.
-fn centred_ranks(values: &[f64]) -> Option<Vec<f64>> {
-    let sorted = sorted(values)?;
-    let middle = (values.len() as f64 - 1.0) / 2.0;
-    let rank = |value: &f64| {
-        let below = sorted.partition_point(|other| other < value);
-        let upto = sorted.partition_point(|other| other <= value);
-        (below + upto) as f64 / 2.0 - 0.5 - middle
-    };
-    Some(values.iter().map(rank).collect())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 mod alpha_spending;
 mod autocorrelation;
 mod bootstrap;
+mod clusters;
 mod dip;
 mod interval;
 mod midmean;
@@ -20,6 +21,7 @@ mod welch;
 pub use alpha_spending::AlphaSpending;
 pub use autocorrelation::{autocorrelation_time, median_interval_of_series};
 pub use bootstrap::{Bootstrap, DEFAULT_RESAMPLES, bca_interval, expanded_confidence};
+pub use clusters::{cluster_inflation, inflated_p_value};
 pub use dip::{dip, unimodality_p_value};
 pub use interval::Interval;
 pub use midmean::Midmean;

@@ -15,6 +15,18 @@ pub(crate) fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     Some(sorted)
 }
 
+/// Ranks minus their mean; ties have their mean rank.
+pub(crate) fn centred_ranks(values: &[f64]) -> Option<Vec<f64>> {
+    let sorted = sorted(values)?;
+    let middle = (values.len() as f64 - 1.0) / 2.0;
+    let rank = |value: &f64| {
+        let below = sorted.partition_point(|other| other < value);
+        let upto = sorted.partition_point(|other| other <= value);
+        (below + upto) as f64 / 2.0 - 0.5 - middle
+    };
+    Some(values.iter().map(rank).collect())
+}
+
 /// The median; for an even number of values the mean of the middle two.
 ///
 /// `None` for an empty slice, NaN, and when the middle two are infinities of opposite sign. O(n log

@@ -9,9 +9,9 @@
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use zc_stats::{
-    AlphaSpending, Interval, Midmean, bca_interval, expanded_confidence, mann_whitney_interval,
-    median_interval, median_interval_of_series, signed_rank_ratio, welch_interval,
-    wilcoxon_interval,
+    AlphaSpending, Interval, Midmean, bca_interval, cluster_inflation, expanded_confidence,
+    mann_whitney_interval, median_interval, median_interval_of_series, signed_rank_ratio,
+    welch_interval, wilcoxon_interval,
 };
 
 const RUNS: usize = 10_000;
@@ -179,6 +179,46 @@ fn median_intervals_of_a_series_cover_although_neighbours_are_alike() {
             let least = if n < 60 { 0.88 } else { 0.92 };
             assert!((least..=0.99).contains(&covered), "{phi}, {n}: {covered}");
         }
+    }
+}
+
+#[test]
+fn signed_rank_intervals_cover_values_in_clusters_when_widened() {
+    // A run of a minute: some 80 blocks in sessions of four or five.
+    let (n, of_session) = (80, 5);
+    let sessions: Vec<usize> = (0..n).map(|block| block / of_session).collect();
+    for between in [0.0, 0.3, 0.7, 2.0] {
+        let mut random = Random::new(17);
+        let (mut widest, mut covered, mut bare) = (0.0, 0, 0);
+        for _ in 0..RUNS {
+            let mut session = 0.0;
+            let values: Vec<f64> = (0..n)
+                .map(|block| {
+                    if block % of_session == 0 {
+                        session = between * random.normal();
+                    }
+                    session + random.normal()
+                })
+                .collect();
+            let interval = wilcoxon_interval(&values, 0.95).unwrap();
+            let centre = zc_stats::hodges_lehmann(&values).unwrap();
+            let factor = cluster_inflation(&values, &sessions, 0.95).unwrap();
+            widest += factor;
+            bare += usize::from(interval.contains(0.0));
+            let (low, high) = (
+                centre - factor * (centre - interval.low),
+                centre + factor * (interval.high - centre),
+            );
+            covered += usize::from(low <= 0.0 && high >= 0.0);
+        }
+        let share = |count: usize| count as f64 / RUNS as f64;
+        println!(
+            "sessions of sd {between}: {:.4} of {:.4} without, {:.3} times as wide",
+            share(covered),
+            share(bare),
+            widest / RUNS as f64
+        );
+        assert!((0.94..=0.98).contains(&share(covered)), "{between}: {}", share(covered));
     }
 }
 

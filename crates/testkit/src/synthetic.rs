@@ -453,6 +453,7 @@ impl<'a> Machine<'a> {
         let memcpy_bytes_per_s = Some(1e10 * (-self.walk).exp());
         Block {
             index,
+            session: 0,
             began_ns,
             memcpy_bytes_per_s,
             slots,

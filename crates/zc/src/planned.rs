@@ -86,7 +86,7 @@ pub(super) fn worked_in(mut spec: Spec, mut args: RunArgs) -> Result<(Spec, RunA
 type OptionOf = fn(&mut RunArgs) -> &mut Option<String>;
 
 /// The options of `zc run`, other than those of factors, that a plan may hold fixed.
-const OTHERS: [(&str, OptionOf); 12] = [
+const OTHERS: [(&str, OptionOf); 13] = [
     ("link", |args| &mut args.link),
     ("ip", |args| &mut args.ip),
     ("ack-every", |args| &mut args.ack_every),
@@ -94,6 +94,7 @@ const OTHERS: [(&str, OptionOf); 12] = [
     ("rcvbuf", |args| &mut args.rcvbuf),
     ("cpus", |args| &mut args.cpus),
     ("target", |args| &mut args.target),
+    ("sessions", |args| &mut args.sessions),
     ("soaker", |args| &mut args.soaker),
     ("window", |args| &mut args.window),
     ("idle", |args| &mut args.idle),

@@ -1,6 +1,7 @@
 //! Resolves the typed arguments: looks up names, parses units, fills in defaults. It does not
 //! examine the machine, except the place where the run is to be saved.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use super::remote::without_token;
@@ -20,6 +21,8 @@ const S: u64 = 1_000 * MS;
 
 /// Half-width of the intervals at which a run may end early.
 const TARGET: f64 = 0.025;
+/// More sessions than blocks that any budget holds.
+const MOST_SESSIONS: u64 = 1_000_000;
 /// The wait after a command that puts the host into a state, for its effects.
 const SETTLE_NS: u64 = 100 * MS;
 /// The limit of such a command: one that takes longer than a service's restart hangs.
@@ -87,6 +90,7 @@ pub(super) fn run(
             .as_deref()
             .map_or(Ok(TARGET), units::percent)
             .map_err(|error| of("--target", error))?,
+        sessions: args.sessions.as_deref().map(sessions).transpose()?,
         seed: seed(args.seed.as_deref())?,
         link,
         link_options: link_options(args)?.at(&held.levels),
@@ -154,6 +158,12 @@ fn known_or<T: std::str::FromStr<Err = UnknownName>>(text: Option<&str>, usual: 
 pub(super) fn budget(text: Option<&str>, default: &str) -> Result<u64> {
     units::duration(text.unwrap_or(default), S..=24 * 3600 * S)
         .map_err(|error| of("--budget", error))
+}
+
+fn sessions(text: &str) -> Result<NonZeroUsize> {
+    let count = units::count("number of sessions", text, 1..=MOST_SESSIONS)
+        .map_err(|error| of("--sessions", error))?;
+    Ok(usize::try_from(count).ok().and_then(NonZeroUsize::new).unwrap_or(NonZeroUsize::MIN))
 }
 
 /// A seed, if one was typed.
@@ -389,6 +399,8 @@ mod tests {
             "2m",
             "--target",
             "5%",
+            "--sessions",
+            "12",
             "--seed",
             "7",
             "--soaker",
@@ -426,6 +438,7 @@ mod tests {
             (Some(1 << 20), Some(2 << 20))
         );
         assert_eq!(options.cpus, Some(CpuPair { sender: 1, receiver: 0 }));
+        assert_eq!(options.sessions, NonZeroUsize::new(12));
         assert_eq!((options.budget_ns, options.target, options.seed), (120 * S, 0.05, Some(7)));
         assert_eq!(options.soaker, SoakerKind::Cache);
         assert_eq!(
@@ -456,6 +469,7 @@ mod tests {
             (&["--budget", "60"], "--budget: duration \"60\" has no unit"),
             (&["--budget", "10ms"], "--budget: duration \"10ms\" is too short: at least 1s"),
             (&["--target", "0"], "--target: percentage \"0\" is zero"),
+            (&["--sessions", "0"], "--sessions: number of sessions \"0\" is zero"),
             (&["--seed", "x"], "--seed: seed \"x\" does not begin with a number"),
             (&["--link", "ethernet"], "unknown link \"ethernet\""),
             (&["--ip", "5"], "unknown IP version \"5\""),

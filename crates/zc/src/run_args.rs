@@ -163,6 +163,10 @@ pub(super) struct RunArgs {
         help_heading = "How long, how well"
     )]
     pub(super) target: Option<String>,
+    /// Sessions; between two of them files and soakers are placed anew in memory [default: one
+    /// every 3 s]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
+    pub(super) sessions: Option<String>,
     /// Seed of the random order [default: a fresh one, saved in the run]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
     pub(super) seed: Option<String>,

@@ -17,7 +17,7 @@ use zc_stats::{MannWhitney, StudentT, mann_whitney, welch_interval};
 use super::model::{Change, Method, WelchFigure};
 use crate::figures;
 use crate::model::figure::RatioMethod;
-use crate::ratios::{self, Ratio, ratio};
+use crate::ratios::{self, Pair, Ratio, ratio};
 
 /// Simultaneous confidence level of the verdicts of a comparison, and that of each interval between
 /// two sessions.
@@ -39,17 +39,17 @@ const MIN_BLOCKS: usize = 6;
 /// The estimate of one ratio, with what its tests need.
 #[derive(Debug, Clone)]
 pub(super) enum Effect {
-    /// Pairs (new, old) of one session. `error` is a factor of at least 1 by which the session's
+    /// The new cell over the old one, of one run. `error` is a factor of at least 1 by which the session's
     /// A/A control is wrong: no test says what it could explain.
-    Paired { pairs: Vec<(f64, f64)>, level: f64, ratio: Ratio, error: f64 },
+    Paired { pairs: Vec<Pair>, level: f64, ratio: Ratio, error: f64 },
     /// A shift of logarithms between two sessions.
     Independent { shift: f64, error: Option<(f64, StudentT)>, method: Method },
 }
 
 impl Effect {
-    /// The effect between two cells of one session: (new, old) for each block. `level` as in
+    /// The effect between two cells of one run: the new one over the old one in each block. `level` as in
     /// [`ratio`], `error` as in [`Effect::Paired`].
-    pub(super) fn paired(pairs: Vec<(f64, f64)>, level: f64, error: f64) -> Option<Self> {
+    pub(super) fn paired(pairs: Vec<Pair>, level: f64, error: f64) -> Option<Self> {
         let ratio = ratio(&pairs, level)?;
         Some(Self::Paired { pairs, level, ratio, error })
     }
@@ -155,8 +155,10 @@ impl Effect {
             Self::Paired { pairs, level, error, .. } => {
                 // The p-values of a ratio not above, and not below, `bound`.
                 let at = |bound: f64| {
-                    let moved: Vec<(f64, f64)> =
-                        pairs.iter().map(|(new, old)| (*new, old * bound)).collect();
+                    let moved: Vec<Pair> = pairs
+                        .iter()
+                        .map(|pair| Pair { base: pair.base * bound, ..*pair })
+                        .collect();
                     let found = ratio(&moved, *level)?;
                     found.interval?;
                     let p = found.p_value? / 2.0;

@@ -7,7 +7,7 @@ use super::model::{RelativeTo, Weight};
 use super::session_spread::PATH_BETWEEN_SESSIONS;
 use crate::costs::{Side, sides_apart};
 use crate::kept::KeptBlocks;
-use crate::ratios::{log, pairs};
+use crate::ratios::{Pair, pairs};
 use zc_run::Cell;
 
 /// p-value at and below which the reference is taken to have moved relative to the other cells.
@@ -84,8 +84,8 @@ impl Normalization {
             let reference: Vec<usize> =
                 self.reference.iter().copied().filter(|other| *other != cell).collect();
             return pairs(&kept.costs, cell, &reference, side)
-                .into_iter()
-                .filter_map(log)
+                .iter()
+                .filter_map(Pair::log)
                 .collect();
         }
         contrast(kept, &[cell], &others, side)

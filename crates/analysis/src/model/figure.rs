@@ -91,6 +91,9 @@ pub struct RatioFigure {
     pub p_value: Option<f64>,
     /// Blocks in which both cells have a cost.
     pub blocks: usize,
+    /// How many times as wide the interval is as one over independent blocks would be, because blocks
+    /// of one session are alike: 1 or more.
+    pub session_inflation: f64,
     /// Too few blocks for an interval at this level.
     pub not_enough_blocks: bool,
 }

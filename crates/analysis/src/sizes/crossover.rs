@@ -15,7 +15,7 @@ use super::line::{Bootstrap, Fitted, FittedLine};
 use crate::costs::Side;
 use crate::kept::KeptBlocks;
 use crate::model::sizes::{CrossoverMethod, Outcome, Undecided};
-use crate::ratios::{Ratio, baseline, divisors, log, pair, pairs, ratio};
+use crate::ratios::{Ratio, baseline, divisors, pair, pairs, ratio};
 use crate::verdict::EQUIVALENCE_MARGIN;
 
 /// Number of sizes around a crossover at which lines are tested: two on either side. The test has
@@ -108,7 +108,7 @@ fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec
         };
         let bounds =
             ratio(&pairs, 1.0 - (1.0 - kept.level) / NEAR as f64).and_then(|ratio| ratio.interval);
-        let logs = Midmean::new(kept.costs.iter().map(|block| log(pair(block, of, &by, side)?)));
+        let logs = Midmean::new(kept.costs.iter().map(|block| pair(block, of, &by, side)?.log()));
         Some(Measured { size: size as f64, ratio: at_level, shown, bounds, logs })
     };
     common.iter().enumerate().filter_map(at).collect()

@@ -71,7 +71,7 @@ impl ResidentCopy {
     fn read(files: &FileSet, kind: CopyPages, available: Option<u64>) -> Result<Self, Unavailable> {
         let mut starts = Vec::with_capacity(files.files.len());
         let mut total = 0_u64;
-        for file in &files.files {
+        for file in files.files.iter() {
             starts.push(total);
             total = total
                 .saturating_add(file.len)

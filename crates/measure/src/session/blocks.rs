@@ -13,6 +13,7 @@ use super::budget::Budget;
 use super::copied::CopiedShares;
 use super::interim::Interim;
 use super::progress::{Next, Progress};
+use super::sessions::Sessions;
 use super::states::States;
 
 /// A cell that fails this many times in a row is not run any more: its time goes to the others.
@@ -35,6 +36,7 @@ pub(super) enum BlockEnd {
 #[derive(Debug)]
 pub(super) struct Blocks<'s> {
     rig: Rig,
+    sessions: Sessions,
     states: Option<&'s mut States>,
     header: Header,
     memory: (Vec<u8>, Vec<u8>),
@@ -46,9 +48,15 @@ pub(super) struct Blocks<'s> {
 }
 
 impl<'s> Blocks<'s> {
-    pub(super) fn new(rig: Rig, header: &Header, states: Option<&'s mut States>) -> Self {
+    pub(super) fn new(
+        rig: Rig,
+        sessions: Sessions,
+        header: &Header,
+        states: Option<&'s mut States>,
+    ) -> Self {
         Self {
             rig,
+            sessions,
             states,
             header: header.clone(),
             memory: Default::default(),
@@ -84,6 +92,14 @@ impl<'s> Blocks<'s> {
         }
     }
 
+    /// Begins a new session if one is due.
+    pub(super) fn begin_session(&mut self, progress: &mut dyn Progress) {
+        if let Some(warning) = self.sessions.next(&mut self.rig) {
+            progress.warning(&warning);
+            self.new_warnings.push(warning);
+        }
+    }
+
     /// Measures block number `index`. The block that is returned has everything that was observed,
     /// in every case.
     pub(super) fn measure(
@@ -96,6 +112,7 @@ impl<'s> Blocks<'s> {
     ) -> (Block, BlockEnd) {
         let mut block = Block {
             index,
+            session: self.sessions.index(),
             began_ns: zc_kernel::clock::monotonic_ns(),
             memcpy_bytes_per_s: Some(memcpy_bytes_per_s(&mut self.memory)),
             slots: Vec::new(),

@@ -97,6 +97,7 @@ mod tests {
         };
         Block {
             index,
+            session: 0,
             began_ns: 0,
             memcpy_bytes_per_s: None,
             slots: cells.iter().map(trial).collect(),

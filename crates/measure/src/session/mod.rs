@@ -21,6 +21,7 @@ mod remote_end;
 mod run;
 mod saving;
 pub mod serve;
+mod sessions;
 pub mod soak;
 pub mod states;
 mod steps;

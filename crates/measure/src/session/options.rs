@@ -2,6 +2,7 @@
 //! defaults that do not depend on the machine are filled in. `zc` makes them from arguments. `None`
 //! leaves the choice to the session, which knows the machine.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use super::remote_end::RemoteEnd;
@@ -30,6 +31,8 @@ pub struct RunOptions {
     pub budget_ns: u64,
     /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
     pub target: f64,
+    /// How many sessions the run is divided into; `None` makes one every few seconds.
+    pub sessions: Option<NonZeroUsize>,
     /// Seed of the random order; `None` draws one.
     pub seed: Option<u64>,
     /// Kind of link; `None` takes the best that is available to this user.
@@ -79,6 +82,7 @@ impl RunOptions {
             rcvbuf_bytes: None,
             budget_ns: 60_000_000_000,
             target: 0.025,
+            sessions: None,
             seed: None,
             link: None,
             link_options: LinkOptions::default(),

@@ -13,6 +13,7 @@ use super::options::RunOptions;
 use super::prepare::prepare;
 use super::progress::Progress;
 use super::saving::Saving;
+use super::sessions::Sessions;
 use super::states::States;
 
 /// Consecutive failed blocks after which the run ends.
@@ -75,7 +76,8 @@ fn run_in(
     let mut run = Run { header: prepared.header, blocks: Vec::new(), end: None };
     saving.open(&run.header);
     progress.started(&run.header);
-    let mut blocks = Blocks::new(prepared.rig, &run.header, states);
+    let sessions = Sessions::new(options.sessions, budget.left());
+    let mut blocks = Blocks::new(prepared.rig, sessions, &run.header, states);
     let mut interim_analyses_at_blocks = Vec::new();
     let (reason, error) = measure(
         &mut run,
@@ -122,6 +124,7 @@ fn measure(
         if budget.left() < longest + RESERVE && !run.blocks.is_empty() {
             return (EndReason::BudgetSpent, None);
         }
+        blocks.begin_session(progress);
         let began = Instant::now();
         let (block, ended) = blocks.measure(run.blocks.len(), budget, interim, stop, progress);
         longest = longest.max(began.elapsed());

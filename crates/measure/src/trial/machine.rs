@@ -27,6 +27,17 @@ impl Machine {
         Ok(Self { soakers, meters: KernelMeters::open(cpus)? })
     }
 
+    /// Replaces the soakers with others of this kind, paused, on the same CPUs.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new). The old ones stay.
+    pub fn renew_soakers(&mut self, soaker: SoakerKind) -> Result<()> {
+        let soakers = Soakers::start(self.soakers.cpus(), soaker)?;
+        soakers.pause();
+        self.soakers = soakers;
+        Ok(())
+    }
+
     /// Resumes or pauses the soakers.
     pub fn soak(&self, on: bool) {
         if on {

@@ -54,10 +54,15 @@ pub struct Pacing {
     state: Option<HostState>,
 }
 
+/// Files that were replaced are kept until the next time if they have at most this many bytes.
+const REPLACED_BYTES: u64 = 64 << 20;
+
 /// Everything that trials need and that outlives them.
 pub struct Rig {
     links: Links,
     pub(super) setup: SendSetup,
+    /// What was replaced last. While it lives, the next one gets other pages.
+    replaced: Option<SendSetup>,
     fixed: FixedParams,
     pub(super) expected: HashMap<(u64, Align), u32>,
     timing: Timing,
@@ -83,6 +88,7 @@ impl Rig {
         Ok(Self {
             links,
             setup,
+            replaced: None,
             fixed,
             expected,
             timing,
@@ -158,6 +164,27 @@ impl Rig {
     pub fn set_rate(&mut self, rate_bytes_per_s: f64, chosen: bool) {
         self.fixed.rate_bytes_per_s = rate_bytes_per_s;
         self.fixed.rate_chosen = chosen;
+    }
+
+    /// Draws anew what outlives trials and may have been a matter of luck: where the files, their
+    /// mappings and their copy lie in memory, and the soakers. The soakers must be paused.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), or the generated files cannot be copied. What was there stays.
+    pub fn redraw(&mut self) -> Result<()> {
+        let files = Arc::new(self.setup.files.elsewhere()?);
+        self.machine.renew_soakers(self.fixed.soaker)?;
+        let small = files.total_bytes() <= REPLACED_BYTES;
+        let setup = SendSetup { files, resident: Arc::default(), ..self.setup.clone() };
+        let replaced = std::mem::replace(&mut self.setup, setup);
+        self.replaced = small.then_some(replaced);
+        Ok(())
+    }
+
+    /// Thread ids of the soakers, which differ after [`redraw`](Self::redraw).
+    #[cfg(test)]
+    pub(super) fn soaker_tids(&self) -> &[i32] {
+        self.machine.soaker_tids()
     }
 
     /// Chooses the file with which every trial of block number `block` begins; the blocks together

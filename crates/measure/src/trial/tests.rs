@@ -204,3 +204,17 @@ fn what_a_link_cannot_do_is_reported_with_a_remedy() {
         }
     }
 }
+
+#[test]
+fn what_is_drawn_anew_sends_the_same_bytes_past_other_soakers() {
+    let mut rig = rig(fixed());
+    let sendfile = cell(SendPath::Sendfile, Levels::default());
+    let proven = |rig: &mut super::rig::Rig| match rig.prove(&sendfile).unwrap() {
+        Ok(Probe::Proof { bytes, .. }) => bytes,
+        other => panic!("{other:?}"),
+    };
+    let before = (proven(&mut rig), rig.soaker_tids().to_vec());
+    rig.redraw().unwrap();
+    assert_eq!(proven(&mut rig), before.0);
+    assert!(rig.soaker_tids().iter().all(|tid| !before.1.contains(tid)));
+}

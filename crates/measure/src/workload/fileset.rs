@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use zc_kernel::mapping::FileMapping;
 
@@ -25,7 +25,9 @@ pub struct SourceFile {
 #[derive(Debug)]
 pub struct FileSet {
     /// At least one.
-    pub files: Vec<SourceFile>,
+    pub files: Arc<Vec<SourceFile>>,
+    /// Whether zc made the files and may copy them.
+    generated: bool,
     mappings: OnceLock<std::result::Result<Vec<FileMapping>, Unavailable>>,
 }
 
@@ -68,7 +70,25 @@ impl SourceFile {
 impl FileSet {
     /// A set of `files`, at least one, none of them empty.
     pub fn new(files: Vec<SourceFile>) -> Self {
-        Self { files, mappings: OnceLock::new() }
+        Self { files: Arc::new(files), generated: false, mappings: OnceLock::new() }
+    }
+
+    /// A set of files that zc has made.
+    pub(super) fn generated(files: Vec<SourceFile>) -> Self {
+        Self { generated: true, ..Self::new(files) }
+    }
+
+    /// The same files elsewhere in memory, as far as zc can move them: generated ones are copied, so
+    /// that they have other pages in the page cache. Given ones keep theirs, and are mapped again.
+    ///
+    /// # Errors
+    /// As for [`FileSet::generate`]; a generated file cannot be read.
+    pub fn elsewhere(&self) -> Result<Self> {
+        if self.generated {
+            return self.copied();
+        }
+        let files = Arc::clone(&self.files);
+        Ok(Self { files, generated: false, mappings: OnceLock::new() })
     }
 
     /// Sum of the lengths.
@@ -135,7 +155,7 @@ impl FileSet {
             return Ok(false);
         }
         for file in 0..self.files.len() {
-            self.read(Piece { file, offset: 0, len: self.len_of(file)? }, |_| ())?;
+            self.read(self.whole(file)?, |_| ())?;
         }
         Ok(true)
     }
@@ -165,7 +185,7 @@ impl FileSet {
     /// # Errors
     /// A file has become shorter.
     pub fn check_lengths(&self) -> Result<()> {
-        for source in &self.files {
+        for source in self.files.iter() {
             let now = source.file.metadata().map_err(|error| source.unreadable(error))?;
             if now.len() < source.len {
                 return Err(source.became_shorter());
@@ -174,15 +194,20 @@ impl FileSet {
         Ok(())
     }
 
-    fn len_of(&self, file: usize) -> Result<usize> {
+    /// A file as one piece.
+    ///
+    /// # Errors
+    /// It is larger than the address space of this machine.
+    pub(super) fn whole(&self, file: usize) -> Result<Piece> {
         let source = &self.files[file];
-        usize::try_from(source.len).map_err(|_| {
+        let len = usize::try_from(source.len).map_err(|_| {
             Error::input(format!("file \"{}\" is too large for this machine", source.name))
-        })
+        })?;
+        Ok(Piece { file, offset: 0, len })
     }
 
     /// Reads `piece` and calls `show` with its bytes in order.
-    fn read(&self, piece: Piece, mut show: impl FnMut(&[u8])) -> Result<()> {
+    pub(super) fn read(&self, piece: Piece, mut show: impl FnMut(&[u8])) -> Result<()> {
         let source = &self.files[piece.file];
         let mut buffer = vec![0; piece.len.min(256 << 10)];
         let mut done = 0;
@@ -356,6 +381,15 @@ mod tests {
                 prop_assert!(piece.offset % 2 == 1 || contents[piece.file].len() == 1);
             }
         }
+    }
+
+    #[test]
+    fn elsewhere_given_files_are_the_same_and_are_mapped_again() {
+        let set = set_of(&[vec![1; 5000], vec![2; 100]]);
+        let again = set.elsewhere().unwrap();
+        assert!(Arc::ptr_eq(&set.files, &again.files));
+        let first = |set: &FileSet| std::ptr::from_ref(&set.mappings().unwrap()[0]);
+        assert_ne!(first(&set), first(&again));
     }
 
     #[test]

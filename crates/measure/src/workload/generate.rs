@@ -50,10 +50,38 @@ impl FileSet {
     pub fn generate(seed: u64, messages: &[usize]) -> Result<(Self, FileSetFacts)> {
         generate_in(&std::env::temp_dir(), seed, messages)
     }
+
+    /// A copy of the set, made in the same way.
+    ///
+    /// # Errors
+    /// As for [`generate`](Self::generate); a file cannot be read.
+    pub(super) fn copied(&self) -> Result<Self> {
+        make(&std::env::temp_dir(), self.files.len(), |at, content| {
+            self.read(self.whole(at)?, |part| content.extend_from_slice(part))
+        })
+    }
 }
 
 fn generate_in(folder: &Path, seed: u64, messages: &[usize]) -> Result<(FileSet, FileSetFacts)> {
-    super::given::make_room(GENERATED_FILES)?;
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut lens = equal_length(messages).map_or_else(lengths, equal_lengths);
+    lens.shuffle(&mut random);
+    let set = make(folder, lens.len(), |at, content| {
+        content.resize(lens[at] as usize, 0); // at most MIN_BYTES + SPAN_BYTES and a rest
+        random.fill_bytes(content);
+        Ok(())
+    })?;
+    let facts = set.facts("generated", Vec::new());
+    Ok((set, facts))
+}
+
+/// Makes a set of so many files; `fill` writes the content of one of them.
+fn make(
+    folder: &Path,
+    count: usize,
+    mut fill: impl FnMut(usize, &mut Vec<u8>) -> Result<()>,
+) -> Result<FileSet> {
+    super::given::make_room(count)?;
     let cannot = |error: io::Error| {
         Error::output(format!(
             "cannot write the generated files in folder \"{}\": {}",
@@ -65,26 +93,22 @@ fn generate_in(folder: &Path, seed: u64, messages: &[usize]) -> Result<(FileSet,
             GENERATED_BYTES.div_ceil(1_000_000)
         ))
     };
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut lens = equal_length(messages).map_or_else(lengths, equal_lengths);
-    lens.shuffle(&mut random);
-    let mut files = Vec::with_capacity(lens.len());
+    let mut files = Vec::with_capacity(count);
     let mut content = Vec::new();
-    for (at, len) in lens.into_iter().enumerate() {
-        content.resize(len as usize, 0); // at most MIN_BYTES + SPAN_BYTES and a rest
-        random.fill_bytes(&mut content);
+    for at in 0..count {
+        content.clear();
+        fill(at, &mut content)?;
         let mut file = nameless(folder, at).map_err(cannot)?;
         file.write_all(&content).map_err(cannot)?;
-        files.push(SourceFile { name: format!("generated file {}", at + 1), file, len });
+        let (name, len) = (format!("generated file {}", at + 1), content.len() as u64);
+        files.push(SourceFile { name, file, len });
     }
     // Otherwise they would be written back some seconds later, within a window. The first call does
     // most of the work.
     for source in &files {
         source.file.sync_data().map_err(cannot)?;
     }
-    let set = FileSet::new(files);
-    let facts = set.facts("generated", Vec::new());
-    Ok((set, facts))
+    Ok(FileSet::generated(files))
 }
 
 /// The lengths in ascending order (see the module).
@@ -190,6 +214,20 @@ mod tests {
         };
         assert_eq!(sum(1), sum(1));
         assert_ne!(sum(1), sum(2));
+    }
+
+    #[test]
+    fn elsewhere_generated_files_are_other_files_with_the_same_bytes() {
+        use std::os::unix::fs::MetadataExt as _;
+        let (set, _) = FileSet::generate(1, &[]).unwrap();
+        let copy = set.elsewhere().unwrap();
+        let sum = |set: &FileSet| checksum(set, set.walk(0, 65_536), set.total_bytes()).unwrap();
+        assert_eq!((copy.total_bytes(), sum(&copy)), (GENERATED_BYTES, sum(&set)));
+        let numbers = |set: &FileSet| -> Vec<u64> {
+            set.files.iter().map(|source| source.file.metadata().unwrap().ino()).collect()
+        };
+        let (old, new) = (numbers(&set), numbers(&copy));
+        assert!(new.iter().all(|number| !old.contains(number)), "{old:?} {new:?}");
     }
 
     #[test]

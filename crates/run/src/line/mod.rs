@@ -44,6 +44,9 @@ pub(super) fn read(line: &[u8], known: &mut SoftirqCounts) -> serde_json::Result
 pub(super) struct BlockLine<'a> {
     /// Counts from 0.
     index: usize,
+    /// The session that it belongs to; since 3.2.
+    #[serde(default, skip_serializing_if = "is_first")]
+    session: usize,
     /// When it began: CLOCK_MONOTONIC.
     began_ns: u64,
     /// The speed of a short memcpy of memory that is not in the cache.
@@ -110,16 +113,22 @@ struct RemoteLine<'a> {
     closed: DeltaReading<'a>,
 }
 
+fn is_first(session: &usize) -> bool {
+    *session == 0
+}
+
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 impl<'a> BlockLine<'a> {
     fn of(block: &'a Block) -> Self {
-        let Block { index, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped } = block;
+        let Block { index, session, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped } =
+            block;
         let (mut near, mut far) = (DeltaCodec::default(), DeltaCodec::default());
         Self {
             index: *index,
+            session: *session,
             began_ns: *began_ns,
             memcpy_bytes_per_s: *memcpy_bytes_per_s,
             slots: slots.iter().map(|slot| SlotLine::of(slot, &mut near, &mut far)).collect(),
@@ -132,7 +141,8 @@ impl<'a> BlockLine<'a> {
     /// # Errors
     /// A reading contradicts the one before it.
     pub(super) fn block(self, known: &mut SoftirqCounts) -> serde_json::Result<Block> {
-        let Self { index, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped } = self;
+        let Self { index, session, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped } =
+            self;
         let (mut near, mut far) = (DeltaCodec::sharing(known), DeltaCodec::sharing(known));
         // Not collected into a Result, which does not know how many there are: half of the memory
         // of a run would be room for more.
@@ -143,7 +153,7 @@ impl<'a> BlockLine<'a> {
         let slots = read;
         *known = near.softirqs();
         let (failed, samples) = (failed.into_owned(), samples.map(Cow::into_owned));
-        Ok(Block { index, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped })
+        Ok(Block { index, session, began_ns, memcpy_bytes_per_s, slots, failed, samples, dropped })
     }
 }
 

@@ -20,6 +20,7 @@ fn idle(opened: Reading, closed: Reading) -> Slot {
 fn block(slots: Vec<Slot>) -> Block {
     Block {
         index: 3,
+        session: 1,
         began_ns: 17,
         memcpy_bytes_per_s: Some(1.5e9),
         slots,
@@ -55,7 +56,7 @@ fn a_line_is_made_of_small_numbers() {
     assert_eq!(
         text,
         concat!(
-            r#"{"index":3,"began_ns":17,"memcpy_bytes_per_s":1500000000.0,"slots":["#,
+            r#"{"index":3,"session":1,"began_ns":17,"memcpy_bytes_per_s":1500000000.0,"slots":["#,
             r#"{"opened":{"absolute":true,"soak":[1000000,[50,60],[-1,-4]],"#,
             r#""stat":[[-1000000],[]],"softirqs":{"NET_RX":[1000000,100],"TIMER":[5,6]},"#,
             r#""interrupts":[7,8]},"closed":{"soak":[100,[5],[-6,-4]],"#,

@@ -123,10 +123,11 @@ fn ratio_to_arithmetic_mean(run: &Run, cell: usize) -> Option<f64> {
         let costs = zc_analysis::costs::block_costs(block, &run.header);
         let of = |cell: usize| costs[cell]?.ns_per_kib(zc_analysis::costs::Side::Both);
         let sum = divisors.iter().map(|divisor| of(*divisor)).sum::<Option<f64>>()?;
-        (!divisors.is_empty()).then_some((of(cell)?, sum / divisors.len() as f64))
+        let costs = (of(cell)?, sum / divisors.len() as f64);
+        (!divisors.is_empty()).then_some(costs.into())
     };
     let kept = run.blocks.iter().filter(|block| block.dropped.is_none());
-    let pairs: Vec<(f64, f64)> = kept.filter_map(pair).collect();
+    let pairs: Vec<zc_analysis::ratios::Pair> = kept.filter_map(pair).collect();
     Some(zc_analysis::ratios::ratio(&pairs, 0.95)?.value)
 }
 

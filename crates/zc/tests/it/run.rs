@@ -447,6 +447,18 @@ fn listen_in_on(process: u32) -> Vec<std::os::fd::OwnedFd> {
 }
 
 #[test]
+fn sessions_follow_one_another_and_are_saved_with_their_blocks() {
+    let _turn = measuring();
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["--paths", "sendfile", "--link", "loopback", "--sessions", "1000000"];
+    blocks_of(folder.path(), &mut run_in(folder.path(), &args), 3);
+    let run = saved(folder.path());
+    let sessions: Vec<usize> = run.blocks.iter().map(|block| block.session).collect();
+    // Each is shorter than a block.
+    assert_eq!(sessions, (0..run.blocks.len()).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_sniffer_that_runs_only_in_the_middle_of_a_run_is_reported() {
     let _turn = measuring();
     if zc_kernel::process::euid() != 0 || !zc_kernel::process::may_make_namespaces() {
