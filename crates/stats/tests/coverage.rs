@@ -184,10 +184,12 @@ fn median_intervals_of_a_series_cover_although_neighbours_are_alike() {
 
 #[test]
 fn signed_rank_intervals_cover_values_in_clusters_when_widened() {
-    // A run of a minute: some 80 blocks in sessions of four or five.
-    let (n, of_session) = (80, 5);
-    let sessions: Vec<usize> = (0..n).map(|block| block / of_session).collect();
-    for between in [0.0, 0.3, 0.7, 2.0] {
+    // A run of a minute: some 80 blocks in sessions of two, and in longer ones.
+    let n = 80;
+    for (of_session, between) in
+        [(2, 0.0), (2, 0.3), (2, 0.7), (2, 2.0), (5, 0.0), (5, 0.3), (5, 0.7), (5, 2.0)]
+    {
+        let sessions: Vec<usize> = (0..n).map(|block| block / of_session).collect();
         let mut random = Random::new(17);
         let (mut widest, mut covered, mut bare) = (0.0, 0, 0);
         for _ in 0..RUNS {
@@ -213,7 +215,7 @@ fn signed_rank_intervals_cover_values_in_clusters_when_widened() {
         }
         let share = |count: usize| count as f64 / RUNS as f64;
         println!(
-            "sessions of sd {between}: {:.4} of {:.4} without, {:.3} times as wide",
+            "sessions of {of_session}, sd {between}: {:.4} of {:.4} without, {:.3} times as wide",
             share(covered),
             share(bare),
             widest / RUNS as f64

@@ -164,7 +164,7 @@ pub(super) struct RunArgs {
     )]
     pub(super) target: Option<String>,
     /// Sessions; between two of them files and soakers are placed anew in memory [default: one
-    /// every 3 s]
+    /// every second]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "How long, how well")]
     pub(super) sessions: Option<String>,
     /// Seed of the random order [default: a fresh one, saved in the run]
