@@ -15,6 +15,7 @@ mod interim;
 mod internal;
 mod interrupt;
 mod known;
+mod like;
 mod man;
 mod memory;
 mod plan;

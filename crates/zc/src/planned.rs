@@ -115,6 +115,18 @@ enum Slot {
     Other(fn(&mut RunArgs) -> &mut Option<String>),
 }
 
+/// Gives arguments the values of others where they have none of their own, for all options that a
+/// plan may hold fixed.
+pub(super) fn fill(args: &mut RunArgs, from: &mut RunArgs) {
+    for slot in keys().into_iter().filter_map(Slot::of) {
+        if slot.is_free(args)
+            && let Some(value) = slot.take(from)
+        {
+            slot.put(args, value);
+        }
+    }
+}
+
 impl Slot {
     fn of(key: &str) -> Option<Self> {
         let other =
@@ -126,6 +138,13 @@ impl Slot {
         match self {
             Self::Factor(factor) => args.factors.text(factor).is_none(),
             Self::Other(slot) => slot(args).is_none(),
+        }
+    }
+
+    fn take(self, args: &mut RunArgs) -> Option<String> {
+        match self {
+            Self::Factor(factor) => args.factors.text(factor).map(str::to_owned),
+            Self::Other(slot) => slot(args).take(),
         }
     }
 

@@ -103,6 +103,7 @@ pub(super) fn run(
         window_ns: optional_duration("--window", args.window.as_deref(), MS)?,
         idle_ns: optional_duration("--idle", args.idle.as_deref(), MS)?,
         warmup_ns: optional_duration("--warmup", args.warmup.as_deref(), 0)?,
+        rates: args.rates.clone(),
         sample: args.sample,
         plan,
     };

@@ -10,7 +10,7 @@ use super::format::Format;
 use super::interim::Planned;
 use super::progress::Watcher;
 use super::run_args::RunArgs;
-use super::{interrupt, memory, planned, quiet, render, resolve, tell};
+use super::{interrupt, like, memory, planned, quiet, render, resolve, tell};
 use zc_measure::plan::Spec;
 use zc_measure::session;
 use zc_run::nearest::unknown;
@@ -24,6 +24,10 @@ use zc_run::{Error, Experiment, Result, Run};
 pub(super) fn run(args: RunArgs, given: &[String]) -> Result<()> {
     if let Some(path) = &args.plan {
         let spec = planned::of_file(path)?;
+        return one(spec, args, |_| Ok(()));
+    }
+    if let Some(path) = &args.like {
+        let (spec, args) = like::repeated(path, args.clone())?;
         return one(spec, args, |_| Ok(()));
     }
     let names = args

@@ -3,6 +3,7 @@
 //! Values are text here: `resolve` parses them, so that all invalid values are reported alike, by a
 //! sentence and a hint.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
@@ -25,6 +26,10 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "names",
           help_heading = "What is sent")]
     pub(super) plan: Option<PathBuf>,
+    /// A saved run whose plan, options and rate are used again, except for --ab, --via and --remote
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath,
+          conflicts_with_all = ["names", "plan"], help_heading = "What is sent")]
+    pub(super) like: Option<PathBuf>,
     /// Files whose bytes are sent [default: 63 generated files of 350 kB on average]
     #[arg(
         long,
@@ -138,6 +143,9 @@ pub(super) struct RunArgs {
     )]
     pub(super) ab_limit: Option<String>,
 
+    /// Rates by cell, in bytes per second, in place of those that zc chooses; `--like` sets them
+    #[arg(skip)]
+    pub(super) rates: BTreeMap<String, f64>,
     /// Whether windows are sampled; `zc profile` sets it
     #[arg(skip)]
     pub(super) sample: bool,

@@ -2,6 +2,7 @@
 //! defaults that do not depend on the machine are filled in. `zc` makes them from arguments. `None`
 //! leaves the choice to the session, which knows the machine.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -50,6 +51,8 @@ pub struct RunOptions {
     /// File that the run is saved in. The session creates it with O_EXCL before it measures
     /// anything.
     pub out: PathBuf,
+    /// Rates by label of the cell, in bytes per second, in place of those that the session chooses.
+    pub rates: BTreeMap<String, f64>,
     /// Length of the measured part of a trial; `None` for the default.
     pub window_ns: Option<u64>,
     /// Length of the idle window next to each trial; `None` for the default.
@@ -91,6 +94,7 @@ impl RunOptions {
             states: None,
             soaker: SoakerKind::Alu,
             out,
+            rates: BTreeMap::new(),
             window_ns: None,
             idle_ns: None,
             warmup_ns: None,

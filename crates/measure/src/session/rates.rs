@@ -105,12 +105,13 @@ fn is_due(round: usize, spent_share: f64, best: Option<f64>) -> bool {
 }
 
 /// Chooses a rate that the slowest cell can well sustain, either for all cells or for those that
-/// are compared with one another. Does nothing if the user gave a rate.
+/// are compared with one another; or takes those of the options. Does nothing if the user gave a rate.
 pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], options: &RunOptions) {
     if options.held.rate_bytes_per_s.is_some() || options.plan.levels(Factor::Rate).is_some() {
         return;
     }
     let Cells { cells, reference } = cells;
+    let known = |label: &str| options.rates.get(label).copied();
     let compared_with = |cell: &Cell| cell.by.clone().unwrap_or_else(|| reference.clone());
     // The slowest of the cells that share a rate, by the cell that they are compared with.
     let mut slowest: HashMap<String, f64> = HashMap::new();
@@ -121,11 +122,13 @@ pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], opti
     }
     match options.plan.rates {
         Rates::One => {
-            rig.set_rate(fitting(slowest.values().copied().fold(f64::INFINITY, f64::min)), true)
+            let slowest = slowest.values().copied().fold(f64::INFINITY, f64::min);
+            rig.set_rate(known(reference).unwrap_or_else(|| fitting(slowest)), true);
         }
         Rates::ByLevel => {
             for cell in cells {
-                let rate = fitting(slowest[&compared_with(cell)]);
+                let rate =
+                    known(&cell.label).unwrap_or_else(|| fitting(slowest[&compared_with(cell)]));
                 if cell.label == *reference {
                     rig.set_rate(rate, true);
                 }

@@ -459,6 +459,23 @@ fn sessions_follow_one_another_and_are_saved_with_their_blocks() {
 }
 
 #[test]
+fn a_run_like_another_has_its_rate_plan_and_options() {
+    let _turn = measuring();
+    let (first, second) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let args = ["--paths", "sendfile", "--link", "loopback", "--flows", "2", "--seed", "7"];
+    blocks_of(first.path(), &mut run_in(first.path(), &args), 1);
+    let old = first.path().join("run.json");
+    let args = ["--like", old.to_str().unwrap()];
+    blocks_of(second.path(), &mut run_in(second.path(), &args), 1);
+    let (old, new) = (saved(first.path()).header.plan, saved(second.path()).header.plan);
+    assert_eq!((new.fixed, new.seed), (old.fixed, old.seed));
+    let of = |cells: &[zc_run::Cell]| -> Vec<_> {
+        cells.iter().map(|cell| (cell.label.clone(), cell.levels.clone())).collect()
+    };
+    assert_eq!(of(&new.cells), of(&old.cells));
+}
+
+#[test]
 fn a_sniffer_that_runs_only_in_the_middle_of_a_run_is_reported() {
     let _turn = measuring();
     if zc_kernel::process::euid() != 0 || !zc_kernel::process::may_make_namespaces() {

@@ -1,0 +1,177 @@
+//! `zc run --like FILE`: the plan, the options and the rate of a saved run once more, to compare with
+//! it.
+//!
+//! The options are those of the command line that the run has saved. A saved run may come from
+//! anybody, so what makes zc run a command or connect to another machine is not taken from it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use clap::Parser as _;
+
+use super::args::{Cli, Command};
+use super::run_args::RunArgs;
+use super::{planned, read, tell};
+use zc_measure::plan::Spec;
+use zc_run::{Cell, Error, Result, Run};
+
+/// The plan and the options of the run that is saved in a file, under those that were typed.
+///
+/// # Errors
+/// The file is not a run of `zc run` that can be repeated here.
+pub(super) fn repeated(path: &Path, mut typed: RunArgs) -> Result<(Spec, RunArgs)> {
+    let run = read::run(path)?;
+    let cannot = |why: &str| {
+        Error::input(format!("the run in \"{}\" cannot be repeated: {why}", tell::path(path)))
+    };
+    let mut old = command(&run)
+        .ok_or_else(|| cannot("its command is not one of this zc").help("type its options"))?;
+    if run.header.remote.is_some() && !typed.remote.is_given() {
+        return Err(cannot("it had another machine at its other end, which a file may not name")
+            .help("name it again: --remote HOST or --via COMMAND"));
+    }
+    if run.header.plan.states.is_some() && typed.ab.is_empty() {
+        return Err(cannot("it switched this host by commands, which are not taken from a file")
+            .help("type them again: --ab COMMAND --ab COMMAND"));
+    }
+    let chooses_levels = !typed.factors.levels()?.is_empty();
+    let spec = match &old.plan {
+        Some(plan) => planned::of_file(plan)?,
+        None => planned::of_experiment(run.header.plan.experiment.parse().map_err(|_| {
+            cannot("this zc does not have its experiment").help("zc plan lists those that it has")
+        })?)?,
+    };
+    if typed.link.is_none() && !typed.remote.is_given() {
+        typed.link = Some(run.header.link.kind.name().to_owned());
+    }
+    if typed.files.is_empty() {
+        typed.files = std::mem::take(&mut old.files);
+    }
+    typed.budget = typed.budget.or_else(|| old.budget.take());
+    planned::fill(&mut typed, &mut old);
+    typed.rates = rates(&run);
+    if !chooses_levels && old.plan.is_some() && !has_cells(&spec, &typed, &run)? {
+        return Err(cannot("its plan's file has other cells now").help("give a plan with --plan"));
+    }
+    Ok((spec, typed))
+}
+
+/// The options that the run was made with.
+fn command(run: &Run) -> Option<RunArgs> {
+    match Cli::try_parse_from(&run.header.command).ok()?.command {
+        Command::Run(args) => Some(args),
+        _ => None,
+    }
+}
+
+/// The rates of its cells, in bytes per second.
+fn rates(run: &Run) -> BTreeMap<String, f64> {
+    let plan = &run.header.plan;
+    let rate = |cell: &Cell| plan.fixed.at(&cell.levels).rate_bytes_per_s;
+    plan.cells.iter().map(|cell| (cell.label.clone(), rate(cell))).collect()
+}
+
+/// Whether a plan has the cells of a run, those included that could not be measured there.
+fn has_cells(spec: &Spec, args: &RunArgs, run: &Run) -> Result<bool> {
+    let (spec, args) = planned::worked_in(spec.clone(), args.clone())?;
+    let options = super::resolve::run(&args, spec, Vec::new(), Default::default)?;
+    let planned = options.plan.cells(options.send, options.recv)?.cells;
+    let planned: HashSet<&str> = labels(&planned);
+    let missing = run.header.unavailable.iter().filter(|row| row.what == "cell");
+    let measured = labels(&run.header.plan.cells);
+    Ok(planned == measured.into_iter().chain(missing.map(|row| row.name.as_str())).collect())
+}
+
+fn labels(cells: &[Cell]) -> HashSet<&str> {
+    cells.iter().filter(|cell| !cell.control).map(|cell| cell.label.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::{Factor, HostStates, LinkKind};
+    use zc_testkit::synthetic::Synthetic;
+
+    /// The plan and options of a run that was saved with this command line.
+    fn like(
+        command: &str,
+        change: impl FnOnce(&mut Run),
+        typed: RunArgs,
+    ) -> Result<(Spec, RunArgs)> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut run = Synthetic { blocks: 3, ..Synthetic::default() }.run();
+        run.header.command = command.split(' ').map(str::to_owned).collect();
+        run.header.plan.experiment = "paths".to_owned();
+        run.header.link.kind = LinkKind::Veth;
+        change(&mut run);
+        let path = folder.path().join("old.json");
+        std::fs::write(&path, zc_run::whole(&run)).unwrap();
+        repeated(&path, typed)
+    }
+
+    #[test]
+    fn options_rate_and_link_are_those_of_the_run() {
+        let command = "zc run --paths sendfile --files a b --budget 2m --seed 5 --flows 4 --json";
+        let (spec, args) = like(command, |_| (), RunArgs::default()).unwrap();
+        assert_eq!(spec.name, "paths");
+        assert_eq!(args.factors.text(Factor::Send), Some("sendfile"));
+        assert_eq!(args.factors.text(Factor::Flows), Some("4"));
+        assert_eq!(args.files, [Path::new("a"), Path::new("b")]);
+        let text = |text: &Option<String>| text.clone().unwrap();
+        assert_eq!((text(&args.budget), text(&args.seed)), ("2m".to_owned(), "5".to_owned()));
+        assert_eq!(text(&args.link), "veth");
+        assert!(args.rates.values().all(|rate| *rate > 0.0) && !args.rates.is_empty());
+        assert!(args.out.is_none(), "it is another file");
+    }
+
+    #[test]
+    fn what_is_typed_takes_precedence() {
+        let typed = RunArgs { budget: Some("9s".to_owned()), ..RunArgs::default() };
+        let (_, args) = like("zc run --budget 2m --link null", |_| (), typed).unwrap();
+        assert_eq!(args.budget.as_deref(), Some("9s"));
+        assert_eq!(args.link.as_deref(), Some("veth"), "the one that it was made over");
+    }
+
+    #[test]
+    fn a_file_runs_no_command_and_names_no_machine() {
+        let states = |run: &mut Run| {
+            run.header.plan.states = Some(HostStates {
+                a: "true".to_owned(),
+                b: "true".to_owned(),
+                restore: None,
+                settle_ns: 1,
+                limit_ns: 1,
+            });
+        };
+        let command = "zc run --ab true --ab true --ab-restore true";
+        let error = like(command, states, RunArgs::default()).unwrap_err();
+        assert!(error.message.contains("switched this host by commands"), "{error}");
+        let typed = RunArgs { ab: vec!["a".to_owned(), "b".to_owned()], ..RunArgs::default() };
+        let (_, args) = like(command, states, typed).unwrap();
+        assert_eq!((args.ab, args.ab_restore), (vec!["a".to_owned(), "b".to_owned()], None));
+        let (_, args) = like("zc run --via evil", |_| (), RunArgs::default()).unwrap();
+        assert!(!args.remote.is_given());
+    }
+
+    #[test]
+    fn what_is_no_command_of_zc_run_cannot_be_repeated() {
+        for command in ["zc profile", "zc run --of-a-later-version 3", "", "rm -rf x"] {
+            let error = like(command, |_| (), RunArgs::default()).unwrap_err();
+            assert!(error.message.ends_with("its command is not one of this zc"), "{error}");
+        }
+        let unknown = |run: &mut Run| run.header.plan.experiment = "nonesuch".to_owned();
+        let error = like("zc run", unknown, RunArgs::default()).unwrap_err();
+        assert!(error.message.ends_with("does not have its experiment"), "{error}");
+    }
+
+    #[test]
+    fn a_plan_that_has_changed_since_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = folder.path().join("my.toml");
+        let text = "name = \"my\"\n[[factor]]\nname = \"send\"\nlevels = [\"read+send\"]\n";
+        std::fs::write(&plan, text).unwrap();
+        let command = format!("zc run --plan {}", plan.display());
+        let error = like(&command, |_| (), RunArgs::default()).unwrap_err();
+        assert!(error.message.ends_with("has other cells now"), "{error}");
+    }
+}
