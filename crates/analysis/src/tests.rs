@@ -21,7 +21,7 @@ fn the_truth_comes_back_within_its_intervals() {
     // No drift of the level of all costs: it would change the median costs.
     let world = Synthetic { blocks: 60, block_drift: 0.0, ..Synthetic::default() };
     let estimates = estimate(&world.run());
-    assert!((estimates.interval_level - 0.9736).abs() < 1e-4);
+    assert_eq!(estimates.interval_level, 0.95);
     assert!(estimates.sides_apart);
     assert_eq!(estimates.cells.len(), world.cells.len());
     let reference = world.cells[0].sender_ns_per_kib + world.cells[0].receiver_ns_per_kib;
@@ -85,10 +85,10 @@ fn ratio_intervals_cover_the_truth_in_most_of_many_runs() {
             all += 1;
         }
     }
-    // 540 intervals at 97.4 %; sharing a reference makes them depend on each other.
+    // 540 intervals at 95 %; sharing a reference makes them depend on each other.
     let share = f64::from(u32::try_from(covered).unwrap()) / f64::from(all);
-    assert!(share > 0.95, "{share}");
-    assert!(withheld <= 6, "{withheld} of 60 runs withheld");
+    assert!((0.93..0.98).contains(&share), "{share}");
+    assert!(withheld <= 8, "{withheld} of 60 runs withheld");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_cell_that_is_the_cheapest_is_left_out_no_more_often_than_the_level_permits(
         left_out += verdict.cells.len() + 1 - verdict.cheapest.len();
     }
     let share = left_out as f64 / all as f64;
-    assert!(share < 0.026, "{left_out} of {all}, at a level of 97.4 %");
+    assert!(share < 0.05, "{left_out} of {all}, at a level of 95 %");
 }
 
 #[test]
@@ -311,8 +311,8 @@ fn a_known_cost_that_was_added_is_found() {
         assert!((positive.found.unwrap().value / of_cell.value - 1.0).abs() < 0.01);
         assert_eq!(estimates.verdict.comparisons, 8, "it is not one of the comparisons");
     }
-    // 60 intervals at 97.4 %.
-    assert!(found >= 55, "{found} of 60");
+    // 60 intervals at 95 %.
+    assert!(found >= 53, "{found} of 60");
 }
 
 #[test]
@@ -357,7 +357,7 @@ fn too_few_blocks_have_estimates_without_intervals() {
     let ratio = cell(&estimates, "sendfile").ratio.both.unwrap();
     assert!(ratio.not_enough_blocks && ratio.interval.is_none() && !ratio.converged);
     assert!(cell(&estimates, "sendfile").cost_ns_per_kib.both.unwrap().interval.is_none());
-    assert_eq!(estimates.verdict.withheld, [Withheld::TooFewBlocks { kept: 5, needed: 7 }]);
+    assert_eq!(estimates.verdict.withheld, [Withheld::TooFewBlocks { kept: 5, needed: 6 }]);
     assert_eq!(estimates.control.unwrap().fits, None);
     assert_eq!(estimates.verdict.cells.len(), 8);
     assert!(estimates.verdict.cells.iter().all(|cell| cell.comparison == Comparison::Undecided));
@@ -544,7 +544,7 @@ fn a_run_without_blocks_has_estimates() {
     assert_eq!(estimates.blocks, BlockAccount::default());
     assert_eq!(estimates.cells.len(), 10);
     assert!(estimates.cells.iter().all(|cell| cell.cost_ns_per_kib.both.is_none()));
-    assert_eq!(estimates.verdict.withheld, [Withheld::TooFewBlocks { kept: 0, needed: 7 }]);
+    assert_eq!(estimates.verdict.withheld, [Withheld::TooFewBlocks { kept: 0, needed: 6 }]);
     run.header.plan.cells.clear();
     run.header.plan.fixed.soaked_cpus.clear();
     assert!(estimate(&run).cells.is_empty());

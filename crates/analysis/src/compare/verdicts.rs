@@ -37,7 +37,7 @@ pub(super) fn verdicts(effects: &[Option<&Effect>]) -> Vec<ChangeVerdict> {
     verdicts
 }
 
-/// Family-wise error for an effect. In one session, interim analyses have spent a part of it.
+/// Family-wise error for an effect. A run that ended early has less left of it.
 fn alpha_of(effect: Option<&Effect>) -> f64 {
     match effect {
         Some(Effect::Paired { level, .. }) => 1.0 - level,

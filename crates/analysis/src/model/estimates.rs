@@ -17,7 +17,7 @@ pub struct Estimates {
     /// Simultaneous confidence level of all intervals over all planned analyses: 0.95.
     pub confidence: f64,
     /// Confidence level of each single interval. It is above `confidence`, because a run has
-    /// several analyses (see `interim`): 0.9736 after three interim analyses and a spent budget.
+    /// several analyses (see `interim`): 0.95 at the end of the budget, more if it ended early.
     pub interval_level: f64,
     /// Label of the plan's reference.
     pub reference: String,

@@ -66,8 +66,9 @@ fn a_crossover_lies_in_its_interval_about_as_often_as_stated() {
                 _ => false,
             });
         }
-        println!("{}: {inside} of 100 for 97.36 %, {by_lines} by lines", path.0);
-        assert!((92..=100).contains(&inside), "{}: {inside}", path.0);
+        println!("{}: {inside} of 100 for 95 %, {by_lines} by lines", path.0);
+        // 95 +-3 standard errors of 2.2.
+        assert!((88..=100).contains(&inside), "{}: {inside}", path.0);
         assert!(by_lines >= 75, "{}: {by_lines}", path.0);
     }
 }
@@ -93,8 +94,8 @@ fn where_no_line_fits_the_measured_ratio_is_interpolated() {
         );
         inside += u32::from(low <= truth && truth <= high);
     }
-    println!("curve: {inside} of 100 for 97.36 %, {by_curve} by interpolation");
-    assert!(inside >= 92 && by_curve == 100, "{inside} {by_curve}");
+    println!("curve: {inside} of 100 for 95 %, {by_curve} by interpolation");
+    assert!(inside >= 88 && by_curve == 100, "{inside} {by_curve}");
 }
 
 #[test]
@@ -122,9 +123,10 @@ fn a_difference_hidden_by_noise_is_undecided() {
         let Outcome::Undecided { why } = found.outcome else { continue };
         same += u32::from(matches!(why, Undecided::Same { within } if within < 0.05));
     }
-    // Either end alone excludes 1 in 2.6 of 100 worlds.
-    assert!(undecided >= 90, "{undecided}");
-    assert!(same >= 90, "{same}");
+    println!("{undecided} of 100 undecided, {same} the same");
+    // Either end alone excludes 1 in 5 of 100 worlds: both together leave 90 of them, +-3.
+    assert!(undecided >= 81, "{undecided}");
+    assert!(same >= 81, "{same}");
 }
 
 #[test]
@@ -181,7 +183,7 @@ fn the_lines_come_back_with_their_intervals() {
             bytes += u32::from(line.ns_per_kib.interval.unwrap().contains(truth.2));
         }
     }
-    println!("a: {calls} of 120, b: {bytes} of 120 for 97.36 %");
+    println!("a: {calls} of 120, b: {bytes} of 120 for 95 %");
     assert!(calls >= 110 && bytes >= 110, "{calls} {bytes}");
 }
 
