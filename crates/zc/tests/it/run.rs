@@ -84,7 +84,7 @@ fn a_run_prints_its_table_and_saves_what_show_prints_again() {
 fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    blocks_of(folder.path(), &mut run_in(folder.path(), &["--link", "loopback"]), 1);
+    blocks_of(folder.path(), &mut run_in(folder.path(), &["--link", "loopback"]), 3);
     let run = saved(folder.path());
     let is_whole =
         |block: &&zc_run::Block| !matches!(block.dropped, Some(zc_run::Dropped::Unfinished));
