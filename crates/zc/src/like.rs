@@ -7,13 +7,24 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use clap::Parser as _;
+use clap::{Parser, Subcommand};
 
-use super::args::{Cli, Command};
 use super::run_args::RunArgs;
 use super::{planned, read, tell};
 use zc_measure::plan::Spec;
 use zc_run::{Cell, Error, Result, Run};
+
+/// The command line of `zc run` alone.
+#[derive(Debug, Parser)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(RunArgs),
+}
 
 /// The plan and the options of the run that is saved in a file, under those that were typed.
 ///
@@ -58,10 +69,8 @@ pub(super) fn repeated(path: &Path, mut typed: RunArgs) -> Result<(Spec, RunArgs
 
 /// The options that the run was made with.
 fn command(run: &Run) -> Option<RunArgs> {
-    match Cli::try_parse_from(&run.header.command).ok()?.command {
-        Command::Run(args) => Some(args),
-        _ => None,
-    }
+    let Command::Run(args) = CommandLine::try_parse_from(&run.header.command).ok()?.command;
+    Some(args)
 }
 
 /// The rates of its cells, in bytes per second.

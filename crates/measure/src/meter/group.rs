@@ -242,7 +242,7 @@ impl Place {
     ) -> io::Result<()> {
         for _ in 1..TRIES {
             match self.create(into, idle).and_then(|()| put(into)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound && self.parent.exists() => {}
+                Err(error) if is_gone(&error) && self.parent.exists() => {}
                 done => return done,
             }
         }
@@ -261,6 +261,13 @@ impl Place {
         }
         if idle { write_existing(&into.join("cpu.idle"), "1") } else { Ok(()) }
     }
+}
+
+/// Whether a folder of cgroups was removed: before one of its files was opened (ENOENT), or between
+/// that and writing to it (ENODEV).
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error())
 }
 
 /// Unlike `fs::write`, does not try to create a missing file.
