@@ -340,4 +340,24 @@ mod tests {
             Place { parent: folder.path().join("not there"), own: folder.path().to_owned() };
         assert!(nowhere.enter(SOAKERS, true).is_none());
     }
+
+    #[test]
+    fn a_group_that_another_zc_removes_meanwhile_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { parent: folder.path().to_owned(), own: folder.path().to_owned() };
+        let into = folder.path().join(SOAKERS);
+        fs::create_dir(&into).unwrap();
+        fs::write(into.join("cpu.idle"), "").unwrap();
+        for gone in [rustix::io::Errno::NOENT, rustix::io::Errno::NODEV] {
+            let mut tries = 0;
+            let put = |_: &Path| {
+                tries += 1;
+                if tries < 3 { Err(gone.into()) } else { Ok(()) }
+            };
+            place.fill(&into, true, put).unwrap();
+            assert_eq!(tries, 3);
+        }
+        let denied = |_: &Path| Err(rustix::io::Errno::PERM.into());
+        assert!(place.fill(&into, true, denied).is_err());
+    }
 }
