@@ -191,7 +191,7 @@ fn signed_rank_intervals_cover_values_in_clusters_when_widened() {
     {
         let sessions: Vec<usize> = (0..n).map(|block| block / of_session).collect();
         let mut random = Random::new(17);
-        let (mut widest, mut covered, mut bare) = (0.0, 0, 0);
+        let (mut factors, mut covered, mut bare) = (0.0, 0, 0);
         for _ in 0..RUNS {
             let mut session = 0.0;
             let values: Vec<f64> = (0..n)
@@ -205,7 +205,7 @@ fn signed_rank_intervals_cover_values_in_clusters_when_widened() {
             let interval = wilcoxon_interval(&values, 0.95).unwrap();
             let centre = zc_stats::hodges_lehmann(&values).unwrap();
             let factor = cluster_inflation(&values, &sessions, 0.95).unwrap();
-            widest += factor;
+            factors += factor;
             bare += usize::from(interval.contains(0.0));
             let (low, high) = (
                 centre - factor * (centre - interval.low),
@@ -218,7 +218,7 @@ fn signed_rank_intervals_cover_values_in_clusters_when_widened() {
             "sessions of {of_session}, sd {between}: {:.4} of {:.4} without, {:.3} times as wide",
             share(covered),
             share(bare),
-            widest / RUNS as f64
+            factors / RUNS as f64
         );
         assert!((0.94..=0.98).contains(&share(covered)), "{between}: {}", share(covered));
     }
@@ -375,6 +375,7 @@ fn planned_interim_analyses_that_stop_by_width_keep_95_per_cent_at_the_end() {
     ];
     let truth = 0.4f64;
     for (name, noise) in noises {
+        let mut stopped_early = 0;
         // From widths that hardly any run reaches to those that most reach at once.
         for width in [0.03, 0.04, 0.05, 0.06, 0.08] {
             let mut random = Random::new(9);
@@ -393,7 +394,9 @@ fn planned_interim_analyses_that_stop_by_width_keep_95_per_cent_at_the_end() {
                 share(early)
             );
             assert!(share(covered) >= 0.945, "{name}, {width}: {}", share(covered));
+            stopped_early += early;
         }
+        assert!(stopped_early > 0, "{name}: no run stopped early");
     }
 }
 

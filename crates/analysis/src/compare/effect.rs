@@ -39,16 +39,16 @@ const MIN_BLOCKS: usize = 6;
 /// The estimate of one ratio, with what its tests need.
 #[derive(Debug, Clone)]
 pub(super) enum Effect {
-    /// The new cell over the old one, of one run. `error` is a factor of at least 1 by which the session's
-    /// A/A control is wrong: no test says what it could explain.
+    /// The new cell over the old one, of one run. `error` is a factor of at least 1 by which the
+    /// run's A/A control is wrong: no test says what it could explain.
     Paired { pairs: Vec<Pair>, level: f64, ratio: Ratio, error: f64 },
     /// A shift of logarithms between two sessions.
     Independent { shift: f64, error: Option<(f64, StudentT)>, method: Method },
 }
 
 impl Effect {
-    /// The effect between two cells of one run: the new one over the old one in each block. `level` as in
-    /// [`ratio`], `error` as in [`Effect::Paired`].
+    /// The effect between two cells of one run: the new one over the old one in each block. `level`
+    /// as in [`ratio`], `error` as in [`Effect::Paired`].
     pub(super) fn paired(pairs: Vec<Pair>, level: f64, error: f64) -> Option<Self> {
         let ratio = ratio(&pairs, level)?;
         Some(Self::Paired { pairs, level, ratio, error })
