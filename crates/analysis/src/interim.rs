@@ -9,8 +9,8 @@
 //! planned, so a saved run only needs their number.
 //!
 //! The end has the whole of it, [`CONFIDENCE`]: a run stops because its intervals are narrow, never
-//! because of where they lie, and an interval that was not narrow before is not wrong more often for
-//! that. So simulated runs keep the confidence whatever the width at which they stop
+//! because of where they lie, and an interval that was not narrow before is not wrong more often
+//! for that. So simulated runs keep the confidence whatever the width at which they stop
 //! (`crates/stats/tests/coverage.rs`); with the whole error at every analysis they would not.
 //!
 //! This does not cover a person who stops the run by Ctrl-C because the figures please.

@@ -20,8 +20,8 @@ use zc_stats::{
 use super::costs::{Side, TrialCost, block_costs};
 use zc_run::{Block, Header, Plan};
 
-/// Fewer sessions say too little about what they differ by: an interval over five would be 1.4 times
-/// as wide as over blocks where nothing differs.
+/// Fewer sessions say too little about what they differ by: an interval over five would be 1.4
+/// times as wide as over blocks where nothing differs.
 const FEWEST_SESSIONS: usize = 6;
 
 /// The costs of a cell and of its baseline in one block, in the same unit per byte.
@@ -44,9 +44,9 @@ impl From<(f64, f64)> for Pair {
 
 impl Pair {
     /// The logarithm of the ratio. A cost below 0 is noise and counts as 0: 0 divided by a positive
-    /// cost is the smallest of all ratios, a positive cost divided by 0 the largest, and 0 divided by
-    /// 0 is `None`. Ranks tolerate a few such blocks. Sums do not: one such block can outweigh all
-    /// others.
+    /// cost is the smallest of all ratios, a positive cost divided by 0 the largest, and 0 divided
+    /// by 0 is `None`. Ranks tolerate a few such blocks. Sums do not: one such block can outweigh
+    /// all others.
     pub fn log(&self) -> Option<f64> {
         Some((self.cost.max(0.0) / self.base.max(0.0)).ln()).filter(|log| !log.is_nan())
     }

@@ -9,10 +9,10 @@ use zc_run::{Block, CpuTicks, Dropped, Header, Reading, Slot};
 pub const STEAL_LIMIT: f64 = 0.01;
 /// A block is dropped when its neighbouring idle windows differ by more than this share (median).
 ///
-/// A trial is compared with the idle windows beside it, so a CPU that changes its speed is no error.
-/// It was 2 % once, which dropped 13 % of all blocks: with them the ratios were the same, their
-/// intervals narrower and the positive control as right (docs/performance.md, "The drift rule").
-/// What is left are CPUs whose speed cannot be known from one window to the next.
+/// A trial is compared with the idle windows beside it, so a CPU that changes its speed is no
+/// error. It was 2 % once, which dropped 13 % of all blocks: with them the ratios were the same,
+/// their intervals narrower and the positive control as right (docs/performance.md, "The drift
+/// rule"). What is left are CPUs whose speed cannot be known from one window to the next.
 pub const DRIFT_LIMIT: f64 = 0.10;
 /// A block is dropped when other processes used more than this share of the soaked CPUs.
 pub const FOREIGN_LIMIT: f64 = 0.02;

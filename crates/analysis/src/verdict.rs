@@ -133,8 +133,8 @@ fn significant(kept: &KeptBlocks, pairs: &[(usize, Vec<usize>)]) -> Vec<bool> {
 /// cell is left out if, taken for the best in advance, it is dearer than the observed one by more
 /// than `k - 1` one-sided comparisons permit. So the cell that is truly the cheapest is in the list
 /// with the level's confidence, whichever it is. Bonferroni's bound stands for Dunnett's, which is
-/// for normal values. Where the A/A control shows an error, cells that it could make as cheap are in
-/// the list, too.
+/// for normal values. Where the A/A control shows an error, cells that it could make as cheap are
+/// in the list, too.
 fn cheapest(
     kept: &KeptBlocks,
     cells: &[CellEstimate],

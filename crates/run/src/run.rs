@@ -240,8 +240,8 @@ pub enum Dropped {
 }
 
 impl Dropped {
-    /// What disturbs a machine with so many soaked CPUs: `other programs use 97 % of 2 CPUs`. `None`
-    /// if it was not the machine.
+    /// What disturbs a machine with so many soaked CPUs: `other programs use 97 % of 2 CPUs`.
+    /// `None` if it was not the machine.
     pub fn disturbance(&self, cpus: usize) -> Option<String> {
         let percent = |share: &f64| format!("{:.0} %", share * 100.0);
         match self {

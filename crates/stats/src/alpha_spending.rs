@@ -6,8 +6,8 @@
 //! analysis has the confidence 1 - (error spent since the analysis before). By Bonferroni's
 //! inequality, the probability that *any* of the intervals misses is at most alpha, whatever their
 //! dependence and whatever stopping rule is used. With analyses at 1/4, 1/2, 3/4 and 1, the last
-//! interval then reaches 2.22 sigma instead of 1.96. Where only the width of the intervals stops, the
-//! last one may have the whole of alpha (`tests/coverage.rs`).
+//! interval then reaches 2.22 sigma instead of 1.96. Where only the width of the intervals stops,
+//! the last one may have the whole of alpha (`tests/coverage.rs`).
 //!
 //! Lan and DeMets's own bounds use the correlation between analyses and cost less. They bound the
 //! error of a single test that stops when it rejects. A procedure that stops on the width of

@@ -52,7 +52,8 @@ pub fn autocorrelation_time(values: &[f64]) -> Option<f64> {
     Some(sum.clamp(1.0, n as f64 / 3.0))
 }
 
-/// [`median_interval`](crate::median_interval) of a series whose neighbours are alike, in the order of measurement.
+/// [`median_interval`](crate::median_interval) of a series whose neighbours are alike, in the order
+/// of measurement.
 ///
 /// The variance of the median is [`autocorrelation_time`] times that of as many independent values.
 /// So the interval reaches that much further into the order statistics: `sqrt(time)` times as many

@@ -9,14 +9,15 @@ use crate::student_t::StudentT;
 /// values drawn in clusters: `clusters` has the cluster of each value.
 ///
 /// It is the root of the variance of the mean by the sums of the clusters (the cluster-robust
-/// estimator with the factor k/(k-1); Liang and Zeger, "Longitudinal data analysis using generalized
-/// linear models", Biometrika 73, 1986) divided by that of independent values, times Student's
-/// critical value for k clusters divided by that for n values. All of that is of ranks, so that one
-/// outlier does not decide it, and infinities count by their place.
+/// estimator with the factor k/(k-1); Liang and Zeger, "Longitudinal data analysis using
+/// generalized linear models", Biometrika 73, 1986) divided by that of independent values, times
+/// Student's critical value for k clusters divided by that for n values. All of that is of ranks,
+/// so that one outlier does not decide it, and infinities count by their place.
 ///
 /// At least 1. Independent values give 1 to 1.3, more often 1 the more clusters there are: with
 /// fewer than half a dozen a factor is mostly chance. `None` with fewer than two clusters, for NaN,
-/// when the slices differ in length, and unless `confidence` is strictly between 0 and 1. O(n log n).
+/// when the slices differ in length, and unless `confidence` is strictly between 0 and 1. O(n log
+/// n).
 ///
 /// ```
 /// let values = [1.0, 1.1, 5.0, 5.1, 9.0, 9.1];
@@ -47,8 +48,8 @@ pub fn cluster_inflation(values: &[f64], clusters: &[usize], confidence: f64) ->
     Some(if factor.is_nan() { 1.0 } else { factor.max(1.0) })
 }
 
-/// The two-sided p-value of an estimate whose standard error is `inflation` times what `p_value` was
-/// computed with. `None` unless `p_value` is between 0 and 1 and `inflation` is above 0.
+/// The two-sided p-value of an estimate whose standard error is `inflation` times what `p_value`
+/// was computed with. `None` unless `p_value` is between 0 and 1 and `inflation` is above 0.
 ///
 /// ```
 /// let p = zc_stats::inflated_p_value(0.05, 1.959_964 / 1.644_854).unwrap();

@@ -1,5 +1,5 @@
-//! A machine that something else uses: why the blocks of a run do not count, in words, while it goes
-//! on and when it ends without a result.
+//! A machine that something else uses: why the blocks of a run do not count, in words, while it
+//! goes on and when it ends without a result.
 
 use std::fmt;
 

@@ -138,8 +138,8 @@ impl Effect {
         }
     }
 
-    /// The largest distance from 1 that the effect may have, as a share: [`Change::within`], and the
-    /// error of the control on top.
+    /// The largest distance from 1 that the effect may have, as a share: [`Change::within`], and
+    /// the error of the control on top.
     pub(super) fn within(&self) -> Option<f64> {
         let error = match self {
             Self::Paired { error, .. } => *error,

@@ -304,7 +304,8 @@ pub enum JudgedBy {
 pub struct Change {
     /// Above 1: dearer.
     pub ratio: f64,
-    /// Lower end of its 95 % interval (in one run, at that run's level); `None` with too few blocks.
+    /// Lower end of its 95 % interval (in one run, at that run's level); `None` with too few
+    /// blocks.
     pub low: Option<f64>,
     /// Upper end; `None` with too few blocks, and if unbounded.
     pub high: Option<f64>,

@@ -39,8 +39,8 @@ impl Bounds {
     }
 }
 
-/// The end of a ratio's interval that is farther from 1, as a factor of at least 1. Infinite without
-/// a bound.
+/// The end of a ratio's interval that is farther from 1, as a factor of at least 1. Infinite
+/// without a bound.
 pub fn farthest_from_one(low: f64, high: Option<f64>) -> f64 {
     high.map_or(f64::INFINITY, |high| high.max(1.0 / low))
 }
@@ -91,8 +91,8 @@ pub struct RatioFigure {
     pub p_value: Option<f64>,
     /// Blocks in which both cells have a cost.
     pub blocks: usize,
-    /// How many times as wide the interval is as one over independent blocks would be, because blocks
-    /// of one session are alike: 1 or more.
+    /// How many times as wide the interval is as one over independent blocks would be, because
+    /// blocks of one session are alike: 1 or more.
     pub session_inflation: f64,
     /// Too few blocks for an interval at this level.
     pub not_enough_blocks: bool,

@@ -32,7 +32,7 @@ pub struct RunOptions {
     pub budget_ns: u64,
     /// Half-width of every ratio's interval at which the run may stop early: 0.025 is +-2.5 %.
     pub target: f64,
-    /// How many sessions the run is divided into; `None` makes one every few seconds.
+    /// How many sessions the run is divided into; `None` makes one every second.
     pub sessions: Option<NonZeroUsize>,
     /// Seed of the random order; `None` draws one.
     pub seed: Option<u64>,

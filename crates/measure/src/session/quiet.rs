@@ -1,5 +1,5 @@
-//! Waiting until other programs leave the machine alone (`--wait-until-quiet`), before anything of a
-//! run is set up: soakers would hide what is idle.
+//! Waiting until other programs leave the machine alone (`--wait-until-quiet`), before anything of
+//! a run is set up: soakers would hide what is idle.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -105,7 +105,8 @@ fn is_due(round: usize, spent_share: f64, best: Option<f64>) -> bool {
 }
 
 /// Chooses a rate that the slowest cell can well sustain, either for all cells or for those that
-/// are compared with one another; or takes those of the options. Does nothing if the user gave a rate.
+/// are compared with one another; or takes those of the options. Does nothing if the user gave a
+/// rate.
 pub(super) fn choose(rig: &mut Rig, cells: &mut Cells, speeds: &[TopSpeed], options: &RunOptions) {
     if options.held.rate_bytes_per_s.is_some() || options.plan.levels(Factor::Rate).is_some() {
         return;

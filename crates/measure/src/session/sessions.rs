@@ -1,9 +1,9 @@
 //! The sessions of a run: when what outlives blocks is drawn anew.
 //!
-//! Where the files, their mappings and their copy lie in memory, and the soakers, are drawn once and
-//! then stay. What they happen to do to a path's cost is in every block alike, so that no interval
-//! over blocks contains it: two runs of one machine differ by more than their intervals say. Drawn
-//! anew every few seconds, it is part of the scatter within one run.
+//! Where the files, their mappings and their copy lie in memory, and the soakers, are drawn once
+//! and then stay. What they happen to do to a path's cost is in every block alike, so that no
+//! interval over blocks contains it: two runs of one machine differ by more than their intervals
+//! say. Drawn anew every second, it is part of the scatter within one run.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use crate::trial::Rig;
 use zc_run::{Result, Severity, Warning};
 
 /// Length of a session where the user gives no number of them. The more there are, the less an
-/// interval over them is wider by chance: fifty in a minute cost 4 % of width, and drawing 40 ms each
-/// as much of the time as costs another 2 %.
+/// interval over them is wider by chance: fifty in a minute cost 4 % of width, and drawing 40 ms
+/// each as much of the time as costs another 2 %.
 const LENGTH: Duration = Duration::from_secs(1);
 
 /// A session is at least this many times as long as drawing takes: a slow disk must not take the

@@ -78,8 +78,9 @@ impl FileSet {
         Self { generated: true, ..Self::new(files) }
     }
 
-    /// The same files elsewhere in memory, as far as zc can move them: generated ones are copied, so
-    /// that they have other pages in the page cache. Given ones keep theirs, and are mapped again.
+    /// The same files elsewhere in memory, as far as zc can move them: generated ones are copied,
+    /// so that they have other pages in the page cache. Given ones keep theirs, and are mapped
+    /// again.
     ///
     /// # Errors
     /// As for [`FileSet::generate`]; a generated file cannot be read.

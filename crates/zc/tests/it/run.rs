@@ -100,7 +100,8 @@ fn every_trial_received_what_was_sent_and_every_block_holds_every_cell() {
                     paced += 1;
                     continue;
                 }
-                // Other programs may have had the CPUs for a whole trial, but not for all of a cell.
+                // Other programs may have had the CPUs for a whole trial, but not for all of a
+                // cell.
                 *received.entry(&trial.cell).or_default() += trial.whole_bytes;
                 assert!(trial.closed.sent.bytes >= trial.opened.sent.bytes, "{}", trial.cell);
                 assert!(trial.whole_bytes >= trial.closed.received.bytes, "{}", trial.cell);

@@ -115,8 +115,8 @@ pub(crate) fn interrupted_when(what: &str, zc: &mut Command, ready: impl Fn() ->
 pub(crate) const NOT_HERE: i32 = 77;
 
 /// What a shell script does in `folder` while a file system of so many bytes (`8k`) is mounted on
-/// it; `None`, and a skip, where that cannot be. It is mounted in a namespace of its own, so that it
-/// goes with the script; without root, in one of a user namespace.
+/// it; `None`, and a skip, where that cannot be. It is mounted in a namespace of its own, so that
+/// it goes with the script; without root, in one of a user namespace.
 pub(crate) fn on_small_disk(folder: &Path, size: &str, script: &str) -> Option<Output> {
     let script = format!(
         "{{ mount -t tmpfs -o size={size} tmpfs . && cd \"$PWD\"; }} || exit {NOT_HERE}; {script}"
