@@ -70,6 +70,8 @@ enum Attempt {
     Ready(Test),
     /// Another attempt may succeed.
     Later(Error),
+    /// The server said nothing until the patience was over.
+    Silent(Error),
     Never(Error),
 }
 
@@ -94,13 +96,17 @@ impl Test {
         }
         let until = Instant::now() + patience;
         let mut pause = PAUSES.0;
+        let mut reason = None;
         loop {
             match Self::attempt(to, streams, patience, until) {
                 Attempt::Ready(test) => return Ok(test),
                 Attempt::Never(error) => return Err(error),
                 Attempt::Later(error) if Instant::now() + pause >= until => return Err(error),
-                Attempt::Later(_) => sleep(pause),
+                Attempt::Later(error) => reason = Some(error),
+                // The last attempt has only what is left of the patience.
+                Attempt::Silent(error) => return Err(reason.unwrap_or(error)),
             }
+            sleep(pause);
             pause = (pause * 2).min(PAUSES.1);
         }
     }
@@ -143,7 +149,7 @@ impl Test {
                 );
             }
             Ok(other) => return Attempt::Never(test.unexpected(other)),
-            Err(Lost::Late(_)) => return Attempt::Never(test.lost(&Lost::Late(patience))),
+            Err(Lost::Late(_)) => return Attempt::Silent(test.lost(&Lost::Late(patience))),
             Err(lost @ Lost::Closed) => return Attempt::Later(test.lost(&lost)),
             Err(lost) => return Attempt::Never(test.lost(&lost)),
         }
@@ -356,6 +362,9 @@ mod tests {
     /// Long enough for a peer on the same machine. Nothing waits that long.
     const PATIENCE: Duration = Duration::from_secs(10);
 
+    /// Long enough for a server that waits for a CPU. A test waits that long.
+    const WAITS_FOR_A_CPU: Duration = Duration::from_secs(2);
+
     /// A step of a scripted server. A text is preceded by its length.
     enum Turn {
         Read(usize),
@@ -498,8 +507,7 @@ mod tests {
                 clients += 1;
             }
         });
-        // Long enough for a server that waits for a CPU.
-        let error = Test::open(at, 1, Duration::from_secs(1)).unwrap_err();
+        let error = Test::open(at, 1, WAITS_FOR_A_CPU).unwrap_err();
         assert_eq!(message(&error, at), "iperf3 server \"HOST\" is busy with another test");
         TcpStream::connect(at).unwrap().write_all(b"!").unwrap();
         assert!(busy.join().unwrap() > 1);
@@ -508,6 +516,22 @@ mod tests {
             message(&error, at).starts_with("cannot connect to iperf3 server \"HOST\": "),
             "{error}"
         );
+    }
+
+    #[test]
+    fn silence_in_the_last_attempt_does_not_hide_what_the_server_said_before() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        // Later connections stay in the backlog.
+        let denied = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut [0; COOKIE_BYTES]).unwrap();
+            stream.write_all(b"\xff").unwrap();
+            listener
+        });
+        let error = Test::open(at, 1, WAITS_FOR_A_CPU).unwrap_err();
+        assert_eq!(message(&error, at), "iperf3 server \"HOST\" is busy with another test");
+        drop(denied.join().unwrap());
     }
 
     #[test]
