@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use zc_run::{HostState, Slot};
 
 use crate::support::{
-    Bounded as _, assert_ended, link_is_unavailable, measuring, saved, stderr, until, zc_in,
+    Bounded as _, blocks_of, interrupted_when, link_is_unavailable, measuring, saved, stderr,
+    until, zc_in,
 };
 
 fn run_in(folder: &Path, args: &[&str]) -> Command {
@@ -49,9 +50,7 @@ const LOGGING: [&str; 6] = [
 fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
     let _turn = measuring();
     let folder = tempfile::tempdir().unwrap();
-    let output =
-        run_in(folder.path(), &[&LOGGING[..], &["--budget", "8s"]].concat()).finish().unwrap();
-    assert_ended(&output);
+    blocks_of(folder.path(), &mut run_in(folder.path(), &LOGGING), 2);
     let run = saved(folder.path());
     let state = |label: &str| {
         run.header.plan.cells.iter().find(|cell| cell.label == label).unwrap().levels.state
@@ -221,22 +220,29 @@ fn a_command_can_enter_the_namespaces_of_the_link() {
         return eprintln!("skipped: tcp_autocorking cannot be set here: {error}");
     }
     let before = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_autocorking").unwrap();
-    let output =
-        zc_in(folder.path(), &["run", "--paths", "sendfile", "--link", "veth", "--budget", "5s"])
-            .args(["--ab-settle", "1ms", "--ab", &set("0"), "--ab", &set("1"), "--out", "run.json"])
-            .finish()
-            .unwrap();
+    let are_made =
+        || ["0", "1"].iter().all(|state| log(folder.path()).contains(&(*state).to_owned()));
+    let output = interrupted_when(
+        "both states are made",
+        zc_in(folder.path(), &["run", "--paths", "sendfile", "--link", "veth"]).args([
+            "--ab-settle",
+            "1ms",
+            "--ab",
+            &set("0"),
+            "--ab",
+            &set("1"),
+            "--out",
+            "run.json",
+        ]),
+        are_made,
+    );
     if link_is_unavailable(&output) {
         eprintln!("skipped: {}", stderr(&output));
         return;
     }
     // Nothing is written to stdout of a command, and the shell's own redirection is what fills the
     // log.
-    assert_ended(&output);
-    assert!(
-        log(folder.path()).contains(&"0".to_owned())
-            && log(folder.path()).contains(&"1".to_owned())
-    );
+    assert!(are_made(), "{}", stderr(&output));
     assert_eq!(
         std::fs::read_to_string("/proc/sys/net/ipv4/tcp_autocorking").unwrap(),
         before,
