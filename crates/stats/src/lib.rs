@@ -16,6 +16,7 @@ mod selection;
 mod signed_rank;
 mod signed_rank_ratio;
 mod student_t;
+mod variance_component;
 mod welch;
 
 pub use alpha_spending::AlphaSpending;
@@ -33,4 +34,5 @@ pub use regression::{Line, antitonic_regression, nonnegative_line};
 pub use signed_rank::{hodges_lehmann, wilcoxon_interval, wilcoxon_min_n, wilcoxon_p_value};
 pub use signed_rank_ratio::{SignedRankRatio, signed_rank_ratio};
 pub use student_t::{StudentT, mean_interval};
+pub use variance_component::{VarianceComponent, variance_component};
 pub use welch::{Welch, welch_interval};

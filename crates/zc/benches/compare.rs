@@ -185,7 +185,7 @@ fn real(pairs: &[[(String, Run); 2]]) {
 fn held(old: &Run, new: &Run, cell: Option<String>) -> Compared {
     let old = Selection { name: "old".to_owned(), run: old, cell: cell.clone(), state: None };
     let new = Selection { name: "new".to_owned(), run: new, cell, state: None };
-    compare(&old, &[new], None).0.remove(0)
+    compare(&old, &[new], None, None).0.remove(0)
 }
 
 fn read(path: &str) -> Run {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueHint};
 
+use super::calibrate::CalibrateArgs;
 use super::classic::{ClassicArgs, InstallArgs};
 use super::compare::CompareArgs;
 use super::known::known;
@@ -59,6 +60,13 @@ pub(super) enum Command {
     /// is worse by more than that, 1 some cell is, 10 undecided, 12 withheld, 13 or 14 not
     /// comparable.
     Compare(CompareArgs),
+    /// Print by how much costs differ from run to run where nothing was changed
+    ///
+    /// Takes several saved runs of one plan on one machine (`zc run --like`), and prints the
+    /// standard deviation between them beyond what their own intervals show, and the smallest change
+    /// that zc compare would find. zc compare --calibration takes the same runs, and uses their
+    /// deviation in place of an assumed one.
+    Calibrate(CalibrateArgs),
     /// Show the load of this machine, or measure what a command costs all of it, by the soakers
     /// alone
     ///

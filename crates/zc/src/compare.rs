@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 
+use super::calibrate::Runs;
 use super::{read, render, replace, resolve, tell};
-use zc_analysis::compare::{Compared, Impossible, Outcome, Selection, compare};
+use zc_analysis::compare::{Calibration, Compared, Impossible, Outcome, Selection, compare};
 use zc_run::nearest::unknown_among;
 use zc_run::{Error, ErrorKind, HostState, Result, Run, escape, units};
 
@@ -30,6 +31,16 @@ pub(super) struct CompareArgs {
     /// are withheld
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(super) fail_if_worse: Option<String>,
+    /// Saved runs of one state, to take from what runs differ by where nothing changed; as the last
+    /// option, since all files after it are its [default: assumed]
+    #[arg(
+        long,
+        value_name = "RUN",
+        value_hint = ValueHint::FilePath,
+        num_args = 1..,
+        conflicts_with = "profile",
+    )]
+    pub(super) calibration: Vec<PathBuf>,
     /// Compare the samples of zc profile: what each class of functions costs
     #[arg(long, conflicts_with = "fail_if_worse")]
     pub(super) profile: bool,
@@ -81,7 +92,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
         state: named.state,
     };
     let new: Vec<Selection<'_>> = new.iter().map(part).collect();
-    let (compared, judgement) = compare(&part(&old), &new, margin);
+    let old = part(&old);
+    let calibration = calibration(&args.calibration, &old, &new)?;
+    let (compared, judgement) = compare(&old, &new, margin, calibration.as_ref());
     let text = match () {
         () if args.json => zc_report::compare::json(&compared, judgement.as_ref()),
         () if args.markdown => zc_report::compare::markdown(&compared, judgement.as_ref()),
@@ -90,6 +103,18 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8> {
     };
     replace::or_stdout(args.out.as_deref(), &text)?;
     Ok(exit_code(&compared, judgement.map(|judgement| judgement.outcome)))
+}
+
+/// What the runs given with `--calibration` say, without what is compared as new.
+fn calibration(
+    files: &[PathBuf],
+    old: &Selection<'_>,
+    new: &[Selection<'_>],
+) -> Result<Option<Calibration>> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    Runs::read(files)?.calibration(Some(old), new).map(Some)
 }
 
 /// The answer as an exit code; docs/exit-codes.md lists them.

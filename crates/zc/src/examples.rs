@@ -60,6 +60,11 @@ const COMPARE: &[Example] = &[
     ("zc compare before.json after.json --fail-if-worse 5%", "the answer as an exit code, for CI"),
 ];
 
+const CALIBRATE: &[Example] = &[
+    ("zc calibrate quiet-*.json", "how much do runs differ here where nothing changed?"),
+    ("zc compare old.json new.json --calibration quiet-*.json", "a comparison that knows it"),
+];
+
 const SOAK: &[Example] = &[
     ("zc soak", "the load of this machine by subtraction, one line per second"),
     ("zc soak -- tar cf /dev/null /usr", "what a command costs the whole machine"),
@@ -82,6 +87,7 @@ pub(super) fn of(command: &str) -> &'static [Example] {
         "show" => SHOW,
         "report" => REPORT,
         "compare" => COMPARE,
+        "calibrate" => CALIBRATE,
         "soak" => SOAK,
         "generate" => GENERATE,
         _ => &[],

@@ -7,8 +7,9 @@ use zc_analysis::{ratios, rules};
 use zc_measure::session::{Interim, InterimResult};
 use zc_run::{Block, Dropped, Header, Run};
 
-/// Share of the budget after which a run ends that has kept no block.
-const PATIENCE: f64 = 0.25;
+/// Shares of the budget after which a run ends that has judged so many blocks and kept none. Few
+/// blocks of a short run may fall into one burst of other work, so they get more time.
+const PATIENCE: [(f64, usize); 2] = [(0.25, 5), (0.5, 2)];
 
 /// The planned looks of a running measurement.
 #[derive(Debug, Default)]
@@ -34,7 +35,28 @@ impl Interim for Planned {
     }
 
     fn hopeless(&self, run: &Run, spent_share: f64) -> Option<String> {
-        let busy = Busy::of(run).filter(|busy| busy.kept == 0 && busy.judged >= 2)?;
-        (spent_share >= PATIENCE).then(|| busy.to_string())
+        let busy = Busy::of(run).filter(|busy| busy.kept == 0)?;
+        let is_over = |(share, blocks): (f64, usize)| spent_share >= share && busy.judged >= blocks;
+        PATIENCE.into_iter().any(is_over).then(|| busy.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_testkit::synthetic::Synthetic;
+
+    #[test]
+    fn a_run_that_keeps_nothing_ends_sooner_the_more_blocks_say_so() {
+        let ends = |blocks: usize, kept: usize, spent_share: f64| {
+            let mut run = Synthetic { blocks, ..Synthetic::default() }.run();
+            for block in &mut run.blocks[kept..] {
+                block.dropped = Some(Dropped::Foreign { share: 0.9 });
+            }
+            Planned::default().hopeless(&run, spent_share).is_some()
+        };
+        assert!(ends(5, 0, 0.25) && !ends(5, 0, 0.24) && !ends(4, 0, 0.49));
+        assert!(ends(2, 0, 0.5) && !ends(1, 0, 0.9));
+        assert!(!ends(40, 1, 0.9), "one block counts");
     }
 }

@@ -4,6 +4,7 @@
 
 mod args;
 mod busy;
+mod calibrate;
 mod classic;
 mod compare;
 mod doctor;
@@ -101,6 +102,7 @@ fn dispatch(cli: Cli, matches: &ArgMatches) -> Result<u8> {
         Command::Show(args) => show::show(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => return compare::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Soak(args) => return soak::run(&args),
         Command::Schema(args) => schema::schema(&args),
         Command::Doctor => doctor::doctor(),

@@ -78,7 +78,8 @@ fn see_also(command: &Command) -> &'static str {
             "zc-plan(1), zc-show(1), zc-report(1), zc-doctor(1), tcp(7), sendfile(2), splice(2)"
         }
         "profile" => "zc-run(1), zc-show(1), perf_event_open(2)",
-        "compare" => "zc-run(1), zc-report(1)",
+        "compare" => "zc-run(1), zc-calibrate(1), zc-report(1)",
+        "calibrate" => "zc-run(1), zc-compare(1)",
         "soak" => "zc-run(1), sched(7), getrusage(2), proc_stat(5)",
         "zcs" | "zcc" | "cyclesoak" | "run-rr" | "ttcp" => "zc-install-classic(1), zc-run(1)",
         _ => "zc(1), zc-run(1)",

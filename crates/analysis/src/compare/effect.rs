@@ -1,26 +1,29 @@
 //! The ratio of two cells' costs as an effect with its uncertainty.
 //!
-//! **In one session** both cells are in the same blocks: [`crate::ratios`] computes the ratio, like
+//! **In one run** both cells are in the same blocks: [`crate::ratios`] computes the ratio, like
 //! every ratio of a run.
 //!
-//! **In two sessions** blocks are independent of one another. The estimator is the median of all
+//! **In two runs** blocks are independent of one another. The estimator is the median of all
 //! differences of logarithms (Hodges and Lehmann), which one stalled trial does not move. Its
 //! standard error comes from the width of the Mann-Whitney interval, which has the right size if
 //! blocks are independent. They are not quite: neighbours of a machine come and go in seconds, and
 //! blocks take tenths of seconds. So the variance is multiplied by the blocks' autocorrelation time
-//! ([`zc_stats::autocorrelation_time`]). A single session cannot show the difference between two
-//! sessions of one state, so that is added as a variance component. The result has Student's t
+//! ([`zc_stats::autocorrelation_time`]). A single run cannot show the difference between two
+//! runs of one state, so that is added as a variance component. The result has Student's t
 //! distribution.
 
-use zc_stats::{MannWhitney, StudentT, mann_whitney, welch_interval};
+use zc_stats::{
+    MannWhitney, StudentT, hodges_lehmann, mann_whitney, welch_interval, wilcoxon_interval,
+};
 
 use super::model::{Change, Method, WelchFigure};
+use super::spread::Spread;
 use crate::figures;
 use crate::model::figure::RatioMethod;
 use crate::ratios::{self, Pair, Ratio, ratio};
 
 /// Simultaneous confidence level of the verdicts of a comparison, and that of each interval between
-/// two sessions.
+/// two runs.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// Half-width of the Mann-Whitney interval divided by its standard error: the normal quantile of
@@ -28,13 +31,13 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 const NORMAL_QUANTILE_975: f64 = 1.959_963_985;
 
 /// A cell with a larger share of costs without a logarithm is at the noise floor and not compared.
-const NON_FINITE_LIMIT: f64 = 0.25;
+pub(super) const NON_FINITE_LIMIT: f64 = 0.25;
 
 /// Bound of logarithms: that of a cost at or below 0 becomes -40, below all others.
 const LOG_LIMIT: f64 = 40.0;
 
 /// With fewer blocks on a side there is an estimate and no interval.
-const MIN_BLOCKS: usize = 6;
+pub(super) const MIN_BLOCKS: usize = 6;
 
 /// The estimate of one ratio, with what its tests need.
 #[derive(Debug, Clone)]
@@ -42,7 +45,7 @@ pub(super) enum Effect {
     /// The new cell over the old one, of one run. `error` is a factor of at least 1 by which the
     /// run's A/A control is wrong: no test says what it could explain.
     Paired { pairs: Vec<Pair>, level: f64, ratio: Ratio, error: f64 },
-    /// A shift of logarithms between two sessions.
+    /// A shift of logarithms between two runs.
     Independent { shift: f64, error: Option<(f64, StudentT)>, method: Method },
 }
 
@@ -54,10 +57,9 @@ impl Effect {
         Some(Self::Paired { pairs, level, ratio, error })
     }
 
-    /// The effect between two sessions: logarithms of costs, or of ratios to a reference, by block.
-    /// `between_sessions` is the standard deviation of the component of a logarithm that differs
-    /// between sessions of one state.
-    pub(super) fn independent(old: &[f64], new: &[f64], between_sessions: f64) -> Option<Self> {
+    /// The effect between two runs: logarithms of costs, or of ratios to a reference, by block.
+    /// `between` is what a logarithm differs by between runs of one state.
+    pub(super) fn independent(old: &[f64], new: &[f64], between: Spread) -> Option<Self> {
         let non_finite = |logs: &[f64]| logs.iter().filter(|log| !log.is_finite()).count() as f64;
         if old.is_empty() || new.is_empty() {
             return None;
@@ -67,9 +69,6 @@ impl Effect {
         {
             return None;
         }
-        let bounded = |logs: &[f64]| -> Vec<f64> {
-            logs.iter().map(|log| log.clamp(-LOG_LIMIT, LOG_LIMIT)).collect()
-        };
         let (of_old, of_new) = (bounded(old), bounded(new));
         let MannWhitney { shift, interval, p_value, .. } =
             mann_whitney(&of_new, &of_old, CONFIDENCE)?;
@@ -81,21 +80,12 @@ impl Effect {
             (interval.high - interval.low) / 2.0 / NORMAL_QUANTILE_975 * inflation.sqrt()
         });
         let degrees_of_freedom = (old.len() + new.len()) as f64 / inflation - 2.0;
-        let error = within.and_then(|within| {
-            let variance = within.powi(2) + 2.0 * between_sessions.powi(2);
-            // Satterthwaite's approximation, with one of the variances known.
-            let degrees_of_freedom = if within > 0.0 {
-                degrees_of_freedom * (variance / within.powi(2)).powi(2)
-            } else {
-                f64::MAX
-            };
-            Some((variance.sqrt(), StudentT::new(degrees_of_freedom.clamp(1.0, 1e9))?))
-        });
+        let error = within.and_then(|within| standard_error(within, degrees_of_freedom, between));
         let method = Method::Independent {
             old_blocks: old.len(),
             new_blocks: new.len(),
             correlation_inflation: inflation,
-            between_sessions,
+            between_runs: between.deviation(),
             mann_whitney_p: figures::finite(p_value),
             welch: (non_finite(old) + non_finite(new) == 0.0).then(|| welch(new, old)).flatten(),
         };
@@ -190,6 +180,39 @@ impl Effect {
         };
         figures::finite(high)
     }
+}
+
+/// Standard error of the difference of two runs' logarithms, and its distribution: `within` is its
+/// standard error by their blocks, with `degrees_of_freedom`; each run adds `between`. Degrees of
+/// freedom of the sum by Satterthwaite's approximation.
+pub(super) fn standard_error(
+    within: f64,
+    degrees_of_freedom: f64,
+    between: Spread,
+) -> Option<(f64, StudentT)> {
+    let between = between.times(2.0);
+    let variance = within.powi(2) + between.variance;
+    let of_estimate = 2.0 * within.powi(4) / degrees_of_freedom + between.variance_of_estimate;
+    let freedom = if of_estimate > 0.0 { 2.0 * variance.powi(2) / of_estimate } else { f64::MAX };
+    Some((variance.sqrt(), StudentT::new(freedom.clamp(1.0, 1e9))?))
+}
+
+/// The location of one run's logarithms and its standard error, by the one-sample counterpart of
+/// [`Effect::independent`]. `None` with too few blocks.
+pub(super) fn level(logs: &[f64]) -> Option<(f64, f64)> {
+    if logs.len() < MIN_BLOCKS {
+        return None;
+    }
+    let logs = bounded(logs);
+    let interval = wilcoxon_interval(&logs, CONFIDENCE)?;
+    let inflation = zc_stats::autocorrelation_time(&logs)?;
+    let error = (interval.high - interval.low) / 2.0 / NORMAL_QUANTILE_975 * inflation.sqrt();
+    Some((hodges_lehmann(&logs)?, error))
+}
+
+/// Logarithms with those of costs at or below 0 at the end of the order.
+fn bounded(logs: &[f64]) -> Vec<f64> {
+    logs.iter().map(|log| log.clamp(-LOG_LIMIT, LOG_LIMIT)).collect()
 }
 
 fn welch(new: &[f64], old: &[f64]) -> Option<WelchFigure> {

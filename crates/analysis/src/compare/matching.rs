@@ -13,7 +13,7 @@ pub(super) fn common(
     before: &KeptBlocks<'_>,
     new: &Selection<'_>,
     after: &KeptBlocks<'_>,
-    one_session: bool,
+    one_run: bool,
 ) -> Vec<(usize, usize)> {
     let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
     let place = |cells: &[Cell], label: &str| cells.iter().position(|cell| cell.label == label);
@@ -31,7 +31,7 @@ pub(super) fn common(
                 cell.levels.state == part.state && !cell.control
             };
             let own = of_old.iter().enumerate().filter(|(_, cell)| state(old, cell));
-            let matching = |cell: usize| match (one_session, new.state) {
+            let matching = |cell: usize| match (one_run, new.state) {
                 (true, Some(state)) => of_state(of_old, cell, state),
                 _ => place(of_new, &of_old[cell].label),
             };
@@ -66,7 +66,7 @@ pub(super) fn common(
             let differences =
                 config_diff::between_cells((before.header, cell), (after.header, new_cell));
             let disqualified =
-                !one_session && differences.iter().any(|each| each.weight == Weight::Disqualifies);
+                !one_run && differences.iter().any(|each| each.weight == Weight::Disqualifies);
             if disqualified {
                 compared.incomparable.push(Incomparable { label: cell.label.clone(), differences });
             } else if named {

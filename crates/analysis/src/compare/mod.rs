@@ -1,21 +1,22 @@
 //! Compares two runs, or two cells of one run: each cell's new cost divided by its old one, and a
 //! verdict.
 //!
-//! **In one session** both cells were measured in the same blocks, so the ratio is taken within
-//! blocks. **Between two sessions** there are two ratios with different meanings. The *cost* ratio
+//! **In one run** both cells were measured in the same blocks, so the ratio is taken within
+//! blocks. **Between two runs** there are two ratios with different meanings. The *cost* ratio
 //! is the new cost divided by the old one, as measured. It includes whatever the machine did in
 //! between (neighbours that use memory, another clock, another placement of pages), and no interval
-//! of a single session covers that. The *relative* ratio first divides every cost by others of the
+//! of a single run covers that. The *relative* ratio first divides every cost by others of the
 //! same block, where most of that cancels. It is several times more precise, but does not show a
 //! change of all paths alike. So the reference is judged by its cost, and the other cells by their
 //! relative ratios. If the reference itself has moved, ratios to it mean nothing for a cell, and
 //! all cells are judged by their costs.
 //!
-//! Costs are divided by the geometric mean of all other cells that both sessions have, which has
+//! Costs are divided by the geometric mean of all other cells that both runs have, which has
 //! less noise than the reference alone and does not depend on it. If the reference has moved
 //! relative to the others, most of the others may be what moved. Then everything is relative to the
-//! reference, as in the table of a single session.
+//! reference, as in the table of a single run.
 
+mod calibration;
 mod config_diff;
 mod effect;
 mod matching;
@@ -23,14 +24,17 @@ mod model;
 mod normalization;
 mod pair;
 mod selection;
-mod session_spread;
+mod spread;
 mod trust;
 mod verdicts;
 
+pub use calibration::{
+    CalibratedCell, Calibration, CellSpread, LeftOut, Uncalibrated, Unusable, calibrate,
+};
 pub use model::{
-    Aspect, Basis, CellChange, Change, ChangeVerdict, Compared, Difference, Impossible,
-    Incomparable, JudgedBy, Judgement, Method, Outcome, Reason, RelativeTo, SelectionFacts, Weight,
-    WelchFigure,
+    Aspect, Basis, CalibrationBasis, CellChange, Change, ChangeVerdict, Compared, Deviation,
+    Difference, Impossible, Incomparable, JudgedBy, Judgement, Method, Outcome, Reason, RelativeTo,
+    SelectionFacts, Weight, WelchFigure,
 };
 pub use selection::Selection;
 
@@ -42,11 +46,13 @@ use verdicts::{ALPHA, MarginTest};
 use crate::kept::KeptBlocks;
 
 /// Compares each of `new` with `old`. Verdicts are corrected for all cells of all comparisons. With
-/// `margin`, also tests whether any cell is dearer by more than that share.
+/// `margin`, also tests whether any cell is dearer by more than that share. What runs of one state
+/// differ by comes from `calibration`, and is assumed without one.
 pub fn compare(
     old: &Selection<'_>,
     new: &[Selection<'_>],
     margin: Option<f64>,
+    calibration: Option<&Calibration>,
 ) -> (Vec<Compared>, Option<Judgement>) {
     let mut before = KeptBlocks::of(old.run);
     let mut after: Vec<Option<KeptBlocks<'_>>> =
@@ -57,8 +63,12 @@ pub fn compare(
         before = before.gross();
         after = after.into_iter().map(|after| after.map(KeptBlocks::gross)).collect();
     }
-    let pairs: Vec<Pair> =
-        new.iter().zip(after).map(|(new, after)| Pair::of(old, &before, new, after, net)).collect();
+    let basis = calibration.map(Calibration::basis);
+    let pairs: Vec<Pair> = new
+        .iter()
+        .zip(after)
+        .map(|(new, after)| Pair::of(old, &before, new, after, net, basis))
+        .collect();
     let mut compared: Vec<Compared> = pairs.iter().map(|pair| pair.compared.clone()).collect();
     // The rows of all comparisons: index of the comparison, index of the row.
     let rows: Vec<(usize, usize)> = pairs
@@ -133,3 +143,5 @@ fn judge(
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_calibration;

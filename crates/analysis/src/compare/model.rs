@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use zc_run::factor::Parameter;
+use zc_stats::VarianceComponent;
 
 use crate::model::figure::{Figure, RatioMethod, Sides};
 use crate::model::verdict::Withheld;
@@ -22,11 +23,14 @@ pub struct Compared {
     /// Whether costs are net of zc's own harness. They are not where a run did not measure it: then
     /// it is in the costs of all.
     pub net: bool,
-    /// Whether the ratios are within or between sessions.
+    /// Whether the ratios are within or between runs.
     pub basis: Basis,
     /// Simultaneous confidence level of all verdicts: 0.95.
     pub confidence: f64,
-    /// Label of the common reference; `None` in one session, and where there is none.
+    /// What the deviation between runs of one state was calibrated with; `None` where it is
+    /// assumed, and in one run.
+    pub calibration: Option<CalibrationBasis>,
+    /// Label of the common reference; `None` in one run, and where there is none.
     pub reference: Option<String>,
     /// The divisor of the relative ratios; `None` where there are none.
     pub relative_to: Option<RelativeTo>,
@@ -53,6 +57,32 @@ pub struct Compared {
     pub none_worse_by: Option<f64>,
 }
 
+/// The calibration that a comparison used.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct CalibrationBasis {
+    /// Number of its runs.
+    pub runs: usize,
+    /// Of a cost.
+    pub cost: Deviation,
+    /// Of the part of a cost that is its path's own; `None` where it is assumed.
+    pub path: Option<Deviation>,
+}
+
+/// A standard deviation between runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Deviation {
+    /// Its estimate, beyond what the blocks of the runs explain: a share of the cost.
+    pub between_runs: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Degrees of freedom: at least the number of runs minus 1.
+    pub degrees_of_freedom: f64,
+    #[serde(skip)]
+    pub(super) component: VarianceComponent,
+}
+
 /// One side of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct SelectionFacts {
@@ -70,24 +100,24 @@ pub struct SelectionFacts {
     pub memcpy_bytes_per_s: Option<f64>,
 }
 
-/// Whether the ratios are within or between sessions.
+/// Whether the ratios are within or between runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// Both cells are in the same blocks of one session: logarithms of ratios within blocks,
+    /// Both cells are in the same blocks of one run: logarithms of ratios within blocks,
     /// Hodges-Lehmann estimator and Wilcoxon interval.
-    OneSession,
-    /// Two sessions: independent samples of blocks, Hodges-Lehmann estimator and Mann-Whitney
-    /// interval, widened by the autocorrelation of blocks and by the variance between sessions of
+    OneRun,
+    /// Two runs: independent samples of blocks, Hodges-Lehmann estimator and Mann-Whitney
+    /// interval, widened by the autocorrelation of blocks and by the variance between runs of
     /// one machine.
-    TwoSessions,
+    TwoRuns,
 }
 
-/// Divisor of a cell's cost before two sessions are compared.
+/// Divisor of a cell's cost before two runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RelativeTo {
-    /// The geometric mean of all other cells that both sessions have, in the same block.
+    /// The geometric mean of all other cells that both runs have, in the same block.
     Others,
     /// The reference and its A/A control in the same block: there are no other cells, or the
     /// reference moved relative to them.
@@ -265,11 +295,11 @@ pub struct CellChange {
     /// Cost in the new run, ns per KiB.
     #[serde(rename = "new_cost_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub new_cost_ns_per_kib: Sides<Figure>,
-    /// The new cost divided by the old one, as measured. Between two sessions it includes whatever
+    /// The new cost divided by the old one, as measured. Between two runs it includes whatever
     /// the machine did in between.
     pub cost: Sides<Change>,
     /// The same ratio of costs divided by those of other cells in the same blocks
-    /// ([`Compared::relative_to`]), without what changed a whole run. Between two sessions only,
+    /// ([`Compared::relative_to`]), without what changed a whole run. Between two runs only,
     /// and not for the reference.
     pub relative: Sides<Change>,
     /// The ratio that the verdict uses; `None` without a figure.
@@ -340,7 +370,7 @@ pub enum Method {
         /// Number of blocks with both costs.
         blocks: usize,
     },
-    /// Blocks of two sessions.
+    /// Blocks of two runs.
     Independent {
         /// Number of blocks of the old run.
         old_blocks: usize,
@@ -348,10 +378,11 @@ pub enum Method {
         new_blocks: usize,
         /// Factor of the variance due to the autocorrelation of successive blocks: 1 or more.
         correlation_inflation: f64,
-        /// Assumed standard deviation of the logarithm between two sessions of one state.
-        between_sessions: f64,
+        /// Standard deviation of the logarithm between two runs of one state: calibrated or
+        /// assumed.
+        between_runs: f64,
         /// p-value of the textbook Mann-Whitney test: independent blocks, no variance between
-        /// sessions.
+        /// runs.
         mann_whitney_p: Option<f64>,
         /// Welch's comparison of the mean logarithms, under the same assumptions; `None` where a
         /// cost has no logarithm.

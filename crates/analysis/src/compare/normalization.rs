@@ -1,10 +1,10 @@
-//! The divisors of the costs of a session, block by block, before they are compared with those of
-//! another session.
+//! The divisors of the costs of a run, block by block, before they are compared with those of
+//! another run.
 
 use super::config_diff;
 use super::effect::Effect;
 use super::model::{RelativeTo, Weight};
-use super::session_spread::PATH_BETWEEN_SESSIONS;
+use super::spread::{Spread, relative_to_so_many};
 use crate::costs::{Side, sides_apart};
 use crate::kept::KeptBlocks;
 use crate::ratios::{Pair, pairs};
@@ -13,18 +13,18 @@ use zc_run::Cell;
 /// p-value at and below which the reference is taken to have moved relative to the other cells.
 const MOVED_AT: f64 = 0.05;
 
-/// The divisors of both sessions.
+/// The divisors of both runs.
 pub(super) struct Normalizations {
     pub(super) old: Normalization,
     pub(super) new: Normalization,
     pub(super) relative_to: RelativeTo,
 }
 
-/// The divisors of one session, as indices into its plan.
+/// The divisors of one run, as indices into its plan.
 pub(super) struct Normalization {
     /// The reference, and its control if it is the plan's own.
     reference: Vec<usize>,
-    /// All cells that both sessions have, including the reference; empty where costs are relative
+    /// All cells that both runs have, including the reference; empty where costs are relative
     /// to the reference.
     all: Vec<usize>,
 }
@@ -32,12 +32,14 @@ pub(super) struct Normalization {
 impl Normalizations {
     /// `reference`: its index in each plan. `same_labels`: every cell is compared with the one of
     /// the same label. Two different cells have different other cells, so their costs can only be
-    /// relative to the reference.
+    /// relative to the reference. `path`: what a path's own part of its cost differs by between
+    /// runs.
     pub(super) fn of(
         before: &KeptBlocks<'_>,
         after: &KeptBlocks<'_>,
         reference: (usize, usize),
         same_labels: bool,
+        path: Spread,
     ) -> Self {
         let mut old =
             Normalization { reference: with_control(before, reference.0), all: Vec::new() };
@@ -52,7 +54,7 @@ impl Normalizations {
             let moved = Effect::independent(
                 &old.reference_logs(before),
                 &new.reference_logs(after),
-                relative_to_so_many(others),
+                relative_to_so_many(path, others),
             );
             let p = moved.and_then(|moved| moved.change()).and_then(|change| change.p_value);
             if p.is_some_and(|p| p > MOVED_AT) {
@@ -64,16 +66,10 @@ impl Normalizations {
         Self { old, new, relative_to }
     }
 
-    /// Standard deviation, between sessions, of the logarithm of a cost relative to these divisors.
-    pub(super) fn between_sessions(&self) -> f64 {
-        relative_to_so_many(self.old.all.len().saturating_sub(1))
+    /// Spread between runs of the logarithm of a cost relative to these divisors.
+    pub(super) fn spread(&self, path: Spread) -> Spread {
+        relative_to_so_many(path, self.old.all.len().saturating_sub(1))
     }
-}
-
-/// Standard deviation between sessions of the logarithm of a cell's cost divided by the mean of
-/// this many others, each of which varies between sessions. 0 means the reference alone.
-fn relative_to_so_many(others: usize) -> f64 {
-    PATH_BETWEEN_SESSIONS * (1.0 + 1.0 / others.max(1) as f64).sqrt()
 }
 
 impl Normalization {
@@ -99,8 +95,19 @@ impl Normalization {
     }
 }
 
+/// Logarithms of a cell's costs, by block.
+pub(super) fn cost_logs(kept: &KeptBlocks<'_>, cell: usize, side: Side) -> Vec<f64> {
+    let costs = kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
+    costs.filter(|cost| !cost.is_nan()).map(|cost| cost.max(0.0).ln()).collect()
+}
+
 /// Mean logarithm of the costs of some cells minus that of others, in each block that has them all.
-fn contrast(kept: &KeptBlocks<'_>, cells: &[usize], others: &[usize], side: Side) -> Vec<f64> {
+pub(super) fn contrast(
+    kept: &KeptBlocks<'_>,
+    cells: &[usize],
+    others: &[usize],
+    side: Side,
+) -> Vec<f64> {
     let of = |block: usize, cells: &[usize]| -> Option<f64> {
         let sum =
             cells.iter().map(|cell| cost_log(kept, block, *cell, side)).sum::<Option<f64>>()?;
@@ -112,7 +119,12 @@ fn contrast(kept: &KeptBlocks<'_>, cells: &[usize], others: &[usize], side: Side
         .collect()
 }
 
-fn cost_log(kept: &KeptBlocks<'_>, block: usize, cell: usize, side: Side) -> Option<f64> {
+pub(super) fn cost_log(
+    kept: &KeptBlocks<'_>,
+    block: usize,
+    cell: usize,
+    side: Side,
+) -> Option<f64> {
     Some(kept.costs.get(block)?.get(cell)?.as_ref()?.ns_per_kib(side)?.max(0.0).ln())
 }
 
@@ -130,7 +142,6 @@ fn with_control(kept: &KeptBlocks<'_>, reference: usize) -> Vec<usize> {
 /// The indices, in each plan, of the cells that both have without disqualifying differences, and
 /// whose costs are above 0 in every kept block.
 fn shared(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> (Vec<usize>, Vec<usize>) {
-    let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
     let measured = |kept: &KeptBlocks<'_>, cell: usize| {
         let sides =
             if sides_apart(kept.header) { [Side::Sender, Side::Both] } else { [Side::Both; 2] };
@@ -141,6 +152,15 @@ fn shared(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> (Vec<usize>, Vec<u
         };
         (0..kept.costs.len()).all(stands)
     };
+    same_cells(before, after)
+        .into_iter()
+        .filter(|(place, other)| measured(before, *place) && measured(after, *other))
+        .unzip()
+}
+
+/// The indices, in each plan, of the cells that both have without disqualifying differences.
+pub(super) fn same_cells(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> Vec<(usize, usize)> {
+    let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
     let equal = |cell: &Cell, other: &Cell| {
         let differences = config_diff::between_cells((before.header, cell), (after.header, other));
         // Two runs do not add the same cost to their positive controls.
@@ -150,8 +170,7 @@ fn shared(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> (Vec<usize>, Vec<u
     };
     let places = of_old.iter().enumerate().filter_map(|(place, cell)| {
         let other = of_new.iter().position(|other| other.label == cell.label)?;
-        let both = measured(before, place) && measured(after, other) && equal(cell, &of_new[other]);
-        both.then_some((place, other))
+        equal(cell, &of_new[other]).then_some((place, other))
     });
-    places.unzip()
+    places.collect()
 }

@@ -3,10 +3,12 @@
 use super::config_diff;
 use super::effect::{CONFIDENCE, Effect};
 use super::matching::{common, shared_reference};
-use super::model::{Basis, CellChange, ChangeVerdict, Compared, Impossible, JudgedBy, Weight};
-use super::normalization::Normalizations;
+use super::model::{
+    Basis, CalibrationBasis, CellChange, ChangeVerdict, Compared, Impossible, JudgedBy, Weight,
+};
+use super::normalization::{Normalizations, cost_logs};
 use super::selection::{Selection, facts};
-use super::session_spread::cost_between_sessions;
+use super::spread::Spreads;
 use super::trust::assess;
 use crate::costs::Side;
 use crate::figures::figure;
@@ -46,7 +48,7 @@ impl Row {
 }
 
 impl Pair {
-    /// `after` is `None` where both selections are of one session. `net`: the costs of all runs are
+    /// `after` is `None` where both selections are of one run. `net`: the costs of all runs are
     /// net of the harness.
     pub(super) fn of(
         old: &Selection<'_>,
@@ -54,16 +56,18 @@ impl Pair {
         new: &Selection<'_>,
         after: Option<KeptBlocks<'_>>,
         net: bool,
+        calibration: Option<CalibrationBasis>,
     ) -> Self {
-        let one_session = after.is_none();
+        let one_run = after.is_none();
         let after = after.as_ref().unwrap_or(before);
         let mut pair = Self {
             compared: Compared {
                 old: facts(old, before),
                 new: facts(new, after),
                 net,
-                basis: if one_session { Basis::OneSession } else { Basis::TwoSessions },
+                basis: if one_run { Basis::OneRun } else { Basis::TwoRuns },
                 confidence: CONFIDENCE,
+                calibration: calibration.filter(|_| !one_run),
                 reference: None,
                 relative_to: None,
                 differences: config_diff::between_runs(&old.run.header, &new.run.header),
@@ -80,7 +84,8 @@ impl Pair {
             rows: Vec::new(),
             reference: None,
         };
-        pair.fill(old, before, new, after, one_session);
+        let spreads = Spreads::of(calibration.as_ref(), before, after);
+        pair.fill(old, before, new, after, one_run, &spreads);
         pair
     }
 
@@ -90,10 +95,11 @@ impl Pair {
         before: &KeptBlocks<'_>,
         new: &Selection<'_>,
         after: &KeptBlocks<'_>,
-        one_session: bool,
+        one_run: bool,
+        spreads: &Spreads,
     ) {
         let compared = &mut self.compared;
-        if one_session && (&old.cell, old.state) == (&new.cell, new.state) {
+        if one_run && (&old.cell, old.state) == (&new.cell, new.state) {
             compared.impossible.push(Impossible::SameRun);
             return;
         }
@@ -106,7 +112,7 @@ impl Pair {
         compared.impossible.extend(
             none_kept.iter().map(|part| Impossible::NoKeptBlocks { name: part.name.clone() }),
         );
-        let common = common(compared, old, before, new, after, one_session);
+        let common = common(compared, old, before, new, after, one_run);
         if compared.impossible.is_empty() && common.is_empty() {
             let disqualified = !compared.incomparable.is_empty();
             compared.impossible.push(if disqualified {
@@ -115,44 +121,40 @@ impl Pair {
                 Impossible::NoCommonCell
             });
         }
-        if !one_session
-            && compared.differences.iter().any(|each| each.weight == Weight::Disqualifies)
-        {
+        if !one_run && compared.differences.iter().any(|each| each.weight == Weight::Disqualifies) {
             compared.impossible.push(Impossible::Disqualified);
             compared.impossible.dedup();
         }
         if !compared.impossible.is_empty() {
             return;
         }
-        let error = assess(compared, old, before, new, after, one_session);
-        let reference = (!one_session).then(|| shared_reference(before, after)).flatten();
+        let error = assess(compared, old, before, new, after, one_run);
+        let reference = (!one_run).then(|| shared_reference(before, after)).flatten();
         compared.reference =
             reference.map(|(place, _)| before.header.plan.cells[place].label.clone());
         let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
         let same_labels =
             common.iter().all(|(cell, other)| of_old[*cell].label == of_new[*other].label);
-        let base =
-            reference.map(|reference| Normalizations::of(before, after, reference, same_labels));
+        let base = reference.map(|reference| {
+            Normalizations::of(before, after, reference, same_labels, spreads.path)
+        });
         compared.relative_to = base.as_ref().map(|base| base.relative_to);
         for &(of_old, of_new) in &common {
             let is_reference = reference == Some((of_old, of_new));
             let change = |side| -> (Option<Effect>, Option<Effect>) {
-                if one_session {
-                    (within_session(before, of_old, of_new, side, error), None)
+                if one_run {
+                    (within_run(before, of_old, of_new, side, error), None)
                 } else {
                     let relative = base.as_ref().filter(|_| !is_reference).and_then(|base| {
                         let (old, new) = (
                             base.old.logs(before, of_old, side),
                             base.new.logs(after, of_new, side),
                         );
-                        Effect::independent(&old, &new, base.between_sessions())
+                        Effect::independent(&old, &new, base.spread(spreads.path))
                     });
                     let (old, new) =
                         (cost_logs(before, of_old, side), cost_logs(after, of_new, side));
-                    (
-                        Effect::independent(&old, &new, cost_between_sessions(before, after)),
-                        relative,
-                    )
+                    (Effect::independent(&old, &new, spreads.cost), relative)
                 }
             };
             let (sender, receiver, both) =
@@ -196,9 +198,9 @@ impl Pair {
     }
 }
 
-/// The effect between two cells of one session, as `zc show` computes it: if the old one is the new
+/// The effect between two cells of one run, as `zc show` computes it: if the old one is the new
 /// one's baseline, the control is a divisor too.
-fn within_session(
+fn within_run(
     kept: &KeptBlocks<'_>,
     old: usize,
     new: usize,
@@ -208,11 +210,6 @@ fn within_session(
     let plan = &kept.header.plan;
     let by = if baseline(plan, new) == Some(old) { divisors(plan, new) } else { vec![old] };
     Effect::paired(pairs(&kept.costs, new, &by, side), kept.level, error)
-}
-
-fn cost_logs(kept: &KeptBlocks<'_>, cell: usize, side: Side) -> Vec<f64> {
-    let costs = kept.costs.iter().filter_map(|block| block.get(cell)?.as_ref()?.ns_per_kib(side));
-    costs.filter(|cost| !cost.is_nan()).map(|cost| cost.max(0.0).ln()).collect()
 }
 
 fn costs(kept: &KeptBlocks<'_>, cell: usize) -> Sides<Figure> {

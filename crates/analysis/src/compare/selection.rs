@@ -18,7 +18,7 @@ pub struct Selection<'a> {
     pub state: Option<HostState>,
 }
 
-/// Whether two selections are of one session: start time, seed and machine in the header identify
+/// Whether two selections are of one run: start time, seed and machine in the header identify
 /// it.
 pub(super) fn same_run(old: &Selection<'_>, new: &Selection<'_>) -> bool {
     let key = |run: &Run| {

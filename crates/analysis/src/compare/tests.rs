@@ -9,7 +9,7 @@ use zc_testkit::synthetic::{Synthetic, TrueCell};
 
 /// A machine with four paths. `factor` multiplies the cost of sendfile, `all` the costs of all
 /// paths.
-fn world(seed: u64, factor: f64, all: f64) -> Synthetic {
+pub(super) fn world(seed: u64, factor: f64, all: f64) -> Synthetic {
     let reference = TrueCell::new(SendPath::ReadSend, 500.0 * all, 400.0 * all);
     let sendfile = TrueCell::new(SendPath::Sendfile, 180.0 * all * factor, 390.0 * all * factor);
     let control = reference.control();
@@ -34,7 +34,7 @@ fn run(seed: u64, factor: f64, all: f64) -> Run {
     run
 }
 
-fn part<'a>(name: &str, run: &'a Run) -> Selection<'a> {
+pub(super) fn part<'a>(name: &str, run: &'a Run) -> Selection<'a> {
     Selection { name: name.to_owned(), run, cell: None, state: None }
 }
 
@@ -43,7 +43,7 @@ fn cell<'a>(name: &str, run: &'a Run, cell: &str) -> Selection<'a> {
 }
 
 fn pair(old: &Run, new: &Run) -> Compared {
-    compare(&part("old", old), &[part("new", new)], None).0.remove(0)
+    compare(&part("old", old), &[part("new", new)], None, None).0.remove(0)
 }
 
 fn of<'a>(compared: &'a Compared, label: &str) -> &'a CellChange {
@@ -53,7 +53,7 @@ fn of<'a>(compared: &'a Compared, label: &str) -> &'a CellChange {
 #[test]
 fn a_cell_that_changed_is_found_among_those_that_did_not() {
     let compared = pair(&run(1, 1.0, 1.0), &run(2, 1.2, 1.0));
-    assert_eq!(compared.basis, Basis::TwoSessions);
+    assert_eq!(compared.basis, Basis::TwoRuns);
     assert_eq!(compared.reference.as_deref(), Some("read+send"));
     let sendfile = of(&compared, "sendfile");
     assert!(
@@ -120,8 +120,9 @@ fn two_cells_of_one_run_are_compared_within_its_blocks() {
         &cell("r:read+send", &run, "read+send"),
         &[cell("r:sendfile", &run, "sendfile")],
         Some(0.05),
+        None,
     );
-    assert_eq!(compared[0].basis, Basis::OneSession);
+    assert_eq!(compared[0].basis, Basis::OneRun);
     let only = &compared[0].cells[0];
     assert_eq!((only.label.as_str(), only.new_label.as_deref()), ("read+send", Some("sendfile")));
     assert!(matches!(only.cost.both.unwrap().method, Method::Paired { blocks, .. } if blocks > 40));
@@ -135,12 +136,12 @@ fn two_cells_of_one_run_are_compared_within_its_blocks() {
 }
 
 #[test]
-fn in_one_session_nothing_is_said_that_the_control_s_error_explains() {
+fn in_one_run_nothing_is_said_that_the_control_s_error_explains() {
     let of_mmap_and_sendfile = |run: &Run| {
         ["mmap+write", "sendfile"].map(|name| {
             let new = cell(&format!("r:{name}"), run, name);
             let old = cell("r:read+send", run, "read+send");
-            let (mut compared, judgement) = compare(&old, &[new], Some(0.10));
+            let (mut compared, judgement) = compare(&old, &[new], Some(0.10), None);
             assert_eq!(compared[0].withheld, []);
             (compared.remove(0), judgement.unwrap().outcome)
         })
@@ -177,6 +178,7 @@ fn different_cells_of_two_runs_can_be_compared() {
         &cell("a:sendfile", &old, "sendfile"),
         &[cell("b:mmap+write", &new, "mmap+write")],
         None,
+        None,
     );
     let only = &compared[0].cells[0];
     assert_eq!((only.label.as_str(), only.new_label.as_deref()), ("sendfile", Some("mmap+write")));
@@ -185,7 +187,8 @@ fn different_cells_of_two_runs_can_be_compared() {
     let ratio = only.relative.both.unwrap().ratio;
     assert!((ratio / (960.0 / 570.0) - 1.0).abs() < 0.06, "{ratio}");
     // A cell that is named on one side is compared with the same cell on the other.
-    let (compared, _) = compare(&cell("a:sendfile", &old, "sendfile"), &[part("b", &new)], None);
+    let (compared, _) =
+        compare(&cell("a:sendfile", &old, "sendfile"), &[part("b", &new)], None, None);
     assert_eq!(
         (compared[0].cells[0].label.as_str(), &compared[0].cells[0].new_label),
         ("sendfile", &None)
@@ -280,7 +283,7 @@ fn runs_without_blocks_or_common_cells_are_impossible_to_compare() {
     let compared = pair(&new, &other);
     assert_eq!(compared.impossible, [Impossible::NoCommonCell]);
     assert_eq!((compared.only_old.len(), compared.only_new.len()), (4, 4));
-    let (_, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(0.05));
+    let (_, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(0.05), None);
     assert_eq!(judgement.unwrap().outcome, Outcome::NothingKept);
 }
 
@@ -304,7 +307,7 @@ fn a_few_blocks_have_figures_and_no_verdicts() {
 fn a_warning_that_withholds_leaves_no_verdicts() {
     let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.5, 1.0));
     new.header.warnings.push(Warning::new("sniffer", Severity::Withhold, "somebody listens in"));
-    let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(0.05));
+    let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(0.05), None);
     assert_eq!(compared[0].cells.len(), 4);
     assert!(compared[0].cells.iter().all(|cell| cell.verdict == ChangeVerdict::Withheld));
     assert_eq!(judgement.unwrap().outcome, Outcome::Withheld);
@@ -314,10 +317,15 @@ fn a_warning_that_withholds_leaves_no_verdicts() {
 fn the_margin_test_has_three_outcomes() {
     let outcome = |factor: f64, margin: f64| {
         let (old, new) = (run(1, 1.0, 1.0), run(2, factor, 1.0));
-        compare(&cell("old", &old, "sendfile"), &[cell("new", &new, "sendfile")], Some(margin))
-            .1
-            .unwrap()
-            .outcome
+        compare(
+            &cell("old", &old, "sendfile"),
+            &[cell("new", &new, "sendfile")],
+            Some(margin),
+            None,
+        )
+        .1
+        .unwrap()
+        .outcome
     };
     assert_eq!(outcome(1.0, 0.1), Outcome::NoneWorse);
     assert_eq!(outcome(1.3, 0.1), Outcome::Worse);
@@ -329,7 +337,7 @@ fn the_margin_test_has_three_outcomes() {
 fn each_new_run_is_compared_with_the_old_one() {
     let (old, same, worse) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0), run(3, 1.4, 1.0));
     let (compared, judgement) =
-        compare(&part("old", &old), &[part("same", &same), part("worse", &worse)], Some(0.1));
+        compare(&part("old", &old), &[part("same", &same), part("worse", &worse)], Some(0.1), None);
     assert_eq!(compared.len(), 2);
     let judgement = judgement.unwrap();
     assert_eq!(
@@ -360,7 +368,7 @@ proptest! {
             run
         };
         let (old, new) = (play(seeds.0, blocks.0), play(seeds.1, blocks.1));
-        let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(margin));
+        let (compared, judgement) = compare(&part("old", &old), &[part("new", &new)], Some(margin), None);
         // serde_json writes NaN and infinities as null.
         let text = serde_json::to_string(&(&compared, &judgement)).unwrap();
         prop_assert!(!text.contains("\"ratio\":null"));

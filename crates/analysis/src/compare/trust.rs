@@ -14,9 +14,9 @@ use crate::verdict;
 use zc_run::Run;
 
 /// Records the reasons to withhold verdicts, and doubts. By chance, the A/A control of one run in
-/// twenty differs from the reference, which is a doubt. In one session, whose own ratios are
+/// twenty differs from the reference, which is a doubt. In one run, whose own ratios are
 /// compared, the error that it shows is returned, a factor of at least 1: as in the run's own
-/// report, nothing is said that it could explain. Between two sessions it explains nothing, as the
+/// report, nothing is said that it could explain. Between two runs it explains nothing, as the
 /// reference is not what costs are divided by.
 pub(super) fn assess(
     compared: &mut Compared,
@@ -24,31 +24,40 @@ pub(super) fn assess(
     before: &KeptBlocks<'_>,
     new: &Selection<'_>,
     after: &KeptBlocks<'_>,
-    one_session: bool,
+    one_run: bool,
 ) -> f64 {
     let mut error = 1.0;
     let parts = [(old, before), (new, after)];
-    for (part, kept) in parts.iter().take(if one_session { 1 } else { 2 }) {
+    for (part, kept) in parts.iter().take(if one_run { 1 } else { 2 }) {
         for why in withheld(part.run, kept) {
-            let doubt = match why {
-                Withheld::ControlDiffers { low, high, .. } => {
-                    if one_session {
-                        error = farthest_from_one(low, high);
-                    }
-                    true
-                }
-                Withheld::NoControl
-                | Withheld::PositiveControlMissed { .. }
-                | Withheld::ReferenceSaturated { .. } => !one_session,
-                Withheld::NoReference => part.cell.is_some(),
-                Withheld::TooFewBlocks { .. } => true, // without an interval there is no verdict
-                Withheld::BusyMachine { .. } | Withheld::Warning { .. } => false,
-            };
+            if let (true, Withheld::ControlDiffers { low, high, .. }) = (one_run, &why) {
+                error = farthest_from_one(*low, *high);
+            }
+            let barred = is_bar(&why, part, one_run);
             let reason = Reason { name: part.name.clone(), why };
-            if doubt { compared.doubts.push(reason) } else { compared.withheld.push(reason) }
+            if barred { compared.withheld.push(reason) } else { compared.doubts.push(reason) }
         }
     }
     error
+}
+
+/// The reason why verdicts of a comparison with another run are withheld, if there is one.
+pub(super) fn bars(part: &Selection<'_>, kept: &KeptBlocks<'_>) -> Option<Withheld> {
+    withheld(part.run, kept).into_iter().find(|why| is_bar(why, part, false))
+}
+
+/// Whether a reason to withhold a run's own verdicts is one for those of a comparison too; a doubt
+/// otherwise.
+fn is_bar(why: &Withheld, part: &Selection<'_>, one_run: bool) -> bool {
+    match why {
+        Withheld::NoControl
+        | Withheld::PositiveControlMissed { .. }
+        | Withheld::ReferenceSaturated { .. } => one_run,
+        Withheld::NoReference => part.cell.is_none(),
+        // Without an interval there is no verdict.
+        Withheld::ControlDiffers { .. } | Withheld::TooFewBlocks { .. } => false,
+        Withheld::BusyMachine { .. } | Withheld::Warning { .. } => true,
+    }
 }
 
 /// The reasons to withhold a run's own verdicts.

@@ -2,6 +2,7 @@
 //! terminal, in Markdown of 80 columns for mailing lists and pull requests, as JSON, and as a page.
 
 mod aspects;
+pub mod calibration;
 mod page;
 mod rows;
 mod summary;

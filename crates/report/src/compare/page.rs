@@ -199,11 +199,11 @@ fn method(page: &mut Page, compared: &[Compared]) {
     let out = &mut page.out;
     out.raw(
         "<section id=\"method\" aria-labelledby=\"method-h\">\n<h2 id=\"method-h\">Method</h2>\n\
-         <p>Costs are measured by subtraction, as zc report explains. Two cells of one session \
+         <p>Costs are measured by subtraction, as zc report explains. Two cells of one run \
          stand in the same blocks and are compared \
-         within them. Blocks of two sessions are independent samples; what differs from one \
-         session to the next is added to the width \
-         of their intervals. A cell of two sessions is judged by its cost relative to what was \
+         within them. Blocks of two runs are independent samples; what differs from one \
+         run to the next is added to the width \
+         of their intervals. A cell of two runs is judged by its cost relative to what was \
          measured beside it, in which what slows \
          a whole machine down cancels, and by its own cost where the machine itself has \
          changed.</p>\n\

@@ -20,7 +20,7 @@ pub(crate) fn grids(compared: &Compared) -> Vec<Grid> {
 }
 
 fn main(compared: &Compared) -> Grid {
-    let relative = compared.basis == Basis::TwoSessions && compared.reference.is_some();
+    let relative = compared.basis == Basis::TwoRuns && compared.reference.is_some();
     let mut columns = vec![
         Column::left("cell", ""),
         Column::right("old", "us/MB"),

@@ -7,8 +7,8 @@ use super::super::text::{list, was};
 use super::aspects;
 use super::rows::name;
 use zc_analysis::compare::{
-    Basis, ChangeVerdict, Compared, Impossible, JudgedBy, Judgement, Method, Outcome, Reason,
-    RelativeTo, SelectionFacts, Weight,
+    Basis, CalibrationBasis, ChangeVerdict, Compared, Impossible, JudgedBy, Judgement, Method,
+    Outcome, Reason, RelativeTo, SelectionFacts, Weight,
 };
 use zc_analysis::{Withheld, farthest_from_one};
 use zc_run::escape;
@@ -33,7 +33,7 @@ pub(crate) fn above(compared: &Compared) -> Vec<Note> {
     }
     if compared.differences.is_empty()
         && compared.incomparable.is_empty()
-        && compared.basis == Basis::TwoSessions
+        && compared.basis == Basis::TwoRuns
     {
         notes.push(note(
             "differs",
@@ -104,7 +104,7 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
         notes.push(note("harness", text));
     }
     let (old, new) = (compared.old.memcpy_bytes_per_s, compared.new.memcpy_bytes_per_s);
-    if let (Basis::TwoSessions, Some(old), Some(new)) = (compared.basis, old, new) {
+    if let (Basis::TwoRuns, Some(old), Some(new)) = (compared.basis, old, new) {
         notes.push(note(
             "memcpy",
             format!("{} then, {} now: paths that copy move with it", rate(old), rate(new)),
@@ -116,10 +116,10 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     notes
 }
 
-/// In one session: what an A/A control that differs leaves undecided.
+/// In one run: what an A/A control that differs leaves undecided.
 fn unjudged(compared: &Compared, doubt: &Reason) -> String {
     match (compared.basis, &doubt.why) {
-        (Basis::OneSession, Withheld::ControlDiffers { low, high: high @ Some(_), .. }) => {
+        (Basis::OneRun, Withheld::ControlDiffers { low, high: high @ Some(_), .. }) => {
             let error = farthest_from_one(*low, *high) - 1.0;
             format!("; differences of up to {} are not judged", percent(error))
         }
@@ -130,13 +130,13 @@ fn unjudged(compared: &Compared, doubt: &Reason) -> String {
 fn basis(compared: &Compared) -> String {
     let methods = || compared.cells.iter().filter_map(|cell| cell.judged());
     match compared.basis {
-        Basis::OneSession => {
-            "both cells stand in the same blocks of one session: Hodges-Lehmann and Wilcoxon over \
+        Basis::OneRun => {
+            "both cells stand in the same blocks of one run: Hodges-Lehmann and Wilcoxon over \
                               the \
                               logarithms of their ratios within blocks"
                 .to_owned()
         }
-        Basis::TwoSessions => {
+        Basis::TwoRuns => {
             let inflation = methods()
                 .filter_map(|change| match change.method {
                     Method::Independent { correlation_inflation, .. } => {
@@ -152,7 +152,7 @@ fn basis(compared: &Compared) -> String {
                         JudgedBy::Relative => cell.relative.both,
                     };
                     match change?.method {
-                        Method::Independent { between_sessions, .. } => Some(between_sessions),
+                        Method::Independent { between_runs, .. } => Some(between_runs),
                         Method::Paired { .. } => None,
                     }
                 })
@@ -165,18 +165,30 @@ fn basis(compared: &Compared) -> String {
                 each.push(format!("{} for a relative one", percent(between)));
             }
             format!(
-                "two sessions, independent samples: Hodges-Lehmann and Mann-Whitney over the \
+                "two runs, independent samples: Hodges-Lehmann and Mann-Whitney over the \
                  logarithms of blocks, with up to \
                  {inflation:.1} times the variance because neighbouring blocks are alike, and a \
-                 standard deviation between sessions \
-                 of {}; Welch's figures are in --json",
-                list(&each)
+                 standard deviation between runs of {}, {}; Welch's figures are in --json",
+                list(&each),
+                origin(compared)
             )
         }
     }
 }
 
-fn reason(reason: &Reason) -> String {
+/// Where the standard deviation between runs is from.
+fn origin(compared: &Compared) -> String {
+    let relative = compared.cells.iter().any(|cell| cell.relative.both.is_some());
+    match compared.calibration {
+        None => "which is assumed (zc calibrate measures it)".to_owned(),
+        Some(CalibrationBasis { runs, path: None, .. }) if relative => {
+            format!("the first from {runs} runs (--calibration), the second assumed")
+        }
+        Some(CalibrationBasis { runs, .. }) => format!("from {runs} runs (--calibration)"),
+    }
+}
+
+pub(super) fn reason(reason: &Reason) -> String {
     let name = escape(&reason.name, 200);
     match &reason.why {
         Withheld::ControlDiffers { ratio, .. } => {
@@ -232,7 +244,7 @@ pub(crate) fn verdict(compared: &Compared) -> Vec<String> {
         let count = if all == 1 { String::new() } else { format!("{} of {all} ", names.len()) };
         sentences.push(format!("{count}{word}: {}.", names.join(", ")));
     }
-    if compared.basis == Basis::TwoSessions {
+    if compared.basis == Basis::TwoRuns {
         sentences.extend(about_reference(compared));
     }
     if compared.none_worse_by == Some(0.0) {

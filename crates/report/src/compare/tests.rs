@@ -1,7 +1,7 @@
 //! The text of comparisons of synthetic runs with known costs.
 
 use super::*;
-use zc_analysis::compare::{Selection, compare};
+use zc_analysis::compare::{Selection, calibrate, compare};
 use zc_run::{Run, SendPath};
 use zc_testkit::synthetic::{Synthetic, TrueCell};
 
@@ -43,7 +43,7 @@ fn another_kernel() -> (Run, Run) {
 fn two_runs_on_a_terminal() {
     let (old, new) = another_kernel();
     let (compared, judgement) =
-        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05), None);
     insta::assert_snapshot!("compare_terminal", table(&compared, judgement.as_ref(), 110));
 }
 
@@ -51,7 +51,7 @@ fn two_runs_on_a_terminal() {
 fn two_runs_in_markdown_of_eighty_columns() {
     let (old, new) = another_kernel();
     let (compared, judgement) =
-        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05), None);
     let text = markdown(&compared, judgement.as_ref());
     assert!(
         text.lines().filter(|line| !line.starts_with('|')).all(|line| line.chars().count() <= 80),
@@ -67,7 +67,7 @@ fn two_cells_of_one_run() {
         cell: Some(name.to_owned()),
         ..part(&format!("r.json:{name}"), &run)
     };
-    let (compared, _) = compare(&cell("read+send"), &[cell("sendfile")], None);
+    let (compared, _) = compare(&cell("read+send"), &[cell("sendfile")], None, None);
     insta::assert_snapshot!("compare_cells", table(&compared, None, 100));
 }
 
@@ -76,7 +76,7 @@ fn impossible_comparisons_have_a_reason() {
     let (old, mut new) = (run(1, 1.0), run(2, 1.0));
     new.header.plan.fixed.rate_bytes_per_s = 4e8;
     let (compared, judgement) =
-        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05), None);
     insta::assert_snapshot!("compare_impossible", table(&compared, judgement.as_ref(), 100));
 }
 
@@ -84,7 +84,7 @@ fn impossible_comparisons_have_a_reason() {
 fn json_has_every_figure_with_its_unit() {
     let (old, new) = another_kernel();
     let (compared, judgement) =
-        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05));
+        compare(&part("old.json", &old), &[part("new.json", &new)], Some(0.05), None);
     let document: serde_json::Value =
         serde_json::from_str(&json(&compared, judgement.as_ref())).unwrap();
     let cell = &document["comparisons"][0]["cells"][1];
@@ -111,10 +111,62 @@ fn names_from_a_file_never_become_markup() {
         }
     }
     let (compared, judgement) =
-        compare(&part("a\u{1b}]0;x", &old), &[part("b|c", &new)], Some(0.05));
+        compare(&part("a\u{1b}]0;x", &old), &[part("b|c", &new)], Some(0.05), None);
     let terminal = table(&compared, judgement.as_ref(), 100);
     assert!(!terminal.contains('\u{1b}') && !terminal.contains('\u{7}'));
     let markdown = markdown(&compared, judgement.as_ref());
     assert!(!markdown.contains("<script") || markdown.contains("\\<script"), "{markdown}");
     assert!(!markdown.contains('\u{1b}') && !markdown.contains("**bold"), "{markdown}");
+}
+
+/// Runs of one state, between which costs differ by some 3 %.
+fn of_one_state() -> Vec<Run> {
+    [0.97, 1.0, 1.03, 0.99, 1.02].into_iter().zip(1..).map(|(cost, seed)| run(seed, cost)).collect()
+}
+
+fn parts(runs: &[Run]) -> Vec<Selection<'_>> {
+    runs.iter().enumerate().map(|(at, run)| part(&format!("{at}.json"), run)).collect()
+}
+
+#[test]
+fn a_calibration_on_a_terminal() {
+    let mut runs = of_one_state();
+    runs[4].blocks.truncate(5);
+    runs[3].header.host.kernel_release = "6.19.0".to_owned();
+    let found = calibrate(&parts(&runs), &[]).unwrap();
+    let text = calibration::table(&found, 100);
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    insta::assert_snapshot!("calibration_terminal", text);
+    let document: serde_json::Value = serde_json::from_str(&calibration::json(&found)).unwrap();
+    assert_eq!(document["runs"].as_array().unwrap().len(), 4);
+    assert_eq!(document["cells"][1]["label"], "sendfile");
+}
+
+#[test]
+fn a_comparison_says_where_the_deviation_between_runs_is_from() {
+    let runs = of_one_state();
+    let found = calibrate(&parts(&runs), &[]).unwrap();
+    let (old, new) = (run(7, 1.0), run(8, 1.0));
+    let said = |calibration| {
+        let (compared, _) =
+            compare(&part("old.json", &old), &[part("new.json", &new)], None, calibration);
+        table(&compared, None, 400)
+    };
+    let assumed = said(None);
+    assert!(assumed.contains("which is assumed (zc calibrate measures it)"), "{assumed}");
+    let measured = said(Some(&found));
+    assert!(measured.contains("from 5 runs (--calibration)"), "{measured}");
+}
+
+#[test]
+fn what_is_no_calibration_is_a_sentence_and_what_it_lacks() {
+    let mut runs = of_one_state();
+    let refused = |runs: &[Run]| calibration::refusal(&calibrate(&parts(runs), &[]).unwrap_err());
+    runs[1].blocks.clear();
+    let few = "a calibration needs 3 runs of one state, and there are 2".to_owned();
+    let why = "left out: 1.json: no block was kept, and 6 are needed".to_owned();
+    assert_eq!(refused(&runs[..3]), (few, Some(why)));
+    runs[2].header.link.kind = zc_run::LinkKind::Loopback;
+    let two = "\"0.json\" and \"2.json\" measured different things".to_owned();
+    assert_eq!(refused(&runs), (two, Some("link veth, now loopback".to_owned())));
 }

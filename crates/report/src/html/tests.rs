@@ -142,7 +142,7 @@ fn comparison_page(name: &str, change: impl Fn(&mut Run)) -> String {
     let part = |run| Selection { name: name.to_owned(), run, cell: None, state: None };
     let mut other = part(&new);
     other.name.push('2');
-    let (compared, judgement) = compare(&part(&old), &[part(&new), other], Some(0.05));
+    let (compared, judgement) = compare(&part(&old), &[part(&new), other], Some(0.05), None);
     crate::compare::html(&compared, judgement.as_ref())
 }
 

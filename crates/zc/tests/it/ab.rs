@@ -93,7 +93,7 @@ fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
         .unwrap();
     let document: serde_json::Value = serde_json::from_slice(&compared.stdout).unwrap();
     let basis = &document["comparisons"][0]["basis"];
-    assert_eq!(basis, "one-session", "{document}");
+    assert_eq!(basis, "one-run", "{document}");
 }
 
 #[test]

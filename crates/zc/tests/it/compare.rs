@@ -142,3 +142,41 @@ fn what_is_no_run_or_no_percentage_is_refused() {
         (Some(2), "\"--json\" and \"--markdown\" exclude one another".to_owned())
     );
 }
+
+#[test]
+fn a_calibration_widens_or_narrows_what_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let factors = [0.9, 1.0, 1.1, 0.95, 1.05, 1.0];
+    for (factor, seed) in factors.into_iter().zip(1..) {
+        save(folder.path(), &format!("{seed}.json"), seed, factor, |_| {});
+    }
+    save(folder.path(), "old.json", 11, 1.0, |_| {});
+    save(folder.path(), "new.json", 12, 1.1, |_| {});
+    save(folder.path(), "other.json", 13, 1.0, |run| {
+        run.header.link.kind = zc_run::LinkKind::Loopback;
+    });
+    let files = ["1.json", "2.json", "3.json", "4.json", "5.json", "6.json"];
+    let calibrated = zc_in(folder.path(), &["calibrate"]).args(files).finish().unwrap();
+    assert_eq!(calibrated.status.code(), Some(0), "{calibrated:?}");
+    assert!(stdout(&calibrated).contains("a path's own part of it"), "{}", stdout(&calibrated));
+    let with = |pair: &[&str], files: &[&str]| {
+        compare(folder.path(), &[pair, &["--calibration"], files].concat())
+    };
+    let cells = ["old.json:sendfile", "new.json:sendfile"];
+    assert!(stdout(&compare(folder.path(), &cells)).contains("\nworse: sendfile."));
+    // By 7 % from run to run where nothing changed, and 4 % over all paths.
+    let knowing = stdout(&with(&cells, &files));
+    assert!(knowing.contains("\nundecided: sendfile."), "{knowing}");
+    assert!(knowing.contains("from 6 runs"), "{knowing}");
+    // What is compared as new is left out, the old one may be of them.
+    let among = stdout(&with(&["1.json", "new.json"], &[&files[..], &["new.json"]].concat()));
+    assert!(among.contains("from 6 runs"), "{among}");
+
+    let few = with(&["old.json", "1.json"], &files[..3]);
+    let sentence = "a calibration needs 3 runs of one state, and there are 2";
+    assert_eq!(refused(&few), (Some(14), sentence.to_owned()));
+    let unlike = with(&["other.json", "new.json"], &files);
+    let sentence = "the calibration does not hold for \"other.json\"";
+    assert_eq!(refused(&unlike), (Some(14), sentence.to_owned()));
+    assert_eq!(refused(&with(&["old.json", "new.json"], &["nothing.json"])).0, Some(3));
+}

@@ -426,6 +426,13 @@ fn the_output_for_programs_is_as_its_schema_says() {
     assert!(!shown.is_valid(&show));
     let (_, compared) = schema(&["compare"]);
     valid(&compared, &document(&["compare", "a.json", "b.json", "--json"]), "zc compare");
+    for (name, seed) in [("1.json", 11), ("2.json", 12), ("3.json", 13)] {
+        let run = Synthetic { blocks: 9, seed, ..Synthetic::default() }.run();
+        std::fs::write(folder.path().join(name), zc_run::whole(&run)).unwrap();
+    }
+    let (_, calibrated) = schema(&["calibrate"]);
+    let words = ["calibrate", "1.json", "2.json", "3.json", "--json"];
+    valid(&calibrated, &document(&words), "zc calibrate");
     for (_, path) in golden() {
         valid(&shown, &document(&["show", path.to_str().unwrap(), "--json"]), "zc show");
     }

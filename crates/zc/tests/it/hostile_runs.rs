@@ -240,7 +240,7 @@ fn comparisons(run: &Run) -> Vec<(&'static str, String)> {
         (part(run, None), part(other, None)),
         (part(run, Some("read+send")), part(run, Some("sendfile"))),
     ] {
-        let (compared, judgement) = compare(&old, &[new], Some(0.05));
+        let (compared, judgement) = compare(&old, &[new], Some(0.05), None);
         documents.push(("compare", zc_report::compare::table(&compared, judgement.as_ref(), 80)));
         documents.push((
             "compare markdown",

@@ -1,0 +1,84 @@
+//! `zc calibrate RUN...`: by how much the costs of this machine differ from run to run while
+//! nothing is changed. `zc compare --calibration RUN...` uses the same.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+
+use super::{read, render, tell};
+use zc_analysis::compare::{Calibration, Selection, calibrate};
+use zc_report::compare::calibration as report;
+use zc_run::{Error, ErrorKind, Result, Run, escape};
+
+/// Arguments of `zc calibrate`.
+#[derive(Debug, Args)]
+pub(super) struct CalibrateArgs {
+    /// Saved runs of one plan on one machine, between which nothing was changed
+    #[arg(value_name = "RUN", value_hint = ValueHint::FilePath, required = true, num_args = 1..)]
+    pub(super) runs: Vec<PathBuf>,
+    /// Print one JSON document instead of the tables
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+}
+
+/// Prints what they differ by.
+///
+/// # Errors
+/// [`ErrorKind::Input`]: a file cannot be read, or is not a run; [`ErrorKind::Incomparable`]: the
+/// runs are too few, or not of one kind.
+pub(super) fn run(args: &CalibrateArgs) -> Result<()> {
+    let runs = Runs::read(&args.runs)?;
+    let calibration = runs.calibration(None, &[])?;
+    tell::result(&if args.json {
+        report::json(&calibration)
+    } else {
+        report::table(&calibration, render::columns())
+    })
+}
+
+/// The saved runs of a calibration, with their names.
+pub(super) struct Runs(Vec<(String, Run)>);
+
+impl Runs {
+    /// # Errors
+    /// As [`read::run`].
+    pub(super) fn read(files: &[PathBuf]) -> Result<Self> {
+        let named = |file: &PathBuf| Ok((file.display().to_string(), read::run(file)?));
+        Ok(Self(files.iter().map(named).collect::<Result<_>>()?))
+    }
+
+    /// What they differ by. What is compared must be like them. The old run may be one of them, the
+    /// new ones are left out: a change would be part of its own yardstick.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Incomparable`].
+    pub(super) fn calibration(
+        &self,
+        old: Option<&Selection<'_>>,
+        new: &[Selection<'_>],
+    ) -> Result<Calibration> {
+        let runs: Vec<Selection<'_>> = self
+            .0
+            .iter()
+            .map(|(name, run)| Selection { name: name.clone(), run, cell: None, state: None })
+            .collect();
+        let calibration = calibrate(&runs, new).map_err(|why| {
+            let (sentence, hint) = report::refusal(&why);
+            let error = Error::new(ErrorKind::Incomparable, sentence);
+            match hint {
+                Some(hint) => error.help(hint),
+                None => error,
+            }
+        })?;
+        for run in old.into_iter().chain(new) {
+            let differences = calibration.unlike(run);
+            if !differences.is_empty() {
+                let message =
+                    format!("the calibration does not hold for \"{}\"", escape(&run.name, 200));
+                return Err(Error::new(ErrorKind::Incomparable, message)
+                    .help(report::disqualifying(&differences)));
+            }
+        }
+        Ok(calibration)
+    }
+}
