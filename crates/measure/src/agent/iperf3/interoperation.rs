@@ -77,7 +77,26 @@ fn test(at: SocketAddr, streams: usize, time: Duration) -> (u64, ServerReport) {
     }
     let seconds = began.elapsed().as_secs_f64();
     settle(&connections, &mut sent, PATIENCE).unwrap();
+    until_read(at);
     (sent.iter().sum(), test.end(&sent, seconds).unwrap())
+}
+
+/// Waits until a server on this machine has read everything. [`settle`] cannot see that and waits for
+/// 10 ms, which are not enough for a server that waits for a CPU.
+fn until_read(at: SocketAddr) {
+    let SocketAddr::V4(at) = at else { panic!("{at} is not of IPv4") };
+    // proc(5): an address in hexadecimal in the order of memory, and the bytes in both queues.
+    let local = format!("{:08X}:{:04X}", u32::from_ne_bytes(at.ip().octets()), at.port());
+    let is_read = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        // A listening socket has the length of its queue of connections there.
+        fields[1] != local || fields[3] != "01" || fields[4].ends_with(":00000000")
+    };
+    let until = Instant::now() + PATIENCE;
+    while !std::fs::read_to_string("/proc/net/tcp").unwrap().lines().all(is_read) {
+        assert!(Instant::now() < until, "the server reads nothing");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]
@@ -86,19 +105,11 @@ fn a_hundred_short_tests_in_a_row_against_one_server_count_what_was_sent() {
         return;
     }
     let server = Server::start();
-    let mut equal = 0;
     for round in 0..100 {
         let (sent, report) = test(server.at, 1 + round % 4, Duration::from_millis(40));
-        assert!(
-            report.received_bytes <= sent,
-            "in round {round}: {} of {sent} bytes",
-            report.received_bytes
-        );
-        equal += usize::from(report.received_bytes == sent);
+        assert_eq!(report.received_bytes, sent, "in round {round}");
         assert!(report.cpu_percent > 0.0 && report.seconds > 0.0, "{report:?}");
     }
-    // All of them, if a CPU is free for the server. This machine runs other tests.
-    assert!(equal >= 50, "{equal} of 100");
 }
 
 #[test]
