@@ -79,7 +79,9 @@ impl VarianceComponent {
     }
 
     /// Interval of the standard deviation between groups: that of `total` by the chi-squared
-    /// distribution, less the same errors. `None` unless `confidence` is strictly between 0 and 1.
+    /// distribution, less what the groups' errors explain of it. Where they explain all of it, that
+    /// is `total`, which is less than the errors: both ends are then rather too high. `None` unless
+    /// `confidence` is strictly between 0 and 1.
     pub fn deviation_interval(&self, confidence: f64) -> Option<Interval> {
         let chi_squared = ChiSquared::new(self.degrees_of_freedom).ok()?;
         let tail = alpha(confidence)? / 2.0;

@@ -31,8 +31,8 @@ pub(super) struct CompareArgs {
     /// are withheld
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub(super) fail_if_worse: Option<String>,
-    /// Saved runs of one state, to take from what runs differ by where nothing changed; as the last
-    /// option, since all files after it are its [default: assumed]
+    /// Measure by how much runs differ where nothing changed, from saved runs of one state. It takes
+    /// all files after it, so give it last [default: assumed]
     #[arg(
         long,
         value_name = "RUN",

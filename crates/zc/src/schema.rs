@@ -25,7 +25,8 @@ const SCHEMAS: [Schema; 4] = [
 #[derive(Debug, Args)]
 pub(super) struct SchemaArgs {
     /// `run`: a saved run; `show`: the output of zc show --json, and of zc report --json for one
-    /// run; `compare` and `calibrate`: that of zc compare --json and of zc calibrate --json [default: run]
+    /// run; `compare`, `calibrate`: that of zc compare --json and of zc calibrate --json
+    /// [default: run]
     #[arg(
         value_name = "NAME",
         value_parser = known(SCHEMAS.iter().map(|(name, _)| *name)),

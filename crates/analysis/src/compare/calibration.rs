@@ -19,7 +19,7 @@ use super::effect::{CONFIDENCE, MIN_BLOCKS, NON_FINITE_LIMIT, level, standard_er
 use super::model::{Aspect, CalibrationBasis, Deviation, Difference, SelectionFacts, Weight};
 use super::normalization::{contrast, cost_log, cost_logs, same_cells};
 use super::selection::{Selection, facts, same_run};
-use super::spread::{Spread, relative_to_so_many};
+use super::spread::{Spread, variances_in_a_relative_cost};
 use super::trust::bars;
 use crate::costs::Side;
 use crate::figures::finite;
@@ -151,23 +151,22 @@ pub fn calibrate(
         let (usable, needed) = (used.len(), MIN_RUNS);
         return Err(Uncalibrated::TooFewRuns { usable, needed, left_out });
     }
+    let (used, mut kept): (Vec<&Selection<'_>>, Vec<KeptBlocks<'_>>) = used.into_iter().unzip();
     let differences = differences(&used)?;
-    let net = used.iter().all(|(_, kept)| kept.is_net());
-    let kept: Vec<KeptBlocks<'_>> = used
-        .iter()
-        .map(|(run, _)| KeptBlocks::of(run.run))
-        .map(|kept| if net { kept } else { kept.gross() })
-        .collect();
+    let facts = used.iter().zip(&kept).map(|(run, kept)| facts(run, kept)).collect();
+    let net = kept.iter().all(KeptBlocks::is_net);
+    if !net {
+        kept = kept.into_iter().map(KeptBlocks::gross).collect();
+    }
     let cells = common_cells(&kept);
     let costs = Levels::of(&kept, &cells, |kept, cell, _| cost_logs(kept, cell, Side::Both));
     let relative =
         Levels::of(&kept, &cells, |kept, cell, others| contrast(kept, &[cell], others, Side::Both));
     let others = cells.len().saturating_sub(1);
-    // Each relative cost has a part of the mean of the others' too.
-    let scale = 1.0 + 1.0 / others.max(1) as f64;
     let cost = costs.deviation(1.0).ok_or(Uncalibrated::NoCommonCell)?;
-    let path = (others > 0).then(|| relative.deviation(scale)).flatten();
-    let header = used[0].0.run.header.clone();
+    let path =
+        (others > 0).then(|| relative.deviation(variances_in_a_relative_cost(others))).flatten();
+    let header = used[0].run.header.clone();
     let cells = cells
         .iter()
         .enumerate()
@@ -177,13 +176,14 @@ pub fn calibrate(
             Some(CalibratedCell {
                 label: header.plan.cells[places[0]].label.clone(),
                 cost: costs.spread(at, Spread::from(&cost.component))?,
-                relative: path
-                    .and_then(|path| relative.spread(at, relative_to_so_many(path, others))),
+                relative: path.and_then(|path| {
+                    relative.spread(at, path.times(variances_in_a_relative_cost(others)))
+                }),
             })
         })
         .collect();
     Ok(Calibration {
-        runs: used.iter().map(|(run, kept)| facts(run, kept)).collect(),
+        runs: facts,
         left_out,
         link: header.link.kind.to_string(),
         net,
@@ -208,7 +208,8 @@ impl Calibration {
     }
 
     pub(super) fn basis(&self) -> CalibrationBasis {
-        CalibrationBasis { runs: self.runs.len(), cost: self.cost, path: self.path }
+        let Self { net, cost, path, .. } = *self;
+        CalibrationBasis { runs: self.runs.len(), net, cost, path }
     }
 }
 
@@ -220,30 +221,38 @@ fn usable<'a>(
     let mut used: Vec<(&Selection<'_>, KeptBlocks<'_>)> = Vec::new();
     let mut left_out = Vec::new();
     for run in runs {
-        let kept = KeptBlocks::of(run.run);
         let known = used.iter().find(|(other, _)| same_run(other, run));
-        let why = if compared.iter().any(|other| same_run(other, run)) {
-            Some(Unusable::Compared)
+        let kept = if compared.iter().any(|other| same_run(other, run)) {
+            Err(Unusable::Compared)
         } else if let Some((other, _)) = known {
-            Some(Unusable::SameAs { name: other.name.clone() })
-        } else if kept.blocks.len() < MIN_BLOCKS {
-            Some(Unusable::TooFewBlocks { kept: kept.blocks.len(), needed: MIN_BLOCKS })
+            Err(Unusable::SameAs { name: other.name.clone() })
         } else {
-            bars(run, &kept).map(|reason| Unusable::Withheld { reason })
+            usable_blocks(run)
         };
-        match why {
-            Some(why) => left_out.push(LeftOut { name: run.name.clone(), why }),
-            None => used.push((run, kept)),
+        match kept {
+            Ok(kept) => used.push((run, kept)),
+            Err(why) => left_out.push(LeftOut { name: run.name.clone(), why }),
         }
     }
     (used, left_out)
 }
 
+fn usable_blocks<'a>(run: &Selection<'a>) -> Result<KeptBlocks<'a>, Unusable> {
+    let kept = KeptBlocks::of(run.run);
+    if kept.blocks.len() < MIN_BLOCKS {
+        return Err(Unusable::TooFewBlocks { kept: kept.blocks.len(), needed: MIN_BLOCKS });
+    }
+    match bars(run, &kept) {
+        Some(reason) => Err(Unusable::Withheld { reason }),
+        None => Ok(kept),
+    }
+}
+
 /// In what the runs differ from the first.
-fn differences(used: &[(&Selection<'_>, KeptBlocks<'_>)]) -> Result<Vec<Difference>, Uncalibrated> {
+fn differences(used: &[&Selection<'_>]) -> Result<Vec<Difference>, Uncalibrated> {
     let mut all: Vec<Difference> = Vec::new();
-    for (run, _) in &used[1..] {
-        let first = used[0].0;
+    let first = used[0];
+    for run in &used[1..] {
         let found = config_diff::between_runs(&first.run.header, &run.run.header);
         if found.iter().any(|each| each.weight == Weight::Disqualifies) {
             return Err(Uncalibrated::Differ {

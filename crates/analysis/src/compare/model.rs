@@ -62,6 +62,8 @@ pub struct Compared {
 pub struct CalibrationBasis {
     /// Number of its runs.
     pub runs: usize,
+    /// Whether its costs are net of zc's own harness.
+    pub net: bool,
     /// Of a cost.
     pub cost: Deviation,
     /// Of the part of a cost that is its path's own; `None` where it is assumed.

@@ -4,7 +4,7 @@
 use super::config_diff;
 use super::effect::Effect;
 use super::model::{RelativeTo, Weight};
-use super::spread::{Spread, relative_to_so_many};
+use super::spread::{Spread, variances_in_a_relative_cost};
 use crate::costs::{Side, sides_apart};
 use crate::kept::KeptBlocks;
 use crate::ratios::{Pair, pairs};
@@ -54,7 +54,7 @@ impl Normalizations {
             let moved = Effect::independent(
                 &old.reference_logs(before),
                 &new.reference_logs(after),
-                relative_to_so_many(path, others),
+                path.times(variances_in_a_relative_cost(others)),
             );
             let p = moved.and_then(|moved| moved.change()).and_then(|change| change.p_value);
             if p.is_some_and(|p| p > MOVED_AT) {
@@ -68,7 +68,7 @@ impl Normalizations {
 
     /// Spread between runs of the logarithm of a cost relative to these divisors.
     pub(super) fn spread(&self, path: Spread) -> Spread {
-        relative_to_so_many(path, self.old.all.len().saturating_sub(1))
+        path.times(variances_in_a_relative_cost(self.old.all.len().saturating_sub(1)))
     }
 }
 

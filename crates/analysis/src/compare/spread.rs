@@ -80,8 +80,8 @@ impl Spreads {
     }
 }
 
-/// Spread of the logarithm of a path's cost relative to the mean of this many others, each of which
-/// has a part of its own. 0 means the reference alone.
-pub(super) fn relative_to_so_many(path: Spread, others: usize) -> Spread {
-    path.times(1.0 + 1.0 / others.max(1) as f64)
+/// How many times the variance of a path's own part is in the logarithm of its cost relative to the
+/// mean of this many others, each of which has a part of its own. 0 means the reference alone.
+pub(super) fn variances_in_a_relative_cost(others: usize) -> f64 {
+    1.0 + 1.0 / others.max(1) as f64
 }

@@ -6,15 +6,12 @@ use super::super::layout::Layout;
 use super::super::note::{self, Note, note};
 use super::super::text::{list, was};
 use super::aspects;
-use super::summary::reason;
+use super::summary::{gross, listed, reason};
 use zc_analysis::compare::{
     CalibratedCell, Calibration, CellSpread, Deviation, Difference, LeftOut, Reason, Uncalibrated,
     Unusable, Weight,
 };
 use zc_run::escape;
-
-/// At most this many differences are listed; further ones are counted.
-const MOST: usize = 20;
 
 /// For a terminal, in at most `columns` columns where that is possible.
 pub fn table(calibration: &Calibration, columns: usize) -> String {
@@ -55,11 +52,7 @@ fn above(calibration: &Calibration) -> Vec<Note> {
         ),
     )];
     notes.extend(calibration.left_out.iter().map(|run| note("left out", left_out(run))));
-    let differences = &calibration.differences;
-    notes.extend(differences.iter().take(MOST).map(|each| note("differs", aspects::text(each))));
-    if differences.len() > MOST {
-        notes.push(note("differs", format!("in {} more", differences.len() - MOST)));
-    }
+    notes.extend(listed("differs", calibration.differences.iter()));
     notes
 }
 
@@ -126,10 +119,7 @@ fn below(calibration: &Calibration) -> Vec<Note> {
         ),
     ];
     if !calibration.net {
-        notes.push(note(
-            "harness",
-            "costs are gross, because not every run measured what zc's own pacing and metering cost",
-        ));
+        notes.push(gross());
     }
     if !calibration.differences.is_empty() {
         notes.push(note(
@@ -186,11 +176,8 @@ pub fn refusal(why: &Uncalibrated) -> (String, Option<String>) {
 
 /// What forbids it, or all of them.
 pub fn disqualifying(differences: &[Difference]) -> String {
-    let forbids = |each: &&Difference| each.weight == Weight::Disqualifies;
-    let some: Vec<String> = if differences.iter().any(|each| forbids(&each)) {
-        differences.iter().filter(forbids).map(aspects::text).collect()
-    } else {
-        differences.iter().map(aspects::text).collect()
-    };
-    list(&some)
+    let forbids = |each: &Difference| each.weight == Weight::Disqualifies;
+    let some = differences.iter().any(forbids);
+    let named = differences.iter().filter(|each| !some || forbids(each));
+    list(&named.map(aspects::text).collect::<Vec<_>>())
 }

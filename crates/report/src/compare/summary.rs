@@ -7,8 +7,8 @@ use super::super::text::{list, was};
 use super::aspects;
 use super::rows::name;
 use zc_analysis::compare::{
-    Basis, CalibrationBasis, ChangeVerdict, Compared, Impossible, JudgedBy, Judgement, Method,
-    Outcome, Reason, RelativeTo, SelectionFacts, Weight,
+    Basis, CalibrationBasis, ChangeVerdict, Compared, Difference, Impossible, JudgedBy, Judgement,
+    Method, Outcome, Reason, RelativeTo, SelectionFacts, Weight,
 };
 use zc_analysis::{Withheld, farthest_from_one};
 use zc_run::escape;
@@ -20,16 +20,10 @@ const MOST: usize = 40;
 pub(crate) fn above(compared: &Compared) -> Vec<Note> {
     let mut notes = vec![note("old", part(&compared.old)), note("new", part(&compared.new))];
     for (weight, label) in [(Weight::Disqualifies, "disqualifies"), (Weight::Explains, "differs")] {
-        let texts: Vec<String> = compared
-            .differences
-            .iter()
-            .filter(|each| each.weight == weight)
-            .map(aspects::text)
-            .collect();
-        notes.extend(texts.iter().take(MOST).map(|text| note(label, text.clone())));
-        if texts.len() > MOST {
-            notes.push(note(label, format!("in {} more", texts.len() - MOST)));
-        }
+        notes.extend(listed(
+            label,
+            compared.differences.iter().filter(|each| each.weight == weight),
+        ));
     }
     if compared.differences.is_empty()
         && compared.incomparable.is_empty()
@@ -49,6 +43,20 @@ pub(crate) fn above(compared: &Compared) -> Vec<Note> {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             notes.push(note(label, format!("{}{more}", names.join(", "))));
         }
+    }
+    notes
+}
+
+/// A note for each difference; those beyond a number are counted.
+pub(super) fn listed<'a>(
+    label: &'static str,
+    differences: impl Iterator<Item = &'a Difference>,
+) -> Vec<Note> {
+    let mut notes: Vec<Note> = differences.map(|each| note(label, aspects::text(each))).collect();
+    if notes.len() > MOST {
+        let more = format!("in {} more", notes.len() - MOST);
+        notes.truncate(MOST);
+        notes.push(note(label, more));
     }
     notes
 }
@@ -99,9 +107,7 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
     }
     notes.push(note("ratios", basis(compared)));
     if !compared.net {
-        let text = "costs are gross, because not every run measured what zc's own pacing and \
-                    metering cost";
-        notes.push(note("harness", text));
+        notes.push(gross());
     }
     let (old, new) = (compared.old.memcpy_bytes_per_s, compared.new.memcpy_bytes_per_s);
     if let (Basis::TwoRuns, Some(old), Some(new)) = (compared.basis, old, new) {
@@ -114,6 +120,13 @@ pub(crate) fn below(compared: &Compared) -> Vec<Note> {
         notes.push(note("doubt", reason(doubt) + &unjudged(compared, doubt)));
     }
     notes
+}
+
+pub(super) fn gross() -> Note {
+    note(
+        "harness",
+        "costs are gross, because not every run measured what zc's own pacing and metering cost",
+    )
 }
 
 /// In one run: what an A/A control that differs leaves undecided.
@@ -179,12 +192,19 @@ fn basis(compared: &Compared) -> String {
 /// Where the standard deviation between runs is from.
 fn origin(compared: &Compared) -> String {
     let relative = compared.cells.iter().any(|cell| cell.relative.both.is_some());
-    match compared.calibration {
+    let origin = match compared.calibration {
         None => "which is assumed (zc calibrate measures it)".to_owned(),
         Some(CalibrationBasis { runs, path: None, .. }) if relative => {
             format!("the first from {runs} runs (--calibration), the second assumed")
         }
         Some(CalibrationBasis { runs, .. }) => format!("from {runs} runs (--calibration)"),
+    };
+    match compared.calibration {
+        Some(calibration) if calibration.net != compared.net => {
+            let (those, these) = if compared.net { ("gross", "net") } else { ("net", "gross") };
+            format!("{origin}, whose costs are {those} where these are {these}")
+        }
+        _ => origin,
     }
 }
 

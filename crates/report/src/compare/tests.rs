@@ -155,7 +155,13 @@ fn a_comparison_says_where_the_deviation_between_runs_is_from() {
     let assumed = said(None);
     assert!(assumed.contains("which is assumed (zc calibrate measures it)"), "{assumed}");
     let measured = said(Some(&found));
-    assert!(measured.contains("from 5 runs (--calibration)"), "{measured}");
+    assert!(measured.contains("from 5 runs (--calibration); "), "{measured}");
+    let mut other = found.clone();
+    other.net = !found.net;
+    let unlike = said(Some(&other));
+    let (those, these) = if other.net { ("net", "gross") } else { ("gross", "net") };
+    let words = format!("(--calibration), whose costs are {those} where these are {these}");
+    assert!(unlike.contains(&words), "{unlike}");
 }
 
 #[test]
