@@ -1,10 +1,10 @@
 //! Estimates of one cell of the plan: its cost, the ratio to its baseline, its top speed and its
 //! counters.
 
-use zc_stats::median;
+use zc_stats::{huber_location, median};
 
 use crate::costs::{Side, TrialCost};
-use crate::figures::{figure, gbit_per_core, per, ratio_figure};
+use crate::figures::{figure, finite, gbit_per_core, per, ratio_figure};
 use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation};
 use crate::model::figure::{Figure, RatioFigure, Sides};
@@ -12,7 +12,7 @@ use crate::others;
 use crate::ratios::{Pair, baseline, divisors, pairs, ratio};
 use crate::states::two_states;
 use crate::traffic;
-use crate::window::{bytes, elapsed_ns, throughput};
+use crate::window::{elapsed_ns, throughput};
 use zc_run::{Cell, TrialKind};
 
 /// A cell that reaches less than this share of its nominal rate is saturated.
@@ -99,7 +99,6 @@ fn top_speed_by_memcpy(kept: &KeptBlocks, label: &str) -> Option<Figure> {
 }
 
 pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
-    let nominal = kept.header.plan.fixed.at(&cell.levels).rate_bytes_per_s;
     let in_one_block: Vec<f64> = kept
         .twins(&cell.label)
         .filter_map(|(soaked, control)| per(throughput(soaked)?, throughput(control)?))
@@ -108,15 +107,7 @@ pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
         let trials = kept.trials(&cell.label, kind);
         median(&trials.filter_map(|(_, trial)| throughput(trial)).collect::<Vec<_>>())
     };
-    // All bytes divided by all time. A window may contain one burst more or less, which would move
-    // the median of the windows' rates.
-    let (bytes, ns) = kept
-        .trials(&cell.label, TrialKind::Soaked)
-        .filter_map(|(_, trial)| Some((bytes(trial), elapsed_ns(trial)?)))
-        .fold((0.0, 0.0), |(bytes, ns), (sent, elapsed)| {
-            (bytes + sent as f64, ns + elapsed as f64)
-        });
-    let soaked_by_nominal = per(bytes, ns / 1e9).and_then(|speed| per(speed, nominal));
+    let soaked_by_nominal = reached(kept, cell);
     Perturbation {
         // Controls in other blocks than the soaked trials are compared as a whole.
         soaked_by_unsoaked_control: median(&in_one_block)
@@ -124,6 +115,22 @@ pub(super) fn perturbation(kept: &KeptBlocks, cell: &Cell) -> Perturbation {
         soaked_by_nominal,
         saturated: soaked_by_nominal.is_some_and(|share| share < RATE_HELD),
     }
+}
+
+/// The share of its nominal rate that a cell reached in soaked windows. A window may contain one
+/// burst more or less, which would move a median. And a host may take the CPUs of a guest for the
+/// length of many bursts, which says nothing of the other windows and would move the mean. So
+/// windows count by no more than a burst beyond the typical one.
+fn reached(kept: &KeptBlocks, cell: &Cell) -> Option<f64> {
+    let fixed = kept.header.plan.fixed.at(&cell.levels);
+    let windows: Vec<(f64, f64)> = kept
+        .trials(&cell.label, TrialKind::Soaked)
+        .filter_map(|(_, trial)| Some((throughput(trial)?, elapsed_ns(trial)? as f64)))
+        .filter_map(|(speed, ns)| Some((per(speed, fixed.rate_bytes_per_s)?, ns)))
+        .collect();
+    let (shares, lengths): (Vec<f64>, Vec<f64>) = windows.into_iter().unzip();
+    let burst = per(fixed.burst_ns as f64, median(&lengths)?)?;
+    finite(huber_location(&shares, burst)?)
 }
 
 /// Over whole trials, including warm-up and drain: a completion may arrive after the window in

@@ -7,6 +7,7 @@ mod bootstrap;
 mod clusters;
 mod dip;
 mod interval;
+mod location;
 mod midmean;
 mod normal;
 mod order_statistics;
@@ -25,6 +26,7 @@ pub use bootstrap::{Bootstrap, DEFAULT_RESAMPLES, bca_interval, expanded_confide
 pub use clusters::{cluster_inflation, inflated_p_value};
 pub use dip::{dip, unimodality_p_value};
 pub use interval::Interval;
+pub use location::huber_location;
 pub use midmean::Midmean;
 pub use order_statistics::{mad, median, median_interval, median_min_n, quantile};
 pub use rank_sum::{

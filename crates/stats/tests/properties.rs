@@ -3,9 +3,9 @@
 
 use proptest::prelude::*;
 use zc_stats::{
-    Interval, bca_interval, hodges_lehmann, hodges_lehmann_shift, mad, mann_whitney_interval,
-    mann_whitney_p_value, median, median_interval, quantile, welch_interval, wilcoxon_interval,
-    wilcoxon_min_n, wilcoxon_p_value,
+    Interval, bca_interval, hodges_lehmann, hodges_lehmann_shift, huber_location, mad,
+    mann_whitney_interval, mann_whitney_p_value, median, median_interval, quantile, welch_interval,
+    wilcoxon_interval, wilcoxon_min_n, wilcoxon_p_value,
 };
 
 /// Multiples of 1/64: shifting and doubling are exact, ties are frequent, and results can be
@@ -182,6 +182,7 @@ proptest! {
         prop_assert!(fine(quantile(&values, p)));
         let _ = mad(&values);
         prop_assert!(fine(hodges_lehmann(&values)));
+        prop_assert!(fine(huber_location(&values, p)));
         prop_assert!(fine(wilcoxon_p_value(&values)));
         prop_assert!(fine(hodges_lehmann_shift(&values, &others)));
         for confidence in [confidence, 0.95] {

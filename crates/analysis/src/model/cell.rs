@@ -98,7 +98,8 @@ pub struct Perturbation {
     /// Throughput with soakers divided by that of the unsoaked controls: median over blocks. `None`
     /// without unsoaked controls.
     pub soaked_by_unsoaked_control: Option<f64>,
-    /// Rate reached with soakers divided by the cell's nominal rate: all bytes divided by all time.
+    /// Rate reached with soakers divided by the cell's nominal rate: mean over windows, none of
+    /// which counts by more than a burst beyond the others.
     pub soaked_by_nominal: Option<f64>,
     /// Less than 98 % of the nominal rate was reached: the cost was measured at saturation, not at
     /// a fixed rate.
