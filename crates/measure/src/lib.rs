@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod internal;
+mod root;
 
 pub use internal::{HELPER, INTERNAL, WATCHDOG};
 

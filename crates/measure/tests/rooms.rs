@@ -9,10 +9,11 @@ use zc_testkit::imports::Sources;
 /// Each room (top-level module), and those that it may import.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("internal", &[]),
+    ("root", &[]),
     ("plan", &[]),
     ("workload", &[]),
-    ("link", &[]),
-    ("meter", &["internal", "workload"]),
+    ("link", &["root"]),
+    ("meter", &["internal", "root", "workload"]),
     ("memory", &["workload"]),
     ("path", &["workload"]),
     ("trial", &["link", "path", "meter", "workload"]),

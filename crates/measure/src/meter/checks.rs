@@ -494,6 +494,7 @@ mod tests {
             device: "zc0".to_owned(),
             mtu_bytes: 1500,
             offloads: Some(Offloads::from([("tx-tcp-segmentation".to_owned(), true)])),
+            settings: Default::default(),
             receiver_merges: None,
             sides_apart: true,
             rps: Some("rps_default_mask".to_owned()),

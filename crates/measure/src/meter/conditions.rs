@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
 
-use super::root::read;
+use crate::root::read;
 use crate::workload;
 
 /// Names of the conditions that a check asks for.
@@ -144,8 +144,8 @@ fn tracking(connections: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake_root::root;
     use super::*;
+    use crate::root::root;
 
     fn of(files: &[(&str, &str)]) -> BTreeMap<String, String> {
         conditions(root(files).path(), "6.8.0-50-generic", "#51 SMP PREEMPT_DYNAMIC")

@@ -5,8 +5,8 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
-use super::root::read;
 use super::sampler::Sampler;
+use crate::root::read;
 use zc_run::{Support, SupportRow, Unavailable};
 
 type Verdict = Result<(), Unavailable>;
@@ -178,8 +178,8 @@ fn cgroup_idle(root: &Path) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake_root::root;
     use super::*;
+    use crate::root::root;
 
     fn word(verdict: Verdict) -> &'static str {
         verdict.map_or_else(|no| no.kind.name(), |()| "yes")

@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::{Path, PathBuf};
 
 use super::host::cpu_list;
-use super::root::read;
+use crate::root::read;
 
 /// Facts about the environment of a run.
 #[derive(Debug, Default)]
@@ -151,8 +151,8 @@ fn ratio(quota: &str, period: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake_root::root;
     use super::*;
+    use crate::root::root;
 
     #[test]
     fn only_sockets_for_all_protocols_on_this_or_every_device_count() {

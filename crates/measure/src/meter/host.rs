@@ -12,7 +12,7 @@ use std::path::Path;
 use rustix::time::{ClockId, clock_getres};
 
 use super::conditions::conditions;
-use super::root::read;
+use crate::root::read;
 use crate::workload;
 use zc_run::{CpuFacts, Host, MemoryFacts};
 
@@ -261,8 +261,8 @@ fn sysctls(root: &Path) -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake_root::root;
     use super::*;
+    use crate::root::root;
 
     const XEON: &str = "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Intel(R) Xeon(R) \
                         Gold 6230 CPU @ 2.10GHz\n\

@@ -7,8 +7,6 @@ mod conditions;
 mod counter;
 mod doctor;
 mod environment;
-#[cfg(test)]
-mod fake_root;
 mod functions;
 mod group;
 mod helper_process;
@@ -17,7 +15,6 @@ mod kernel;
 mod latency;
 mod load;
 mod proc;
-mod root;
 mod sampler;
 mod soakers;
 mod tasks;
