@@ -15,7 +15,8 @@
 /// assert_eq!(zc_stats::huber_location(&bytes, 100.0), Some(10.0));
 /// ```
 pub fn huber_location(values: &[f64], reach: f64) -> Option<f64> {
-    if values.is_empty() || values.iter().any(|value| !value.is_finite()) || !(reach > 0.0) {
+    let all_finite = values.iter().all(|value| value.is_finite());
+    if values.is_empty() || !all_finite || reach.is_nan() || reach <= 0.0 {
         return None;
     }
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
