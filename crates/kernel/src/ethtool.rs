@@ -1,11 +1,12 @@
-//! Offloads of a network device: the features listed by `ethtool -k`, by their names, over generic
-//! netlink.
+//! What `ethtool` shows of a network device, over generic netlink: its offloads (`-k`) by their
+//! names, and the numbers of its rings (`-g`), channels (`-l`) and interrupt coalescing (`-c`).
 //!
 //! The attributes are encoded by hand, because no crate can write them. A feature set is a "bitset"
 //! in its verbose form, a list of names.
 //!
 //! # References
-//! Documentation/networking/ethtool-netlink.rst, sections "Bit sets" and "FEATURES_GET"
+//! Documentation/networking/ethtool-netlink.rst, sections "Bit sets", "FEATURES_GET", "RINGS_GET",
+//! "CHANNELS_GET" and "COALESCE_GET"
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,7 +26,8 @@ const FAMILY: &str = "ethtool";
 const VERSION: u8 = 1;
 const MSG_FEATURES_GET: u8 = 11;
 const MSG_FEATURES_SET: u8 = 12;
-const A_FEATURES_HEADER: u16 = 1;
+/// Of every request.
+const A_HEADER: u16 = 1;
 const A_FEATURES_WANTED: u16 = 3;
 const A_FEATURES_ACTIVE: u16 = 4;
 const A_HEADER_DEV_NAME: u16 = 2;
@@ -35,14 +37,46 @@ const A_BITSET_BITS_BIT: u16 = 1;
 const A_BITSET_BIT_NAME: u16 = 2;
 const A_BITSET_BIT_VALUE: u16 = 3;
 
+/// A group of numbers of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Numbers {
+    /// Descriptors of a queue: `rx`, `tx`.
+    Rings,
+    /// Queues with an interrupt: `combined`, `rx`, `tx`.
+    Channels,
+    /// How long interrupts wait for more packets: `rx-usecs`, `tx-frames`, `adaptive-rx` ...
+    Coalescing,
+}
+
+impl Numbers {
+    /// The request, and the attributes of its answer by the names that ethtool gives them.
+    fn message(self) -> (u8, &'static [(u16, &'static str)]) {
+        match self {
+            Self::Rings => (15, &[(6, "rx"), (9, "tx")]),
+            Self::Channels => (17, &[(6, "rx"), (7, "tx"), (9, "combined")]),
+            Self::Coalescing => (
+                19,
+                &[
+                    (2, "rx-usecs"),
+                    (3, "rx-frames"),
+                    (6, "tx-usecs"),
+                    (7, "tx-frames"),
+                    (11, "adaptive-rx"),
+                    (12, "adaptive-tx"),
+                ],
+            ),
+        }
+    }
+}
+
 /// A message of the family `ethtool`: its command and its encoded attributes.
 #[derive(Debug)]
-struct Features {
+struct Message {
     command: u8,
     attributes: Vec<u8>,
 }
 
-impl GenlFamily for Features {
+impl GenlFamily for Message {
     fn family_name() -> &'static str {
         FAMILY
     }
@@ -56,7 +90,7 @@ impl GenlFamily for Features {
     }
 }
 
-impl Emitable for Features {
+impl Emitable for Message {
     fn buffer_len(&self) -> usize {
         self.attributes.len()
     }
@@ -66,7 +100,7 @@ impl Emitable for Features {
     }
 }
 
-impl ParseableParametrized<[u8], GenlHeader> for Features {
+impl ParseableParametrized<[u8], GenlHeader> for Message {
     fn parse_with_param(buffer: &[u8], header: GenlHeader) -> Result<Self, DecodeError> {
         Ok(Self { command: header.cmd, attributes: buffer.to_vec() })
     }
@@ -166,9 +200,37 @@ impl Ethtool {
         Ok(())
     }
 
-    fn request(&self, command: u8, attributes: Vec<DefaultNla>) -> io::Result<Vec<Features>> {
+    /// The numbers of a group that `device` has, by ethtool's names, in ethtool's order, with
+    /// ETHTOOL_MSG_RINGS_GET, ETHTOOL_MSG_CHANNELS_GET or ETHTOOL_MSG_COALESCE_GET. What is on or
+    /// off is 1 or 0.
+    ///
+    /// # Errors
+    /// - EOPNOTSUPP: the device has no such group.
+    /// - ENODEV: there is no such device.
+    ///
+    /// # References
+    /// [Documentation/networking/ethtool-netlink.rst]
+    ///
+    /// [Documentation/networking/ethtool-netlink.rst]: https://docs.kernel.org/networking/ethtool-netlink.html
+    #[doc(alias = "ETHTOOL_MSG_RINGS_GET")]
+    #[doc(alias = "ETHTOOL_MSG_CHANNELS_GET")]
+    #[doc(alias = "ETHTOOL_MSG_COALESCE_GET")]
+    pub fn numbers(&self, device: &str, group: Numbers) -> io::Result<Vec<(&'static str, u32)>> {
+        let (command, names) = group.message();
+        // All three messages have their header at the same place.
+        let answers = self.request(command, header(device))?;
+        let answer = answers.first().ok_or_else(|| undecodable("no numbers in it"))?;
+        let mut found = Vec::new();
+        for (attribute, name) in names {
+            let value = child(&answer.attributes, *attribute).map_err(undecodable)?;
+            found.extend(value.and_then(|value| number(&value)).map(|value| (*name, value)));
+        }
+        Ok(found)
+    }
+
+    fn request(&self, command: u8, attributes: Vec<DefaultNla>) -> io::Result<Vec<Message>> {
         let mut message =
-            GenlMessage::from_payload(Features { command, attributes: bytes(&attributes) });
+            GenlMessage::from_payload(Message { command, attributes: bytes(&attributes) });
         message.set_resolved_family_id(self.family);
         let answers = self.channel.request(message, 0)?;
         Ok(answers.into_iter().map(|answer| answer.into_parts().1).collect())
@@ -176,7 +238,7 @@ impl Ethtool {
 }
 
 fn header(device: &str) -> Vec<DefaultNla> {
-    vec![nested(A_FEATURES_HEADER, &[text(A_HEADER_DEV_NAME, device)])]
+    vec![nested(A_HEADER, &[text(A_HEADER_DEV_NAME, device)])]
 }
 
 fn bytes(attributes: &[DefaultNla]) -> Vec<u8> {
@@ -203,6 +265,15 @@ fn child(attributes: &[u8], kind: u16) -> Result<Option<Vec<u8>>, DecodeError> {
         }
     }
     Ok(None)
+}
+
+/// An attribute of one or of four bytes.
+fn number(value: &[u8]) -> Option<u32> {
+    match *value {
+        [byte] => Some(u32::from(byte)),
+        [a, b, c, d] => Some(u32::from_ne_bytes([a, b, c, d])),
+        _ => None,
+    }
 }
 
 /// Names of the set bits of a verbose bitset. Without a mask, every listed bit is set.
@@ -240,6 +311,38 @@ mod tests {
         let Some(ethtool) = open() else { return };
         let error = ethtool.active("zc-no-such").unwrap_err();
         assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
+        let error = ethtool.numbers("zc-no-such", Numbers::Rings).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENODEV));
+    }
+
+    #[test]
+    fn lo_has_no_rings_and_a_pair_of_virtual_devices_has_channels() {
+        let Some(ethtool) = open() else { return };
+        let error = ethtool.numbers("lo", Numbers::Rings).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP));
+        std::thread::spawn(|| {
+            if crate::netns::NetNs::unshare().is_err() {
+                eprintln!("skipped: needs CAP_SYS_ADMIN");
+                return;
+            }
+            let ethtool = open().unwrap();
+            let devices = crate::netlink::Devices::open().unwrap();
+            let here = crate::netns::NetNs::current().unwrap();
+            devices.make_veth("zc0", "zc1", std::os::fd::AsFd::as_fd(&here)).unwrap();
+            // Since Linux 5.13, one or more of each.
+            match ethtool.numbers("zc0", Numbers::Channels) {
+                Ok(found) => assert!(found.contains(&("rx", 1)), "{found:?}"),
+                Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EOPNOTSUPP)),
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn numbers_have_one_byte_or_four() {
+        let four = 4096_u32.to_ne_bytes();
+        assert_eq!([number(&[1]), number(&four), number(&[1, 2])], [Some(1), Some(4096), None]);
     }
 
     #[test]

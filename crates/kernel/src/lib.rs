@@ -18,6 +18,7 @@
 
 pub mod checksum;
 pub mod clock;
+pub mod device_settings;
 pub mod errqueue;
 pub mod ethtool;
 pub mod mapping;

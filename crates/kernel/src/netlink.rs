@@ -162,7 +162,7 @@ pub struct DeviceCounters {
 #[doc(alias = "NETLINK_ROUTE")]
 #[derive(Debug)]
 pub struct Devices {
-    channel: Channel,
+    pub(crate) channel: Channel,
 }
 
 impl Devices {

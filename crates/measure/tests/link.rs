@@ -282,6 +282,8 @@ fn veth_carries_tcp_and_counts_it() -> End {
     assert_eq!((facts.device.as_str(), facts.mtu_bytes), ("zc0", 1500));
     let offloads = facts.offloads.as_ref().expect("this kernel has ethtool netlink since 5.6");
     assert_eq!(offloads.get("tx-tcp-segmentation"), Some(&true));
+    assert_eq!(facts.settings.get("driver").map(String::as_str), Some("veth"), "{facts:?}");
+    assert_eq!(facts.settings.get("qdisc").map(String::as_str), Some("noqueue"), "{facts:?}");
     End::Passed
 }
 

@@ -162,6 +162,9 @@ pub(super) fn remote() -> (Run, Estimates) {
     run.header.plan.fixed.link = LinkKind::Remote;
     run.header.link.kind = LinkKind::Remote;
     run.header.link.device = "eth0".to_owned();
+    run.header.link.settings = [("driver", "virtio_net"), ("qdisc", "mq of fq_codel")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
     run.header.remote = Some(RemoteFacts {
         kind: PeerKind::Zc,
         address: "192.0.2.2:2224".to_owned(),

@@ -7,7 +7,9 @@ use super::rates::{each, rates, several_rates};
 use super::text::{distinct, list, shown};
 use zc_analysis::Estimates;
 use zc_run::escape;
-use zc_run::{EndReason, Factor, FixedParams, Host, IpVersion, PeerKind, RemoteFacts, Run};
+use zc_run::{
+    EndReason, Factor, FixedParams, Host, IpVersion, LinkKind, PeerKind, RemoteFacts, Run,
+};
 
 /// All notes above the tables.
 pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
@@ -17,6 +19,7 @@ pub(super) fn above(run: &Run, estimates: &Estimates) -> Vec<Note> {
         note("link", link_in_full(run)),
         note("machine", machines(run, estimates)),
     ];
+    notes.extend(card(run).map(|text| note("card", text)));
     notes.extend(far_machine(run));
     notes.extend(factors(run).map(|text| note("plan", text)));
     notes.extend(states(run));
@@ -125,6 +128,17 @@ fn link_in_full(run: &Run) -> String {
         link.push_str(&format!(", {}", far_end(remote)));
     }
     link
+}
+
+/// The settings of the sending device, where it is not zc's own.
+fn card(run: &Run) -> Option<String> {
+    let link = &run.header.link;
+    if link.kind != LinkKind::Remote || link.settings.is_empty() {
+        return None;
+    }
+    let each = link.settings.iter().map(|(name, value)| format!("{name} {value}"));
+    let settings = escape(&each.collect::<Vec<_>>().join("; "), 600);
+    Some(format!("{}: {settings}", escape(&link.device, 40)))
 }
 
 fn machines(run: &Run, estimates: &Estimates) -> String {

@@ -74,6 +74,10 @@ pub struct LinkFacts {
     pub mtu_bytes: u32,
     /// Offloads of the sending device; null if they could not be read.
     pub offloads: Option<Offloads>,
+    /// Other settings of the sending device that change costs, by name: its driver, qdisc, queues,
+    /// rings, interrupt coalescing ... (since format 3.2).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
     /// Whether the receiver's device, if it is zc's own, merges consecutive segments (`rx-gro`);
     /// null if that is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]

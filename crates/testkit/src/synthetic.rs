@@ -353,6 +353,7 @@ impl Synthetic {
                 device: "zc0".to_owned(),
                 mtu_bytes: 1500,
                 offloads: None,
+                settings: Default::default(),
                 receiver_merges: None,
                 sides_apart: self.sides_apart,
                 rps: self.sides_apart.then(|| "sysfs".to_owned()),

@@ -106,6 +106,9 @@ fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
     found.of(Aspect::Device, &old.device, &new.device);
     found.of(Aspect::Factor(factor::MTU), &old.mtu_bytes, &new.mtu_bytes);
     found.of_factor(factor::offload_differences(old.offloads.as_ref(), new.offloads.as_ref()));
+    // As for the conditions of a host.
+    let shared = old.settings.is_empty() != new.settings.is_empty();
+    found.maps(Aspect::DeviceSetting, &old.settings, &new.settings, shared);
     found.optional(
         Aspect::ReceiverMerges,
         old.receiver_merges.map(on),

@@ -207,6 +207,8 @@ pub enum Aspect {
     Memlock,
     /// The sending device.
     Device,
+    /// A setting of the sending device.
+    DeviceSetting,
     /// Whether the receiver's device merges segments (GRO, LRO).
     ReceiverMerges,
     /// How receive packet steering was set up.

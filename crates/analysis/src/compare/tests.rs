@@ -239,6 +239,21 @@ fn conditions_differ_where_both_runs_recorded_them() {
 }
 
 #[test]
+fn settings_of_the_device_differ_where_both_runs_recorded_them() {
+    let (mut old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
+    let set = |run: &mut Run, qdisc: &str| {
+        run.header.link.settings.insert("qdisc".to_owned(), qdisc.to_owned());
+    };
+    set(&mut new, "fq");
+    assert_eq!(pair(&old, &new).differences, []);
+    set(&mut old, "mq of fq_codel");
+    let found = pair(&old, &new).differences;
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].what, found[0].weight), (Aspect::DeviceSetting, Weight::Explains));
+    assert_eq!(found[0].old.as_deref(), Some("mq of fq_codel"));
+}
+
+#[test]
 fn other_differences_are_listed_with_both_values() {
     let (old, mut new) = (run(1, 1.0, 1.0), run(2, 1.0, 1.0));
     assert_eq!(pair(&old, &new).differences, []);

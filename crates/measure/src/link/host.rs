@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use zc_kernel::netlink::{Device, Devices};
 
+use super::card;
 use super::counters::read_counters;
 use super::link_trait::Link;
 use super::offloads;
@@ -30,6 +31,7 @@ impl OfHost {
         let facts = LinkFacts {
             kind,
             offloads: offloads::read(&device.name),
+            settings: card::settings(&devices, &device.name, device.index),
             receiver_merges: None,
             device: device.name,
             mtu_bytes: device.mtu_bytes,

@@ -2,6 +2,7 @@
 //! Dropping it, or the end of the process, removes it: its namespaces are anonymous and held only
 //! by file descriptors.
 
+mod card;
 mod counters;
 mod host;
 mod link_trait;

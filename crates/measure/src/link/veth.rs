@@ -11,6 +11,7 @@ use zc_kernel::netlink::{Device, Devices};
 use zc_kernel::netns::{NetNs, unshare_user};
 use zc_kernel::process;
 
+use super::card;
 use super::counters::read_counters;
 use super::link_trait::Link;
 use super::offloads;
@@ -252,7 +253,8 @@ impl Wanted {
             };
             set_up().map_err(no(stage))?;
         }
-        let mtu_bytes = devices.find(self.card.device()).map_err(no(Stage::Veth))?.mtu_bytes;
+        let card = devices.find(self.card.device()).map_err(no(Stage::Veth))?;
+        let mtu_bytes = card.mtu_bytes;
         if let Some(bytes) = self.options.mtu_bytes.filter(|bytes| *bytes != mtu_bytes) {
             let device = self.card.device();
             return Err(Unavailable::unsupported(format!(
@@ -288,6 +290,7 @@ impl Wanted {
             device: self.card.device().to_owned(),
             mtu_bytes,
             offloads: offloads::read(self.card.device()),
+            settings: card::settings(&devices, &card.name, card.index),
             receiver_merges,
             sides_apart: false,
             rps,

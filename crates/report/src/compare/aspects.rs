@@ -16,6 +16,7 @@ pub(super) fn text(difference: &Difference) -> String {
         Aspect::KernelCommandLine
             | Aspect::Sysctl
             | Aspect::Condition
+            | Aspect::DeviceSetting
             | Aspect::Mitigation
             | Aspect::FarEnd
     ) {
@@ -52,6 +53,7 @@ fn words(what: Aspect) -> &'static str {
         Aspect::Privilege => "run by",
         Aspect::Memlock => "RLIMIT_MEMLOCK",
         Aspect::Device => "device",
+        Aspect::DeviceSetting => "device's",
         Aspect::ReceiverMerges => "GRO at the receiver",
         Aspect::Rps => "RPS set by",
         Aspect::Ip => "IP version",

@@ -114,6 +114,7 @@ fn link(link: &LinkFacts) -> String {
         facts.push(format!("on: {}", of(true).join(" ")));
         facts.push(format!("off: {}", of(false).join(" ")));
     }
+    facts.extend(link.settings.iter().map(|(name, value)| format!("{name} {value}")));
     facts
         .extend(link.receiver_merges.map(|merges| format!("the receiver's rx-gro {}", on(merges))));
     facts.extend(link.rps.as_deref().map(|rps| format!("RPS by {rps}")));

@@ -203,6 +203,7 @@ fn containing(text: &str) -> (Run, Estimates) {
     header.link.device = change();
     header.link.passed_over = vec![change()];
     header.link.offloads = Some([(change(), true)].into());
+    header.link.settings = [(change(), change())].into();
     header.warnings = vec![Warning::new(text, Severity::Doubt, change()).remedy(change())];
     header.unavailable = vec![SupportRow {
         what: change(),

@@ -1,0 +1,218 @@
+//! The settings of the device that packets leave by, in words: two runs are comparable only where
+//! they are the same. What cannot be read is absent, never guessed.
+//!
+//! References: Documentation/ABI/testing/sysfs-class-net, Documentation/networking/napi.rst,
+//! Documentation/core-api/irq/irq-affinity.rst.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use zc_kernel::device_settings::DeviceSettings;
+use zc_kernel::ethtool::{Ethtool, Numbers};
+use zc_kernel::netlink::Devices;
+
+use crate::root::read;
+
+/// The settings of device number `index` of `devices`, which the calling thread's network namespace
+/// has under the name `name`.
+pub(super) fn settings(devices: &Devices, name: &str, index: u32) -> BTreeMap<String, String> {
+    let device = devices.settings(index).unwrap_or_default();
+    let ethtool = Ethtool::open().ok();
+    let numbers = |group| ethtool.as_ref()?.numbers(name, group).ok();
+    in_words(&device, &numbers, &OfSysfs::of(Path::new("/"), name, index))
+}
+
+fn in_words(
+    device: &DeviceSettings,
+    numbers: &dyn Fn(Numbers) -> Option<Vec<(&'static str, u32)>>,
+    sysfs: &OfSysfs,
+) -> BTreeMap<String, String> {
+    let size = |all: Option<u32>, of_version_4: Option<u32>| match (all?, of_version_4) {
+        (all, Some(of_version_4)) if of_version_4 != all => {
+            Some(format!("{of_version_4} B over IPv4, {all} B over IPv6"))
+        }
+        (all, _) => Some(format!("{all} B")),
+    };
+    let queues = || Some(format!("rx {}, tx {}", device.rx_queues?, device.tx_queues?));
+    let found = [
+        ("driver", sysfs.driver.clone().or_else(|| device.kind.clone())),
+        ("qdisc", (!device.qdiscs.is_empty()).then(|| device.qdiscs.join(" of "))),
+        ("largest packet to segment", size(device.gso_max_bytes, device.gso_ipv4_max_bytes)),
+        ("largest merged packet", size(device.gro_max_bytes, device.gro_ipv4_max_bytes)),
+        ("queues", numbers(Numbers::Channels).and_then(listed).or_else(queues)),
+        ("rings", numbers(Numbers::Rings).and_then(listed)),
+        ("interrupt coalescing", numbers(Numbers::Coalescing).and_then(listed)),
+        ("interrupts on CPUs", sysfs.interrupts.clone()),
+        ("NUMA node", sysfs.numa_node.clone()),
+        ("threaded NAPI", sysfs.threaded.clone()),
+        ("deferred interrupts", sysfs.deferred.clone()),
+        ("XDP", device.xdp.then(|| "on".to_owned())),
+    ];
+    found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// `rx 4, tx 4`: those that are not 0.
+fn listed(numbers: Vec<(&'static str, u32)>) -> Option<String> {
+    let set: Vec<String> = numbers
+        .iter()
+        .filter(|(_, number)| *number != 0)
+        .map(|(name, number)| format!("{name} {number}"))
+        .collect();
+    match (numbers.is_empty(), set.is_empty()) {
+        (true, _) => None,
+        (_, true) => Some("off".to_owned()),
+        _ => Some(set.join(", ")),
+    }
+}
+
+/// What only sysfs and /proc tell.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct OfSysfs {
+    driver: Option<String>,
+    interrupts: Option<String>,
+    numa_node: Option<String>,
+    threaded: Option<String>,
+    deferred: Option<String>,
+}
+
+impl OfSysfs {
+    /// Of the device of this name and number. A sysfs shows the devices of the network namespace in
+    /// which it was mounted; of another one's there is nothing.
+    fn of(root: &Path, name: &str, index: u32) -> Self {
+        let place = format!("sys/class/net/{name}");
+        let of =
+            |file: &str| read(root, &format!("{place}/{file}")).filter(|text| !text.is_empty());
+        if of("ifindex").and_then(|number| number.parse().ok()) != Some(index) {
+            return Self::default();
+        }
+        let driver = std::fs::read_link(root.join(format!("{place}/device/driver"))).ok();
+        let named = |path: std::path::PathBuf| Some(path.file_name()?.to_str()?.to_owned());
+        let deferred = || {
+            let (times, ns) = (of("napi_defer_hard_irqs")?, of("gro_flush_timeout")?);
+            (times != "0" || ns != "0").then(|| format!("{times} times, {ns} ns"))
+        };
+        let on = |text: String| if text == "0" { "off" } else { "on" }.to_owned();
+        Self {
+            driver: driver.and_then(named),
+            interrupts: interrupts(root, &place),
+            // -1 is a machine without nodes.
+            numa_node: of("device/numa_node").filter(|node| node != "-1"),
+            threaded: of("threaded").map(on),
+            deferred: deferred(),
+        }
+    }
+}
+
+/// The CPUs to which the interrupts of a card go, in the order of the interrupts. Those of a virtio
+/// device belong to the device above it.
+fn interrupts(root: &Path, place: &str) -> Option<String> {
+    let numbers = |folder: &str| -> Option<Vec<u32>> {
+        let entries = std::fs::read_dir(root.join(place).join(folder)).ok()?;
+        let mut numbers: Vec<u32> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .collect();
+        numbers.sort_unstable();
+        (!numbers.is_empty()).then_some(numbers)
+    };
+    let numbers = numbers("device/msi_irqs").or_else(|| numbers("device/../msi_irqs"))?;
+    let cpus: Vec<String> = numbers
+        .iter()
+        .filter_map(|number| {
+            let of = |file: &str| read(root, &format!("proc/irq/{number}/{file}"));
+            of("effective_affinity_list").or_else(|| of("smp_affinity_list"))
+        })
+        .filter(|cpus| !cpus.is_empty())
+        .collect();
+    (!cpus.is_empty()).then(|| cpus.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::root;
+
+    fn of_a_card(folder: &Path) -> OfSysfs {
+        OfSysfs::of(folder, "eth0", 2)
+    }
+
+    #[test]
+    fn a_card_s_settings_are_read_from_its_files() {
+        let files = root(&[
+            ("sys/class/net/eth0/ifindex", "2\n"),
+            ("sys/class/net/eth0/threaded", "1\n"),
+            ("sys/class/net/eth0/napi_defer_hard_irqs", "2\n"),
+            ("sys/class/net/eth0/gro_flush_timeout", "20000\n"),
+            ("sys/class/net/eth0/device/numa_node", "1\n"),
+            ("sys/class/net/eth0/device/msi_irqs/130", "msix\n"),
+            ("sys/class/net/eth0/device/msi_irqs/99", "msix\n"),
+            ("proc/irq/99/smp_affinity_list", "0-3\n"),
+            ("proc/irq/99/effective_affinity_list", "0\n"),
+            ("proc/irq/130/smp_affinity_list", "1\n"),
+        ]);
+        let driver = files.path().join("sys/class/net/eth0/device/driver");
+        std::os::unix::fs::symlink("../../../../bus/pci/drivers/mlx5_core", driver).unwrap();
+        let sysfs = of_a_card(files.path());
+        let device = DeviceSettings {
+            kind: None,
+            qdiscs: vec!["mq".to_owned(), "fq_codel".to_owned()],
+            gso_max_bytes: Some(524_280),
+            gso_ipv4_max_bytes: Some(65_536),
+            gro_max_bytes: Some(65_536),
+            gro_ipv4_max_bytes: Some(65_536),
+            tx_queues: Some(96),
+            rx_queues: Some(8),
+            xdp: true,
+        };
+        let numbers = |group| match group {
+            Numbers::Channels => Some(vec![("rx", 0), ("tx", 0), ("combined", 8)]),
+            Numbers::Rings => Some(vec![("rx", 1024), ("tx", 512)]),
+            Numbers::Coalescing => Some(vec![("rx-usecs", 0), ("adaptive-rx", 0)]),
+        };
+        let found = in_words(&device, &numbers, &sysfs);
+        let expected = [
+            ("NUMA node", "1"),
+            ("XDP", "on"),
+            ("deferred interrupts", "2 times, 20000 ns"),
+            ("driver", "mlx5_core"),
+            ("interrupt coalescing", "off"),
+            ("interrupts on CPUs", "0 1"),
+            ("largest merged packet", "65536 B"),
+            ("largest packet to segment", "65536 B over IPv4, 524280 B over IPv6"),
+            ("qdisc", "mq of fq_codel"),
+            ("queues", "combined 8"),
+            ("rings", "rx 1024, tx 512"),
+            ("threaded NAPI", "on"),
+        ];
+        let found: Vec<(&str, &str)> =
+            found.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn interrupts_of_a_virtio_device_are_those_of_the_device_above_it() {
+        let files = root(&[
+            ("sys/devices/pci/virtio2/net/eth0/ifindex", "2\n"),
+            ("sys/devices/pci/msi_irqs/30", "msix\n"),
+            ("proc/irq/30/smp_affinity_list", "0-1\n"),
+        ]);
+        let place = |path: &str| files.path().join("sys").join(path);
+        std::fs::create_dir_all(place("class/net")).unwrap();
+        let link = std::os::unix::fs::symlink::<_, std::path::PathBuf>;
+        link("../../devices/pci/virtio2/net/eth0", place("class/net/eth0")).unwrap();
+        link("../..", place("devices/pci/virtio2/net/eth0/device")).unwrap();
+        assert_eq!(of_a_card(files.path()).interrupts.as_deref(), Some("0-1"));
+    }
+
+    #[test]
+    fn a_device_of_another_namespace_has_nothing_of_sysfs_and_what_is_not_there_is_absent() {
+        let files =
+            root(&[("sys/class/net/eth0/ifindex", "3\n"), ("sys/class/net/eth0/threaded", "1\n")]);
+        assert_eq!(of_a_card(files.path()), OfSysfs::default());
+        let found = in_words(&DeviceSettings::default(), &|_| None, &OfSysfs::default());
+        assert_eq!(found, BTreeMap::new());
+        let veth = DeviceSettings { kind: Some("veth".to_owned()), ..Default::default() };
+        let found = in_words(&veth, &|_| Some(Vec::new()), &OfSysfs::default());
+        assert_eq!(found, BTreeMap::from([("driver".to_owned(), "veth".to_owned())]));
+    }
+}
