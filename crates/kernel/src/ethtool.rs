@@ -11,14 +11,13 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use netlink_packet_core::{
-    DecodeError, DefaultNla, Emitable, NLA_F_NESTED, NlasIterator, ParseableParametrized,
-};
+use netlink_packet_core::{DecodeError, DefaultNla, Emitable, NlasIterator, ParseableParametrized};
 use netlink_packet_generic::ctrl::nlas::GenlCtrlAttrs;
 use netlink_packet_generic::ctrl::{GenlCtrl, GenlCtrlCmd};
 use netlink_packet_generic::{GenlFamily, GenlHeader, GenlMessage};
 use netlink_sys::protocols::NETLINK_GENERIC;
 
+use crate::attributes::{bytes, child, nested, string, text};
 use crate::netlink::{Channel, undecodable};
 
 // include/uapi/linux/ethtool_netlink_generated.h and ethtool_netlink.h
@@ -241,32 +240,6 @@ fn header(device: &str) -> Vec<DefaultNla> {
     vec![nested(A_HEADER, &[text(A_HEADER_DEV_NAME, device)])]
 }
 
-fn bytes(attributes: &[DefaultNla]) -> Vec<u8> {
-    let mut bytes = vec![0; attributes.buffer_len()];
-    attributes.emit(&mut bytes);
-    bytes
-}
-
-fn nested(kind: u16, children: &[DefaultNla]) -> DefaultNla {
-    DefaultNla::new(kind | NLA_F_NESTED, bytes(children))
-}
-
-/// A string attribute, NUL-terminated.
-fn text(kind: u16, value: &str) -> DefaultNla {
-    DefaultNla::new(kind, [value.as_bytes(), &[0]].concat())
-}
-
-/// Value of the first attribute of `kind`.
-fn child(attributes: &[u8], kind: u16) -> Result<Option<Vec<u8>>, DecodeError> {
-    for attribute in NlasIterator::new(attributes) {
-        let attribute = attribute?;
-        if attribute.kind() == kind {
-            return Ok(Some(attribute.value().to_vec()));
-        }
-    }
-    Ok(None)
-}
-
 /// An attribute of one or of four bytes.
 fn number(value: &[u8]) -> Option<u32> {
     match *value {
@@ -285,7 +258,7 @@ fn names_that_are_on(bitset: &[u8]) -> Result<Vec<String>, DecodeError> {
         let bit = bit?;
         let set = listed_is_set || child(bit.value(), A_BITSET_BIT_VALUE)?.is_some();
         if let (true, Some(name)) = (set, child(bit.value(), A_BITSET_BIT_NAME)?) {
-            names.push(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned());
+            names.push(string(&name));
         }
     }
     Ok(names)

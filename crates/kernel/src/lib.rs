@@ -16,6 +16,8 @@
     expect(clippy::disallowed_methods, reason = "a test that gets no thread may panic")
 )]
 
+mod attributes;
+pub mod cgroup_bpf;
 pub mod checksum;
 pub mod clock;
 pub mod device_settings;
@@ -25,6 +27,7 @@ pub mod mapping;
 pub mod movsb;
 pub mod netlink;
 pub mod netns;
+pub mod nftables;
 pub mod null_link;
 pub mod packet;
 pub mod pages;

@@ -5,7 +5,7 @@ use zc_run::{
     FixedParams, Host, LinkFacts, LinkKind, OffloadSwitch, Severity, StatReading, Warning,
 };
 
-use super::conditions::{INIT_ON_ALLOC, IPTABLES, SECCOMP, TRACKING};
+use super::conditions::{INIT_ON_ALLOC, IPTABLES, NFTABLES, SECCOMP, TRACKING};
 use super::environment::Environment;
 
 /// All checks of the sender's machine that are possible before the first block.
@@ -138,7 +138,8 @@ fn filtered_calls(host: &Host) -> Option<Warning> {
 fn netfilter(host: &Host, link: &LinkFacts) -> Option<Warning> {
     let own_namespace = matches!(link.kind, LinkKind::Null | LinkKind::Veth);
     let is_at_work = |name: &&str| host.conditions.get(*name).is_some_and(|is| is != "idle");
-    let at_work: Vec<&str> = [IPTABLES, TRACKING].into_iter().filter(is_at_work).collect();
+    let at_work: Vec<&str> =
+        [IPTABLES, NFTABLES, TRACKING].into_iter().filter(is_at_work).collect();
     (!own_namespace && !at_work.is_empty()).then(|| {
         Warning::new(
             "netfilter",
@@ -538,12 +539,14 @@ mod tests {
         assert_eq!(netfilter(&host, &link(LinkKind::Loopback)), None);
         host.conditions.insert("connection tracking".to_owned(), "idle".to_owned());
         assert_eq!(netfilter(&host, &link(LinkKind::Loopback)), None);
-        for (name, value) in [("init_on_alloc", "on"), ("seccomp", "filter"), ("iptables", "nat")] {
+        for (name, value) in
+            [("init_on_alloc", "on"), ("seccomp", "filter"), ("nftables", "ip nat")]
+        {
             host.conditions.insert(name.to_owned(), value.to_owned());
         }
         assert!(zeroed_pages(&host).is_some() && filtered_calls(&host).is_some());
         let packets = netfilter(&host, &link(LinkKind::Remote)).unwrap();
-        assert!(packets.text.contains("the host's iptables"), "{}", packets.text);
+        assert!(packets.text.contains("the host's nftables"), "{}", packets.text);
         assert_eq!(netfilter(&host, &link(LinkKind::Veth)), None, "a namespace of zc's own");
     }
 

@@ -8,16 +8,22 @@
 //! Documentation/admin-guide/LSM/index.rst.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Read as _;
+use std::os::fd::AsFd as _;
 use std::path::Path;
 
 use crate::root::read;
 use crate::workload;
+use zc_kernel::cgroup_bpf::{self, Hook};
+use zc_kernel::nftables;
 
 /// Names of the conditions that a check asks for.
 pub(super) const INIT_ON_ALLOC: &str = "init_on_alloc";
 pub(super) const SECCOMP: &str = "seccomp";
 pub(super) const IPTABLES: &str = "iptables";
+pub(super) const NFTABLES: &str = "nftables";
+pub(super) const CGROUP_BPF: &str = "BPF programs of the cgroup";
 pub(super) const TRACKING: &str = "connection tracking";
 
 /// The conditions by name, read below `root`, under a kernel of this release and build.
@@ -53,6 +59,30 @@ pub(super) fn conditions(root: &Path, release: &str, build: &str) -> BTreeMap<St
         (TRACKING, read("proc/sys/net/netfilter/nf_conntrack_count").map(|count| tracking(&count))),
     ];
     found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// What packets pass in this network namespace and cgroup. The kernel tells it to root alone.
+pub(super) fn in_the_path() -> BTreeMap<String, String> {
+    let tables = nftables::tables_at_hooks().ok().filter(|tables| !tables.is_empty());
+    let found =
+        [(NFTABLES, tables.map(|tables| tables.join(", "))), (CGROUP_BPF, cgroup_programs())];
+    found.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+/// `2 at egress, 1 at socket operations`; `None` without a program.
+fn cgroup_programs() -> Option<String> {
+    let cgroup = File::open(workload::cgroup2_below(Path::new("/"))?).ok()?;
+    let hooks = [
+        (Hook::Ingress, "ingress"),
+        (Hook::Egress, "egress"),
+        (Hook::SocketOperations, "socket operations"),
+    ];
+    let counted = hooks.into_iter().filter_map(|(hook, name)| {
+        let programs = cgroup_bpf::programs(cgroup.as_fd(), hook).ok()?;
+        (programs > 0).then(|| format!("{programs} at {name}"))
+    });
+    let counted: Vec<String> = counted.collect();
+    (!counted.is_empty()).then(|| counted.join(", "))
 }
 
 /// What a kernel was built with and started with.
@@ -106,7 +136,7 @@ fn config(root: &Path, release: &str) -> Option<String> {
     let plain = [format!("boot/config-{release}"), format!("lib/modules/{release}/config")];
     plain.iter().find_map(|path| read(root, path)).or_else(|| {
         let mut text = String::new();
-        let file = std::fs::File::open(root.join("proc/config.gz")).ok()?;
+        let file = File::open(root.join("proc/config.gz")).ok()?;
         flate2::read::GzDecoder::new(file).read_to_string(&mut text).ok()?;
         Some(text)
     })

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rustix::time::{ClockId, clock_getres};
 
-use super::conditions::conditions;
+use super::conditions::{conditions, in_the_path};
 use crate::root::read;
 use crate::workload;
 use zc_run::{CpuFacts, Host, MemoryFacts};
@@ -70,6 +70,7 @@ pub fn host() -> Host {
     host.kernel_release = uname.release().to_string_lossy().into_owned();
     host.kernel_version = uname.version().to_string_lossy().into_owned();
     host.conditions = conditions(Path::new("/"), &host.kernel_release, &host.kernel_version);
+    host.conditions.extend(in_the_path());
     host.machine = uname.machine().to_string_lossy().into_owned();
     host.cpu.allowed = zc_kernel::sched::allowed_cpus().unwrap_or_default();
     host.tick_hz = tick_hz(clock_getres(ClockId::MonotonicCoarse).tv_nsec);

@@ -30,6 +30,13 @@ pub fn cgroup_limit_below(root: &Path) -> Option<u64> {
     limits.min().filter(|limit| *limit < all)
 }
 
+/// The folder of this process's cgroup of version 2, read below `root`; `None` where none is
+/// mounted.
+pub fn cgroup2_below(root: &Path) -> Option<PathBuf> {
+    let own = cgroups(root).into_iter().find(|(version, _)| *version == Version::V2);
+    own.map(|(_, folder)| folder)
+}
+
 /// The folders of the memory cgroups that this process is charged to.
 fn cgroups(root: &Path) -> Vec<(Version, PathBuf)> {
     let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();

@@ -12,5 +12,7 @@ mod pacer;
 pub use descriptors::{Room, raise_descriptor_limit};
 pub use fileset::{FileSet, Piece, SourceFile, Walk, checksum};
 pub use generate::{GENERATED_BYTES, GENERATED_FILES};
-pub use memory::{available_below, available_bytes, cgroup_limit_below, meminfo_bytes};
+pub use memory::{
+    available_below, available_bytes, cgroup_limit_below, cgroup2_below, meminfo_bytes,
+};
 pub use pacer::{Clock, Monotonic, Pacer};
