@@ -162,21 +162,21 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     let mut text = format!(
         "known loads on CPU {burner}, in percent of it; errors in percentage points, with their 95 \
          % interval;\n\
-         /proc/stat in the same windows, and once more without soakers\n\n\
-         {:<12}{:>8}{:>9}{:>14}{:>12}{:>16}{:>16}{:>12}\n",
-        "load", "truth", "soaked", "error", "/proc/stat", "error", "unsoaked", "wake-ups/s"
+         /proc/stat in the same windows; without soakers, its busy and its idle time\n\n\
+         {:<12}{:>7}{:>8}{:>14}{:>14}{:>14}{:>14}{:>12}\n",
+        "load", "truth", "soaked", "error", "/proc/stat", "by busy", "by idle", "wake-ups/s"
     );
     for row in rows {
         let _ = writeln!(
             text,
-            "{:<12}{:>8}{:>9}{:>14}{:>12}{:>16}{:>16}{:>12.0}",
+            "{:<12}{:>7}{:>8}{:>14}{:>14}{:>14}{:>14}{:>12.0}",
             name(row),
             figure(100.0 * row.truth, 2),
             figure(100.0 * row.soaked, 2),
             points(row.error, 2),
-            figure(100.0 * row.stat, 1),
             points(row.stat_error, 1),
             points(row.stat_unsoaked_error, 1),
+            points(row.not_idle_error, 1),
             row.wakeups_per_s,
         );
     }
@@ -209,6 +209,7 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     let by = [
         ("soakers", largest(|row| row.error.value)),
         ("/proc/stat", largest(|row| row.stat_error.value)),
+        ("idle time", largest(|row| row.not_idle_error.value)),
     ];
     let by: Vec<String> =
         by.into_iter().filter_map(|(who, most)| Some(format!("{who} {}", most?))).collect();
@@ -395,6 +396,8 @@ mod tests {
             stat_error: PlusMinus { value: f64::from(percent) / -1000.0, half_width: None },
             stat_unsoaked: 0.3,
             stat_unsoaked_error: PlusMinus { value: -0.2, half_width: Some(0.03) },
+            not_idle: 0.5,
+            not_idle_error: PlusMinus { value: 0.011, half_width: Some(0.02) },
             wakeups_per_s: 999.6,
         };
         let rows = vec![
@@ -407,16 +410,16 @@ mod tests {
             SoakVerify { cpus: vec![0, 1], burner: 1, soaker: SoakerKind::Alu, visits: Vec::new() };
         insta::assert_snapshot!(verify(&seen, &Verified { rows, wakeup_cost_ns, dropped: 0 }), @"
         known loads on CPU 1, in percent of it; errors in percentage points, with their 95 % interval;
-        /proc/stat in the same windows, and once more without soakers
+        /proc/stat in the same windows; without soakers, its busy and its idle time
 
-        load           truth   soaked         error  /proc/stat           error        unsoaked  wake-ups/s
-        smooth 0 %      0.00     1.02   +1.02 ±0.10        40.0            +0.0      -20.0 ±3.0        1000
-        smooth 5 %      5.00     6.31   +1.31 ±0.10        40.0            -0.5      -20.0 ±3.0        1000
-        bursty 95 %    95.00    94.99   -0.01 ±0.10        40.0            -9.5      -20.0 ±3.0        1000
+        load          truth  soaked         error    /proc/stat       by busy       by idle  wake-ups/s
+        smooth 0 %     0.00    1.02   +1.02 ±0.10          +0.0    -20.0 ±3.0     +1.1 ±2.0        1000
+        smooth 5 %     5.00    6.31   +1.31 ±0.10          -0.5    -20.0 ±3.0     +1.1 ±2.0        1000
+        bursty 95 %   95.00   94.99   -0.01 ±0.10          -9.5    -20.0 ±3.0     +1.1 ±2.0        1000
 
         part of the error of smooth loads is wake-up work that the kernel charges to the interrupted soaker:
         10.2 ±0.4 us each, measured at smooth 0 %, where the burner only wakes up
-        largest error of 8 windows of each load: soakers 1.31 points (at smooth 5 %), /proc/stat 9.50 points (at bursty 95 %)
+        largest error of 8 windows of each load: soakers 1.31 points (at smooth 5 %), /proc/stat 9.50 points (at bursty 95 %), idle time 1.10 points (at bursty 95 %)
         ");
         assert!(
             verify(&seen, &Verified { rows: vec![], wakeup_cost_ns: None, dropped: 3 })

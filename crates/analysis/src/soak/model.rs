@@ -122,6 +122,11 @@ pub struct VerifyRow {
     pub stat_unsoaked: f64,
     /// `stat_unsoaked` minus the true load, window by window.
     pub stat_unsoaked_error: PlusMinus,
+    /// Mean share of the windows without soakers in which the CPU was not idle, by /proc/stat: what
+    /// the load costs on a host that is idle otherwise. It includes whatever else ran.
+    pub not_idle: f64,
+    /// `not_idle` minus the true load: the mean over windows, with Student's interval.
+    pub not_idle_error: PlusMinus,
     /// Wake-ups of the burner per second.
     pub wakeups_per_s: f64,
 }

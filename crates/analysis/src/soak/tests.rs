@@ -204,6 +204,9 @@ fn known_loads_give_the_error_and_the_cost_of_a_wake_up() {
         (rows[1].stat_error.value + 0.5).abs() < 1e-9
             && (rows[1].stat_unsoaked_error.value + 0.5).abs() < 1e-9
     );
+    // Nothing was counted as idle in 100 ms, of which the burner ran for 50.
+    assert!((rows[1].not_idle - 1.0).abs() < 1e-9);
+    assert!((rows[1].not_idle_error.value - 0.5).abs() < 1e-9);
     assert!((rows[1].wakeups_per_s - 1000.0).abs() < 1e-6);
     let mut busy = seen.clone();
     busy.visits[0].soaker_cpu_ns -= 10_000_000;

@@ -1,10 +1,10 @@
 //! Verification of the soakers with known loads.
 
-use zc_stats::{hodges_lehmann, wilcoxon_interval};
+use zc_stats::{hodges_lehmann, mean_interval, wilcoxon_interval};
 
 use super::load::{QUIET_LIMIT, idle_rates, load};
 use super::model::{PlusMinus, Verified, VerifyRow};
-use super::window::{busy, busy_but_nice, busy_share, elapsed_ns, stat_elapsed_ns, stat_of};
+use super::window::{busy, busy_but_nice, busy_share, elapsed_ns, idle, stat_elapsed_ns, stat_of};
 use zc_run::{BurnShape, SoakVerify, VerifyVisit};
 
 /// Confidence level of every interval here.
@@ -36,6 +36,7 @@ struct Visit {
     wakeups_per_s: f64,
     stat: f64,
     unsoaked_stat: f64,
+    unsoaked_not_idle: f64,
     unsoaked_truth: f64,
 }
 
@@ -60,11 +61,13 @@ fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
     let load = load(&visit.window, &rates)?;
     let elapsed = load.elapsed_ns as f64;
     let control = &visit.unsoaked_control;
+    let unsoaked = |counted| stat_of(&control.opened, &control.closed, cpu, counted);
     Some(Visit {
         truth: visit.truth_ns as f64 / elapsed,
         soaked: *load.cpus.get(cpu)?,
         wakeups_per_s: 1e9 * visit.switches as f64 / elapsed,
-        unsoaked_stat: stat_of(&control.opened, &control.closed, cpu, busy)?,
+        unsoaked_stat: unsoaked(busy)?,
+        unsoaked_not_idle: 1.0 - unsoaked(idle)?,
         unsoaked_truth: control.truth_ns as f64 / stat_elapsed_ns(&control.opened, &control.closed),
         stat: stat_of(&visit.window.opened.stat, &visit.window.closed.stat, cpu, busy_but_nice)?,
     })
@@ -84,6 +87,8 @@ fn verify_row(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<VerifyRow> {
         stat_error: location(&of(&|visit| visit.stat - visit.truth))?,
         stat_unsoaked: mean(&of(&|visit| visit.unsoaked_stat))?,
         stat_unsoaked_error: location(&of(&|visit| visit.unsoaked_stat - visit.unsoaked_truth))?,
+        not_idle: mean(&of(&|visit| visit.unsoaked_not_idle))?,
+        not_idle_error: mean_of(&of(&|visit| visit.unsoaked_not_idle - visit.unsoaked_truth))?,
         wakeups_per_s: mean(&of(&|visit| visit.wakeups_per_s))?,
     })
 }
@@ -91,6 +96,14 @@ fn verify_row(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<VerifyRow> {
 fn mean(values: &[f64]) -> Option<f64> {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     mean.is_finite().then_some(mean)
+}
+
+/// Mean of values of few steps, for which a rank would be one of the steps: the error of a reading
+/// in ticks is as often a tick too much as one too little.
+fn mean_of(values: &[f64]) -> Option<PlusMinus> {
+    let interval = mean_interval(values, CONFIDENCE);
+    let half_width = interval.map(|interval| (interval.high - interval.low) / 2.0);
+    Some(PlusMinus { value: mean(values)?, half_width })
 }
 
 /// Location of the values by a robust estimator, because most machines have neighbours.

@@ -29,14 +29,21 @@ pub(super) fn busy(ticks: &CpuTicks) -> u64 {
     busy_but_nice(ticks) + ticks.nice
 }
 
-/// Busy share of a CPU by /proc/stat.
+/// Ticks of idle time. Unlike the others these are not counted by ticks: a kernel that stops the
+/// tick of an idle CPU (CONFIG_NO_HZ_COMMON) takes the time at both ends of each idle period, and
+/// leaves out the interrupts and softirqs in it (kernel/time/tick-sched.c, get_cpu_idle_time_us).
+pub(super) fn idle(ticks: &CpuTicks) -> u64 {
+    ticks.idle + ticks.iowait
+}
+
+/// Share of a CPU that /proc/stat counted as one of these.
 pub(super) fn stat_of(
     opened: &StatReading,
     closed: &StatReading,
     cpu: usize,
-    busy: fn(&CpuTicks) -> u64,
+    counted: fn(&CpuTicks) -> u64,
 ) -> Option<f64> {
-    let ticks = busy(closed.cpus.get(cpu)?).saturating_sub(busy(opened.cpus.get(cpu)?));
+    let ticks = counted(closed.cpus.get(cpu)?).saturating_sub(counted(opened.cpus.get(cpu)?));
     let share = ticks as f64 * TICK_NS / stat_elapsed_ns(opened, closed);
     share.is_finite().then_some(share)
 }
