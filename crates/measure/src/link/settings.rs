@@ -47,9 +47,11 @@ impl Settings {
         };
         for whose in ["all", "default"] {
             for (name, value) in quiet {
-                // Fails without IPv6, which then needs no switching off.
-                let _ =
-                    std::fs::write(Path::new(ROOT).join("ipv6/conf").join(whose).join(name), value);
+                let place = Path::new(ROOT).join("ipv6/conf").join(whose).join(name);
+                // Without IPv6 it does not exist, and needs no switching off.
+                if place.exists() && std::fs::write(&place, value).is_err() {
+                    left.push(format!("net.ipv6.conf.{whose}.{name}"));
+                }
             }
         }
         left

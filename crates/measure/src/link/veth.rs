@@ -327,8 +327,8 @@ fn settings_left(names: &[String]) -> Warning {
         "settings-left",
         Severity::Doubt,
         format!(
-            "these settings of the host could not be given to the link, which has the kernel's \
-             own: {}",
+            "these settings could not be made in the namespaces of the link, which have the \
+             kernel's own: {}",
             names.join(", ")
         ),
     )
