@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("memory", &["workload"]),
     ("path", &["workload"]),
     ("trial", &["link", "path", "meter", "workload"]),
-    ("agent", &["trial", "path", "meter"]),
+    ("agent", &["trial", "path", "meter", "workload"]),
     ("session", &["plan", "trial", "agent", "meter", "memory", "link", "internal"]),
 ];
 

@@ -65,6 +65,9 @@ struct Pool {
 }
 
 impl Multishot {
+    /// Buffers in its pool.
+    pub const BUFFERS: usize = BUFFERS as usize;
+
     /// Creates a ring with io_uring_setup(2) that receives from `socket` into buffers of
     /// `buffer_bytes`.
     ///

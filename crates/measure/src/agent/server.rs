@@ -12,7 +12,9 @@ use super::accept::{Greeting, gather};
 use super::connection::{Connection, Received};
 use super::protocol::{LONGEST_REQUEST, Prepare, Ready, Reply, Request};
 use crate::meter::{self, Environment, InstanceLock, checks};
+use crate::path::receive_memory_bytes;
 use crate::trial::{self, Machine, Receivers, RecvConfig, TrialError};
+use crate::workload::available_bytes;
 use zc_run::{Error, RemoteMachine, Result, Severity, Warning};
 
 /// A session without requests for this long is over. The client may read files of many gigabytes
@@ -28,8 +30,11 @@ const GLANCE: Duration = Duration::from_millis(200);
 /// Limit of flows of a trial.
 const MOST_FLOWS: usize = 1024;
 
-/// Limit of the receivers' memory.
+/// Limit of the receivers' memory, on any machine.
 const MOST_BUFFER_BYTES: usize = 4 << 30;
+
+/// Limit of it as a share of the memory that is available.
+const MOST_OF_AVAILABLE: u64 = 2;
 
 /// Limit of a window's length, and of the delay before it.
 const LONGEST_WINDOW_NS: u64 = 120_000_000_000;
@@ -187,10 +192,11 @@ impl Session {
                 Ok(Reply::Done)
             }
             Request::Flows { flows, path, buffer_bytes, checksum } => {
-                if flows > MOST_FLOWS || flows.saturating_mul(buffer_bytes) > MOST_BUFFER_BYTES {
+                let needed = flows.saturating_mul(receive_memory_bytes(path, buffer_bytes));
+                if flows > MOST_FLOWS || needed > most_buffer_bytes(available_bytes()) {
                     return Err(Error::usage(format!(
-                        "{flows} flows with receive buffers of {buffer_bytes} bytes are more than \
-                         a far end gives"
+                        "{flows} flows by {path} with receive buffers of {buffer_bytes} bytes are \
+                         more than a far end gives"
                     )));
                 }
                 let config =
@@ -302,6 +308,14 @@ fn of_server(mut warning: Warning) -> Warning {
     warning
 }
 
+/// Bytes that the receivers of a client get, of those that are available here.
+fn most_buffer_bytes(available: Option<u64>) -> usize {
+    let share = available.map(|available| available / MOST_OF_AVAILABLE);
+    share
+        .and_then(|share| usize::try_from(share).ok())
+        .map_or(MOST_BUFFER_BYTES, |share| share.min(MOST_BUFFER_BYTES))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixStream;
@@ -343,6 +357,13 @@ mod tests {
         }
     }
 
+    #[test]
+    fn receivers_get_half_of_the_memory_and_no_more_than_a_limit() {
+        assert_eq!(most_buffer_bytes(Some(256 << 20)), 128 << 20);
+        assert_eq!(most_buffer_bytes(Some(1 << 40)), MOST_BUFFER_BYTES);
+        assert_eq!(most_buffer_bytes(None), MOST_BUFFER_BYTES);
+    }
+
     #[track_caller]
     fn refusal(connection: &mut Connection, request: &Request) -> String {
         match ask(connection, request) {
@@ -371,6 +392,14 @@ mod tests {
             refusal(&mut connection, &flows(1024, usize::MAX))
                 .contains("more than a far end gives")
         );
+        // A pool of sixteen buffers for each flow: 8 GiB.
+        let pools = Request::Flows {
+            flows: 512,
+            path: RecvPath::UringMultishot,
+            buffer_bytes: 1 << 20,
+            checksum: false,
+        };
+        assert!(refusal(&mut connection, &pools).contains("512 flows by uring-multishot"));
         let window = Request::Window { opens_in_ns: u64::MAX, lasts_ns: 1 };
         assert!(refusal(&mut connection, &window).contains("two minutes"));
         assert_eq!(ask(&mut connection, &Request::GiveUp), Reply::GivenUp);

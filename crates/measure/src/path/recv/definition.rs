@@ -13,6 +13,8 @@ pub(super) struct Definition {
     /// Opens it on a connected socket, with buffers of so many bytes, at least 1. Finds out by
     /// trying whether it can run here.
     pub(super) open: fn(&TcpStream, usize) -> Opened,
+    /// How many such buffers an open path has.
+    pub(super) buffers: usize,
     /// Whether the bytes reach the program's memory, so that they can be checked.
     pub(super) shows_bytes: bool,
 }

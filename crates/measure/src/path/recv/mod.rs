@@ -44,6 +44,11 @@ pub fn open_receiver(
     (definition(path).open)(socket, buffer_bytes.max(1))
 }
 
+/// Bytes of all buffers of an open `path`, each of `buffer_bytes`.
+pub fn receive_memory_bytes(path: RecvPath, buffer_bytes: usize) -> usize {
+    definition(path).buffers.saturating_mul(buffer_bytes)
+}
+
 /// Whether the received bytes reach the program's memory, so that they can be checked. Of a path
 /// where they do not, only their number can be.
 pub fn shows_bytes(path: RecvPath) -> bool {

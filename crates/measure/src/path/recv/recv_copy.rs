@@ -12,6 +12,7 @@ use zc_run::{RecvCounts, Result, Unavailable};
 
 pub(super) const PATH: Definition = Definition {
     open: |socket, buffer_bytes| Ok(Box::new(Recv::open(socket, buffer_bytes)?)),
+    buffers: 1,
     shows_bytes: true,
 };
 

@@ -17,6 +17,7 @@ const PIPE_BYTES: usize = 1 << 20;
 
 pub(super) const PATH: Definition = Definition {
     open: |socket, buffer_bytes| Ok(Box::new(Splice::open(socket, buffer_bytes)?)),
+    buffers: 1,
     shows_bytes: false,
 };
 

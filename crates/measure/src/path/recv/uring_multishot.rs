@@ -13,6 +13,7 @@ use zc_run::{RecvCounts, Result, Unavailable};
 
 pub(super) const PATH: Definition = Definition {
     open: |socket, buffer_bytes| Ok(Box::new(UringMultishot::open(socket, buffer_bytes)?)),
+    buffers: Multishot::BUFFERS,
     shows_bytes: true,
 };
 
