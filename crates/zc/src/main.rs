@@ -35,6 +35,7 @@ mod run;
 mod run_args;
 mod schema;
 mod serve;
+mod set_id;
 mod show;
 mod soak;
 mod tell;
@@ -50,19 +51,23 @@ use zc_classic::Tool;
 use zc_run::Result;
 
 fn main() -> ExitCode {
-    // The tools of 2001 parse their own arguments.
-    let done = match (internal::asked_for(), classic::asked_for()) {
-        (Some(done), _) => done.map(|()| 0),
-        (None, Some((tool, words))) => classic::run(tool, &words),
-        (None, None) => {
-            parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(cli, &matches)))
-        }
-    };
-    match done {
+    match set_id::refuse().and_then(|()| perform()) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             tell::error(&error);
             ExitCode::from(error.kind.exit_code())
+        }
+    }
+}
+
+/// Does what was asked for, and returns the exit code.
+fn perform() -> Result<u8> {
+    // The tools of 2001 parse their own arguments.
+    match (internal::asked_for(), classic::asked_for()) {
+        (Some(done), _) => done.map(|()| 0),
+        (None, Some((tool, words))) => classic::run(tool, &words),
+        (None, None) => {
+            parse().and_then(|typed| typed.map_or(Ok(0), |(cli, matches)| dispatch(cli, &matches)))
         }
     }
 }

@@ -328,6 +328,35 @@ fn a_run_that_may_not_be_read_is_exit_code_3() {
 }
 
 #[test]
+fn a_program_with_its_owner_s_rights_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped: needs root, to give the rights of root away");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("zc");
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap()
+    };
+    set(folder.path(), 0o755);
+    std::fs::copy(ZC, &program).unwrap();
+    for mode in [0o4755, 0o2755] {
+        set(&program, mode);
+        let mut command = Command::new(&program);
+        let output = command.arg("doctor").uid(65_534).gid(65_534).finish().unwrap();
+        if output.status.success() {
+            eprintln!("skipped: the file system of the temporary folder has no set-user-ID");
+            return;
+        }
+        assert_eq!(
+            refused(&output, 4),
+            "zc has the rights of its file's owner (set-user-ID), and does not use them"
+        );
+    }
+    set(&program, 0o755);
+}
+
+#[test]
 fn an_output_file_that_exists_is_not_written_over() {
     let folder = with_file("run.json", b"precious");
     let output = zc_in(folder.path(), &["run", "--out", "run.json"]);
