@@ -2,7 +2,7 @@
 
 use zc_kernel::sched;
 use zc_measure::meter;
-use zc_run::{Error, Result, in_words};
+use zc_run::{Error, ErrorKind, Result};
 
 /// The CPUs that are soaked: all that this process may use, or the first `nr_cpus` of them.
 ///
@@ -34,12 +34,8 @@ pub fn online_cpus() -> usize {
 /// # Errors
 /// This process may not use the CPU.
 pub(super) fn pin(cpu: usize) -> Result<()> {
-    sched::pin(&[cpu]).map_err(|error| {
-        Error::usage(format!("cannot bind to CPU \"{cpu}\": {}", in_words(&error))).help(format!(
-            "the CPUs that may be used here are {:?}",
-            sched::allowed_cpus().unwrap_or_default()
-        ))
-    })
+    let doing = format!("bind to CPU \"{cpu}\"");
+    sched::pin(&[cpu]).map_err(|error| meter::cannot_pin(doing, error, ErrorKind::Usage))
 }
 
 #[cfg(test)]

@@ -17,8 +17,9 @@ use zc_kernel::words::SharedWords;
 use zc_kernel::{clock, sched};
 
 use super::counter::{Counter, words_for};
+use super::pinning::cannot_pin;
 use super::unit::{Dirt, unit};
-use zc_run::{Error, Result, SoakReading, SoakerKind, in_words};
+use zc_run::{Error, ErrorKind, Result, SoakReading, SoakerKind, in_words};
 
 /// How long [`Soakers::pause`] and [`Soakers::resume`] wait for a soaker whose CPU is kept busy by
 /// something else.
@@ -206,14 +207,8 @@ pub(super) fn read_words(words: &SharedWords, soakers: usize) -> SoakReading {
 
 /// Pins the calling thread to `cpu`, and returns its thread id.
 fn pin(cpu: usize) -> Result<i32> {
-    sched::pin(&[cpu]).map_err(|error| {
-        Error::usage(format!("cannot put a soaker on CPU \"{cpu}\": {}", in_words(&error))).help(
-            format!(
-                "the CPUs that may be used here are {:?}",
-                sched::allowed_cpus().unwrap_or_default()
-            ),
-        )
-    })?;
+    let doing = format!("put a soaker on CPU \"{cpu}\"");
+    sched::pin(&[cpu]).map_err(|error| cannot_pin(doing, error, ErrorKind::Usage))?;
     Ok(sched::gettid())
 }
 

@@ -18,7 +18,7 @@ use zc_kernel::{clock, sched};
 use crate::memory::{
     Bench, Tried, WARM_NS, Walker, available_below, caches, choose, fit, huge_pages, unavailable,
 };
-use crate::meter::host;
+use crate::meter::{cannot_pin, host};
 use zc_run::{Error, ErrorKind, MemoryBlock, MemoryLoop, MemoryRun, MemoryVisit, Result};
 
 /// Memory is touched in steps of this size; the time is checked after each.
@@ -89,7 +89,8 @@ pub fn memory(
         Error::failed("there is not enough memory for any working set")
             .help("free some: zc takes a quarter of it")
     })?;
-    sched::pin(&[cpu]).map_err(|error| Error::os(format!("run on CPU {cpu} alone"), error))?;
+    let doing = format!("run on CPU {cpu} alone");
+    sched::pin(&[cpu]).map_err(|error| cannot_pin(doing, error, ErrorKind::Failed))?;
     let pages = usize::try_from(largest)
         .map_err(|_| std::io::ErrorKind::OutOfMemory.into())
         .and_then(Pages::new);

@@ -9,7 +9,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::counting::{Counting, Counts};
-use zc_run::{Error, Result, Unavailable};
+use crate::meter::cannot_pin;
+use zc_run::{Error, ErrorKind, Result, Unavailable};
 
 /// How long a thread may take to connect and open its path, or to drain, before the trial fails.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
@@ -147,7 +148,8 @@ pub(super) fn lower_priority() -> Result<()> {
 pub(super) fn pin_to(cpus: &[usize]) -> Result<()> {
     zc_kernel::sched::pin(cpus).map_err(|error| {
         let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
-        Error::os(format!("pin a thread to CPU {}", names.join(", ")), error)
+        let doing = format!("pin a thread to CPU {}", names.join(", "));
+        cannot_pin(doing, error, ErrorKind::Failed)
     })?;
     // The default slack of 50 us would be a good part of a burst's period.
     zc_kernel::sched::set_timer_slack(1).map_err(|error| Error::os("set the timer slack", error))
