@@ -385,6 +385,8 @@ fn parse<'a>(header: Header, body: &[u8], stack: &'a mut Vec<u64>) -> Option<Rec
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
     use crate::{clock, sched};
 
@@ -413,10 +415,21 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(whole).join().unwrap())
     }
 
+    /// Works until the calling thread has used `cpu_ns`, half of it in user mode and half in the
+    /// kernel: a share of a few percent may get none of 150 samples.
     fn work_until(cpu_ns: u64) {
-        while clock::thread_cpu_ns(sched::gettid()).unwrap() < cpu_ns {
-            drop(std::fs::read("/proc/self/stat"));
-            std::hint::black_box((0..100_000_u64).fold(1, |a, b: u64| std::hint::black_box(a ^ b)));
+        let used_ns = || clock::thread_cpu_ns(sched::gettid()).unwrap();
+        let mut page = [0; 4096];
+        let mut zero = std::fs::File::open("/dev/zero").unwrap();
+        while used_ns() < cpu_ns {
+            let began_ns = used_ns();
+            for _ in 0..100 {
+                zero.read_exact(&mut page).unwrap();
+            }
+            let kernel_ns = used_ns() - began_ns;
+            while used_ns() < began_ns + 2 * kernel_ns {
+                std::hint::black_box((0..1000).fold(1, |a, b| std::hint::black_box(a ^ b)));
+            }
         }
     }
 
