@@ -4,7 +4,7 @@
 //! of all counts would wait for that thread's next turn, and then for another's.
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use zc_run::{RecvCounts, SendCounts};
 
@@ -39,32 +39,53 @@ impl Counts for RecvCounts {
     }
 }
 
-/// Counts with one writer. Each number read was published; two of them may be one publication
-/// apart, which is the calls of a piece.
+/// Counts with one writer. What is read was published together.
+///
+/// Publication number n is in `slots[n % 2]`: while the writer, which may lose its CPU at any time,
+/// fills one slot, the other is whole. A reader tries again only if a publication was completed
+/// meanwhile.
 #[derive(Debug)]
 pub(super) struct Counting<C> {
-    words: [AtomicU64; WORDS],
+    published: AtomicU64,
+    slots: [[AtomicU64; WORDS]; 2],
     of: PhantomData<fn() -> C>,
 }
 
 impl<C> Default for Counting<C> {
     fn default() -> Self {
-        Self { words: Default::default(), of: PhantomData }
+        Self { published: AtomicU64::new(0), slots: Default::default(), of: PhantomData }
     }
 }
 
 impl<C: Counts> Counting<C> {
     /// Publishes the counts. Only the one thread that counts calls this.
     pub(super) fn set(&self, counts: C) {
-        for (word, value) in self.words.iter().zip(counts.to_words()) {
+        let next = self.published.load(Ordering::Relaxed) + 1;
+        // Pairs with the fence in `get`: who reads one of the words below finds the publication
+        // before this one completed, and so the slot reused.
+        fence(Ordering::Release);
+        for (word, value) in self.slot(next).iter().zip(counts.to_words()) {
             word.store(value, Ordering::Relaxed);
         }
+        self.published.store(next, Ordering::Release);
     }
 
     /// The counts that were published last. They are final once the thread has been joined, or has
     /// reported its end.
     pub(super) fn get(&self) -> C {
-        C::of_words(std::array::from_fn(|place| self.words[place].load(Ordering::Relaxed)))
+        loop {
+            let last = self.published.load(Ordering::Acquire);
+            let slot = self.slot(last);
+            let words = std::array::from_fn(|place| slot[place].load(Ordering::Relaxed));
+            fence(Ordering::Acquire);
+            if self.published.load(Ordering::Relaxed) == last {
+                return C::of_words(words);
+            }
+        }
+    }
+
+    fn slot(&self, publication: u64) -> &[AtomicU64; WORDS] {
+        &self.slots[usize::from(!publication.is_multiple_of(2))]
     }
 }
 
@@ -84,5 +105,26 @@ mod tests {
         let counting = Counting::default();
         counting.set(received);
         assert_eq!(counting.get(), received);
+    }
+
+    #[test]
+    fn what_is_read_while_it_is_counted_was_published_together() {
+        const LAST: u64 = 300_000;
+        let counting = Counting::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in 1..=LAST {
+                    let counts = [n; WORDS];
+                    counting.set(SendCounts::of_words(counts));
+                }
+            });
+            let mut before = 0;
+            while before < LAST {
+                let words = counting.get().to_words();
+                assert_eq!(words, [words[0]; WORDS]);
+                assert!(words[0] >= before);
+                before = words[0];
+            }
+        });
     }
 }
