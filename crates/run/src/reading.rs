@@ -41,6 +41,12 @@ pub struct Reading {
     pub link: Option<LinkCounters>,
     /// CPU time of the ksoftirqd threads of the soaked CPUs together; null if it cannot be read.
     pub ksoftirqd_ns: Option<u64>,
+    /// Idle time of all CPUs of the machine together, the second number of /proc/uptime, which has
+    /// steps of 10 ms: it was read within one period of bursts after such a step. Only where
+    /// unsoaked controls and unsoaked paced trials open and close; null where the machine has no
+    /// such clock (since format 3.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ns: Option<u64>,
 }
 
 fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {

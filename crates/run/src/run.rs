@@ -168,11 +168,20 @@ pub enum TrialKind {
     /// Soakers running, sender paced, and nothing is sent: what the harness itself costs, its
     /// wake-ups and the reading of its meters (since format 3.1).
     Paced,
+    /// Soakers stopped, sender paced, and nothing is sent: the harness on a host that is idle
+    /// otherwise (since format 3.3).
+    UnsoakedPaced,
 }
 
 impl TrialKind {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::Soaked, Self::UnsoakedControl, Self::TopSpeed, Self::Paced];
+    pub const ALL: [Self; 5] =
+        [Self::Soaked, Self::UnsoakedControl, Self::TopSpeed, Self::Paced, Self::UnsoakedPaced];
+
+    /// Whether the sender is woken for each burst and sends nothing.
+    pub fn sends_nothing(self) -> bool {
+        matches!(self, Self::Paced | Self::UnsoakedPaced)
+    }
 
     /// Whether soakers run.
     pub fn is_soaked(self) -> bool {

@@ -139,6 +139,8 @@ pub struct Synthetic {
     pub steal_share: f64,
     /// Whether every fourth block has unsoaked controls and top-speed trials.
     pub unsoaked: bool,
+    /// Whether these have an idle clock, and an unsoaked paced trial of the reference beside them.
+    pub idle_clock: bool,
     /// What the cells differ in.
     pub factors: Vec<Factor>,
     /// Share of the sender's time that getrusage reports as user mode; `None` for a run without it.
@@ -179,6 +181,7 @@ impl Default for Synthetic {
             foreign_share: 0.0,
             steal_share: 0.0,
             unsoaked: true,
+            idle_clock: false,
             factors: vec![Factor::Send],
             user_share: None,
             end: Some(End {
@@ -390,6 +393,7 @@ struct Machine<'a> {
     units: Vec<f64>,
     ticks: Vec<Ticks>,
     process_cpu_ns: f64,
+    idle_ns: f64,
     /// Logarithm of the current factor of all costs.
     walk: f64,
 }
@@ -415,6 +419,7 @@ impl<'a> Machine<'a> {
             units: vec![0.0; world.cpus],
             ticks: vec![Ticks::default(); world.cpus],
             process_cpu_ns: 0.0,
+            idle_ns: 0.0,
             walk: 0.0,
         }
     }
@@ -445,6 +450,9 @@ impl<'a> Machine<'a> {
             slots.push(self.idle());
         }
         if self.world.unsoaked && index.is_multiple_of(4) {
+            if self.world.idle_clock {
+                slots.push(self.trial(0, TrialKind::UnsoakedPaced));
+            }
             for cell in &order {
                 slots.push(self.trial(*cell, TrialKind::UnsoakedControl));
                 slots.push(self.trial(*cell, TrialKind::TopSpeed));
@@ -478,7 +486,7 @@ impl<'a> Machine<'a> {
             TrialKind::TopSpeed => {
                 truth.top_speed_bytes_per_s * (world.noise * self.normal()).exp()
             }
-            TrialKind::Paced => 0.0,
+            TrialKind::Paced | TrialKind::UnsoakedPaced => 0.0,
             _ => truth.cell.levels.rate_bytes_per_s.unwrap_or(world.rate_bytes_per_s),
         };
         let length = if soaked { WINDOW_NS } else { UNSOAKED_NS };
@@ -580,6 +588,7 @@ impl<'a> Machine<'a> {
                 self.process_cpu_ns += busy.max(0.0);
                 ticks.busy += (busy + foreign_ns).max(0.0) / 1e7;
                 ticks.idle += left_ns / 1e7;
+                self.idle_ns += left_ns;
             }
         }
         self.now.soak.at_ns += length;
@@ -588,6 +597,7 @@ impl<'a> Machine<'a> {
 
     fn reading(&self, soaked: bool) -> Reading {
         let at_ns = self.now.soak.at_ns;
+        let world_has_clock = self.world.idle_clock;
         let units = if soaked {
             self.units.iter().map(|units| *units as u64).collect()
         } else {
@@ -597,6 +607,8 @@ impl<'a> Machine<'a> {
         let mut reading = self.now.clone();
         reading.soak = SoakReading { at_ns, units, stamp_ns };
         reading.process_cpu_ns = self.process_cpu_ns as u64;
+        reading.idle_ns =
+            (world_has_clock && !soaked).then_some(self.idle_ns as u64 / 10_000_000 * 10_000_000);
         reading.stat.at_ns = at_ns;
         reading.stat.cpus = self
             .ticks

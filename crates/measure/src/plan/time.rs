@@ -26,7 +26,9 @@ fn block_ns(cells: usize, timing: &Timing, unsoaked: Unsoaked) -> u64 {
     let cells = cells as u64;
     let trial_ns = timing.warmup_ns + timing.window_ns + timing.idle_ns + AROUND_NS;
     let top_speed = timing.warmup_ns + timing.unsoaked_ns + AROUND_NS / 2;
-    let unsoaked = if unsoaked == Unsoaked::TopSpeed { cells } else { 2 };
+    // In turn: a top speed, and in every second block an unsoaked control and a paced trial beside
+    // it, of twice the length.
+    let unsoaked = if unsoaked == Unsoaked::TopSpeed { cells } else { 3 };
     // The paced trial and the positive control.
     let of_zc = 2;
     let soaked = cells.saturating_add(of_zc).saturating_mul(trial_ns);

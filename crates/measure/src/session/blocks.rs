@@ -228,6 +228,27 @@ impl<'s> Blocks<'s> {
         ))
     }
 
+    /// Every second block has the unsoaked control of one cell, and beside it, in turn before and
+    /// after it, what the harness is without soakers: the difference is the cell's cost on an idle
+    /// host.
+    fn unsoaked_control(&self, index: usize) -> Vec<(usize, TrialKind)> {
+        if !index.is_multiple_of(2) {
+            return Vec::new();
+        }
+        let plan = &self.header.plan;
+        let turn = index / 2;
+        let cell = turn % plan.cells.len();
+        let harness = plan.cells[cell].harness.as_ref();
+        let paced = harness.and_then(|label| plan.cells.iter().position(|it| it.label == *label));
+        let mut trials = vec![(cell, TrialKind::UnsoakedControl)];
+        trials.extend(paced.map(|cell| (cell, TrialKind::UnsoakedPaced)));
+        // Cells take turns too: the order has to change within one's own.
+        if !(turn / plan.cells.len() + turn).is_multiple_of(2) {
+            trials.reverse();
+        }
+        trials
+    }
+
     /// The trials of a block: the soaked ones in random order, among them those of the harness,
     /// then the unsoaked ones of the plan. Where cells take turns, each block measures the top
     /// speed of one cell, and every second block the unsoaked control of one. More of them would
@@ -251,10 +272,9 @@ impl<'s> Blocks<'s> {
             .collect();
         let unsoaked: Vec<(usize, TrialKind)> = match plan.unsoaked {
             Unsoaked::InTurn => {
-                let control = index
-                    .is_multiple_of(2)
-                    .then_some((index / 2 % cells, TrialKind::UnsoakedControl));
-                control.into_iter().chain([(index % cells, TrialKind::TopSpeed)]).collect()
+                let mut trials = self.unsoaked_control(index);
+                trials.push((index % cells, TrialKind::TopSpeed));
+                trials
             }
             Unsoaked::TopSpeed => soaked
                 .iter()

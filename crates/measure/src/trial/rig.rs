@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::link::{AckGenerator, Link};
-use crate::meter::{self, Environment, InstanceLock, SampledThreads, Sampler, WakeLatency, checks};
+use crate::meter::{
+    self, Environment, IdleClock, InstanceLock, SampledThreads, Sampler, WakeLatency, checks,
+};
 use crate::path::SendSetup;
 use zc_kernel::clock::{monotonic_ns, sleep_until};
 use zc_run::{
@@ -23,8 +25,8 @@ use super::machine::Machine;
 use super::remote_side::RemoteSide;
 use super::sending::SendConfig;
 use super::window::{
-    APART_NS, EDGE_TRIES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted, apart_ns, edge_ns,
-    flow_counts, settle_ns, tcp_reading,
+    APART_NS, EDGE_TRIES, IDLE_CLOCK_TIMES, MANY_FLOWS, Threads, UNSOAKED_NS_PER_FLOW, add_noted,
+    apart_ns, edge_ns, flow_counts, looks, settle_ns, tcp_reading,
 };
 use super::worker::TrialError;
 
@@ -72,6 +74,8 @@ pub struct Rig {
     /// Flows of the previous trial.
     ended_flows: usize,
     machine: Machine,
+    /// `None` where there is no such clock, and with another machine, which has its own.
+    idle_clock: Option<IdleClock>,
     pub(super) remote: Option<Box<dyn RemoteSide>>,
     sampler: Option<Sampler>,
 }
@@ -85,6 +89,7 @@ impl Rig {
         let RigSetup { links, setup, fixed, timing, remote, sampler } = setup;
         let machine = Machine::new(&fixed.soaked_cpus, fixed.soaker)?;
         let (expected, first_file, warm_bytes) = (HashMap::new(), 0, 0);
+        let idle_clock = if remote.is_none() { IdleClock::open() } else { None };
         Ok(Self {
             links,
             setup,
@@ -96,6 +101,7 @@ impl Rig {
             warm_bytes,
             ended_flows: 0,
             machine,
+            idle_clock,
             remote,
             sampler,
         })
@@ -374,10 +380,12 @@ impl Rig {
         self.ended_flows = count;
         let warmup_ns = self.timing.warmup_ns.max(2 * apart_ns(count));
         let more_ns = UNSOAKED_NS_PER_FLOW * count.saturating_sub(1) as u64;
-        let window_ns = if kind.is_soaked() {
-            self.timing.window_ns
-        } else {
-            self.timing.unsoaked_ns + more_ns
+        let by_idle_clock = self.idle_clock.is_some()
+            && matches!(kind, TrialKind::UnsoakedControl | TrialKind::UnsoakedPaced);
+        let window_ns = match kind.is_soaked() {
+            true => self.timing.window_ns,
+            false if by_idle_clock => IDLE_CLOCK_TIMES * self.timing.unsoaked_ns + more_ns,
+            false => self.timing.unsoaked_ns + more_ns,
         };
         let edges_from = |begin_ns| bursts.edges(begin_ns, warmup_ns, window_ns);
         if kind != TrialKind::TopSpeed {
@@ -391,15 +399,20 @@ impl Rig {
             checksum: false,
             low_priority: kind == TrialKind::TopSpeed && count > MANY_FLOWS,
             to_listener: false,
-            sends_nothing: kind == TrialKind::Paced,
+            sends_nothing: kind.sends_nothing(),
         };
         let flows = self.open_flows(&config, count, send_config)?;
         let threads = Threads::of(&flows);
         // Late enough for every thread to receive it in time.
         let begin_ns = monotonic_ns() + 500_000 + 20_000 * count.saturating_sub(1) as u64;
-        let sampled = (kind == TrialKind::Soaked).then_some(cell.label.as_str());
-        let (flows, watched) =
-            self.watch(flows, threads, begin_ns, edges_from(begin_ns), bursts, sampled)?;
+        let window = Window {
+            begin_ns,
+            edges_ns: edges_from(begin_ns),
+            bursts,
+            sampled: (kind == TrialKind::Soaked).then_some(cell.label.as_str()),
+            by_idle_clock,
+        };
+        let (flows, watched) = self.watch(flows, threads, &window)?;
         stop_all(&flows);
         let ended = self.finish_flows(flows, begin_ns)?;
         Ok(Trial {
@@ -417,17 +430,14 @@ impl Rig {
     }
 
     /// Starts the flows, and reads all meters at both edges of the window over them; the flows go
-    /// on. `sampled` is the cell to which the samples of the window belong, if it is sampled.
+    /// on.
     fn watch(
         &mut self,
         flows: Vec<Flow>,
         threads: Result<Threads>,
-        begin_ns: u64,
-        edges_ns: (u64, u64),
-        bursts: Bursts,
-        sampled: Option<&str>,
+        window: &Window<'_>,
     ) -> std::result::Result<(Vec<Flow>, Watched), TrialError> {
-        let (opens_ns, closes_ns) = edges_ns;
+        let &Window { begin_ns, edges_ns: (opens_ns, closes_ns), bursts, .. } = window;
         for flow in &flows {
             flow.begin(begin_ns);
         }
@@ -448,7 +458,8 @@ impl Rig {
             Some(_) => opens_ns, // its window opens at the time it was sent
             None => bursts.not_before(monotonic_ns(), opens_ns),
         };
-        let opened_ns = self.edge(opens_ns, bursts, flows.len(), |soakers| {
+        let opened_ns = self.edge_of(window, opens_ns, flows.len(), |soakers, idle_ns| {
+            opened.idle_ns = idle_ns;
             threads.read_cpu(&mut opened);
             flow_counts(&flows, &mut opened);
             opened.soak = soakers.soaked();
@@ -456,7 +467,8 @@ impl Rig {
         let opened_ns = opened_ns.inspect_err(|_| stop_all(&flows))?;
         let closes_ns = if self.remote.is_some() { closes_ns } else { opened_ns + length_ns };
         let mut closed = Reading::default();
-        let closed_ns = self.edge(closes_ns, bursts, flows.len(), |soakers| {
+        let closed_ns = self.edge_of(window, closes_ns, flows.len(), |soakers, idle_ns| {
+            closed.idle_ns = idle_ns;
             closed.soak = soakers.soaked();
             flow_counts(&flows, &mut closed);
             threads.read_cpu(&mut closed);
@@ -466,11 +478,42 @@ impl Rig {
             return Err(why_ended(flows));
         }
         self.slow_meters(&flows, &threads, &mut closed)?;
-        if let Some(cell) = sampled {
+        if let Some(cell) = window.sampled {
             self.take_samples(Some(cell), &opened, &closed, Some(&threads));
         }
         let remote = self.remote_window()?.map(Box::new);
         Ok((flows, Watched { opened, closed, remote }))
+    }
+
+    /// Reads what bounds a window at `at_ns` or later. With the idle clock this is the first time
+    /// between two bursts at which the clock has stepped since the one before: `read` is given what
+    /// it says there, and `None` if it does not step.
+    fn edge_of(
+        &self,
+        window: &Window<'_>,
+        at_ns: u64,
+        flows: usize,
+        mut read: impl FnMut(&Machine, Option<u64>),
+    ) -> Result<u64> {
+        let bursts = window.bursts;
+        let Some(clock) = self.idle_clock.as_ref().filter(|_| window.by_idle_clock) else {
+            return self.edge(at_ns, bursts, flows, |machine| read(machine, None));
+        };
+        let period_ns = bursts.period_ns();
+        let (mut at_ns, mut before_ns) = (at_ns, None);
+        for _ in 0..looks(period_ns) {
+            let mut idle_ns = None;
+            at_ns = self.edge(at_ns, bursts, flows, |machine| {
+                idle_ns = clock.read_ns();
+                read(machine, idle_ns);
+            })?;
+            if before_ns.is_some() && idle_ns > before_ns {
+                return Ok(at_ns);
+            }
+            before_ns = idle_ns;
+            at_ns = bursts.not_before(at_ns + 1, at_ns);
+        }
+        self.edge(at_ns, bursts, flows, |machine| read(machine, None))
     }
 
     /// Reads what bounds a window at `at_ns` or, if the reader got its CPU too late, as soon as it
@@ -520,6 +563,17 @@ impl Rig {
         into.tcp = tcp_reading(flows);
         Ok(())
     }
+}
+
+/// When the flows of a trial begin, and the window over them.
+struct Window<'a> {
+    begin_ns: u64,
+    edges_ns: (u64, u64),
+    bursts: Bursts,
+    /// The cell to which the samples of the window belong, if it is sampled.
+    sampled: Option<&'a str>,
+    /// Whether its edges lie at steps of the idle clock.
+    by_idle_clock: bool,
 }
 
 /// Readings at the edges of a window over flows that go on.

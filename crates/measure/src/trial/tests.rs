@@ -59,6 +59,23 @@ fn each_small_message_is_one_call() {
 }
 
 #[test]
+fn an_unsoaked_paced_trial_sends_nothing_between_two_steps_of_the_idle_clock() {
+    let mut rig = rig(fixed());
+    let cell = cell(SendPath::ReadSend, Levels::default());
+    let trial = rig.run(&cell, TrialKind::UnsoakedPaced).unwrap();
+    assert_eq!((trial.whole_bytes, trial.closed.received.bytes), (0, 0));
+    assert!(trial.closed.soak.units.is_empty(), "no soakers");
+    match (trial.opened.idle_ns, trial.closed.idle_ns) {
+        (Some(opened), Some(closed)) => {
+            assert!(closed > opened && (closed - opened).is_multiple_of(10_000_000));
+        }
+        _ => eprintln!("skipped: no idle clock here, or no CPU that idles"),
+    }
+    let unpaced = rig.run(&cell, TrialKind::TopSpeed).unwrap();
+    assert_eq!((unpaced.opened.idle_ns, unpaced.closed.idle_ns), (None, None));
+}
+
+#[test]
 fn every_way_to_push_is_proven_where_the_path_has_it() {
     let mut rig = rig(fixed());
     for &send in SendPath::ALL {

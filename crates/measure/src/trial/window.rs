@@ -49,6 +49,19 @@ const EDGE_NS_PER_FLOW: u64 = 10_000;
 /// part of it.
 pub(super) const UNSOAKED_NS_PER_FLOW: u64 = 200_000;
 
+/// A window with the idle clock, which has steps of 10 ms, is this many times as long as one at top
+/// speed.
+pub(super) const IDLE_CLOCK_TIMES: u64 = 2;
+
+/// How long an edge waits for a step of the idle clock, which comes every 10 ms of idle time of all
+/// CPUs together: with less than a sixth of a CPU idle there may be none.
+const STEP_NS: u64 = 60_000_000;
+
+/// Looks at the idle clock, one every `period_ns`, to find a step of it.
+pub(super) fn looks(period_ns: u64) -> u64 {
+    STEP_NS.div_ceil(period_ns.max(1)).max(2)
+}
+
 /// Attempts at reading an edge.
 pub(super) const EDGE_TRIES: usize = 20;
 

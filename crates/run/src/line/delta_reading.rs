@@ -57,6 +57,9 @@ pub(super) struct DeltaReading<'a> {
     /// `ksoftirqd_ns`, less the last that was known; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ksoftirqd: Option<i64>,
+    /// `idle_ns`, less the last that was known; absent where it was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    idle: Option<i64>,
     /// The sender threads: `[at_ns, cpu_ns, voluntary_switches, involuntary_switches]`. `at_ns` is
     /// less this reading's `at_ns`, all else less the reading that opened the window, which itself
     /// differs from nothing.
@@ -114,6 +117,7 @@ pub(super) struct DeltaCodec {
     softirqs: SoftirqCounts,
     interrupts: Vec<u64>,
     ksoftirqd_ns: u64,
+    idle_ns: u64,
     link: [u64; 5],
     /// The values at the opening of the window.
     flows: Flows,
@@ -169,6 +173,7 @@ impl DeltaCodec {
             interrupts,
             link,
             ksoftirqd_ns,
+            idle_ns,
         } = reading;
         let at_work = !(units.is_empty() && stamp_ns.is_empty());
         let absolute = (at_work && units.len() != self.units.len())
@@ -229,6 +234,7 @@ impl DeltaCodec {
             softirqs: Rows(rows.collect()),
             interrupts: list(&self.interrupts, interrupts),
             ksoftirqd: ksoftirqd_ns.map(|ns| since(self.ksoftirqd_ns, ns)),
+            idle: idle_ns.map(|ns| since(self.idle_ns, ns)),
             sender: present(sender)
                 .map(|task| timed(at(task.at_ns), self.flows.sender, of_task(task))),
             receiver: present(receiver)
@@ -249,6 +255,7 @@ impl DeltaCodec {
         self.softirqs.clone_from(softirqs);
         self.interrupts.clone_from(interrupts);
         self.ksoftirqd_ns = ksoftirqd_ns.unwrap_or(self.ksoftirqd_ns);
+        self.idle_ns = idle_ns.unwrap_or(self.idle_ns);
         self.link = link.as_ref().map_or(self.link, of_link);
         edge
     }
@@ -307,6 +314,8 @@ impl DeltaCodec {
         self.process_cpu_ns = then(self.process_cpu_ns, edge.process);
         let ksoftirqd_ns = edge.ksoftirqd.map(|more| then(self.ksoftirqd_ns, more));
         self.ksoftirqd_ns = ksoftirqd_ns.unwrap_or(self.ksoftirqd_ns);
+        let idle_ns = edge.idle.map(|more| then(self.idle_ns, more));
+        self.idle_ns = idle_ns.unwrap_or(self.idle_ns);
         let link = edge.link.map(|link| untimed(link, self.link));
         self.link = link.map_or(self.link, |(_, counts)| counts);
         let task = |task: Option<DeltaArray<4>>, before: [u64; 3]| {
@@ -340,6 +349,7 @@ impl DeltaCodec {
             interrupts: self.interrupts.clone(),
             link: link.map(|(less, counts)| link_of(at(less), counts)),
             ksoftirqd_ns,
+            idle_ns,
         })
     }
 }

@@ -246,6 +246,7 @@ prop_compose! {
                 ..LinkCounters::default()
             }),
             ksoftirqd_ns: has[6].then_some(n[5]),
+            idle_ns: has[6].then_some(n[5]),
         }
     }
 }
