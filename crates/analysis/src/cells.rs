@@ -16,7 +16,7 @@ use crate::window::{elapsed_ns, throughput};
 use zc_run::{Cell, TrialKind};
 
 /// A cell that reaches less than this share of its nominal rate is saturated.
-const RATE_HELD: f64 = 0.98;
+pub(super) const RATE_HELD: f64 = 0.98;
 
 pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
     let cell = &kept.header.plan.cells[place];
@@ -63,6 +63,8 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         failed_zero_copy: copied_share.is_some_and(|share| share > 0.5),
         traffic: traffic::traffic(kept, cell),
         others: others::others(kept, place, &gross),
+        // By all cells together: `estimate` sets it.
+        idle_host_ns_per_kib: None,
     }
 }
 

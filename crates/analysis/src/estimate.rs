@@ -3,6 +3,7 @@
 use crate::account;
 use crate::cells;
 use crate::costs::{sender_alone, sides_apart};
+use crate::idle_host;
 use crate::interim::CONFIDENCE;
 use crate::kept::KeptBlocks;
 use crate::model::cell::CellEstimate;
@@ -20,7 +21,10 @@ use zc_run::Run;
 /// missing.
 pub fn estimate(run: &Run) -> Estimates {
     let kept = KeptBlocks::of(run);
-    let cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
+    let mut cells = parallel::each(kept.header.plan.cells.len(), |cell| cells::cell(&kept, cell));
+    for (cell, cost) in cells.iter_mut().zip(idle_host::costs(&kept)) {
+        cell.idle_host_ns_per_kib = cost;
+    }
     let control = control(&cells);
     let blocks = account::blocks(run);
     let positive_control = positive::control(&kept);

@@ -6,7 +6,7 @@ use crate::costs::{TrialCost, block_costs};
 use crate::figures::per;
 use crate::interim::level_of;
 use crate::parallel;
-use zc_run::{Block, Dropped, Header, Run, Slot, Trial, TrialKind};
+use zc_run::{Block, Cell, Dropped, Header, Run, Slot, Trial, TrialKind};
 
 /// The blocks that were not dropped, with the costs of their soaked trials.
 pub(super) struct KeptBlocks<'a> {
@@ -90,6 +90,16 @@ impl<'a> KeptBlocks<'a> {
             let (_, twin) = soaked.get(place).filter(|(other, _)| *other == block)?;
             Some((*twin, control))
         })
+    }
+
+    /// The unsoaked controls of a cell, each with the unsoaked paced trial of the same block.
+    pub(super) fn unsoaked_pairs(&self, cell: &Cell) -> Vec<(&'a Trial, &'a Trial)> {
+        let Some(harness) = &cell.harness else { return Vec::new() };
+        let paced: Vec<_> = self.trials(harness, TrialKind::UnsoakedPaced).collect();
+        let of_block = |block: usize| paced.iter().find(|(other, _)| *other == block);
+        self.trials(&cell.label, TrialKind::UnsoakedControl)
+            .filter_map(|(block, control)| Some((control, of_block(block)?.1)))
+            .collect()
     }
 
     /// The trials of one kind of a cell, each with the index of its block.

@@ -13,6 +13,7 @@ mod cost_series;
 pub mod costs;
 mod estimate;
 mod figures;
+mod idle_host;
 pub mod interim;
 mod kept;
 pub mod machine;

@@ -496,6 +496,42 @@ fn the_effect_of_soakers_on_the_cost_is_a_figure_over_pairs_in_a_block() {
 }
 
 #[test]
+fn the_cost_on_an_idle_host_comes_back_from_its_idle_time() {
+    let world = Synthetic {
+        blocks: 120,
+        block_drift: 0.0,
+        harness_share: 0.1,
+        foreign_share: 0.01,
+        idle_clock: true,
+        ..Synthetic::default()
+    };
+    let run = world.run();
+    let estimates = estimate(&run);
+    for (truth, found) in world.cells.iter().zip(&estimates.cells) {
+        let both = truth.sender_ns_per_kib + truth.receiver_ns_per_kib;
+        let idle_host = found.idle_host_ns_per_kib.unwrap();
+        assert_eq!(idle_host.blocks, 30, "{}", found.label);
+        assert!((idle_host.value / both - 1.0).abs() < 0.06, "{}: {idle_host:?}", found.label);
+        let half = idle_host.half_width.unwrap() / idle_host.value;
+        // Steps of 10 ms in windows of 100 ms scatter by up to 0.1 CPU, of 0.45 and more.
+        assert!((0.01..0.1).contains(&half), "{}: {idle_host:?}", found.label);
+    }
+
+    let none = |run: &zc_run::Run| {
+        estimate(run).cells.iter().all(|cell| cell.idle_host_ns_per_kib.is_none())
+    };
+    assert!(none(&Synthetic { idle_clock: false, ..world.clone() }.run()), "no clock");
+    let mut slow = run;
+    for slot in slow.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+        if let Slot::Trial(trial) = slot {
+            trial.closed.received.bytes -=
+                (trial.closed.received.bytes - trial.opened.received.bytes) / 10;
+        }
+    }
+    assert!(none(&slow), "the rate is not held");
+}
+
+#[test]
 fn a_cost_at_the_noise_floor_is_flagged_and_bounded() {
     let mut world = Synthetic { idle_noise: 0.02, ..Synthetic::default() };
     let sendfile = world.cells.iter_mut().find(|cell| cell.cell.label == "sendfile").unwrap();

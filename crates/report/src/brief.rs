@@ -15,7 +15,7 @@ use zc_analysis::{CellEstimate, Estimates};
 use zc_run::{Run, Severity};
 
 /// Columns of the table.
-const COLUMNS: [Field; 11] = [
+const COLUMNS: [Field; 12] = [
     rows::PATH,
     rows::SENDER,
     rows::RECEIVER,
@@ -25,15 +25,17 @@ const COLUMNS: [Field; 11] = [
     rows::PER_CORE,
     rows::TOP,
     rows::COPIED,
+    rows::IDLE_HOST,
     rows::GROSS,
     rows::GETRUSAGE,
 ];
 
 /// Columns left out of narrow tables, step by step.
-const STEPS: [&[Field]; 6] = [
+const STEPS: [&[Field]; 7] = [
     &[rows::GETRUSAGE],
     &[rows::GROSS],
     &[rows::COPIED],
+    &[rows::IDLE_HOST],
     &[rows::SENDER, rows::RECEIVER],
     &[rows::TOP],
     &[rows::PER_CORE],
@@ -170,6 +172,7 @@ pub(super) fn controls(run: &Run, estimates: &Estimates) -> Vec<Note> {
     controls.extend(notes::positive_control(estimates));
     controls.extend(notes::two_states(estimates));
     controls.extend(notes::harness(estimates));
+    controls.extend(notes::idle_host(estimates));
     controls.extend(perturbation(estimates));
     controls.push(note("blocks", blocks(estimates)));
     let failed: usize = run.blocks.iter().map(|block| block.failed.len()).sum();

@@ -210,6 +210,8 @@ pub(super) fn null() -> (Run, Estimates) {
         cell.cost_ns_per_kib =
             Sides { receiver: None, both: cell.cost_ns_per_kib.sender, ..cell.cost_ns_per_kib };
         cell.harness_ns_per_kib = Some(figure(20.0, 0.05));
+        cell.idle_host_ns_per_kib =
+            cell.cost_ns_per_kib.both.map(|cost| figure(cost.value * 0.9, 0.06));
         for gross in [&mut cell.gross_cost_ns_per_kib.sender, &mut cell.gross_cost_ns_per_kib.both]
         {
             *gross = cell.cost_ns_per_kib.sender.map(|cost| figure(cost.value + 20.0, 0.02));
@@ -352,6 +354,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         cost_ns_per_kib: sides(path.half),
         gross_cost_ns_per_kib: sides(path.half),
         harness_ns_per_kib: None,
+        idle_host_ns_per_kib: None,
         mean_cost_ns_per_kib: Sides {
             sender: Some(sender * 1.04),
             receiver: Some(receiver * 1.04),

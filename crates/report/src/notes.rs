@@ -1,11 +1,13 @@
 //! The notes below the tables: whose costs they are, controls, drop counts, failed trials and
 //! warnings.
 
-use super::digits::{bound, percent, rate, ratio, signed_percent, significant, us_per_mb};
+use super::digits::{
+    bound, percent, rate, ratio, signed_percent, significant, us_per_mb, with_half_width,
+};
 use super::note::{Note, note};
 use super::text::{list, shown};
 use super::{grids, rows};
-use zc_analysis::{CellEstimate, Estimates};
+use zc_analysis::{CellEstimate, Estimates, Figure};
 use zc_run::escape;
 use zc_run::{LinkKind, PeerKind, Run, Severity, SupportRow, Warning};
 
@@ -58,6 +60,7 @@ pub(super) fn below(run: &Run, estimates: &Estimates) -> Vec<Note> {
     }
     notes.extend(two_states(estimates));
     notes.extend(harness(estimates));
+    notes.extend(idle_host(estimates));
     notes.extend(perturbation(estimates));
     notes.extend(means(estimates));
     notes.extend(other_methods(estimates));
@@ -249,6 +252,23 @@ pub(super) fn harness(estimates: &Estimates) -> Option<Note> {
     Some(note(
         "harness",
         format!("{text} us/MB of zc's own pacing and metering are taken off all costs"),
+    ))
+}
+
+/// What the reference costs on a busy host and on an idle one.
+pub(super) fn idle_host(estimates: &Estimates) -> Option<Note> {
+    let reference = estimates.cells.iter().find(|cell| cell.reference)?;
+    let (busy, idle) = (reference.cost_ns_per_kib.both?, reference.idle_host_ns_per_kib?);
+    let cost =
+        |figure: Figure| with_half_width(us_per_mb(figure.value), figure.half_width.map(us_per_mb));
+    Some(note(
+        "idle host",
+        format!(
+            "{} costs {} us/MB on a busy host and {} on one that is idle otherwise",
+            shown(&reference.label),
+            cost(busy),
+            cost(idle)
+        ),
     ))
 }
 

@@ -206,6 +206,13 @@ const FAMILIES: &[Family] = &[
         of: Of::Side(|cell| sides(&cell.gross_cost_ns_per_kib, Ends::of_cost)),
     },
     Family {
+        name: "zc_idle_host_cost",
+        unit: "us_per_mb",
+        help: "CPU time on a host that is idle otherwise: mean over unsoaked trials.",
+        interval: true,
+        of: Of::Cell(|cell| cell.idle_host_ns_per_kib.as_ref().map(Ends::of_cost)),
+    },
+    Family {
         name: "zc_getrusage_cost",
         unit: "us_per_mb",
         help: "What getrusage says of the threads at both ends in the same windows.",

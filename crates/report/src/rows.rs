@@ -27,10 +27,13 @@ impl Field {
     }
 
     /// Whether a table of these estimates has the column: that of the receiver only where there is
-    /// one, that of gross costs only where they are other than the costs.
+    /// one, that of gross costs only where they are other than the costs, that of an idle host only
+    /// where it was measured.
     pub(super) fn has_place(&self, estimates: &Estimates) -> bool {
-        let has_harness = || estimates.cells.iter().any(|cell| cell.harness_ns_per_kib.is_some());
-        !(self.is(&RECEIVER) && estimates.sender_alone) && (!self.is(&GROSS) || has_harness())
+        let any = |has: fn(&CellEstimate) -> bool| estimates.cells.iter().any(has);
+        !(self.is(&RECEIVER) && estimates.sender_alone)
+            && (!self.is(&GROSS) || any(|cell| cell.harness_ns_per_kib.is_some()))
+            && (!self.is(&IDLE_HOST) || any(|cell| cell.idle_host_ns_per_kib.is_some()))
     }
 
     pub(super) fn text(&self, estimates: &Estimates, cell: &CellEstimate) -> String {
@@ -40,13 +43,14 @@ impl Field {
 
 /// The columns of the main table.
 pub(super) const WHOLE: &[Field] = &[
-    PATH, SENDER, RECEIVER, BOTH, RATIO, VERDICT, PER_CORE, TOP, COPIED, GROSS, GETRUSAGE,
-    PROC_STAT,
+    PATH, SENDER, RECEIVER, BOTH, RATIO, VERDICT, PER_CORE, TOP, COPIED, IDLE_HOST, GROSS,
+    GETRUSAGE, PROC_STAT,
 ];
 /// The main table where [`WHOLE`] does not fit.
 pub(super) const COSTS: &[Field] = &[PATH, BOTH, RATIO, VERDICT, PER_CORE, TOP];
 /// The columns that [`COSTS`] leaves out.
-pub(super) const SIDES: &[Field] = &[PATH, SENDER, RECEIVER, GROSS, GETRUSAGE, PROC_STAT, COPIED];
+pub(super) const SIDES: &[Field] =
+    &[PATH, SENDER, RECEIVER, IDLE_HOST, GROSS, GETRUSAGE, PROC_STAT, COPIED];
 pub(super) const TRAFFIC: &[Field] =
     &[PATH, PACKETS, PACKET, SEND_CALLS, RECV_CALLS, SWITCHES, INTERRUPTS, ENOBUFS, RETRANSMITS];
 
@@ -92,6 +96,12 @@ pub(super) const GROSS: Field = Field {
         let gross = cell.harness_ns_per_kib.and(cell.gross_cost_ns_per_kib.both);
         rounded(gross.map(|figure| figure.value))
     },
+};
+/// The cost of both sides on a host that is idle otherwise.
+pub(super) const IDLE_HOST: Field = Field {
+    head: ["on an", "idle host"],
+    left: false,
+    text: |_, cell| cost(cell.idle_host_ns_per_kib),
 };
 pub(super) const GETRUSAGE: Field = Field {
     head: ["get-", "rusage"],

@@ -58,6 +58,12 @@ pub struct CellEstimate {
     /// (before format 3.1, and under `zc profile`); its costs are gross.
     #[serde(rename = "harness_us_per_mb", serialize_with = "from_ns_per_kib")]
     pub harness_ns_per_kib: Option<Figure>,
+    /// CPU time of both sides in ns per KiB on a host that is idle otherwise, net of the harness: by
+    /// the idle time that the traffic takes where no soaker runs. `None` where that was not
+    /// measured (before format 3.3, to another machine, under `zc profile`), where /proc/uptime is
+    /// not the kernel's, and where the rate is not held.
+    #[serde(rename = "idle_host_us_per_mb", serialize_with = "from_ns_per_kib")]
+    pub idle_host_ns_per_kib: Option<Figure>,
     /// Soaked CPU time on CPUs other than the sender's and the receiver's, ns per KiB; `None`
     /// without such CPUs.
     #[serde(rename = "other_cpus_us_per_mb", serialize_with = "from_ns_per_kib")]
