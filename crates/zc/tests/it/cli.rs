@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
-use zc_run::Factor;
 use zc_run::factor::FactorOption;
+use zc_run::{Factor, MINOR};
 use zc_testkit::synthetic::Synthetic;
 
 use crate::support::{Bounded as _, ZC, stderr, zc_in as command};
@@ -261,8 +261,10 @@ fn what_is_no_run_is_exit_code_3_and_named() {
         (b"[]", "cannot read \"x.json\": it is not a saved run of zc"),
         (
             future.as_bytes(),
-            "cannot read \"x.json\": it is a saved run of format 99.2, and this zc reads formats 2 \
-             and 3",
+            &format!(
+                "cannot read \"x.json\": it is a saved run of format 99.{MINOR}, and this zc reads \
+                 formats 2 and 3"
+            ),
         ),
         (
             head.as_bytes(),

@@ -370,7 +370,10 @@ fn manual_changes_to_a_run_are_reported() {
     assert!(negative.contains("invalid value: integer `-1`"), "{negative}");
     assert_eq!(
         said(&|edited| edited["zc_run"] = json!(1)),
-        "it is a saved run of format 1.2, and this zc reads formats 2 and 3"
+        format!(
+            "it is a saved run of format 1.{}, and this zc reads formats 2 and 3",
+            zc_run::MINOR
+        )
     );
     assert_eq!(
         said(&|edited| drop(edited.as_object_mut().map(|map| map.remove("zc_run")))),
