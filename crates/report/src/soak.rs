@@ -162,7 +162,7 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
     let mut text = format!(
         "known loads on CPU {burner}, in percent of it; errors in percentage points, with their 95 \
          % interval;\n\
-         /proc/stat in the same windows; without soakers, its busy and its idle time\n\n\
+         /proc/stat in the same windows; without soakers, its busy time, and the idle time of the machine\n\n\
          {:<12}{:>7}{:>8}{:>14}{:>14}{:>14}{:>14}{:>12}\n",
         "load", "truth", "soaked", "error", "/proc/stat", "by busy", "by idle", "wake-ups/s"
     );
@@ -176,7 +176,7 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
             points(row.error, 2),
             points(row.stat_error, 1),
             points(row.stat_unsoaked_error, 1),
-            points(row.not_idle_error, 1),
+            row.by_idle_error.map_or_else(String::new, |error| points(error, 2)),
             row.wakeups_per_s,
         );
     }
@@ -200,16 +200,16 @@ pub fn verify(seen: &SoakVerify, verified: &Verified) -> String {
             seen.visits.len()
         );
     }
-    let largest = |of: fn(&VerifyRow) -> f64| {
-        let errors = rows.iter().map(|row| (100.0 * of(row).abs(), name(row)));
+    let largest = |of: fn(&VerifyRow) -> Option<f64>| {
+        let errors = rows.iter().filter_map(|row| Some((100.0 * of(row)?.abs(), name(row))));
         errors
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .map(|(error, at)| format!("{error:.2} points (at {at})"))
     };
     let by = [
-        ("soakers", largest(|row| row.error.value)),
-        ("/proc/stat", largest(|row| row.stat_error.value)),
-        ("idle time", largest(|row| row.not_idle_error.value)),
+        ("soakers", largest(|row| Some(row.error.value))),
+        ("/proc/stat", largest(|row| Some(row.stat_error.value))),
+        ("idle time", largest(|row| Some(row.by_idle_error?.value))),
     ];
     let by: Vec<String> =
         by.into_iter().filter_map(|(who, most)| Some(format!("{who} {}", most?))).collect();
@@ -396,8 +396,8 @@ mod tests {
             stat_error: PlusMinus { value: f64::from(percent) / -1000.0, half_width: None },
             stat_unsoaked: 0.3,
             stat_unsoaked_error: PlusMinus { value: -0.2, half_width: Some(0.03) },
-            not_idle: 0.5,
-            not_idle_error: PlusMinus { value: 0.011, half_width: Some(0.02) },
+            by_idle: Some(0.5),
+            by_idle_error: Some(PlusMinus { value: 0.011, half_width: Some(0.02) }),
             wakeups_per_s: 999.6,
         };
         let rows = vec![
@@ -410,12 +410,12 @@ mod tests {
             SoakVerify { cpus: vec![0, 1], burner: 1, soaker: SoakerKind::Alu, visits: Vec::new() };
         insta::assert_snapshot!(verify(&seen, &Verified { rows, wakeup_cost_ns, dropped: 0 }), @"
         known loads on CPU 1, in percent of it; errors in percentage points, with their 95 % interval;
-        /proc/stat in the same windows; without soakers, its busy and its idle time
+        /proc/stat in the same windows; without soakers, its busy time, and the idle time of the machine
 
         load          truth  soaked         error    /proc/stat       by busy       by idle  wake-ups/s
-        smooth 0 %     0.00    1.02   +1.02 ±0.10          +0.0    -20.0 ±3.0     +1.1 ±2.0        1000
-        smooth 5 %     5.00    6.31   +1.31 ±0.10          -0.5    -20.0 ±3.0     +1.1 ±2.0        1000
-        bursty 95 %   95.00   94.99   -0.01 ±0.10          -9.5    -20.0 ±3.0     +1.1 ±2.0        1000
+        smooth 0 %     0.00    1.02   +1.02 ±0.10          +0.0    -20.0 ±3.0   +1.10 ±2.00        1000
+        smooth 5 %     5.00    6.31   +1.31 ±0.10          -0.5    -20.0 ±3.0   +1.10 ±2.00        1000
+        bursty 95 %   95.00   94.99   -0.01 ±0.10          -9.5    -20.0 ±3.0   +1.10 ±2.00        1000
 
         part of the error of smooth loads is wake-up work that the kernel charges to the interrupted soaker:
         10.2 ±0.4 us each, measured at smooth 0 %, where the burner only wakes up

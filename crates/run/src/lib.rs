@@ -57,8 +57,8 @@ pub use run::{
     TrialKind,
 };
 pub use soak::{
-    BurnShape, Burnt, CommandEnd, SoakCommand, SoakEdge, SoakStart, SoakVerify, SoakWindow,
-    SoakerPace, SoakerRank, Taken, UnsoakedControl, VerifyVisit,
+    BurnShape, Burnt, CommandEnd, IdleSpan, SoakCommand, SoakEdge, SoakStart, SoakVerify,
+    SoakWindow, SoakerPace, SoakerRank, Taken, UnsoakedControl, VerifyVisit,
 };
 pub use softirqs::SoftirqCounts;
 pub use support::{Support, SupportRow, Unavailable, UnavailableKind};

@@ -155,13 +155,30 @@ pub enum BurnShape {
 }
 
 /// An unsoaked window of the same load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UnsoakedControl {
     /// /proc/stat as it opened.
     pub opened: StatReading,
     /// And as it closed.
     pub closed: StatReading,
     /// CPU time of the burner between the two.
+    pub truth_ns: u64,
+    /// The idle time in it; null where the machine has no idle clock.
+    #[serde(default)]
+    pub idle: Option<IdleSpan>,
+    /// The idle time of a span in the same round in which the burner slept.
+    #[serde(default)]
+    pub idle_at_rest: Option<IdleSpan>,
+}
+
+/// What happened from one step of the idle clock to another (see `Reading::idle_ns`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IdleSpan {
+    /// Its length.
+    pub elapsed_ns: u64,
+    /// Idle time of all CPUs of the machine together.
+    pub idle_ns: u64,
+    /// CPU time of the burner.
     pub truth_ns: u64,
 }
 

@@ -122,11 +122,11 @@ pub struct VerifyRow {
     pub stat_unsoaked: f64,
     /// `stat_unsoaked` minus the true load, window by window.
     pub stat_unsoaked_error: PlusMinus,
-    /// Mean share of the windows without soakers in which the CPU was not idle, by /proc/stat: what
-    /// the load costs on a host that is idle otherwise. It includes whatever else ran.
-    pub not_idle: f64,
-    /// `not_idle` minus the true load: the mean over windows, with Student's interval.
-    pub not_idle_error: PlusMinus,
+    /// Mean idle time that the load takes without soakers, as a share of a CPU: what it costs on a
+    /// host that is idle otherwise. `None` where the machine has no idle clock.
+    pub by_idle: Option<f64>,
+    /// `by_idle` minus the true load, window by window.
+    pub by_idle_error: Option<PlusMinus>,
     /// Wake-ups of the burner per second.
     pub wakeups_per_s: f64,
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use zc_run::{
-    BurnShape, Burnt, CommandEnd, CpuTicks, SoakCommand, SoakEdge, SoakReading, SoakStart,
-    SoakVerify, SoakWindow, SoakerKind, SoakerPace, SoakerRank, StatReading, Taken,
+    BurnShape, Burnt, CommandEnd, CpuTicks, IdleSpan, SoakCommand, SoakEdge, SoakReading,
+    SoakStart, SoakVerify, SoakWindow, SoakerKind, SoakerPace, SoakerRank, StatReading, Taken,
     UnsoakedControl, VerifyVisit,
 };
 
@@ -179,6 +179,8 @@ fn known_loads_give_the_error_and_the_cost_of_a_wake_up() {
             opened: window(0.0, 0.1, &[0, 0], 0).opened.stat,
             closed: window(0.0, 0.1, &[0, 0], 0).closed.stat,
             truth_ns: 50_000_000,
+            idle: Some(IdleSpan { elapsed_ns: S, idle_ns: 13 * S / 10, truth_ns: truth_ns * 6 }),
+            idle_at_rest: Some(IdleSpan { elapsed_ns: S / 2, idle_ns: 95 * S / 100, truth_ns: 0 }),
         },
     };
     // Each wake-up costs 10 us that the thread clock does not contain; eight visits, with a scatter
@@ -204,9 +206,9 @@ fn known_loads_give_the_error_and_the_cost_of_a_wake_up() {
         (rows[1].stat_error.value + 0.5).abs() < 1e-9
             && (rows[1].stat_unsoaked_error.value + 0.5).abs() < 1e-9
     );
-    // Nothing was counted as idle in 100 ms, of which the burner ran for 50.
-    assert!((rows[1].not_idle - 1.0).abs() < 1e-9);
-    assert!((rows[1].not_idle_error.value - 0.5).abs() < 1e-9);
+    // 1.9 CPUs are idle at rest, and 1.3 under a load of 0.6.
+    assert!((rows[1].by_idle.unwrap() - 0.6).abs() < 1e-9);
+    assert!(rows[1].by_idle_error.unwrap().value.abs() < 1e-9);
     assert!((rows[1].wakeups_per_s - 1000.0).abs() < 1e-6);
     let mut busy = seen.clone();
     busy.visits[0].soaker_cpu_ns -= 10_000_000;

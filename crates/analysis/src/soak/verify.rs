@@ -1,11 +1,11 @@
 //! Verification of the soakers with known loads.
 
-use zc_stats::{hodges_lehmann, mean_interval, wilcoxon_interval};
+use zc_stats::{hodges_lehmann, wilcoxon_interval};
 
 use super::load::{QUIET_LIMIT, idle_rates, load};
 use super::model::{PlusMinus, Verified, VerifyRow};
-use super::window::{busy, busy_but_nice, busy_share, elapsed_ns, idle, stat_elapsed_ns, stat_of};
-use zc_run::{BurnShape, SoakVerify, VerifyVisit};
+use super::window::{busy, busy_but_nice, busy_share, elapsed_ns, stat_elapsed_ns, stat_of};
+use zc_run::{BurnShape, IdleSpan, SoakVerify, UnsoakedControl, VerifyVisit};
 
 /// Confidence level of every interval here.
 const CONFIDENCE: f64 = 0.95;
@@ -36,7 +36,8 @@ struct Visit {
     wakeups_per_s: f64,
     stat: f64,
     unsoaked_stat: f64,
-    unsoaked_not_idle: f64,
+    /// CPUs that were idle at rest and not under the load, and the load then.
+    idle_taken: Option<(f64, f64)>,
     unsoaked_truth: f64,
 }
 
@@ -67,15 +68,25 @@ fn visit_of(visit: &VerifyVisit, cpu: usize) -> Option<Visit> {
         soaked: *load.cpus.get(cpu)?,
         wakeups_per_s: 1e9 * visit.switches as f64 / elapsed,
         unsoaked_stat: unsoaked(busy)?,
-        unsoaked_not_idle: 1.0 - unsoaked(idle)?,
+        idle_taken: idle_taken(control),
         unsoaked_truth: control.truth_ns as f64 / stat_elapsed_ns(&control.opened, &control.closed),
         stat: stat_of(&visit.window.opened.stat, &visit.window.closed.stat, cpu, busy_but_nice)?,
     })
 }
 
+/// CPUs that a load took from what is idle while the burner sleeps, and those that it used.
+fn idle_taken(control: &UnsoakedControl) -> Option<(f64, f64)> {
+    let (load, rest) = (control.idle?, control.idle_at_rest?);
+    let cpus = |ns: u64, span: &IdleSpan| ns as f64 / span.elapsed_ns as f64;
+    let taken = cpus(rest.idle_ns, &rest) - cpus(load.idle_ns, &load);
+    let truth = cpus(load.truth_ns, &load) - cpus(rest.truth_ns, &rest);
+    (taken.is_finite() && truth.is_finite()).then_some((taken, truth))
+}
+
 fn verify_row(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<VerifyRow> {
     let visits = visits_of(seen, case)?;
     let of = |figure: &dyn Fn(&Visit) -> f64| visits.iter().map(figure).collect::<Vec<_>>();
+    let idle: Vec<(f64, f64)> = visits.iter().filter_map(|visit| visit.idle_taken).collect();
     Some(VerifyRow {
         shape: case.0,
         percent: case.1,
@@ -87,8 +98,10 @@ fn verify_row(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<VerifyRow> {
         stat_error: location(&of(&|visit| visit.stat - visit.truth))?,
         stat_unsoaked: mean(&of(&|visit| visit.unsoaked_stat))?,
         stat_unsoaked_error: location(&of(&|visit| visit.unsoaked_stat - visit.unsoaked_truth))?,
-        not_idle: mean(&of(&|visit| visit.unsoaked_not_idle))?,
-        not_idle_error: mean_of(&of(&|visit| visit.unsoaked_not_idle - visit.unsoaked_truth))?,
+        by_idle: mean(&idle.iter().map(|(taken, _)| *taken).collect::<Vec<_>>()),
+        by_idle_error: location(
+            &idle.iter().map(|(taken, truth)| taken - truth).collect::<Vec<_>>(),
+        ),
         wakeups_per_s: mean(&of(&|visit| visit.wakeups_per_s))?,
     })
 }
@@ -96,14 +109,6 @@ fn verify_row(seen: &SoakVerify, case: (BurnShape, u32)) -> Option<VerifyRow> {
 fn mean(values: &[f64]) -> Option<f64> {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     mean.is_finite().then_some(mean)
-}
-
-/// Mean of values of few steps, for which a rank would be one of the steps: the error of a reading
-/// in ticks is as often a tick too much as one too little.
-fn mean_of(values: &[f64]) -> Option<PlusMinus> {
-    let interval = mean_interval(values, CONFIDENCE);
-    let half_width = interval.map(|interval| (interval.high - interval.low) / 2.0);
-    Some(PlusMinus { value: mean(values)?, half_width })
 }
 
 /// Location of the values by a robust estimator, because most machines have neighbours.

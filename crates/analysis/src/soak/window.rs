@@ -29,13 +29,6 @@ pub(super) fn busy(ticks: &CpuTicks) -> u64 {
     busy_but_nice(ticks) + ticks.nice
 }
 
-/// Ticks of idle time. Unlike the others these are not counted by ticks: a kernel that stops the
-/// tick of an idle CPU (CONFIG_NO_HZ_COMMON) takes the time at both ends of each idle period, and
-/// leaves out the interrupts and softirqs in it (kernel/time/tick-sched.c, get_cpu_idle_time_us).
-pub(super) fn idle(ticks: &CpuTicks) -> u64 {
-    ticks.idle + ticks.iowait
-}
-
 /// Share of a CPU that /proc/stat counted as one of these.
 pub(super) fn stat_of(
     opened: &StatReading,

@@ -14,8 +14,10 @@ use zc_kernel::{clock, sched};
 
 use super::burner::Burner;
 use super::setup::{Soaked, interrupted};
-use crate::meter::{KernelMeters, Soakers};
-use zc_run::{BurnShape, Result, SoakEdge, SoakVerify, SoakWindow, UnsoakedControl, VerifyVisit};
+use crate::meter::{IdleClock, KernelMeters, Soakers};
+use zc_run::{
+    BurnShape, IdleSpan, Result, SoakEdge, SoakVerify, SoakWindow, UnsoakedControl, VerifyVisit,
+};
 
 /// The duty cycles of the loads.
 const SHAPES: [BurnShape; 2] = [BurnShape::Smooth, BurnShape::Bursty];
@@ -30,6 +32,10 @@ const BURSTY_NS: u64 = 100_000_000;
 const IDLE_NS: u64 = 40_000_000;
 /// Time between an order to the burner and the opening of a window.
 const SETTLE_NS: u64 = 5_000_000;
+/// Looks at the idle clock, one every [`LOOK_NS`], to find a step of it.
+const LOOKS: usize = 60;
+/// A look takes some 20 us of the reader's CPU.
+const LOOK_NS: u64 = 1_000_000;
 /// The order of visits is drawn anew for every round, from this fixed seed, as no result depends on
 /// it.
 const SEED: u64 = 2001;
@@ -63,6 +69,7 @@ pub fn verify(
     let other_cpus: Vec<usize> = allowed.iter().copied().filter(|&cpu| cpu != burner_cpu).collect();
     let mut bench = Bench {
         meters: KernelMeters::open(&cpus)?,
+        idle_clock: IdleClock::open(),
         soakers: Soakers::start(&cpus, options.soaked.kind)?,
         burner: Burner::start(burner_cpu, &other_cpus)?,
         place: burner,
@@ -87,6 +94,7 @@ fn window_ns(shape: BurnShape) -> u64 {
 struct Bench {
     soakers: Soakers,
     meters: KernelMeters,
+    idle_clock: Option<IdleClock>,
     burner: Burner,
     /// Index of the burner's CPU among the soakers'.
     place: usize,
@@ -112,8 +120,11 @@ impl Bench {
             .into_iter()
             .flat_map(|shape| PERCENT.into_iter().map(move |percent| (shape, percent)))
             .collect();
-        let visit_ns = |shape| window_ns(shape) + IDLE_NS + BURSTY_NS + 3 * SETTLE_NS;
-        let round_ns: u64 = cases.iter().map(|&(shape, _)| visit_ns(shape)).sum();
+        // A control waits for two steps of the idle clock, and one more is made in each round.
+        let control_ns = BURSTY_NS + 3 * SETTLE_NS;
+        let visit_ns = |shape| window_ns(shape) + IDLE_NS + control_ns + 2 * SETTLE_NS;
+        let round_ns: u64 =
+            control_ns + cases.iter().map(|&(shape, _)| visit_ns(shape)).sum::<u64>();
         let rounds = usize::try_from(budget_ns / round_ns).unwrap_or(usize::MAX).max(2);
         let mut rng = Pcg64::seed_from_u64(SEED);
         let mut visits = Vec::new();
@@ -160,35 +171,67 @@ impl Bench {
                 soaker_cpu_ns: seen.soaker_cpu_ns,
                 switches: seen.switches,
                 idle_after: idle.window,
-                unsoaked_control: UnsoakedControl {
-                    opened: Default::default(),
-                    closed: Default::default(),
-                    truth_ns: 0,
-                },
+                unsoaked_control: UnsoakedControl::default(),
             });
         }
         Ok(Some(visits))
     }
 
-    /// Every load once, without soakers. `None` when it was interrupted.
+    /// Every load once, without soakers, after none. `None` when it was interrupted.
     fn control_round(
         &mut self,
         cases: &[(BurnShape, u32)],
         stop: &AtomicBool,
     ) -> Result<Option<Vec<UnsoakedControl>>> {
+        let Some(at_rest) = self.control(stop)? else { return Ok(None) };
         let mut controls = Vec::new();
         for &(shape, percent) in cases {
             self.burner.work(percent, shape);
-            let seen = self.window(BURSTY_NS, stop)?;
+            let seen = self.control(stop)?;
             self.burner.rest();
-            let Some(Measured { window, truth_ns, .. }) = seen else { return Ok(None) };
-            controls.push(UnsoakedControl {
-                opened: window.opened.stat,
-                closed: window.closed.stat,
-                truth_ns,
-            });
+            let Some(seen) = seen else { return Ok(None) };
+            controls.push(UnsoakedControl { idle_at_rest: at_rest.idle, ..seen });
         }
         Ok(Some(controls))
+    }
+
+    /// Measures a window without soakers: /proc/stat at its edges, and within it, from step to
+    /// step, the idle clock.
+    fn control(&mut self, stop: &AtomicBool) -> Result<Option<UnsoakedControl>> {
+        clock::sleep_until(clock::monotonic_ns() + SETTLE_NS);
+        let opened = self.meters.read_stat()?;
+        let began_ns = self.burner.cpu_ns()?;
+        let first = self.idle_step()?;
+        if clock::sleep_until_or_stop(clock::monotonic_ns() + BURSTY_NS, stop) {
+            return Ok(None);
+        }
+        let second = self.idle_step()?;
+        let truth_ns = self.burner.cpu_ns()?.saturating_sub(began_ns);
+        let idle = first.zip(second).map(|(first, second)| IdleSpan {
+            elapsed_ns: second.elapsed_ns.saturating_sub(first.elapsed_ns),
+            idle_ns: second.idle_ns.saturating_sub(first.idle_ns),
+            truth_ns: second.truth_ns.saturating_sub(first.truth_ns),
+        });
+        let closed = self.meters.read_stat()?;
+        Ok(Some(UnsoakedControl { opened, closed, truth_ns, idle, idle_at_rest: None }))
+    }
+
+    /// Waits for a step of the idle clock. Returns it as a span that began with the clocks, or
+    /// `None` if there is no such clock or no step.
+    fn idle_step(&self) -> Result<Option<IdleSpan>> {
+        let Some(idle_clock) = &self.idle_clock else { return Ok(None) };
+        let mut before_ns = None;
+        for _ in 0..LOOKS {
+            let elapsed_ns = clock::monotonic_ns();
+            let Some(idle_ns) = idle_clock.read_ns() else { return Ok(None) };
+            let truth_ns = self.burner.cpu_ns()?;
+            if before_ns.is_some_and(|before_ns| idle_ns > before_ns) {
+                return Ok(Some(IdleSpan { elapsed_ns, idle_ns, truth_ns }));
+            }
+            before_ns = Some(idle_ns);
+            clock::sleep_until(elapsed_ns + LOOK_NS);
+        }
+        Ok(None)
     }
 
     /// Measures a window. The soakers and the burner's clock are read together at its edges,
