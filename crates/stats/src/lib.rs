@@ -32,7 +32,7 @@ pub use order_statistics::{mad, median, median_interval, median_min_n, quantile}
 pub use rank_sum::{
     MannWhitney, hodges_lehmann_shift, mann_whitney, mann_whitney_interval, mann_whitney_p_value,
 };
-pub use regression::{Line, antitonic_regression, nonnegative_line};
+pub use regression::{antitonic_regression, nonnegative_fit};
 pub use signed_rank::{hodges_lehmann, wilcoxon_interval, wilcoxon_min_n, wilcoxon_p_value};
 pub use signed_rank_ratio::{SignedRankRatio, signed_rank_ratio};
 pub use student_t::{StudentT, mean_interval};

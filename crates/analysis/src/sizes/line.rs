@@ -7,7 +7,7 @@
 //! the level over all resampled blocks, so that their intervals include the variation between
 //! blocks. The intersection of lines does not depend on it.
 
-use zc_stats::{Interval, Midmean, expanded_confidence, median, nonnegative_line};
+use zc_stats::{Interval, Midmean, expanded_confidence, median, nonnegative_fit};
 
 use super::series::SeriesCells;
 use crate::costs::{Side, TrialCost};
@@ -146,10 +146,11 @@ impl Fitted {
             // decide which points count.
             let drawn = |point: &Point| {
                 let cost = costs.normalized[point.place].resampled(times)? * level;
-                Some((point.kib(), cost * point.kib(), point.call_ns.powi(-2)))
+                Some(([1.0, point.kib()], cost * point.kib(), point.call_ns.powi(-2)))
             };
-            let line = nonnegative_line(&points.iter().map(drawn).collect::<Option<Vec<_>>>()?)?;
-            Some(FittedLine { call_ns: line.intercept, ns_per_kib: line.slope })
+            let drawn: Vec<_> = points.iter().map(drawn).collect::<Option<_>>()?;
+            let [call_ns, ns_per_kib] = nonnegative_fit(&drawn)?;
+            Some(FittedLine { call_ns, ns_per_kib })
         };
         let lines = boot.map(line);
         Self { points, lines }
