@@ -2,6 +2,7 @@
 
 use crate::account;
 use crate::cells;
+use crate::components;
 use crate::costs::{sender_alone, sides_apart};
 use crate::idle_host;
 use crate::interim::CONFIDENCE;
@@ -32,6 +33,7 @@ pub fn estimate(run: &Run) -> Estimates {
         verdict::verdict(run, &kept, &cells, control.as_ref(), positive_control.as_ref(), &blocks);
     Estimates {
         sizes: sizes::sizes(&kept),
+        components: components::components(&kept, &cells),
         accounts: netperf::accounts(&kept, &cells),
         confidence: CONFIDENCE,
         interval_level: kept.level,

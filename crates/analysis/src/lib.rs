@@ -7,8 +7,11 @@
 //! no NaN and no infinity.
 
 mod account;
+mod block_costs;
+mod bootstrap;
 mod cells;
 pub mod compare;
+mod components;
 mod cost_series;
 pub mod costs;
 mod estimate;
@@ -40,6 +43,7 @@ pub use estimate::estimate;
 pub use model::cell::{
     CellEstimate, LimitedBy, OtherMethod, Others, Perturbation, Traffic, TwoStates,
 };
+pub use model::components::{Components, Prediction};
 pub use model::estimates::{
     BlockAccount, Conditions, Control, DropCounts, Estimates, PositiveControl, Rough,
 };

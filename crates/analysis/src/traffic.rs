@@ -16,6 +16,7 @@ struct Sums {
     recv_calls: f64,
     mapped_bytes: f64,
     switches: f64,
+    wake_ups: f64,
     /// MB that moved between the readings of context switches, which are some milliseconds outside
     /// of the window.
     switches_mb: f64,
@@ -52,6 +53,7 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
         bytes: sums.bytes,
         elapsed_ns: sums.elapsed_ns,
         send_calls_per_mb: per(sums.send_calls, megabytes),
+        wake_ups_per_mb: per(sums.wake_ups, sums.switches_mb),
         // Bytes arrive by at least one call, so 0 means that calls were not counted.
         recv_calls_per_mb: per(sums.recv_calls, megabytes).filter(|calls| *calls > 0.0),
         packet_bytes: sums.link.as_ref().and_then(|link| per(link.bytes, link.packets)),
@@ -99,6 +101,7 @@ impl Sums {
             since(remote_opened.received.mapped_bytes, remote_closed.received.mapped_bytes);
         let stat_ns = since(opened.stat.at_ns, closed.stat.at_ns);
         self.switches_mb += bytes(trial) as f64 / 1e6 * stat_ns / elapsed as f64;
+        self.wake_ups += since(opened.sender.voluntary_switches, closed.sender.voluntary_switches);
         self.switches += switches(&opened.sender, &closed.sender)
             + switches(&remote_opened.receiver, &remote_closed.receiver);
         if let Some(interrupts) = interrupts(opened, closed) {

@@ -129,6 +129,7 @@ pub(super) fn veth() -> (Run, Estimates) {
         },
         verdict,
         sizes: Sides::default(),
+        components: Sides::default(),
         accounts: None,
     };
     let mut run = run(&paths);
@@ -385,6 +386,7 @@ fn cell(path: &Path, reference: f64) -> CellEstimate {
         traffic: Traffic {
             bytes: 4_576_000_000,
             elapsed_ns: 11_440_000_000,
+            wake_ups_per_mb: Some(2.5),
             send_calls_per_mb: Some(15.3),
             recv_calls_per_mb: Some(22.1),
             packet_bytes: Some(41_234.5),

@@ -3,9 +3,9 @@
 
 use super::fixture::{figure, ratio, veth};
 use zc_analysis::{
-    AccountRatio, AccountRow, Accounts, CellEstimate, CellVerdict, Comparison, Crossover,
-    CrossoverMethod, Estimates, Line, Outcome, Perturbation, Residual, Series, Sides, SizePoint,
-    Sizes, TimeLine, Undecided,
+    AccountRatio, AccountRow, Accounts, CellEstimate, CellVerdict, Comparison, Components,
+    Crossover, CrossoverMethod, Estimates, Line, Outcome, Perturbation, Prediction, Residual,
+    Series, Sides, SizePoint, Sizes, TimeLine, Undecided,
 };
 use zc_run::{
     Block, Cell, Factor, FailedTrial, Level, LinkKind, OffloadSwitch, Placement, Push, RecvPath,
@@ -186,6 +186,49 @@ pub(super) fn sizes() -> (Run, Estimates) {
             Crossover { of: 2, against: 1, outcome: Outcome::Never, method: None },
         ],
     });
+    (run, estimates)
+}
+
+/// 3 by 2 by 2 cells that differ in rate, message and path, and what was fitted to them.
+pub(super) fn components() -> (Run, Estimates) {
+    let (rates, messages) = (["20MB/s", "200MB/s", "1.6GB/s"], ["16k", "256k"]);
+    let sends = ["read+send", "sendfile"];
+    let wake_up_ns = 9_000.0;
+    let (run, mut estimates) = plan(
+        "components",
+        &[(Factor::Rate, &rates), (Factor::Message, &messages), (Factor::Send, &sends)],
+        Factor::Send,
+        |cell| {
+            let (call, kib) = of_path(cell.send);
+            let wake_ups_per_kib = 1000.0 * 1024.0 / cell.levels.rate_bytes_per_s.unwrap();
+            let calls_per_kib = 1024.0 / cell.levels.message_bytes.unwrap() as f64;
+            (wake_up_ns * wake_ups_per_kib + call * calls_per_kib + kib, 310.0)
+        },
+    );
+    for cell in &mut estimates.cells {
+        let rate = cell.levels.rate_bytes_per_s.unwrap();
+        cell.traffic.wake_ups_per_mb = Some(1e9 / rate);
+        cell.harness_ns_per_kib = Some(figure(31_000.0 * 1024e3 / rate, 0.02));
+    }
+    let series = |send: SendPath| {
+        let own = estimates.cells.iter().filter(|cell| cell.send == send && !cell.control);
+        let (call, kib) = of_path(send);
+        Components {
+            name: send.to_string(),
+            wake_up_ns: figure(wake_up_ns, 0.09),
+            call_ns: Some(figure(call, 0.06)),
+            ns_per_kib: figure(kib + 310.0, 0.02),
+            predictions: own
+                .enumerate()
+                .map(|(place, cell)| Prediction {
+                    cell: cell.label.clone(),
+                    rate_bytes_per_s: cell.levels.rate_bytes_per_s.unwrap(),
+                    measured_by_predicted: figure(0.94 + 0.03 * place as f64, 0.04),
+                })
+                .collect(),
+        }
+    };
+    estimates.components.both = Some([SendPath::ReadSend, SendPath::Sendfile].map(series).to_vec());
     (run, estimates)
 }
 

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::fixture_plans::{affinity, cork, mtu, offloads, plan, receive, sixty, sizes, sockbuf};
+use super::fixture_plans::{
+    affinity, components, cork, mtu, offloads, plan, receive, sixty, sizes, sockbuf,
+};
 use super::*;
 use zc_analysis::{CellEstimate, Estimates, Perturbation, Sides, Withheld, estimate};
 use zc_run::{Factor, Run, SendPath};
@@ -43,6 +45,7 @@ fn without_figures(mut made: Made) -> Made {
     estimates.control = None;
     estimates.conditions = zc_analysis::Conditions::default();
     (estimates.sizes, estimates.accounts) = (Sides::default(), None);
+    estimates.components = Sides::default();
     estimates.verdict = zc_analysis::Verdict {
         withheld: vec![Withheld::NoReference, Withheld::TooFewBlocks { kept: 0, needed: 7 }],
         ..Default::default()
@@ -136,6 +139,13 @@ fn sixty_cells_of_a_user_defined_plan() {
     let text = shown(&sixty(), 80);
     fits(&text, 80);
     insta::assert_snapshot!("plan_sixty_80", text);
+}
+
+#[test]
+fn components_in_a_wide_terminal() {
+    let text = shown(&components(), 120);
+    fits(&text, 120);
+    insta::assert_snapshot!("plan_components_120", text);
 }
 
 #[test]
@@ -266,7 +276,7 @@ proptest! {
         factors in prop::collection::vec(prop::sample::select(Factor::ALL), 0..5),
         experiment in prop::sample::select(vec![
             "paths", "sizes", "receive", "offloads", "cork", "affinity", "sockbuf", "mtu", "flows",
-            "congestion", "pacing", "pages", "mine",
+            "congestion", "pacing", "components", "pages", "mine",
         ]),
         (keep_cells, keep_figures) in (0_usize..80, 0_usize..80),
         by in prop::option::of("[a-z ]{0,12}"),

@@ -125,6 +125,8 @@ names! {
         Congestion = "congestion",
         /// How cost depends on the rate.
         Pacing = "pacing",
+        /// What wake-ups, calls and bytes cost, by rate and message size.
+        Components = "components",
         /// How fast this machine's memory is: the limit of every path that copies.
         Memory = "memory",
     }

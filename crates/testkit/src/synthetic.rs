@@ -516,7 +516,11 @@ impl<'a> Machine<'a> {
         let now = &mut self.now;
         now.sent.bytes += whole;
         now.received.bytes += whole;
-        now.sent.calls += whole / 65_536 * 2;
+        // Calls of this size, or a read() and a send() for each 64 KiB.
+        now.sent.calls += match truth.cell.levels.message_bytes {
+            Some(bytes) => whole / bytes.max(1) as u64,
+            None => whole / 65_536 * 2,
+        };
         now.received.calls += whole / 65_536;
         now.sender.cpu_ns += (sender_ns * truth.rusage_share).max(0.0) as u64;
         now.receiver.cpu_ns += (receiver_ns * truth.rusage_share).max(0.0) as u64;

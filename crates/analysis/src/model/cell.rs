@@ -121,6 +121,8 @@ pub struct Traffic {
     pub elapsed_ns: u64,
     /// System calls of the sender per MB (10^6 bytes).
     pub send_calls_per_mb: Option<f64>,
+    /// Times per MB (10^6 bytes) that the sender slept and was woken: voluntary context switches.
+    pub wake_ups_per_mb: Option<f64>,
     /// System calls of the receiver per MB (10^6 bytes); `None` where they were not counted.
     pub recv_calls_per_mb: Option<f64>,
     /// Average size of the packets sent by the sending device in bytes, headers included (a GSO

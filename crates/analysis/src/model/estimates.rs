@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::unit::from_ns_per_kib;
 
 use super::cell::CellEstimate;
+use super::components::Components;
 use super::figure::{Figure, RatioFigure, Sides};
 use super::netperf::Accounts;
 use super::sizes::Sizes;
@@ -50,6 +51,10 @@ pub struct Estimates {
     /// Cost against message size, where the plan has several sizes: `both`, and `sender` where the
     /// sides have separate costs.
     pub sizes: Sides<Sizes>,
+    /// What wake-ups, calls and bytes cost, where the plan has several rates: `both`, and `sender`
+    /// where the sides have separate costs. One for each series of cells that differ only in rate
+    /// and message size.
+    pub components: Sides<Vec<Components>>,
     /// Accounts of netperf and time(1), where the plan has socket buffers of several sizes.
     pub accounts: Option<Accounts>,
 }

@@ -5,6 +5,7 @@
 //! not determine the value, never 0.
 
 pub(super) mod cell;
+pub(super) mod components;
 pub(super) mod estimates;
 pub(super) mod figure;
 pub(super) mod netperf;

@@ -11,7 +11,8 @@
 
 use zc_stats::{Interval, Midmean, antitonic_regression};
 
-use super::line::{Bootstrap, Fitted, FittedLine};
+use super::line::{Fitted, FittedLine};
+use crate::bootstrap::Bootstrap;
 use crate::costs::Side;
 use crate::kept::KeptBlocks;
 use crate::model::sizes::{CrossoverMethod, Outcome, Undecided};

@@ -11,12 +11,14 @@ mod series;
 
 use zc_stats::DEFAULT_RESAMPLES;
 
+use crate::block_costs::BlockCosts;
+use crate::bootstrap::Bootstrap;
 use crate::costs::{Side, sender_alone, sides_apart};
 use crate::kept::KeptBlocks;
 use crate::model::figure::Sides;
 use crate::model::sizes::{Crossover, Series, SizePoint, Sizes};
 use crate::parallel;
-use line::{BlockCosts, Bootstrap, Fitted};
+use line::Fitted;
 use series::SeriesCells;
 
 /// The estimates by message size for both sides together, and for the sender where the sides have

@@ -19,6 +19,7 @@ pub fn text(experiment: Experiment) -> Option<&'static str> {
         Experiment::Flows => include_str!("builtin/flows.toml"),
         Experiment::Congestion => include_str!("builtin/congestion.toml"),
         Experiment::Pacing => include_str!("builtin/pacing.toml"),
+        Experiment::Components => include_str!("builtin/components.toml"),
         Experiment::Memory => return None,
     })
 }

@@ -7,6 +7,7 @@
 //! implementation", freebsd-current, 20 September 2006.
 
 mod affinity;
+mod components;
 mod cork;
 mod historical;
 mod mtu;
@@ -34,6 +35,10 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
     };
     let mut section = match name {
         "affinity" => affinity::section(run, &pivot),
+        "components" => Section {
+            parts: components::parts(estimates),
+            conclusion: components::conclusion(estimates),
+        },
         "congestion" => one_factor::section(
             estimates,
             &pivot,
@@ -50,7 +55,10 @@ pub(super) fn section(run: &Run, estimates: &Estimates) -> Section {
         "mtu" => mtu::section(estimates, &pivot),
         "offloads" => offloads::section(run, estimates, &pivot),
         // In 2001 the link was always saturated, at 11.5 MB/s.
-        "pacing" => one_factor::section(estimates, &pivot, Factor::Rate, "Of rates, per byte"),
+        "pacing" => Section {
+            parts: components::parts(estimates),
+            ..one_factor::section(estimates, &pivot, Factor::Rate, "Of rates, per byte")
+        },
         "receive" => receive::section(run, estimates, &pivot),
         "sizes" => sizes::section(run, estimates, &pivot),
         "sockbuf" => sockbuf::section(run, estimates, &pivot),

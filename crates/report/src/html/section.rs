@@ -51,6 +51,7 @@ fn title(experiment: &str) -> &'static str {
         "flows" => "what many connections cost",
         "congestion" => "what the congestion control costs",
         "profile" => "where the CPU time goes",
+        "components" => "what a wake-up, a call and a byte cost",
         "pacing" => "how the cost depends on the rate",
         _ => "",
     }
