@@ -60,6 +60,7 @@ const CASES: &[(&str, Case)] = &[
         null_tells_joined_from_copied,
     ),
     ("null_counts_past_four_gib_in_one_flow", null_counts_past_four_gib),
+    ("null_acknowledges_as_often_as_it_is_asked_to", null_acknowledges_as_often_as_it_is_asked_to),
     ("null_makes_up_a_round_trip_time", null_makes_up_a_round_trip_time),
     ("null_answers_again_what_is_asked_again_because_an_answer_got_lost", null_answers_again),
     ("every_link_carries_tcp_over_ipv6", every_link_carries_ipv6),
@@ -670,6 +671,27 @@ fn null_counts(bytes: u64) -> End {
             "{counts:?}"
         );
         assert!(counts.ended, "{counts:?}");
+    });
+    End::Passed
+}
+
+fn null_acknowledges_as_often_as_it_is_asked_to() -> End {
+    const EVERY: u64 = 3_000;
+    const BYTES: usize = 600_000;
+    let options =
+        AckOptions { ack_every_bytes: EVERY, ack_interval_ns: 0, ..AckOptions::default() };
+    let link = or_skip!(null(options));
+    on_senders_side(&*link, || {
+        let (mut stream, flow) = connect_to_far_end(&*link);
+        stream.write_all(&[0; BYTES]).unwrap();
+        while zc_kernel::tcp::info(&stream).unwrap().unacked > 0 {
+            std::thread::yield_now();
+        }
+        let acknowledgements = u64::from(zc_kernel::tcp::info(&stream).unwrap().segs_in);
+        // Packets of up to 64 KiB: acknowledged one by one they would be some ten.
+        assert!(acknowledgements >= BYTES as u64 / EVERY, "{acknowledgements}");
+        drop(stream);
+        assert_eq!(flow.wait_for_end(PATIENCE).acked_bytes, BYTES as u64);
     });
     End::Passed
 }

@@ -19,7 +19,9 @@ pub(super) struct RemoteArgs {
         value_name = "HOST[:PORT]",
         value_hint = ValueHint::Hostname,
         help_heading = "Another machine",
-        conflicts_with_all = ["via", "link", "ip", "mtu", "offloads", "ack_every", "rtt"],
+        conflicts_with_all = [
+            "via", "link", "ip", "mtu", "offloads", "ack_every", "ack_interval", "rtt",
+        ],
     )]
     remote: Option<String>,
     /// A command that gives a stream of bytes to a shell on another machine, where zc is: 'ssh
@@ -29,7 +31,9 @@ pub(super) struct RemoteArgs {
         value_name = "COMMAND",
         value_hint = ValueHint::CommandString,
         help_heading = "Another machine",
-        conflicts_with_all = ["link", "ip", "mtu", "offloads", "ack_every", "rtt"],
+        conflicts_with_all = [
+            "link", "ip", "mtu", "offloads", "ack_every", "ack_interval", "rtt",
+        ],
     )]
     via: Option<String>,
     /// The token that `zc serve` there has printed

@@ -208,6 +208,8 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
         buffer("--mtu", mtu, MTU_BYTES_OF_IP_6)?;
     }
     let usual = AckOptions::default();
+    // Who asks for more acknowledgements is to get them.
+    let usual_interval_ns = if args.ack_every.is_some() { 0 } else { usual.ack_interval_ns };
     Ok(LinkOptions {
         far_end: AckOptions {
             ack_every_bytes: args
@@ -216,6 +218,11 @@ fn link_options(args: &RunArgs) -> Result<LinkOptions> {
                 .map_or(Ok(usual.ack_every_bytes), |text| {
                     buffer("--ack-every", text, ACK_EVERY).map(|bytes| bytes as u64)
                 })?,
+            ack_interval_ns: args
+                .ack_interval
+                .as_deref()
+                .map_or(Ok(usual_interval_ns), |text| units::duration(text, 0..=S))
+                .map_err(|error| of("--ack-interval", error))?,
             rtt_ns: args
                 .rtt
                 .as_deref()

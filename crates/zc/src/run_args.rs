@@ -59,6 +59,15 @@ pub(super) struct RunArgs {
         help_heading = "Where it is sent"
     )]
     pub(super) ack_every: Option<String>,
+    /// Least time between two acknowledgements of the null link's far end [default: 50us; 0s with
+    /// --ack-every]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        allow_hyphen_values = true,
+        help_heading = "Where it is sent"
+    )]
+    pub(super) ack_interval: Option<String>,
     /// Round-trip time that the far end of the null link simulates [default: 0s]
     #[arg(
         long,

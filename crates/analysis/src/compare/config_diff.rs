@@ -119,8 +119,12 @@ fn link(found: &mut Found, old: &LinkFacts, new: &LinkFacts) {
     found.optional(Aspect::InitialWindow, old.initial_window_packets, new.initial_window_packets);
     let far_end = |link: &LinkFacts| {
         let far = link.far_end?;
-        let rtt = duration_text(far.rtt_ns);
-        Some(format!("acknowledges every {}, round trip {rtt}", size_text(far.ack_every_bytes)))
+        Some(format!(
+            "acknowledges every {}, at most every {}, round trip {}",
+            size_text(far.ack_every_bytes),
+            duration_text(far.ack_interval_ns),
+            duration_text(far.rtt_ns)
+        ))
     };
     found.optional(Aspect::FarEnd, far_end(old), far_end(new));
 }

@@ -79,6 +79,7 @@ fn what_was_typed_wrong_is_exit_code_2() {
             "--recv: the link \"null\" has no receiver, and \"splice\" was asked for",
         ),
         (&["run", "--ack-every", "2m"], "--ack-every: size \"2m\" is too large: at most 1m"),
+        (&["run", "--ack-interval", "1"], "--ack-interval: duration \"1\" has no unit"),
         (&["run", "--rtt", "1"], "--rtt: duration \"1\" has no unit"),
         (&["run", "--soaker", "fpu"], "unknown soaker \"fpu\""),
         (&["run", "--buffer", "64x"], "--buffer: size \"64x\" has an unknown unit \"x\""),

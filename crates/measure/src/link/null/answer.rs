@@ -6,12 +6,6 @@ use std::collections::VecDeque;
 
 use zc_run::AckOptions;
 
-/// Minimum time between two acknowledgements of a flow, in nanoseconds: a card holds its interrupts
-/// back, and what arrived meanwhile is acknowledged together (`ethtool -c`: rx-usecs is 50 by
-/// default in Intel's drivers). An interrupt between CPUs is expensive, above all in a virtual
-/// machine: with one for every 64 KiB it was a third of what `sendfile` cost.
-const APART_NS: u64 = 50_000;
-
 /// How long less than `ack_every_bytes` waits for more, in nanoseconds: about as long as a card
 /// holds an interrupt back (`ethtool -c`, rx-usecs).
 const COMPANY_NS: u64 = 20_000;
@@ -86,19 +80,25 @@ impl Answers {
             return Some(Answer::Fin(arrived.bytes));
         }
         let waiting = arrived.bytes - self.acked.min(arrived.bytes);
-        let instance_lock = now.saturating_sub(self.grew_ns) >= COMPANY_NS;
+        let every = self.options.ack_every_bytes;
         let again = arrived.repeats > self.repeats;
+        let no_more = waiting > 0 && now.saturating_sub(self.grew_ns) >= COMPANY_NS;
+        let interval_ns = self.options.ack_interval_ns;
         let apart =
-            self.answered_ns.is_none_or(|answered| now.saturating_sub(answered) >= APART_NS);
-        if again
-            || (waiting >= self.options.ack_every_bytes && apart)
-            || (waiting > 0 && instance_lock)
-        {
-            (self.acked, self.repeats, self.answered_ns) =
-                (arrived.bytes, arrived.repeats, Some(now));
-            return Some(Answer::Ack(arrived.bytes));
-        }
-        None
+            self.answered_ns.is_none_or(|answered| now.saturating_sub(answered) >= interval_ns);
+        let up_to = if again || (no_more && waiting < every) {
+            arrived.bytes
+        } else if waiting >= every && interval_ns == 0 {
+            // Nothing is held back: each piece has an acknowledgement of its own, also where a
+            // packet of many segments brought several of them.
+            self.acked + every
+        } else if waiting >= every && (apart || no_more) {
+            arrived.bytes
+        } else {
+            return None;
+        };
+        (self.acked, self.repeats, self.answered_ns) = (up_to, arrived.repeats, Some(now));
+        Some(Answer::Ack(up_to))
     }
 
     /// Payload bytes acknowledged so far.
@@ -130,13 +130,18 @@ mod tests {
 
     use super::*;
 
+    /// Acknowledges after so many bytes.
+    fn every(ack_every_bytes: u64) -> AckOptions {
+        AckOptions { ack_every_bytes, ..AckOptions::default() }
+    }
+
     fn bytes(bytes: u64) -> Noted {
         Noted { bytes, ..Noted::default() }
     }
 
     #[test]
     fn enough_bytes_are_acknowledged() {
-        let mut answers = Answers::new(AckOptions { ack_every_bytes: 100, rtt_ns: 0 });
+        let mut answers = Answers::new(every(100));
         assert_eq!(answers.due(bytes(0), || 0), None);
         assert_eq!(answers.due(bytes(60), || 10), None);
         assert_eq!(answers.due(bytes(120), || 20), Some(Answer::Ack(120)));
@@ -145,16 +150,27 @@ mod tests {
 
     #[test]
     fn acknowledgements_keep_the_minimum_distance() {
-        let mut answers = Answers::new(AckOptions { ack_every_bytes: 100, rtt_ns: 0 });
+        let mut answers = Answers::new(every(100));
         assert_eq!(answers.due(bytes(100), || 0), Some(Answer::Ack(100)));
         assert_eq!(answers.due(bytes(200), || 10), None);
-        assert_eq!(answers.due(bytes(300), || APART_NS - 1), None);
-        assert_eq!(answers.due(bytes(400), || APART_NS), Some(Answer::Ack(400)));
+        assert_eq!(answers.due(bytes(300), || 49_999), None);
+        assert_eq!(answers.due(bytes(400), || 50_000), Some(Answer::Ack(400)));
+    }
+
+    #[test]
+    fn without_a_minimum_distance_each_piece_has_its_own_acknowledgement() {
+        let mut answers = Answers::new(AckOptions { ack_interval_ns: 0, ..every(100) });
+        for up_to in [100, 200, 300] {
+            assert_eq!(answers.due(bytes(350), || 7), Some(Answer::Ack(up_to)));
+        }
+        assert_eq!(answers.due(bytes(350), || 8), None);
+        assert_eq!(answers.due(bytes(350), || 7 + COMPANY_NS), Some(Answer::Ack(350)));
+        assert_eq!(answers.due(bytes(350), || 8 + COMPANY_NS), None);
     }
 
     #[test]
     fn a_few_bytes_are_acknowledged_after_a_delay() {
-        let mut answers = Answers::new(AckOptions { ack_every_bytes: 100, rtt_ns: 0 });
+        let mut answers = Answers::new(every(100));
         assert_eq!(answers.due(bytes(60), || 10), None);
         assert_eq!(answers.due(bytes(60), || 10 + COMPANY_NS), Some(Answer::Ack(60)));
         assert_eq!(answers.due(bytes(60), || 20 + COMPANY_NS), None);
@@ -173,7 +189,7 @@ mod tests {
 
     #[test]
     fn repeated_bytes_are_acknowledged_again() {
-        let mut answers = Answers::new(AckOptions { ack_every_bytes: 10, rtt_ns: 0 });
+        let mut answers = Answers::new(every(10));
         assert_eq!(answers.due(bytes(10), || 0), Some(Answer::Ack(10)));
         let again = Noted { bytes: 10, repeats: 1, finished: false };
         assert_eq!(answers.due(again, || 1), Some(Answer::Ack(10)));
@@ -182,7 +198,7 @@ mod tests {
 
     #[test]
     fn nothing_is_acknowledged_before_the_round_trip_is_over() {
-        let mut answers = Answers::new(AckOptions { ack_every_bytes: 10, rtt_ns: 1_000_000 });
+        let mut answers = Answers::new(AckOptions { rtt_ns: 1_000_000, ..every(10) });
         assert_eq!(answers.due(bytes(10), || 0), None);
         assert_eq!(answers.due(bytes(20), || 600_000), None);
         assert_eq!(answers.due(bytes(20), || 1_000_000), Some(Answer::Ack(10)));
@@ -196,9 +212,11 @@ mod tests {
         fn all_bytes_are_acknowledged_in_order(
             steps in prop::collection::vec((0..5_000u64, 0..200_000u64), 1..60),
             every in 1..200_000u64,
+            ack_interval_ns in prop_oneof![Just(0), 1..100_000u64],
             rtt_ns in prop_oneof![Just(0), 1..100_000u64],
         ) {
-            let mut answers = Answers::new(AckOptions { ack_every_bytes: every, rtt_ns });
+            let options = AckOptions { ack_every_bytes: every, ack_interval_ns, rtt_ns };
+            let mut answers = Answers::new(options);
             let (mut noted, mut now, mut last) = (Noted::default(), 0, 0);
             let check = |answer: Option<Answer>, noted: Noted, last: &mut u64| {
                 if let Some(Answer::Ack(up_to) | Answer::Fin(up_to)) = answer {
