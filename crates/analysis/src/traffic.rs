@@ -49,6 +49,7 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
         sums.add(trial);
     }
     let megabytes = sums.bytes as f64 / 1e6;
+    let fragments = Fragments::of(kept, cell);
     Traffic {
         bytes: sums.bytes,
         elapsed_ns: sums.elapsed_ns,
@@ -67,6 +68,8 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
             .interrupts
             .and_then(|interrupts| per(interrupts * 1e9, sums.interrupts_ns)),
         switches_per_mb: per(sums.switches, sums.switches_mb),
+        fragments_per_packet: per(fragments.fragments, fragments.packets),
+        fragments_per_mb: per(fragments.fragments, fragments.megabytes),
         retransmits: sums.tcp.as_ref().map(|tcp| tcp.retransmits),
         enobufs: sums.enobufs,
         short_share: per(sums.short, sums.send_calls),
@@ -81,6 +84,34 @@ pub(super) fn traffic(kept: &KeptBlocks, cell: &Cell) -> Traffic {
         } else {
             None
         },
+    }
+}
+
+/// Fragments of packets, over whole trials.
+#[derive(Default)]
+struct Fragments {
+    fragments: f64,
+    packets: f64,
+    megabytes: f64,
+}
+
+impl Fragments {
+    /// Those of the unsoaked controls, which are paced as the soaked trials are; without any, of the
+    /// trials at top speed.
+    fn of(kept: &KeptBlocks, cell: &Cell) -> Self {
+        let mut sum = Self::default();
+        for kind in [TrialKind::UnsoakedControl, TrialKind::TopSpeed] {
+            for (_, trial) in kept.trials(&cell.label, kind) {
+                let Some(counted) = trial.fragments else { continue };
+                sum.fragments += counted.fragments as f64;
+                sum.packets += counted.packets as f64;
+                sum.megabytes += trial.whole_bytes as f64 / 1e6;
+            }
+            if sum.packets > 0.0 {
+                break;
+            }
+        }
+        sum
     }
 }
 
@@ -157,4 +188,36 @@ fn interrupts(opened: &Reading, closed: &Reading) -> Option<f64> {
     let (opened, closed) = (&opened.interrupts, &closed.interrupts);
     (!opened.is_empty() && opened.len() == closed.len())
         .then(|| opened.iter().zip(closed).map(|(opened, closed)| since(*opened, *closed)).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use zc_run::{FragmentCounts, Slot};
+    use zc_testkit::synthetic::Synthetic;
+
+    #[test]
+    fn fragments_are_those_of_paced_trials_where_there_are_any() {
+        let mut run = Synthetic::default().run();
+        let fragments_of = |run: &zc_run::Run| {
+            let traffic = traffic(&KeptBlocks::of(run), &run.header.plan.cells[0]);
+            (traffic.fragments_per_packet, traffic.fragments_per_mb.map(f64::round))
+        };
+        assert_eq!(fragments_of(&run), (None, None));
+        let mut count = |kind: TrialKind, bytes_in_one: u64| {
+            for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+                let Slot::Trial(trial) = slot else { continue };
+                if trial.kind == kind {
+                    let fragments = trial.whole_bytes / bytes_in_one;
+                    let packets = trial.whole_bytes / 60_000;
+                    trial.fragments = Some(FragmentCounts { packets, fragments });
+                }
+            }
+            fragments_of(&run)
+        };
+        let (per_packet, per_mb) = count(TrialKind::TopSpeed, 20_000);
+        assert!((per_packet.unwrap() - 3.0).abs() < 0.01 && per_mb == Some(50.0));
+        let (per_packet, per_mb) = count(TrialKind::UnsoakedControl, 4_000);
+        assert!((per_packet.unwrap() - 15.0).abs() < 0.01 && per_mb == Some(250.0));
+    }
 }

@@ -19,7 +19,8 @@ use zc_kernel::spawn;
 use zc_kernel::tcp::Unconnected;
 use zc_measure::link::{AckedFlow, Link, Sides, Steering, bring_up, bring_up_with, try_out};
 use zc_run::{
-    AckOptions, IpVersion, LinkKind, LinkOptions, OffloadSwitch, Support, UnavailableKind,
+    AckOptions, FragmentCounts, IpVersion, LinkKind, LinkOptions, OffloadSwitch, Support,
+    UnavailableKind,
 };
 
 /// How a case ends, unless it panics.
@@ -61,6 +62,10 @@ const CASES: &[(&str, Case)] = &[
     ),
     ("null_counts_past_four_gib_in_one_flow", null_counts_past_four_gib),
     ("null_acknowledges_as_often_as_it_is_asked_to", null_acknowledges_as_often_as_it_is_asked_to),
+    (
+        "null_counts_the_fragments_of_packets_where_it_is_asked_to",
+        null_counts_the_fragments_of_packets_where_it_is_asked_to,
+    ),
     ("null_makes_up_a_round_trip_time", null_makes_up_a_round_trip_time),
     ("null_answers_again_what_is_asked_again_because_an_answer_got_lost", null_answers_again),
     ("every_link_carries_tcp_over_ipv6", every_link_carries_ipv6),
@@ -693,6 +698,34 @@ fn null_acknowledges_as_often_as_it_is_asked_to() -> End {
         drop(stream);
         assert_eq!(flow.wait_for_end(PATIENCE).acked_bytes, BYTES as u64);
     });
+    End::Passed
+}
+
+fn null_counts_the_fragments_of_packets_where_it_is_asked_to() -> End {
+    let link = or_skip!(null(AckOptions::default()));
+    let far_end = link.far_end().unwrap();
+    if !far_end.can_count_fragments() {
+        return End::Skipped(
+            "this kernel has no BTF, or does not let a program read its memory".to_owned(),
+        );
+    }
+    let sent = |counting: bool| {
+        far_end.count_fragments(counting);
+        on_senders_side(&*link, || {
+            let (mut stream, flow) = connect_to_far_end(&*link);
+            stream.write_all(&[0; 1 << 20]).unwrap();
+            drop(stream);
+            flow.wait_for_end(PATIENCE)
+        })
+    };
+    assert_eq!(sent(false).counted, FragmentCounts::default());
+    let counts = sent(true);
+    assert_eq!(counts.counted.packets, counts.packets);
+    // 1 MiB in pages of 32 KiB at most (SKB_FRAG_PAGE_ORDER), of 4 KiB at least; 17 to a packet.
+    let fragments = counts.counted.fragments;
+    assert!((32..=256 + counts.packets).contains(&fragments), "{counts:?}");
+    assert!(fragments <= 17 * counts.packets, "{counts:?}");
+    assert_eq!(sent(false).counted, FragmentCounts::default());
     End::Passed
 }
 

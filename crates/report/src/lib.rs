@@ -9,6 +9,7 @@ mod brief;
 pub mod compare;
 mod csv;
 mod digits;
+mod dma;
 mod doctor;
 mod experiments;
 mod grid;
@@ -39,6 +40,7 @@ mod vega_lite;
 mod width;
 
 pub use csv::csv;
+pub use dma::dma;
 pub use doctor::doctor;
 pub use html::html;
 pub use json::{json, json_schema};

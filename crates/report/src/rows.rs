@@ -27,11 +27,12 @@ impl Field {
     }
 
     /// Whether a table of these estimates has the column: that of the receiver only where there is
-    /// one, that of gross costs only where they are other than the costs, that of an idle host only
+    /// one, that of fragments only where they were counted, that of gross costs only where they are other than the costs, that of an idle host only
     /// where it was measured.
     pub(super) fn has_place(&self, estimates: &Estimates) -> bool {
         let any = |has: fn(&CellEstimate) -> bool| estimates.cells.iter().any(has);
         !(self.is(&RECEIVER) && estimates.sender_alone)
+            && (!self.is(&FRAGMENTS) || any(|cell| cell.traffic.fragments_per_packet.is_some()))
             && (!self.is(&GROSS) || any(|cell| cell.harness_ns_per_kib.is_some()))
             && (!self.is(&IDLE_HOST) || any(|cell| cell.idle_host_ns_per_kib.is_some()))
     }
@@ -51,8 +52,18 @@ pub(super) const COSTS: &[Field] = &[PATH, BOTH, RATIO, VERDICT, PER_CORE, TOP];
 /// The columns that [`COSTS`] leaves out.
 pub(super) const SIDES: &[Field] =
     &[PATH, SENDER, RECEIVER, IDLE_HOST, GROSS, GETRUSAGE, PROC_STAT, COPIED];
-pub(super) const TRAFFIC: &[Field] =
-    &[PATH, PACKETS, PACKET, SEND_CALLS, RECV_CALLS, SWITCHES, INTERRUPTS, ENOBUFS, RETRANSMITS];
+pub(super) const TRAFFIC: &[Field] = &[
+    PATH,
+    PACKETS,
+    PACKET,
+    FRAGMENTS,
+    SEND_CALLS,
+    RECV_CALLS,
+    SWITCHES,
+    INTERRUPTS,
+    ENOBUFS,
+    RETRANSMITS,
+];
 
 pub(super) const PATH: Field = Field { head: ["path", ""], left: true, text: |_, cell| name(cell) };
 pub(super) const SENDER: Field = Field {
@@ -126,6 +137,12 @@ pub(super) const PACKET: Field = Field {
     text: |_, cell| {
         cell.traffic.packet_bytes.map_or_else(String::new, |value| format!("{value:.0}"))
     },
+};
+/// What a card maps for DMA. Only over `null`, where it is counted.
+const FRAGMENTS: Field = Field {
+    head: ["fragments", "/packet"],
+    left: false,
+    text: |_, cell| cell.traffic.fragments_per_packet.map_or_else(String::new, significant),
 };
 const SEND_CALLS: Field = Field {
     head: ["sends", "/MB"],

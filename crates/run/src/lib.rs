@@ -53,8 +53,8 @@ pub use reading::{
 };
 pub use remote::{PeerKind, RemoteFacts, RemoteMachine, RemoteReport, RemoteWindow};
 pub use run::{
-    Block, Dropped, End, EndReason, FailedTrial, Header, IdleWindow, Probe, Run, Slot, Trial,
-    TrialKind,
+    Block, Dropped, End, EndReason, FailedTrial, FragmentCounts, Header, IdleWindow, Probe, Run,
+    Slot, Trial, TrialKind,
 };
 pub use soak::{
     BurnShape, Burnt, CommandEnd, IdleSpan, SoakCommand, SoakEdge, SoakStart, SoakVerify,

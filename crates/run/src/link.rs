@@ -18,8 +18,8 @@ pub struct AckOptions {
     pub ack_every_bytes: u64,
     /// The least time between two acknowledgements of a flow, in nanoseconds: a card holds its
     /// interrupts back, and what arrived meanwhile is acknowledged together (since format 3.4;
-    /// before it was always 50 us).
-    #[serde(default = "held_back_ns")]
+    /// absent: 50 us).
+    #[serde(default = "held_back_ns", skip_serializing_if = "is_held_back_ns")]
     pub ack_interval_ns: u64,
     /// The delay of every acknowledgement, in nanoseconds.
     pub rtt_ns: u64,
@@ -34,6 +34,10 @@ impl Default for AckOptions {
 /// As Intel's drivers hold interrupts back by default (`ethtool -c`: rx-usecs).
 fn held_back_ns() -> u64 {
     50_000
+}
+
+fn is_held_back_ns(ns: &u64) -> bool {
+    *ns == held_back_ns()
 }
 
 /// Requested properties of a link.

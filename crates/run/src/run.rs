@@ -208,6 +208,9 @@ pub struct Trial {
     pub whole_completions: u64,
     /// See `whole_completions`.
     pub whole_copied: u64,
+    /// Packets of the trial, and their fragments; `None` where they were not counted: they are on
+    /// the link `null`, in trials without soakers (since format 3.4).
+    pub fragments: Option<FragmentCounts>,
     /// CPU time of the sender threads over the whole trial, from the first byte to the end of the
     /// drain: what time(1) would show for a program that did only this. io_uring's workers are
     /// other threads and are not included.
@@ -216,6 +219,25 @@ pub struct Trial {
     pub remote: Option<Box<RemoteWindow>>,
     /// The far end's report about the trial, if it is not a zc and makes one.
     pub remote_report: Option<RemoteReport>,
+}
+
+/// Packets with payload as TCP hands them to the network card, and the fragments of memory that
+/// their payload lies in: a card maps each for DMA.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FragmentCounts {
+    /// Packets; a GSO packet is one.
+    pub packets: u64,
+    /// Their fragments behind the header.
+    pub fragments: u64,
+}
+
+impl FragmentCounts {
+    /// Adds the counts of another flow.
+    pub fn add(&mut self, other: &Self) {
+        let Self { packets, fragments } = other;
+        self.packets += packets;
+        self.fragments += fragments;
+    }
 }
 
 /// Why a block does not count. The rules are fixed in advance: docs/method.md.

@@ -555,6 +555,7 @@ impl<'a> Machine<'a> {
             whole_bytes: whole,
             whole_completions: completions,
             whole_copied: copied,
+            fragments: None,
             whole_sender_usage: world.user_share.map(|share| {
                 let ns = (sender_ns * truth.rusage_share).max(0.0);
                 Usage {

@@ -1,6 +1,7 @@
 //! The report that is printed, and its width.
 
 use std::io::IsTerminal as _;
+use std::path::Path;
 
 use super::format::Format;
 use zc_analysis::{Estimates, estimate};
@@ -16,6 +17,20 @@ pub(super) fn document(run: &Run, format: Format, verbose: bool) -> String {
         Format::Table => zc_report::table(run, &estimate(run), layout(verbose)),
         format => documents(std::slice::from_ref(run), format),
     }
+}
+
+/// The table of costs with so many ns for each fragment of a packet.
+///
+/// # Errors
+/// [`ErrorKind::Input`](zc_run::ErrorKind): no fragments were counted in the run, from `file`.
+pub(super) fn dma(run: &Run, ns_per_fragment: f64, file: &Path) -> Result<String> {
+    zc_report::dma(&estimate(run), ns_per_fragment, layout(true)).ok_or_else(|| {
+        Error::input(format!(
+            "the run in \"{}\" has no count of fragments",
+            super::tell::path(file)
+        ))
+        .help("they are counted over the link null: as root, zc run --link null")
+    })
 }
 
 /// Runs as one text in the wanted format; tables are the full ones.

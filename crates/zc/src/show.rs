@@ -18,8 +18,32 @@ pub(super) struct ShowArgs {
     /// Print the folded stacks of a run of `zc profile`, as flame graph tools read them
     #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "csv", "markdown"])]
     pub(super) folded: bool,
+    /// Add a table of costs with so many ns for each fragment of a packet, which a network card maps
+    /// for DMA (runs over the link null)
+    #[arg(
+        long,
+        value_name = "NS",
+        allow_hyphen_values = true,
+        help_heading = "Output",
+        conflicts_with_all = ["json", "csv", "markdown", "folded"],
+    )]
+    pub(super) dma_ns_per_fragment: Option<String>,
     #[command(flatten)]
     pub(super) format: FormatArgs,
+}
+
+/// The most that a fragment may cost, ns: it would be more than all else.
+const MOST_NS: f64 = 1e6;
+
+/// Parses the cost of a fragment in ns.
+fn ns_per_fragment(text: &str) -> Result<f64> {
+    text.parse::<f64>().ok().filter(|ns| (0.0..=MOST_NS).contains(ns)).ok_or_else(|| {
+        Error::usage(format!(
+            "--dma-ns-per-fragment: \"{}\" is not a number from 0 to {MOST_NS:.0}",
+            zc_run::escape(text, 40)
+        ))
+        .help("nanoseconds without a unit: 50")
+    })
 }
 
 /// Prints the run in the requested form.
@@ -40,7 +64,11 @@ pub(super) fn show(args: &ShowArgs) -> Result<()> {
         return tell::result(&zc_report::folded(&run));
     }
     let format = Format::from(args.format);
-    let text = render::document(&run, format, args.format.verbose);
+    let mut text = render::document(&run, format, args.format.verbose);
+    if let Some(ns) = &args.dma_ns_per_fragment {
+        text.push('\n');
+        text.push_str(&render::dma(&run, ns_per_fragment(ns)?, &args.file)?);
+    }
     // The program ends here: freeing a million allocations would take longer than printing.
     std::mem::forget(run);
     tell::result(&text)?;

@@ -140,6 +140,12 @@ pub struct Traffic {
     /// Voluntary and involuntary context switches of sender and receiver (of the sender, where only
     /// its cost is known) per MB (10^6 bytes).
     pub switches_per_mb: Option<f64>,
+    /// Fragments of memory that the payload of a packet lies in, as TCP hands it to the card, which
+    /// maps each for DMA: in the unsoaked trials, over the link `null`. `None` where they were not
+    /// counted.
+    pub fragments_per_packet: Option<f64>,
+    /// Such fragments per MB (10^6 bytes).
+    pub fragments_per_mb: Option<f64>,
     /// Retransmitted packets.
     pub retransmits: Option<u64>,
     /// ENOBUFS and ENOMEM answers to zero-copy sends.

@@ -9,6 +9,9 @@
 // Nothing is parsed that user space can parse: a SYN's options are kept as they are. A flow's packets leave from one CPU
 // (its sender is pinned, and receive packet steering brings its ACKs to the same CPU), so a cell has one writer.
 //
+// The program exists twice: `egress`, and `egress_counting`, which also counts the fragments of packets while `counting` is
+// set. For that it reads the kernel's own sk_buff, at offsets from the kernel's BTF, which not every kernel lets it do.
+//
 // build.sh beside this file compiles it; egress.bpf.o is committed, so that users need no clang. The layout of `cell` is
 // that of `Cell` in mod.rs.
 
@@ -20,11 +23,15 @@
 #include <linux/pkt_cls.h>
 #include <linux/tcp.h>
 
+// The kernel's header for user space only hints at it.
+#undef __always_inline
+#define __always_inline inline __attribute__((always_inline))
 #define SEC(name) __attribute__((section(name), used))
 #define be16(value) __builtin_bswap16(value)
 #define be32(value) __builtin_bswap32(value)
 
 static void *(*const map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
+static long (*const read_kernel)(void *to, __u32 len, const void *from) = (void *)BPF_FUNC_probe_read_kernel;
 static long (*const load_bytes)(const void *skb, __u32 offset, void *to, __u32 len) = (void *)BPF_FUNC_skb_load_bytes;
 
 // Ephemeral ports (net.ipv4.ip_local_port_range, 32768 to 60999) differ in their lower 15 bits.
@@ -53,7 +60,8 @@ struct cell {
 	__u8 options_len;
 	__u8 ipv6;
 	__u8 options[OPTIONS]; // those of the SYN
-	__u8 unused[16];
+	__u64 counted;   // packets with payload whose fragments were counted
+	__u64 fragments; // theirs
 };
 
 struct {
@@ -63,6 +71,50 @@ struct {
 	int (*max_entries)[CELLS];
 	int (*map_flags)[BPF_F_MMAPABLE];
 } cells SEC(".maps");
+
+struct {
+	int (*type)[BPF_MAP_TYPE_ARRAY];
+	__u32 *key;
+	__u32 *value; // whether to count
+	int (*max_entries)[1];
+	int (*map_flags)[BPF_F_MMAPABLE];
+} counting SEC(".maps");
+
+// What is needed of the kernel's own types (include/linux/skbuff.h). The offsets are those of the running kernel.
+struct sk_buff {
+	unsigned char *head;
+	unsigned int end;
+} __attribute__((preserve_access_index));
+
+struct skb_shared_info {
+	__u8 nr_frags;
+} __attribute__((preserve_access_index));
+
+// Fragments of a packet behind its header: each is mapped for DMA by a card.
+static __always_inline void count_fragments(const struct __sk_buff *packet, struct cell *cell)
+{
+	const struct sk_buff *skb = (const void *)packet;
+	const struct skb_shared_info *shared;
+	unsigned char *head;
+	unsigned int end;
+	__u8 fragments;
+
+	if (read_kernel(&head, sizeof(head), &skb->head) || read_kernel(&end, sizeof(end), &skb->end))
+		return;
+	shared = (const void *)(head + end); // skb_shinfo()
+	if (read_kernel(&fragments, sizeof(fragments), &shared->nr_frags))
+		return;
+	cell->counted++;
+	cell->fragments += fragments;
+}
+
+static __always_inline int is_counting(void)
+{
+	__u32 key = 0;
+	const __u32 *wanted = map_lookup(&counting, &key);
+
+	return wanted && *wanted;
+}
 
 static __always_inline void begin(struct __sk_buff *skb, struct cell *cell, const struct tcphdr *tcp, __u32 options_at,
 				  __u32 header_len, int ipv6)
@@ -75,6 +127,7 @@ static __always_inline void begin(struct __sk_buff *skb, struct cell *cell, cons
 		return;
 	}
 	cell->bytes = cell->again_bytes = cell->packets = cell->gaps = cell->ends = cell->repeats = 0;
+	cell->counted = cell->fragments = 0;
 	cell->syns = 1;
 	cell->first = first;
 	cell->timestamp = 0;
@@ -86,7 +139,8 @@ static __always_inline void begin(struct __sk_buff *skb, struct cell *cell, cons
 	__sync_fetch_and_add(&cell->connections, 1);
 }
 
-static __always_inline int note(struct __sk_buff *skb, const struct tcphdr *tcp, const void *end, __u32 tcp_at, int ipv6)
+static __always_inline int note(struct __sk_buff *skb, const struct tcphdr *tcp, const void *end, __u32 tcp_at, int ipv6,
+				int counts)
 {
 	const __u8 *bytes = (const void *)tcp;
 	const __u32 *options = (const void *)(tcp + 1);
@@ -129,13 +183,15 @@ static __always_inline int note(struct __sk_buff *skb, const struct tcphdr *tcp,
 		cell->bytes += (__s32)len + ahead;
 		if (flags & FIN)
 			cell->ends |= ENDED;
+		if (counts && len && is_counting())
+			count_fragments(skb, cell);
 	}
 	if (flags & RST)
 		cell->ends |= RESET;
 	return TC_ACT_STOLEN;
 }
 
-SEC("classifier") int egress(struct __sk_buff *skb)
+static __always_inline int look_at(struct __sk_buff *skb, int counts)
 {
 	const void *end = (const void *)(long)skb->data_end;
 	const struct ethhdr *ethernet = (const void *)(long)skb->data;
@@ -162,7 +218,17 @@ SEC("classifier") int egress(struct __sk_buff *skb)
 	}
 	if ((const void *)(tcp + 1) > end || tcp->dest != be16(DISCARD))
 		return TC_ACT_OK;
-	return note(skb, tcp, end, (const char *)tcp - (const char *)ethernet, ipv6);
+	return note(skb, tcp, end, (const char *)tcp - (const char *)ethernet, ipv6, counts);
+}
+
+SEC("classifier") int egress(struct __sk_buff *skb)
+{
+	return look_at(skb, 0);
+}
+
+SEC("classifier/counting") int egress_counting(struct __sk_buff *skb)
+{
+	return look_at(skb, 1);
 }
 
 char egress_license[] SEC("license") = "Dual MIT/GPL";

@@ -14,6 +14,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
@@ -28,6 +29,13 @@ pub const SWALLOWED_PORT: u16 = 9;
 
 /// Number of cells in the map. A flow uses the one of its source port modulo this number.
 const CELLS: usize = 1 << 15;
+
+/// The program, and the same with counting of fragments.
+const PLAIN: &str = "egress";
+const COUNTING: &str = "egress_counting";
+
+/// The kernel's own types, by which the offsets of its fields are found.
+const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
 static OBJECT: &[u8] = include_bytes_aligned!("egress.bpf.o");
 
@@ -72,7 +80,9 @@ impl Error for EgressError {}
 #[doc(alias = "bpf")]
 #[derive(Debug)]
 pub struct Egress {
-    cells: Cells,
+    cells: Mapped<Cell>,
+    /// The switch of the program that counts fragments; `None` where it could not be loaded.
+    counting: Option<Mapped<AtomicU32>>,
     program_id: u32,
     /// Kept because dropping it detaches the program.
     _ebpf: Ebpf,
@@ -101,23 +111,38 @@ impl Egress {
     #[doc(alias = "clsact")]
     pub fn attach(device: &str) -> Result<Self, EgressError> {
         let mut ebpf = Ebpf::load(OBJECT).map_err(|error| at(Stage::Map, &error))?;
-        let program: &mut SchedClassifier = ebpf
-            .program_mut("egress")
-            .ok_or_else(|| missing(Stage::Load, "the object has no program \"egress\""))?
-            .try_into()
-            .map_err(|error: aya::programs::ProgramError| at(Stage::Load, &error))?;
-        program.load().map_err(|error| at(Stage::Load, &error))?;
+        // Fragments are counted where the kernel lets a program read its own memory.
+        let counts = Path::new(KERNEL_BTF).exists() && load(&mut ebpf, COUNTING).is_ok();
+        let name = if counts { COUNTING } else { PLAIN };
+        if !counts {
+            load(&mut ebpf, PLAIN)?;
+        }
+        let program = program(&mut ebpf, name)?;
         let program_id = program.info().map_err(|error| at(Stage::Load, &error))?.id();
         attach(program, device)?;
-        let Some(Map::Array(map)) = ebpf.map("cells") else {
-            return Err(missing(Stage::Mmap, "the object has no array \"cells\""));
-        };
-        let cells = Cells::map(map.fd().as_fd()).map_err(|error| EgressError {
-            stage: Stage::Mmap,
-            detail: "the map cannot be mapped".into(),
-            error,
-        })?;
-        Ok(Self { cells, program_id, _ebpf: ebpf })
+        let cells = Mapped::of(array(&ebpf, "cells")?, CELLS, ProtFlags::READ);
+        let switch =
+            || Mapped::of(array(&ebpf, "counting")?, 1, ProtFlags::READ | ProtFlags::WRITE);
+        Ok(Self {
+            cells: cells?,
+            counting: if counts { Some(switch()?) } else { None },
+            program_id,
+            _ebpf: ebpf,
+        })
+    }
+
+    /// Whether fragments of packets can be counted ([`count_fragments`](Self::count_fragments)):
+    /// needs the kernel's BTF, and a kernel that is not locked down.
+    pub fn can_count_fragments(&self) -> bool {
+        self.counting.is_some()
+    }
+
+    /// Switches the counting of fragments on or off, for all flows. It takes time for each packet,
+    /// so it is off at first, and has no place in windows whose cost is measured.
+    pub fn count_fragments(&self, on: bool) {
+        if let Some(counting) = &self.counting {
+            counting.at(0).store(u32::from(on), Ordering::Release);
+        }
     }
 
     /// The kernel's id of the program, unique while it is loaded.
@@ -127,7 +152,25 @@ impl Egress {
 
     /// Cell of the flow whose packets come from `source_port`.
     pub fn cell(&self, source_port: u16) -> &Cell {
-        self.cells.cell(usize::from(source_port) % CELLS)
+        self.cells.at(usize::from(source_port) % CELLS)
+    }
+}
+
+fn program<'e>(ebpf: &'e mut Ebpf, name: &str) -> Result<&'e mut SchedClassifier, EgressError> {
+    ebpf.program_mut(name)
+        .ok_or_else(|| missing(Stage::Load, format!("the object has no program \"{name}\"")))?
+        .try_into()
+        .map_err(|error: aya::programs::ProgramError| at(Stage::Load, &error))
+}
+
+fn load(ebpf: &mut Ebpf, name: &str) -> Result<(), EgressError> {
+    program(ebpf, name)?.load().map_err(|error| at(Stage::Load, &error))
+}
+
+fn array<'e>(ebpf: &'e Ebpf, name: &str) -> Result<BorrowedFd<'e>, EgressError> {
+    match ebpf.map(name) {
+        Some(Map::Array(map)) => Ok(map.fd().as_fd()),
+        _ => Err(missing(Stage::Mmap, format!("the object has no array \"{name}\""))),
     }
 }
 
@@ -168,12 +211,8 @@ pub fn is_loaded(program_id: u32) -> io::Result<bool> {
     Ok(false)
 }
 
-fn missing(stage: Stage, message: &str) -> EgressError {
-    EgressError {
-        stage,
-        error: io::Error::from(io::ErrorKind::InvalidData),
-        detail: message.to_owned(),
-    }
+fn missing(stage: Stage, message: String) -> EgressError {
+    EgressError { stage, error: io::Error::from(io::ErrorKind::InvalidData), detail: message }
 }
 
 /// The error of the innermost system call in aya's error.
@@ -210,7 +249,8 @@ pub struct Cell {
     options_len: AtomicU8,
     ipv6: AtomicU8,
     options: [AtomicU8; 40],
-    unused: [AtomicU8; 16],
+    counted: AtomicU64,
+    fragments: AtomicU64,
 }
 
 const _: () = assert!(size_of::<Cell>() == 128);
@@ -234,6 +274,16 @@ impl Cell {
     /// Packets with payload in order. A GSO packet counts once.
     pub fn packets(&self) -> u64 {
         self.packets.load(Ordering::Acquire)
+    }
+
+    /// Packets whose fragments were counted ([`Egress::count_fragments`]).
+    pub fn counted(&self) -> u64 {
+        self.counted.load(Ordering::Acquire)
+    }
+
+    /// Fragments of those packets, behind their headers: a card maps each for DMA.
+    pub fn fragments(&self) -> u64 {
+        self.fragments.load(Ordering::Acquire)
     }
 
     /// Packets beyond the next expected sequence number. Always 0, because nothing is lost or
@@ -290,44 +340,58 @@ impl Cell {
     }
 }
 
-/// The map of cells in this process's memory.
+/// A map of values of type `T`, which consist of atomics, in this process's memory.
 #[derive(Debug)]
-struct Cells {
-    base: NonNull<Cell>,
+struct Mapped<T> {
+    base: NonNull<T>,
+    count: usize,
 }
 
-// SAFETY: the mapping belongs to this value, is not bound to a thread, and is only read through
+// SAFETY: the mapping belongs to this value, is not bound to a thread, and is only accessed through
 // atomics.
-unsafe impl Send for Cells {}
+unsafe impl<T> Send for Mapped<T> {}
 // SAFETY: as above.
-unsafe impl Sync for Cells {}
+unsafe impl<T> Sync for Mapped<T> {}
 
-impl Cells {
-    fn map(map: BorrowedFd<'_>) -> io::Result<Self> {
-        let len = CELLS * size_of::<Cell>();
+impl<T> Mapped<T> {
+    /// Maps an array of `count` values, whose layout in the object is that of `T`.
+    fn of(map: BorrowedFd<'_>, count: usize, access: ProtFlags) -> Result<Self, EgressError> {
+        let no = |error: io::Error| EgressError {
+            stage: Stage::Mmap,
+            detail: "the map cannot be mapped".into(),
+            error,
+        };
         // SAFETY: a null address without MAP_FIXED lets the kernel choose a free range.
         let base = unsafe {
-            rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, map, 0)
-        }?;
-        Ok(Self {
-            base: NonNull::new(base.cast())
-                .ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?,
-        })
+            rustix::mm::mmap(
+                ptr::null_mut(),
+                count * size_of::<T>(),
+                access,
+                MapFlags::SHARED,
+                map,
+                0,
+            )
+        }
+        .map_err(|error| no(error.into()))?;
+        let base = NonNull::new(base.cast())
+            .ok_or_else(|| no(io::Error::from(io::ErrorKind::OutOfMemory)))?;
+        Ok(Self { base, count })
     }
 
-    fn cell(&self, index: usize) -> &Cell {
-        debug_assert!(index < CELLS);
-        // SAFETY: the array has CELLS cells of this size: the object says so, and mmap(2) refuses
-        // more than the map has. It is page-aligned and lives as long as `self`. It is read through
-        // atomics only, which a concurrent writer may change.
-        unsafe { self.base.add(index % CELLS).as_ref() }
+    fn at(&self, index: usize) -> &T {
+        debug_assert!(index < self.count);
+        // SAFETY: the array has `count` values of this size: the object says so, and mmap(2) refuses
+        // more than the map has. It is page-aligned and lives as long as `self`. It is accessed
+        // through atomics only, which a concurrent writer may change.
+        unsafe { self.base.add(index % self.count).as_ref() }
     }
 }
 
-impl Drop for Cells {
+impl<T> Drop for Mapped<T> {
     fn drop(&mut self) {
-        // SAFETY: mapped by `map` with this length. Every reference into it borrows `self`.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), CELLS * size_of::<Cell>()) };
+        let len = self.count * size_of::<T>();
+        // SAFETY: mapped by `of` with this length. Every reference into it borrows `self`.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), len) };
     }
 }
 

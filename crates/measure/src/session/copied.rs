@@ -90,6 +90,7 @@ mod tests {
                 whole_bytes: 0,
                 whole_completions: all,
                 whole_copied: copied,
+                fragments: None,
                 whole_sender_usage: None,
                 remote: None,
                 remote_report: None,

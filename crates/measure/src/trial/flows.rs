@@ -10,7 +10,7 @@ use super::links::Links;
 use super::remote_side::{RemoteSide, SentFlow};
 use super::sending::{SendConfig, Target};
 use super::worker::TrialError;
-use zc_run::{Error, RemoteReport, SendCounts, Usage};
+use zc_run::{Error, FragmentCounts, RemoteReport, SendCounts, Usage};
 
 /// Result of the flows of a trial that have ended.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(super) struct Ended {
     pub(super) crc32: u32,
     /// CPU time of the sender threads; `None` where the kernel did not report it for one.
     pub(super) used: Option<Usage>,
+    /// Packets and their fragments, where they were counted.
+    pub(super) fragments: Option<FragmentCounts>,
     /// What the other machine reports of itself, if it is not zc.
     pub(super) report: Option<RemoteReport>,
 }
@@ -70,6 +72,9 @@ pub(super) fn finish_flows(
         sent_bytes.push(sent.bytes);
         ended.sent.add(&sent);
         ended.crc32 = crc32;
+        if let Some(noted) = flow.noted().filter(|noted| noted.counted.packets > 0) {
+            ended.fragments.get_or_insert_default().add(&noted.counted);
+        }
         ended.used = ended.used.zip(flow.sender_usage()).map(|(mut sum, one)| {
             sum.add(&one);
             sum

@@ -401,6 +401,9 @@ impl Rig {
             to_listener: false,
             sends_nothing: kind.sends_nothing(),
         };
+        for far_end in self.links.all().filter_map(|link| link.far_end()) {
+            far_end.count_fragments(!kind.is_soaked());
+        }
         let flows = self.open_flows(&config, count, send_config)?;
         let threads = Threads::of(&flows);
         // Late enough for every thread to receive it in time.
@@ -423,6 +426,7 @@ impl Rig {
             whole_bytes: ended.sent.bytes,
             whole_completions: ended.sent.completions,
             whole_copied: ended.sent.copied,
+            fragments: ended.fragments,
             whole_sender_usage: ended.used,
             remote: watched.remote,
             remote_report: ended.report,

@@ -16,8 +16,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Block, BlockSamples, Dropped, FailedTrial, IdleWindow, Reading, RemoteReport, RemoteWindow,
-    Slot, SoftirqCounts, Trial, TrialKind, Usage,
+    Block, BlockSamples, Dropped, FailedTrial, FragmentCounts, IdleWindow, Reading, RemoteReport,
+    RemoteWindow, Slot, SoftirqCounts, Trial, TrialKind, Usage,
 };
 use delta_reading::{DeltaCodec, DeltaReading};
 use text::Text;
@@ -89,6 +89,9 @@ struct SlotLine<'a> {
     /// Those of them that the kernel flagged as copied.
     #[serde(default, skip_serializing_if = "is_zero")]
     whole_copied: u64,
+    /// Packets and their fragments, where they were counted; since 3.4.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fragments: Option<FragmentCounts>,
     /// CPU time of the sender threads over the whole trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     whole_sender_usage: Option<Usage>,
@@ -168,6 +171,7 @@ impl<'a> SlotLine<'a> {
                 whole_bytes: 0,
                 whole_completions: 0,
                 whole_copied: 0,
+                fragments: None,
                 whole_sender_usage: None,
                 remote: remote.as_deref().map(|window| RemoteLine::of(window, far)),
                 remote_report: None,
@@ -180,6 +184,7 @@ impl<'a> SlotLine<'a> {
                 whole_bytes,
                 whole_completions,
                 whole_copied,
+                fragments,
                 whole_sender_usage,
                 remote,
                 remote_report,
@@ -191,6 +196,7 @@ impl<'a> SlotLine<'a> {
                 whole_bytes: *whole_bytes,
                 whole_completions: *whole_completions,
                 whole_copied: *whole_copied,
+                fragments: *fragments,
                 whole_sender_usage: *whole_sender_usage,
                 remote: remote.as_deref().map(|window| RemoteLine::of(window, far)),
                 remote_report: *remote_report,
@@ -211,6 +217,7 @@ impl<'a> SlotLine<'a> {
                 whole_bytes: self.whole_bytes,
                 whole_completions: self.whole_completions,
                 whole_copied: self.whole_copied,
+                fragments: self.fragments,
                 whole_sender_usage: self.whole_sender_usage,
                 remote,
                 remote_report: self.remote_report,

@@ -273,6 +273,8 @@ fn slot() -> impl Strategy<Value = Slot> {
                     whole_bytes,
                     whole_completions: whole_bytes / 2,
                     whole_copied: whole_bytes / 4,
+                    fragments: (whole_bytes % 3 == 0)
+                        .then_some(FragmentCounts { packets: whole_bytes, fragments: 7 }),
                     whole_sender_usage,
                     remote,
                     remote_report: None,

@@ -298,16 +298,31 @@ fn the_null_link_is_taken_where_it_can_be_had_and_its_zero_copy_sends_are_not_co
         assert!(why.is_some(), "{:?}", run.header.link);
         return eprintln!("skipped: {}", why.unwrap());
     }
-    let trials = run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
-        zc_run::Slot::Trial(trial) if trial.cell == "msg-zerocopy" => Some(trial),
-        _ => None,
-    });
-    let (completions, copied) = trials
+    let trials = || {
+        run.blocks.iter().flat_map(|block| &block.slots).filter_map(|slot| match slot {
+            zc_run::Slot::Trial(trial) => Some(trial),
+            zc_run::Slot::Idle(_) => None,
+        })
+    };
+    let (completions, copied) = trials()
+        .filter(|trial| trial.cell == "msg-zerocopy")
         .fold((0, 0), |sum, trial| (sum.0 + trial.whole_completions, sum.1 + trial.whole_copied));
     assert!(completions > 0);
     assert_eq!(copied, 0);
     let table = String::from_utf8_lossy(&output.stdout);
     assert!(table.contains("no receiver"), "{table}");
+
+    // Counting costs time for each packet, so no window whose cost is measured has it.
+    let counts = |kind: TrialKind| trials().filter(move |trial| trial.kind == kind);
+    assert!(counts(TrialKind::Soaked).all(|trial| trial.fragments.is_none()));
+    if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+        return eprintln!("skipped: no kernel BTF, so fragments are not counted");
+    }
+    assert!(counts(TrialKind::TopSpeed).next().is_some());
+    for trial in counts(TrialKind::TopSpeed) {
+        let counted = trial.fragments.unwrap_or_default();
+        assert!(counted.packets > 0 && counted.fragments >= counted.packets, "{counted:?}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use zc_kernel::clock::{monotonic_ns, thread_cpu_ns};
 use zc_kernel::null_link::{Cell, Egress, SWALLOWED_PORT};
 use zc_kernel::packet::FrameSender;
 
-use zc_run::AckOptions;
+use zc_run::{AckOptions, FragmentCounts};
 
 use super::answer::{Answer, Answers, Noted};
 use super::segment::{Ends, Kind, Segment, SynOptions, syn_options, write_frame};
@@ -90,6 +90,9 @@ pub struct AckCounts {
     pub gaps: u64,
     /// Packets that repeated what had been noted, because an answer was lost.
     pub repeats: u64,
+    /// Packets whose fragments were counted, and those fragments
+    /// ([`AckGenerator::count_fragments`]).
+    pub counted: FragmentCounts,
     /// Whether the connection's end has been noted, answered, and the answer acknowledged.
     pub ended: bool,
     /// Whether it was reset.
@@ -140,6 +143,16 @@ impl AckGenerator {
         AckedFlow { egress: Arc::clone(&self.egress), port: source_port, before, state }
     }
 
+    /// Whether the fragments of packets can be counted here.
+    pub fn can_count_fragments(&self) -> bool {
+        self.egress.can_count_fragments()
+    }
+
+    /// Switches the counting of fragments on or off, for all flows. It costs time for each packet.
+    pub fn count_fragments(&self, on: bool) {
+        self.egress.count_fragments(on);
+    }
+
     /// The kernel's id of the BPF program.
     pub fn program_id(&self) -> u32 {
         self.egress.program_id()
@@ -179,6 +192,7 @@ impl AckedFlow {
             acked_bytes: self.state.acked.load(Ordering::Acquire),
             again_bytes: cell.again_bytes(),
             gaps: cell.gaps(),
+            counted: FragmentCounts { packets: cell.counted(), fragments: cell.fragments() },
             repeats: cell.repeats() + u64::from(cell.syns().saturating_sub(1)),
             ended,
             reset,
