@@ -9,7 +9,7 @@ use crate::kept::KeptBlocks;
 use crate::model::cell::{CellEstimate, Perturbation};
 use crate::model::figure::{Figure, RatioFigure, Sides};
 use crate::others;
-use crate::ratios::{Pair, baseline, divisors, pairs, ratio};
+use crate::ratios::{Pair, pairs, ratio};
 use crate::states::two_states;
 use crate::traffic;
 use crate::window::{elapsed_ns, throughput};
@@ -36,8 +36,7 @@ pub(super) fn cell(kept: &KeptBlocks, place: usize) -> CellEstimate {
         send: cell.send,
         recv: cell.recv,
         levels: cell.levels.clone(),
-        by: baseline(&kept.header.plan, place)
-            .map(|base| kept.header.plan.cells[base].label.clone()),
+        by: kept.index.baseline(place).map(|base| kept.header.plan.cells[base].label.clone()),
         reference: is_reference,
         control: cell.control,
         positive_control: cell.control && !cell.is_aa_control(),
@@ -82,7 +81,7 @@ fn to_base(kept: &KeptBlocks, place: usize, side: Side) -> Option<RatioFigure> {
 }
 
 fn to_base_pairs(kept: &KeptBlocks, place: usize, side: Side) -> Vec<Pair> {
-    pairs(&kept.costs, place, &divisors(&kept.header.plan, place), side)
+    pairs(&kept.costs, place, &kept.index.divisors(place), side)
 }
 
 pub(super) fn top_speed(kept: &KeptBlocks, label: &str) -> Option<Figure> {

@@ -19,6 +19,7 @@
 use std::collections::HashMap;
 
 use super::machine::{Machine, same_machine};
+use super::plan_index::PlanIndex;
 use zc_run::{
     Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind,
 };
@@ -166,16 +167,13 @@ pub fn sender_alone(header: &Header) -> bool {
 
 /// The cost of the soaked trial in slot number `slot`. `None` when there is no such trial, when no
 /// bytes arrived, when an idle window is missing before or after it, when a soaker's counter is
-/// missing, or when the block lacks the paced trial of its harness.
-pub fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
-    net_cost(block, slot, header, |label| harness(block, header, label))
-}
-
-/// As [`trial_cost`]; `harness` has what was lost in the paced trial of a cell.
+/// missing, or when the block lacks the paced trial of its harness. `harness` has what was lost in
+/// the paced trial of a cell.
 fn net_cost<'h>(
     block: &Block,
     slot: usize,
     header: &'h Header,
+    index: &PlanIndex<'h>,
     harness: impl FnOnce(&'h str) -> Option<Losses>,
 ) -> Option<TrialCost> {
     let Slot::Trial(trial) = block.slots.get(slot)? else { return None };
@@ -183,7 +181,7 @@ fn net_cost<'h>(
         return None;
     }
     let bytes = arrived(&trial.opened, &trial.closed)?;
-    let cell = header.plan.cells.iter().find(|cell| cell.label == trial.cell);
+    let cell = index.cell(&trial.cell);
     let gross = losses(block, slot, header, cell)?;
     let harness = match cell.and_then(|cell| cell.harness.as_deref()) {
         None => None,
@@ -220,13 +218,12 @@ fn burned_ns(
 }
 
 /// What was lost in the block's paced trial of the cell `label`.
-fn harness(block: &Block, header: &Header, label: &str) -> Option<Losses> {
+fn harness(block: &Block, header: &Header, index: &PlanIndex<'_>, label: &str) -> Option<Losses> {
     let is_it = |slot: &Slot| match slot {
         Slot::Trial(trial) => trial.kind == TrialKind::Paced && trial.cell == label,
         Slot::Idle(_) => false,
     };
-    let cell = header.plan.cells.iter().find(|cell| cell.label == label);
-    losses(block, block.slots.iter().position(is_it)?, header, cell)
+    losses(block, block.slots.iter().position(is_it)?, header, index.cell(label))
 }
 
 /// What was lost in the trial in slot number `slot`, which is of `cell`.
@@ -376,19 +373,21 @@ fn rates(block: &Block, slot: usize, machine: &Machine<'_>) -> Option<(Rates, Ve
 }
 
 /// The costs of a block's soaked trials, in the order of the plan's cells; `None` for a cell
-/// without one.
-pub fn block_costs(block: &Block, header: &Header) -> Vec<Option<TrialCost>> {
+/// without one. `index` is that of the plan.
+pub fn block_costs(
+    block: &Block,
+    header: &Header,
+    index: &PlanIndex<'_>,
+) -> Vec<Option<TrialCost>> {
     let mut costs = vec![None; header.plan.cells.len()];
     // Most cells share one harness.
     let mut harnesses: HashMap<&str, Option<Losses>> = HashMap::new();
     for (slot, what) in block.slots.iter().enumerate() {
         let Slot::Trial(trial) = what else { continue };
-        let Some(cell) = header.plan.cells.iter().position(|cell| cell.label == trial.cell) else {
-            continue;
-        };
+        let Some(cell) = index.place(&trial.cell) else { continue };
         if costs[cell].is_none() {
-            costs[cell] = net_cost(block, slot, header, |label| {
-                *harnesses.entry(label).or_insert_with(|| harness(block, header, label))
+            costs[cell] = net_cost(block, slot, header, index, |label| {
+                *harnesses.entry(label).or_insert_with(|| harness(block, header, index, label))
             });
         }
     }
@@ -442,7 +441,17 @@ pub(super) fn idle_rates(slot: &Slot, machine: &Machine<'_>) -> Option<Rates> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use zc_run::Run;
     use zc_testkit::synthetic::{Synthetic, two_machines};
+
+    fn costs_of(run: &Run, block: &Block) -> Vec<Option<TrialCost>> {
+        block_costs(block, &run.header, &PlanIndex::of(&run.header.plan))
+    }
+
+    fn trial_cost(block: &Block, slot: usize, header: &Header) -> Option<TrialCost> {
+        let index = PlanIndex::of(&header.plan);
+        net_cost(block, slot, header, &index, |label| harness(block, header, &index, label))
+    }
 
     fn quiet() -> Synthetic {
         Synthetic {
@@ -459,7 +468,7 @@ mod tests {
         let world = Synthetic { idle_drift_per_s: 0.05, ..quiet() };
         let run = world.run();
         for block in &run.blocks {
-            let costs = block_costs(block, &run.header);
+            let costs = costs_of(&run, block);
             assert_eq!(costs.len(), world.cells.len());
             for (cell, cost) in world.cells.iter().zip(costs) {
                 let cost = cost.unwrap();
@@ -483,7 +492,7 @@ mod tests {
         let mut run = world.run();
         // At 800 MB/s a KiB takes 1,280 ns.
         let harness_ns_per_kib = 0.03 * 1_280.0;
-        for costs in run.blocks.iter().map(|block| block_costs(block, &run.header)) {
+        for costs in run.blocks.iter().map(|block| costs_of(&run, block)) {
             for (cell, cost) in world.cells.iter().zip(costs) {
                 let cost = cost.unwrap();
                 let near = |found: Option<f64>, truth: f64| (found.unwrap() - truth).abs() < 2.0;
@@ -498,7 +507,7 @@ mod tests {
         run.blocks[0]
             .slots
             .retain(|slot| !matches!(slot, Slot::Trial(trial) if trial.kind == TrialKind::Paced));
-        let costs = block_costs(&run.blocks[0], &run.header);
+        let costs = costs_of(&run, &run.blocks[0]);
         assert!(costs.iter().all(Option::is_none), "a gross cost is not a net one");
     }
 
@@ -507,7 +516,7 @@ mod tests {
         let world = quiet();
         let run = two_machines(world.run());
         for block in &run.blocks {
-            let costs = block_costs(block, &run.header);
+            let costs = costs_of(&run, block);
             assert_eq!(costs.len(), world.cells.len());
             for (cell, cost) in world.cells.iter().zip(costs) {
                 let cost = cost.unwrap();
@@ -528,7 +537,7 @@ mod tests {
     #[test]
     fn a_longer_remote_window_does_not_change_the_receivers_cost() {
         let mut run = two_machines(quiet().run());
-        let before = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        let before = costs_of(&run, &run.blocks[0])[0].unwrap();
         // The remote window is twice as long, and everything in it happened twice.
         for slot in &mut run.blocks[0].slots {
             let (Slot::Idle(zc_run::IdleWindow { remote, .. })
@@ -541,7 +550,7 @@ mod tests {
             }
             closed.received.bytes += closed.received.bytes - opened.received.bytes;
         }
-        let after = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        let after = costs_of(&run, &run.blocks[0])[0].unwrap();
         let receiver = |cost: TrialCost| cost.ns_per_kib(Side::Receiver).unwrap();
         assert!(
             (receiver(before) - receiver(after)).abs() < 1.0,
@@ -557,7 +566,7 @@ mod tests {
         let mut run = two_machines(world.run());
         run.header.remote.as_mut().unwrap().machine = None;
         assert!(sender_alone(&run.header));
-        let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        let cost = costs_of(&run, &run.blocks[0])[0].unwrap();
         assert_eq!(cost.gross.receiver_ns, None);
         assert_eq!(cost.gross.sender_ns, Some(cost.gross.both_ns));
         assert!(
@@ -569,7 +578,7 @@ mod tests {
     fn two_ends_on_one_machine_have_a_common_cost() {
         let mut run = two_machines(quiet().run());
         run.header.remote.as_mut().unwrap().machine.as_mut().unwrap().same_machine = true;
-        let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        let cost = costs_of(&run, &run.blocks[0])[0].unwrap();
         assert_eq!((cost.gross.sender_ns, cost.gross.receiver_ns), (None, None));
         assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
     }
@@ -581,7 +590,7 @@ mod tests {
             Synthetic { cpus: 1, rate_bytes_per_s: 4e8, ..quiet() },
         ] {
             let run = world.run();
-            let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+            let cost = costs_of(&run, &run.blocks[0])[0].unwrap();
             assert_eq!((cost.gross.sender_ns, cost.gross.receiver_ns), (None, None));
             assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
         }
@@ -593,7 +602,7 @@ mod tests {
         let mut run = world.run();
         run.header.link.rps = rps.then(|| "sysfs".to_owned());
         run.header.plan.cells[0].levels.placement = Some(placement);
-        let costs = block_costs(&run.blocks[0], &run.header);
+        let costs = costs_of(&run, &run.blocks[0]);
         (costs[0].unwrap(), costs[1].unwrap())
     }
 
@@ -637,7 +646,7 @@ mod tests {
     #[test]
     fn the_loss_of_other_cpus_is_a_separate_cost() {
         let run = Synthetic { cpus: 4, other_cpus_ns_per_kib: 77.0, ..quiet() }.run();
-        let cost = block_costs(&run.blocks[0], &run.header)[0].unwrap();
+        let cost = costs_of(&run, &run.blocks[0])[0].unwrap();
         assert!((cost.ns_per_kib(Side::OtherCpus).unwrap() - 77.0).abs() < 1.0);
         assert!((cost.ns_per_kib(Side::Both).unwrap() - 900.0).abs() < 2.0);
     }

@@ -6,6 +6,7 @@ use crate::costs::{TrialCost, block_costs};
 use crate::figures::per;
 use crate::interim::level_of;
 use crate::parallel;
+use crate::plan_index::PlanIndex;
 use zc_run::{Block, Cell, Dropped, Header, Run, Slot, Trial, TrialKind};
 
 /// The blocks that were not dropped, with the costs of their soaked trials.
@@ -14,6 +15,8 @@ pub(super) struct KeptBlocks<'a> {
     pub(super) blocks: Vec<&'a Block>,
     /// The trials of a cell by kind, each with the index of its block among the kept ones.
     trials: HashMap<&'a str, [Vec<(usize, &'a Trial)>; TrialKind::ALL.len()]>,
+    /// The plan's cells by label, and what each is divided by.
+    pub(super) index: PlanIndex<'a>,
     /// Indexed by block, then by cell of the plan.
     pub(super) costs: Vec<Vec<Option<TrialCost>>>,
     /// Index of the reference among the plan's cells.
@@ -40,17 +43,15 @@ impl<'a> KeptBlocks<'a> {
 
     fn only(run: &'a Run, wanted: impl Fn(&Block) -> bool) -> Self {
         let header = &run.header;
+        let index = PlanIndex::of(&header.plan);
         let blocks: Vec<&Block> = run.blocks.iter().filter(|block| wanted(block)).collect();
         Self {
             header,
-            costs: parallel::each(blocks.len(), |block| block_costs(blocks[block], header)),
+            costs: parallel::each(blocks.len(), |block| block_costs(blocks[block], header, &index)),
             trials: by_cell(&blocks),
             blocks,
-            reference: header
-                .plan
-                .cells
-                .iter()
-                .position(|cell| cell.label == header.plan.reference),
+            reference: index.reference(),
+            index,
             level: level_of(run.end.as_ref()),
         }
     }
@@ -96,7 +97,10 @@ impl<'a> KeptBlocks<'a> {
     pub(super) fn unsoaked_pairs(&self, cell: &Cell) -> Vec<(&'a Trial, &'a Trial)> {
         let Some(harness) = &cell.harness else { return Vec::new() };
         let paced: Vec<_> = self.trials(harness, TrialKind::UnsoakedPaced).collect();
-        let of_block = |block: usize| paced.iter().find(|(other, _)| *other == block);
+        let of_block = |block: usize| {
+            let place = paced.partition_point(|(other, _)| *other < block);
+            paced.get(place).filter(|(other, _)| *other == block)
+        };
         self.trials(&cell.label, TrialKind::UnsoakedControl)
             .filter_map(|(block, control)| Some((control, of_block(block)?.1)))
             .collect()

@@ -25,6 +25,7 @@ mod model;
 mod netperf;
 mod others;
 mod parallel;
+mod plan_index;
 mod positive;
 pub mod profile;
 pub mod ratios;
@@ -53,6 +54,7 @@ pub use model::sizes::{
     Crossover, CrossoverMethod, Line, Outcome, Residual, Series, SizePoint, Sizes, Undecided,
 };
 pub use model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
+pub use plan_index::PlanIndex;
 pub use unit::us_per_mb;
 
 #[cfg(test)]

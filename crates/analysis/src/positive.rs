@@ -11,12 +11,12 @@ use crate::figures::{ratio_figure, scaled_bounds};
 use crate::kept::KeptBlocks;
 use crate::model::estimates::PositiveControl;
 use crate::model::figure::RatioFigure;
-use crate::ratios::{Pair, divisors, pair, ratio};
+use crate::ratios::{Pair, pair, ratio};
 
 pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     let plan = &kept.header.plan;
     let place = plan.cells.iter().position(|cell| cell.burn_units_per_mb.is_some())?;
-    let divisors = divisors(plan, place);
+    let divisors = kept.index.divisors(place);
     let found = kept.costs.iter().filter_map(|costs| of_block(costs, place, &divisors));
     let (pairs, shares): (Vec<Pair>, Vec<f64>) = found.unzip();
     let expected = median(&shares).filter(|expected| expected.is_finite());

@@ -18,7 +18,8 @@ use zc_stats::{
 };
 
 use super::costs::{Side, TrialCost, block_costs};
-use zc_run::{Block, Header, Plan};
+use super::plan_index::PlanIndex;
+use zc_run::{Block, Header};
 
 /// Fewer sessions say too little about what they differ by: an interval over five would be 1.4
 /// times as wide as over blocks where nothing differs.
@@ -158,27 +159,8 @@ fn session_inflation(values: &[f64], sessions: &[usize], level: f64) -> f64 {
     cluster_inflation(values, sessions, level).unwrap_or(1.0)
 }
 
-/// The index of a cell's baseline: the cell that it names, else the plan's reference. `None` for
-/// the reference, which has no baseline, and where the named cell is not in the plan.
-pub fn baseline(plan: &Plan, cell: usize) -> Option<usize> {
-    let label = plan.cells.get(cell)?.by.as_deref().unwrap_or(&plan.reference);
-    plan.cells.iter().position(|other| other.label == label).filter(|base| *base != cell)
-}
-
-/// The indices of the cells that a cell is divided by: its [`baseline`] and, if that is the plan's
-/// reference, the A/A control too. The control is the same path, and the geometric mean of two
-/// trials has less noise. That control itself is divided by the reference alone: a part of its own
-/// divisor would be no control. Empty for a cell without a ratio.
-pub fn divisors(plan: &Plan, cell: usize) -> Vec<usize> {
-    let Some(base) = baseline(plan, cell) else { return Vec::new() };
-    let doubled = plan.cells[base].label == plan.reference && !plan.cells[cell].is_aa_control();
-    let controls =
-        plan.cells.iter().enumerate().filter(|(_, cell)| cell.is_aa_control() && doubled);
-    std::iter::once(base).chain(controls.map(|(place, _)| place)).collect()
-}
-
-/// The cost of a cell and the geometric mean of the costs of its [`divisors`] (indices into the
-/// plan) in one block, per KiB; `None` unless the block has them all.
+/// The cost of a cell and the geometric mean of the costs of its divisors
+/// ([`PlanIndex::divisors`]) in one block, per KiB; `None` unless the block has them all.
 ///
 /// The ratio is estimated from logarithms, whose mean is the logarithm of the geometric mean. The
 /// arithmetic mean lies above it, and made ratios 0.1 to 1.0 % too small here. Where noise took a
@@ -221,21 +203,21 @@ pub fn pairs(
 /// The progress of a run: the ratio of each cell of the plan (of both sides together) over the
 /// blocks kept so far; `None` for cells without a baseline, and for those without a cost yet.
 pub fn progress(blocks: &[Block], header: &Header, level: f64) -> Vec<Option<Ratio>> {
+    let index = PlanIndex::of(&header.plan);
     let costs: Vec<_> = blocks
         .iter()
         .filter(|block| block.dropped.is_none())
-        .map(|block| block_costs(block, header))
+        .map(|block| block_costs(block, header, &index))
         .collect();
-    let plan = &header.plan;
-    let of = |cell| ratio(&pairs(&costs, cell, &divisors(plan, cell), Side::Both), level);
-    (0..plan.cells.len()).map(of).collect()
+    let of = |cell| ratio(&pairs(&costs, cell, &index.divisors(cell), Side::Both), level);
+    (0..header.plan.cells.len()).map(of).collect()
 }
 
 /// Whether every cell with a baseline has a ratio whose half-width is within `target`.
 pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
-    let plan = &header.plan;
+    let (plan, index) = (&header.plan, PlanIndex::of(&header.plan));
     let referring: Vec<usize> =
-        (0..plan.cells.len()).filter(|cell| baseline(plan, *cell).is_some()).collect();
+        (0..plan.cells.len()).filter(|cell| index.baseline(*cell).is_some()).collect();
     let half_width = |cell: usize| progress.get(cell)?.as_ref()?.half_width();
     !referring.is_empty()
         && referring
@@ -246,7 +228,7 @@ pub fn all_within(progress: &[Option<Ratio>], header: &Header) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use zc_run::SendPath;
+    use zc_run::{Plan, SendPath};
     use zc_testkit::synthetic::{Synthetic, size_sweep};
 
     #[test]
@@ -261,7 +243,10 @@ mod tests {
         let mut plan = run.header.plan.clone();
         // read+send 1024 with its control in the fifth place, sendfile 1024, read+send 65536,
         // sendfile 65536
-        let of = |plan: &Plan| (0..5).map(|cell| divisors(plan, cell)).collect::<Vec<_>>();
+        let of = |plan: &Plan| {
+            let index = PlanIndex::of(plan);
+            (0..5).map(|cell| index.divisors(cell)).collect::<Vec<_>>()
+        };
         assert_eq!(of(&plan), [vec![], vec![0, 4], vec![], vec![2], vec![0]]);
         plan.cells[2].by = None;
         plan.cells[1].by = None;
@@ -271,8 +256,9 @@ mod tests {
             "a baseline may have a baseline"
         );
         plan.cells[3].by = Some("nobody".to_owned());
-        assert_eq!(baseline(&plan, 3), None);
-        assert_eq!((baseline(&plan, 99), divisors(&plan, 99)), (None, vec![]));
+        let index = PlanIndex::of(&plan);
+        assert_eq!(index.baseline(3), None);
+        assert_eq!((index.baseline(99), index.divisors(99)), (None, vec![]));
 
         let found = progress(&run.blocks, &run.header, 0.95);
         let has: Vec<bool> = found.iter().map(Option::is_some).collect();

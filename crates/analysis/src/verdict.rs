@@ -16,7 +16,7 @@ use crate::model::estimates::{BlockAccount, Control, PositiveControl};
 use crate::model::figure::{Bounds, RatioFigure, farthest_from_one};
 use crate::model::verdict::{CellVerdict, Cheapest, Comparison, Verdict, Withheld};
 use crate::parallel;
-use crate::ratios::{self, Ratio, baseline, divisors, ratio};
+use crate::ratios::{self, Ratio, ratio};
 use zc_run::{Run, Severity};
 
 /// Equivalence margin: two cells cost the same when the interval of their ratio is within this
@@ -31,14 +31,13 @@ pub(super) fn verdict(
     positive: Option<&PositiveControl>,
     blocks: &BlockAccount,
 ) -> Verdict {
-    let plan = &kept.header.plan;
     let compared: Vec<usize> = (0..cells.len())
         .filter(|cell| cells[*cell].by.is_some() && !cells[*cell].control)
         .collect();
     let with_ratio = compared.iter().filter(|cell| cells[**cell].ratio.both.is_some()).count();
     let differs = significant(
         kept,
-        &compared.iter().map(|cell| (*cell, divisors(plan, *cell))).collect::<Vec<_>>(),
+        &compared.iter().map(|cell| (*cell, kept.index.divisors(*cell))).collect::<Vec<_>>(),
     );
     let error = control_error(control);
     let cheapest_by = cheapest(kept, cells, &compared, error);
@@ -141,13 +140,18 @@ fn cheapest(
     compared: &[usize],
     error: f64,
 ) -> Vec<Cheapest> {
-    let plan = &kept.header.plan;
+    let index = &kept.index;
+    let mut referring: Vec<Vec<usize>> = vec![Vec::new(); cells.len()];
+    for cell in compared {
+        if let Some(base) = index.baseline(*cell) {
+            referring[base].push(*cell);
+        }
+    }
     let mut groups: Vec<Vec<usize>> = Vec::new();
     let mut bases = Vec::new();
-    for place in 0..cells.len() {
+    for (place, referring) in referring.into_iter().enumerate() {
         let ratio_of = |cell: usize| Some((cells[cell].ratio.both?.value, cell));
-        let referring = compared.iter().filter(|cell| baseline(plan, **cell) == Some(place));
-        let mut ranked: Vec<(f64, usize)> = referring.filter_map(|cell| ratio_of(*cell)).collect();
+        let mut ranked: Vec<(f64, usize)> = referring.into_iter().filter_map(ratio_of).collect();
         if ranked.is_empty() {
             continue;
         }
@@ -161,8 +165,8 @@ fn cheapest(
         .flat_map(|group| {
             let leader = group[0];
             // Compared with their baseline including the control, with each other trial by trial.
-            group[1..].iter().map(move |cell| match baseline(plan, *cell) == Some(leader) {
-                true => (*cell, divisors(plan, *cell)),
+            group[1..].iter().map(move |cell| match index.baseline(*cell) == Some(leader) {
+                true => (*cell, index.divisors(*cell)),
                 false => (*cell, vec![leader]),
             })
         })

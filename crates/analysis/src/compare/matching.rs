@@ -16,7 +16,6 @@ pub(super) fn common(
     one_run: bool,
 ) -> Vec<(usize, usize)> {
     let (of_old, of_new) = (&before.header.plan.cells, &after.header.plan.cells);
-    let place = |cells: &[Cell], label: &str| cells.iter().position(|cell| cell.label == label);
     let of_state = |cells: &[Cell], cell: usize, state: HostState| {
         let partner = |other: &Cell| {
             Levels { state: Some(state), ..cells[cell].levels.clone() } == other.levels
@@ -33,28 +32,28 @@ pub(super) fn common(
             let own = of_old.iter().enumerate().filter(|(_, cell)| state(old, cell));
             let matching = |cell: usize| match (one_run, new.state) {
                 (true, Some(state)) => of_state(of_old, cell, state),
-                _ => place(of_new, &of_old[cell].label),
+                _ => after.index.place(&of_old[cell].label),
             };
             own.filter_map(|(at, _)| Some((at, matching(at)?))).collect()
         }
         (None, None) => {
-            let measured = |cells: &[Cell], other: &[Cell]| -> Vec<String> {
+            let measured = |cells: &[Cell], other: &KeptBlocks<'_>| -> Vec<String> {
                 let alone = cells
                     .iter()
-                    .filter(|cell| !cell.control && place(other, &cell.label).is_none());
+                    .filter(|cell| !cell.control && other.index.place(&cell.label).is_none());
                 alone.map(|cell| cell.label.clone()).collect()
             };
-            compared.only_old = measured(of_old, of_new);
-            compared.only_new = measured(of_new, of_old);
+            compared.only_old = measured(of_old, after);
+            compared.only_new = measured(of_new, before);
             let both = of_old.iter().enumerate().filter(|(_, cell)| !cell.control);
-            both.filter_map(|(at, cell)| Some((at, place(of_new, &cell.label)?))).collect()
+            both.filter_map(|(at, cell)| Some((at, after.index.place(&cell.label)?))).collect()
         }
         (of, other) => {
             let labels = (of.as_ref().or(other.as_ref()), other.as_ref().or(of.as_ref()));
             let places = labels
                 .0
-                .and_then(|label| place(of_old, label))
-                .zip(labels.1.and_then(|label| place(of_new, label)));
+                .and_then(|label| before.index.place(label))
+                .zip(labels.1.and_then(|label| after.index.place(label)));
             places.into_iter().collect()
         }
     };
@@ -90,9 +89,7 @@ pub(super) fn shared_reference(
     before: &KeptBlocks<'_>,
     after: &KeptBlocks<'_>,
 ) -> Option<(usize, usize)> {
-    let find = |kept: &KeptBlocks<'_>, label: &str| {
-        kept.header.plan.cells.iter().position(|cell| cell.label == label)
-    };
+    let find = |kept: &KeptBlocks<'_>, label: &str| kept.index.place(label);
     let own = before
         .reference
         .and_then(|place| Some((place, find(after, &before.header.plan.cells[place].label)?)));

@@ -169,7 +169,7 @@ pub(super) fn same_cells(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> Vec
             && differences.iter().all(|each| each.weight != Weight::Disqualifies)
     };
     let places = of_old.iter().enumerate().filter_map(|(place, cell)| {
-        let other = of_new.iter().position(|other| other.label == cell.label)?;
+        let other = after.index.place(&cell.label)?;
         equal(cell, &of_new[other]).then_some((place, other))
     });
     places.collect()

@@ -14,7 +14,7 @@ use crate::costs::Side;
 use crate::figures::figure;
 use crate::kept::KeptBlocks;
 use crate::model::figure::{Figure, Sides};
-use crate::ratios::{baseline, divisors, pairs};
+use crate::ratios::pairs;
 
 /// Two selections, and the effects in each cell that both have.
 pub(super) struct Pair {
@@ -207,8 +207,8 @@ fn within_run(
     side: Side,
     error: f64,
 ) -> Option<Effect> {
-    let plan = &kept.header.plan;
-    let by = if baseline(plan, new) == Some(old) { divisors(plan, new) } else { vec![old] };
+    let index = &kept.index;
+    let by = if index.baseline(new) == Some(old) { index.divisors(new) } else { vec![old] };
     Effect::paired(pairs(&kept.costs, new, &by, side), kept.level, error)
 }
 

@@ -16,7 +16,7 @@ use crate::bootstrap::Bootstrap;
 use crate::costs::Side;
 use crate::kept::KeptBlocks;
 use crate::model::sizes::{CrossoverMethod, Outcome, Undecided};
-use crate::ratios::{Ratio, baseline, divisors, pair, pairs, ratio};
+use crate::ratios::{Ratio, pair, pairs, ratio};
 use crate::verdict::EQUIVALENCE_MARGIN;
 
 /// Number of sizes around a crossover at which lines are tested: two on either side. The test has
@@ -86,7 +86,6 @@ pub(super) fn crossover(
 }
 
 fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec<Measured> {
-    let plan = &kept.header.plan;
     let common: Vec<(usize, usize, usize)> = of
         .points
         .iter()
@@ -96,8 +95,10 @@ fn measured(kept: &KeptBlocks, side: Side, of: &Fitted, against: &Fitted) -> Vec
     let last = common.len().saturating_sub(1);
     let at = |(index, &(size, of, against)): (usize, &(usize, usize, usize))| {
         // The same ratio as in the table, with the control as a divisor where the table has it.
-        let by =
-            if baseline(plan, of) == Some(against) { divisors(plan, of) } else { vec![against] };
+        let by = match kept.index.baseline(of) == Some(against) {
+            true => kept.index.divisors(of),
+            false => vec![against],
+        };
         let pairs = pairs(&kept.costs, of, &by, side);
         let at_level = ratio(&pairs, kept.level)?;
         let is_end = index == 0 || index == last;

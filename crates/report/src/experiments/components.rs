@@ -2,7 +2,7 @@
 //! at a rate that was left out.
 
 use crate::block::Part;
-use crate::digits::{rate, ratio, with_half_width};
+use crate::digits::{rate, ratio, significant, us_per_mb, with_half_width};
 use crate::grid::{Column, Grid};
 use crate::grids::NONE;
 use crate::rows::cost;
@@ -20,8 +20,29 @@ pub(super) fn parts(estimates: &Estimates) -> Vec<Part> {
     parts
 }
 
-/// How well costs at other rates are predicted, in a sentence.
+/// The coefficients, and how well costs at other rates are predicted, in sentences.
 pub(super) fn conclusion(estimates: &Estimates) -> Option<String> {
+    let each = series(estimates).iter().map(|series| {
+        let call = series.call_ns.map_or_else(String::new, |call| {
+            format!(", {} us a call", significant(call.value / 1e3))
+        });
+        format!(
+            "{} {} us a wake-up{call} and {} us/MB",
+            escape(&series.name, 60),
+            significant(series.wake_up_ns.value / 1e3),
+            significant(us_per_mb(series.ns_per_kib.value))
+        )
+    });
+    let each: Vec<String> = each.collect();
+    let cost = (!each.is_empty()).then(|| format!("Cost: {}.", each.join("; ")))?;
+    Some(match predicted(estimates) {
+        Some(predicted) => format!("{cost} {predicted}"),
+        None => cost,
+    })
+}
+
+/// How well costs at other rates are predicted.
+fn predicted(estimates: &Estimates) -> Option<String> {
     let predictions = || series(estimates).iter().flat_map(|series| &series.predictions);
     let count = predictions().count();
     let holds = |prediction: &&Prediction| {
@@ -110,22 +131,21 @@ fn ratio_text(figure: &Figure) -> String {
     ratio(figure.value, figure.half_width.map(|half| half / figure.value))
 }
 
-/// What a wake-up costs that sends nothing: it is in none of the coefficients.
+/// What a wake-up of the reference's pacing costs that sends nothing: it is in none of the
+/// coefficients.
 fn harness(estimates: &Estimates) -> Option<String> {
-    let wake_ups_us = estimates.cells.iter().filter_map(|cell| {
-        let per_kib = cell.traffic.wake_ups_per_mb? * 1024e-6;
-        Some(cell.harness_ns_per_kib?.value / per_kib / 1e3).filter(|us| us.is_finite())
-    });
-    let (least, most) = wake_ups_us.fold(None, |ends: Option<(f64, f64)>, us| {
-        let (least, most) = ends.unwrap_or((us, us));
-        Some((least.min(us), most.max(us)))
-    })?;
-    let (least, most) = (with_half_width(least, None), with_half_width(most, None));
-    let range = if least == most { least } else { format!("{least} to {most}") };
-    Some(format!(
-        "A wake-up of zc's own, which sends nothing, costs {range} us, its meters included; that is \
-         in no figure here."
-    ))
+    let reference = estimates.cells.iter().find(|cell| cell.reference)?;
+    let wake_ups_per_kib = reference.traffic.wake_ups_per_mb? * 1024e-6;
+    let harness = reference.harness_ns_per_kib?;
+    let us = |ns_per_kib: f64| ns_per_kib / wake_ups_per_kib / 1e3;
+    Some(us(harness.value)).filter(|us| us.is_finite()).map(|value| {
+        format!(
+            "A wake-up that sends nothing, paced as {}, costs {} us, zc's meters included; that is \
+             in no figure here.",
+            escape(&reference.label, 60),
+            with_half_width(value, harness.half_width.map(us)),
+        )
+    })
 }
 
 #[cfg(test)]

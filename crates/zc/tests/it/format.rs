@@ -118,9 +118,10 @@ fn same(value: Option<f64>, expected: Option<f64>) -> bool {
 /// A cell's ratio as zc computed it when it wrote the golden files: by the arithmetic mean of the
 /// two references, which made it up to some per cent too small.
 fn ratio_to_arithmetic_mean(run: &Run, cell: usize) -> Option<f64> {
-    let divisors = zc_analysis::ratios::divisors(&run.header.plan, cell);
+    let index = zc_analysis::PlanIndex::of(&run.header.plan);
+    let divisors = index.divisors(cell);
     let pair = |block: &zc_run::Block| {
-        let costs = zc_analysis::costs::block_costs(block, &run.header);
+        let costs = zc_analysis::costs::block_costs(block, &run.header, &index);
         let of = |cell: usize| costs[cell]?.ns_per_kib(zc_analysis::costs::Side::Both);
         let sum = divisors.iter().map(|divisor| of(*divisor)).sum::<Option<f64>>()?;
         let costs = (of(cell)?, sum / divisors.len() as f64);
