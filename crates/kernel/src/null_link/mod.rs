@@ -347,11 +347,11 @@ struct Mapped<T> {
     count: usize,
 }
 
-// SAFETY: the mapping belongs to this value, is not bound to a thread, and is only accessed through
-// atomics.
-unsafe impl<T> Send for Mapped<T> {}
+// SAFETY: the mapping belongs to this value and is not bound to a thread. Only references to `T`
+// come out of it, which threads may share.
+unsafe impl<T: Sync> Send for Mapped<T> {}
 // SAFETY: as above.
-unsafe impl<T> Sync for Mapped<T> {}
+unsafe impl<T: Sync> Sync for Mapped<T> {}
 
 impl<T> Mapped<T> {
     /// Maps an array of `count` values, whose layout in the object is that of `T`.
