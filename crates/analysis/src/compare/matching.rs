@@ -89,14 +89,13 @@ pub(super) fn shared_reference(
     before: &KeptBlocks<'_>,
     after: &KeptBlocks<'_>,
 ) -> Option<(usize, usize)> {
-    let find = |kept: &KeptBlocks<'_>, label: &str| kept.index.place(label);
-    let own = before
-        .reference
-        .and_then(|place| Some((place, find(after, &before.header.plan.cells[place].label)?)));
+    let own = before.reference.and_then(|place| {
+        Some((place, after.index.place(&before.header.plan.cells[place].label)?))
+    });
     let other = || {
-        after
-            .reference
-            .and_then(|place| Some((find(before, &after.header.plan.cells[place].label)?, place)))
+        after.reference.and_then(|place| {
+            Some((before.index.place(&after.header.plan.cells[place].label)?, place))
+        })
     };
     let comparable = |(place, new_place): &(usize, usize)| {
         let cells = (&before.header.plan.cells[*place], &after.header.plan.cells[*new_place]);
