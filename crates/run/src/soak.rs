@@ -178,7 +178,7 @@ pub struct IdleSpan {
     pub elapsed_ns: u64,
     /// Idle time of all CPUs of the machine together.
     pub idle_ns: u64,
-    /// CPU time of the burner.
+    /// CPU time of the burner and of the thread that wakes it.
     pub truth_ns: u64,
 }
 

@@ -30,6 +30,7 @@ pub(super) struct Burner {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     tid: i32,
+    waker_tid: i32,
 }
 
 #[derive(Debug)]
@@ -70,8 +71,8 @@ impl Burner {
             sleeps: AtomicU64::new(0),
         });
         // The threads end when this is dropped.
-        let mut burner = Self { shared, threads: Vec::new(), tid: 0 };
-        burner.spawn("zc-waker", waker_cpus, wake)?;
+        let mut burner = Self { shared, threads: Vec::new(), tid: 0, waker_tid: 0 };
+        burner.waker_tid = burner.spawn("zc-waker", waker_cpus, wake)?;
         burner.tid = burner.spawn("zc-burner", &[cpu], burn)?;
         Ok(burner)
     }
@@ -117,6 +118,14 @@ impl Burner {
     pub(super) fn cpu_ns(&self) -> Result<u64> {
         clock::thread_cpu_ns(self.tid)
             .map_err(|error| Error::os("read the burner's CPU clock", error))
+    }
+
+    /// CPU time that the burner and the thread that wakes it have used so far: what the idle time of
+    /// the machine is less by.
+    pub(super) fn cpu_ns_with_waker(&self) -> Result<u64> {
+        let waker_ns = clock::thread_cpu_ns(self.waker_tid)
+            .map_err(|error| Error::os("read the CPU clock of the burner's waker", error))?;
+        Ok(self.cpu_ns()? + waker_ns)
     }
 
     /// Times that it has gone to sleep under load so far.

@@ -7,8 +7,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use rand::SeedableRng;
 use rand::seq::SliceRandom;
+use rand::{RngExt as _, SeedableRng};
 use rand_pcg::Pcg64;
 use zc_kernel::{clock, sched};
 
@@ -132,7 +132,8 @@ impl Bench {
             cases.shuffle(&mut rng);
             let Some(soaked) = self.soaked_round(&cases, stop)? else { break };
             self.soakers.pause();
-            let controls = self.control_round(&cases, stop)?;
+            // Not always first: what the soakers held up is then still being caught up with.
+            let controls = self.control_round(&cases, rng.random_range(0..cases.len()), stop)?;
             self.soakers.resume();
             let Some(controls) = controls else { break };
             visits.extend(
@@ -177,20 +178,29 @@ impl Bench {
         Ok(Some(visits))
     }
 
-    /// Every load once, without soakers, after none. `None` when it was interrupted.
+    /// Every load once, without soakers, and none before the one at `rest_before`. `None` when it
+    /// was interrupted.
     fn control_round(
         &mut self,
         cases: &[(BurnShape, u32)],
+        rest_before: usize,
         stop: &AtomicBool,
     ) -> Result<Option<Vec<UnsoakedControl>>> {
-        let Some(at_rest) = self.control(stop)? else { return Ok(None) };
+        let mut at_rest = None;
         let mut controls = Vec::new();
-        for &(shape, percent) in cases {
+        for (place, &(shape, percent)) in cases.iter().enumerate() {
+            if place == rest_before {
+                let Some(seen) = self.control(stop)? else { return Ok(None) };
+                at_rest = seen.idle;
+            }
             self.burner.work(percent, shape);
             let seen = self.control(stop)?;
             self.burner.rest();
             let Some(seen) = seen else { return Ok(None) };
-            controls.push(UnsoakedControl { idle_at_rest: at_rest.idle, ..seen });
+            controls.push(seen);
+        }
+        for control in &mut controls {
+            control.idle_at_rest = at_rest;
         }
         Ok(Some(controls))
     }
@@ -224,7 +234,7 @@ impl Bench {
         for _ in 0..LOOKS {
             let elapsed_ns = clock::monotonic_ns();
             let Some(idle_ns) = idle_clock.read_ns() else { return Ok(None) };
-            let truth_ns = self.burner.cpu_ns()?;
+            let truth_ns = self.burner.cpu_ns_with_waker()?;
             if before_ns.is_some_and(|before_ns| idle_ns > before_ns) {
                 return Ok(Some(IdleSpan { elapsed_ns, idle_ns, truth_ns }));
             }
