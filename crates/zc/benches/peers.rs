@@ -1,13 +1,14 @@
 //! Measures zc's own overhead: the top speed of every send path compared with a minimal loop over
 //! the same path, and with iperf3, netperf and neper where they have the path. Interleaved, in
-//! random order, medians of pairs.
+//! random order; the ratio is Hodges and Lehmann's estimate over pairs, with Wilcoxon's 95 %
+//! interval.
 //!
 //! `cargo bench --bench peers` prints a Markdown table. Programs that are not on the PATH are left
 //! out (`ZC_PEERS` may name folders to look in first). Environment: `ZC_PAIRS` (default 11),
 //! `ZC_SECONDS` a measurement (default 0.4).
 //!
 //! All run on loopback, same CPUs, 64 KiB buffers, cubic, and a receiver that does recv(2) into 64
-//! KiB. The minimal loops walk the same 63 files as zc. The peers resend one hot buffer of 64 KiB,
+//! KiB; with `--skip-rx-copy` (iperf3 3.17) 128 KiB that MSG_TRUNC discards. The minimal loops walk the same 63 files as zc. The peers resend one hot buffer of 64 KiB,
 //! so for the comparison with them zc sends a file set of one such file: `mmap+write` is then a
 //! write from hot memory, as theirs is, and `sendfile` their sendfile.
 
@@ -22,7 +23,8 @@ use common::{BUFFER, cell, files, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
 use zc_measure::trial::{self, Rig};
-use zc_run::{LinkKind, SendPath, Timing};
+use zc_run::{Cell, LinkKind, RecvPath, SendPath, Timing};
+use zc_stats::{hodges_lehmann, wilcoxon_interval};
 
 fn main() {
     if only_asked_to_start() {
@@ -36,34 +38,35 @@ fn main() {
     let cpus = trial::choose_cpus(&trial::allowed_cpus().expect("CPUs"));
 
     println!(
-        "| path | zc Gbit/s | other | Gbit/s | zc / other, median | range \
-         |\n|---|---|---|---|---|---|"
+        "| path | zc Gbit/s | other | Gbit/s | zc / other | 95 % interval |\n|---|---|---|---|---|---|"
     );
     let mut walking = rig(&set, seconds);
     trial::touch_memory(cpus.0);
     let minimal = built_here("examples/minimal");
     for &path in SendPath::ALL {
         let other = || minimal_speed(&minimal, path, seconds, cpus, &set);
-        compare(path, "minimal loop", pairs, &mut walking, &other);
+        compare(&cell(path), "minimal loop", pairs, &mut walking, &other);
     }
     drop(walking);
     let mut hot_rig = rig(&hot, seconds);
     trial::touch_memory(cpus.0);
     let larger = files(folder.path(), 1, 16 * BUFFER).remove(0);
-    for (path, name, speed) in peers(seconds, cpus, &hot, &larger) {
-        compare(path, &name, pairs, &mut hot_rig, &*speed);
+    for (cell, name, speed) in peers(seconds, cpus, &hot, &larger) {
+        compare(&cell, &name, pairs, &mut hot_rig, &*speed);
+    }
+    drop(hot_rig);
+    if let Some(iperf3) = find("iperf3") {
+        let mut rig = rig(&files(folder.path(), 1, 2 * BUFFER), seconds);
+        trial::touch_memory(cpus.0);
+        let flags = &["-l", "128K", "--skip-rx-copy"];
+        let speed = iperf3_speed(&iperf3, flags, &whole_seconds(seconds), cpus);
+        compare(&discarded(), "iperf3 -l 128K --skip-rx-copy", pairs, &mut rig, &*speed);
     }
 }
 
 /// Measures pairs in random order and prints a row.
-fn compare(
-    path: SendPath,
-    name: &str,
-    pairs: usize,
-    rig: &mut Rig,
-    other: &dyn Fn() -> Option<f64>,
-) {
-    let cell = cell(path);
+fn compare(cell: &Cell, name: &str, pairs: usize, rig: &mut Rig, other: &dyn Fn() -> Option<f64>) {
+    let path = &cell.label;
     let mut random = rand_pcg::Pcg64::seed_from_u64(1);
     let mut found = Vec::new();
     for _ in 0..pairs {
@@ -71,7 +74,7 @@ fn compare(
         order.shuffle(&mut random);
         let (mut ours, mut theirs) = (None, None);
         for zc in order {
-            if zc { ours = rig.top_speed(&cell).ok() } else { theirs = other() }
+            if zc { ours = rig.top_speed(cell).ok() } else { theirs = other() }
         }
         match (ours, theirs) {
             (Some(ours), Some(theirs)) => found.push((ours, theirs)),
@@ -79,14 +82,16 @@ fn compare(
             (_, None) => return println!("| {path} | | {name} | did not run | | |"),
         }
     }
-    let ratios = sorted(found.iter().map(|(ours, theirs)| ours / theirs));
+    let logs: Vec<f64> = found.iter().map(|(ours, theirs)| (ours / theirs).ln()).collect();
+    let ratio = hodges_lehmann(&logs).map_or(f64::NAN, f64::exp);
+    let interval = wilcoxon_interval(&logs, 0.95).map_or_else(
+        || "too few pairs".to_owned(),
+        |interval| format!("{:.3} to {:.3}", interval.low.exp(), interval.high.exp()),
+    );
     println!(
-        "| {path} | {:.1} | {name} | {:.1} | {:.3} | {:.3} ... {:.3} |",
+        "| {path} | {:.1} | {name} | {:.1} | {ratio:.3} | {interval} |",
         median(&sorted(found.iter().map(|pair| pair.0))) * 8e-9,
         median(&sorted(found.iter().map(|pair| pair.1))) * 8e-9,
-        median(&ratios),
-        ratios[0],
-        ratios[ratios.len() - 1],
     );
 }
 
@@ -124,53 +129,70 @@ fn minimal_speed(
     String::from_utf8_lossy(&output.stdout).trim().parse().ok()
 }
 
+/// The peers measure whole seconds.
+fn whole_seconds(seconds: f64) -> String {
+    (seconds.ceil() as u64).max(1).to_string()
+}
+
 type Speed = Box<dyn Fn() -> Option<f64>>;
+
+/// What iperf3 with these flags reaches; its CUBIC and its two CPUs are those of zc.
+fn iperf3_speed(
+    iperf3: &Path,
+    flags: &'static [&str],
+    seconds: &str,
+    (sender, receiver): (usize, usize),
+) -> Speed {
+    let (iperf3, seconds) = (iperf3.to_path_buf(), seconds.to_owned());
+    Box::new(move || {
+        let port = free_port();
+        let server = start(Command::new(&iperf3).args([
+            "-s",
+            "-1",
+            "-p",
+            &port,
+            "-A",
+            &receiver.to_string(),
+        ]));
+        let output = Command::new(&iperf3)
+            .args(["-c", "127.0.0.1", "-p", &port, "-A", &sender.to_string(), "-t", &seconds])
+            .args(["-C", "cubic", "-J"])
+            .args(flags)
+            .output()
+            .ok();
+        stop(server);
+        let json: serde_json::Value = serde_json::from_slice(&output?.stdout).ok()?;
+        Some(json["end"]["sum_received"]["bits_per_second"].as_f64()? / 8.0)
+    })
+}
+
+/// Two paths of 128 KiB, of which the receiver discards what it gets without a copy.
+fn discarded() -> Cell {
+    let mut cell = Cell::of_paths(SendPath::MmapWrite, RecvPath::RecvTrunc);
+    let bytes = Some(2 * BUFFER);
+    (cell.levels.message_bytes, cell.levels.recv_buffer_bytes) = (bytes, bytes);
+    cell.label = "mmap+write into recv-trunc, 128k".to_owned();
+    cell
+}
 
 /// The peers that are there, and the path of zc that does what they do.
 fn peers(
     seconds: f64,
-    (sender, receiver): (usize, usize),
+    cpus: (usize, usize),
     hot: &[PathBuf],
     larger: &Path,
-) -> Vec<(SendPath, String, Speed)> {
-    let seconds = (seconds.ceil() as u64).max(1).to_string();
-    let mut all: Vec<(SendPath, String, Speed)> = Vec::new();
+) -> Vec<(Cell, String, Speed)> {
+    let (sender, receiver) = cpus;
+    let seconds = whole_seconds(seconds);
+    let mut all: Vec<(Cell, String, Speed)> = Vec::new();
     if let Some(iperf3) = find("iperf3") {
-        for (path, flags) in [(SendPath::MmapWrite, &[][..]), (SendPath::Sendfile, &["-Z"][..])] {
-            let (iperf3, seconds) = (iperf3.clone(), seconds.clone());
-            let name = format!("iperf3 {}", flags.join(" "));
+        for (path, flags) in
+            [(SendPath::MmapWrite, &["-l", "64K"][..]), (SendPath::Sendfile, &["-l", "64K", "-Z"])]
+        {
             all.push((
-                path,
-                name.trim().to_owned(),
-                Box::new(move || {
-                    let port = free_port();
-                    let server = start(Command::new(&iperf3).args([
-                        "-s",
-                        "-1",
-                        "-p",
-                        &port,
-                        "-A",
-                        &receiver.to_string(),
-                    ]));
-                    let output = Command::new(&iperf3)
-                        .args([
-                            "-c",
-                            "127.0.0.1",
-                            "-p",
-                            &port,
-                            "-A",
-                            &sender.to_string(),
-                            "-t",
-                            &seconds,
-                        ])
-                        .args(["-l", "64K", "-C", "cubic", "-J"])
-                        .args(flags)
-                        .output()
-                        .ok();
-                    stop(server);
-                    let json: serde_json::Value = serde_json::from_slice(&output?.stdout).ok()?;
-                    Some(json["end"]["sum_received"]["bits_per_second"].as_f64()? / 8.0)
-                }),
+                cell(path),
+                format!("iperf3 {}", flags.join(" ")),
+                iperf3_speed(&iperf3, flags, &seconds, cpus),
             ));
         }
     }
@@ -183,7 +205,7 @@ fn peers(
             // TCP_SENDFILE refuses a file that is not larger than all its buffers together.
             let file = if test == "TCP_SENDFILE" { larger.to_path_buf() } else { hot[0].clone() };
             all.push((
-                path,
+                cell(path),
                 format!("netperf {test}"),
                 Box::new(move || {
                     let port = free_port();
@@ -231,7 +253,7 @@ fn peers(
             let (neper, seconds) = (neper.clone(), seconds.clone());
             let name = format!("neper tcp_stream {}", flags.join(" "));
             all.push((
-                path,
+                cell(path),
                 name.trim().to_owned(),
                 Box::new(move || {
                     let (control, data) = (free_port(), free_port());
