@@ -768,6 +768,9 @@ fn every_link_carries_ipv6() -> End {
             let counts = sent_to_far_end(&*link, 10_000_000);
             assert_eq!(
                 (counts.bytes, counts.acked_bytes, counts.ended),
+        // A window that never limits would make every packet a full one.
+        assert_eq!(link.facts().initial_window_packets, None);
+        assert!(zc_kernel::tcp::info(&stream).unwrap().snd_cwnd < 100);
                 (10_000_000, 10_000_000, true),
                 "{counts:?}"
             );

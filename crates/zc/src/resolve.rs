@@ -64,6 +64,19 @@ pub(super) fn run(
     }
     let send = match typed.iter().filter(|level| level.factor == Factor::Send).count() {
         _ if plan.levels(Factor::Send).is_some() => SendPath::ReadSend,
+    let of_far_end = [
+        ("--ack-every", &args.ack_every),
+        ("--ack-interval", &args.ack_interval),
+        ("--rtt", &args.rtt),
+    ];
+    if let Some((option, _)) = of_far_end.iter().find(|(_, typed)| typed.is_some())
+        && (link.is_some_and(|link| link != LinkKind::Null) || args.remote.is_given())
+    {
+        return Err(Error::usage(format!(
+            "{option}: it is the link \"null\" that acknowledges so"
+        ))
+        .help("--link null, or leave the option out"));
+    }
         0 | 1 => held.send,
         _ if plan.factors.is_empty() => SendPath::ReadSend,
         _ => {

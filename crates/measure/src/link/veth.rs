@@ -104,6 +104,8 @@ struct Wanted {
     policies: Policies,
 }
 
+    /// Packets; `None` is the kernel's default.
+    initial_window: Option<u32>,
 /// Checks that the link can be brought up, and leaves this process unchanged.
 pub(super) fn try_out(sides: Sides) -> std::result::Result<(), Unavailable> {
     let wanted = Wanted::new(sides, Steering::Best, Card::Veth, &LinkOptions::default());
@@ -126,6 +128,9 @@ impl Wanted {
             policies: Policies::read(Path::new("/")),
         }
     }
+            // Over a round trip, TCP makes packets of about a millisecond of its window
+            // (tcp_tso_autosize): a window that never limits makes all of them full.
+            initial_window: (options.far_end.rtt_ns == 0).then_some(INITIAL_WINDOW_PACKETS),
 
     /// Brings the link up in a child process, so that this process enters a user namespace only if
     /// that leads to a link.
@@ -249,7 +254,10 @@ impl Wanted {
                     addresses.prefix_bits,
                     &others.find(other)?,
                     neighbour,
-                )
+                )?;
+                let Some(packets) = self.initial_window else { return Ok(()) };
+                let index = devices.find(device)?.index;
+                devices.set_initial_window(index, address, addresses.prefix_bits, packets)
             };
             set_up().map_err(no(stage))?;
         }
@@ -297,7 +305,7 @@ impl Wanted {
             rps_check,
             ip: self.options.ip,
             switched_off: self.options.switched_off.clone(),
-            initial_window_packets: Some(INITIAL_WINDOW_PACKETS),
+            initial_window_packets: self.initial_window,
             far_end: None,
             passed_over: Vec::new(),
         };
@@ -351,7 +359,7 @@ fn set_up(
         // sends one request per second.
         devices.add_neighbour(index, neighbour, mac)?;
     }
-    devices.set_initial_window(index, address, prefix_bits, INITIAL_WINDOW_PACKETS)
+    Ok(())
 }
 
 impl Veth {

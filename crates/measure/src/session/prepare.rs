@@ -6,9 +6,9 @@ use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::{
-    Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion,
-    Header, Host, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push,
-    RecvPath, RemoteFacts, Result, Severity, Timing, Warning,
+    AckOptions, Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams,
+    FormatVersion, Header, Host, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan,
+    Probe, Push, RecvPath, RemoteFacts, Result, Severity, Timing, Warning,
 };
 
 use super::budget::Budget;
@@ -136,6 +136,7 @@ fn bring_up(options: &RunOptions, cells: &[Cell], cpus: CpuPair) -> Result<Up> {
     let candidates: Vec<LinkKind> = match options.link {
         Some(kind) => vec![kind],
         None => {
+        None if options.link_options.far_end != AckOptions::default() => vec![LinkKind::Null],
             trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || !receives).collect()
         }
     };
@@ -309,9 +310,14 @@ pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
     };
     Timing {
         // What is saved is what is done.
+/// Round trips in which slow start goes from 10 packets to 4 MiB, the largest send buffer, and some
+/// more.
+const SLOW_START_ROUNDS: u64 = 12;
+
         warmup_ns: options.warmup_ns.unwrap_or(warmup_ns).max(trial::LEAST_WARMUP_NS),
         window_ns: options.window_ns.unwrap_or(window_ns),
         idle_ns: options.idle_ns.unwrap_or(idle_ns),
         unsoaked_ns: options.window_ns.unwrap_or(30_000_000),
     }
 }
+    let warmup_ns = warmup_ns + SLOW_START_ROUNDS * options.link_options.far_end.rtt_ns;

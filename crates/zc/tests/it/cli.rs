@@ -81,6 +81,13 @@ fn what_was_typed_wrong_is_exit_code_2() {
         (&["run", "--ack-every", "2m"], "--ack-every: size \"2m\" is too large: at most 1m"),
         (&["run", "--ack-interval", "1"], "--ack-interval: duration \"1\" has no unit"),
         (&["run", "--rtt", "1"], "--rtt: duration \"1\" has no unit"),
+        (
+            &["run", "--rtt", "1ms", "--link", "veth"],
+            "--rtt: it is the link \"null\" that acknowledges so",
+        ),
+        (&["run", "--burn", "sendfile"], "--burn: \"sendfile\" names no time"),
+        (&["run", "--burn", "sendfile=4"], "--burn: duration \"4\" has no unit"),
+        (&["run", "--burn", "sendfile=1s"], "--burn: duration \"1s\" is too long: at most 10ms"),
         (&["run", "--soaker", "fpu"], "unknown soaker \"fpu\""),
         (&["run", "--buffer", "64x"], "--buffer: size \"64x\" has an unknown unit \"x\""),
         (
