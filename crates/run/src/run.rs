@@ -113,8 +113,8 @@ pub struct Block {
     /// The speed of a short memcpy of memory that is not in the cache, in bytes per second: the
     /// current cost of copying.
     pub memcpy_bytes_per_s: Option<f64>,
-    /// Idle windows and trials in the order of time. The first and the last are idle windows, and
-    /// one is between any two soaked trials.
+    /// Idle windows and trials in the order of time. Idle windows are before the first and after
+    /// the last of the soaked trials, and between some of them (before format 3.5 between any two).
     pub slots: Vec<Slot>,
     /// Trials that failed. The rest of the block counts.
     pub failed: Vec<FailedTrial>,

@@ -1,10 +1,13 @@
-//! One block: every cell once in the block's own random order, with an idle window on both sides of
-//! every soaked trial, and the unsoaked trials that are due.
+//! One block: every cell once in the block's own random order, with idle windows before the first
+//! soaked trial, after the last and every [`IDLE_APART_NS`] in between, and the unsoaked trials that
+//! are due.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::plan;
+use crate::plan::time::IDLE_APART_NS;
 use crate::trial::{Rig, memcpy_bytes_per_s};
+use zc_kernel::clock::monotonic_ns;
 use zc_run::{
     Block, Dropped, Error, FailedTrial, Header, Result, Slot, TrialKind, Unsoaked, Warning,
 };
@@ -113,7 +116,7 @@ impl<'s> Blocks<'s> {
         let mut block = Block {
             index,
             session: self.sessions.index(),
-            began_ns: zc_kernel::clock::monotonic_ns(),
+            began_ns: monotonic_ns(),
             memcpy_bytes_per_s: Some(memcpy_bytes_per_s(&mut self.memory)),
             slots: Vec::new(),
             failed: Vec::new(),
@@ -154,7 +157,8 @@ impl<'s> Blocks<'s> {
         let schedule = self.schedule(block.index);
         let trials = schedule.len();
         let mut soaking = false;
-        for (trial, (cell, kind)) in schedule.into_iter().enumerate() {
+        let mut idle_due_ns = 0;
+        for (trial, &(cell, kind)) in schedule.iter().enumerate() {
             let label = self.header.plan.cells[cell].label.clone();
             if stop.load(Ordering::Relaxed) {
                 return Ok(BlockEnd::Stopped);
@@ -183,6 +187,7 @@ impl<'s> Blocks<'s> {
             // Idle rates may differ between states.
             if soaking && (begins || switched) {
                 block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
+                idle_due_ns = monotonic_ns() + IDLE_APART_NS;
             }
             match self.rig.run(&self.header.plan.cells[cell], kind) {
                 Ok(trial) => {
@@ -195,11 +200,20 @@ impl<'s> Blocks<'s> {
                     block.failed.push(FailedTrial { cell: label.clone(), reason: error.message });
                 }
             }
-            if soaking {
+            let shared = schedule.get(trial + 1).is_some_and(|next| self.shares_idle(cell, *next));
+            if soaking && (!shared || monotonic_ns() >= idle_due_ns) {
                 block.slots.push(Slot::Idle(self.rig.idle().map_err(named)?));
+                idle_due_ns = monotonic_ns() + IDLE_APART_NS;
             }
         }
         Ok(BlockEnd::Whole)
+    }
+
+    /// Whether a trial that follows one of `cell` may do without an idle window in between: it is
+    /// soaked, and in the same state of the host.
+    fn shares_idle(&self, cell: usize, (next, kind): (usize, TrialKind)) -> bool {
+        let state = |cell: usize| self.header.plan.cells[cell].levels.state;
+        kind.is_soaked() && state(next) == state(cell)
     }
 
     /// Puts the host into the state of a cell; returns whether anything had to be done.

@@ -304,7 +304,7 @@ pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
     let (warmup_ns, window_ns, idle_ns) = if options.sample {
         (8_000_000, 50_000_000, 12_000_000)
     } else if link == Some(LinkKind::Null) {
-        (trial::LEAST_WARMUP_NS, 6_000_000, 6_000_000)
+        (trial::LEAST_WARMUP_NS, 9_000_000, 6_000_000)
     } else {
         (8_000_000, 12_000_000, 8_000_000)
     };

@@ -73,6 +73,19 @@ fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
         groups.dedup();
         assert_eq!(groups.len(), 2, "{states:?}");
         switches += 1;
+        // Trials may share an idle window, but not with those of the other state.
+        let soaked = |trial: &&zc_run::Trial| trial.kind.is_soaked();
+        let rows: Vec<Option<Option<HostState>>> = block
+            .slots
+            .iter()
+            .filter_map(|slot| match slot {
+                Slot::Trial(trial) => Some(trial).filter(soaked).map(|it| Some(state(&it.cell))),
+                Slot::Idle(_) => Some(None),
+            })
+            .collect();
+        assert_eq!((rows.first(), rows.last()), (Some(&None), Some(&None)), "{rows:?}");
+        let next_to_the_other = |pair: &[Option<Option<HostState>>]| matches!(pair, [Some(one), Some(other)] if one != other);
+        assert!(!rows.windows(2).any(next_to_the_other), "{rows:?}");
     }
     assert!(switches > 0);
     let written = log(folder.path());
