@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use super::machine::{Machine, same_machine};
 use super::plan_index::PlanIndex;
 use zc_run::{
-    Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, TrialKind,
+    Block, Cell, FixedParams, Header, Levels, LinkKind, Placement, Reading, Slot, Trial, TrialKind,
 };
 
 /// The side that a cost belongs to.
@@ -95,9 +95,17 @@ pub struct TrialCost {
     pub gross: Losses,
     /// The part of it that is the harness; `None` in a run that did not measure it.
     pub harness: Option<Losses>,
-    /// The part of it that the sender of the positive control burned on purpose: its units of work
-    /// at the idle rate of its CPU. `None` in other cells.
-    pub burned_ns: Option<f64>,
+    /// The part of it that was burned on purpose; `None` in other cells than the positive control.
+    pub burned: Option<Burned>,
+}
+
+/// CPU time that was burned on purpose in a window of the positive control.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Burned {
+    /// By the sender: its units of work at the idle rate of its CPU.
+    pub task_ns: f64,
+    /// In softirq context; 0 where that is not possible.
+    pub softirq_ns: f64,
 }
 
 impl TrialCost {
@@ -123,9 +131,11 @@ impl TrialCost {
         self.harness?.of(side).map(|ns| self.per_kib(ns))
     }
 
-    /// CPU time burned on purpose per KiB of payload.
-    pub fn burned_ns_per_kib(&self) -> Option<f64> {
-        self.burned_ns.map(|ns| self.per_kib(ns))
+    /// CPU time burned on purpose per KiB of payload: all of it, and what was burned in softirq
+    /// context.
+    pub fn burned_ns_per_kib(&self) -> Option<(f64, f64)> {
+        let Burned { task_ns, softirq_ns } = self.burned?;
+        Some((self.per_kib(task_ns + softirq_ns), self.per_kib(softirq_ns)))
     }
 
     fn per_kib(&self, ns: f64) -> f64 {
@@ -187,11 +197,14 @@ fn net_cost<'h>(
         None => None,
         Some(label) => Some(harness(label)?.scaled_to(gross.window_ns)),
     };
-    let burned_ns = match cell.and_then(|cell| Some((cell, cell.burn_units_per_mb?))) {
+    let burned = match cell.and_then(|cell| Some((cell, cell.burn_units_per_mb?))) {
         None => None,
-        Some((cell, units_per_mb)) => Some(burned_ns(block, slot, header, cell, units_per_mb)?),
+        Some((cell, units_per_mb)) => Some(Burned {
+            task_ns: burned_ns(block, slot, header, cell, units_per_mb)?,
+            softirq_ns: softirq_burned_ns(trial),
+        }),
     };
-    Some(TrialCost { session: block.session, bytes, gross, harness, burned_ns })
+    Some(TrialCost { session: block.session, bytes, gross, harness, burned })
 }
 
 /// What the units that the sender burned in a window took from the soaker of its CPU: the soaker
@@ -215,6 +228,14 @@ fn burned_ns(
         .collect();
     let units = sent as f64 / 1e6 * units_per_mb;
     (!rates.is_empty()).then(|| units * rates.len() as f64 / rates.iter().sum::<f64>())
+}
+
+/// What was burned in softirq context in a trial's window.
+fn softirq_burned_ns(trial: &Trial) -> f64 {
+    match (trial.opened.burned_ns, trial.closed.burned_ns) {
+        (Some(from_ns), Some(to_ns)) => to_ns.saturating_sub(from_ns) as f64,
+        _ => 0.0,
+    }
 }
 
 /// What was lost in the block's paced trial of the cell `label`.

@@ -1,8 +1,9 @@
 //! The positive control: is a known cost found?
 //!
 //! The reference runs once more in every block, and its sender burns a known number of the soakers'
-//! own units of work in addition (`burn_units_per_mb`). What it should cost is the reference's cost
-//! plus what was burned, in the same block. The ratio of what was found to that is 1 in truth.
+//! own units of work in addition (`burn_units_per_mb`); where a BPF program can, as much again is
+//! burned in softirq context (`burn_softirq_ns_per_mb`). What it should cost is the reference's
+//! cost plus what was burned, in the same block. The ratio of what was found to that is 1 in truth.
 
 use zc_stats::median;
 
@@ -15,26 +16,33 @@ use crate::ratios::{Pair, pair, ratio};
 
 pub(super) fn control(kept: &KeptBlocks) -> Option<PositiveControl> {
     let plan = &kept.header.plan;
-    let place = plan.cells.iter().position(|cell| cell.burn_units_per_mb.is_some())?;
+    let place = plan.cells.iter().position(zc_run::Cell::is_positive_control)?;
     let divisors = kept.index.divisors(place);
     let found = kept.costs.iter().filter_map(|costs| of_block(costs, place, &divisors));
-    let (pairs, shares): (Vec<Pair>, Vec<f64>) = found.unzip();
+    let (pairs, (shares, in_softirqs)): (Vec<Pair>, (Vec<f64>, Vec<f64>)) = found.unzip();
     let expected = median(&shares).filter(|expected| expected.is_finite());
     let by_expected = ratio(&pairs, kept.level).map(|ratio| ratio_figure(&ratio, plan.target));
     Some(PositiveControl {
         label: plan.cells[place].label.clone(),
         expected,
+        in_softirqs: median(&in_softirqs).filter(|share| *share > 0.0),
         found: expected.and_then(|expected| Some(scaled(by_expected?, expected))),
         fits: by_expected.and_then(|figure| figure.interval).map(|found| found.contains(1.0)),
     })
 }
 
 /// What the control cost and what it should have cost, in ns per KiB; and the latter divided by the
-/// reference's cost.
-fn of_block(costs: &[Option<TrialCost>], place: usize, divisors: &[usize]) -> Option<(Pair, f64)> {
+/// reference's cost, with the part of that that was burned in softirq context.
+fn of_block(
+    costs: &[Option<TrialCost>],
+    place: usize,
+    divisors: &[usize],
+) -> Option<(Pair, (f64, f64))> {
     let to_reference = pair(costs, place, divisors, Side::Both)?;
-    let truth = to_reference.base + costs[place].as_ref()?.burned_ns_per_kib()?;
-    Some((Pair { base: truth, ..to_reference }, truth / to_reference.base))
+    let (burned, in_softirqs) = costs[place].as_ref()?.burned_ns_per_kib()?;
+    let truth = to_reference.base + burned;
+    let shares = (truth / to_reference.base, in_softirqs / to_reference.base);
+    Some((Pair { base: truth, ..to_reference }, shares))
 }
 
 fn scaled(figure: RatioFigure, by: f64) -> RatioFigure {

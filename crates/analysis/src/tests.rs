@@ -315,8 +315,16 @@ fn with_positive_control(seed: u64, said: f64) -> Estimates {
     let mut world = Synthetic { seed, unsoaked: false, ..Synthetic::default() };
     world.cells.push(world.cells[0].positive_control(90.0));
     let mut run = world.run();
-    let units = &mut run.header.plan.cells.last_mut().unwrap().burn_units_per_mb;
-    *units = units.map(|units| units * said);
+    let control = run.header.plan.cells.last_mut().unwrap();
+    control.burn_units_per_mb = control.burn_units_per_mb.map(|units| units * said);
+    let label = control.label.clone();
+    for slot in run.blocks.iter_mut().flat_map(|block| &mut block.slots) {
+        if let Slot::Trial(trial) = slot
+            && trial.cell == label
+        {
+            trial.closed.burned_ns = trial.closed.burned_ns.map(|ns| (ns as f64 * said) as u64);
+        }
+    }
     estimate(&run)
 }
 
@@ -328,6 +336,7 @@ fn a_known_cost_that_was_added_is_found() {
         let positive = estimates.positive_control.unwrap();
         // Costs drift by some 20 % in a run; what is burned does not.
         assert!((positive.expected.unwrap() - 1.1).abs() < 0.05, "{positive:?}");
+        assert!((positive.in_softirqs.unwrap() - 0.05).abs() < 0.03, "{positive:?}");
         assert_eq!(positive.fits, Some(estimates.verdict.stands()));
         found += usize::from(positive.fits.unwrap());
         let of_cell = estimates.cells.last().unwrap().ratio.both.unwrap();

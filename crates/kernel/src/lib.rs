@@ -28,7 +28,6 @@ pub mod movsb;
 pub mod netlink;
 pub mod netns;
 pub mod nftables;
-pub mod null_link;
 pub mod packet;
 pub mod pages;
 pub mod perf;
@@ -36,6 +35,7 @@ pub mod process;
 pub mod sched;
 pub mod spawn;
 pub mod splice;
+pub mod tc_bpf;
 pub mod tcp;
 #[cfg(test)]
 mod testing;

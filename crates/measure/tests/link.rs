@@ -66,6 +66,10 @@ const CASES: &[(&str, Case)] = &[
         "null_counts_the_fragments_of_packets_where_it_is_asked_to",
         null_counts_the_fragments_of_packets_where_it_is_asked_to,
     ),
+    (
+        "time_is_burned_for_each_burst_that_is_acknowledged",
+        time_is_burned_for_each_burst_that_is_acknowledged,
+    ),
     ("null_makes_up_a_round_trip_time", null_makes_up_a_round_trip_time),
     ("null_answers_again_what_is_asked_again_because_an_answer_got_lost", null_answers_again),
     ("every_link_carries_tcp_over_ipv6", every_link_carries_ipv6),
@@ -701,6 +705,36 @@ fn null_acknowledges_as_often_as_it_is_asked_to() -> End {
     End::Passed
 }
 
+fn time_is_burned_for_each_burst_that_is_acknowledged() -> End {
+    const BURST_BYTES: usize = 64 << 10;
+    const BURSTS: usize = 64;
+    const NS: u64 = 10_000;
+    let link = or_skip!(null(AckOptions::default()));
+    let burner = match link.softirq_burner() {
+        Ok(burner) => burner,
+        Err(no) => return End::Skipped(no.reason.clone()),
+    };
+    let send = || {
+        let before_ns = burner.burned_ns();
+        let (mut stream, flow) = connect_to_far_end(&*link);
+        let began = std::time::Instant::now();
+        stream.write_all(&[0; BURSTS * BURST_BYTES]).unwrap();
+        drop(stream);
+        assert!(flow.wait_for_end(PATIENCE).ended);
+        (burner.burned_ns() - before_ns, began.elapsed())
+    };
+    on_senders_side(&*link, || {
+        assert_eq!(send().0, 0, "it has not been started");
+        burner.start(BURST_BYTES as u64, NS).unwrap();
+        let (burned_ns, elapsed) = send();
+        assert!(burned_ns >= BURSTS as u64 * NS, "{burned_ns} ns");
+        assert!(u128::from(burned_ns) <= elapsed.as_nanos(), "{burned_ns} ns in {elapsed:?}");
+        burner.stop();
+        assert_eq!(send().0, 0, "it has been stopped");
+    });
+    End::Passed
+}
+
 fn null_counts_the_fragments_of_packets_where_it_is_asked_to() -> End {
     let link = or_skip!(null(AckOptions::default()));
     let far_end = link.far_end().unwrap();
@@ -734,6 +768,9 @@ fn null_makes_up_a_round_trip_time() -> End {
     let link = or_skip!(null(AckOptions { rtt_ns, ..AckOptions::default() }));
     on_senders_side(&*link, || {
         let (mut stream, flow) = connect_to_far_end(&*link);
+        // A window that never limits would make every packet a full one.
+        assert_eq!(link.facts().initial_window_packets, None);
+        assert!(zc_kernel::tcp::info(&stream).unwrap().snd_cwnd < 100);
         for _ in 0..10 {
             stream.write_all(&[0; 10_000]).unwrap();
             while zc_kernel::tcp::info(&stream).unwrap().unacked > 0 {
@@ -768,9 +805,6 @@ fn every_link_carries_ipv6() -> End {
             let counts = sent_to_far_end(&*link, 10_000_000);
             assert_eq!(
                 (counts.bytes, counts.acked_bytes, counts.ended),
-        // A window that never limits would make every packet a full one.
-        assert_eq!(link.facts().initial_window_packets, None);
-        assert!(zc_kernel::tcp::info(&stream).unwrap().snd_cwnd < 100);
                 (10_000_000, 10_000_000, true),
                 "{counts:?}"
             );
@@ -947,7 +981,7 @@ fn null_needs_two_cpus_and_root() -> End {
 /// moment.
 fn wait_until_unloaded(program_id: u32) {
     let until = std::time::Instant::now() + PATIENCE;
-    while zc_kernel::null_link::is_loaded(program_id).unwrap() {
+    while zc_kernel::tc_bpf::is_loaded(program_id).unwrap() {
         assert!(std::time::Instant::now() < until, "program {program_id} is still loaded");
         std::thread::yield_now();
     }
@@ -957,7 +991,7 @@ fn null_leaves_nothing() -> End {
     let before = whereabouts();
     let link = or_skip!(null(AckOptions::default()));
     let program_id = link.far_end().unwrap().program_id();
-    assert!(zc_kernel::null_link::is_loaded(program_id).unwrap());
+    assert!(zc_kernel::tc_bpf::is_loaded(program_id).unwrap());
     on_senders_side(&*link, || {
         let (mut stream, _flow) = connect_to_far_end(&*link);
         stream.write_all(&[0; 1000]).unwrap();

@@ -106,6 +106,7 @@ pub(super) fn veth() -> (Run, Estimates) {
         positive_control: Some(PositiveControl {
             label: "read+send (+burn)".to_owned(),
             expected: Some(1.094),
+            in_softirqs: Some(0.047),
             found: Some(ratio(1.097, 0.012)),
             fits: Some(true),
         }),

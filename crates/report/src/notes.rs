@@ -5,6 +5,7 @@ use super::digits::{
     bound, percent, rate, ratio, signed_percent, significant, us_per_mb, with_half_width,
 };
 use super::note::{Note, note};
+use super::rows::beyond_noise;
 use super::text::{list, shown};
 use super::{grids, rows};
 use zc_analysis::{CellEstimate, Estimates, Figure};
@@ -170,9 +171,13 @@ pub(super) fn positive_control(estimates: &Estimates) -> Option<Note> {
         (Some(expected), Some(found)) => {
             let ends = found.interval.and_then(|found| Some((found.low, found.high?)));
             format!(
-                "{} was added to {} and found as {}{}{}",
+                "{} was added to {}{} and found as {}{}{}",
                 percent(expected - 1.0),
                 shown(&estimates.reference),
+                positive.in_softirqs.map_or_else(String::new, |share| format!(
+                    " ({} of it in softirqs)",
+                    percent(share)
+                )),
                 percent(found.value - 1.0),
                 ends.map_or_else(String::new, |(low, high)| format!(
                     " ({} to {})",
@@ -258,7 +263,8 @@ pub(super) fn harness(estimates: &Estimates) -> Option<Note> {
 /// What the reference costs on a busy host and on an idle one.
 pub(super) fn idle_host(estimates: &Estimates) -> Option<Note> {
     let reference = estimates.cells.iter().find(|cell| cell.reference)?;
-    let (busy, idle) = (reference.cost_ns_per_kib.both?, reference.idle_host_ns_per_kib?);
+    let (busy, idle) =
+        (reference.cost_ns_per_kib.both?, beyond_noise(reference.idle_host_ns_per_kib)?);
     let cost =
         |figure: Figure| with_half_width(us_per_mb(figure.value), figure.half_width.map(us_per_mb));
     Some(note(

@@ -108,11 +108,12 @@ pub(super) const GROSS: Field = Field {
         rounded(gross.map(|figure| figure.value))
     },
 };
-/// The cost of both sides on a host that is idle otherwise.
+/// The cost of both sides on a host that is idle otherwise. Empty where it is not known to be above
+/// 0.
 pub(super) const IDLE_HOST: Field = Field {
     head: ["on an", "idle host"],
     left: false,
-    text: |_, cell| cost(cell.idle_host_ns_per_kib),
+    text: |_, cell| cost(beyond_noise(cell.idle_host_ns_per_kib)),
 };
 pub(super) const GETRUSAGE: Field = Field {
     head: ["get-", "rusage"],
@@ -279,6 +280,11 @@ pub(super) fn cost(figure: Option<Figure>) -> String {
     figure.map_or_else(String::new, |figure| {
         with_half_width(us_per_mb(figure.value), figure.half_width.map(us_per_mb))
     })
+}
+
+/// A cost whose interval is above 0, or that has none.
+pub(super) fn beyond_noise(cost: Option<Figure>) -> Option<Figure> {
+    cost.filter(|figure| figure.interval.is_none_or(|interval| interval.low > 0.0))
 }
 
 /// One decimal, so that a column lines up; more for small values.

@@ -39,6 +39,12 @@ pub struct Cell {
     /// format 3.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burn_units_per_mb: Option<f64>,
+    /// CPU time in nanoseconds that a BPF program burns in softirq context on the sender's CPU, per
+    /// MB that is acknowledged: a known cost, in the positive control or in a cell of `--burn`. How
+    /// much it really was is in [`Reading::burned_ns`](crate::Reading::burned_ns) (since format
+    /// 3.5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burn_softirq_ns_per_mb: Option<f64>,
 }
 
 impl Cell {
@@ -53,12 +59,18 @@ impl Cell {
             by: None,
             harness: None,
             burn_units_per_mb: None,
+            burn_softirq_ns_per_mb: None,
         }
     }
 
     /// Whether this is the A/A control: the reference once more, with nothing added.
     pub fn is_aa_control(&self) -> bool {
-        self.control && self.burn_units_per_mb.is_none()
+        self.control && !self.is_positive_control()
+    }
+
+    /// Whether this is the positive control: the reference once more, with a known cost.
+    pub fn is_positive_control(&self) -> bool {
+        self.control && self.burn_units_per_mb.is_some()
     }
 }
 

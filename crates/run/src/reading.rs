@@ -47,6 +47,10 @@ pub struct Reading {
     /// such clock (since format 3.3).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_ns: Option<u64>,
+    /// CPU time that was burned in softirq context on the sender's CPU: only of cells that do
+    /// ([`Cell::burn_softirq_ns_per_mb`](crate::Cell::burn_softirq_ns_per_mb); since format 3.5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burned_ns: Option<u64>,
 }
 
 fn is_nothing<T: Default + PartialEq>(value: &T) -> bool {

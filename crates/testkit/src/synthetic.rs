@@ -66,12 +66,14 @@ impl TrueCell {
         control
     }
 
-    /// A third copy of it: the positive control, whose sender burns so much more.
+    /// A third copy of it: the positive control, which burns so much more, half of it in softirqs.
     pub fn positive_control(&self, burned_ns_per_kib: f64) -> Self {
+        let half_ns_per_mb = burned_ns_per_kib / 2.0 * 1e6 / 1024.0;
         let mut control = self.clone();
         control.cell.label += " (+burn)";
         control.cell.control = true;
-        control.cell.burn_units_per_mb = Some(burned_ns_per_kib * 1e6 / 1024.0 * UNITS_PER_NS);
+        control.cell.burn_units_per_mb = Some(half_ns_per_mb * UNITS_PER_NS);
+        control.cell.burn_softirq_ns_per_mb = Some(half_ns_per_mb);
         control
     }
 }
@@ -495,6 +497,8 @@ impl<'a> Machine<'a> {
         // What is burned takes the same time, whatever memory and neighbours do.
         let burned_ns =
             truth.cell.burn_units_per_mb.unwrap_or_default() / UNITS_PER_NS * bytes / 1e6;
+        let softirqs_ns = truth.cell.burn_softirq_ns_per_mb.map(|per_mb| per_mb * bytes / 1e6);
+        let burned_ns = burned_ns + softirqs_ns.unwrap_or_default();
         let (sender_ns, receiver_ns) = (
             truth.sender_ns_per_kib * factor * bytes / 1024.0 + burned_ns,
             truth.receiver_ns_per_kib * factor * bytes / 1024.0,
@@ -510,7 +514,8 @@ impl<'a> Machine<'a> {
         self.pass(WARMUP_NS, &vec![0.0; world.cpus], soaked);
         self.now.tcp.get_or_insert_default();
         self.now.link.get_or_insert_default();
-        let opened = self.reading(soaked);
+        let mut opened = self.reading(soaked);
+        opened.burned_ns = softirqs_ns.map(|_| 0);
         self.pass(length, &busy_ns, soaked);
         let whole = bytes as u64;
         let now = &mut self.now;
@@ -545,7 +550,8 @@ impl<'a> Machine<'a> {
             link.rx_packets += whole / 60_000;
             link.rx_bytes += whole / 60_000 * 66;
         }
-        let closed = self.reading(soaked);
+        let mut closed = self.reading(soaked);
+        closed.burned_ns = softirqs_ns.map(|ns| ns as u64);
         (self.now.tcp, self.now.link) = (None::<TcpReading>, None::<LinkCounters>);
         Slot::Trial(Trial {
             cell: truth.cell.label.clone(),

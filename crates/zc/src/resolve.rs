@@ -23,6 +23,8 @@ const S: u64 = 1_000 * MS;
 const TARGET: f64 = 0.025;
 /// More sessions than blocks that any budget holds.
 const MOST_SESSIONS: u64 = 1_000_000;
+/// The bound of `--burn`, per MB: no path costs more.
+const MOST_BURNED_NS: u64 = 10 * MS;
 /// The wait after a command that puts the host into a state, for its effects.
 const SETTLE_NS: u64 = 100 * MS;
 /// The limit of such a command: one that takes longer than a service's restart hangs.
@@ -62,8 +64,6 @@ pub(super) fn run(
         ))
         .help("leave --recv out, or take --link veth"));
     }
-    let send = match typed.iter().filter(|level| level.factor == Factor::Send).count() {
-        _ if plan.levels(Factor::Send).is_some() => SendPath::ReadSend,
     let of_far_end = [
         ("--ack-every", &args.ack_every),
         ("--ack-interval", &args.ack_interval),
@@ -77,6 +77,8 @@ pub(super) fn run(
         ))
         .help("--link null, or leave the option out"));
     }
+    let send = match typed.iter().filter(|level| level.factor == Factor::Send).count() {
+        _ if plan.levels(Factor::Send).is_some() => SendPath::ReadSend,
         0 | 1 => held.send,
         _ if plan.factors.is_empty() => SendPath::ReadSend,
         _ => {
@@ -117,6 +119,7 @@ pub(super) fn run(
         idle_ns: optional_duration("--idle", args.idle.as_deref(), MS)?,
         warmup_ns: optional_duration("--warmup", args.warmup.as_deref(), 0)?,
         rates: args.rates.clone(),
+        burns: args.burn.iter().map(|text| burn(text)).collect::<Result<_>>()?,
         sample: args.sample,
         plan,
     };
@@ -172,6 +175,19 @@ fn known_or<T: std::str::FromStr<Err = UnknownName>>(text: Option<&str>, usual: 
 pub(super) fn budget(text: Option<&str>, default: &str) -> Result<u64> {
     units::duration(text.unwrap_or(default), S..=24 * 3600 * S)
         .map_err(|error| of("--budget", error))
+}
+
+/// Parses `CELL=TIME`: a cell's label, and nanoseconds per MB.
+fn burn(text: &str) -> Result<(String, u64)> {
+    let Some((cell, time)) = text.rsplit_once('=') else {
+        return Err(Error::usage(format!(
+            "--burn: \"{}\" names no time",
+            zc_run::escape(text, 60)
+        ))
+        .help("a cell's name, \"=\", and CPU time per MB, as in sendfile=4us"));
+    };
+    let ns = units::duration(time, 1..=MOST_BURNED_NS).map_err(|error| of("--burn", error))?;
+    Ok((cell.trim().to_owned(), ns))
 }
 
 fn sessions(text: &str) -> Result<NonZeroUsize> {

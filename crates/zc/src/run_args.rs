@@ -152,6 +152,17 @@ pub(super) struct RunArgs {
     )]
     pub(super) ab_limit: Option<String>,
 
+    /// CPU time per MB to burn in softirq context in a cell, as in sendfile=4us: a known cost, to
+    /// see whether zc finds it (root, on veth and null)
+    #[arg(
+        long,
+        value_name = "CELL=TIME",
+        allow_hyphen_values = true,
+        hide_short_help = true,
+        help_heading = "Expert"
+    )]
+    pub(super) burn: Vec<String>,
+
     /// Rates by cell, in bytes per second, in place of those that zc chooses; `--like` sets them
     #[arg(skip)]
     pub(super) rates: BTreeMap<String, f64>,

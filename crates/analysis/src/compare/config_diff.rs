@@ -49,8 +49,12 @@ pub(super) fn between_runs(old: &Header, new: &Header) -> Vec<Difference> {
 /// The differences between two cells other than those of their runs: by factor, in the order of the
 /// factors.
 pub(super) fn between_cells(old: (&Header, &Cell), new: (&Header, &Cell)) -> Vec<Difference> {
-    let (old, new) = (Side::of(old.0, old.1), Side::of(new.0, new.1));
+    let burned = |cell: &Cell| {
+        Some(format!("{} per MB", duration_text(cell.burn_softirq_ns_per_mb? as u64)))
+    };
     let mut found = Found::default();
+    found.optional(Aspect::Burn, burned(old.1), burned(new.1));
+    let (old, new) = (Side::of(old.0, old.1), Side::of(new.0, new.1));
     for factor in Factor::ALL {
         found.of_factor(factor.definition().differences(&old, &new));
     }

@@ -223,6 +223,8 @@ pub enum Aspect {
     FarKernel,
     /// Version of zc on the remote machine.
     FarZcVersion,
+    /// CPU time burned on purpose in softirq context (`--burn`).
+    Burn,
     /// CPU of the sender.
     SenderCpu,
     /// CPU of the receiver.

@@ -164,7 +164,7 @@ pub(super) fn same_cells(before: &KeptBlocks<'_>, after: &KeptBlocks<'_>) -> Vec
     let equal = |cell: &Cell, other: &Cell| {
         let differences = config_diff::between_cells((before.header, cell), (after.header, other));
         // Two runs do not add the same cost to their positive controls.
-        [cell, other].iter().all(|cell| cell.burn_units_per_mb.is_none())
+        [cell, other].iter().all(|cell| !cell.is_positive_control())
             && cell.control == other.control
             && differences.iter().all(|each| each.weight != Weight::Disqualifies)
     };

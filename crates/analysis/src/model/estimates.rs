@@ -86,6 +86,9 @@ pub struct PositiveControl {
     /// What its cost should be, divided by that of the reference: 1.1 where a tenth was added.
     /// `None` if it was never measured.
     pub expected: Option<f64>,
+    /// The part of `expected` that was burned in softirq context: 0.05 where 1.1 is expected and
+    /// half of what was added is. `None` where nothing was.
+    pub in_softirqs: Option<f64>,
     /// Its cost divided by that of the reference, with an interval that takes what was added in
     /// each block as known.
     pub found: Option<RatioFigure>,

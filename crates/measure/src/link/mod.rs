@@ -13,6 +13,7 @@ mod refusal;
 mod remote;
 mod settings;
 mod sides;
+mod softirq_burner;
 mod steering;
 mod veth;
 
@@ -22,6 +23,7 @@ pub use link_trait::Link;
 pub use null::{AckCounts, AckGenerator, AckedFlow};
 pub use remote::towards;
 pub use sides::Sides;
+pub use softirq_burner::SoftirqBurner;
 pub use steering::Steering;
 
 /// Brings a link up. For `veth` without root this makes a user namespace, which only a process with

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use zc_kernel::null_link::{EgressError, Stage as EgressStage};
+use zc_kernel::tc_bpf::{BpfError, Stage as BpfStage};
 
 use zc_run::Unavailable;
 
@@ -103,7 +103,7 @@ pub(super) fn explain(stage: Stage, error: &io::Error, policies: &Policies) -> U
 }
 
 /// The reason and the remedy for a BPF program that could not be loaded or attached.
-pub(super) fn explain_egress(error: &EgressError) -> Unavailable {
+pub(super) fn explain_bpf(error: &BpfError) -> Unavailable {
     let errno = Errno::from_io_error(&error.error);
     match (error.stage, errno) {
         (_, Some(Errno::NOSYS)) => Unavailable::unsupported(
@@ -115,28 +115,22 @@ pub(super) fn explain_egress(error: &EgressError) -> Unavailable {
              CAP_NET_ADMIN, a seccomp filter, or lockdown)",
         )
         .remedy("run as root outside of the container, or start it with --privileged"),
-        (EgressStage::Map | EgressStage::Load, Some(Errno::INVAL)) => {
-            Unavailable::unsupported(format!(
-                "this kernel does not take the BPF program of the \
-                null link: {error}"
-            ))
+        (BpfStage::Map | BpfStage::Load, Some(Errno::INVAL)) => {
+            Unavailable::unsupported(format!("this kernel does not take the BPF program: {error}"))
         }
-        (EgressStage::Attach, Some(Errno::OPNOTSUPP | Errno::NOENT | Errno::INVAL)) => {
+        (BpfStage::Attach, Some(Errno::OPNOTSUPP | Errno::NOENT | Errno::INVAL)) => {
             Unavailable::unsupported(
                 "this kernel has no clsact queueing discipline with BPF filters \
              (CONFIG_NET_SCH_INGRESS, CONFIG_NET_CLS_BPF)",
             )
             .remedy("sudo modprobe -a sch_ingress cls_bpf")
         }
-        (EgressStage::Mmap, _) => Unavailable::unsupported(format!(
+        (BpfStage::Mmap, _) => Unavailable::unsupported(format!(
             "this kernel cannot map BPF maps into a process \
                 (before Linux 5.5): {}",
             error.error
         )),
-        _ => Unavailable::failed(format!(
-            "the BPF program of the null link could not be set to \
-            work: {error}"
-        )),
+        _ => Unavailable::failed(format!("the BPF program could not be set to work: {error}")),
     }
 }
 

@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use zc_kernel::netlink::{Device, Devices};
 use zc_kernel::netns::{NetNs, unshare_user};
@@ -18,6 +19,7 @@ use super::offloads;
 use super::refusal::{Policies, Stage, explain};
 use super::settings::Settings;
 use super::sides::Sides;
+use super::softirq_burner::SoftirqBurner;
 use super::steering::{self, Steering, on_thread};
 
 use zc_run::{
@@ -89,6 +91,8 @@ pub(super) struct Veth {
     receiver_devices: Devices,
     index: u32,
     addresses: Addresses,
+    /// Loaded when it is first asked for.
+    softirq_burner: OnceLock<std::result::Result<SoftirqBurner, Unavailable>>,
 }
 
 /// The link that is to be made, for all steps.
@@ -100,12 +104,12 @@ struct Wanted {
     options: LinkOptions,
     /// The receiver's device merges what it receives (GRO), unless the options switch that off.
     merging: bool,
+    /// Packets; `None` is the kernel's default.
+    initial_window: Option<u32>,
     settings: Settings,
     policies: Policies,
 }
 
-    /// Packets; `None` is the kernel's default.
-    initial_window: Option<u32>,
 /// Checks that the link can be brought up, and leaves this process unchanged.
 pub(super) fn try_out(sides: Sides) -> std::result::Result<(), Unavailable> {
     let wanted = Wanted::new(sides, Steering::Best, Card::Veth, &LinkOptions::default());
@@ -124,13 +128,13 @@ impl Wanted {
             card,
             options: options.clone(),
             merging: false,
+            // Over a round trip, TCP makes packets of about a millisecond of its window
+            // (tcp_tso_autosize): a window that never limits makes all of them full.
+            initial_window: (options.far_end.rtt_ns == 0).then_some(INITIAL_WINDOW_PACKETS),
             settings: Settings::here(),
             policies: Policies::read(Path::new("/")),
         }
     }
-            // Over a round trip, TCP makes packets of about a millisecond of its window
-            // (tcp_tso_autosize): a window that never limits makes all of them full.
-            initial_window: (options.far_end.rtt_ns == 0).then_some(INITIAL_WINDOW_PACKETS),
 
     /// Brings the link up in a child process, so that this process enters a user namespace only if
     /// that leads to a link.
@@ -310,7 +314,17 @@ impl Wanted {
             passed_over: Vec::new(),
         };
         let warnings = (!left.is_empty()).then(|| settings_left(&left)).into_iter().collect();
-        Ok(Veth { facts, warnings, sender, receiver, devices, receiver_devices, index, addresses })
+        Ok(Veth {
+            facts,
+            warnings,
+            sender,
+            receiver,
+            devices,
+            receiver_devices,
+            index,
+            addresses,
+            softirq_burner: OnceLock::new(),
+        })
     }
 
     /// Switches merging by the receiver's device, in whose namespace the calling thread is. Returns
@@ -481,6 +495,14 @@ impl Link for Veth {
 
     fn namespaces(&self) -> Option<[BorrowedFd<'_>; 2]> {
         Some([self.sender.as_fd(), self.receiver.as_fd()])
+    }
+
+    fn softirq_burner(&self) -> std::result::Result<&SoftirqBurner, &Unavailable> {
+        let load = || {
+            on_thread(|| self.sender.enter().map(|()| SoftirqBurner::load(SENDER)))
+                .unwrap_or_else(|error| Err(Unavailable::failed(error.to_string())))
+        };
+        self.softirq_burner.get_or_init(load).as_ref()
     }
 }
 

@@ -53,6 +53,8 @@ pub struct RunOptions {
     pub out: PathBuf,
     /// Rates by label of the cell, in bytes per second, in place of those that the session chooses.
     pub rates: BTreeMap<String, f64>,
+    /// CPU time to burn in softirq context, by label of the cell, in nanoseconds per MB.
+    pub burns: BTreeMap<String, u64>,
     /// Length of the measured part of a trial; `None` for the default.
     pub window_ns: Option<u64>,
     /// Length of the idle window next to each trial; `None` for the default.
@@ -95,6 +97,7 @@ impl RunOptions {
             soaker: SoakerKind::Alu,
             out,
             rates: BTreeMap::new(),
+            burns: BTreeMap::new(),
             window_ns: None,
             idle_ns: None,
             warmup_ns: None,

@@ -6,14 +6,17 @@ use crate::plan::spec::{Cells, POSITIVE_SUFFIX};
 use zc_run::Cell;
 
 use super::rates::TopSpeed;
+use crate::trial::Rig;
 
 /// What is added, as a share of the reference's cost: large enough to be found within a minute, and
 /// of the size of the differences that are asked about. It is approximate, because the cost is not
 /// known yet; what was really added is computed from the bytes sent.
 const SHARE: f64 = 0.1;
 
-/// Adds the positive control to the cells of a run.
+/// Adds the positive control to the cells of a run. Where that is possible, half of what it burns
+/// is in softirq context: a cost there is in no account of a thread, and may interrupt any.
 pub(super) fn add(
+    rig: &Rig,
     Cells { cells, reference }: &mut Cells,
     speeds: &[TopSpeed],
     measured_at_both_ends: bool,
@@ -25,10 +28,13 @@ pub(super) fn add(
     // At its top speed each end keeps about one CPU busy.
     let ends = if measured_at_both_ends { 2.0 } else { 1.0 };
     let cost_s_per_mb = ends * 1e6 / bytes_per_s;
+    let in_softirqs = if rig.can_burn_in_softirqs(&first.levels) { SHARE / 2.0 } else { 0.0 };
+    let by_sender = SHARE - in_softirqs;
     let positive = Cell {
         label: format!("{reference}{POSITIVE_SUFFIX}"),
         control: true,
-        burn_units_per_mb: Some(SHARE * cost_s_per_mb / unit_time().as_secs_f64()),
+        burn_units_per_mb: Some(by_sender * cost_s_per_mb / unit_time().as_secs_f64()),
+        burn_softirq_ns_per_mb: Some(in_softirqs * cost_s_per_mb * 1e9).filter(|ns| *ns > 0.0),
         ..first.clone()
     };
     cells.push(positive);

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use crate::meter::{self, InstanceLock, Sampler};
 use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
+use zc_run::nearest::unknown_among;
 use zc_run::{
     AckOptions, Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams,
     FormatVersion, Header, Host, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan,
@@ -135,8 +136,8 @@ fn bring_up(options: &RunOptions, cells: &[Cell], cpus: CpuPair) -> Result<Up> {
     let receives = options.recv != RecvPath::Recv || options.plan.levels(Factor::Recv).is_some();
     let candidates: Vec<LinkKind> = match options.link {
         Some(kind) => vec![kind],
-        None => {
         None if options.link_options.far_end != AckOptions::default() => vec![LinkKind::Null],
+        None => {
             trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || !receives).collect()
         }
     };
@@ -157,7 +158,8 @@ pub(super) fn prepare(
     progress: &mut dyn Progress,
 ) -> Result<Prepared> {
     let started_at = jiff::Timestamp::now().to_string();
-    let wanted = options.plan.cells(options.send, options.recv)?;
+    let mut wanted = options.plan.cells(options.send, options.recv)?;
+    set_burns(&mut wanted, options)?;
     // Saved, so that the order of the run can be repeated.
     let seed = options.seed.unwrap_or_else(rand::random);
     let Standing {
@@ -195,7 +197,7 @@ pub(super) fn prepare(
             None => link.kind != LinkKind::Null,
             Some(remote) => remote.machine.is_some(),
         };
-        positive::add(&mut cells, &speeds, measured_at_both_ends);
+        positive::add(&rig, &mut cells, &speeds, measured_at_both_ends);
     }
     let Cells { cells, reference } = cells;
     let plan = Plan {
@@ -228,6 +230,25 @@ pub(super) fn prepare(
         sampling: rig.sampling().cloned(),
     };
     Ok(Prepared { header, rig, instance_lock })
+}
+
+/// Gives cells the cost that they are to have on top.
+fn set_burns(Cells { cells, reference }: &mut Cells, options: &RunOptions) -> Result<()> {
+    for (label, ns_per_mb) in &options.burns {
+        if label == reference {
+            return Err(Error::usage(format!(
+                "--burn: \"{reference}\" is the reference, with which the others are compared"
+            ))
+            .help("name another cell"));
+        }
+        let known: Vec<&str> =
+            cells.iter().filter(|cell| !cell.control).map(|cell| cell.label.as_str()).collect();
+        let place = cells.iter().position(|cell| !cell.control && cell.label == *label);
+        let place =
+            place.ok_or_else(|| unknown_among("cell", label, &known).prefixed("--burn: "))?;
+        cells[place].burn_softirq_ns_per_mb = Some(*ns_per_mb as f64);
+    }
+    Ok(())
 }
 
 fn choose_cpus(options: &RunOptions) -> Result<CpuPair> {
@@ -289,6 +310,10 @@ fn fixed_params(options: &RunOptions, cpus: CpuPair, up: &Up) -> Result<FixedPar
     })
 }
 
+/// Round trips in which slow start goes from 10 packets to 4 MiB, the largest send buffer, and some
+/// more.
+const SLOW_START_ROUNDS: u64 = 12;
+
 /// Lengths of the parts of a trial. Most of the scatter is drawn anew with every connection (at
 /// which congestion window its slow start ended, unless the link has a wide one from the beginning;
 /// how its batches fall), not in time. Windows of 10 ms scatter as those of 40 ms do, so many short
@@ -308,16 +333,12 @@ pub fn timing(options: &RunOptions, link: Option<LinkKind>) -> Timing {
     } else {
         (8_000_000, 12_000_000, 8_000_000)
     };
+    let warmup_ns = warmup_ns + SLOW_START_ROUNDS * options.link_options.far_end.rtt_ns;
     Timing {
         // What is saved is what is done.
-/// Round trips in which slow start goes from 10 packets to 4 MiB, the largest send buffer, and some
-/// more.
-const SLOW_START_ROUNDS: u64 = 12;
-
         warmup_ns: options.warmup_ns.unwrap_or(warmup_ns).max(trial::LEAST_WARMUP_NS),
         window_ns: options.window_ns.unwrap_or(window_ns),
         idle_ns: options.idle_ns.unwrap_or(idle_ns),
         unsoaked_ns: options.window_ns.unwrap_or(30_000_000),
     }
 }
-    let warmup_ns = warmup_ns + SLOW_START_ROUNDS * options.link_options.far_end.rtt_ns;

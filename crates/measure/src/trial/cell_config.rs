@@ -71,6 +71,9 @@ impl CellConfig {
     /// # Errors
     /// The cell cannot run, with the reason.
     pub(super) fn check(&self, link: &dyn Link) -> std::result::Result<(), TrialError> {
+        if let (Some(_), Err(no)) = (self.cell.burn_softirq_ns_per_mb, link.softirq_burner()) {
+            return Err(TrialError::CannotRun(no.clone()));
+        }
         let kind = link.facts().kind;
         let no = EFFECTS.iter().find_map(|effect| effect.refuse(&self.cell, &self.fixed, kind));
         no.map_or_else(|| self.make_room(), |no| Err(TrialError::CannotRun(no)))

@@ -6,6 +6,7 @@
 //! window settled, how its batches fall) therefore varies from block to block and does not bias a
 //! whole run.
 
+mod burning;
 mod bursts;
 mod cell_config;
 mod counting;

@@ -61,6 +61,7 @@ fn words(what: Aspect) -> &'static str {
         Aspect::FarEnd => "far end",
         Aspect::FarKernel => "far machine's kernel",
         Aspect::FarZcVersion => "far machine's zc",
+        Aspect::Burn => "burned in softirqs on purpose",
         Aspect::Factor(parameter) => parameter.words,
         Aspect::SenderCpu => "sender on CPU",
         Aspect::ReceiverCpu => "receiver on CPU",

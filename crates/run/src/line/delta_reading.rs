@@ -60,6 +60,9 @@ pub(super) struct DeltaReading<'a> {
     /// `idle_ns`, less the last that was known; absent where it was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     idle: Option<i64>,
+    /// `burned_ns`, less the last that was known; absent where nothing burns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    burned: Option<i64>,
     /// The sender threads: `[at_ns, cpu_ns, voluntary_switches, involuntary_switches]`. `at_ns` is
     /// less this reading's `at_ns`, all else less the reading that opened the window, which itself
     /// differs from nothing.
@@ -118,6 +121,7 @@ pub(super) struct DeltaCodec {
     interrupts: Vec<u64>,
     ksoftirqd_ns: u64,
     idle_ns: u64,
+    burned_ns: u64,
     link: [u64; 5],
     /// The values at the opening of the window.
     flows: Flows,
@@ -174,6 +178,7 @@ impl DeltaCodec {
             link,
             ksoftirqd_ns,
             idle_ns,
+            burned_ns,
         } = reading;
         let at_work = !(units.is_empty() && stamp_ns.is_empty());
         let absolute = (at_work && units.len() != self.units.len())
@@ -235,6 +240,7 @@ impl DeltaCodec {
             interrupts: list(&self.interrupts, interrupts),
             ksoftirqd: ksoftirqd_ns.map(|ns| since(self.ksoftirqd_ns, ns)),
             idle: idle_ns.map(|ns| since(self.idle_ns, ns)),
+            burned: burned_ns.map(|ns| since(self.burned_ns, ns)),
             sender: present(sender)
                 .map(|task| timed(at(task.at_ns), self.flows.sender, of_task(task))),
             receiver: present(receiver)
@@ -256,6 +262,7 @@ impl DeltaCodec {
         self.interrupts.clone_from(interrupts);
         self.ksoftirqd_ns = ksoftirqd_ns.unwrap_or(self.ksoftirqd_ns);
         self.idle_ns = idle_ns.unwrap_or(self.idle_ns);
+        self.burned_ns = burned_ns.unwrap_or(self.burned_ns);
         self.link = link.as_ref().map_or(self.link, of_link);
         edge
     }
@@ -316,6 +323,8 @@ impl DeltaCodec {
         self.ksoftirqd_ns = ksoftirqd_ns.unwrap_or(self.ksoftirqd_ns);
         let idle_ns = edge.idle.map(|more| then(self.idle_ns, more));
         self.idle_ns = idle_ns.unwrap_or(self.idle_ns);
+        let burned_ns = edge.burned.map(|more| then(self.burned_ns, more));
+        self.burned_ns = burned_ns.unwrap_or(self.burned_ns);
         let link = edge.link.map(|link| untimed(link, self.link));
         self.link = link.map_or(self.link, |(_, counts)| counts);
         let task = |task: Option<DeltaArray<4>>, before: [u64; 3]| {
@@ -350,6 +359,7 @@ impl DeltaCodec {
             link: link.map(|(less, counts)| link_of(at(less), counts)),
             ksoftirqd_ns,
             idle_ns,
+            burned_ns,
         })
     }
 }

@@ -247,6 +247,7 @@ prop_compose! {
             }),
             ksoftirqd_ns: has[6].then_some(n[5]),
             idle_ns: has[6].then_some(n[5]),
+            burned_ns: has[5].then_some(n[6]),
         }
     }
 }

@@ -1,28 +1,15 @@
-//! The BPF program of the null link: loading it, attaching it to a device's egress, and reading its
-//! cells.
-//!
-//! The program is `egress.bpf.c` in this folder, which describes what it does. It is committed in
-//! compiled form. aya loads and attaches it, and is not visible outside this module. File
-//! descriptors and the device keep map and program alive. Nothing is pinned, so both are freed when
-//! the process and the device's namespace end.
-//!
-//! # References
-//! - bpf(2)
-//! - tc-bpf(8)
+//! The program of the null link: attaching it to a device's egress, and reading its cells.
 
-use std::error::Error;
-use std::fmt;
-use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use aya::maps::Map;
 use aya::programs::tc::{NlOptions, TcAttachOptions, qdisc_add_clsact};
 use aya::programs::{SchedClassifier, TcAttachType};
 use aya::{Ebpf, include_bytes_aligned};
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::mm::ProtFlags;
+
+use super::load::{BpfError, Stage, array, at, load, object, program};
+use super::mapped::Mapped;
 
 /// TCP destination port whose packets the program discards. All others pass.
 pub const SWALLOWED_PORT: u16 = 9;
@@ -39,39 +26,7 @@ const KERNEL_BTF: &str = "/sys/kernel/btf/vmlinux";
 
 static OBJECT: &[u8] = include_bytes_aligned!("egress.bpf.o");
 
-/// Step of [`Egress::attach`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Creating the map.
-    Map,
-    /// Loading the program, which the kernel verifies.
-    Load,
-    /// Attaching the program to the device.
-    Attach,
-    /// Mapping the map into this process.
-    Mmap,
-}
-
-/// Failure to load or attach the program.
-#[derive(Debug)]
-pub struct EgressError {
-    /// Step that failed.
-    pub stage: Stage,
-    /// Answer of the kernel.
-    pub error: io::Error,
-    /// Message of aya.
-    pub detail: String,
-}
-
-impl fmt::Display for EgressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.detail, self.error)
-    }
-}
-
-impl Error for EgressError {}
-
-/// The program attached to a device. Dropping this detaches it.
+/// The program attached to a device, which keeps it until its namespace ends.
 ///
 /// # References
 /// [bpf(2)]
@@ -84,7 +39,7 @@ pub struct Egress {
     /// The switch of the program that counts fragments; `None` where it could not be loaded.
     counting: Option<Mapped<AtomicU32>>,
     program_id: u32,
-    /// Kept because dropping it detaches the program.
+    /// Has the maps.
     _ebpf: Ebpf,
 }
 
@@ -109,8 +64,8 @@ impl Egress {
     #[doc(alias = "bpf")]
     #[doc(alias = "BPF_PROG_LOAD")]
     #[doc(alias = "clsact")]
-    pub fn attach(device: &str) -> Result<Self, EgressError> {
-        let mut ebpf = Ebpf::load(OBJECT).map_err(|error| at(Stage::Map, &error))?;
+    pub fn attach(device: &str) -> Result<Self, BpfError> {
+        let mut ebpf = object(OBJECT)?;
         // Fragments are counted where the kernel lets a program read its own memory.
         let counts = Path::new(KERNEL_BTF).exists() && load(&mut ebpf, COUNTING).is_ok();
         let name = if counts { COUNTING } else { PLAIN };
@@ -156,76 +111,20 @@ impl Egress {
     }
 }
 
-fn program<'e>(ebpf: &'e mut Ebpf, name: &str) -> Result<&'e mut SchedClassifier, EgressError> {
-    ebpf.program_mut(name)
-        .ok_or_else(|| missing(Stage::Load, format!("the object has no program \"{name}\"")))?
-        .try_into()
-        .map_err(|error: aya::programs::ProgramError| at(Stage::Load, &error))
-}
-
-fn load(ebpf: &mut Ebpf, name: &str) -> Result<(), EgressError> {
-    program(ebpf, name)?.load().map_err(|error| at(Stage::Load, &error))
-}
-
-fn array<'e>(ebpf: &'e Ebpf, name: &str) -> Result<BorrowedFd<'e>, EgressError> {
-    match ebpf.map(name) {
-        Some(Map::Array(map)) => Ok(map.fd().as_fd()),
-        _ => Err(missing(Stage::Mmap, format!("the object has no array \"{name}\""))),
-    }
-}
-
 /// Adds a clsact qdisc with the program as its filter. tcx is not usable: there a packet can only
 /// be dropped, which TCP notices and slows down for, and TC_ACT_STOLEN means to continue
 /// (tcx_action_code, include/net/tcx.h).
-fn attach(program: &mut SchedClassifier, device: &str) -> Result<(), EgressError> {
+///
+/// The filter stays until the device is gone. aya would remove it by the device's number, in the
+/// namespace of whichever thread drops it: from the host's card, if that has the same number.
+fn attach(program: &mut SchedClassifier, device: &str) -> Result<(), BpfError> {
     qdisc_add_clsact(device).map_err(|error| at(Stage::Attach, &error))?;
     let filter = TcAttachOptions::Netlink(NlOptions::default());
     program
         .attach_with_options(device, TcAttachType::Egress, filter)
-        .map(drop)
+        .and_then(|id| program.take_link(id))
+        .map(std::mem::forget)
         .map_err(|error| at(Stage::Attach, &error))
-}
-
-/// Whether the kernel still has the program with this id ([`Egress::program_id`]), by bpf(2),
-/// BPF_PROG_GET_NEXT_ID.
-///
-/// # Errors
-/// - EPERM: CAP_SYS_ADMIN is needed.
-///
-/// # References
-/// [bpf(2)]
-///
-/// [bpf(2)]: https://man7.org/linux/man-pages/man2/bpf.2.html
-#[doc(alias = "bpf")]
-#[doc(alias = "BPF_PROG_GET_NEXT_ID")]
-pub fn is_loaded(program_id: u32) -> io::Result<bool> {
-    for program in aya::programs::loaded_programs() {
-        match program.map_err(|error| at(Stage::Load, &error).error) {
-            Ok(program) if program.id() == program_id => return Ok(true),
-            Ok(_) => {}
-            // It was unloaded between listing and reading it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(false)
-}
-
-fn missing(stage: Stage, message: String) -> EgressError {
-    EgressError { stage, error: io::Error::from(io::ErrorKind::InvalidData), detail: message }
-}
-
-/// The error of the innermost system call in aya's error.
-fn at(stage: Stage, error: &(dyn Error + 'static)) -> EgressError {
-    let mut found = None;
-    let mut next = Some(error);
-    while let Some(error) = next {
-        found = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error).or(found);
-        next = error.source();
-    }
-    let bottom =
-        found.map_or_else(|| io::Error::from(io::ErrorKind::Other), io::Error::from_raw_os_error);
-    EgressError { stage, error: bottom, detail: error.to_string() }
 }
 
 /// What the program recorded of one flow. The layout is that of `struct cell` in egress.bpf.c.
@@ -340,67 +239,14 @@ impl Cell {
     }
 }
 
-/// A map of values of type `T`, which consist of atomics, in this process's memory.
-#[derive(Debug)]
-struct Mapped<T> {
-    base: NonNull<T>,
-    count: usize,
-}
-
-// SAFETY: the mapping belongs to this value and is not bound to a thread. Only references to `T`
-// come out of it, which threads may share.
-unsafe impl<T: Sync> Send for Mapped<T> {}
-// SAFETY: as above.
-unsafe impl<T: Sync> Sync for Mapped<T> {}
-
-impl<T> Mapped<T> {
-    /// Maps an array of `count` values, whose layout in the object is that of `T`.
-    fn of(map: BorrowedFd<'_>, count: usize, access: ProtFlags) -> Result<Self, EgressError> {
-        let no = |error: io::Error| EgressError {
-            stage: Stage::Mmap,
-            detail: "the map cannot be mapped".into(),
-            error,
-        };
-        // SAFETY: a null address without MAP_FIXED lets the kernel choose a free range.
-        let base = unsafe {
-            rustix::mm::mmap(
-                ptr::null_mut(),
-                count * size_of::<T>(),
-                access,
-                MapFlags::SHARED,
-                map,
-                0,
-            )
-        }
-        .map_err(|error| no(error.into()))?;
-        let base = NonNull::new(base.cast())
-            .ok_or_else(|| no(io::Error::from(io::ErrorKind::OutOfMemory)))?;
-        Ok(Self { base, count })
-    }
-
-    fn at(&self, index: usize) -> &T {
-        debug_assert!(index < self.count);
-        // SAFETY: the array has `count` values of this size: the object says so, and mmap(2) refuses
-        // more than the map has. It is page-aligned and lives as long as `self`. It is accessed
-        // through atomics only, which a concurrent writer may change.
-        unsafe { self.base.add(index % self.count).as_ref() }
-    }
-}
-
-impl<T> Drop for Mapped<T> {
-    fn drop(&mut self) {
-        let len = self.count * size_of::<T>();
-        // SAFETY: mapped by `of` with this length. Every reference into it borrows `self`.
-        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), len) };
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::load::is_loaded;
     use super::*;
+    use std::os::fd::AsFd as _;
 
     #[test]
-    fn the_program_is_loaded_attached_and_gone_with_its_owner() {
+    fn the_program_is_loaded_and_stays_with_the_device_when_its_owner_is_gone() {
         // In a thread of its own, because a namespace belongs to a thread.
         std::thread::spawn(|| {
             let Ok(namespace) = crate::netns::NetNs::unshare() else {
@@ -427,6 +273,10 @@ mod tests {
             );
             let missing = Egress::attach("zc-no-such").unwrap_err();
             assert_eq!(missing.stage, Stage::Attach);
+            // Removing it would be by the device's number, in whichever namespace the thread is.
+            let program_id = egress.program_id();
+            drop(egress);
+            assert!(is_loaded(program_id).unwrap());
         })
         .join()
         .unwrap();

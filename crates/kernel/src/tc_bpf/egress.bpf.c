@@ -13,34 +13,15 @@
 // set. For that it reads the kernel's own sk_buff, at offsets from the kernel's BTF, which not every kernel lets it do.
 //
 // build.sh beside this file compiles it; egress.bpf.o is committed, so that users need no clang. The layout of `cell` is
-// that of `Cell` in mod.rs.
+// that of `Cell` in egress.rs.
 
-#include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/in.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
-#include <linux/pkt_cls.h>
-#include <linux/tcp.h>
+#include "packet.h"
 
-// The kernel's header for user space only hints at it.
-#undef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#define SEC(name) __attribute__((section(name), used))
-#define be16(value) __builtin_bswap16(value)
-#define be32(value) __builtin_bswap32(value)
-
-static void *(*const map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static long (*const read_kernel)(void *to, __u32 len, const void *from) = (void *)BPF_FUNC_probe_read_kernel;
 static long (*const load_bytes)(const void *skb, __u32 offset, void *to, __u32 len) = (void *)BPF_FUNC_skb_load_bytes;
 
-// Ephemeral ports (net.ipv4.ip_local_port_range, 32768 to 60999) differ in their lower 15 bits.
-#define CELLS (1 << 15)
 #define DISCARD 9
 #define OPTIONS 40
-#define FIN 0x01
-#define SYN 0x02
-#define RST 0x04
 #define ENDED 1
 #define RESET 2
 #define CLOSED 4
@@ -68,7 +49,7 @@ struct {
 	int (*type)[BPF_MAP_TYPE_ARRAY];
 	__u32 *key;
 	struct cell *value;
-	int (*max_entries)[CELLS];
+	int (*max_entries)[PORTS];
 	int (*map_flags)[BPF_F_MMAPABLE];
 } cells SEC(".maps");
 
@@ -139,14 +120,20 @@ static __always_inline void begin(struct __sk_buff *skb, struct cell *cell, cons
 	__sync_fetch_and_add(&cell->connections, 1);
 }
 
-static __always_inline int note(struct __sk_buff *skb, const struct tcphdr *tcp, const void *end, __u32 tcp_at, int ipv6,
-				int counts)
+static __always_inline int look_at(struct __sk_buff *skb, int counts)
 {
-	const __u8 *bytes = (const void *)tcp;
+	int ipv6 = 0;
+	const struct tcphdr *tcp = tcp_of(skb, &ipv6);
+
+	if (!tcp || tcp->dest != be16(DISCARD))
+		return TC_ACT_OK;
+
+	const void *end = (const void *)(long)skb->data_end;
 	const __u32 *options = (const void *)(tcp + 1);
+	__u32 tcp_at = ETH_HLEN + (ipv6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr));
 	__u32 header_len = tcp->doff * 4;
-	__u32 key = be16(tcp->source) & (CELLS - 1);
-	__u8 flags = bytes[13];
+	__u32 key = be16(tcp->source) & (PORTS - 1);
+	__u8 flags = flags_of(tcp);
 	struct cell *cell = map_lookup(&cells, &key);
 
 	if (!cell || header_len < sizeof(*tcp) || skb->len < tcp_at + header_len)
@@ -189,36 +176,6 @@ static __always_inline int note(struct __sk_buff *skb, const struct tcphdr *tcp,
 	if (flags & RST)
 		cell->ends |= RESET;
 	return TC_ACT_STOLEN;
-}
-
-static __always_inline int look_at(struct __sk_buff *skb, int counts)
-{
-	const void *end = (const void *)(long)skb->data_end;
-	const struct ethhdr *ethernet = (const void *)(long)skb->data;
-	const struct tcphdr *tcp;
-	int ipv6 = 0;
-
-	if ((const void *)(ethernet + 1) > end)
-		return TC_ACT_OK;
-	if (ethernet->h_proto == be16(ETH_P_IP)) {
-		const struct iphdr *ip = (const void *)(ethernet + 1);
-
-		if ((const void *)(ip + 1) > end || ip->protocol != IPPROTO_TCP || ip->ihl != 5)
-			return TC_ACT_OK;
-		tcp = (const void *)(ip + 1);
-	} else if (ethernet->h_proto == be16(ETH_P_IPV6)) {
-		const struct ipv6hdr *ip = (const void *)(ethernet + 1);
-
-		if ((const void *)(ip + 1) > end || ip->nexthdr != IPPROTO_TCP)
-			return TC_ACT_OK;
-		tcp = (const void *)(ip + 1);
-		ipv6 = 1;
-	} else {
-		return TC_ACT_OK;
-	}
-	if ((const void *)(tcp + 1) > end || tcp->dest != be16(DISCARD))
-		return TC_ACT_OK;
-	return note(skb, tcp, end, (const char *)tcp - (const char *)ethernet, ipv6, counts);
 }
 
 SEC("classifier") int egress(struct __sk_buff *skb)

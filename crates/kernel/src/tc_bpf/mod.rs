@@ -1,0 +1,20 @@
+//! BPF programs on a network device: the null link's egress, and the burner of the positive
+//! control.
+//!
+//! Each program is a C file in this folder, which describes what it does, and is committed in
+//! compiled form. aya loads and attaches them, and is not visible outside this module. Nothing is
+//! pinned: file descriptors and the device keep maps and programs alive, so all are freed when the
+//! process and the device's namespace end.
+//!
+//! # References
+//! - bpf(2)
+//! - tc-bpf(8)
+
+mod ack_burn;
+mod egress;
+mod load;
+mod mapped;
+
+pub use ack_burn::AckBurn;
+pub use egress::{Cell, Egress, SWALLOWED_PORT};
+pub use load::{BpfError, Stage, is_loaded};
