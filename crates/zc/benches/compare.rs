@@ -10,7 +10,8 @@
 //! `ZC_PAIRS` (default 200), `ZC_BLOCKS` (default as many as the run has), `ZC_COST_SD` (0.11) and
 //! `ZC_PATH_SD` (0.010): standard deviations between sessions, those that runs in a virtual machine
 //! had (docs/method.md); `ZC_DEARER` (0.05). `ZC_PAIRS_OF="a.json b.json ..."` compares real runs,
-//! each with the next, `ZC_HALVES_OF` the two halves of each, and counts what is called.
+//! each with the one that is `ZC_APART` (1) places later, `ZC_HALVES_OF` the two halves of each, and
+//! counts what is called.
 
 mod common;
 
@@ -40,9 +41,9 @@ fn main() {
     if let Ok(names) = std::env::var("ZC_PAIRS_OF") {
         let runs: Vec<(String, Run)> =
             names.split_whitespace().map(|name| (short(name), read(name))).collect();
-        return real(
-            &runs.windows(2).map(|pair| [pair[0].clone(), pair[1].clone()]).collect::<Vec<_>>(),
-        );
+        let later = runs.iter().skip(setting("ZC_APART", 1_usize));
+        let pairs = runs.iter().zip(later).map(|(old, new)| [old.clone(), new.clone()]);
+        return real(&pairs.collect::<Vec<_>>());
     }
     if let Ok(names) = std::env::var("ZC_HALVES_OF") {
         return real(

@@ -4,11 +4,12 @@
 //!
 //! `ZC_RUNS="a.json b.json ..." cargo bench --bench width` prints one row per path. If blocks are
 //! independent and only their scatter changes a ratio, the variance between runs is that of the
-//! intervals (1.00), and so is the share of runs whose interval holds the median of all runs.
+//! intervals (1.00). `ZC_FURTHER=20`: the intervals of all but the last 20 runs are to hold the
+//! median of those; without it, those of all runs the median of all.
 
 mod common;
 
-use common::{median, only_asked_to_start, sorted};
+use common::{median, only_asked_to_start, setting, sorted};
 use zc_analysis::{Estimates, cost_series, estimate};
 use zc_run::{Run, parse};
 use zc_stats::StudentT;
@@ -36,9 +37,10 @@ fn main() {
     let normal = StudentT::new(1e9).expect("degrees of freedom");
     println!(
         "| path | ratio, median of {} runs | scatter between runs | promised by intervals | \
-         variance by promised | intervals that hold the median | \
+         variance by promised | intervals that hold the median{} | \
          autocorrelation, lag 1 | sum of lags 1 to {LAGS} |\n|---|---|---|---|---|---|---|---|",
-        runs.len()
+        runs.len(),
+        if further() > 0 { format!(" of {} further runs", further()) } else { String::new() }
     );
     let mut all = Row::default();
     for cell in runs
@@ -61,7 +63,7 @@ fn main() {
                     .and_then(|logs| autocorrelations(&logs)),
             );
         }
-        if row.logs.len() >= 2 {
+        if row.logs.len() >= 2 && row.logs.len() > further() {
             row.centre();
             row.print(&cell.label);
             all.logs.extend(row.logs);
@@ -71,6 +73,11 @@ fn main() {
         }
     }
     all.print("all, each less its median");
+}
+
+/// Runs at the end of the list whose median is to be held.
+fn further() -> usize {
+    setting("ZC_FURTHER", 0)
 }
 
 /// What the runs say of a path.
@@ -89,7 +96,10 @@ struct Row {
 
 impl Row {
     fn centre(&mut self) {
-        let median = median(&sorted(self.logs.iter().copied()));
+        let judged = self.logs.len() - further();
+        let rest = if further() > 0 { judged } else { 0 };
+        let median = median(&sorted(self.logs[rest..].iter().copied()));
+        self.bounds.truncate(judged);
         self.logs.iter_mut().for_each(|log| *log -= median);
         self.bounds
             .iter_mut()
@@ -107,12 +117,13 @@ impl Row {
             self.lags.iter().map(|lags| lags[lag]).sum::<f64>() / self.lags.len() as f64
         };
         println!(
-            "| {name} | {} | {:.2} % | {:.2} % | {:.2} | {held} of {} | {:+.2} | {:+.2} |",
+            "| {name} | {} | {:.2} % | {:.2} % | {:.2} | {held} of {} ({:.1} %) | {:+.2} | {:+.2} |",
             self.median.map_or_else(String::new, |median| format!("{:.3}", median.exp())),
             between.sqrt() * 100.0,
             promised.sqrt() * 100.0,
             between / promised,
-            self.logs.len(),
+            self.bounds.len(),
+            held as f64 / self.bounds.len() as f64 * 100.0,
             lag(0),
             (0..LAGS).map(lag).sum::<f64>(),
         );
