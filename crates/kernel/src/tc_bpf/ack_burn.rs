@@ -1,6 +1,7 @@
 //! The burner in softirq context: attaching it where acknowledgements arrive, and what it burned.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use aya::programs::TcAttachType;
 use aya::programs::tc::{SchedClassifierLink, TcAttachOptions};
@@ -14,18 +15,32 @@ const PROGRAM: &str = "ack_burn";
 
 static OBJECT: &[u8] = include_bytes_aligned!("ack_burn.bpf.o");
 
+/// Number of flows in the map. A flow uses the one of its source port modulo this number.
+const FLOWS: usize = 1 << 15;
+
 /// Orders to the program, and what it counts. The layout is that of `struct burn` in
 /// ack_burn.bpf.c.
 #[derive(Debug)]
 #[repr(C)]
 struct BurnCell {
-    burst_bytes: AtomicU64,
-    ns_per_burst: AtomicU64,
+    fs_per_byte: AtomicU64,
     burned_ns: AtomicU64,
 }
 
-/// The program, which keeps a CPU busy in softirq context whenever the last byte of a burst is
-/// acknowledged. It is on no device at first.
+/// A flow. The layout is that of `struct flow` in ack_burn.bpf.c.
+#[derive(Debug)]
+#[repr(C)]
+struct FlowCell {
+    due_fs: AtomicU64,
+    ack: AtomicU32,
+    sleeps: AtomicU32,
+}
+
+const _: () = assert!(size_of::<FlowCell>() == 16);
+
+/// The program, which keeps a CPU busy in softirq context in proportion to the bytes that are
+/// acknowledged, whenever an acknowledgement comes while the sender sleeps. It is on no device at
+/// first.
 ///
 /// # References
 /// [bpf(2)]
@@ -34,9 +49,31 @@ struct BurnCell {
 #[derive(Debug)]
 pub struct AckBurn {
     burn: Mapped<BurnCell>,
+    flows: Arc<Mapped<FlowCell>>,
     /// Dropping it detaches the program, from any namespace.
     attached: Option<SchedClassifierLink>,
     ebpf: Ebpf,
+}
+
+/// A flow that tells the program when its sender sleeps.
+#[derive(Debug)]
+pub struct BurnedFlow {
+    flows: Arc<Mapped<FlowCell>>,
+    port: u16,
+}
+
+impl BurnedFlow {
+    /// Says whether the sender sleeps from now on.
+    pub fn set_sleeps(&self, sleeps: bool) {
+        let flow = self.flows.at(usize::from(self.port) % FLOWS);
+        flow.sleeps.store(u32::from(sleeps), Ordering::Release);
+    }
+}
+
+impl Drop for BurnedFlow {
+    fn drop(&mut self) {
+        self.set_sleeps(false);
+    }
 }
 
 impl AckBurn {
@@ -58,12 +95,21 @@ impl AckBurn {
     pub fn load() -> Result<Self, BpfError> {
         let mut ebpf = object(OBJECT)?;
         load(&mut ebpf, PROGRAM)?;
-        let burn = Mapped::of(array(&ebpf, "burns")?, 1, ProtFlags::READ | ProtFlags::WRITE)?;
-        Ok(Self { burn, attached: None, ebpf })
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let burn = Mapped::of(array(&ebpf, "burns")?, 1, access)?;
+        let flows = Arc::new(Mapped::of(array(&ebpf, "flows")?, FLOWS, access)?);
+        Ok(Self { burn, flows, attached: None, ebpf })
+    }
+
+    /// The flow whose packets come from `source_port`; its sender does not sleep.
+    pub fn flow(&self, source_port: u16) -> BurnedFlow {
+        let flow = BurnedFlow { flows: Arc::clone(&self.flows), port: source_port };
+        flow.set_sleeps(false);
+        flow
     }
 
     /// Attaches the program to the ingress of `device` in the calling thread's network namespace,
-    /// to burn `ns_per_burst` after every `burst_bytes` of a connection that begins from now on.
+    /// to burn `ns_per_mb` for each MB (10^6 bytes) of the connections that begin from now on.
     ///
     /// # Errors
     /// At [`Stage::Attach`]: EINVAL if the kernel has no tcx (before 6.6).
@@ -73,16 +119,10 @@ impl AckBurn {
     ///
     /// [bpf(2)]: https://man7.org/linux/man-pages/man2/bpf.2.html
     #[doc(alias = "BPF_LINK_CREATE")]
-    pub fn attach(
-        &mut self,
-        device: &str,
-        burst_bytes: u64,
-        ns_per_burst: u64,
-    ) -> Result<(), BpfError> {
+    pub fn attach(&mut self, device: &str, ns_per_mb: f64) -> Result<(), BpfError> {
         self.detach();
-        let burn = self.burn.at(0);
-        burn.ns_per_burst.store(ns_per_burst, Ordering::Release);
-        burn.burst_bytes.store(burst_bytes, Ordering::Release);
+        // A femtosecond for each byte is a nanosecond for each MB.
+        self.burn.at(0).fs_per_byte.store(ns_per_mb as u64, Ordering::Release);
         let program = program(&mut self.ebpf, PROGRAM)?;
         let order = TcAttachOptions::TcxOrder(aya::programs::LinkOrder::default());
         self.attached = program
@@ -128,15 +168,15 @@ mod tests {
                 Ok(burn) => burn,
                 Err(error) => return eprintln!("skipped: the program cannot be loaded: {error}"),
             };
-            if let Err(error) = burn.attach("zc0", 65_536, 1_000) {
+            if let Err(error) = burn.attach("zc0", 1e3) {
                 return eprintln!("skipped: the program cannot be attached: {error}");
             }
             // Again, with other orders: the first is replaced.
-            burn.attach("zc0", 65_536, 2_000).unwrap();
+            burn.attach("zc0", 2e3).unwrap();
             assert_eq!(burn.burned_ns(), 0);
             crate::netns::NetNs::unshare().unwrap();
             burn.detach();
-            let missing = burn.attach("zc0", 65_536, 1_000).unwrap_err();
+            let missing = burn.attach("zc0", 1e3).unwrap_err();
             assert_eq!(missing.stage, Stage::Attach);
         })
         .join()

@@ -15,6 +15,6 @@ mod egress;
 mod load;
 mod mapped;
 
-pub use ack_burn::AckBurn;
+pub use ack_burn::{AckBurn, BurnedFlow};
 pub use egress::{Cell, Egress, SWALLOWED_PORT};
 pub use load::{BpfError, Stage, is_loaded};

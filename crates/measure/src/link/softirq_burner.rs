@@ -4,10 +4,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::refusal::explain_bpf;
-use zc_kernel::tc_bpf::{AckBurn, Stage};
+use zc_kernel::tc_bpf::{AckBurn, BurnedFlow, Stage};
 use zc_run::{Error, Result, Unavailable};
 
-/// A burner for the bursts of a trial: for each, once the last of its bytes is acknowledged.
+/// A burner for the flows of a trial, in proportion to their bytes, while their senders sleep
+/// between two bursts.
 #[derive(Debug)]
 pub struct SoftirqBurner {
     device: &'static str,
@@ -24,20 +25,25 @@ impl SoftirqBurner {
             why => why,
         };
         let mut program = AckBurn::load().map_err(no)?;
-        program.attach(device, 1, 0).map_err(no)?;
+        program.attach(device, 0.0).map_err(no)?;
         program.detach();
         Ok(Self { device, program: Mutex::new(program) })
     }
 
-    /// Burns `ns_per_burst` after every `burst_bytes` of the connections that begin from now on.
-    /// The calling thread must be on the sender's side of the link.
+    /// Burns `ns_per_mb` for each MB of the connections that begin from now on and have a
+    /// [`flow`](Self::flow). The calling thread must be on the sender's side of the link.
     ///
     /// # Errors
     /// The kernel does not attach the program.
-    pub fn start(&self, burst_bytes: u64, ns_per_burst: u64) -> Result<()> {
+    pub fn start(&self, ns_per_mb: f64) -> Result<()> {
         self.program()
-            .attach(self.device, burst_bytes, ns_per_burst)
+            .attach(self.device, ns_per_mb)
             .map_err(|error| Error::os("burn CPU time in softirqs", error.error))
+    }
+
+    /// The flow from this port, whose sender says when it sleeps.
+    pub fn flow(&self, source_port: u16) -> BurnedFlow {
+        self.program().flow(source_port)
     }
 
     /// Ends it.

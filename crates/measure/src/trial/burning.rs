@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use super::bursts::Bursts;
 use crate::link::Link;
-use zc_run::Result;
+use zc_run::{Error, Result};
 
 /// CPU time is burned on the sender's CPU until this is dropped.
 pub(super) struct Burning(Arc<dyn Link>);
 
 impl Burning {
-    /// Burns `ns_per_mb` after each burst of the connections that begin from now on. Without pacing
-    /// there are no bursts, and nothing is burned. The calling thread must be on the sender's side
-    /// of the link.
+    /// Burns `ns_per_mb` between the bursts of the connections that begin from now on. Without
+    /// pacing there are no bursts, and nothing is burned. The calling thread must be on the sender's
+    /// side of the link.
     ///
     /// # Errors
     /// The link cannot do that.
@@ -21,11 +21,11 @@ impl Burning {
         bursts: Bursts,
         ns_per_mb: f64,
     ) -> Result<Option<Self>> {
-        let Some(rate) = bursts.rate_bytes_per_s() else { return Ok(None) };
-        let burst_bytes = rate * bursts.period_ns() as f64 / 1e9;
-        let burner =
-            link.softirq_burner().map_err(|no| zc_run::Error::failed(no.reason.clone()))?;
-        burner.start((burst_bytes as u64).max(1), (burst_bytes / 1e6 * ns_per_mb) as u64)?;
+        if bursts.rate_bytes_per_s().is_none() {
+            return Ok(None);
+        }
+        let burner = link.softirq_burner().map_err(|no| Error::failed(no.reason.clone()))?;
+        burner.start(ns_per_mb)?;
         Ok(Some(Self(Arc::clone(link))))
     }
 

@@ -109,6 +109,11 @@ pub(super) fn send(
         (send_config.bursts, send_config.bursts.first_due_ns(begin_ns, index));
     let mut pacer = Pacer::new(bursts.rate_bytes_per_s(), bursts.period_ns(), first_due_ns);
     let mut burner = cell.burn_units_per_mb.map(Burner::new);
+    let burned = cell.burn_softirq_ns_per_mb.and_then(|_| {
+        let port = socket.local_addr().ok()?.port();
+        Some(link.softirq_burner().ok()?.flow(port))
+    });
+    let sleeps = |sleeps| burned.iter().for_each(|flow| flow.set_sleeps(sleeps));
     let mut since_begin = None;
     let mut left = send_config.stop_after_bytes;
     // Flows start at different files, so that they do not all send the same bytes at the same time.
@@ -124,7 +129,10 @@ pub(super) fn send(
             piece.len = piece.len.min(usize::try_from(*left).unwrap_or(usize::MAX));
             *left -= piece.len as u64;
         }
-        if !pacer.wait_unless(piece.len, stop) {
+        sleeps(true);
+        let is_due = pacer.wait_unless(piece.len, stop);
+        sleeps(false);
+        if !is_due {
             break;
         }
         if since_begin.is_none() {
