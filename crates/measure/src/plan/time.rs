@@ -122,7 +122,7 @@ mod tests {
             error.message,
             "the plan \"my\" has 10001 cells, a block of them takes about 5m: it needs a budget"
         );
-        assert!(error.help.unwrap().starts_with("--budget 2h has room for 20 blocks"));
+        assert!(error.help.unwrap().starts_with("--budget 93m has room for 20 blocks"));
         let error = budget_ns(&plan(10_000), &TIMING, Some(60_000_000_000)).unwrap_err();
         assert!(
             error.message.ends_with("its budget of 60s does not hold one"),
