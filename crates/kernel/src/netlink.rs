@@ -609,12 +609,7 @@ mod tests {
 
     #[test]
     fn a_veth_pair_is_made_in_two_namespaces_and_given_an_address_and_an_mtu() {
-        // In a thread of its own, because a namespace belongs to a thread.
-        std::thread::spawn(|| {
-            let Ok(peer_ns) = crate::netns::NetNs::unshare() else {
-                eprintln!("skipped: needs CAP_SYS_ADMIN");
-                return;
-            };
+        crate::testing::in_a_namespace(|peer_ns| {
             let peer_side = Devices::open().unwrap();
             crate::netns::NetNs::unshare().unwrap();
             let devices = Devices::open().unwrap();
@@ -629,9 +624,7 @@ mod tests {
             assert!(device.mac.is_some());
             assert!(!peer_side.find("zc1").unwrap().up);
             std::net::UdpSocket::bind("192.0.2.1:0").unwrap();
-        })
-        .join()
-        .unwrap();
+        });
     }
 
     #[test]
@@ -650,12 +643,7 @@ mod tests {
 
     #[test]
     fn a_bridge_a_neighbour_and_an_initial_window_can_be_configured() {
-        // In a thread of its own, because a namespace belongs to a thread.
-        std::thread::spawn(|| {
-            let Ok(namespace) = crate::netns::NetNs::unshare() else {
-                eprintln!("skipped: needs CAP_SYS_ADMIN");
-                return;
-            };
+        crate::testing::in_a_namespace(|namespace| {
             let devices = Devices::open().unwrap();
             devices.make_veth("zc0", "zc1", std::os::fd::AsFd::as_fd(&namespace)).unwrap();
             let index = devices.find("zc0").unwrap().index;
@@ -682,8 +670,6 @@ mod tests {
                 }
                 Err(error) => panic!("{error}"),
             }
-        })
-        .join()
-        .unwrap();
+        });
     }
 }

@@ -122,12 +122,7 @@ mod tests {
 
     #[test]
     fn a_frame_leaves_by_its_device_and_arrives_at_the_peer() {
-        // In a thread of its own, because a namespace belongs to a thread.
-        std::thread::spawn(|| {
-            let Ok(namespace) = crate::netns::NetNs::unshare() else {
-                eprintln!("skipped: needs CAP_SYS_ADMIN");
-                return;
-            };
+        crate::testing::in_a_namespace(|namespace| {
             let devices = crate::netlink::Devices::open().unwrap();
             devices.make_veth("zc0", "zc1", std::os::fd::AsFd::as_fd(&namespace)).unwrap();
             let [from, to] = ["zc0", "zc1"].map(|name| devices.find(name).unwrap());
@@ -145,8 +140,6 @@ mod tests {
             frame[12..14].copy_from_slice(&[0x88, 0xb5]);
             sender.send(&frame).unwrap();
             assert!(devices.counters(to.index).unwrap().rx_bytes >= before + 600);
-        })
-        .join()
-        .unwrap();
+        });
     }
 }

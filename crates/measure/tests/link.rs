@@ -708,7 +708,7 @@ fn time_is_burned_while_a_sender_sleeps() -> End {
     let link = or_skip!(null(AckOptions::default()));
     let burner = match link.softirq_burner() {
         Ok(burner) => burner,
-        Err(no) => return End::Skipped(no.reason.clone()),
+        Err(no) => return End::Skipped(no.reason),
     };
     let send = |sleeps: bool| {
         let before_ns = burner.burned_ns();

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::programs::{find, free_port, start, stop};
+use common::programs::{find, free_port, start, start_iperf3, stop};
 use common::{BUFFER, files, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
@@ -223,14 +223,7 @@ impl Bench {
 
     fn iperf3(&self, flags: &[&str], soaked: bool) -> Option<Seen> {
         let (iperf3, port) = (find("iperf3")?, free_port());
-        let server = start(Command::new(&iperf3).args([
-            "-s",
-            "-1",
-            "-p",
-            &port,
-            "-A",
-            &self.receiver.to_string(),
-        ]));
+        let server = start_iperf3(&iperf3, &port, self.receiver);
         let mut client = Command::new(&iperf3);
         client.args([
             "-c",

@@ -8,9 +8,10 @@
 //! `ZC_SECONDS` a measurement (default 0.4).
 //!
 //! All run on loopback, same CPUs, 64 KiB buffers, cubic, and a receiver that does recv(2) into 64
-//! KiB; with `--skip-rx-copy` (iperf3 3.17) 128 KiB that MSG_TRUNC discards. The minimal loops walk the same 63 files as zc. The peers resend one hot buffer of 64 KiB,
-//! so for the comparison with them zc sends a file set of one such file: `mmap+write` is then a
-//! write from hot memory, as theirs is, and `sendfile` their sendfile.
+//! KiB; with `--skip-rx-copy` (iperf3 3.17) into 128 KiB, discarded by MSG_TRUNC. The minimal loops
+//! walk the same 63 files as zc. The peers resend one hot buffer, so for the comparison with them zc
+//! sends a file set of one file of that size: `mmap+write` is then a write from hot memory, as theirs
+//! is, and `sendfile` their sendfile.
 
 mod common;
 
@@ -18,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::programs::{find, free_port, start, stop};
+use common::programs::{find, free_port, start, start_iperf3, stop};
 use common::{BUFFER, cell, files, median, only_asked_to_start, setting, sorted};
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
@@ -146,14 +147,7 @@ fn iperf3_speed(
     let (iperf3, seconds) = (iperf3.to_path_buf(), seconds.to_owned());
     Box::new(move || {
         let port = free_port();
-        let server = start(Command::new(&iperf3).args([
-            "-s",
-            "-1",
-            "-p",
-            &port,
-            "-A",
-            &receiver.to_string(),
-        ]));
+        let server = start_iperf3(&iperf3, &port, receiver);
         let output = Command::new(&iperf3)
             .args(["-c", "127.0.0.1", "-p", &port, "-A", &sender.to_string(), "-t", &seconds])
             .args(["-C", "cubic", "-J"])
@@ -166,7 +160,7 @@ fn iperf3_speed(
     })
 }
 
-/// Two paths of 128 KiB, of which the receiver discards what it gets without a copy.
+/// A sender of 128 KiB a call, and a receiver that discards as much at a time without copying it.
 fn discarded() -> Cell {
     let mut cell = Cell::of_paths(SendPath::MmapWrite, RecvPath::RecvTrunc);
     let bytes = Some(2 * BUFFER);

@@ -51,7 +51,7 @@ pub(super) fn run(
     let mut held = Cell::of_paths(SendPath::ReadSend, RecvPath::Recv);
     typed.iter().for_each(|level| level.put(&mut held));
     let recv = held.recv;
-    let link = args.link.as_deref().map_or(Ok(None), link)?;
+    let link = link_of(args)?;
     if link == Some(LinkKind::Remote) {
         return Err(Error::usage(
             "--link: \"remote\" leads to another machine, which has to be named",
@@ -63,19 +63,6 @@ pub(super) fn run(
             "--recv: the link \"null\" has no receiver, and \"{recv}\" was asked for"
         ))
         .help("leave --recv out, or take --link veth"));
-    }
-    let of_far_end = [
-        ("--ack-every", &args.ack_every),
-        ("--ack-interval", &args.ack_interval),
-        ("--rtt", &args.rtt),
-    ];
-    if let Some((option, _)) = of_far_end.iter().find(|(_, typed)| typed.is_some())
-        && (link.is_some_and(|link| link != LinkKind::Null) || args.remote.is_given())
-    {
-        return Err(Error::usage(format!(
-            "{option}: it is the link \"null\" that acknowledges so"
-        ))
-        .help("--link null, or leave the option out"));
     }
     let send = match typed.iter().filter(|level| level.factor == Factor::Send).count() {
         _ if plan.levels(Factor::Send).is_some() => SendPath::ReadSend,
@@ -228,6 +215,26 @@ fn link(text: &str) -> Result<Option<LinkKind>> {
     text.parse::<LinkKind>()
         .map(Some)
         .map_err(|error| unknown_among(error.what, &error.given, &known))
+}
+
+/// The link that was asked for: by name, or by an option that only `null` has.
+fn link_of(args: &RunArgs) -> Result<Option<LinkKind>> {
+    let named = args.link.as_deref().map_or(Ok(None), link)?;
+    let of_far_end = [
+        ("--ack-every", &args.ack_every),
+        ("--ack-interval", &args.ack_interval),
+        ("--rtt", &args.rtt),
+    ];
+    let Some((option, _)) = of_far_end.iter().find(|(_, typed)| typed.is_some()) else {
+        return Ok(named);
+    };
+    if args.remote.is_given() || named.is_some_and(|link| link != LinkKind::Null) {
+        return Err(Error::usage(format!(
+            "{option}: it is the link \"null\" that acknowledges so"
+        ))
+        .help("--link null, or leave the option out"));
+    }
+    Ok(Some(LinkKind::Null))
 }
 
 /// The options of the link, without those of factors.

@@ -8,15 +8,13 @@ use aya::programs::tc::{SchedClassifierLink, TcAttachOptions};
 use aya::{Ebpf, include_bytes_aligned};
 use rustix::mm::ProtFlags;
 
+use super::PORTS;
 use super::load::{BpfError, Stage, array, at, load, object, program};
 use super::mapped::Mapped;
 
 const PROGRAM: &str = "ack_burn";
 
 static OBJECT: &[u8] = include_bytes_aligned!("ack_burn.bpf.o");
-
-/// Number of flows in the map. A flow uses the one of its source port modulo this number.
-const FLOWS: usize = 1 << 15;
 
 /// Orders to the program, and what it counts. The layout is that of `struct burn` in
 /// ack_burn.bpf.c.
@@ -65,7 +63,7 @@ pub struct BurnedFlow {
 impl BurnedFlow {
     /// Says whether the sender sleeps from now on.
     pub fn set_sleeps(&self, sleeps: bool) {
-        let flow = self.flows.at(usize::from(self.port) % FLOWS);
+        let flow = self.flows.at(usize::from(self.port) % PORTS);
         flow.sleeps.store(u32::from(sleeps), Ordering::Release);
     }
 }
@@ -97,7 +95,7 @@ impl AckBurn {
         load(&mut ebpf, PROGRAM)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let burn = Mapped::of(array(&ebpf, "burns")?, 1, access)?;
-        let flows = Arc::new(Mapped::of(array(&ebpf, "flows")?, FLOWS, access)?);
+        let flows = Arc::new(Mapped::of(array(&ebpf, "flows")?, PORTS, access)?);
         Ok(Self { burn, flows, attached: None, ebpf })
     }
 
@@ -151,17 +149,13 @@ impl AckBurn {
 
 #[cfg(test)]
 mod tests {
+    use super::super::load::is_loaded;
     use super::*;
     use std::os::fd::AsFd as _;
 
     #[test]
     fn the_program_is_put_on_a_device_and_taken_off_it_from_elsewhere() {
-        // In a thread of its own, because a namespace belongs to a thread.
-        std::thread::spawn(|| {
-            let Ok(namespace) = crate::netns::NetNs::unshare() else {
-                eprintln!("skipped: needs CAP_SYS_ADMIN");
-                return;
-            };
+        crate::testing::in_a_namespace(|namespace| {
             let devices = crate::netlink::Devices::open().unwrap();
             devices.make_veth("zc0", "zc1", namespace.as_fd()).unwrap();
             let mut burn = match AckBurn::load() {
@@ -178,8 +172,16 @@ mod tests {
             burn.detach();
             let missing = burn.attach("zc0", 1e3).unwrap_err();
             assert_eq!(missing.stage, Stage::Attach);
-        })
-        .join()
-        .unwrap();
+            // The device is still there: a program that is on it would stay. The kernel frees a
+            // program some time after the last reference to it.
+            let program_id = program(&mut burn.ebpf, PROGRAM).unwrap().info().unwrap().id();
+            drop(burn);
+            let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+            while is_loaded(program_id).unwrap() {
+                assert!(std::time::Instant::now() < until, "the program is still on its device");
+                std::thread::yield_now();
+            }
+            drop(namespace);
+        });
     }
 }

@@ -8,14 +8,12 @@ use aya::programs::{SchedClassifier, TcAttachType};
 use aya::{Ebpf, include_bytes_aligned};
 use rustix::mm::ProtFlags;
 
+use super::PORTS;
 use super::load::{BpfError, Stage, array, at, load, object, program};
 use super::mapped::Mapped;
 
 /// TCP destination port whose packets the program discards. All others pass.
 pub const SWALLOWED_PORT: u16 = 9;
-
-/// Number of cells in the map. A flow uses the one of its source port modulo this number.
-const CELLS: usize = 1 << 15;
 
 /// The program, and the same with counting of fragments.
 const PLAIN: &str = "egress";
@@ -75,7 +73,7 @@ impl Egress {
         let program = program(&mut ebpf, name)?;
         let program_id = program.info().map_err(|error| at(Stage::Load, &error))?.id();
         attach(program, device)?;
-        let cells = Mapped::of(array(&ebpf, "cells")?, CELLS, ProtFlags::READ);
+        let cells = Mapped::of(array(&ebpf, "cells")?, PORTS, ProtFlags::READ);
         let switch =
             || Mapped::of(array(&ebpf, "counting")?, 1, ProtFlags::READ | ProtFlags::WRITE);
         Ok(Self {
@@ -107,7 +105,7 @@ impl Egress {
 
     /// Cell of the flow whose packets come from `source_port`.
     pub fn cell(&self, source_port: u16) -> &Cell {
-        self.cells.at(usize::from(source_port) % CELLS)
+        self.cells.at(usize::from(source_port) % PORTS)
     }
 }
 
@@ -247,12 +245,7 @@ mod tests {
 
     #[test]
     fn the_program_is_loaded_and_stays_with_the_device_when_its_owner_is_gone() {
-        // In a thread of its own, because a namespace belongs to a thread.
-        std::thread::spawn(|| {
-            let Ok(namespace) = crate::netns::NetNs::unshare() else {
-                eprintln!("skipped: needs CAP_SYS_ADMIN");
-                return;
-            };
+        crate::testing::in_a_namespace(|namespace| {
             let devices = crate::netlink::Devices::open().unwrap();
             devices.make_veth("zc0", "zc1", namespace.as_fd()).unwrap();
             let egress = match Egress::attach("zc0") {
@@ -277,8 +270,6 @@ mod tests {
             let program_id = egress.program_id();
             drop(egress);
             assert!(is_loaded(program_id).unwrap());
-        })
-        .join()
-        .unwrap();
+        });
     }
 }

@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
-use std::sync::LazyLock;
 
 use super::null::ack_generator::AckGenerator;
 use super::softirq_burner::SoftirqBurner;
@@ -53,11 +52,8 @@ pub trait Link: Send + Sync {
     ///
     /// # Errors
     /// It cannot, with the reason.
-    fn softirq_burner(&self) -> std::result::Result<&SoftirqBurner, &Unavailable> {
-        static NOT_ITS_OWN: LazyLock<Unavailable> = LazyLock::new(|| {
-            Unavailable::refused("CPU time is burned in softirqs only on devices of zc's own")
-                .remedy("--link veth or --link null")
-        });
-        Err(&NOT_ITS_OWN)
+    fn softirq_burner(&self) -> std::result::Result<&SoftirqBurner, Unavailable> {
+        Err(Unavailable::refused("CPU time is burned in softirqs only on devices of zc's own")
+            .remedy("--link veth or --link null"))
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::refusal::explain_bpf;
-use zc_kernel::tc_bpf::{AckBurn, BurnedFlow, Stage};
+use zc_kernel::tc_bpf::{AckBurn, BurnedFlow};
 use zc_run::{Error, Result, Unavailable};
 
 /// A burner for the flows of a trial, in proportion to their bytes, while their senders sleep
@@ -18,14 +18,12 @@ pub struct SoftirqBurner {
 impl SoftirqBurner {
     /// Loads the program and tries it on `device` of the calling thread's network namespace.
     pub(super) fn load(device: &'static str) -> std::result::Result<Self, Unavailable> {
-        let no = |error| match explain_bpf(&error) {
-            _ if error.stage == Stage::Attach => Unavailable::unsupported(format!(
+        let mut program = AckBurn::load().map_err(|error| explain_bpf(&error))?;
+        program.attach(device, 0.0).map_err(|error| {
+            Unavailable::unsupported(format!(
                 "this kernel attaches no program to a device by tcx (before Linux 6.6): {error}"
-            )),
-            why => why,
-        };
-        let mut program = AckBurn::load().map_err(no)?;
-        program.attach(device, 0.0).map_err(no)?;
+            ))
+        })?;
         program.detach();
         Ok(Self { device, program: Mutex::new(program) })
     }

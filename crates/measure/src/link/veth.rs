@@ -251,7 +251,7 @@ impl Wanted {
         for (end, (devices, device, address)) in ends.into_iter().enumerate() {
             let (others, other, neighbour) = ends[1 - end];
             let set_up = || {
-                set_up(
+                let index = set_up(
                     devices,
                     device,
                     address,
@@ -259,9 +259,9 @@ impl Wanted {
                     &others.find(other)?,
                     neighbour,
                 )?;
-                let Some(packets) = self.initial_window else { return Ok(()) };
-                let index = devices.find(device)?.index;
-                devices.set_initial_window(index, address, addresses.prefix_bits, packets)
+                self.initial_window.map_or(Ok(()), |packets| {
+                    devices.set_initial_window(index, address, addresses.prefix_bits, packets)
+                })
             };
             set_up().map_err(no(stage))?;
         }
@@ -357,7 +357,7 @@ fn settings_left(names: &[String]) -> Warning {
     .remedy("run as root")
 }
 
-/// Sets the address and the neighbour of `device`, which is up.
+/// Sets the address and the neighbour of `device`, which is up; returns its number.
 fn set_up(
     devices: &Devices,
     device: &str,
@@ -365,7 +365,7 @@ fn set_up(
     prefix_bits: u8,
     other: &Device,
     neighbour: IpAddr,
-) -> io::Result<()> {
+) -> io::Result<u32> {
     let index = devices.find(device)?.index;
     devices.add_address(index, address, prefix_bits)?;
     if let (IpAddr::V6(_), Some(mac)) = (address, other.mac) {
@@ -373,7 +373,7 @@ fn set_up(
         // sends one request per second.
         devices.add_neighbour(index, neighbour, mac)?;
     }
-    Ok(())
+    Ok(index)
 }
 
 impl Veth {
@@ -497,12 +497,12 @@ impl Link for Veth {
         Some([self.sender.as_fd(), self.receiver.as_fd()])
     }
 
-    fn softirq_burner(&self) -> std::result::Result<&SoftirqBurner, &Unavailable> {
+    fn softirq_burner(&self) -> std::result::Result<&SoftirqBurner, Unavailable> {
         let load = || {
             on_thread(|| self.sender.enter().map(|()| SoftirqBurner::load(SENDER)))
                 .unwrap_or_else(|error| Err(Unavailable::failed(error.to_string())))
         };
-        self.softirq_burner.get_or_init(load).as_ref()
+        self.softirq_burner.get_or_init(load).as_ref().map_err(Unavailable::clone)
     }
 }
 

@@ -57,7 +57,7 @@ pub struct RunOptions {
     pub burns: BTreeMap<String, u64>,
     /// Length of the measured part of a trial; `None` for the default.
     pub window_ns: Option<u64>,
-    /// Length of the idle window next to each trial; `None` for the default.
+    /// Length of an idle window between trials; `None` for the default.
     pub idle_ns: Option<u64>,
     /// Length of the warm-up before each window; `None` for the default.
     pub warmup_ns: Option<u64>,

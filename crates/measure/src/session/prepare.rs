@@ -7,9 +7,9 @@ use crate::plan::spec::Cells;
 use crate::trial::{self, Rig, RigSetup, Up};
 use zc_run::nearest::unknown_among;
 use zc_run::{
-    AckOptions, Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams,
-    FormatVersion, Header, Host, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan,
-    Probe, Push, RecvPath, RemoteFacts, Result, Severity, Timing, Warning,
+    Align, Cell, CopyPages, Error, Factor, FactorLevels, FileSetFacts, FixedParams, FormatVersion,
+    Header, Host, LinkFacts, LinkKind, LinkOptions, PeerKind, Placement, Plan, Probe, Push,
+    RecvPath, RemoteFacts, Result, Severity, Timing, Warning,
 };
 
 use super::budget::Budget;
@@ -136,7 +136,6 @@ fn bring_up(options: &RunOptions, cells: &[Cell], cpus: CpuPair) -> Result<Up> {
     let receives = options.recv != RecvPath::Recv || options.plan.levels(Factor::Recv).is_some();
     let candidates: Vec<LinkKind> = match options.link {
         Some(kind) => vec![kind],
-        None if options.link_options.far_end != AckOptions::default() => vec![LinkKind::Null],
         None => {
             trial::LINKS.into_iter().filter(|&kind| kind != LinkKind::Null || !receives).collect()
         }
@@ -241,11 +240,12 @@ fn set_burns(Cells { cells, reference }: &mut Cells, options: &RunOptions) -> Re
             ))
             .help("name another cell"));
         }
-        let known: Vec<&str> =
-            cells.iter().filter(|cell| !cell.control).map(|cell| cell.label.as_str()).collect();
-        let place = cells.iter().position(|cell| !cell.control && cell.label == *label);
-        let place =
-            place.ok_or_else(|| unknown_among("cell", label, &known).prefixed("--burn: "))?;
+        let Some(place) = cells.iter().position(|cell| !cell.control && cell.label == *label)
+        else {
+            let known: Vec<&str> =
+                cells.iter().filter(|cell| !cell.control).map(|cell| cell.label.as_str()).collect();
+            return Err(unknown_among("cell", label, &known).prefixed("--burn: "));
+        };
         cells[place].burn_softirq_ns_per_mb = Some(*ns_per_mb as f64);
     }
     Ok(())

@@ -24,7 +24,7 @@ impl Burning {
         if bursts.rate_bytes_per_s().is_none() {
             return Ok(None);
         }
-        let burner = link.softirq_burner().map_err(|no| Error::failed(no.reason.clone()))?;
+        let burner = link.softirq_burner().map_err(|no| Error::failed(no.reason))?;
         burner.start(ns_per_mb)?;
         Ok(Some(Self(Arc::clone(link))))
     }

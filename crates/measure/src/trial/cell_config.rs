@@ -71,8 +71,8 @@ impl CellConfig {
     /// # Errors
     /// The cell cannot run, with the reason.
     pub(super) fn check(&self, link: &dyn Link) -> std::result::Result<(), TrialError> {
-        if let (Some(_), Err(no)) = (self.cell.burn_softirq_ns_per_mb, link.softirq_burner()) {
-            return Err(TrialError::CannotRun(no.clone()));
+        if self.cell.burn_softirq_ns_per_mb.is_some() {
+            link.softirq_burner().map_err(TrialError::CannotRun)?;
         }
         let kind = link.facts().kind;
         let no = EFFECTS.iter().find_map(|effect| effect.refuse(&self.cell, &self.fixed, kind));

@@ -28,6 +28,11 @@ pub(crate) fn start(command: &mut Command) -> Option<Child> {
     child
 }
 
+/// Starts an iperf3 server on a CPU, for one client.
+pub(crate) fn start_iperf3(iperf3: &Path, port: &str, cpu: usize) -> Option<Child> {
+    start(Command::new(iperf3).args(["-s", "-1", "-p", port, "-A", &cpu.to_string()]))
+}
+
 /// Stops it.
 pub(crate) fn stop(child: Option<Child>) {
     if let Some(mut child) = child {

@@ -84,7 +84,16 @@ fn a_block_holds_every_cell_in_both_states_and_a_command_was_run_before_each() {
             })
             .collect();
         assert_eq!((rows.first(), rows.last()), (Some(&None), Some(&None)), "{rows:?}");
-        let next_to_the_other = |pair: &[Option<Option<HostState>>]| matches!(pair, [Some(one), Some(other)] if one != other);
+        // Each state has an idle window of its own between its trials and the other's.
+        let of_both = |apart: &[Option<Option<HostState>>]| match apart {
+            [Some(one), None, Some(other)] => one != other,
+            _ => false,
+        };
+        assert!(!rows.windows(3).any(of_both), "{rows:?}");
+        let next_to_the_other = |pair: &[Option<Option<HostState>>]| match pair {
+            [Some(one), Some(other)] => one != other,
+            _ => false,
+        };
         assert!(!rows.windows(2).any(next_to_the_other), "{rows:?}");
     }
     assert!(switches > 0);

@@ -85,6 +85,10 @@ fn what_was_typed_wrong_is_exit_code_2() {
             &["run", "--rtt", "1ms", "--link", "veth"],
             "--rtt: it is the link \"null\" that acknowledges so",
         ),
+        (
+            &["run", "--rtt", "1ms", "--recv", "splice"],
+            "--recv: the link \"null\" has no receiver, and \"splice\" was asked for",
+        ),
         (&["run", "--burn", "sendfile"], "--burn: \"sendfile\" names no time"),
         (&["run", "--burn", "sendfile=4"], "--burn: duration \"4\" has no unit"),
         (&["run", "--burn", "sendfile=1s"], "--burn: duration \"1s\" is too long: at most 10ms"),

@@ -200,7 +200,7 @@ impl Link for Null {
         self.veth.counters()
     }
 
-    fn softirq_burner(&self) -> std::result::Result<&SoftirqBurner, &Unavailable> {
+    fn softirq_burner(&self) -> std::result::Result<&SoftirqBurner, Unavailable> {
         self.veth.softirq_burner()
     }
 
