@@ -60,6 +60,23 @@ fn a_wide_terminal_gets_one_table() {
 }
 
 #[test]
+fn a_cost_on_an_idle_host_that_is_not_known_to_be_above_0_is_left_out() {
+    let (run, mut estimates) = null();
+    let shown = |estimates: &Estimates| table(&run, estimates, Layout::plain(200));
+    assert!(shown(&estimates).contains("idle host"));
+    for cell in &mut estimates.cells {
+        let idle = cell.idle_host_ns_per_kib.as_mut().unwrap();
+        if cell.reference {
+            idle.interval.as_mut().unwrap().low = 0.0;
+        } else {
+            (idle.interval, idle.half_width) = (None, None);
+        }
+    }
+    // Neither a column nor a note is left.
+    assert!(!shown(&estimates).contains("idle host"), "{}", shown(&estimates));
+}
+
+#[test]
 fn a_narrow_terminal_gets_stacked_tables() {
     let (run, estimates) = veth();
     let text = table(&run, &estimates, Layout::plain(90));
