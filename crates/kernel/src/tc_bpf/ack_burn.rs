@@ -8,9 +8,8 @@ use aya::programs::tc::{SchedClassifierLink, TcAttachOptions};
 use aya::{Ebpf, include_bytes_aligned};
 use rustix::mm::ProtFlags;
 
-use super::PORTS;
 use super::load::{BpfError, Stage, array, at, load, object, program};
-use super::mapped::Mapped;
+use super::mapped::{Mapped, PORTS};
 
 const PROGRAM: &str = "ack_burn";
 
@@ -63,7 +62,7 @@ pub struct BurnedFlow {
 impl BurnedFlow {
     /// Says whether the sender sleeps from now on.
     pub fn set_sleeps(&self, sleeps: bool) {
-        let flow = self.flows.at(usize::from(self.port) % PORTS);
+        let flow = self.flows.of_port(self.port);
         flow.sleeps.store(u32::from(sleeps), Ordering::Release);
     }
 }

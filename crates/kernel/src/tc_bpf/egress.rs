@@ -8,9 +8,8 @@ use aya::programs::{SchedClassifier, TcAttachType};
 use aya::{Ebpf, include_bytes_aligned};
 use rustix::mm::ProtFlags;
 
-use super::PORTS;
 use super::load::{BpfError, Stage, array, at, load, object, program};
-use super::mapped::Mapped;
+use super::mapped::{Mapped, PORTS};
 
 /// TCP destination port whose packets the program discards. All others pass.
 pub const SWALLOWED_PORT: u16 = 9;
@@ -105,7 +104,7 @@ impl Egress {
 
     /// Cell of the flow whose packets come from `source_port`.
     pub fn cell(&self, source_port: u16) -> &Cell {
-        self.cells.at(usize::from(source_port) % PORTS)
+        self.cells.of_port(source_port)
     }
 }
 

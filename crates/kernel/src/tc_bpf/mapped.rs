@@ -8,6 +8,9 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use super::load::{BpfError, Stage};
 
+/// Number of values in a map by source port (`PORTS` of packet.h).
+pub(super) const PORTS: usize = 1 << 15;
+
 /// A map of values of type `T`, which consist of atomics, in this process's memory.
 #[derive(Debug)]
 pub(super) struct Mapped<T> {
@@ -48,6 +51,11 @@ impl<T> Mapped<T> {
         let base = NonNull::new(base.cast())
             .ok_or_else(|| no(io::Error::from(io::ErrorKind::OutOfMemory)))?;
         Ok(Self { base, count })
+    }
+
+    /// The value of a flow from this port, in a map of [`PORTS`].
+    pub(super) fn of_port(&self, port: u16) -> &T {
+        self.at(usize::from(port) % PORTS)
     }
 
     pub(super) fn at(&self, index: usize) -> &T {

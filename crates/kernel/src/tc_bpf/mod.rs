@@ -15,10 +15,6 @@ mod egress;
 mod load;
 mod mapped;
 
-/// Number of flows in the maps (`PORTS` of packet.h). A flow uses the cell of its source port modulo
-/// this number.
-const PORTS: usize = 1 << 15;
-
 pub use ack_burn::{AckBurn, BurnedFlow};
 pub use egress::{Cell, Egress, SWALLOWED_PORT};
 pub use load::{BpfError, Stage, is_loaded};
